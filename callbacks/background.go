@@ -17,31 +17,30 @@ import (
 //
 //	callbacks.Background{}.Of(callbacks.JSONL("run.jsonl", loop.EachStep))
 //
-// Each callback has a queue and receives its reports in order, but later. If the queue is full, the oldest report is
-// dropped. Reports have no History and no State. [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop]
-// takes effect when the callback is due next.
+// Each callback receives its reports in order through a queue. If it is full, the oldest report is dropped. Reports
+// have no History and no State. [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when
+// the callback is due next.
 type Background struct {
-	// Queue is the number of reports that may wait for each callback, by default 64.
+	// Queue is the number of reports that may wait for each callback, default 64.
 	Queue int
-	// Deadline limits how long the end of the run waits for each queue, by default 10 s. Then the rest is dropped, and the
+	// Deadline limits the wait for each queue at the end of the run, default 10 s. Then the rest is dropped, and the
 	// callback's context is cancelled.
 	Deadline time.Duration
 	// Dropped, if not nil, is called at the end of the run for each callback that missed reports.
 	Dropped func(callback string, reports int64)
-	// Strict ends the run after an error of a callback, when it is due next. Otherwise the callback continues, and its
-	// first error is returned at the end of the run.
+	// Strict ends the run after an error of a callback, when it is due next. Otherwise the first error is returned at
+	// the end of the run.
 	Strict bool
 }
 
 const (
 	backgroundQueue    = 64
 	backgroundDeadline = 10 * time.Second
-	// grace is the time that a callback may take after its context is cancelled.
-	grace = time.Second
+	grace              = time.Second
 )
 
-// Of returns c as a callback in the background. Its goroutine runs from the first Watch to End. A callback with
-// Changes, with a negative Order, or with the method Interrupts ([loop.Attendant]), is an error of the run.
+// Of returns c as a callback in the background. A callback with Changes, with a negative Order, or with the method
+// Interrupts ([loop.Attendant]), is an error of the run.
 func (b Background) Of(c loop.Callback) loop.Callback {
 	switch {
 	case b.Queue < 0 || b.Deadline < 0:
@@ -79,15 +78,15 @@ type background struct {
 	settings Background
 	name     string
 	inner    loop.Attendant
-	cancel   context.CancelFunc // nil before the first Watch
-	wake     chan struct{}      // holds a token if there is work
-	done     chan struct{}      // closed when the goroutine ends
+	cancel   context.CancelFunc
+	wake     chan struct{}
+	done     chan struct{}
 
 	mu      sync.Mutex
 	queue   []loop.Report
 	ending  *loop.Ending
 	dropped int64
-	stop    error // not yet returned
+	stop    error
 	err     error
 	failed  int64
 }

@@ -18,29 +18,27 @@ import (
 type Bar struct {
 	// Off shows nothing.
 	Off bool
-	// Shows are the collections to show, by default [loop.Losses], [loop.Metrics] and [loop.Stateful]. An empty list
-	// shows no values.
+	// Shows has the collections to show, default [loop.Losses], [loop.Metrics] and [loop.Stateful]. An empty list shows
+	// no values.
 	Shows []loop.Collection
 	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
 	//
-	// A finished epoch gets a line with its time, the values logged at its end, and the examples per second. If the
-	// mean over the epoch is logged (avg_<name>), it replaces the value.
+	// A finished epoch gets a line with its time, the values logged at its end, and the examples per second. A logged
+	// mean over the epoch (avg_<name>) replaces the value. The last line has the reason of the end. Writers other than
+	// terminals get it only if the run was stopped, cancelled or failed.
 	//
-	// A terminal also shows the running epoch below these lines, in one row: its progress, the time left to the end of
-	// the run, the newest values, and why the run waits (compilation, evaluation, data). If the row is too narrow,
-	// values are left out, the loss and the validation loss last. The last line says why the run ended.
-	//
-	// Other writers get only the lines of epochs, and a last line if the run was stopped, cancelled or failed.
+	// A terminal also shows the running epoch in one row: its progress, the time left to the end of the run, the newest
+	// values, and why the run waits (compilation, evaluation, data). A narrow row omits values, the loss and the
+	// validation loss last.
 	Epoch loop.Period
-	// EpochSteps is the number of steps per epoch, if the run counts epochs (Epoch is loop.Epochs(1)). Without it the
-	// progress within an epoch is unknown.
+	// EpochSteps is the number of steps per epoch if Epoch is loop.Epochs(1). Without it the progress within an epoch
+	// is unknown.
 	EpochSteps loop.Steps
-	// Below are the [Lines] below which the bar is drawn.
+	// Below has the [Lines] below which the bar is drawn.
 	Below []*Lines
-	// Stages shows how much of the time the run waits for data, and for which stages: "data 42% (decode 30%, resize
-	// 12%)". The time is that of the epoch with Epoch, otherwise of the run. Stages iterates over the stages of a
-	// pipeline and their working time so far, as All of a data.Stages does. It must be safe for concurrent use. In a
-	// hand-written loop the bar shows nothing of this.
+	// Stages shows how much of the time (of the epoch, or without Epoch of the run) the run waits for data, and for
+	// which stages: "data 42% (decode 30%, resize 12%)". It iterates over the stages and their working time so far, as
+	// All of a data.Stages does, and must be safe for concurrent use. A hand-written loop does not show it.
 	Stages iter.Seq2[string, time.Duration]
 
 	drawing func(*bar)
@@ -85,21 +83,21 @@ type bar struct {
 	when     loop.Schedule
 	before   loop.Elapsed
 	begun    bool
-	latest   loop.Logs // for reports without Latest
-	// Rate and time left are measured from recent, which advances. It starts after the first turn, which may compile.
+	latest   loop.Logs
+	// Rate and time left are measured from recent, which starts after the first turn, which may compile.
 	first, recent, last measurePoint
 	above               []*Lines
 	epochs              *epochs
 	waits               *waits
 	coloured            bool
-	screen              screen // its writer is nil if nothing is shown
+	screen              screen
 	err                 error
 }
 
 type measurePoint struct {
 	time    time.Duration
 	samples int64
-	done    int64 // in Until's unit
+	done    int64
 }
 
 const (
@@ -112,16 +110,11 @@ const (
 // time left, the newest losses and metrics, and examples per second.
 //
 // On a terminal it redraws one line, at most 20 times per second. Otherwise it writes lines: after the first iteration,
-// each tenth of Until, every 30 seconds, and at the end. It reads values, from the device if needed, only when it
-// writes a line, and does not split blocks of steps in between ([loop.Stepper]). Colours need a terminal and an empty
-// NO_COLOR.
+// each tenth of Until, every 30 seconds, and at the end. It reads values only when it writes, and does not split blocks
+// of steps in between ([loop.Stepper]). Colours need a terminal and an empty NO_COLOR.
 //
-// Write other output through [Lines], or it mixes with the bar. A bar on Lines is drawn below them, on their writer.
-//
-// If writing fails, the bar stops writing, and the run continues, even if standard output is a broken pipe. A nil
-// writer shows nothing.
-//
-// In a hand-written loop call Start, then Watch after each step, and End at the end.
+// Write other output through [Lines], or it mixes with the bar. A bar on Lines is drawn below them. If writing fails,
+// also to a broken pipe, the bar stops and the run continues. A nil writer shows nothing.
 func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 	s := joinedBar(settings)
 	probe := newBar(w, s)
@@ -135,7 +128,7 @@ func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 			if from.Job == nil {
 				return probe.schedule(from.From, from.Until)
 			}
-			// All processes need one schedule, whether their writers are terminals or not; Watch uses its own.
+			// All processes need one schedule, whether their writers are terminals or not.
 			return probe.scheduleOn(false, from.From, from.Until).Or(probe.scheduleOn(true, from.From, from.Until))
 		},
 		Start: func(from loop.Beginning) (loop.Attendant, error) {
@@ -158,7 +151,6 @@ func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 	}
 }
 
-// schedule is when lines are due, except the last one.
 func (b *bar) schedule(from loop.Elapsed, until loop.Period) loop.Schedule {
 	return b.scheduleOn(b.live, from, until)
 }
@@ -179,7 +171,6 @@ func (b *bar) scheduleOn(live bool, from loop.Elapsed, until loop.Period) loop.S
 	return first.Or(loop.Every(tenth(until)), loop.Every(loop.Time(plain)))
 }
 
-// tenth is rounded up.
 func tenth(p loop.Period) loop.Period {
 	n := (p.Length()-1)/10 + 1
 	switch p.(type) {
@@ -253,7 +244,6 @@ func (b *bar) Watch(_ context.Context, r loop.Report) error {
 	switch {
 	case b.epochs != nil:
 		b.epochs.watch(b.before, r)
-	// End writes the last line.
 	case b.when.Due(b.before, r.Elapsed) && !r.Elapsed.Reached(r.Until):
 		b.write(r, false)
 	}
@@ -281,8 +271,7 @@ func measurePointOf(r loop.Report) measurePoint {
 	return m
 }
 
-// progress is the part done and the whole in Until's unit. all is 0 if unknown. A date is measured as time from the
-// start.
+// progress is the part done and the whole (0 if unknown) in Until's unit; of a date, as time from the start.
 type progress struct {
 	done, all int64
 	isTime    bool
@@ -304,7 +293,6 @@ func progressOf(r loop.Report) (p progress) {
 	return p
 }
 
-// left estimates the time to the end from the progress since an earlier point.
 func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bool) {
 	switch {
 	case p.all == 0:
@@ -323,7 +311,7 @@ func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bo
 // longTime caps estimates that overflow a Duration.
 const longTime = 100 * 365 * 24 * time.Hour
 
-// rate is examples per second: recently, or at the end over all turns but the first.
+// rate returns examples per second: recently, or at the end over all turns but the first.
 func (b *bar) rate(now measurePoint, end bool) float64 {
 	from := b.recent
 	if now.time-b.last.time >= rateFor {

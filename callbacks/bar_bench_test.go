@@ -14,10 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// BenchmarkBarTurn measures what a bar costs: one iteration is 20,000 steps of about 10 µs of work that log three
-// numbers, once without a bar and once with one that draws 20 lines a second (into nothing: what a terminal takes for
-// them is its own). Times are those of the processor, so that other programs do not count; ratio and ns/turn are the
-// medians of all iterations.
+// BenchmarkBarTurn measures the cost of a bar: one iteration is 20,000 steps of about 10 µs of work that log three
+// numbers, once without a bar and once with one that draws 20 lines a second, without a terminal. Times are those of
+// the processor, so that other programs do not count; ratio and ns/turn are the medians of all iterations.
 func BenchmarkBarTurn(b *testing.B) {
 	const steps = 20_000
 	work := worker(10 * time.Microsecond)

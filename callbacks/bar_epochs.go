@@ -24,22 +24,22 @@ type epochs struct {
 	length   loop.Period
 	each     loop.Schedule
 	counted  bool
-	steps    int64              // per counted epoch, 0 if unknown
-	from     int64              // the last step before the running epoch, if counted
-	compiler abilities.Compiler // may be nil
+	steps    int64
+	from     int64
+	compiler abilities.Compiler
 	began    measurePoint
-	ended    int64           // last step of the last finished epoch
+	ended    int64
 	ofSteps  map[string]bool // paths that steps log, not only ends of epochs
 
 	// The run's goroutine and the waiting one draw the same line.
 	mu       sync.Mutex
-	line     []item // without waitsFor
+	line     []item
 	waitsFor string
 	columns  int
 	drawn    bool
 	doing    abilities.Activity
 	changes  int
-	tested   time.Time // start of the epoch's first evaluation
+	tested   time.Time
 }
 
 // begin finds the start of a resumed epoch, usually in the history.
@@ -61,7 +61,6 @@ func (e *epochs) begin(from loop.Elapsed, history *loop.History) {
 	}
 }
 
-// at returns the finished epochs and the progress in the running one.
 func (e *epochs) at(now loop.Elapsed) (whole, part int64) {
 	whole, part = e.length.Of(now)/e.length.Length(), e.length.Of(now)%e.length.Length()
 	if e.counted {
@@ -77,7 +76,6 @@ func (e *epochs) size() int64 {
 	return e.length.Length()
 }
 
-// progress counts in steps if Until is in epochs of known steps.
 func (e *epochs) progress(r loop.Report) progress {
 	until, isEpochs := r.Until.(loop.Epochs)
 	if !e.counted || !isEpochs || e.steps == 0 {
@@ -177,7 +175,7 @@ func (e *epochs) end(ending loop.Ending) {
 		if logs.Len() == 0 {
 			logs = e.bar.latest
 		}
-		var ofEpoch loop.Logs // without an earlier epoch's validation
+		var ofEpoch loop.Logs
 		for entry := range logs.All() {
 			if len(e.ofSteps) == 0 || e.ofSteps[entry.Path()] {
 				ofEpoch.Set(entry.Collection, entry.Name, entry.Value)
@@ -200,7 +198,6 @@ func (e *epochs) end(ending loop.Ending) {
 	}
 }
 
-// why is "" if the run made no turn.
 func (e *epochs) why(ending loop.Ending, some bool) (why string, style string) {
 	at := e.place(ending.Elapsed, ending.Until)
 	if !some {
@@ -224,7 +221,6 @@ func (e *epochs) why(ending loop.Ending, some bool) (why string, style string) {
 	return fmt.Sprintf("finished %s, in %s", at, spent(ending.Elapsed.Time-ending.From.Time)), green
 }
 
-// early describes, in epochs, the value that stopped a run.
 func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
 	if stop.Best == stop.Mode.Worst() || stop.At == (loop.Elapsed{}) {
 		return strings.TrimSuffix(stop.Error(), ": "+loop.ErrStop.Error())
@@ -246,7 +242,6 @@ func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
 	return fmt.Sprintf("%s has not improved%s for %s; best %s at epoch %d", stop.Entry, by, waited, figure(stop.Best), best)
 }
 
-// place is "at epoch 3" or "in epoch 3, 45/100".
 func (e *epochs) place(at loop.Elapsed, until loop.Period) string {
 	whole, part := e.at(at)
 	if part == 0 {
@@ -255,7 +250,6 @@ func (e *epochs) place(at loop.Elapsed, until loop.Period) string {
 	return fmt.Sprintf("in epoch %d, %s", whole+1, strings.TrimSpace(e.done(part)))
 }
 
-// number is the epoch that a run is in, or has just ended.
 func (e *epochs) number(at loop.Elapsed) int64 {
 	whole, part := e.at(at)
 	if part > 0 {
@@ -264,7 +258,6 @@ func (e *epochs) number(at loop.Elapsed) int64 {
 	return whole
 }
 
-// title is "epoch 3/10", or "epoch 3" if Until is not in epochs.
 func (e *epochs) title(n int64, until loop.Period) string {
 	var of int64
 	switch steps, isSteps := until.(loop.Steps); {
@@ -317,8 +310,8 @@ func (e *epochs) lineOf(r loop.Report, n, part int64) []item {
 	return append(items, b.waits.items()...)
 }
 
-// figures are the shown values with ranks. The loss is the first value that steps log, the validation loss the first
-// that only ends of epochs log.
+// figures takes the first value that steps log as the loss, and the first that only ends of epochs log as the
+// validation loss.
 func (e *epochs) figures(logs loop.Logs) (items []item) {
 	b := e.bar
 	ranks := map[bool]int{true: rankFirst, false: rankFirst + 1}

@@ -6,7 +6,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// NewBar makes the bar of a run without the goroutine that shows what the run waits for.
+// NewBar makes the bar of a run without the goroutine that shows waits.
 func NewBar(w io.Writer, settings ...Bar) loop.Attendant { return newBar(w, joinedBar(settings)) }
 
 // Coloured has a bar write colours.

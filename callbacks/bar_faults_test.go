@@ -97,7 +97,7 @@ func TestF36_etaIsNotNegative(t *testing.T) {
 	t.Logf("F36: %d lines with clocks that jump by up to 1 h, 0 negative numbers", lines)
 }
 
-// A number of steps that is never reached takes a time that is not to be told, but not none.
+// For a number of steps that is never reached, the time left is unknown, but not zero.
 func TestF36_etaOfWhatHasNoEnd(t *testing.T) {
 	var out bytes.Buffer
 	bar := callbacks.NewBar(&out)

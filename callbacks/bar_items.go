@@ -7,24 +7,22 @@ import (
 
 type item struct {
 	text, style string
-	// rank orders removal from a line that is too narrow, the highest first; 0 stays longest.
+	// rank: in a line that is too narrow, the highest is removed first.
 	rank  int
 	share float64
 	tight bool
 }
 
-// Values have two ranks each: for steps and for ends of epochs.
 const (
-	rankFirst = 1 + iota // the loss, the validation loss
-	_                    //
+	rankFirst = 1 + iota
+	_         // each for steps and for ends of epochs
 	rankLeft
-	rankDone    // the epoch's progress as a number
-	rankDrawing // and as a drawing
-	rankOthers  // other values
-	rankRate    = 1 << 30
+	rankDone
+	rankDrawing
+	rankOthers
+	rankRate = 1 << 30
 )
 
-// Styles of ECMA-48.
 const (
 	bold   = "1"
 	red    = "31"
@@ -59,8 +57,8 @@ func (i item) painted(coloured bool) string {
 	return "\x1b[" + i.style + "m" + i.text + "\x1b[0m"
 }
 
-// drawn is a redrawn line of the items that fit. The cursor stays at its start, which remains right if a narrowed
-// terminal wraps the line. Wrapping is off, because the terminal may have been narrowed since.
+// drawn returns a line of the items that fit. The cursor stays at its start, without wrapping, because the terminal may
+// have been narrowed since.
 func drawn(items []item, columns int, coloured bool) string {
 	items = fitting(items, columns)
 	if i := slices.IndexFunc(items, func(i item) bool { return i.rank == rankDrawing }); i >= 0 {

@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	cells = 24
-	// usual is the width of a terminal that does not report one.
+	cells     = 24
 	usual     = 80
 	clearLine = "\x1b[K"
 )
@@ -55,7 +54,7 @@ func (b *bar) room() int {
 	return columns - 1
 }
 
-// show shows a line. If again is not nil, other output is written above the line, which is then redrawn by again.
+// show shows a line. If again is not nil, other output is written above the line, which again redraws.
 func (b *bar) show(line string, again func() string) {
 	for _, l := range b.above {
 		l.join(&b.screen)
@@ -117,7 +116,6 @@ func (b *bar) values(r loop.Report) string {
 	return s.String()
 }
 
-// ambiguous reports whether another shown entry has the same name.
 func (b *bar) ambiguous(logs loop.Logs, e loop.Entry) bool {
 	for o := range logs.All() {
 		if o.Name == e.Name && o.Collection != e.Collection && slices.Contains(b.shown, o.Collection) {
@@ -127,7 +125,6 @@ func (b *bar) ambiguous(logs loop.Logs, e loop.Entry) bool {
 	return false
 }
 
-// figure has four decimals, or scientific notation for extreme values.
 func figure(v float64) string {
 	if a := math.Abs(v); a != 0 && a < 1e-3 || a >= 1e7 {
 		return fmt.Sprintf("%.3e", v)
@@ -135,7 +132,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.4f", v)
 }
 
-// printable escapes control characters, since names are any text, such as "\x1b[2J".
+// printable escapes control characters, since names are any text.
 func printable(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return s
@@ -144,7 +141,6 @@ func printable(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// short has two units: 0.4s, 12s, 3m05s, 2h07m, 4d11h.
 func short(d time.Duration) string {
 	d = max(d, 0)
 	switch {

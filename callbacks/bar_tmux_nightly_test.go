@@ -39,8 +39,8 @@ func TestBar_screensChild(t *testing.T) {
 	})
 }
 
-// A real terminal, tmux, shows what the emulated one of [TestBar_screens] does; and where it is made narrower and wider
-// in the middle of a run, no ruins are left.
+// A real terminal, tmux, shows the same as the emulated one of [TestBar_screens]. If it is resized during a run, no
+// remains of the bar are left.
 func TestBar_screensInTmux(t *testing.T) {
 	_, err := exec.LookPath("tmux")
 	require.NoError(t, err, "this test needs tmux: apt-get install tmux")

@@ -11,15 +11,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// waitingBar is a bar with epochs that shows, on a terminal, what the run waits for, and follows changes of width.
 type waitingBar struct {
 	*bar
 	stop, stopped chan struct{}
 }
 
 const (
-	waitTick = 100 * time.Millisecond
-	// waitShown is the shortest wait that is shown.
+	waitTick  = 100 * time.Millisecond
 	waitShown = 300 * time.Millisecond
 )
 
@@ -89,7 +87,6 @@ func (e *epochs) look(changes int, since time.Time) (int, time.Time) {
 	return changes, since
 }
 
-// wait names the activity that the run waits for, or is "".
 func (e *epochs) wait(now, since time.Time) string {
 	if now.Sub(since) < waitShown {
 		return "" // turns are being made, even if something compiles elsewhere

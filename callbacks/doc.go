@@ -1,15 +1,9 @@
 // Package callbacks has callbacks for the runs of package loop: early stopping ([StopEarly]), the best state
 // ([KeepBest], [OnBest]), learning rate reduction ([ReduceOnPlateau]), recovery from NaN ([NonFinite]), a progress bar
 // ([ProgressBar]), recorders ([CSV], [JSONL], [Log]), measurements ([Measure], [Profile], [LogThroughput]) and
-// supervision ([Watchdog], [Heartbeat], [TimeLimit], [WarnSpike]). Each is an option of a run, as the first example
-// shows.
-//
-// A [loop.Callback] observes the run; one with Changes may change its state. In a hand-written loop call Start, then
-// Watch or Change in each pass, then End, as the second example shows.
+// supervision ([Watchdog], [Heartbeat], [TimeLimit], [WarnSpike]). Each is an option of a run. [Background] runs one in
+// a separate goroutine. In a hand-written loop call Start, then Watch in each pass, then End.
 //
 // In a job of several processes ([loop.Job]), rank 0 shows and writes: bars, logs, files, profiles. Callbacks that
-// decide by the run's numbers run in all ranks.
-//
-// [Background] runs a callback in a separate goroutine. Package callbacks/tensorboard writes TensorBoard's event files;
-// package checkpoint saves and resumes runs.
+// decide by the run's numbers run in all ranks. Package callbacks/tensorboard writes TensorBoard's event files.
 package callbacks

@@ -12,10 +12,8 @@ import (
 )
 
 // Heartbeat writes a line with the time and the step to a file when it is due, so that other processes can see whether
-// a run is alive: "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. The file is created or
-// emptied at the start.
-//
-// It opens the file for each line, so a removed file is created again. The first error is returned at the end of the
+// a run is alive: "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. The file is emptied at
+// the start and opened for each line, so a removed file is created again. The first error is returned at the end of the
 // run. A file that is not regular, such as a pipe, is an error.
 func Heartbeat(path string, when loop.Schedule) loop.Callback {
 	return loop.Callback{Name: "heartbeat " + path, When: when, AtRank0: true, Start: func(loop.Beginning) (loop.Attendant, error) {

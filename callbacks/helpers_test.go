@@ -70,7 +70,7 @@ func metric(name string, v float64) (logs loop.Logs) {
 	return logs
 }
 
-// rest is a source of what is left of the data, wherever the run begins.
+// rest is a source of the rest of the data, wherever the run begins.
 func rest[B any](data loop.Data[B]) loop.Source[B] {
 	return loop.From(func(int64) iter.Seq2[B, error] { return iter.Seq2[B, error](data) })
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// OnBest calls do in each iteration with a better value of an entry than all before, for example to save the state. The
-// first finite value is better. An error of do ends the run. A run resumed with its history ([loop.Continue]) knows the
-// earlier best value.
+// OnBest calls do in each iteration with a better value of an entry than all before, the first finite value included.
+// An error of do ends the run. A run resumed with its history ([loop.Continue]) knows the earlier best value.
 func OnBest(entry string, do func(context.Context, loop.Report) error, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return watchValue("on best", entry, func() (*onBest, error) {
@@ -43,15 +42,13 @@ func (b *onBest) resume(from loop.Beginning) error {
 }
 
 // KeepBest copies the state in memory at each better value of an entry and restores the best at a normal end
-// ([loop.Ending.Normal]). [loop.Result].State is then that of [loop.History.Best]; [loop.Result].Elapsed is that of the
-// last iteration. A run that was cancelled, failed, or had no better value keeps its last state.
+// ([loop.Ending.Normal]). [loop.Result].Elapsed is that of the last iteration. A run that was cancelled, failed, or had
+// no better value keeps its last state. A state that changes in place needs a method Snapshot ([loop.Stepper]).
 //
 // A run resumed with its history ([loop.Continue]) knows the earlier best value, but not its state: if it finds none
 // better, it ends with an error and its last state. checkpoint.KeepBest restores the best across restarts.
-// checkpoint.Retention keeps several of the best.
 //
-// A state that changes in place needs a method Snapshot ([loop.Stepper]); the copy doubles its memory. Callbacks and
-// changes earlier in the options end later and see the best state.
+// Callbacks and changes earlier in the options end later and see the best state.
 func KeepBest(entry string, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return changeByValue("keep best", entry, func() (*keepBest, error) {

@@ -15,15 +15,14 @@ import (
 //	…
 //	fmt.Fprintf(lines, "step %d: test loss %.3f\n", …) // in a task or a callback
 //
-// For the standard logger call log.SetOutput(lines). While a bar is shown, an incomplete line waits for its end. Lines
-// are safe for concurrent use.
+// For the standard logger call log.SetOutput(lines). Lines are safe for concurrent use.
 type Lines struct {
-	// Out is the writer, set before the first use. It may differ from the bar's. If it is standard output and a broken
-	// pipe, Write returns the error and the process continues.
+	// Out is the writer, set before the first use. If it is standard output and a broken pipe, Write returns the error
+	// and the process continues.
 	Out io.Writer
 
 	mu    sync.Mutex
-	quiet io.Writer // Out without SIGPIPE, nil before the first use
+	quiet io.Writer // Out without SIGPIPE
 	bar   *screen
 	rest  []byte
 }
@@ -38,7 +37,7 @@ func (l *Lines) out() io.Writer {
 	return l.quiet
 }
 
-// Write writes p, but while a bar is shown only complete lines.
+// Write writes p. While a bar is shown, an incomplete line waits for its end.
 func (l *Lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +83,7 @@ type screen struct {
 	out io.Writer
 
 	mu    sync.Mutex
-	drawn func() string // redraws the line; nil if there is none
+	drawn func() string
 	err   error
 }
 
@@ -94,7 +93,6 @@ func (s *screen) failed() bool {
 	return s.err != nil
 }
 
-// show writes a line. If again is not nil, it redraws the line below others.
 func (s *screen) show(line string, again func() string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

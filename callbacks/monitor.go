@@ -11,30 +11,28 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Monitor has settings of the callbacks that follow an entry: [StopEarly], [KeepBest], [OnBest], [ReduceOnPlateau].
-// With several, the last one that sets a field counts.
+// Monitor has settings of [StopEarly], [KeepBest], [OnBest] and [ReduceOnPlateau]. With several, the last one that sets
+// a field counts.
 type Monitor struct {
-	// Mode is whether lower or higher is better. Zero chooses by the entry's name ([loop.Mode]).
+	// Mode is whether lower or higher is better. Zero decides by the entry's name ([loop.Mode]).
 	Mode loop.Mode
 	// AgainstName allows a Mode that contradicts the name, such as a loss to maximize.
 	AgainstName bool
-	// MinDelta is by how much a value must be better than the best one. It must be finite and at least 0.
+	// MinDelta is the least improvement over the best value. It must be finite and at least 0.
 	MinDelta float64
 	// Baseline is an initial best value, finite; nil means none. While values are not better than it, the patience
 	// runs.
 	Baseline *float64
-	// StartAt ignores values before this period, counted from the run's beginning. Until then [StopEarly] does not stop
-	// and [KeepBest] keeps nothing.
+	// StartAt ignores values before this period, counted from the run's beginning.
 	StartAt loop.Period
 
 	// The fields below are for ReduceOnPlateau only.
 
-	// Cooldown is a time after a reduction in which the patience does not run. Evaluations(1) skips one value. In steps,
-	// samples or time, the patience runs from the last value within it. Better values still count.
+	// Cooldown is a time after a reduction in which the patience does not run. Evaluations(1) skips one value. In
+	// steps, samples or time, the patience runs from the last value within it. Better values still count.
 	Cooldown Patience
-	// MinRate is the lower bound of the learning rate, at least the default, 1.2e-38, the smallest normal float32. A
-	// rate below it at the start, or at the first value if it is unknown before, is an error. A rate that its dtype
-	// cannot reduce further stays.
+	// MinRate is the lower bound of the learning rate, at least the default, 1.2e-38, the smallest normal float32. An
+	// initial rate below it is an error. A rate that its dtype cannot reduce further stays.
 	MinRate float64
 	// OnReduce is called after each reduction. Its error ends the run.
 	OnReduce func(ctx context.Context, r loop.Report, from, to float64) error
@@ -102,11 +100,11 @@ type monitor struct {
 	best   float64
 	bestAt loop.Elapsed
 	found  bool
-	// since is the time of the best value, or of the first one if none was better.
+	// since is the time of the best value, or of the first one.
 	since  loop.Elapsed
-	waited int64 // values since then
+	waited int64
 	begun  bool
-	// resumeErr is an error of reading the earlier run's values, for the first Watch.
+	// resumeErr is for the first Watch.
 	resumeErr error
 }
 
@@ -154,7 +152,6 @@ func (m *monitor) read(r loop.Report) (float64, error) {
 	return r.Logs.Float(m.entry)
 }
 
-// replay calls see with the earlier run's values.
 func (m *monitor) replay(from loop.Beginning, see func(loop.Elapsed, float64)) {
 	if from.History == nil {
 		return
@@ -173,7 +170,7 @@ func (m *monitor) replay(from loop.Beginning, see func(loop.Elapsed, float64)) {
 	}
 }
 
-// watchEntry is a callback for an entry. It calls start once in advance to find its error.
+// watchEntry calls start once in advance to find its error.
 func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) loop.Callback {
 	_, err := start()
 	return loop.Callback{Name: name, Entry: entry, Err: err, Start: func(loop.Beginning) (loop.Attendant, error) {
@@ -185,7 +182,7 @@ func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) l
 	}}
 }
 
-// refusal is why a callback cannot start. A run adds the name itself, so it uses Point.
+// refusal is the error of a callback that cannot start. A run adds the name itself, so it uses Point.
 type refusal struct {
 	name string
 	err  error
@@ -201,7 +198,7 @@ func refused(c loop.Callback, err error) loop.Callback {
 	return c
 }
 
-// resumer continues from an earlier run's history. [loop.ErrStop] means that the earlier run had ended.
+// resumer continues from an earlier run's history. [loop.ErrStop] means that it had ended.
 type resumer interface {
 	resume(from loop.Beginning) error
 }
@@ -223,7 +220,6 @@ func watchValue[A interface {
 	return c
 }
 
-// changeByValue makes a callback that follows an entry and may change the state.
 func changeByValue[A interface {
 	loop.Attendant
 	resumer

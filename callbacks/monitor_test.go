@@ -133,7 +133,7 @@ func TestMonitor_refusesBadSettings(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// What Jaxloop warns of and Ciclo finds at the first turn: ours ends when the name cannot come any more.
+// Jaxloop warns and Ciclo fails at the first turn; lazo ends the run when no task can log the name.
 func TestB66_missingEntry(t *testing.T) {
 	for _, option := range []loop.Option{
 		callbacks.StopEarly("los", loop.Steps(1), callbacks.Monitor{Mode: loop.Lowest}), callbacks.KeepBest("los", callbacks.Monitor{Mode: loop.Lowest}), callbacks.WarnSpike("los", 2, 1, func(context.Context, callbacks.Spike) error { return nil }),

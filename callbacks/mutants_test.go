@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// What mutants found untested, behaviour by behaviour.
+// Behaviours that mutants showed to be untested.
 
 var errRead = errors.New("the device is gone")
 

@@ -18,21 +18,18 @@ type Recovery struct {
 	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error,
 	// with the restored state. With 0 the first is an error, with the state after it.
 	Limit int
-	// Copies is the schedule of copies of the state, if Limit is above 0. A copy is also made at the start. A copy is
-	// used only after a later iteration had finite values, because a step can corrupt the state while its own loss is
-	// finite. Until then the previous copy is kept too.
-	//
-	// Without Copies a bad iteration is skipped: the state is copied after each iteration and the one before the bad
-	// iteration is restored. If the next one is bad too, the older copy is restored.
+	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used only
+	// after a later iteration had finite values, because a step can corrupt the state while its own loss is finite.
+	// Without Copies the state is copied after each iteration, and the one before the bad iteration is restored. If the
+	// next one is bad too, the older copy is restored.
 	Copies loop.Schedule
 	// OnUndo is called after an undo, for example to lower the learning rate. The report has the restored state; cause
 	// wraps [loop.ErrNonFinite]. An error, also [loop.ErrStop], ends the run.
 	OnUndo func(ctx context.Context, r loop.Report, cause error) error
-	// Entries are checked instead of all [loop.Losses], for example the norm of the gradients, which detects a
-	// corrupted state earlier. An entry need not be in every iteration, but one that is never logged or never checked
-	// is an error.
+	// Entries are checked instead of all [loop.Losses]. An entry need not be in every iteration, but one that is never
+	// logged or never checked is an error.
 	Entries []string
-	// When is the schedule of the checks, by default each iteration; start and end are always checked. Reading a value
+	// When is the schedule of the checks, default each iteration; start and end are always checked. Reading a value
 	// from a device costs a transfer. With Every(Steps(100)) a bad value is found up to 100 steps late, or not at all
 	// if later values are finite. With a Limit it requires Copies.
 	When loop.Schedule
@@ -51,7 +48,7 @@ func (p Recovery) String() string {
 
 func (p Recovery) undoes() bool { return p.Limit != 0 }
 
-// skips restores the newest copy, which no later value has confirmed.
+// skips: a restored copy is not confirmed by a later value.
 func (p Recovery) skips() bool { return !isSet(p.Copies) }
 
 func isSet(s loop.Schedule) bool { return !reflect.ValueOf(s).IsZero() }
@@ -100,13 +97,11 @@ func (p Recovery) check() error {
 
 // NonFinite checks for NaN and infinite losses. It ends the run with an error that wraps [loop.ErrNonFinite], or
 // restores an earlier state ([Recovery].Limit), including learning rate and random numbers. A state that changes in
-// place then needs a method Snapshot ([loop.Stepper]).
+// place then needs a method Snapshot ([loop.Stepper]). The iteration still counts, and its values are visible.
 //
-// It runs after the tasks, before other changes, the history and all callbacks, so a checkpoint never has a detected
-// bad state. The iteration still counts, and its values are visible.
-//
-// A loss is computed before its step. If a step corrupts the state while its loss is finite, only the next iteration is
-// bad. To detect it earlier, log and check the norm of the gradients ([Recovery].Entries).
+// It runs before other changes, the history and all callbacks, so a checkpoint never has a detected bad state. If a
+// step corrupts the state while its loss, computed before it, is finite, only the next iteration is bad. To detect it
+// earlier, log and check the norm of the gradients ([Recovery].Entries).
 func NonFinite(settings ...Recovery) loop.Callback {
 	policy := joinedRecovery(settings)
 	err := policy.check()
@@ -136,8 +131,7 @@ type finiteGuard struct {
 	when   loop.Schedule
 	copies loop.Schedule
 
-	found []bool
-	// newest is the last copy, good the last one confirmed by finite values.
+	found        []bool
 	newest, good copied
 	last         loop.Elapsed // when a copy was last possible
 	wasBad       bool
@@ -205,7 +199,7 @@ func check(e loop.Entry) (bad, err error) {
 	return fmt.Errorf("%s is %v: %w", e.Path(), v, loop.ErrNonFinite), nil
 }
 
-// keep copies the state if due. Finite values confirm the state before the turn, not the one after it.
+// Finite values confirm the state before the turn, not the one after it.
 func (g *finiteGuard) keep(ctx context.Context, r loop.Report, looked bool) error {
 	if !g.policy.undoes() {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// weights is a state whose steps add up their numbers, so that the sum says which steps are in it.
+// weights is a state whose steps add up their numbers, so that the sum identifies the steps in it.
 type weights struct{ sum float64 }
 
 func (w *weights) Snapshot(context.Context) (loop.Snapshot, error) {
@@ -145,7 +145,7 @@ func TestF12_nonFinite(t *testing.T) {
 							require.EqualValues(t, faultySteps, steps, "the counts go on")
 							require.Equal(t, loop.DataEnded, reason)
 						}
-						if late { // a loss cannot tell: the step before it had a good one
+						if late { // the step before it had a finite loss
 							lateSaves += bads(saved)
 						} else {
 							badSaves += bads(saved)

@@ -50,7 +50,7 @@ func ExampleProgressBar() {
 	// 499500 <nil>
 }
 
-// A file and a tracker, neither of which makes a step wait.
+// A file and a tracker, neither of which delays a step.
 func ExampleBackground() {
 	dir, err := os.MkdirTemp("", "run")
 	if err != nil {

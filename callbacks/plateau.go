@@ -11,9 +11,8 @@ import (
 )
 
 // ReduceOnPlateau multiplies the state's learning rate by a factor between 0 and 1 when an entry had no better value
-// for the patience, which then restarts. It runs in iterations that logged the entry. A state without a learning rate
-// ([loop.Stepper]) is an error at the start. In a run resumed with its history ([loop.Continue]) the patience
-// continues.
+// for the patience, which then restarts. A state without a learning rate ([loop.Stepper]) is an error. In a run resumed
+// with its history ([loop.Continue]) the patience continues.
 func ReduceOnPlateau(entry string, factor float64, patience Patience, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return changeByValue("reduce on plateau", entry, func() (*plateau, error) { return newPlateau(entry, factor, patience, settings) })
@@ -27,10 +26,10 @@ type plateau struct {
 	monitor
 	factor   float64
 	patience Patience
-	// Cooldowns start at the last reduction.
+	// cut is the time of the last reduction.
 	cut      loop.Elapsed
 	afterCut int64
-	cools    bool // a cooldown may be running
+	cools    bool
 	unknown  bool // some optimizers have no rate before the first step
 }
 

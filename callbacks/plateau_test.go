@@ -59,7 +59,7 @@ func TestReduceOnPlateau(t *testing.T) {
 	}
 }
 
-// Keras counts down two numbers; up to its cooldown, which ends one value earlier, ours cuts where that does.
+// Keras counts down two numbers. Up to its cooldown, which ends one value earlier, lazo reduces at the same values.
 func TestReduceOnPlateau_asKeras(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		values := rapid.SliceOfN(rapid.SampledFrom([]float64{1, 2, 3, nan}), 1, 40).Draw(rt, "values")

@@ -83,8 +83,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// A profile of a busy run names what it was busy with: the run's time whether or not Go's threads computed, and not
-// what only waits for it.
+// A profile of a busy run names its work: the run's time, whether or not Go's threads computed, without goroutines that
+// only wait for it.
 func TestR39_aProfileHasSamples(t *testing.T) {
 	dir := t.TempDir()
 	inner := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) {
@@ -130,7 +130,7 @@ func spins() (n int) {
 //go:noinline
 func waits() { time.Sleep(50 * time.Millisecond) }
 
-// profiled reads what the samples of a profile.proto are of: a function and its file for each place, and the units.
+// profiled reads the places of a profile.proto's samples, as function and file, and the units.
 func profiled(profile string) (lines, units []string) {
 	type fields map[uint64][]uint64
 	var texts []string
@@ -176,7 +176,7 @@ func profiled(profile string) (lines, units []string) {
 	return lines, units
 }
 
-// unzip reads a profile to its end: it is zipped, with a sum that would tell of a cut one.
+// unzip reads a profile to its end, which verifies its checksum.
 func unzip(t *testing.T, path string) string {
 	t.Helper()
 	f, err := os.Open(path)

@@ -16,7 +16,7 @@ import (
 // wall samples the stack of a run's goroutine 100 times per second. The CPU profile lacks the device's threads, where
 // steps run.
 type wall struct {
-	root    string // outermost function of the goroutine
+	root    string
 	began   time.Time
 	counts  map[[32]uintptr]int64
 	records []runtime.StackRecord
@@ -73,13 +73,11 @@ func framesOf(pcs []uintptr) (all []runtime.Frame) {
 	}
 }
 
-// waiting are functions that only wait for a run's inner goroutine or the next sample.
 var waiting = []string{
 	reflect.TypeFor[loop.Report]().PkgPath() + ".Shield", reflect.TypeFor[loop.Report]().PkgPath() + ".(*source[...]).wait",
 	reflect.TypeFor[wall]().PkgPath() + ".(*wall)",
 }
 
-// isOf reports whether a stack is the run's, and not one that waits for it.
 func (w *wall) isOf(frames []runtime.Frame, whole bool) bool {
 	if len(frames) == 0 || whole && frames[len(frames)-1].Function != w.root {
 		return false
@@ -95,7 +93,7 @@ func (w *wall) isOf(frames []runtime.Frame, whole bool) bool {
 	return true
 }
 
-// end writes the profile in the format of pprof's profile.proto.
+// end writes pprof's profile.proto.
 func (w *wall) end(to io.Writer) error {
 	close(w.stop)
 	<-w.stopped
@@ -180,7 +178,7 @@ func (p *proto) location(f runtime.Frame) uint64 {
 		return id
 	}
 	if _, ok := p.ids[of]; !ok {
-		id := uint64(len(p.ids)) // ids must not be 0
+		id := uint64(len(p.ids)) // must not be 0
 		p.ids[of] = id
 		var m proto
 		m.number(1, id)

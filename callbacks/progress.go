@@ -10,8 +10,8 @@ import (
 )
 
 // LogProgress logs a record of level Info when it is due: the steps per second since the last record and, with
-// [loop.Until], the part done and the time left: "8.3 steps/s, 40.0% (4/10), ETA: 1h12m". The start, or the first call
-// in a hand-written loop, only begins the measurement. It reads no logged values. A nil logger logs nothing.
+// [loop.Until], the part done and the time left: "8.3 steps/s, 40.0% (4/10), ETA: 1h12m". The first call only begins
+// the measurement. A nil logger logs nothing.
 func LogProgress(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
 		return idle("progress log")
@@ -63,7 +63,6 @@ func (l *progressLog) text(r loop.Report, rate float64) string {
 	return text
 }
 
-// minutes formats as 7m, 2h0m, 1d10h17m.
 func minutes(d time.Duration) string {
 	text := fmt.Sprintf("%dm", d%time.Hour/time.Minute)
 	if hours := d % day / time.Hour; hours > 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// What writes or shows does so in one process, and what decides in all.
+// Callbacks that write or show run in one process, and callbacks that decide in all.
 func TestAtRank0(t *testing.T) {
 	when, dir := loop.Every(loop.Steps(1)), t.TempDir()
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))

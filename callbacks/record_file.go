@@ -16,15 +16,13 @@ import (
 )
 
 // JSONL writes a line to a file in each due iteration that logged anything: a JSON object with the elapsed steps,
-// samples, seconds and date, and all entries by full name. [loop.History.ReadJSON] reads the file.
+// samples, seconds and date, and all numbers by full name. [loop.History.ReadJSON] reads the file.
 //
-// Each line is one write, so a killed process leaves at most an incomplete last line. A run continues an existing file:
-// it removes an incomplete last line and all lines after the step at which it begins ([loop.Continue]), so no step is
-// written twice. A file with other content stays unchanged and is an error at the first due iteration. So is a file
-// that is not regular, such as a pipe. A file that another callback of this process writes is an error at the start.
-//
-// After a failed write or an unreadable value the run continues, and returns the first such error at its end. Values
-// that are not numbers are left out.
+// A run continues an existing file: it removes an incomplete last line, as of a killed process, and all lines after the
+// step at which it begins ([loop.Continue]). A file with other content stays unchanged and is an error at the first due
+// iteration, as is a file that is not regular, such as a pipe. A file that another callback of this process writes is
+// an error at the start. After a failed write or an unreadable value the run continues, and returns the first such
+// error at its end.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }
@@ -48,17 +46,16 @@ func recorder(kind, path string, when loop.Schedule, lines func() records.Lines)
 	}}
 }
 
-// recorded are the files being written, by absolute path: two writers would corrupt each other's lines.
+// recorded has the files being written: two writers would corrupt each other's lines.
 var recorded sync.Map
 
 type recordFile struct {
-	path  string
-	key   string
-	lines records.Lines
-	file  *os.File // nil until the first row
-	row   records.Row
-	line  []byte
-	// broken is set after a failed write or Close.
+	path   string
+	key    string
+	lines  records.Lines
+	file   *os.File
+	row    records.Row
+	line   []byte
 	broken bool
 	err    error
 }
@@ -174,7 +171,7 @@ func begins(start string, line []byte) bool {
 	return start[:n] == string(line[:n])
 }
 
-// rewrite replaces the first line by header and appends the second text to each other line. The replacement is atomic.
+// rewrite atomically replaces the first line by header and appends the second text to each other line.
 func (f *recordFile) rewrite(header, behind []byte) error {
 	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -204,7 +201,7 @@ func (f *recordFile) rewrite(header, behind []byte) error {
 
 func copyLines(to io.Writer, from io.Reader, header, behind []byte) error {
 	out, in := bufio.NewWriter(to), bufio.NewReader(from)
-	out.Write(header) // Flush returns errors
+	out.Write(header)
 	for n := 1; ; n++ {
 		line, err := readLine(in)
 		if err == io.EOF {
@@ -221,7 +218,6 @@ func copyLines(to io.Writer, from io.Reader, header, behind []byte) error {
 	}
 }
 
-// longest limits a line, to protect the memory.
 const longest = 16 << 20
 
 // readLine returns text after the last line end with io.EOF.

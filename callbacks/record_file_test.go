@@ -129,7 +129,7 @@ func TestWriter_resume(t *testing.T) {
 	}
 }
 
-// What stays of an old file does not hang on when this run writes for the first time.
+// The part of an old file that is kept does not depend on when this run writes for the first time.
 func TestWriter_resumeWithOtherSchedules(t *testing.T) {
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
 		run := func(steps int, from loop.Elapsed, when loop.Schedule) {
@@ -218,7 +218,7 @@ func TestWriter_newColumnsComeLater(t *testing.T) {
 	})
 }
 
-// What goes wrong with writing is said at the end; the run is worth more than its log.
+// An error of writing is returned at the end and does not end the run.
 func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
 	lost := errors.New("device lost")
 	eachForm(t, func(t *testing.T, form writerForm, path string) {

@@ -14,7 +14,7 @@ import (
 type Spike struct {
 	Entry string
 	Value float64
-	// Median is the median of the last Window values before this one.
+	// Median is the median of the last window values before this one.
 	Median  float64
 	Window  int
 	Elapsed loop.Elapsed
@@ -25,11 +25,10 @@ func (s Spike) String() string {
 		s.Elapsed.Steps, s.Entry, s.Value, s.Value/s.Median, s.Median, s.Window)
 }
 
-// WarnSpike calls warn if a value is more than factor (above 1) times the median of the last window values (above 0), a
-// sign of a bad batch or a high learning rate. It does not warn before window values were logged, nor while the median
-// is not positive. Values that stay high are spikes until they fill half of the window. NaN is ignored; see
-// [NonFinite]. Each value is read, which on a device costs a transfer per step. An error of warn, also [loop.ErrStop],
-// ends the run.
+// WarnSpike calls warn if a value is more than factor (above 1) times the median of the last window values (above 0).
+// It does not warn before window values were logged, nor while the median is not positive. Values that stay high are
+// spikes until they fill half of the window. It ignores NaN ([NonFinite]). Each value is read, which on a device costs
+// a transfer per step. An error of warn, also [loop.ErrStop], ends the run.
 func WarnSpike(entry string, factor float64, window int, warn func(context.Context, Spike) error) loop.Callback {
 	return watchEntry("warn of spikes", entry, func() (*spikes, error) {
 		return &spikes{entry: entry, factor: factor, window: window, warn: warn}, checkSpikes(entry, factor, window, warn)
@@ -81,7 +80,6 @@ func (s *spikes) Watch(ctx context.Context, r loop.Report) error {
 	return s.warn(ctx, *spike)
 }
 
-// median averages the middle two of an even number.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

@@ -21,7 +21,6 @@ func checkStages(stages []iter.Seq2[string, time.Duration]) error {
 	return nil
 }
 
-// work is the work of stages since a start.
 type work struct {
 	stages []iter.Seq2[string, time.Duration]
 	before []Part
@@ -42,7 +41,6 @@ func (w work) total() (all []Part) {
 	return all
 }
 
-// done leaves out idle stages.
 func (w work) done() (all []Part) {
 	for _, s := range w.total() {
 		for _, b := range w.before {
@@ -87,7 +85,7 @@ type waits struct {
 	mu     sync.Mutex
 	work   work
 	began  time.Time
-	since  time.Time // start of the current wait, or zero
+	since  time.Time
 	waited time.Duration
 }
 
@@ -142,7 +140,6 @@ func (w *waits) items() []item {
 	return nil
 }
 
-// observingBar is a bar without epochs in a run that shows waits.
 type observingBar struct{ *bar }
 
 func (b observingBar) At(_ int64, what abilities.Activity) { b.waits.at(what) }

@@ -8,8 +8,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Patience is the time to wait for a better value: [loop.Steps], [loop.Samples] or [loop.Time] since the best one, or
-// [Evaluations].
+// Patience is the time to wait for a better value: [Evaluations], or [loop.Steps], [loop.Samples] or [loop.Time] since
+// the best one.
 type Patience interface{ fmt.Stringer }
 
 // Evaluations is a patience as a number of consecutive values that are not better.
@@ -22,7 +22,6 @@ func (p Evaluations) String() string {
 	return fmt.Sprintf("%d evaluations", int(p))
 }
 
-// measure converts what passed, and the patience, to the patience's unit.
 func measure(p Patience, passed loop.Elapsed, values int64) (part, length int64, ok bool) {
 	switch p := p.(type) {
 	case Evaluations:
@@ -51,11 +50,9 @@ func checkPatience(p Patience) error {
 }
 
 // StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Evaluations(3))
-// stops at the third evaluation in a row that was not better than the best. The entry's name or [Monitor].Mode decides
-// whether lower or higher is better. The patience, which must be positive, runs from the best value, or from the first
-// if none was better. NaN and infinities are never better ([NonFinite]). The [loop.Reason] is [loop.Stopped], and
-// [loop.Result].Stop has an [*EarlyStopError]. [loop.History.Best] finds the best value; [KeepBest] restores the best
-// state.
+// stops at the third evaluation in a row that was not better than the best. The patience, which must be positive, runs
+// from the best value, or from the first if none was better. NaN and infinities are never better. [loop.Result].Stop
+// has an [*EarlyStopError]. [KeepBest] restores the best state.
 //
 // In a run resumed with its history ([loop.Continue]) the patience continues. If the same rule stopped the earlier run,
 // the resumed run makes no step and ends for the same reason, even with a later [loop.Until]. It continues with more
@@ -85,7 +82,6 @@ func (s *stopEarly) Watch(_ context.Context, r loop.Report) error {
 	return s.ask(r.Elapsed, v)
 }
 
-// ask returns the request to stop if the patience is over after the next value.
 func (s *stopEarly) ask(at loop.Elapsed, v float64) error {
 	if s.see(at, v) || !s.patienceOver(s.patience, at) {
 		return nil

@@ -111,7 +111,7 @@ func TestD05_timeIsMeasuredFromTheBest(t *testing.T) {
 	})
 }
 
-// One option serves any number of runs, and does not take what it saw from one into the next.
+// One option serves any number of runs, which share no values.
 func TestStopEarly_oneOptionForManyRuns(t *testing.T) {
 	option := callbacks.StopEarly("x", callbacks.Evaluations(2), callbacks.Monitor{Mode: loop.Lowest})
 	for _, values := range [][]float64{{1, 2, 3, 4}, {10, 11, 12, 13}} {

@@ -7,7 +7,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// throughput measures speed between calls.
 type throughput struct {
 	last  loop.Elapsed
 	begun bool

@@ -16,18 +16,17 @@ import (
 // Timing describes how a run spent its time.
 type Timing struct {
 	// Total is the time from the callbacks' start to their end.
-	Total time.Duration
-	// Steps and Samples are those of this run.
+	Total          time.Duration
 	Steps, Samples int64
 	// Parts are in the order of their first call. Their times add up to Total.
 	Parts []Part
-	// Stages are the stages given to [Measure], with their work during the run. They run concurrently, so their sum may
+	// Stages are those given to [Measure], with their work during the run. They run concurrently, so their sum may
 	// exceed Total.
 	Stages []Part
 }
 
-// Part is the time of one part of a loop: waiting for data, a task, a callback. It includes what the loop does right
-// after it.
+// Part is the time of one part of a loop: waiting for data, a task, a callback, with the loop's own work right after
+// it.
 type Part struct {
 	// Kind is "task", "callback", "stage" (in [Timing].Stages, with Total only), or "" for the data.
 	Kind string
@@ -36,7 +35,7 @@ type Part struct {
 	// Calls is the number of calls. A block of steps is one ([loop.Stepper]); a callback's start and end are two.
 	Calls          int64
 	Total, Longest time.Duration
-	// First is the time of the first call. A step's includes compilation.
+	// First is the time of the first call, which for a step includes compilation.
 	First time.Duration
 }
 
@@ -71,8 +70,7 @@ func (t Timing) Waited() (d time.Duration) {
 	return d
 }
 
-// String returns a table with the [Part.Mean] of each part. With Stages, a line has the waiting for data, divided in
-// proportion to the stages' work.
+// String returns a table with the [Part.Mean] of each part and, with Stages, the stages for which the run waited.
 func (t Timing) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s (%.1f a second), %s (%.1f a second)\n", rounded(t.Total),
@@ -101,7 +99,6 @@ func (t Timing) share(p Part) float64 {
 	return 100 * p.Total.Seconds() / t.Total.Seconds()
 }
 
-// rounded has three digits, or whole seconds.
 func rounded(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for unit < time.Second && d >= 1000*unit {
@@ -112,9 +109,9 @@ func rounded(d time.Duration) time.Duration {
 
 type stopwatch struct {
 	begin, since time.Time
-	parts        map[any]*Part // by Activity
+	parts        map[any]*Part
 	order        []*Part
-	part         *Part // the current one
+	part         *Part
 }
 
 func (s *stopwatch) turnTo(what any, part func() Part) {
@@ -151,7 +148,6 @@ func (s *stopwatch) leave(now time.Time) {
 	s.part = nil
 }
 
-// Timing ends the current part. The caller sets Steps and Samples.
 func (s *stopwatch) Timing() Timing {
 	now := time.Now()
 	s.leave(now)
@@ -165,12 +161,11 @@ func (s *stopwatch) Timing() Timing {
 	return t
 }
 
-// Measure calls done with the run's [Timing] when the run is over, however it ended.
-//
-// A device may still work when a step returns; that time is part of whatever first reads a value.
+// Measure calls done with the run's [Timing] when the run is over, however it ended. Work of a device after a step
+// returned counts for the part that first reads a value.
 //
 // stages are the stages of a pipeline with their working time so far, such as All of a data.Stages given to data.Timed.
-// The Timing then also shows for which stages the run waited. They must be safe for concurrent use.
+// The Timing then shows for which stages the run waited. They must be safe for concurrent use.
 func Measure(done func(Timing), stages ...iter.Seq2[string, time.Duration]) loop.Callback {
 	c := loop.Callback{Name: "measure", When: loop.AtEnd, Order: -1}
 	stages = slices.Clone(stages)

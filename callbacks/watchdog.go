@@ -14,9 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Watchdog writes a report when one activity of the loop takes longer than limit, which must be positive: the activity
-// (step, task, callback, data) and the stacks of all goroutines. Each is reported once, and the run continues. A whole
-// evaluation is one activity. Errors of w are ignored.
+// Watchdog writes a report when one activity of the loop (step, task, callback, data; a whole evaluation is one) takes
+// longer than limit, which must be positive: the activity and the stacks of all goroutines. Each is reported once, and
+// the run continues. Errors of w are ignored.
 func Watchdog(limit time.Duration, w io.Writer) loop.Callback {
 	c := loop.Callback{Name: "watchdog", When: loop.Never, Order: -1}
 	switch {
@@ -53,7 +53,6 @@ func (d *watchdog) At(step int64, what abilities.Activity) {
 
 func (d *watchdog) Watch(context.Context, loop.Report) error { return nil }
 
-// End ends the goroutine.
 func (d *watchdog) End(context.Context, loop.Ending) error {
 	close(d.stop)
 	<-d.stopped
@@ -86,7 +85,6 @@ func (d *watchdog) look() {
 	}
 }
 
-// stacks returns at most 1 MiB.
 func stacks() []byte {
 	buffer := make([]byte, 1<<20)
 	return buffer[:runtime.Stack(buffer, true)]

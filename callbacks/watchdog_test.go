@@ -176,7 +176,7 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A loop that is stuck says where. Here the step that is stuck waits for the report.
+// A stuck loop reports its activity. Here the stuck step waits for the report.
 func ExampleWatchdog() {
 	reports := make(lines)
 	step := func(_ context.Context, s, n int) (int, loop.Logs, error) {

@@ -12,12 +12,12 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Async saves checkpoints in the background. At most one checkpoint is being written and one waits; a newer one
-// replaces the one that waits. So a slow disk costs checkpoints, not training time, and Async keeps at most two copies
-// of the content. Call Wait after a checkpoint that must not be replaced. Orbax waits instead.
+// Async saves checkpoints in the background. One checkpoint is being written and at most one waits; a newer one
+// replaces it, so a slow disk costs checkpoints and not training time. Call Wait after a checkpoint that must not be
+// replaced.
 type Async struct {
 	folder  *Folder
-	another []Step // steps of another run, for the first save to remove; only work uses it
+	another []Step // of another run; the first save removes them
 
 	mu       sync.Mutex
 	idle     sync.Cond
@@ -38,7 +38,7 @@ func (f *Folder) Async() *Async {
 	return a
 }
 
-// supersede makes the first save remove these steps right before it becomes visible. Call it before that Save.
+// supersede makes the next save remove these steps right before it becomes visible.
 func (a *Async) supersede(steps []Step) { a.another = slices.Clone(steps) }
 
 type backgroundError struct {
@@ -53,12 +53,9 @@ func (e *backgroundError) Error() string {
 
 func (e *backgroundError) Unwrap() error { return e.Err }
 
-// Save copies the content and starts writing the copy. The content may change when Save returns. ctx applies to the
-// copying only.
-//
-// An error of the content (a name, a size, a panic of Write) is returned at once, and this content is not saved. If
-// Write failed, the waiting checkpoint is dropped too, because the copy reuses its memory. Save also returns errors of
-// earlier saves, each once; they do not prevent this one.
+// Save copies the content and starts writing the copy. ctx applies to the copying only. An error of the content is
+// returned at once; if Write failed, the waiting checkpoint is dropped too, because the copy reuses its memory. Save
+// also returns errors of earlier saves, each once; they do not prevent this one.
 func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
@@ -87,7 +84,7 @@ func (a *Async) copy(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// begin returns buffers to copy into: those of the waiting checkpoint, which is dropped, or of a finished one.
+// begin returns the buffers of the waiting checkpoint, which is dropped, or of a finished one.
 func (a *Async) begin() (buffers map[string][]byte, replaced *draft, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -135,7 +132,7 @@ func (a *Async) work() {
 	a.idle.Broadcast()
 }
 
-// Check returns the errors of background saves that were not returned yet, without waiting.
+// Check returns the errors of background saves that were not returned yet.
 func (a *Async) Check() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,21 +144,19 @@ func (a *Async) Check() error {
 
 func (a *Async) hasFailed() bool { return a.failing.Load() }
 
-// writing reports whether this process, or one that saves with it, still has tensors to write.
+// writing reports whether any process has tensors to write.
 func (a *Async) writing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.waiting != nil || a.present != nil && !a.present.written.Load()
 }
 
-// writes reports whether a checkpoint is being written or waits.
 func (a *Async) writes() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.busy
 }
 
-// lastCall limits rank 0's wait for missing parts to ten more seconds.
 func (a *Async) lastCall() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -172,7 +167,7 @@ func (a *Async) lastCall() {
 	}
 }
 
-// Wait waits until nothing is being written or waits, or ctx ends. It returns errors as Check does.
+// Wait waits until everything is written or ctx ends, and returns errors as Check does.
 func (a *Async) Wait(ctx context.Context) error {
 	wake := context.AfterFunc(ctx, func() {
 		a.mu.Lock()
@@ -238,7 +233,6 @@ func (d *draft) buffers() map[string][]byte {
 	return buffers
 }
 
-// room writes into a tensor's memory. It checks ctx at each Write.
 type room struct {
 	ctx    context.Context
 	memory []byte
@@ -258,5 +252,4 @@ func (r *room) Write(p []byte) (int, error) {
 
 var _ abilities.MemoryWriter = (*room)(nil)
 
-// AvailableBuffer is for [Tensor].Write.
 func (r *room) AvailableBuffer() []byte { return r.memory[r.n:r.n:len(r.memory)] }

@@ -7,10 +7,9 @@ import (
 	"slices"
 )
 
-// Common returns the newest step that this folder and all others have undamaged, or [ErrNone]. Processes that save
-// their parts of a run into separate folders resume from it ([Options].At). Each opens its own folder for writing and
-// the others ReadOnly. To resume a folder with newer steps, set [Options].Overwrite. Common reads the checkpoints
-// fully, unlike clu's MultihostCheckpoint: a host that cannot load its part would block the others.
+// Common returns the newest step that this folder and all others have undamaged, or [ErrNone]. It reads the checkpoints
+// fully. Processes that save into separate folders resume from it ([Options].At). Each opens its own folder for writing
+// and the others ReadOnly; a folder with newer steps needs [Options].Overwrite.
 func (f *Folder) Common(ctx context.Context, others ...*Folder) (Step, error) {
 	folders := slices.Concat([]*Folder{f}, others)
 	var steps []Step
@@ -33,7 +32,7 @@ func (f *Folder) Common(ctx context.Context, others ...*Folder) (Step, error) {
 		switch err := verifyAll(ctx, step, folders); {
 		case err == nil:
 			return step, nil
-		case !isDamaged(err) && !errors.Is(err, errNoStep): // not there: its process has newer ones
+		case !isDamaged(err) && !errors.Is(err, errNoStep):
 			return 0, err
 		default:
 			folders[0].options.Log.Warn("checkpoint: passed over, not all folders have it whole", "step", int64(step), "error", err)

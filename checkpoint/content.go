@@ -20,12 +20,12 @@ import (
 // Content is the content of a checkpoint.
 type Content struct {
 	Tensors []Tensor
-	// Metrics select the best checkpoints ([Retention]). They are saved exactly, even NaN and infinities.
+	// Metrics select the best checkpoints ([Retention]). They are saved exactly, also NaN and infinities.
 	Metrics map[string]float64
-	// Sections are all other values, by name, as encoding/json encodes them. Integers stay exact. For dynamic types,
-	// NaN, infinities, and text that is not UTF-8, use [Params].
+	// Sections are all other values by name, in JSON. Integers stay exact. [Params] saves dynamic types, NaN,
+	// infinities, and text that is not UTF-8.
 	Sections map[string]any
-	// Share is set if several processes save one state. Zero means the whole state.
+	// Share is set if several processes save one state.
 	Share shares.Share
 }
 
@@ -36,35 +36,33 @@ func (c Content) Cut() bool {
 
 // Tensor is a named array.
 type Tensor struct {
-	// Name is UTF-8 text of at most 4 kB. It is not used as a path.
+	// Name is UTF-8 text of at most 4 kB.
 	Name  string
 	DType safetensors.DType
 	Dims  []int
 	// Data holds the elements in row-major order, little-endian.
 	Data []byte
-	// Write, if not nil, writes the elements instead of Data. Save calls it once, in its goroutine. It must write
-	// exactly the size of Dims and DType. If the writer has a method AvailableBuffer, as [bytes.Buffer] does, bytes put
-	// there are written without a copy.
+	// Write, if not nil, writes the elements instead of Data, exactly the size of Dims and DType. Save calls it once,
+	// in its goroutine. Bytes put into the writer's AvailableBuffer, if it has that method as [bytes.Buffer] does, are
+	// written without a copy.
 	Write func(io.Writer) error
-	// Parts, if not nil, replace Data and Write for a sharded tensor. They are the parts that this process saves,
-	// possibly none. Loaded tensors are whole.
+	// Parts, if not nil, replace Data and Write for a sharded tensor: the parts that this process saves, possibly none.
 	Parts []shares.Part
 }
 
 // draft is checked content, except for the tensors' bytes.
 type draft struct {
 	manifest manifest
-	tensors  []Tensor // unsharded
+	tensors  []Tensor
 	share    shares.Share
-	parts    []Tensor // of this process, named by partName
+	parts    []Tensor
 	of       map[string]partOf
-	written  atomic.Bool // by all processes
+	written  atomic.Bool
 	// over is closed when the other processes will write nothing more.
 	over     chan struct{}
 	overOnce sync.Once
 }
 
-// all iterates over the tensors that this process writes.
 func (d *draft) all() iter.Seq[*Tensor] {
 	return func(yield func(*Tensor) bool) {
 		for _, list := range [][]Tensor{d.tensors, d.parts} {
@@ -77,7 +75,6 @@ func (d *draft) all() iter.Seq[*Tensor] {
 	}
 }
 
-// cut reports whether several processes save it.
 func (d *draft) cut() bool { return len(d.manifest.cuts) > 0 }
 
 func newDraft(step Step, c Content) (*draft, error) {
@@ -142,7 +139,7 @@ type Checkpoint struct {
 	Info
 	// Tensors have Data, except with [Options.LeaveCut]. They are sorted by dtype, the widest first, then by name.
 	Tensors []Tensor
-	// PassedOver is why [Folder.Newest] skipped newer checkpoints.
+	// PassedOver has the reasons why [Folder.Newest] skipped newer checkpoints.
 	PassedOver []error
 	sections   map[string]json.RawMessage
 }
@@ -156,7 +153,7 @@ func (c *Checkpoint) Content() Content {
 	return Content{Tensors: c.Tensors, Metrics: c.Metrics, Sections: sections}
 }
 
-// Tensor returns the tensor with this name, if there is one.
+// Tensor returns the tensor with this name, if any.
 func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
 	i := slices.IndexFunc(c.Tensors, func(t Tensor) bool { return t.Name == name })
 	if i < 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// partName names a part by its slice, as in Python: "/dense/weights[0:128,0:64]".
+// partName returns, for example, "/dense/weights[0:128,0:64]".
 func partName(tensor string, start, dims []int) string {
 	b := append([]byte(tensor), '[')
 	for i := range start {
@@ -50,7 +50,7 @@ func (c *cutTensor) checkForm() error {
 	return err
 }
 
-// check returns an error unless the parts cover the tensor, each once.
+// check requires that the parts cover the tensor, each once.
 func (c *cutTensor) check() error {
 	if err := c.checkForm(); err != nil {
 		return err
@@ -124,7 +124,6 @@ func (c *cutTensor) paste(whole, part []byte, start []int) {
 	}
 }
 
-// parsePart parses a partName, except the ends of its slices.
 func parsePart(text string) (tensor string, start []int, ok bool) {
 	at := strings.LastIndexByte(text, '[')
 	if at < 0 || !strings.HasSuffix(text, "]") {

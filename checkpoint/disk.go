@@ -10,7 +10,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// disk is a folder on a file system with atomic renames.
 type disk struct {
 	fs   vfs.FS
 	lock io.Closer // nil if read-only
@@ -37,7 +36,7 @@ func (d *disk) close(readable bool) error {
 	if d.lock != nil {
 		err = d.lock.Close()
 	}
-	if readable { // tensors left in files still use d.fs; the runtime closes it
+	if readable { // unread tensors use d.fs; the runtime closes it
 		return err
 	}
 	return errors.Join(err, d.fs.Close())
@@ -64,7 +63,6 @@ func (d *disk) put(ctx context.Context, name string, w writing) error {
 	return nil
 }
 
-// write writes and verifies a checkpoint under a temporary name.
 func (d *disk) write(ctx context.Context, temp string, w writing) error {
 	create := func(name string, write func(io.Writer) error) error { return d.create(temp+"/"+name, write) }
 	open := func(path string) (file, error) { return d.open(ctx, path) }
@@ -85,7 +83,7 @@ func (d *disk) begin(_ context.Context, temp string) error { return d.fs.Mkdir(t
 
 func (d *disk) giveUp(_ context.Context, _, temp string) error { return d.discard(temp) }
 
-// share renames a complete rank file, so that rank 0 sees no incomplete one. After that only rank 0 changes the folder.
+// share renames a complete rank file, so that rank 0 sees no incomplete one.
 func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writer) error) error {
 	part := temp + "/" + file + partSuffix
 	err := d.create(part, write)
@@ -98,10 +96,9 @@ func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writ
 	return err
 }
 
-// partSuffix ends the name of an incomplete rank file.
 const partSuffix = ".part"
 
-// mark writes a small file. On a full disk it renames an existing file instead.
+// mark renames an existing file if the disk is full.
 func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	part := temp + "/" + mark + partSuffix
 	err := d.create(part, bytesOf([]byte(text)))
@@ -118,8 +115,7 @@ func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	return err
 }
 
-// create writes a file durably. It does not retry a failed sync: the kernel may have dropped the pages, and then report
-// success.
+// create does not retry a failed sync: the kernel may have dropped the pages, and then report success.
 func (d *disk) create(path string, write func(io.Writer) error) error {
 	file, err := d.fs.Create(path)
 	if err != nil {
@@ -161,12 +157,11 @@ func (d *disk) publish(temp, name string) error {
 	return d.fs.SyncDir(".")
 }
 
-// takeBack undoes a failed publish, because a failed save must not be visible.
 func (d *disk) takeBack(name, temp string) error {
 	if err := d.fs.Rename(name, temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := d.fs.SyncDir("."); err != nil { // else a power loss could show a half removed checkpoint
+	if err := d.fs.SyncDir("."); err != nil { // else a power loss could show half of it
 		return err
 	}
 	return d.discard(temp)
@@ -202,7 +197,7 @@ func (d *disk) clean(_ context.Context, removed func(name string)) error {
 		if !staleForm.MatchString(name) {
 			continue
 		}
-		if !synced { // an earlier rename may not be durable: a power loss could undo it
+		if !synced { // a power loss could undo an earlier rename
 			if err := d.fs.SyncDir("."); err != nil {
 				return err
 			}

@@ -15,17 +15,16 @@
 //	step-000000001200/rank-00000.safetensors   parts that rank 0 holds: "/dense/weights[0:128,0:64]"
 //	                  rank-00001.safetensors   those of rank 1, and so on
 //
-// The last tensor of such a file, crc32c, has the checksums of the others. The manifest has format 2 then, otherwise 1.
+// The last tensor of such a file, crc32c, has the checksums of the others. The manifest then has format 2, otherwise 1.
 // "ranks" has the size and the header's checksum of each file. "cut" has each tensor's dtype and dims, the dims of its
-// parts, and for each part the rank, start and CRC-32C. The parts are a grid that fills the tensor. Loaded tensors are
-// whole.
+// parts, and for each part the rank, start and CRC-32C. The parts are a grid that fills the tensor.
 //
-// [Folder.Save] writes under a temporary name (.tmp-…), syncs, verifies the first save ([Options.ReadBack]) and
-// renames, so a visible checkpoint is complete. What [Options.Keep] does not keep is renamed (.trash-…) and removed. A
-// step that is saved again gets a numbered folder (step-000000001200.2), and the old one is removed. [Folder.Newest]
-// verifies checksums and falls back to older checkpoints. The file END says in one line why the run ended.
+// [Folder.Save] writes under a temporary name (.tmp-…), syncs and renames, so a visible checkpoint is complete.
+// Checkpoints that [Options.Keep] does not keep are renamed (.trash-…) and removed. A step that is saved again gets a
+// numbered folder (step-000000001200.2), and the old one is removed. The file END has the reason why the run ended, in
+// one line.
 //
 // One process locks the folder and writes; processes that save with it add files to its unfinished checkpoint. Any
 // number may read ([Options.ReadOnly]). The file system must have atomic renames and flock. [OpenStore] keeps the same
-// files in an object store, where COMMIT marks a complete checkpoint.
+// files in an object store.
 package checkpoint

@@ -11,9 +11,9 @@ var (
 	ErrNone = errors.New("no checkpoint in the folder")
 	// ErrExists means that the step is already saved; see [Options.Overwrite].
 	ErrExists = errors.New("the step is saved already")
-	// ErrNewer means that a newer version of lazo wrote the checkpoint in a format unknown to this one.
+	// ErrNewer means that the checkpoint has an unknown format of a newer lazo.
 	ErrNewer = errors.New("written by a newer lazo")
-	// ErrNotPruned means that the step was saved, but older checkpoints could not be removed.
+	// ErrNotPruned means that the step was saved, but older checkpoints were not removed.
 	ErrNotPruned = errors.New("saved, but old checkpoints are not removed")
 	// ErrNoSection means that the checkpoint lacks the section.
 	ErrNoSection = errors.New("no such section")
@@ -23,7 +23,7 @@ var (
 	errClosed    = errors.New("the folder is closed")
 )
 
-// DamagedError means that a checkpoint differs from what was saved.
+// DamagedError means that a checkpoint differs from the content that was saved.
 type DamagedError struct {
 	// Path is the file, relative to the folder.
 	Path string
@@ -51,10 +51,9 @@ func (e *twiceError) Error() string {
 
 func (e *twiceError) Is(err error) bool { return err == errReserved }
 
-// lockedError means that another [Folder] is open for writing, here or in another process.
 type lockedError struct {
 	Dir string
-	// PID and Host are the owner's, 0 and "" if unknown.
+	// PID and Host identify the owner; 0 and "" if unknown.
 	PID  int
 	Host string
 }

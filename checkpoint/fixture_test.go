@@ -58,7 +58,7 @@ func content(version int) checkpoint.Content {
 	}
 }
 
-// version checks that a checkpoint is one of content, wholly, and says which.
+// version checks that a checkpoint has exactly the content of one version, and returns it.
 func version(t T, c *checkpoint.Checkpoint) int {
 	t.Helper()
 	var p position

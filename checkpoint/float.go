@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// float is a float64 that JSON preserves exactly. NaN and infinities, which encoding/json refuses, become "NaN", "+Inf"
-// and "-Inf", other NaNs "NaN:7ff8000000000123".
+// float is a float64 that JSON preserves exactly: as a number, "NaN", "+Inf", "-Inf", or another NaN as
+// "NaN:7ff8000000000123".
 type float float64
 
-// MarshalJSON never fails.
 func (f float) MarshalJSON() ([]byte, error) { return json.Marshal(f.value()) }
 
 func (f float) value() any {

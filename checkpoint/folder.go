@@ -16,23 +16,23 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// Folder is an open folder of checkpoints. Its methods may be called concurrently.
+// Folder is an open folder of checkpoints. It is safe for concurrent use.
 type Folder struct {
 	dir      string
 	options  Options // Log is not nil
 	now      func() time.Time
 	reserved atomic.Bool
-	best     atomic.Pointer[Retention] // of the current run
+	best     atomic.Pointer[Retention]
 
 	mu       sync.Mutex
 	medium   medium
 	readBack bool
 	closed   bool
-	settled  map[string]bool // metrics that were saved or reported as missing
+	settled  map[string]bool
 }
 
-// Open opens a folder of checkpoints, or creates it unless it is ReadOnly, and removes incomplete checkpoints. It
-// returns an error if another process has it open for writing. The lock of a dead process does not remain.
+// Open opens a folder of checkpoints, creates it unless it is ReadOnly, and removes incomplete checkpoints. It returns
+// an error if another process has it open for writing. The lock of a dead process does not remain.
 func Open(dir string, options Options) (*Folder, error) {
 	f, err := openDir(dir, options)
 	if err != nil {
@@ -64,7 +64,6 @@ func openDir(dir string, options Options) (*Folder, error) {
 	return f, nil
 }
 
-// openFS lets tests choose the file system.
 func openFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
 	d := &disk{fs: fs}
 	if options.ReadOnly {
@@ -106,11 +105,10 @@ func openMedium(ctx context.Context, m medium, dir string, options Options) (*Fo
 	return f, f.clean(ctx)
 }
 
-// owner is the content of the lock file.
 type owner struct {
 	PID   int    `json:"pid"`
 	Host  string `json:"host"`
-	Token int64  `json:"token"` // new at each opening
+	Token int64  `json:"token"`
 }
 
 func newOwner() owner {
@@ -122,11 +120,10 @@ func newOwner() owner {
 }
 
 func (o owner) String() string {
-	text, _ := json.Marshal(o) // a number and a text: no error
+	text, _ := json.Marshal(o) // cannot fail
 	return string(text)
 }
 
-// parseOwner returns the zero owner for other text; it is for a message.
 func parseOwner(note string) owner {
 	var o owner
 	if err := json.Unmarshal([]byte(note), &o); err != nil {
@@ -135,8 +132,7 @@ func parseOwner(note string) owner {
 	return o
 }
 
-// writer returns the text of the lock file, new at each opening. Processes that read the same text see the same folder.
-// It is empty in a store.
+// writer returns the text of the lock file, new at each opening: processes that read the same text see the same folder.
 func (f *Folder) writer() (string, error) {
 	d, ok := f.medium.(*disk)
 	if !ok {
@@ -156,7 +152,6 @@ func (f *Folder) Options() Options {
 	return options
 }
 
-// reserve takes the folder for one run.
 func (f *Folder) reserve() (release func(), err error) {
 	if !f.reserved.CompareAndSwap(false, true) {
 		return nil, f.wrap(errReserved, "save a run")
@@ -167,7 +162,7 @@ func (f *Folder) reserve() (release func(), err error) {
 // Close releases the lock.
 func (f *Folder) Close() error { return f.close(false) }
 
-// close with readable keeps files open that [Options].LeaveCut needs: a state may read them after the run.
+// close with readable keeps files open that [Options].LeaveCut needs after the run.
 func (f *Folder) close(readable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

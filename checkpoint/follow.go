@@ -13,7 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Follow restores the checkpoints of a run as they appear, to evaluate them in another process:
+// Follow restores the checkpoints of a run as they appear, in the order of their steps, to evaluate them in another
+// process:
 //
 //	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) {
 //		if err != nil {
@@ -23,8 +24,7 @@ import (
 //		…
 //	}
 //
-// Checkpoints come in the order of their steps. The loop ends when the folder marks the end of the run ([Resume]) and
-// all checkpoints have come.
+// The loop ends after the last one when the folder marks the end of the run ([Resume]).
 type Follow struct {
 	// Dir is the folder. It may appear later.
 	Dir string
@@ -32,12 +32,12 @@ type Follow struct {
 	Folder *Folder
 	// Newest skips all but the newest checkpoint at each look.
 	Newest bool
-	// Poll is the time between looks, by default 10 seconds.
+	// Poll is the time between looks, default 10 seconds.
 	Poll time.Duration
-	// Timeout limits the wait for the next checkpoint. Zero means no limit. The error wraps [context.DeadlineExceeded].
+	// Timeout limits the wait for the next checkpoint; 0 means no limit. The error wraps [context.DeadlineExceeded].
 	Timeout time.Duration
 	// Stop, if not nil, replaces the folder's mark: it reports whether the run has ended. It is called before each
-	// look, so checkpoints saved before it returned true are still restored.
+	// look, so earlier checkpoints are still restored.
 	Stop func(ctx context.Context) (bool, error)
 }
 

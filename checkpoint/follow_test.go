@@ -62,7 +62,7 @@ func TestFollow_asCheckpointsAppear(t *testing.T) {
 	}
 }
 
-// What ends it, and what does not.
+// Reasons that end a Follow, and others that do not.
 func TestFollow_ends(t *testing.T) {
 	for _, row := range []struct {
 		name   string

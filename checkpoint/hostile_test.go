@@ -79,7 +79,7 @@ func TestF27_hostileManifests(t *testing.T) {
 	for _, at := range []string{"yesterday", "1900-01-01T00:00:00Z", "9999-01-01T00:00:00Z"} {
 		cases["the time "+at] = edit(`"time": "`, `"time": "`+at+`", "x": "`)
 	}
-	harmless := map[string]bool{"another header size": true} // the file says itself where its header ends
+	harmless := map[string]bool{"another header size": true} // the file has the size of its header
 	for name, text := range cases {
 		t.Run(name, func(t *testing.T) {
 			if harmless[name] {

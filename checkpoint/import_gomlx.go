@@ -22,22 +22,22 @@ const (
 	gomlxJSON     = ".json"
 	gomlxBin      = ".bin"
 	gomlxMagic    = "gomlx_checkpoints" // v0.28 appends an s
-	gomlxSlack    = 32 << 20            // how far a file may expand, plus twice its size
+	gomlxSlack    = 32 << 20            // expansion of a file beyond twice its size
 	gomlxTextSize = 8 << 20
 )
 
-// ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28. path is a folder, of which it reads the checkpoint with the
-// highest number, or a checkpoint's .json file. It tries no other one.
+// ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28. path is a checkpoint's .json file, or a folder, of which it
+// reads only the checkpoint with the highest number.
 //
-// Tensors have the variables' full names ("/model/dense/weights"), as in a managed.State. Step comes from the file's
-// name, or is 0. GoMLX does not save which variables are trainable, so use State.Transfer, not State.Restore.
+// Tensors have the variables' full names ("/model/dense/weights"), as in a managed.State. Step is the number in the
+// file's name, or 0. GoMLX does not save which variables are trainable, so use State.Transfer, not State.Restore.
 //
 // The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"), with exact
 // integers. "params.other" has those of other types, such as lists, as objects with type and value.
 //
 // A malformed file is a [*DamagedError]. The error wraps [safetensors.ErrLimit] for more than 50,000 variables, 10,000
 // parameters, 2 MB of parameters or 8 MB of JSON, or a file that expands to more than maxBytes. Zero means twice the
-// file plus 32 MB, and then at most twice the files plus 64 MB of memory is used. Files of mostly zeros need more.
+// file plus 32 MB, in at most twice the files plus 64 MB of memory. Files of mostly zeros need more.
 func ImportGoMLX(path string, maxBytes int64) (*Checkpoint, error) {
 	c, err := importGoMLX(path, maxBytes)
 	if err != nil {
@@ -67,7 +67,6 @@ func importGoMLX(path string, maxBytes int64) (*Checkpoint, error) {
 	return c, errors.Join(err, fs.Close())
 }
 
-// importGoMLXFrom reads a checkpoint, the newest if base is "".
 func importGoMLXFrom(fs vfs.FS, base string, maxBytes int64) (*Checkpoint, error) {
 	older := ""
 	if base == "" {
@@ -115,7 +114,6 @@ func parseGoMLXName(base string) (gomlxName, bool) {
 	return gomlxName{base, n, Step(step)}, err == nil
 }
 
-// gomlxCheckpoints returns the newest last. GoMLX's order as text is the same up to ten million checkpoints.
 func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
 	names, err := fs.ReadDir(".")
 	if err != nil {
@@ -136,7 +134,7 @@ func gomlxCheckpoints(fs vfs.FS) ([]gomlxName, error) {
 type gomlxImport struct {
 	open     opener
 	base     string
-	maxBytes int64 // 0: see gomlxSlack
+	maxBytes int64
 }
 
 func (i *gomlxImport) read() (*Checkpoint, error) {
@@ -164,7 +162,6 @@ func (i *gomlxImport) read() (*Checkpoint, error) {
 	return &Checkpoint{Info: Info{Step: name.step, Metrics: map[string]float64{}, Bytes: m.bytes}, Tensors: inOrder(m.tensors), sections: sections}, nil
 }
 
-// readValues checks all lengths before it allocates.
 func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 	path := i.base + gomlxBin
 	size, err := file.Size()
@@ -220,7 +217,6 @@ func (i *gomlxImport) readValues(file file, m *gomlxMeta) error {
 	return nil
 }
 
-// gomlxReader skips the header, which only compressed files have.
 func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err error) {
 	raw := io.NewSectionReader(file, 0, size)
 	head := make([]byte, min(size, int64(len(gomlxMagic+"s\x04gzip"))))
@@ -243,7 +239,6 @@ func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err er
 	return r, true, err
 }
 
-// gomlxDamage returns errors of reading unchanged and makes others a DamagedError.
 func gomlxDamage(path, tensor string, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)

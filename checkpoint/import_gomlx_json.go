@@ -19,13 +19,12 @@ const (
 	gomlxVariables  = 50_000
 	gomlxParams     = entryLimit
 	gomlxParamBytes = 2 << 20
-	gomlxRank       = 32 // as in package safetensors
+	gomlxRank       = 32
 
 	gomlxParamsSection = "params"
 	gomlxOtherSection  = "params.other"
 )
 
-// gomlxType returns 0 for unsupported dtypes.
 func gomlxType(name string) safetensors.DType {
 	if d, err := safetensors.ParseDType(dtype.Named(name).InFile()); err == nil {
 		return d
@@ -37,7 +36,6 @@ func gomlxType(name string) safetensors.DType {
 }
 
 type gomlxMeta struct {
-	// tensors are in file order, without Data.
 	tensors []Tensor
 	bytes   int64
 	params  Params
@@ -101,7 +99,7 @@ func (m *gomlxMeta) parseVariable(fields [][]byte) (t Tensor, err error) {
 	if t.Name, err = gomlxText(fields[0]); err != nil {
 		return t, err
 	}
-	// v0.26 appends a slash even to scopes that end with one (the root, Adam's).
+	// v0.26 appends a slash even to scopes that end with one.
 	full, ok := strings.CutPrefix(t.Name, "var:/")
 	if !ok {
 		return t, errors.New(`expected a name that begins with "var:/"`)
@@ -183,7 +181,6 @@ func (m *gomlxMeta) parseParams(list []byte) error {
 	return nil
 }
 
-// addParam adds a value whose kind is printed by %T.
 func (m *gomlxMeta) addParam(name, kind string, value []byte) (err error) {
 	var x any
 	switch kind {
@@ -218,8 +215,7 @@ func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	return all, err
 }
 
-// gomlxFields finds the fields with these names and allows no others. Only the last may be missing, in the outermost
-// object of old files.
+// gomlxFields allows no other fields. Only the last may be missing, in old files.
 func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	clear(values)
 	if object[0] != '{' {
@@ -240,7 +236,6 @@ func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	return nil
 }
 
-// gomlxText avoids encoding/json's allocations.
 func gomlxText(text []byte) (string, error) {
 	if text[0] != '"' {
 		return "", fmt.Errorf("expected a string, got %s", cut(text))
@@ -249,7 +244,6 @@ func gomlxText(text []byte) (string, error) {
 	return string(b), err
 }
 
-// gomlxCount counts a list's elements; null is empty.
 func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	if string(list) == "null" {
 		return 0, nil
@@ -265,7 +259,6 @@ func gomlxCount(list []byte, name string, limit int) (n int, err error) {
 	return n, nil
 }
 
-// elements iterates over a checked JSON list; null is empty.
 func elements(list []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		depth, from := 0, 0

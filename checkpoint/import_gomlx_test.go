@@ -27,7 +27,7 @@ var writeFixtures = flag.Bool("write-fixtures", false, "write the fixtures of F3
 
 var gomlxForms = map[string]saving.BinFormat{"gzip": saving.BinGZIP, "raw": saving.BinUncompressed}
 
-// gomlxVersions are those of which testdata has files; those of the last are written by this test.
+// gomlxVersions are the versions with files in testdata. This test writes those of the last.
 var gomlxVersions = []string{"v0.26.0", "v0.28.8"}
 
 // gomlxVariables are a value of each type that GoMLX's tensors have, by full name.
@@ -50,7 +50,7 @@ func gomlxVariables(t T) map[string]*tensors.Tensor {
 	return made
 }
 
-// gomlxParams are what a store can hold, and what each becomes.
+// gomlxParams are values that a store can hold, and their imported form.
 var gomlxParams = map[string]any{
 	"int": -1, "int64": int64(1<<53 + 1), "uint64": uint64(math.MaxUint64), "float64": 0.1, "negative zero": math.Copysign(0, -1),
 	"float32": float32(0.1), "bool": true, "text": "Größe <&> \u2028", "empty": "", "bytes": []byte{0, 255}, "uint8": uint8(200),
@@ -73,7 +73,7 @@ func saveGoMLX(t T, dir string, form saving.BinFormat) {
 	require.NoError(t, handler.Save())
 }
 
-// checkGoMLX checks that an import is what saveGoMLX saved.
+// checkGoMLX checks that an import equals the content that saveGoMLX saved.
 func checkGoMLX(t T, c *checkpoint.Checkpoint) {
 	t.Helper()
 	require.EqualValues(t, 1200, c.Step)
@@ -112,7 +112,7 @@ func goName(d safetensors.DType) string {
 		safetensors.F16: "float16", safetensors.BF16: "bfloat16", safetensors.F32: "float32", safetensors.F64: "float64", safetensors.C64: "complex64"}[d]
 }
 
-// What GoMLX saves now, and the files of each version that are kept, are imported with every bit.
+// Checkpoints of this GoMLX, and the files of each version in testdata, are imported with every bit.
 func TestF39_importOfGoMLX(t *testing.T) {
 	for name, form := range gomlxForms {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestImportGoMLXChooses(t *testing.T) {
 	old := filepath.Join(dir, names[0]+".json")
 	require.EqualValues(t, 1, value(checkpoint.ImportGoMLX(old, 0)))
 
-	// One that is torn is refused, and the error says how to get the one before.
+	// A truncated one is refused, and the error explains how to get the one before.
 	require.NoError(t, os.Truncate(filepath.Join(dir, names[1]+".bin"), 30))
 	_, err = checkpoint.ImportGoMLX(dir, 0)
 	var damaged *checkpoint.DamagedError

@@ -24,7 +24,7 @@ const gomlxText = `{"Params":[{"Scope":"/","Key":"lr","Value":0.5,"ValueType":"f
 
 func gomlxBin() []byte { return []byte("abcdefghijklmnopqrstuvwx\x07\x00\x00\x00\x00\x00\x00\x00") }
 
-// gomlxHeaders are what v0.26 and v0.28 write before what is compressed.
+// gomlxHeaders are the uncompressed beginnings of the files of v0.26 and v0.28.
 var gomlxHeaders = []string{"gomlx_checkpoints\x04gzip", "gomlx_checkpointss\x04gzip"}
 
 // zipped returns a file as GoMLX compresses it.

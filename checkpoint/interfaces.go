@@ -2,18 +2,16 @@ package checkpoint
 
 import "context"
 
-// State is a run's state that can be saved and restored, such as a managed.State. It may also have these methods:
+// State is a run's state that can be saved and restored, such as a managed.State. [Resume] saves and compares the
+// results of two more methods, if it has them:
 //
-//   - Versions() map[string]string: what it runs on, such as the plugin and the number of devices.
-//   - Settings() []Setting: its settings. Those that are not known yet, such as the data before the first step, are
-//     left out.
-//
-// Both are saved, and [Resume] reports differences.
+//   - Versions() map[string]string: for example the plugin and the number of devices.
+//   - Settings() []Setting: its settings, without those that are not known yet.
 type State interface {
 	// Content returns all that the state needs to continue bit-identically. The tensors' Write is called before the
 	// state is used again. The sections "loop", "versions" and "loop.…" are reserved.
 	Content(ctx context.Context) (Content, error)
-	// Restore restores what Content returned. After an error the state is unchanged.
+	// Restore restores the content that Content returned. After an error the state is unchanged.
 	Restore(ctx context.Context, c *Checkpoint) error
 }
 
@@ -23,9 +21,9 @@ type configured interface{ Settings() []Setting }
 
 // Setting is a setting of a training run, as text.
 type Setting struct {
-	// Name identifies the setting: "batch", "optimizer.rate". An empty Value means that the state cannot know it. It is
-	// not saved then, and is a [Difference] if the saved run knew it.
+	// Name identifies the setting: "batch", "optimizer.rate". An empty Value means that the state cannot know it: it is
+	// not saved, and is a [Difference] if the saved run knew it.
 	Name, Value string
-	// Saved means that the saved value overrides the program's, because it is in a variable, such as the learning rate.
+	// Saved means that the saved value overrides the program's, as that of a learning rate in a variable.
 	Saved bool
 }

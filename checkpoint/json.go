@@ -16,8 +16,8 @@ import (
 
 const depthLimit = 64
 
-// checkJSON refuses what encoding/json silently accepts: duplicate keys, text that is not UTF-8, unbounded nesting. It
-// also requires encoding/json's spelling of keys, so that equal keys have equal bytes. It allocates 4 bytes per key.
+// checkJSON refuses duplicate keys, text that is not UTF-8, unbounded nesting, and keys not spelled as encoding/json
+// spells them, so that equal keys have equal bytes.
 func checkJSON(text []byte) error {
 	switch {
 	case int64(len(text)) >= 1<<32:
@@ -31,15 +31,13 @@ func checkJSON(text []byte) error {
 	return k.check()
 }
 
-// countKeys returns an upper bound.
 func countKeys(text []byte) int {
 	return bytes.Count(text, []byte(`":`)) + bytes.Count(text, []byte(`" `))
 }
 
-// keys walks over valid JSON. level saves what the end of an object or list restores.
 type keys struct {
 	text  []byte
-	seen  []uint32 // starts of the enclosing objects' keys
+	seen  []uint32
 	level []start
 	key   []byte
 }
@@ -96,7 +94,6 @@ func (k *keys) unique(seen []uint32) error {
 
 var short = map[byte]byte{'"': '"', '\\': '\\', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// appendKey appends an unescaped key, if it is spelled as encoding/json spells it.
 func appendKey(b, key []byte) ([]byte, error) {
 	other := func() ([]byte, error) {
 		return b, fmt.Errorf("the key %s is not spelled as encoding/json does", cut(key))
@@ -130,12 +127,10 @@ func appendKey(b, key []byte) ([]byte, error) {
 	return b, nil
 }
 
-// escaped reports whether encoding/json escapes r, apart from quotation marks and backslashes.
 func escaped(r rune) bool {
 	return r < ' ' || r == '<' || r == '>' || r == '&' || r == '\u2028' || r == '\u2029'
 }
 
-// stringEnd returns the index after the string that starts at i.
 func stringEnd(text []byte, i int) int {
 	for i++; text[i] != '"'; i++ {
 		if text[i] == '\\' {
@@ -145,7 +140,6 @@ func stringEnd(text []byte, i int) int {
 	return i + 1
 }
 
-// members iterates over the keys, in quotation marks, and values of a checked JSON object, as slices of the text.
 func members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		depth, from := 0, 0

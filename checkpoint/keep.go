@@ -16,19 +16,19 @@ import (
 //
 //	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"} // the three newest, and the two with the lowest loss
 //
-// It uses only the folder's content, so it holds over restarts, where Keras and Flax forget their best value.
+// It uses only the folder's content, so it also holds after a restart.
 type Retention struct {
 	// Last keeps the n newest steps.
 	Last int
 	// EverySteps keeps the first checkpoint in each interval of n steps: 0 to n-1, n to 2n-1, and so on.
 	EverySteps Step
-	// EveryTime keeps the first checkpoint saved in each interval of this length since 1970, UTC.
+	// EveryTime keeps the first one saved in each interval of this length since 1970, UTC.
 	EveryTime time.Duration
-	// Best keeps the n best checkpoints by Metric ([Content.Metrics]). Earlier steps win ties. Those without a finite
-	// value do not count.
+	// Best keeps the n best checkpoints by Metric ([Content.Metrics]), of equal ones the earlier. The value must be
+	// finite.
 	Best   int
 	Metric string
-	// Mode is whether lower or higher is better. Zero chooses by Metric's name.
+	// Mode is whether lower or higher is better. Zero decides by Metric's name.
 	Mode loop.Mode
 }
 
@@ -82,7 +82,7 @@ func first(list []Info, keep []bool, stretch func(Info) int64) {
 func (r Retention) markBest(list []Info, keep []bool) {
 	mode, err := r.Mode.Of(r.Metric)
 	if err != nil {
-		return // check has refused it
+		return
 	}
 	sign := 1.0
 	if mode == loop.Highest {
@@ -122,7 +122,6 @@ func (r Retention) check() error {
 
 func (r Retention) best() Retention { return Retention{Best: r.Best, Metric: r.Metric, Mode: r.Mode} }
 
-// kept marks what the rules keep of a list sorted by step. It is idempotent.
 func kept(rules []Retention, list []Info) []bool {
 	keep := make([]bool, len(list))
 	for _, r := range rules {

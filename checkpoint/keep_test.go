@@ -134,7 +134,7 @@ func TestTimeIsTheClocks(t *testing.T) {
 	}, times, "the first of each hour, and the last in any case")
 }
 
-// What Open refuses keeps nothing, and does not panic.
+// A rule that Open refuses keeps nothing, and does not panic.
 func TestKept_ofARetentionThatIsRefused(t *testing.T) {
 	list := []checkpoint.Info{{Step: 1}, {Step: 2}}
 	for _, r := range []checkpoint.Retention{{}, {EverySteps: -1}, {EveryTime: -1}, {Best: -1, Metric: "loss"}, {Last: -1}, {Last: 1, Metric: "loss"}} {

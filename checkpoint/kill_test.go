@@ -80,8 +80,8 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// child starts a process and waits until it has saved n times; then it gives a function that kills it and says what the
-// process said last.
+// child starts a process and waits until it has saved n times. It returns a function that kills it and returns its last
+// report.
 func child(t *testing.T, n int, mode string, size, keep int, dir string) (*exec.Cmd, func() int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$")

@@ -10,13 +10,13 @@ import (
 // Info describes a checkpoint without its tensors.
 type Info struct {
 	Step Step
-	// Time is when it was saved, in UTC.
+	// Time is the time of the save, in UTC.
 	Time    time.Time
 	Metrics map[string]float64
 	// Bytes is the size of the tensors.
 	Bytes int64
-	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. Then only Step
-	// is set.
+	// Err is the reason why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading.
+	// Then only Step is set.
 	Err error
 }
 
@@ -98,7 +98,6 @@ func (f *Folder) scan(ctx context.Context) ([]entry, error) {
 	return entries, nil
 }
 
-// readInfo checks all but the tensors' content.
 func readInfo(open opener, at place) (*manifest, error) {
 	m, err := readManifest(open, at.String(), at.step)
 	if err != nil {

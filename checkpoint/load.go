@@ -9,14 +9,14 @@ import (
 
 // Newest loads the checkpoint with the highest step and verifies it. If it is damaged or cannot be read, Newest logs
 // this, adds it to PassedOver and tries the one before. If none can be loaded, the error has all causes
-// ([*DamagedError]). Only an empty folder is [ErrNone]. A newest checkpoint of a newer version of lazo is [ErrNewer];
-// no older one is tried.
+// ([*DamagedError]); only an empty folder is [ErrNone]. A newest checkpoint of a newer lazo is [ErrNewer]; no older one
+// is tried.
 func (f *Folder) Newest(ctx context.Context) (*Checkpoint, error) {
 	c, err := f.load(ctx, func(place) bool { return true }, ErrNone)
 	return c, f.wrap(err, "load the newest")
 }
 
-// Load loads and verifies the checkpoint of a step. It tries no other one.
+// Load loads and verifies the checkpoint of a step.
 func (f *Folder) Load(ctx context.Context, step Step) (*Checkpoint, error) {
 	c, err := f.load(ctx, func(p place) bool { return p.step == step }, errNoStep)
 	return c, f.wrap(err, "load step %d", step)
@@ -44,7 +44,7 @@ func (f *Folder) verify(ctx context.Context, step Step) error {
 	return err
 }
 
-// turns limits how often a list is read again that another process changed.
+// turns limits how often a list that another process changed is read again.
 const turns = 100
 
 func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*Checkpoint, error) {
@@ -68,7 +68,6 @@ func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*
 	}
 }
 
-// first loads the last loadable place. gone means that another process removed one meanwhile.
 func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone bool, err error) {
 	var failed []error
 	for _, p := range slices.Backward(places) {

@@ -18,25 +18,22 @@ const (
 	cutFormat     = 2 // with sharded tensors in rank files
 	manifestLimit = 64 << 20
 	tensorLimit   = 1_000_000
-	entryLimit    = 10_000 // metrics or sections
-	plainLimit    = 256    // bytes of a plain field
+	entryLimit    = 10_000
+	plainLimit    = 256
 )
 
-// manifest is manifest.json.
 type manifest struct {
-	format  int
-	step    Step
-	time    time.Time
-	metrics map[string]float
-	state   stateSum
-	sums    map[string]crc
-	// ranks are the rank files, cuts the sharded tensors; only in cutFormat.
+	format   int
+	step     Step
+	time     time.Time
+	metrics  map[string]float
+	state    stateSum
+	sums     map[string]crc
 	ranks    map[string]stateSum
 	cuts     map[string]*cutTensor
 	sections map[string]json.RawMessage
 }
 
-// stateSum describes a file of tensors.
 type stateSum struct {
 	Size       int64 `json:"size"`
 	HeaderSize int64 `json:"header_size"` // with the 8 bytes before it
@@ -78,7 +75,6 @@ func (m *manifest) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// field is a field of a manifest. encoding/json would accept "STEP" for "step".
 type field struct {
 	name   string
 	encode func() ([]byte, error)
@@ -135,7 +131,6 @@ func plain[T any](name string, to *T) field {
 	}
 }
 
-// byName is an object with at most limit keys, which are not lazo's.
 func byName[T any](name string, limit int, to *map[string]T, encode func(T) ([]byte, error), decode func([]byte) (T, error)) field {
 	return field{
 		name,
@@ -251,7 +246,7 @@ func commit(manifest []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }
 
-// readManifest checks a checkpoint except its tensors. It returns a *DamagedError, ErrNewer, or an error of reading.
+// readManifest returns a *DamagedError, ErrNewer, or an error of reading.
 func readManifest(open opener, dir string, step Step) (*manifest, error) {
 	path := dir + "/" + commitName
 	committed, err := readSmall(open, path, 1<<10)

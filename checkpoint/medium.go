@@ -8,29 +8,28 @@ import (
 	"io/fs"
 )
 
-// medium stores the checkpoints of a [Folder]: a disk or a [Store]. Incomplete checkpoints are never visible. Names are
-// those of place.String.
+// medium stores the checkpoints of a [Folder]. Incomplete ones are never visible. Names are those of place.String.
 type medium interface {
-	// names includes all complete checkpoints, and maybe others.
+	// names has all complete checkpoints, and maybe other names.
 	names(ctx context.Context) ([]string, error)
 	has(ctx context.Context, name string) (bool, error)
 	// open returns fs.ErrNotExist for a missing file.
 	open(ctx context.Context, path string) (file, error)
-	// put creates a checkpoint durably. After an error it does not exist.
+	// put is durable. After an error the checkpoint does not exist.
 	put(ctx context.Context, name string, writing writing) error
-	// For a checkpoint of several processes: begin makes the temporary folder, if any; giveUp removes everything; share
-	// writes one process's file, visible when complete and durable; mark records that this file will not come.
+	// For a checkpoint of several processes: begin makes the temporary folder, giveUp removes everything, share writes
+	// one process's file, and mark records that this file will not come.
 	begin(ctx context.Context, temp string) error
 	giveUp(ctx context.Context, name, temp string) error
 	share(ctx context.Context, name, temp, file string, write func(io.Writer) error) error
 	mark(ctx context.Context, name, temp, file, text string) error
 	remove(ctx context.Context, names []string) error
-	// clean removes what dead processes and failed removals left.
+	// clean removes the remains of dead processes and failed removals.
 	clean(ctx context.Context, removed func(name string)) error
-	// note replaces a small file next to the checkpoints; forget removes it, if it exists.
+	// note replaces a small file next to the checkpoints.
 	note(ctx context.Context, name, text string) error
 	forget(ctx context.Context, name string) error
-	// close releases the lock, if any. With readable the files stay readable.
+	// close with readable leaves the files readable.
 	close(readable bool) error
 }
 
@@ -44,15 +43,12 @@ type opener func(path string) (file, error)
 
 type creator func(name string, write func(io.Writer) error) error
 
-// writing is a checkpoint to write. A medium uses the fields in this order.
 type writing struct {
-	// begun is medium.begin's folder, or "".
 	begun string
 	// files creates all files but COMMIT and returns its content. open reads other processes' files in dir.
 	files func(create creator, open opener, dir string) (commit []byte, err error)
 	// last is called when all is durable but not visible yet.
-	last func() error
-	// check, if not nil, verifies the files in dir.
+	last  func() error
 	check func(open opener, dir string) error
 }
 
@@ -63,7 +59,6 @@ func bytesOf(text []byte) func(io.Writer) error {
 	}
 }
 
-// readNote returns "" if there is no file.
 func readNote(open opener, name string) (text string, err error) {
 	file, err := open(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -41,7 +41,7 @@ func (o one) compare(p one) int {
 
 func (o one) right() bool { return !o.torn && !o.flipped }
 
-// model is a folder without files: the naive way to say what it holds.
+// model is a folder without files, in the simplest form.
 type model struct {
 	t       *rapid.T
 	mem     *vfs.Mem
@@ -159,11 +159,11 @@ func (m *model) doSave(t *rapid.T) {
 	require.ErrorIs(t, err, m.save(step))
 }
 
-// saveThatFails must leave what was there, or have saved.
+// saveThatFails must leave the earlier content, or have saved.
 func (m *model) saveThatFails(t *rapid.T) {
 	m.version++
 	step := rapid.IntRange(0, 12).Draw(t, "step")
-	older := leftovers(t, m.mem) // of an earlier pruning that failed: what fails now may be their removal
+	older := leftovers(t, m.mem) // of an earlier failed pruning: this fault may hit their removal
 	*m.rule = failing{n: rapid.IntRange(1, 60).Draw(t, "call"), err: syscall.EIO, armed: true}
 	err := m.folder.Save(context.Background(), checkpoint.Step(step), content(m.version))
 	m.rule.armed = false

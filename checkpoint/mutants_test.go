@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 )
 
-// What mutants found untested, behaviour by behaviour.
+// Behaviours that mutants showed to be untested.
 
 var errStore = errors.New("the service is away")
 

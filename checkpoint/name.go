@@ -76,13 +76,13 @@ var staleForm = regexp.MustCompile(`^\.(tmp|trash)-[0-9a-f]{16}$`)
 
 func freshName(prefix string) string {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:])
 	return prefix + hex.EncodeToString(b[:])
 }
 
-// freshToken returns a positive number: processes exchange it by a maximum.
+// freshToken is positive, because processes exchange it by a maximum.
 func freshToken() int64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:])
 	return int64(binary.LittleEndian.Uint64(b[:])>>1) | 1
 }

@@ -12,7 +12,6 @@ import (
 	"sync"
 )
 
-// objects keeps checkpoints in a store. COMMIT makes a checkpoint exist.
 type objects struct{ store Store }
 
 func (o objects) names(ctx context.Context) ([]string, error) {
@@ -61,7 +60,7 @@ func (o objects) write(ctx context.Context, name string, w writing) error {
 	if err != nil {
 		return err
 	}
-	// COMMIT comes only after everything else is verified.
+	// COMMIT comes last.
 	err = w.readBack(func(path string) (file, error) {
 		if path == name+"/"+commitName {
 			return inMemory{bytes.NewReader(text)}, nil
@@ -129,7 +128,6 @@ func (o objects) delete(ctx context.Context, key string) error {
 	return err
 }
 
-// clean deletes the objects of steps without COMMIT, and nothing else.
 func (o objects) clean(ctx context.Context, removed func(name string)) error {
 	keys, err := o.store.Keys(ctx)
 	if err != nil {
@@ -163,7 +161,7 @@ func (inMemory) Close() error           { return nil }
 // window is the size of one request, each of which takes tens of milliseconds.
 const window = 8 << 20
 
-// object is an open object that reads ahead, since files are read sequentially in small pieces.
+// object reads ahead, because files are read in small pieces.
 type object struct {
 	ctx   context.Context
 	store Store
@@ -199,7 +197,6 @@ func (o *object) ReadAt(p []byte, offset int64) (int, error) {
 	return done, nil
 }
 
-// from returns at least one byte at offset, which must be before the end.
 func (o *object) from(offset int64) ([]byte, error) {
 	if i := offset - o.at; i >= 0 && i < int64(len(o.ahead)) {
 		return o.ahead[i:], nil

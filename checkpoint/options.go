@@ -16,47 +16,44 @@ import (
 
 // Options configure a folder, and how [Resume] saves a run. The zero Options of [Open] keep all checkpoints.
 type Options struct {
-	// Keep lists rules; a checkpoint stays if any of them keeps it. If Keep is empty, [Open] keeps all. [Resume] also
-	// keeps the two newest if no rule has a Last. The newest complete checkpoint and the one just saved always stay.
+	// Keep has rules; a checkpoint stays if any of them keeps it. Without rules, [Open] keeps all. [Resume] also keeps
+	// the two newest if no rule has a Last. The newest complete checkpoint and the one just saved always stay.
 	Keep []Retention
-	// Overwrite allows saving a step that exists. Otherwise that is [ErrExists], unless it is damaged. With Overwrite a
-	// run may begin before the newest checkpoint; its first save removes the later ones.
+	// Overwrite allows saving a step that exists, otherwise [ErrExists] unless it is damaged. With Overwrite a run may
+	// begin before the newest checkpoint; its first save removes the later ones.
 	Overwrite bool
-	// ReadBack verifies each save, which takes about 15 % longer. Otherwise only the first save after opening is
-	// verified. The bytes usually come from the page cache, so this finds disks that cannot be written, not later
-	// damage.
+	// ReadBack verifies each save, which takes about 15 % longer; otherwise only the first after opening. The bytes
+	// usually come from the page cache, so this finds failing writes, not later damage.
 	ReadBack bool
-	// LeaveCut leaves loaded sharded tensors in their files, verified, with Write instead of Data. Write works while
-	// the folder is open and the checkpoint exists. Use it for states larger than memory. Resume sets it in a job.
+	// LeaveCut leaves loaded sharded tensors in their files, with Write instead of Data, for states larger than memory.
+	// Write works while the folder is open and the checkpoint exists. Resume sets it in a job.
 	LeaveCut bool
-	// ReadOnly takes no lock and changes nothing, so another process may be saving.
+	// ReadOnly takes no lock and changes nothing.
 	ReadOnly bool
-	// Log receives what was removed at opening, skipped damaged checkpoints, tolerated failures, and differences of a
-	// resumed run. Nil means no log.
+	// Log receives removals at opening, skipped damaged checkpoints, tolerated failures, and differences of a resumed
+	// run. Nil means no log.
 	Log *slog.Logger
 
 	// The fields below are for Resume; Open refuses them.
 
-	// When is the schedule of saves, by default every 10 minutes. [Every] sets it.
+	// When is the schedule of saves, default every 10 minutes. [Every] sets it.
 	When loop.Schedule
 	// Best is the metric whose best checkpoint is kept; see [KeepBest].
 	Best string
-	// Mode is whether lower or higher is better. Zero chooses by the name of Best.
+	// Mode is whether lower or higher is better. Zero decides by the name of Best.
 	Mode loop.Mode
 	// AgainstName allows a Mode that contradicts the name of Best, such as a loss to maximize.
 	AgainstName bool
-	// Tolerate is the number of saves that may fail, with a warning in the log, before the run ends. The last save of a
-	// run must succeed.
+	// Tolerate is the number of saves that may fail, with a warning in the log, before the run ends. The last save must
+	// succeed.
 	Tolerate int
-	// Also holds pointers to further values, by section. They are saved as JSON with each checkpoint and read when the
-	// run is resumed.
-	//
-	// A data position must be counted before the batch is returned, so that it belongs to the saved step; saving a step
-	// with another position ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap must not
-	// change these values: it is several batches ahead, unnoticed by the run.
+	// Also has pointers to further values, by section, that are saved as JSON and read when the run is resumed. A data
+	// position must be counted before the batch is returned; a save with batches taken ahead ([loop.Report].Ahead) is
+	// an error. A source in data.Prefetch or data.ParallelMap must not change these values, because it is several
+	// batches ahead.
 	Also map[string]any
-	// Same holds settings that must equal those of the saved run: a struct or a map, compared as JSON. A difference is
-	// an error that wraps [ErrChanged], and nothing is restored.
+	// Same has settings that must equal those of the saved run: a struct or a map, compared as JSON. A difference is an
+	// error that wraps [ErrChanged], and nothing is restored.
 	Same any
 	// Changed is called for each [Difference] of a resumed run, before the first step or, for the data and batch size,
 	// after it. An error ends the run. In a job, rank 0 calls it.
@@ -74,19 +71,18 @@ func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 // it into the state at a normal end. The metric's name decides whether lower or higher is better; for other names set
 // Best and Mode of [Options].
 //
-// The best is that of all resumed runs. The last step is also saved, a longer run continues from there, and
+// The best is that of all resumed runs. The last step is saved too, and a longer run continues from it.
 // [loop.Result].Elapsed is that of the last iteration. A run that was cancelled, failed, or has no finite value keeps
 // its last state.
 func KeepBest(metric string) Options {
 	if metric == "" {
-		return Options{Mode: -1} // is an error later
+		return Options{Mode: -1}
 	}
 	return Options{Best: metric}
 }
 
 func (o Options) bestRule() Retention { return Retention{Best: 1, Metric: o.Best, Mode: o.Mode} }
 
-// firstOfRun is the index of the first field for Resume; those before it are for opening.
 var firstOfRun = func() int {
 	field, _ := reflect.TypeFor[Options]().FieldByName("When")
 	return field.Index[0]
@@ -121,7 +117,6 @@ func (o Options) opening() Options {
 	return o
 }
 
-// merged joins options: lists are appended, and of other fields the last set value counts. Mode belongs to Best.
 func merged(list []Options) Options {
 	var all Options
 	to := reflect.ValueOf(&all).Elem()
@@ -146,7 +141,6 @@ func merged(list []Options) Options {
 
 const defaultPeriod = loop.Time(10 * time.Minute)
 
-// check also sets defaults.
 func (o *Options) check() error {
 	if !isSet(o.When) {
 		o.When = loop.Every(defaultPeriod)

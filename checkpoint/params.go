@@ -11,11 +11,8 @@ import (
 )
 
 // Params are values by name whose type and value JSON preserves exactly: bool, string, integers, float32, float64,
-// []byte, and nil. GoMLX's checkpoints convert numbers to float64, which cannot represent all integers, and cannot save
-// NaN.
-//
-// A value is an object with its type as the key: {"uint64":"18446744073709551615"}, or {"text64": …} in base64 for text
-// that is not UTF-8.
+// []byte, and nil. A value is an object with its type as the key: {"uint64":"18446744073709551615"}, or {"text64": …}
+// in base64 for text that is not UTF-8.
 type Params map[string]any
 
 // MarshalJSON returns an error for other types.

@@ -22,7 +22,7 @@ type power struct {
 	mem     *vfs.Mem
 	options checkpoint.Options
 	random  *rand.Rand
-	// acknowledged is the last version that Save said is safe, going is the one being saved.
+	// acknowledged is the last version that Save reported as safe, going is the one being saved.
 	acknowledged, going int
 	states, operations  int
 }
@@ -166,7 +166,7 @@ func TestF02_aMissingSyncIsFound(t *testing.T) {
 	}
 }
 
-// skipping leaves out one kind of sync and says that all went well.
+// skipping leaves out one kind of sync and reports success.
 type skipping struct {
 	vfs.FS
 	op   vfs.Op

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Prune removes what [Options.Keep] does not keep, as each Save does. It first reads checkpoints, the newest first,
-// until one is good; this and all newer ones stay. Damaged checkpoints are never removed.
+// Prune removes checkpoints that [Options.Keep] does not keep, as each Save does. It first reads checkpoints, the
+// newest first, until one is good; this and all newer ones stay. Damaged checkpoints are never removed.
 func (f *Folder) Prune(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -18,7 +18,6 @@ func (f *Folder) Prune(ctx context.Context) error {
 	return f.wrap(err, "prune")
 }
 
-// prune trusts the checkpoint just saved, if any.
 func (f *Folder) prune(ctx context.Context, saved *place) error {
 	if len(f.options.Keep) == 0 && !f.options.Overwrite {
 		return nil

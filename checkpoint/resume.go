@@ -19,33 +19,29 @@ import (
 //		checkpoint.Resume("run", checkpoint.Every(loop.Steps(500)), checkpoint.KeepBest("loss_test")))
 //
 // The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the state, which
-// must be a [State]. Counts, data and history continue from there, and [callbacks.StopEarly] and
-// [callbacks.ReduceOnPlateau] know the earlier values. If the folder is empty, the state is unchanged, and the log says
-// so.
+// must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there. In an empty
+// folder the run starts fresh, and the log says so. With the same model, data and options, losses and parameters are
+// bit-identical to those of a run that was never stopped. Another plugin, number of devices or version of lazo may
+// change the last bits.
 //
-// With the same model, data and options, losses and parameters are bit-identical to those of a run that was never
-// stopped. Another plugin, number of devices or version of lazo may change the last bits. Differences are logged as
-// warnings; [Options].Changed may refuse them. The learning rate and the random numbers continue as saved. Clipping,
-// decay, schedules, policy and data are the program's.
-//
-// Compared are the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX. A managed.State has the
-// optimizer with its links, the learning rate, the policy, the seed, the batch size, the data (a checksum of a sample,
-// the order), the plugin and the number of devices; another model is an error. A flaxlike.Model has its losses, the
-// weights of classes and examples, and the layers' settings too. Settings of the loop and its callbacks, functions, and
-// custom settings are not compared: give them to [Options].Same.
+// The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
+// program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX. It logs
+// differences as warnings; [Options].Changed may refuse them. A managed.State has the optimizer with its links, the
+// learning rate, the policy, the seed, the batch size, the data (a checksum of a sample, the order), the plugin and the
+// number of devices; another model is an error. A flaxlike.Model also has its losses, the weights of classes and
+// examples, and the layers' settings. Pass other settings, such as those of callbacks and functions, to [Options].Same.
 //
 // A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when it is started again, unless its
 // [loop.Until] differs. [loop.Result].Stop has the reason.
 //
 // A run is saved on a schedule ([Every]), in each iteration whose metric is good enough to be kept ([KeepBest],
-// [Options].Keep), and at its end, even if cancelled. A run that failed, or was cancelled within an iteration, is not
-// saved at its end. A checkpoint has the state, the elapsed counts, and the history (bound it by [loop.Thin]). The end
-// is marked for [Follow], unless the run failed, was cancelled, or pauses.
+// [Options].Keep), and at its end, even if cancelled, but not if it failed or was cancelled within an iteration. A
+// checkpoint has the state, the elapsed counts, and the history (bound it by [loop.Thin]). The end is marked for
+// [Follow], unless the run failed, was cancelled, or pauses.
 //
 // Saves run in the background ([Async]). An iteration waits for the copy only, which is made after the callbacks of a
-// lower Order. The schedule divides blocks of steps only where it is due. A newer checkpoint never replaces a waiting best one. An
-// error of a save ends the run at the next step or block, or at its end; see [Options].Tolerate. Saves continue after a
-// cancellation, but fail after five more minutes.
+// lower Order. A newer checkpoint never replaces a waiting best one. An error of a save ends the run at the next step or
+// block, or at its end ([Options].Tolerate). After a cancellation, saves may take five more minutes.
 //
 // If the folder has later steps than the run begins with ([Options].At), the error is [ErrExists]. With
 // [Options].Overwrite they are removed right before the run's first checkpoint is complete.
@@ -84,7 +80,7 @@ func (f *Folder) Resume(options ...Options) loop.Option {
 	}, f)
 }
 
-// resume is the option for the folder that open returns. The folders in kept stay open.
+// resume leaves the folders in kept open.
 func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
 	options = slices.Clone(options)
 	prepare := loop.Prepare(abilities.Resume, func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
@@ -111,7 +107,7 @@ func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder
 	if best == "" {
 		return prepare
 	}
-	// The plan has the entry, so that an entry that nothing logs is found before the first step.
+	// The loop then finds an entry that nothing logs before the first step.
 	return loop.Options(prepare, loop.WatchEntry(best, func(context.Context, loop.Report) error { return nil }))
 }
 
@@ -161,7 +157,7 @@ func (s *saving) Close() error {
 	case !s.closes:
 		return nil
 	case s.async.writes():
-		// A hanging store must not hold the run's end any longer.
+		// A hanging store must not delay the end further.
 		go func() { _ = errors.Join(s.async.Close(), s.folder.Close()) }()
 		return nil
 	}
@@ -263,18 +259,16 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 }
 
 type resumption struct {
-	step    Step
-	elapsed loop.Elapsed
-	history *loop.History
-	// differences are those known before the first step.
+	step        Step
+	elapsed     loop.Elapsed
+	history     *loop.History
 	differences []Difference
 	ended       *ended
-	settings    map[string]string // as saved
-	stated      map[string]string // the program's, when first known
+	settings    map[string]string
+	stated      map[string]string
 }
 
-// restore restores a run's checkpoint and reads also. If same is not nil, it must equal the saved settings. After an
-// error the state is unchanged.
+// restore leaves the state unchanged after an error.
 func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also map[string]any, same any) (*resumption, error) {
 	start, err := f.startOf(c, state)
 	if err == nil && same != nil {
@@ -294,7 +288,6 @@ func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also m
 	return start, nil
 }
 
-// startOf reads the loop's part of a checkpoint and removes its tensor.
 func (f *Folder) startOf(c *Checkpoint, state State) (*resumption, error) {
 	var p position
 	switch err := c.Section(loopSection, &p); {

@@ -21,8 +21,8 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// mark is a run to step 40, or a second one of 15 steps from a step, that saves each tenth step. Its weight says which
-// run it is.
+// mark is a run to step 40, or a second one of 15 steps from a step, that saves each tenth step. Its weight identifies
+// the run.
 func mark(t T, f *checkpoint.Folder, number float64, from checkpoint.Step, options ...loop.Option) error {
 	t.Helper()
 	until := loop.Steps(40)
@@ -143,7 +143,7 @@ func TestR09_newestIsNeverAnotherRuns(t *testing.T) {
 	t.Logf("R09: %d states of a folder that a run goes on in from an earlier step: the newest is another run's in 0 of those in which it has saved", states)
 }
 
-// A full disk costs the other run nothing: what is newer goes when the new one is durable.
+// A full disk does not harm the other run: its newer steps are removed when the new one is durable.
 func TestR09_aFailedSaveRemovesNothing(t *testing.T) {
 	m := &vfs.Mem{}
 	f := openMem(t, m, checkpoint.Options{})
@@ -170,8 +170,8 @@ func stopping(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Optio
 	return result, made
 }
 
-// A run that was stopped and is started again makes no step, and says why, as often as one likes. What stopped it has
-// to be another, or what was asked for.
+// A run that was stopped and is started again makes no step and reports the reason, any number of times, unless the
+// reason or the goal differs.
 func TestR18_aRunThatHadEndedStaysEnded(t *testing.T) {
 	early := func(n int) loop.Option { return callbacks.StopEarly("loss", callbacks.Evaluations(n)) }
 	wish := loop.Watch(loop.At(loop.Steps(25)), func(context.Context, loop.Report) error {
@@ -278,8 +278,8 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	require.Zero(t, made, "before the first step")
 }
 
-// A checkpoint of a resumed run has the settings in force: a third run differs from what counts, not from what the
-// second program said. A setting that the run changes is saved as it became.
+// A checkpoint of a resumed run has the settings in force: a third run differs from these, not from those of the second
+// program. A setting that the run changes is saved as changed.
 func TestR13_settingsInForceAreSaved(t *testing.T) {
 	var become string
 	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *configured, _ int64) (*configured, loop.Logs, error) {
@@ -387,8 +387,8 @@ func TestR38_savesBetweenEvaluationsAreNoMistake(t *testing.T) {
 	require.Equal(t, 1, strings.Count(said.String(), "without the metric"), said.String())
 }
 
-// One option serves runs at once, each with what is its own: a second one on the folder is refused, and the first one's
-// saves go on.
+// One option serves concurrent runs, each with its own data: a second one on the folder is refused, and the saves of
+// the first one continue.
 func TestResume_twoRunsAtOnce(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 9, Best: 1, Metric: "loss"}}})
 	save := f.Resume(checkpoint.Every(loop.Steps(2)))

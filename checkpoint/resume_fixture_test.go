@@ -130,7 +130,7 @@ func rows(t T, h *loop.History) string {
 	return b.String()
 }
 
-// run runs a loop on numbered batches, and says where it began.
+// run runs a loop on numbered batches, and returns where it began.
 func run[S any](ctx context.Context, l loop.Loop[S, int64], state S, options ...loop.Option) (result loop.Result[S], from loop.Elapsed, err error) {
 	where := loop.Prepare("where", func(_ context.Context, b loop.Beginning) (loop.Option, error) { from = b.From; return nil, nil })
 	result, err = l.Run(ctx, state, loop.From(numbered), append(options, where)...)
@@ -142,7 +142,7 @@ func saves(f *checkpoint.Folder, when loop.Schedule, options ...checkpoint.Optio
 	return f.Resume(append(options, checkpoint.Options{When: when})...)
 }
 
-// looked restores what a folder has into a state, and makes no step.
+// looked restores a folder's checkpoint into a state, and makes no step.
 func looked[S checkpoint.State](f *checkpoint.Folder, state S, options ...checkpoint.Options) (loop.Result[S], error) {
 	none := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s S, _ int64) (S, loop.Logs, error) { return s, loop.Logs{}, nil })))
 	return none.Run(context.Background(), state, loop.From(numbered), saves(f, loop.Never, append(options, checkpoint.Options{IgnoreEnd: true})...), loop.Until(loop.Steps(0)))
@@ -151,7 +151,7 @@ func looked[S checkpoint.State](f *checkpoint.Folder, state S, options ...checkp
 // at is the option that resumes from a step.
 func at(step checkpoint.Step) checkpoint.Options { return checkpoint.Options{At: &step} }
 
-// resumed runs until the end from what the folder has.
+// resumed runs until the end from the folder's checkpoint.
 func resumed(t T, f *checkpoint.Folder, until loop.Steps, options ...loop.Option) (loop.Result[*counter], loop.Elapsed) {
 	t.Helper()
 	all := append(watchers(), loop.Until(until), f.Resume(checkpoint.Every(loop.Steps(20))))

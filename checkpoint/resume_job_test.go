@@ -67,7 +67,7 @@ func (o oneOf) Agree(words []int64) error {
 	return nil
 }
 
-// cut is a counter whose weight is the first of as many numbers as there are processes, of which each has one.
+// cut is a counter whose weight is sharded: each process has one number.
 type cut struct {
 	counter
 	job    loop.Job
@@ -350,7 +350,7 @@ func TestJob_oneOption(t *testing.T) {
 	}
 }
 
-// What some processes saved others go on from, more or fewer, or one alone, and what one process saved they go on from.
+// More or fewer processes, or one alone, continue from the checkpoint of others.
 func TestJob_ofOtherSizes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &vfs.Mem{}
@@ -391,7 +391,7 @@ func TestJob_ofOtherSizes(t *testing.T) {
 	})
 }
 
-// A disk that is full at one rank ends the run everywhere, with its error, and what was complete before stays.
+// A full disk of one rank ends the run everywhere, with its error, and complete checkpoints stay.
 func TestJob_fullDiskOfAnother(t *testing.T) {
 	for n := range int64(9) {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// A callback that follows an entry continues from the values that it saw before, whatever the history keeps of the
-// other rows: the resumed run stops where the uninterrupted one does.
+// A callback that follows an entry continues from its earlier values, even if the history dropped other rows: the
+// resumed run stops where the uninterrupted one does.
 func TestResume_callbacksKnowTheirValues(t *testing.T) {
 	for name, keep := range map[string][]loop.Option{
 		"all":   nil,

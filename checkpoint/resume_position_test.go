@@ -33,9 +33,8 @@ func (d *digest) take(b data.Batch) loop.Logs {
 	return logs
 }
 
-// The program that is killed at random steps and started again as it was, with the one option and nothing else, is the
-// run that was never killed: the run itself begins its data where the checkpoint is, in the same order, epoch and
-// batch. It has nowhere to say a position, so it cannot forget one.
+// A program that is killed at random steps and started again unchanged, with the one option, equals the run that was
+// never killed: the run itself begins its data at the checkpoint's position, in the same order, epoch and batch.
 func TestS02_resumeIsOneOption(t *testing.T) {
 	values := make([]float32, 100)
 	for i := range values {
@@ -116,7 +115,7 @@ func TestS06_epochsGoOn(t *testing.T) {
 	}
 }
 
-// A rule by a metric alone does not take away the two newest checkpoints, of which a damaged one leaves the other.
+// A rule by a metric alone does not remove the two newest checkpoints, so that if one is damaged the other is left.
 func TestResume_keepsTheNewestBesidesTheBest(t *testing.T) {
 	for _, row := range []struct {
 		keep []checkpoint.Retention

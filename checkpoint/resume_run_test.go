@@ -107,7 +107,7 @@ func TestBestIsNotTheLast(t *testing.T) {
 	require.Equal(t, 2, saved)
 }
 
-// What ends a run decides what is saved at its end.
+// The reason for a run's end decides whether it is saved at its end.
 func TestEndings(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -156,7 +156,7 @@ func TestF05_aRunWhoseSavesFail(t *testing.T) {
 	t.Log("F05: ENOSPC in a run: an error.Is of the run, or tolerated, with the last step saved")
 }
 
-// What cannot be saved, restored or opened is an error before the first step.
+// Content that cannot be saved, restored or opened is an error before the first step.
 func TestResume_refuses(t *testing.T) {
 	made := 0
 	try := func(options ...loop.Option) error {

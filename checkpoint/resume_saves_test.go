@@ -27,7 +27,7 @@ func TestF05_aFailedSaveEndsTheRunAtTheNextStep(t *testing.T) {
 			return nil
 		})
 		f := openMem(t, full, checkpoint.Options{})
-		// The disk says no while step failed is made; the step waits until the background knows.
+		// The disk fails while step failed is made; the step waits until the background knows.
 		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
 			if batch+1 == failed {
 				close(closed)
@@ -105,7 +105,7 @@ func TestKeepBest_survivesRestarts(t *testing.T) {
 	}
 }
 
-// A folder that keeps all keeps all with KeepBest too, and the name of a metric says which value is the best.
+// A folder that keeps all keeps all with KeepBest too. The name of a metric decides which value is the best.
 func TestKeepBest_ofAFolderThatKeepsAll(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	result, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(60)), f.Resume(checkpoint.Every(loop.Steps(10)), checkpoint.KeepBest("loss")))

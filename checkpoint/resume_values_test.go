@@ -56,8 +56,8 @@ func saveOnce(t T, f *checkpoint.Folder, state *valued, from loop.Elapsed, logge
 	require.NoError(t, err)
 }
 
-// All that a run saves comes back to the last bit: the state's sections and tensors, what Also saves, metrics, what
-// elapsed, and the numbers of the history (where all NaN are one).
+// All values of a run are restored to the last bit: the state's sections and tensors, the values of Also, metrics, the
+// elapsed counts, and the numbers of the history (in which all NaN are one).
 func TestF40_valuesOfARun(t *testing.T) {
 	number := rapid.OneOf(
 		rapid.Map(rapid.Uint64(), math.Float64frombits),

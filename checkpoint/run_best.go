@@ -19,7 +19,6 @@ type bestBack struct {
 	job    loop.Job
 }
 
-// Watch does nothing: the best is known at the end.
 func (b *bestBack) Watch(context.Context, loop.Report) error { return nil }
 
 // End runs after the End of the saves.

@@ -16,13 +16,12 @@ const (
 	loopSection     = "loop"
 	versionsSection = "versions"
 	settingsSection = "loop.settings"
-	endedSection    = "loop.ended" // only if the run was stopped
-	sameSection     = "loop.same"  // only if Options.Same is set
-	// historyTensor has the rows, which may exceed the manifest's limit.
+	endedSection    = "loop.ended"
+	sameSection     = "loop.same"
+	// The rows may exceed the manifest's limit.
 	historyTensor = "loop.history"
 )
 
-// position is a run's position in the manifest.
 type position struct {
 	Steps   int64         `json:"steps"`
 	Samples int64         `json:"samples"`
@@ -95,7 +94,7 @@ func addSection(c Content, section string, x any) error {
 	return nil
 }
 
-// rows are a history's rows as JSON. follow encodes only new ones.
+// rows are a history as JSON. follow encodes only new ones.
 type rows struct {
 	text []byte // objects, separated by a comma and a line break
 	n    int

@@ -10,11 +10,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ended describes how a run was stopped ([loop.ErrStop]).
 type ended struct {
-	Step Step   `json:"-"`
-	By   string `json:"by"`
-	// Until is the planned end, or "".
+	Step  Step   `json:"-"`
+	By    string `json:"by"`
 	Until string `json:"until"`
 	// Early is set by [callbacks.StopEarly], which decides again from the history.
 	Early bool `json:"early,omitempty"`
@@ -39,7 +37,6 @@ func endedOf(r loop.Report) *ended {
 	return e
 }
 
-// holds reports whether a run with this end makes no step either.
 func (e *ended) holds(until loop.Period) bool {
 	if e == nil || e.Early {
 		return false
@@ -47,7 +44,6 @@ func (e *ended) holds(until loop.Period) bool {
 	return until == nil && e.Until == "" || until != nil && until.String() == e.Until
 }
 
-// markEnd writes why a run has ended, as one line for [Follow].
 func (f *Folder) markEnd(ctx context.Context, e loop.Ending) error {
 	line := fmt.Sprintf("%s after %s", e.Reason, loop.Steps(e.Elapsed.Steps))
 	if e.Stop != nil {

@@ -17,7 +17,6 @@ func (f failures) Interrupts() bool { return f.async.hasFailed() }
 
 func (s *saving) check(context.Context, loop.Report) error { return s.failed(s.async.Check()) }
 
-// failed logs tolerated errors and returns the others.
 func (s *saving) failed(err error) error {
 	if err == nil {
 		return nil

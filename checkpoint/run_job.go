@@ -15,8 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// openTogether is [Open] for a job, or for a single process if job is nil. Rank 0 opens for writing, then the others
-// for reading. An error in one is an error in all.
+// openTogether opens at rank 0 for writing, then at the others for reading.
 func openTogether(dir string, options Options, job loop.Job) (folder *Folder, err error) {
 	writes := job == nil || job.Rank() == 0
 	options.LeaveCut = options.LeaveCut || job != nil && job.Size() > 1
@@ -39,7 +38,6 @@ func openTogether(dir string, options Options, job loop.Job) (folder *Folder, er
 	return folder, nil
 }
 
-// sameFolder checks that all processes see one folder, by its lock text.
 func sameFolder(folder *Folder, job loop.Job) error {
 	if job == nil {
 		return nil
@@ -52,7 +50,7 @@ func sameFolder(folder *Folder, job loop.Job) error {
 	if err != nil || failed || number == own {
 		return err
 	}
-	host, _ := os.Hostname() // for a message
+	host, _ := os.Hostname()
 	return fmt.Errorf("checkpoint: open %s: rank %d (host %s) sees another folder of that name than rank 0 (here stands %q of the process that writes): expected one that all ranks see, as on a shared file system",
 		folder.Dir(), job.Rank(), host, text)
 }
@@ -82,7 +80,6 @@ func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ err
 	return words[0], words[1] > 0, err
 }
 
-// agree exchanges words. what describes the wait in messages.
 func agree(job loop.Job, what string, words []int64) (err error) {
 	if watched, ok := job.(abilities.Watched); ok {
 		err = watched.AgreeOn(what, words)
@@ -95,7 +92,6 @@ func agree(job loop.Job, what string, words []int64) (err error) {
 	return nil
 }
 
-// saveLimit is the time that the other processes wait for one that saves.
 const saveLimit = 10 * time.Minute
 
 func busy(job loop.Job) (done func()) {
@@ -137,7 +133,6 @@ func (s *saving) hear(lost int64) {
 	}
 }
 
-// written informs rank 0 whether another process failed to write.
 func (s *saving) written() error {
 	if s.job == nil {
 		return nil
@@ -167,7 +162,6 @@ func discard(c Content) error {
 	return errors.Join(errs...)
 }
 
-// chosen finds a checkpoint at rank 0 and uses it in all processes. An error in one is an error in all.
 func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Checkpoint, error), use func(*Checkpoint) error) error {
 	var c *Checkpoint
 	var err error

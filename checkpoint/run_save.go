@@ -36,16 +36,16 @@ type saving struct {
 	history   rows
 	resumed   *resumption // nil if the run starts fresh
 	over      bool        // the resumed run was stopped: make no step
-	begun     bool        // the folder was listed
-	list      []Info      // good checkpoints, including unfinished ones
+	begun     bool
+	list      []Info // good checkpoints, with unfinished ones
 	failures  int
-	best      bool  // the newest must not be replaced
-	err       error // why saving is refused
+	best      bool // the newest must not be replaced
+	err       error
 	job       loop.Job
-	shared    bool       // a value is sharded
-	gone      int        // shares whose slot was missing
-	reporting *reporting // differences from the saved run; nil without one
-	told      int        // of failures and gone, those that rank 0 knows
+	shared    bool
+	gone      int
+	reporting *reporting
+	told      int
 }
 
 func (s *saving) options() []loop.Option {
@@ -105,7 +105,7 @@ type watch func(context.Context, loop.Report) error
 func (w watch) Watch(ctx context.Context, r loop.Report) error { return w(ctx, r) }
 func (watch) End(context.Context, loop.Ending) error           { return nil }
 
-// savePatience limits saves after a cancellation, because a store can hang. Large states on slow disks need long.
+// savePatience limits saves after a cancellation, because a store can hang.
 const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not taken it %s later", savePatience)
@@ -189,7 +189,7 @@ func (s *saving) others(r loop.Report) []Info {
 	return slices.DeleteFunc(slices.Clone(s.list), func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
 }
 
-// save saves a turn unless leftOut or err is set. All processes agree once in each call.
+// save is one agreement of all processes.
 func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
 	defer busy(s.job)()
 	make := false
@@ -219,7 +219,6 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 	return s.failed(s.async.Save(ctx, step, content))
 }
 
-// ready reports whether the turn can be saved and is not saved yet.
 func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]float64) (bool, error) {
 	if s.has(r.Elapsed.Steps) {
 		s.best = s.best || s.worth(r, metrics)
@@ -249,7 +248,6 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 	return true, nil
 }
 
-// has reports whether the run saved the step or began with it.
 func (s *saving) has(step int64) bool {
 	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
 }
@@ -296,10 +294,8 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// sharing is saving in ranks above 0; rank 0 decides.
 type sharing struct{ *saving }
 
-// Watch saves this process's parts if rank 0 saves.
 func (s sharing) Watch(ctx context.Context, r loop.Report) error { return s.saveShare(ctx, r) }
 
 func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
@@ -331,7 +327,7 @@ func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 
 func (s sharing) End(ctx context.Context, e loop.Ending) error {
 	err := s.finished(ctx)
-	if e.Reason == loop.Failed { // rank 0 saves nothing, and ranks may be at different steps
+	if e.Reason == loop.Failed { // ranks may be at different steps
 		return err
 	}
 	err = errors.Join(err, s.written())

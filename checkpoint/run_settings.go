@@ -22,7 +22,7 @@ type Difference struct {
 	What, Saved, Now string
 	// Kept means that the saved value is in force; see [Setting].Saved.
 	Kept bool
-	// Err is why the newest checkpoint was skipped.
+	// Err is the reason why the newest checkpoint was skipped.
 	Err error
 }
 
@@ -65,7 +65,7 @@ func noted(settings []Setting) map[string]string {
 	return m
 }
 
-// inForce replaces settings by saved values that are in force ([Setting].Saved), unless they changed during the run.
+// inForce replaces settings by saved values ([Setting].Saved), unless they changed during the run.
 func (s *saving) inForce(settings []Setting) []Setting {
 	if s.resumed == nil {
 		return settings
@@ -86,7 +86,7 @@ func (s *saving) inForce(settings []Setting) []Setting {
 	return settings
 }
 
-// textsOf returns nil for a section that an older version did not save.
+// textsOf returns nil for a section that an older lazo did not save.
 func textsOf(c *Checkpoint, section string) (texts map[string]string, err error) {
 	if err := c.Section(section, &texts); err != nil && !errors.Is(err, ErrNoSection) {
 		return nil, err
@@ -98,12 +98,11 @@ type reporting struct {
 	*resumption
 	folder   *Folder
 	reported map[string]bool
-	changed  func(Difference) error // may be nil
+	changed  func(Difference) error
 	found    []Difference
-	watcher  func(fmt.Stringer) // see OnDifference; may be nil
+	watcher  func(fmt.Stringer)
 }
 
-// watch reports what became known after the first step.
 func (t *reporting) watch(_ context.Context, r loop.Report) error {
 	var fresh []Difference
 	for _, d := range differences(t.settings, settingsOf(r.State())) {
@@ -162,7 +161,7 @@ func versions(state any) map[string]string {
 	return v
 }
 
-// versionDifferences compares versions. Early versions of lazo did not save GoMLX's.
+// versionDifferences allows for an older lazo, which did not save GoMLX's version.
 func versionDifferences(c *Checkpoint, state any) ([]Difference, error) {
 	saved, err := textsOf(c, versionsSection)
 	if err != nil || saved == nil {

@@ -17,13 +17,11 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// errGivenUp is the error of the other ranks when rank 0 has failed.
 var errGivenUp = errors.New("the place that rank 0 made for the parts is not there: it has given the save up, or this process sees another folder")
 
-// patience limits how long rank 0 waits for the others' parts.
 const patience = 10 * time.Minute
 
-// lastCall is patience when the others write nothing more: a file of another host may become visible late.
+// lastCall replaces patience when the others write nothing more: a file of another host may become visible late.
 const lastCall = 10 * time.Second
 
 func shareName(rank int) string { return fmt.Sprintf("rank-%05d.safetensors", rank) }
@@ -38,7 +36,7 @@ func shareRank(name string) (int, bool) {
 }
 
 const (
-	// sumsName is the last tensor: CRC-32C of the parts, for rank 0.
+	// the last tensor: CRC-32C of the parts
 	sumsName = "crc32c"
 	tokenKey = "lazo.slot"
 )
@@ -157,7 +155,6 @@ func (d *draft) writeShare(w io.Writer) error {
 	return file.Close()
 }
 
-// gather waits for the others' files and records their parts.
 func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.Logger) error {
 	begin, over, warn := time.Now(), d.over, time.After(lastCall)
 	late := func(limit time.Duration, why string) {
@@ -211,7 +208,6 @@ func marked(mark file) error {
 	return errShare
 }
 
-// take records a rank's file, if it exists.
 func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 	path := dir + "/" + shareName(rank)
 	file, err := open(path)

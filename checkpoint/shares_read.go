@@ -36,7 +36,7 @@ type cutPart struct {
 	name  string
 	of    *cutTensor
 	place *cutPlace
-	at    int64 // offset, set by the check
+	at    int64
 }
 
 func (m *manifest) checkCuts() error {
@@ -83,7 +83,7 @@ func (m *manifest) checkCuts() error {
 
 func (m *manifest) cutBytes() (bytes int64) {
 	for _, c := range m.cuts {
-		n, _ := c.whole("").ByteSize() // check has looked at it
+		n, _ := c.whole("").ByteSize()
 		bytes += n
 	}
 	return bytes
@@ -103,7 +103,7 @@ func sizesOfShares(open opener, dir string, m *manifest) error {
 	return nil
 }
 
-// readShares checks the rank files. With keep it returns tensors whose Write assembles them.
+// readShares with keep returns tensors whose Write assembles them.
 func readShares(ctx context.Context, open opener, dir string, m *manifest, keep bool) ([]Tensor, error) {
 	if err := sizesOfShares(open, dir, m); err != nil {
 		return nil, err
@@ -173,7 +173,6 @@ func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cu
 	return err
 }
 
-// gathered reads what is still in rank files.
 func (c *Checkpoint) gathered() error {
 	for i := range c.Tensors {
 		t := &c.Tensors[i]
@@ -193,7 +192,6 @@ func (c *Checkpoint) gathered() error {
 	return nil
 }
 
-// readShare checks a rank file and sets where its parts are.
 func readShare(ctx context.Context, file file, path string, says stateSum, parts map[string]*cutPart) error {
 	reader, err := openReader(ctx, file, path, says)
 	if err != nil {

@@ -161,8 +161,8 @@ func sharedDisk(t T, steps ...checkpoint.Step) *vfs.Mem {
 	return m.Crash(0, nil)
 }
 
-// What several processes save together is whole for whoever loads it, from a disk and from a store, and saved again it
-// is one file.
+// A checkpoint that several processes save together is loaded whole, from a disk and from a store. Saved again it is
+// one file.
 func TestShares(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 7} {
 		disk, store := &vfs.Mem{}, &storetest.Memory{}

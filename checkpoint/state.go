@@ -42,7 +42,6 @@ func (d *draft) start(w io.Writer) (*safetensors.Writer, error) {
 	return safetensors.NewWriter(w, headers, nil)
 }
 
-// checkTensors finds all errors except those of Write.
 func (d *draft) checkTensors() error {
 	if _, err := d.start(io.Discard); err != nil {
 		return err
@@ -62,7 +61,6 @@ func checkSizes(tensors []Tensor) error {
 	return nil
 }
 
-// writeState also records the checksums in the manifest.
 func (d *draft) writeState(w io.Writer) error {
 	counted := &counter{w: w}
 	file, err := d.start(counted)
@@ -93,7 +91,6 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// readState checks the file in one pass. With keep it returns the tensors.
 func readState(ctx context.Context, file file, path string, m *manifest, keep bool) ([]Tensor, error) {
 	reader, err := openReader(ctx, file, path, m.state)
 	if err != nil {
@@ -151,7 +148,7 @@ func openReader(ctx context.Context, file file, path string, says stateSum) (*sa
 // parallelSize is the smallest file that two goroutines read: one sums while the other waits for memory.
 const parallelSize = 32 << 20
 
-// inParallel calls do for 0 to n-1 in order, until one fails, and returns the error of the lowest.
+// inParallel returns the error of the lowest i.
 func inParallel(goroutines, n int, do func(i int) error) (err error) {
 	var mu sync.Mutex
 	next, failed := 0, n
@@ -208,7 +205,7 @@ func readTensor(reader *safetensors.Reader, h safetensors.Tensor, keep bool) (Te
 	return Tensor{Name: h.Name, DType: h.DType, Dims: h.Dims, Data: data}, sum, err
 }
 
-// damagedFormat returns errors of reading unchanged and makes others a DamagedError.
+// damagedFormat returns errors of reading unchanged.
 func damagedFormat(path string, err error) error {
 	if format, ok := errors.AsType[*safetensors.FormatError](err); ok {
 		return &DamagedError{path, format.Tensor, err}
@@ -225,7 +222,6 @@ func checkSize(file file, path string, says stateSum) error {
 	return err
 }
 
-// openFile makes a missing or irregular file a DamagedError.
 func openFile(open opener, path string) (file, error) {
 	file, err := open(path)
 	for _, wrong := range []error{fs.ErrNotExist, syscall.EISDIR, syscall.EINVAL, syscall.ENOTDIR} {
@@ -236,7 +232,6 @@ func openFile(open opener, path string) (file, error) {
 	return file, err
 }
 
-// patient checks ctx at each Write; package safetensors writes small pieces.
 type patient struct {
 	ctx context.Context
 	w   io.Writer

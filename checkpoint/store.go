@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// Store is an object store, or the part of one that belongs to one run. [OpenStore] keeps checkpoints there. Keys are
-// such as "step-000000001200/COMMIT" and "END". Package storetest tests implementations.
+// Store is an object store, or the part of one that belongs to one run, for [OpenStore]. Keys are such as
+// "step-000000001200/COMMIT" and "END". Package storetest tests implementations.
 //
-// Later calls from anywhere must see each change, as in S3, Google Cloud Storage and Azure. Methods may be called
-// concurrently. Errors should wrap the service's.
+// Each change must be visible to later calls from anywhere. Methods may be called concurrently. Errors should wrap the
+// service's.
 type Store interface {
-	// Put creates or replaces an object atomically with what write writes. When it returns nil, the object is durable.
-	// After an error the old or the new object may exist. An error of write is returned.
+	// Put creates or replaces an object atomically with the bytes that write writes. When it returns nil, the object is
+	// durable. After an error, which may be that of write, the old or the new object may exist.
 	Put(ctx context.Context, key string, write func(io.Writer) error) error
 	// ReadAt is [io.ReaderAt]'s: it reads less than len(p) only at the end, with [io.EOF]. A missing object is
 	// fs.ErrNotExist.
@@ -32,10 +32,10 @@ type Store interface {
 // others. Close leaves the store open.
 //
 // COMMIT is put last and deleted first, in place of an atomic rename. The next OpenStore or Save removes the objects of
-// a step without COMMIT. A failed save deletes its objects.
+// a step without COMMIT.
 //
-// There is no lock, since leases need synchronized clocks. The user must ensure that one process writes at a time; two
-// could remove each other's steps. Any number may read ([Options.ReadOnly]). Orbax has the same rule.
+// There is no lock: the user must ensure that one process writes at a time. Two could remove each other's steps. Any
+// number may read ([Options.ReadOnly]).
 func OpenStore(ctx context.Context, store Store, name string, options Options) (*Folder, error) {
 	var f *Folder
 	err := errors.New("no store given")

@@ -85,7 +85,7 @@ func (p *crashing) look(c storetest.Call) error {
 	return nil
 }
 
-// die is a crash, and what comes after it.
+// die checks a copy of the store as another process would find it after a crash here.
 func (p *crashing) die(where string) {
 	p.states++
 	s := p.store.Clone()

@@ -7,10 +7,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// activity is the current activity of a run: a task, a callback, or waiting for data. Its text is made only on demand,
-// because an activity is set several times per iteration.
+// activity is a task, a callback, or waiting for data. Its text is made on demand, because it is set several times per
+// iteration.
 type activity struct {
-	of   fmt.Stringer // the task or the hook, or nil
+	of   fmt.Stringer
 	name string
 	task bool
 }
@@ -19,7 +19,6 @@ var atData = activity{name: "data"}
 
 func ofHook(h *hook) activity { return activity{of: h, name: h.Name} }
 
-// String returns the schedule and the name, as in errors, or "data".
 func (a activity) String() string {
 	if a.of == nil {
 		return a.name
@@ -45,14 +44,13 @@ func (r *run[S, B]) at(a activity) {
 	}
 }
 
-// callObservers is separate from at, which must be cheap.
 func (r *run[S, B]) callObservers() {
 	step, now := r.elapsed.Steps, r.activity
 	if now == atData {
 		step = r.nextStep()
 	}
 	for _, h := range r.observers {
-		r.activity = ofHook(h) // for a panic in it
+		r.activity = ofHook(h)
 		h.observer.At(step, now.public())
 	}
 	r.activity = now
@@ -72,7 +70,7 @@ func (r *run[S, B]) wrap(err error) error {
 	}
 	where := r.activity.String()
 	if _, ok := err.(withPoint); ok && r.activity.task && where == EachStep.name+": "+r.activity.name {
-		where = r.activity.name // for a step whose error has a Point, the name is enough
+		where = r.activity.name
 	}
 	return &runError{fmt.Sprintf("%sstep %d: %s", r.stage, step, where), err}
 }
@@ -81,8 +79,7 @@ func (r *run[S, B]) errorAt(where string, err error) error {
 	return &runError{fmt.Sprintf("%sstep %d: %s", r.stage, r.elapsed.Steps, where), err}
 }
 
-// runError is an error with its place in a run. If the inner error has a method Point, which omits the name of its
-// package, the message names one package.
+// runError is an error with its place in a run.
 type runError struct {
 	where string
 	err   error
@@ -91,9 +88,8 @@ type runError struct {
 func (p *runError) Error() string { return "loop: " + p.Point() }
 func (p *runError) Unwrap() error { return p.err }
 
-// Point returns the error without the name of this package.
 func (p *runError) Point() string {
-	last := p.where[strings.LastIndex(p.where, " ")+1:] // "data", with which errors of package data begin too
+	last := p.where[strings.LastIndex(p.where, " ")+1:]
 	return p.where + ": " + strings.TrimPrefix(point(p.err), last+": ")
 }
 

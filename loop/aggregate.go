@@ -6,15 +6,14 @@ import (
 	"sync"
 )
 
-// Aggregation computes one value of the values that were logged under one name, such as those of an [Evaluation].
-// Without one, [Losses] and [Metrics] get the mean weighted by the examples of each batch, which is the mean over all
-// examples. If no row had examples, as rows of [AtEnd], they get the plain mean. Other collections get the newest
-// value. The zero Aggregation also takes the newest value, which may be any value.
+// Aggregation computes one value from the values logged under one name. The zero Aggregation takes the newest value. By
+// default [Losses] and [Metrics] get the mean weighted by the examples of each batch, or the plain mean if no row had
+// examples (as rows of [AtEnd]); other collections get the newest value.
 type Aggregation struct {
 	// Name appears in errors. An Aggregation with a Name needs Of.
 	Name string
-	// Of computes the value from the values of all rows with the name, at least one and oldest first, and the numbers
-	// of examples in their batches. The values must be numbers.
+	// Of computes the value from the numbers of all rows with the name, at least one, oldest first, and the examples in
+	// their batches.
 	Of func(values, samples []float64) float64
 }
 
@@ -38,7 +37,7 @@ func checkAggregations(as map[Collection]Aggregation) error {
 	return errors.Join(errs...)
 }
 
-// Aggregate returns one entry for each name in the history. An entry reads the values when it is read.
+// Aggregate returns one entry for each name in the history, which is computed when it is read.
 func (h *History) Aggregate(as map[Collection]Aggregation) Logs {
 	var entries []Entry
 	for _, c := range h.columns {
@@ -56,7 +55,6 @@ func (h *History) aggregate(c *column, a Aggregation) Value {
 	return &aggregate{history: h, path: Entry{Collection: c.collection, Name: c.name}.Path(), by: a}
 }
 
-// aggregate is a number that is computed when it is read. It then releases the history.
 type aggregate struct {
 	once    sync.Once
 	history *History
@@ -68,7 +66,7 @@ type aggregate struct {
 
 func (a *aggregate) Float() (float64, error) {
 	a.once.Do(func() {
-		a.err = fmt.Errorf("%s: it did not return", a.by.Name) // remains after a panic, for a second reader
+		a.err = fmt.Errorf("%s: it did not return", a.by.Name) // for a second reader after a panic
 		a.number, a.err = a.read()
 	})
 	return a.number, a.err

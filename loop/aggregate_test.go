@@ -196,7 +196,7 @@ func TestAggregate_payload(t *testing.T) {
 	require.EqualError(t, err, "loop: outputs.image: sum: history: step 0: outputs.image: []int is not a number")
 }
 
-// A second reader of what has failed gets the error too, not a zero.
+// A second reader of a failed aggregation gets the error too, not a zero.
 func TestAggregate_failsForEachReader(t *testing.T) {
 	lost := errors.New("device lost")
 	h := &loop.History{}

@@ -74,8 +74,7 @@ func samplesOf[B any](t *testing.T, batches ...B) (all []int64) {
 	return all
 }
 
-// A state is asked where it lies, so that the methods of a pointer to it are found; and what an interface hides is
-// looked at.
+// A run finds methods with a pointer receiver on the variable of a state, also if an interface type hides them.
 func TestR10_statesOfAnyForm(t *testing.T) {
 	t.Run("a value whose pointer has the methods", func(t *testing.T) {
 		values := []float64{3, 1, 2}
@@ -140,7 +139,7 @@ func (s *heldRate) SetLearningRate(rate float64) error {
 	return nil
 }
 
-// A rate is never reduced to 0, nor to where its number loses digits, and none that cannot fall is said to have fallen.
+// A rate is never reduced to 0, nor to a denormal number. A rate that cannot be reduced is not reported as reduced.
 func TestR27_aRateThatCannotFallFurther(t *testing.T) {
 	float32s := func(x float64) float64 { return float64(float32(x)) }
 	float16s := func(x float64) float64 { return math.RoundToEven(x*0x1p24) / 0x1p24 } // of small numbers

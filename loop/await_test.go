@@ -14,7 +14,7 @@ import (
 type lasting struct {
 	*adder
 	await  func() error
-	states *[]int // what Await was called with
+	states *[]int // the arguments of Await
 }
 
 func (l lasting) Await(ctx context.Context, sum int) error {

@@ -230,7 +230,7 @@ func (c counter) StepBlock(_ context.Context, sum int, batches []sizedBatch) (in
 	return sum, make([]loop.Logs, len(batches)), nil
 }
 
-// blockFunc is a block stepper that says itself what a block comes to.
+// blockFunc is a block stepper that computes the result of a block by a function.
 type blockFunc func(sum int, batches []int) (int, []loop.Logs, error)
 
 func (blockFunc) BlockSize() int { return 8 }

@@ -21,7 +21,7 @@ type adder struct {
 	size  int
 	log   string                // the metric that it logs, none where ""
 	takes time.Duration         // of a step
-	comes func(batch int) error // what comes over a batch
+	comes func(batch int) error // the fault of a batch
 	sizes *[]int                // of the blocks that it was given
 }
 
@@ -222,8 +222,8 @@ func TestBlocks_time(t *testing.T) {
 	})
 }
 
-// Where the source is slow a block ends with the first batch that comes 50 ms after its own first one: what is due by
-// time waits no longer.
+// If the source is slow, a block ends with the first batch that arrives 50 ms after its own first one, so schedules of
+// time do not wait longer.
 func TestBlocks_slowSource(t *testing.T) {
 	for _, row := range []struct{ wait, worst time.Duration }{
 		{time.Millisecond, 50 * time.Millisecond}, {20 * time.Millisecond, 60 * time.Millisecond}, {80 * time.Millisecond, 160 * time.Millisecond},

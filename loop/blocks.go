@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// blocks lets batches wait, to pass several at once to a [Stepper] with StepBlock. Nothing but the step of the block is
-// due in its iterations, except before the first step and after the last one.
+// blocks collects batches, to pass several at once to a [Stepper] with StepBlock. In their iterations nothing else is
+// due, except before the first step and after the last.
 type blocks[B any] struct {
 	on      bool
 	tasks   []blockTask
-	current int       // the task of the waiting batches
-	batches []B       // the waiting batches
-	elapsed []Elapsed // of each of them
-	since   time.Time // the arrival of the first of them
+	current int
+	batches []B
+	elapsed []Elapsed
+	since   time.Time
 }
 
 type blockTask struct {
-	size int // its BlockSize; below 2 it makes one step at a time
-	// limit is the current length of its blocks. It begins at 1 and grows while blocks take less than blockTime.
+	size int // below 2, one step at a time
+	// limit starts at 1 and grows while blocks take less than blockTime.
 	limit int
 }
 
-// blockTime bounds the time in which a block is gathered, and the time that it is expected to take: the loop checks
-// schedules of time and the context between blocks only.
+// blockTime bounds the time to gather a block and its expected time: the loop checks schedules of time and the context
+// only between blocks.
 const blockTime = 50 * time.Millisecond
 
 func (b *blocks[B]) pending() bool { return len(b.batches) > 0 }
@@ -60,7 +60,7 @@ func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[
 	return err
 }
 
-// gather makes the iteration of the newest batch, or lets the batch wait. end reports that the run is over.
+// gather runs the iteration of the newest batch, or lets the batch wait. end reports that the run is over.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
 	last := r.last.tasks
@@ -76,7 +76,7 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 		}
 	}
 	if b.pending() && task != b.current {
-		r.nextTaken, r.acted = true, true // all have the newest batch, so only acted asks whether the block stopped
+		r.nextTaken, r.acted = true, true
 		end, err = r.flush()
 		if r.nextTaken = false; end || err != nil {
 			return end, err
@@ -99,9 +99,9 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	return r.add(task, last, now, stop, !stop && !after)
 }
 
-// blockOf returns the task whose block can include an iteration, -1 if there is none: the task must be the only block
-// stepper that is due. before and after report that other tasks are due before and after it. A block that has batches
-// cannot include an iteration with a task before its step.
+// blockOf returns the block stepper that is due if it can take the iteration into its block, or -1. before and after
+// report that other tasks are due before and after it. A block with batches cannot include an iteration with a task
+// before its step.
 func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before, after bool) {
 	task = -1
 	for i := range r.tasks {
@@ -133,8 +133,6 @@ func (r *run[S, B]) runBefore(task int) (stop bool, err error) {
 	return r.agreement.border(stop)
 }
 
-// add adds the newest batch to the block of a task. The batch waits there if it may, otherwise the steps of the block
-// are made.
 func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, err error) {
 	b := &r.blocks
 	if !b.pending() {
@@ -158,7 +156,7 @@ func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, 
 	return end || stop, err
 }
 
-// callbackDue reports whether a callback is due after an iteration, as far as this is known before the step.
+// callbackDue does not know the logs of the step.
 func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
 	if len(r.hooks) == 0 {
 		return false
@@ -173,14 +171,14 @@ func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
 	return false
 }
 
-// flush makes the waiting steps and the rest of the iteration of the last one. end reports that the run is over.
+// flush runs the waiting steps and the rest of the last one's iteration.
 func (r *run[S, B]) flush() (end bool, err error) {
 	b := &r.blocks
 	if !b.pending() {
 		return false, nil
 	}
 	batches, elapsed := b.batches, b.elapsed
-	b.batches, b.elapsed = batches[:0], elapsed[:0] // they do not wait, even after an error
+	b.batches, b.elapsed = batches[:0], elapsed[:0]
 	defer clear(batches)
 	if r.reading.on && r.reading.maker.Load() == nil {
 		r.reading.waiting.Store(false)
@@ -200,20 +198,20 @@ func (r *run[S, B]) flush() (end bool, err error) {
 		return false, lost
 	}
 	if failed && done < len(elapsed) {
-		r.elapsed = elapsed[done] // the step that failed
+		r.elapsed = elapsed[done]
 	}
 	if err = r.stopOrFail(err, &stop); err != nil {
 		return false, err
 	}
-	if done == 0 && !r.changed { // it stopped before its first step, and no other task ran
+	if done == 0 && !r.changed {
 		r.elapsed = r.last.tasks
 		return r.conclude(stop)
 	}
-	// The limit remains 1 if a callback waits for a name that the block logs: it is called after each step.
+	// The limit stays 1 if a callback waits for a name that the block logs: it is called after each step.
 	if done > 0 && !r.single && (b.tasks[b.current].limit > 1 || r.watchedName(logs[0]) == "") {
 		r.agreement.timed(done, time.Since(begin))
 	}
-	if max(done, 1) < len(elapsed) { // it stopped early
+	if max(done, 1) < len(elapsed) {
 		return r.iterate(len(r.tasks), stop)
 	}
 	return r.iterate(b.current+1, stop)
@@ -234,13 +232,13 @@ func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
 	return state, logs, err
 }
 
-// keepBlock adds the iterations of a block to the history. With finish, it leaves the last one as an iteration whose
+// keepBlock adds the iterations of a block to the history. With finish, the last one is left as an iteration whose
 // tasks have run.
 func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finish bool) (err error) {
 	from, to := r.last.history, r.clock.at(r.elapsed)
 	for i, now := range elapsed {
 		if i > 0 {
-			r.turn.Logs = Logs{} // other tasks may have logged before the first step
+			r.turn.Logs = Logs{}
 		}
 		r.turn.Batch, r.turn.Elapsed = batches[i], now
 		r.turn.Logs.Merge(logs[i])
@@ -248,11 +246,10 @@ func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finis
 		if finish && err == nil && i == len(elapsed)-1 {
 			return nil
 		}
-		// The time of single steps is unknown: they share the time of the block.
 		part := time.Duration(i+1) * (to.Time - from.Time) / time.Duration(len(elapsed))
 		r.elapsed.Time, r.elapsed.Date = from.Time+part, from.Date+Date(part)
 		if name := r.watchedName(logs[i]); name != "" && err == nil {
-			r.reason = Failed // the other steps are in the state and counted
+			r.reason = Failed
 			err = r.wrap(fmt.Errorf("%s is logged in some steps only: StepBlock must log the same names in each", name))
 		}
 		r.keepRow()
@@ -263,7 +260,6 @@ func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finis
 	return err
 }
 
-// limitBlock sets the limit of a task after a block that took this time.
 func (r *run[S, B]) limitBlock(task, steps int, took time.Duration) {
 	t := &r.blocks.tasks[task]
 	most := int64(t.size)
@@ -282,7 +278,6 @@ func (r *run[S, B]) watchedName(logs Logs) string {
 	return ""
 }
 
-// leaveOut removes the newest n of the waiting batches without a step.
 func (r *run[S, B]) leaveOut(n int64) {
 	b := &r.blocks
 	if n > 0 && b.pending() {
@@ -293,7 +288,7 @@ func (r *run[S, B]) leaveOut(n int64) {
 			r.reading.waiting.Store(false)
 		}
 	}
-	if !b.pending() && !r.changed { // elapsed was that of the first batch of a block
+	if !b.pending() && !r.changed {
 		r.elapsed = r.last.tasks
 	}
 }

@@ -12,62 +12,55 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Callback is an [Option] that is called after the tasks of an iteration. One value serves any number of runs. Most
-// functions of package callbacks return one. In a hand-written loop, call Start, then Watch in each pass in which it is
-// due, then End.
+// Callback is an [Option] that is called after the tasks of an iteration, in any number of runs. A hand-written loop
+// calls Start, then Watch in each pass in which it is due, then End.
 type Callback struct {
 	// Name appears in errors and in the plan.
 	Name string
-	// When selects the iterations in which it is called. WhenRun, if set, computes the schedule from the beginning and
-	// the end of a run.
+	// When selects the iterations. WhenRun, if set, computes it from the beginning and the end of a run.
 	When    Schedule
 	WhenRun func(Beginning) Schedule
-	// Entry, if set, restricts the calls to iterations that logged a value under this name (see [Logs.Get]), such as
-	// "loss_test" after each evaluation. When may then be left out. If every task has run and none has logged the name,
-	// the run ends with an error that lists the known names.
+	// Entry, if set, restricts the calls to iterations that logged a value under this name ([Logs.Get]), such as
+	// "loss_test". When may then be left out. If every task has run and none logged the name, the run ends with an
+	// error.
 	Entry string
-	// Needs are names that some task must log in some iteration, otherwise the run ends as for Entry.
+	// Needs are further names that some task must log in some iteration.
 	Needs []string
 	// Monitor reports that the callback follows the values of Entry; see [MonitorsWhen].
 	Monitor bool
-	// Order sorts the callbacks of a run, default 0. The run starts and calls them from the lowest to the highest, and
-	// ends them in the reverse order. Callbacks of equal Order keep the order of the options.
+	// Order sorts the callbacks of a run, default 0: started and called from lowest to highest, ended in reverse. Equal
+	// ones keep the order of the options.
 	Order int
-	// AtRank0 starts and calls the callback only in the process of rank 0 (see [Job]), for callbacks that write or show
-	// numbers, which are equal in all processes. Such a callback must not need the other processes, as reading a
-	// sharded state does.
+	// AtRank0 runs the callback only in the process of rank 0 ([Job]), for example to write numbers, which are equal in
+	// all processes. It must not need the other processes, as reading a sharded state does.
 	AtRank0 bool
-	// Changes makes it a change: a callback that may change the state ([Report.SetState]), such as to restore an
-	// earlier one. The run calls changes before it extends the history and before the other callbacks, which see the
-	// changed state. A change runs in all processes: with AtRank0 it is an error.
+	// Changes makes it a change, which may change the state ([Report.SetState]). The run calls changes before it
+	// extends the history and before the other callbacks. AtRank0 is then an error.
 	Changes bool
-	// Start is called when a run starts and returns the value that is called in its iterations. An error ends the run.
-	// An error that wraps [ErrStop] ends it without an error before its first iteration: the resumed run had already
-	// ended.
+	// Start is called when a run starts. An error ends the run. One that wraps [ErrStop] ends it without an error
+	// before its first iteration.
 	Start func(Beginning) (Attendant, error)
-	// Err is a mistake in the callback. A run returns it before anything starts.
+	// Err is a mistake in the callback, which a run returns before anything starts.
 	Err error
 }
 
-// Attendant is the value that a [Callback] starts for one run. If it has the method Interrupts() bool, it may ask for a
-// call outside its schedule, for example after a failed save in the background. The run calls Interrupts after each
-// iteration, or before its step where the step may wait in a block. It must be fast. true ends the block.
+// Attendant is started by a [Callback] for one run. It may have a method Interrupts() bool to ask for a call outside
+// its schedule, for example after a failed save. The run calls it after each iteration, or before a step that may wait
+// in a block. It must be fast.
 type Attendant interface {
-	// Watch is called in each iteration in which the callback is due. An error ends the run. [ErrStop] ends it after
+	// Watch is called in each iteration in which the callback is due. An error ends the run; [ErrStop] ends it after
 	// the iteration.
 	Watch(ctx context.Context, report Report) error
-	// End is called once at the end of the run, also after an error, in the reverse order of the starts. The context
-	// does not end.
+	// End is called once at the end of the run, also after an error. The context does not end.
 	End(ctx context.Context, ending Ending) error
 }
 
-// Watch returns a [Callback] that calls a function in the iterations of a schedule, with the contract of
-// [Attendant].Watch.
+// Watch returns a [Callback] that calls a function in the iterations of a schedule.
 func Watch(when Schedule, watch func(ctx context.Context, report Report) error) Callback {
 	return Callback{When: when, Start: startWatch(watch)}
 }
 
-// WatchEntry returns a [Callback] that calls a function in each iteration that logged a value under a name.
+// WatchEntry returns a [Callback] that calls a function in each iteration that logged a name.
 func WatchEntry(entry string, watch func(ctx context.Context, report Report) error) Callback {
 	c := Callback{Entry: entry, When: everywhere, Start: startWatch(watch)}
 	if entry == "" {
@@ -89,7 +82,7 @@ func (f attendFunc) Watch(ctx context.Context, r Report) error { return f(ctx, r
 func (f attendFunc) End(context.Context, Ending) error         { return nil }
 
 func (c Callback) apply(s *settings) {
-	if c.Start == nil && c.Err == nil { // Err may explain a missing Start
+	if c.Start == nil && c.Err == nil {
 		c.Err = errNoFunction
 	}
 	if c.Changes && c.AtRank0 {
@@ -99,16 +92,14 @@ func (c Callback) apply(s *settings) {
 	s.hooks = append(s.hooks, hook{Callback: c})
 }
 
-// hook is a callback of one run.
 type hook struct {
 	Callback
-	number    int       // among those of its kind, from 1
-	scheduled bool      // a monitor, and MonitorsWhen is set
-	attendant Attendant // nil if it was not started
-	// These are the attendant, or nil if it lacks the methods.
+	number      int
+	scheduled   bool // a monitor with MonitorsWhen
+	attendant   Attendant
 	interrupter abilities.Interrupter
 	observer    abilities.Observer
-	interrupted bool // over several processes: it asks for a call
+	interrupted bool // in a job: it asks for a call
 }
 
 func (h *hook) kind() string {
@@ -118,7 +109,6 @@ func (h *hook) kind() string {
 	return "callback"
 }
 
-// everywhere is the schedule of a callback with an entry and without When.
 var everywhere = EachStep.AndAtStart().AndAtEnd()
 
 func (h *hook) setSchedule(from Beginning) {
@@ -133,7 +123,7 @@ func (h *hook) setSchedule(from Beginning) {
 }
 
 func (h *hook) start(from Beginning) (err error) {
-	h.attendant, err = h.Start(from) // it may return both an attendant and ErrStop
+	h.attendant, err = h.Start(from) // possibly with ErrStop
 	h.interrupter, _ = h.attendant.(abilities.Interrupter)
 	h.observer, _ = h.attendant.(abilities.Observer)
 	switch {
@@ -151,8 +141,7 @@ func (h *hook) waitsForEntry() bool { return h.Entry != "" && !h.scheduled }
 
 func (h *hook) started() bool { return h.attendant != nil }
 
-// before compares two hooks by Order. Callbacks with a negative Order start before the changes of that Order, to
-// observe them.
+// before puts callbacks with a negative Order before the changes of that Order, to observe them.
 func (h *hook) before(other *hook) int {
 	change := func(h *hook) int {
 		if h.Order < 0 && h.Changes {
@@ -163,7 +152,6 @@ func (h *hook) before(other *hook) int {
 	return cmp.Or(cmp.Compare(h.Order, other.Order), change(h)-change(other))
 }
 
-// String returns the schedule and the name, as in errors and in the plan.
 func (c Callback) String() string {
 	if c.When.zero() && c.Entry == "" && c.Name != "" {
 		return c.Name

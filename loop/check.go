@@ -19,7 +19,7 @@ func (r *run[S, B]) check(noData bool) error {
 		errs = append(errs, fmt.Errorf("keep: %s: %w", r.keep, err))
 	}
 	errs = append(errs, abilities.Misdeclared(reflect.TypeFor[*B](), "the batch", reflect.TypeFor[abilities.Sized](), reflect.TypeFor[abilities.InEpoch]()))
-	r.batch = new(B) // not part of the run, which an abandoned source must not hold
+	r.batch = new(B) // an abandoned source must not hold the run
 	r.size = sizer(r.batch)
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -40,7 +40,6 @@ func (r *run[S, B]) check(noData bool) error {
 	return errors.Join(errs...)
 }
 
-// impossible returns an error for a schedule that is not due in any run. [Never] is allowed.
 func (r *run[S, B]) impossible(when Schedule) error {
 	if !r.notReached(when) || !when.never(nil) {
 		return nil
@@ -62,13 +61,10 @@ func (r *run[S, B]) unreached() (names []string) {
 	return names
 }
 
-// notReached reports whether a schedule is certainly not due before the end of the run.
 func (r *run[S, B]) notReached(when Schedule) bool {
 	return when.err == nil && when.rule != nil && r.until != nil && r.until.Length() > 0 && when.never(r.until)
 }
 
-// logUnreached logs tasks and callbacks that are not due before the end of the run, which may be a short trial or a
-// wrong number.
 func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {
 	if job != nil && job.Rank() > 0 {
 		return
@@ -78,9 +74,9 @@ func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {
 	}
 }
 
-// sizer returns a function that counts the examples of *batch, nil if each batch counts as one.
+// sizer returns nil if each batch counts as one.
 func sizer[B any](batch *B) func() int {
-	// The pointer as an interface costs no allocation; the value would.
+	// A pointer in an interface needs no allocation.
 	if sized, ok := any(batch).(abilities.Sized); ok {
 		return sized.Samples
 	}
@@ -88,7 +84,7 @@ func sizer[B any](batch *B) func() int {
 	if t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[abilities.Sized]()) {
 		return nil
 	}
-	return func() int { // B is a pointer, or an interface whose values may be of several types
+	return func() int { // B is a pointer or an interface
 		if sized, ok := as[abilities.Sized](*batch, nil); ok {
 			return sized.Samples()
 		}
@@ -103,9 +99,8 @@ func errNegative(samples int64) error {
 // expectedEntries finds names that callbacks need and no task logs.
 type expectedEntries struct {
 	expected []expectedEntry
-	// pending counts the tasks that have not run yet and may log the name.
-	pending int
-	done    []bool // of each task
+	pending  int
+	done     []bool
 }
 
 type expectedEntry struct{ entry, label string }
@@ -132,8 +127,6 @@ func (e *expectedEntries) ran(task int) {
 	}
 }
 
-// check is called after the tasks of an iteration. With an error it returns its place. It does nothing after it has
-// found all names.
 func (e *expectedEntries) check(latest Logs) (where string, err error) {
 	if len(e.expected) == 0 || e.pending > 0 {
 		return "", nil

@@ -6,41 +6,15 @@
 //		loop.On(loop.Every(loop.Steps(500)), testStep))
 //	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(2000)), callbacks.ProgressBar(os.Stderr))
 //
-// The package knows nothing of models or devices: a state has any type S and a batch any type B. It needs the standard
-// library alone. Package callbacks has early stopping, the best state, progress bars, recorders and measurements, each
-// made of a [Callback].
+// The package knows nothing of models or devices: a state has any type S and a batch any type B. Package callbacks has
+// early stopping, the best state, progress bars, recorders and measurements.
 //
-// # An iteration
+// [Loop.Run] makes one iteration for each batch. It counts the step, runs the tasks that are due, runs the changes that
+// are due ([Callback] with Changes), adds the logs to the history, and calls the other callbacks that are due.
+// Every(Steps(100)) is due in iterations 100, 200, and so on; [Schedule.AndAtStart] adds the start of the run. However
+// a run ends, [Result] has the last good state, the counts and the reason.
 //
-// The loop makes one iteration for each batch. It counts the step, runs the tasks that are due, runs the changes that
-// are due ([Callback] with Changes), adds the logs to the history, and calls the other callbacks that are due. The run
-// then ends if a task or callback returned [ErrStop], if [Until] is reached, or if the context ended.
-//
-// # Counting
-//
-// An iteration counts as one finished step. A task sees one step in the first iteration, and Every(Steps(100)) is due
-// in iterations 100, 200, and so on. [Schedule.AndAtStart] adds the start of the run.
-//
-// # Ends of a run
-//
-// A run ends with its data, with [Until], with an [ErrStop], with its context (see [WithSignals]), or with an error. A
-// panic becomes an error. In each case [Result] has the last good state, the counts and the reason, and the run calls
-// the End of each [Attendant] in the reverse order. An iteration that failed counts if it changed the state.
-//
-// # Nested loops, and blocks
-//
-// An [Evaluation] is a loop on other data whose logs become one row of the outer loop. A step with StepBlock
-// ([Stepper]) receives several batches at once where nothing else is due between them. Blocks do not change the
-// results. Data that depends on the state reads a state with the method OnRead ([Stepper]), which shows every step
-// whose batch was handed out. The tests compare runs with a plain model (model_reference_test.go).
-//
-// # Several processes
-//
-// If the state belongs to several processes ([Job]), all of them run the same loop. They agree on each decision of a
-// clock, a signal, the data or an error.
-//
-// # Purity
-//
-// A schedule is a pure function of what had elapsed before and after an iteration. One value serves any number of loops
-// and runs. A callback makes what it remembers when a run starts.
+// An [Evaluation] is a loop on other data whose logs become one row of the outer loop. A [Stepper] with StepBlock
+// receives several batches at once where nothing else is due between them. If the state belongs to several processes
+// ([Job]), all of them run the same loop and agree on each decision.
 package loop

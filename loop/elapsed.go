@@ -16,14 +16,13 @@ type Elapsed struct {
 	// Epochs is the number of complete passes over the data: see [Source]. Over data that does not report where an epoch
 	// ends, a run counts them only if something depends on them.
 	Epochs int64
-	// Time is the active time of the run, by the monotonic clock.
+	// Time is the active time of the run by the monotonic clock.
 	Time time.Duration
-	// Date is the wall clock at the start plus the monotonic time since then. Setting the clock during the run does not
-	// change it.
+	// Date is the wall clock at the start plus the monotonic time since then.
 	Date Date
 }
 
-// Since returns the difference in steps, samples, epochs and time between e and an earlier o. Date remains that of e.
+// Since returns the difference in steps, samples, epochs and time between e and an earlier o. Date stays that of e.
 func (e Elapsed) Since(o Elapsed) Elapsed {
 	e.Steps -= o.Steps
 	e.Samples -= o.Samples
@@ -32,16 +31,15 @@ func (e Elapsed) Since(o Elapsed) Elapsed {
 	return e
 }
 
-// set is *e = *o by field, because a copy of the whole struct waits for fields that were just written.
+// set avoids a copy of the whole struct, which waits for fields that were just written.
 func (e *Elapsed) set(o *Elapsed) {
 	e.Steps, e.Samples, e.Epochs, e.Time, e.Date = o.Steps, o.Samples, o.Epochs, o.Time, o.Date
 }
 
-// count copies the steps, samples and epochs of o.
 func (e *Elapsed) count(o Elapsed) { e.Steps, e.Samples, e.Epochs = o.Steps, o.Samples, o.Epochs }
 
-// Check returns an error for steps, samples, epochs or a time outside 0 to 2^62. Sums and differences within this range
-// do not overflow. [Continue] and files accept no others.
+// Check returns an error for steps, samples, epochs or a time outside 0 to 2^62, so that sums and differences do not
+// overflow.
 func (e Elapsed) Check() error {
 	switch {
 	case e.Steps < 0 || e.Samples < 0 || e.Epochs < 0 || e.Time < 0:
@@ -52,16 +50,14 @@ func (e Elapsed) Check() error {
 	return nil
 }
 
-// Reached reports whether e is at p or beyond it. A nil p is never reached. A period has one unit. To end at the first
-// of several, combine schedules: At(Steps(100)).Or(At(Time(time.Hour))).
+// Reached reports whether e is at p or beyond it; a nil p is never reached.
 func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length() }
 
-// Period is a length of a run: [Steps], [Samples], [Epochs] or [Time]; or a [Date] at which it is over.
+// Period is a length of a run in [Steps], [Samples], [Epochs] or [Time], or a [Date].
 type Period interface {
 	fmt.Stringer
 	// Of returns the part of e that this period measures, in steps, examples, epochs or nanoseconds.
 	Of(e Elapsed) int64
-	// with returns e with this part set to x.
 	with(e Elapsed, x int64) Elapsed
 	// Length returns the period in its unit; 0 for a Date.
 	Length() int64
@@ -79,14 +75,11 @@ type Epochs int64
 // Time is a period of active time.
 type Time time.Duration
 
-// Date is a moment by the wall clock, in nanoseconds since 1970: Date(t.UnixNano()). Zero is no date. It has no length,
-// so it can be used where something begins or happens ([At], [After], [Until]) but not in [Every].
-//
-// It is a number and not a [time.Time], because an Elapsed is copied several times per iteration, and a pointer in it
-// costs time.
+// Date is a moment by the wall clock in nanoseconds since 1970: Date(t.UnixNano()). Zero is no date. [At], [After] and
+// [Until] accept it; [Every] does not. A [time.Time] has a pointer, which makes copies of an Elapsed slower.
 type Date int64
 
-// Time returns the date as a time in UTC.
+// Time returns the date in UTC.
 func (p Date) Time() time.Time { return time.Unix(0, int64(p)).UTC() }
 
 func (p Steps) String() string     { return count(int64(p), "step") }
@@ -125,8 +118,6 @@ func (p Time) with(e Elapsed, x int64) Elapsed {
 	return e
 }
 
-// Of of a date is negative before the date.
-
 func (p Date) String() string     { return p.Time().Format(time.RFC3339) }
 func (p Date) Of(e Elapsed) int64 { return int64(max(e.Date, 0) - p) }
 func (p Date) Length() int64      { return 0 }
@@ -143,11 +134,10 @@ func count(n int64, unit string) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// clock measures a run by the monotonic clock.
 type clock struct {
 	start time.Time
-	date  Date          // of the start
-	base  time.Duration // active time of the earlier runs
+	date  Date
+	base  time.Duration
 	// agreed, if not nil, is the time since the start on which the processes agreed.
 	agreed *time.Duration
 }

@@ -32,7 +32,7 @@ func TestB17_reachedTurnsOnceAtThePeriod(t *testing.T) {
 	t.Logf("B17: reached turned %d time in 20 steps, at step 10", turned)
 }
 
-// Ciclo's elapsed says what was done before the batch: 4·i samples at index i; ours counts the turn's own batch too.
+// Ciclo's elapsed is that before the batch: 4·i samples at index i. lazo's includes the turn's own batch.
 func TestB22_countersIncludeTheTurnsOwnBatch(t *testing.T) {
 	data := func(yield func(sized, error) bool) {
 		for yield(sized{1, 2, 3, 4}, nil) {

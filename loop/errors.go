@@ -7,12 +7,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// ErrStop is returned by a task or callback to end the run after the current iteration. The run uses the state and logs
-// that a task returns with it, runs the other tasks and callbacks of the iteration, and returns no error.
+// ErrStop is returned by a task or callback to end the run after the current iteration, which is completed, without an
+// error. The run uses the state and logs that a task returns with it.
 var ErrStop = errors.New("stop")
 
-// ErrPause is an [ErrStop] that ends this run and not the training: a run resumed from there makes further iterations.
-// A run that was stopped by another ErrStop stays ended (see [Continue]). callbacks.TimeLimit uses it.
+// ErrPause is an [ErrStop] that ends this run and not the training: a resumed run makes further iterations. After
+// another ErrStop it makes none ([Continue]).
 var ErrPause error = pause{}
 
 type pause struct{}
@@ -26,13 +26,11 @@ var errNoSchedule = errors.New("no schedule given; where it is never to be due, 
 
 func isStop(err error) bool { return errors.Is(err, ErrStop) }
 
-// PanicError is the error for a panic or a [runtime.Goexit] in a task, a callback or the data, also where package data
-// or checkpoint recovered it. Value is the value of the panic, Where the innermost line of the user's code, and Stack
-// the stack of the goroutine, which the text omits. PanicError wraps a Value that is an error.
+// PanicError is the error for a panic or a [runtime.Goexit] in a task, a callback or the data. It wraps Value, the
+// value of the panic, if that is an error. Where is the innermost line of the user's code. Stack is not in the text.
 type PanicError = shield.Panic
 
-// scheduleFault is a panic of the function of [When]. It carries the name of the schedule, because noting the current
-// schedule would cost time in each iteration.
+// scheduleFault names the schedule of a panic in [When]: setting an activity for each schedule would cost time.
 type scheduleFault struct {
 	schedule string
 	*PanicError
@@ -50,7 +48,7 @@ const (
 	UntilReached
 	// Stopped: a task or callback returned [ErrStop].
 	Stopped
-	// Cancelled: the context ended. The error of the run wraps its cause.
+	// Cancelled: the context ended. The run's error wraps its cause.
 	Cancelled
 	// Failed: the run returned another error.
 	Failed

@@ -9,49 +9,44 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Evaluation measures a state on its own data. [Evaluate] makes one, [Evaluation.On] puts it into a loop:
+// Evaluation measures a state on its own data, each time from the beginning and with its own metrics. [Evaluate] makes
+// one:
 //
 //	test := loop.Evaluate("test", testStep, testBatches)
 //	training := loop.New(
 //		loop.On(loop.EachStep, trainStep),
 //		test.On(loop.Every(loop.Steps(500)).AndAtStart()))
-//
-// Each evaluation is a run over its data from the beginning, with metrics separate from those of the training: see
-// [Stepper] and Reset.
 type Evaluation[S, B any] struct {
-	// Name is appended to the names of the entries, with "_": accuracy_test. Without a name they are unchanged.
+	// Name is appended to the names of the entries, with "_": accuracy_test. An empty Name appends nothing.
 	Name string
-	// Prefix puts the name before the names of the entries: test_accuracy.
+	// Prefix puts the Name first: test_accuracy.
 	Prefix bool
-	// Aggregate has the functions that combine the values of all batches.
+	// Aggregate combines the values of all batches, by collection.
 	Aggregate map[Collection]Aggregation
-	// KeepState replaces the state of the outer loop by the state at the end of the evaluation. By default that state
-	// is dropped. (A state that changes in place keeps the changes of the steps in either case.)
+	// KeepState passes the state at the end of the evaluation to the outer loop. By default it is dropped. Changes in
+	// place always stay.
 	KeepState bool
-	// Reset resets the metrics in a state: before the first batch and, for a state that changes in place, after the
-	// last. A step with the method BeginEvaluation ([Stepper]) does not need it.
+	// Reset resets the metrics in a state before the first batch and, if the state changes in place, after the last. A
+	// step with BeginEvaluation ([Stepper]) does not need it.
 	Reset func(ctx context.Context, state S) (S, error)
 	// Loop has the step and may have other tasks.
 	Loop Loop[S, B]
-	// Data is read from its beginning in each evaluation, with the smaller last batch of a set's batches.
+	// Data is read from its beginning, with the smaller last batch of a set.
 	Data Source[B]
-	// Options are the options of each evaluation's run, such as Until.
+	// Options are the options of each evaluation's run.
 	Options []Option
 }
 
-// Evaluate makes an evaluation of a step on data. The iteration of the outer loop gets one entry for each name that the
-// step logs, with "_" and the name of the evaluation appended: accuracy_test. An empty name appends nothing.
-//
-// The evaluation makes one pass over the data, or ends with [Until] among the options. It counts all examples of a
-// set's batches, the smaller last one included. Data without a batch is an error. An [ErrStop] within it ends only the
-// evaluation.
+// Evaluate makes an evaluation of a step on data: one pass, or until the [Until] among the options. The outer iteration
+// gets one entry for each name that the step logs, such as accuracy_test. Data without a batch is an error. An
+// [ErrStop] within it ends only the evaluation.
 func Evaluate[S, B any](name string, step Stepper[S, B], data Source[B], options ...Option) Evaluation[S, B] {
 	return Evaluation[S, B]{Name: name, Loop: New(On(EachStep, step)), Data: data, Options: slices.Clone(options)}
 }
 
-// On makes a task of the evaluation. A run reports mistakes in the evaluation or its options before it starts. An entry
-// that the iteration already has is an error. With [Schedule.AndAtStart] the state is evaluated before the first step
-// of a training, but not where a run continues another.
+// On makes a task of the evaluation. A run reports its mistakes before it starts. An entry that the iteration already
+// has is an error. With [Schedule.AndAtStart] the state is evaluated before the first step, but not in a run that
+// continues another.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, evaluates: true, err: e.check(), do: func(ctx context.Context, turn *Turn[S, B]) error {
 		result, logs, err := e.run(ctx, turn.State)
@@ -72,9 +67,8 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	}}
 }
 
-// Run evaluates once. The result has a row of the history for each batch. The logs have one value for each name,
-// aggregated over all batches. Without KeepState the result's State is the given one. The error of a cancelled
-// evaluation wraps the cause of the context.
+// Run evaluates once. The result's history has a row for each batch; the logs have one value for each name. Without
+// KeepState the result's State is the given one.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
 	e.Options = slices.Concat(e.Options, options)
 	if err = e.check(); err == nil {
@@ -127,7 +121,6 @@ func (e Evaluation[S, B]) run(ctx context.Context, state S) (result Result[S], l
 	return result, logs, errors.Join(err, end(after))
 }
 
-// begin resets the metrics of the steps. end restores the earlier ones.
 func (e Evaluation[S, B]) begin(ctx context.Context, state S) (end func(context.Context) error, err error) {
 	var ends []func(context.Context) error
 	end = func(ctx context.Context) (err error) {
@@ -182,8 +175,8 @@ func (e Evaluation[S, B]) label() string {
 	return "evaluation " + e.Name
 }
 
-// nestedError is the error of a loop within a loop. Its text omits the second "loop: ". An ErrStop that it wraps, from
-// a panic or the data, does not stop the outer loop, which would otherwise end a failed run without an error.
+// nestedError hides an ErrStop (of a panic or the data), which would end the failed outer run without an error, and the
+// second "loop: ".
 type nestedError struct{ err error }
 
 func (e nestedError) Error() string        { return point(e.err) }

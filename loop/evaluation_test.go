@@ -117,7 +117,7 @@ func TestB16_theSameNameInsideAndOutside(t *testing.T) {
 	}
 }
 
-// Entries of which some rows of the inner run have none are aggregated over those that have them.
+// Entries that some rows of the inner run lack are aggregated over the other rows.
 func TestInnerLoop_rowsThatLackAnEntry(t *testing.T) {
 	odd := loop.On(loop.Every(loop.Steps(2)), loop.StepFunc(func(_ context.Context, s, n int) (int, loop.Logs, error) { return s, metric("odd", float64(n)), nil }))
 	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), odd), Data: ten,

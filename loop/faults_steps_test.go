@@ -80,8 +80,8 @@ func TestF15_errorsAndStopsInEachKindOfHook(t *testing.T) {
 	t.Logf("F15: %d errors and stops, each in the same step, each finish phase ran", ends)
 }
 
-// At whatever step a hook fails, what is counted is in the state and in the history, and a run that is resumed there
-// repeats no step and leaves none out.
+// If a hook fails at any step, the counted iterations are in the state and in the history, and a resumed run repeats no
+// step and leaves none out.
 func TestF13_failureAtEachStep(t *testing.T) {
 	const steps, last = 20, 25
 	boom := errors.New("boom")
@@ -175,7 +175,7 @@ func TestF13_failureAtEachStep(t *testing.T) {
 	t.Logf("F13: %d failures at steps 1 to %d: state, elapsed and history agree, and all resumed without a step twice", cases, steps)
 }
 
-// workers are goroutines that make numbers; what happens at batch bad is said by fault.
+// workers are goroutines that make numbers. fault decides the fault of batch bad.
 type workers struct {
 	running atomic.Int64
 	fault   func() error

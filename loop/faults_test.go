@@ -88,7 +88,7 @@ type callingAttendant struct{ watch, end func() error }
 func (c callingAttendant) Watch(context.Context, loop.Report) error { return c.watch() }
 func (c callingAttendant) End(context.Context, loop.Ending) error   { return c.end() }
 
-// newHooks makes a run of two steps; what at returns is the hook's error, where it can have one.
+// newHooks makes a run of two steps. The hook returns the result of at as its error, where it can have one.
 func newHooks(place string, at func() error) *hooks {
 	h := &hooks{}
 	call := func(here string) error {
@@ -97,7 +97,7 @@ func newHooks(place string, at func() error) *hooks {
 		}
 		return nil
 	}
-	must := func(here string) { // for what cannot return an error
+	must := func(here string) { // for hooks that cannot return an error
 		if err := call(here); err != nil {
 			panic(err)
 		}

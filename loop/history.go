@@ -9,11 +9,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// History has the logs of a run: one row for each iteration that logged anything and was kept (see [Keep] and [Thin]).
-// The zero History is empty. It is not safe for concurrent use.
+// History has the logs of a run: one row for each iteration that logged anything and was kept ([Keep], [Thin]). The
+// zero History is empty. It is not safe for concurrent use.
 //
-// Names are those of [Logs.Get]. They are looked up in the whole history, so a name that is a loss in one row and a
-// metric in another is ambiguous. The collection "elapsed" has the progress at each row:
+// Names are those of [Logs.Get], looked up in the whole history: a name that is a loss in one row and a metric in
+// another is ambiguous. The collection "elapsed" has the progress at each row:
 //
 //	elapsed.steps    iterations
 //	elapsed.samples  examples
@@ -22,24 +22,24 @@ import (
 //	elapsed.epochs   complete passes over the data
 //	elapsed.date     seconds since 1970, NaN if the run had no date
 //
-// A [Value] is read from the device when it is first needed, and is then kept as a number. An array is not kept.
+// A [Value] is read when it is first needed, and is then kept as a number. An array is not kept.
 type History struct {
-	most    int   // the most rows, 0 for no limit: see [Thin]
-	every   int64 // in a thinned history: it keeps the rows whose number this divides
-	number  int64 // of the newest row, from 1; dropped rows count too
-	skipped int64 // rows before the first in the history of which this is a part: see Since
+	most    int   // limit of rows, or 0
+	every   int64 // it keeps rows whose number this divides
+	number  int64 // of the newest row, from 1, with dropped rows
+	skipped int64 // rows before the first
 	rows    pieces.List[row]
 	columns []*column
-	names   []Entry // of the fields, then of the columns
+	names   []Entry
 	index   map[entryKey]int
-	layout  []int // the columns of the newest row's entries, usually those of the next row
+	layout  []int // columns of the newest row
 }
 
 type row struct {
 	number  int64
 	elapsed Elapsed
-	batch   int64 // examples of the batch: the weight in a mean
-	fixed   bool  // a monitor follows one of its values, and reads it again in a resumed run
+	batch   int64 // weight in a mean
+	fixed   bool  // a monitor reads it again when resumed
 }
 
 type entryKey struct {
@@ -47,8 +47,8 @@ type entryKey struct {
 	name       string
 }
 
-// Commit adds a row, for hand-written loops: the logs of the iteration that elapsed ends with, and the number of
-// examples in its batch. It copies the entries.
+// Commit adds a row, for hand-written loops: the logs of the iteration that ended at elapsed, and the examples in its
+// batch. It copies the entries.
 func (h *History) Commit(elapsed Elapsed, logs Logs, samples int64) {
 	h.commit(elapsed, logs, samples, false)
 }
@@ -65,7 +65,6 @@ func (h *History) commit(elapsed Elapsed, logs Logs, samples int64, fixed bool) 
 	h.bound()
 }
 
-// follow fixes the rows for which is reports that a monitor follows them.
 func (h *History) follow(is func(before, after Elapsed, logs Logs) bool) {
 	var before Elapsed
 	all := h.cursors()
@@ -76,7 +75,6 @@ func (h *History) follow(is func(before, after Elapsed, logs Logs) bool) {
 	}
 }
 
-// columnOf finds or makes the column of the i-th entry of a row.
 func (h *History) columnOf(i int, e *Entry) *column {
 	if i < len(h.layout) {
 		if c := h.columns[h.layout[i]]; c.name == e.Name && c.collection == e.Collection {
@@ -113,7 +111,7 @@ func (h *History) known() []Entry {
 // Len returns the number of rows.
 func (h *History) Len() int { return h.rows.Len() }
 
-// Names returns the names of all entries, such as "loss", sorted and each once. [History.Series] returns their values.
+// Names returns the names of all entries, such as "loss", sorted and each once.
 func (h *History) Names() []string {
 	var names []string
 	for _, c := range h.columns {
@@ -123,7 +121,7 @@ func (h *History) Names() []string {
 	return slices.Compact(names)
 }
 
-// Rows iterates over the rows, oldest first. Reading a value whose row the history has dropped is an error.
+// Rows iterates over the rows, oldest first. Reading a value of a dropped row is an error.
 func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 	return func(yield func(Elapsed, Logs) bool) {
 		all := h.cursors()
@@ -135,8 +133,7 @@ func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 	}
 }
 
-// Since returns the part of the history after a step as a new history. Unread values remain unread, and are read once
-// for both.
+// Since returns the part of the history after a step as a new history. Unread values are read once for both.
 func (h *History) Since(step int64) *History {
 	part := &History{}
 	first := h.rows.Search(func(r *row) bool { return r.elapsed.Steps > step })
@@ -157,7 +154,6 @@ func (h *History) Since(step int64) *History {
 	return part
 }
 
-// entriesAt returns the entries of a row. The row must come after the earlier ones of these cursors.
 func entriesAt(all []cursor, row int64) Logs {
 	var entries []Entry
 	for i := range all {
@@ -176,8 +172,8 @@ func (h *History) cursors() []cursor {
 	return all
 }
 
-// Collect returns the values of the rows that have all of the names: a list for each name, all of one length, oldest
-// first. The lists are empty if no row has all. A name that no row ever had is an error that wraps [ErrNoEntry].
+// Collect returns the values of the rows that have all of the names: one list per name, of equal length, oldest first.
+// A name that no row has is an error that wraps [ErrNoEntry].
 func (h *History) Collect(names ...string) ([][]float64, error) {
 	cursors := make([]cursor, len(names))
 	for i, name := range names {
@@ -234,8 +230,8 @@ func (h *History) Last(name string) (float64, error) {
 	return c.read(*h.rows.At(i))
 }
 
-// Mean returns the mean of all values under a name, each weighted by the number of examples in its batch: the mean over
-// all examples, also for batches of different sizes. It returns an error if no batch had examples.
+// Mean returns the mean of all values under a name, weighted by the examples in their batches. It returns an error if
+// no batch had examples.
 func (h *History) Mean(name string) (float64, error) {
 	values, samples, err := h.weighted(name)
 	if err != nil {

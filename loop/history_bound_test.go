@@ -110,8 +110,8 @@ func TestThin_dropsAnUnreadValue(t *testing.T) {
 	require.Zero(t, fetched)
 }
 
-// thinned is the rule of Thin, said in another way: the smallest power of two of which the multiples, and the newest,
-// are not too many.
+// thinned is another form of Thin's rule: the smallest power of two whose multiples, with the newest row, fit the
+// limit.
 func thinned[R any](all []R, rows int) []R {
 	for every := 1; ; every *= 2 {
 		var kept []R

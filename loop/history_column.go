@@ -7,20 +7,19 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// column has the values of one entry, by the numbers of their rows.
 type column struct {
 	entryKey
 	columns.Column
 }
 
-// cursor moves along the values of one name: a field of elapsed, which each row has, or a column.
+// cursor moves along the values of one name.
 type cursor struct {
 	field  *records.Field
 	column *column
 	at     int
 }
 
-// seek moves to a row, not backwards, and reports whether it has the name.
+// seek moves forward to a row and reports whether it has the name.
 func (c *cursor) seek(row int64) bool {
 	if c.field != nil {
 		return true
@@ -31,7 +30,6 @@ func (c *cursor) seek(row int64) bool {
 	return c.at < c.column.Len() && c.column.Row(c.at) == row
 }
 
-// read returns the value at r, to which seek moved.
 func (c *cursor) read(r row) (float64, error) {
 	if c.field != nil {
 		return c.field.Number(r.times()), nil

@@ -9,22 +9,22 @@ import (
 
 const elapsedCollection Collection = records.Collection
 
-// WriteJSON writes all rows as an array of flat objects, one per line: {"elapsed.steps":1,…,"losses.loss":0.5}. It
-// reads all values. Numbers keep every bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity". It
-// leaves out values that are not numbers. Names must be UTF-8 without control characters; others are an error.
+// WriteJSON writes all rows as an array of flat objects, one per line: {"elapsed.steps":1,…,"losses.loss":0.5}. Numbers
+// keep every bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity". It omits values that are not
+// numbers. Names that are not UTF-8 or have control characters are an error.
 func (h *History) WriteJSON(w io.Writer) error { return written(records.WriteJSON(w, h.records)) }
 
-// WriteCSV writes all rows after a line of column names: the parts of elapsed, then collection.name. A row without an
-// entry has an empty cell. Numbers, other values and names are handled as by [History.WriteJSON].
+// WriteCSV writes a line of column names (elapsed, then collection.name) and all rows. A row without an entry has an
+// empty cell. It treats values and names as [History.WriteJSON] does.
 func (h *History) WriteCSV(w io.Writer) error { return written(records.WriteCSV(w, h.records)) }
 
 // ReadJSON adds the rows of an array that [History.WriteJSON] wrote, or of consecutive objects as in a file of
-// callbacks.JSONL. Steps, samples and time are 0 to 2^62. An error names its place. The rows before it have been added,
-// so a file that a crash truncated yields all but its last row.
+// callbacks.JSONL. Steps, samples and time are 0 to 2^62. After an error, which names its place, the rows before it
+// have been added: all but the last of a file that a crash truncated.
 func (h *History) ReadJSON(r io.Reader) error { return read(records.ReadJSON(r, h.add)) }
 
-// ReadCSV adds the rows of a table that [History.WriteCSV] or callbacks.CSV wrote. Only the column elapsed.steps is
-// required. Steps, samples and time are 0 to 2^62. An error names its place. The rows before it have been added.
+// ReadCSV adds the rows of a table that [History.WriteCSV] or callbacks.CSV wrote, as [History.ReadJSON] does. Only the
+// column elapsed.steps is required.
 func (h *History) ReadCSV(r io.Reader) error { return read(records.ReadCSV(r, h.add)) }
 
 func written(err error) error {
@@ -85,7 +85,7 @@ func (h *History) add(r *records.Row) error {
 		last = h.rows.At(n - 1).elapsed
 	}
 	if r.Batch == records.UnknownBatch {
-		if r.Samples < last.Samples { // the batch, a weight, would be negative
+		if r.Samples < last.Samples { // the weight of the batch would be negative
 			return fmt.Errorf("elapsed.samples is %d, expected %d or more, as rows rise, or elapsed.batch", r.Samples, last.Samples)
 		}
 		r.Batch = r.Samples - last.Samples
@@ -96,7 +96,7 @@ func (h *History) add(r *records.Row) error {
 		}
 		h.number = r.Row - 1
 	}
-	if r.Steps < last.Steps { // equal steps are allowed: the start of a resumed run after the end of the earlier one
+	if r.Steps < last.Steps { // equal steps: the start of a resumed run
 		return fmt.Errorf("elapsed.steps is %d, expected %d or more, as rows rise: is a run twice in the file?", r.Steps, last.Steps)
 	}
 	entries := make([]Entry, len(r.Columns))

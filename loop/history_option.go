@@ -2,10 +2,9 @@ package loop
 
 import "fmt"
 
-// Thin limits the history to this many rows, spread over the whole run: every k-th row and the newest. It bounds the
-// memory, on the device too. When there are too many rows, k is doubled and every second row dropped without reading
-// its values. Rows with a value that a callback follows ([Callback].Monitor) are kept in addition, for a resumed run.
-// [History.Mean] is then the mean of the remaining rows. rows must be positive.
+// Thin limits the history, and its memory on the device, to this many rows (at least 1), spread over the whole run:
+// every k-th row and the newest. If there are too many rows, it doubles k and drops every second row unread. Rows that
+// a callback follows ([Callback].Monitor) are kept in addition. [History.Mean] is then the mean of the remaining rows.
 func Thin(rows int) Option {
 	return setting(func(s *settings) {
 		if rows <= 0 {
@@ -23,7 +22,7 @@ func (h *History) restrict(rows int) {
 	}
 }
 
-// dropProvisional drops the newest row of a thinned history if it was kept only as the newest.
+// dropProvisional drops the newest row if it was kept only as the newest.
 func (h *History) dropProvisional() {
 	if h.most == 0 || h.rows.Len() == 0 {
 		return
@@ -38,8 +37,8 @@ func (h *History) dropProvisional() {
 	h.rows.Pop()
 }
 
-// bound drops rows down to the limit, except those that monitors follow. The distance of the rows depends only on the
-// number of committed rows, so a resumed run keeps the same rows as an uninterrupted one.
+// bound drops rows down to the limit. Their distance depends only on the number of committed rows, so a resumed run
+// keeps the same ones.
 func (h *History) bound() {
 	if h.most == 0 {
 		return

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// take makes the iteration of the newest batch, or lets the batch wait in a block. end reports that the run is over.
+// take runs the iteration of the newest batch, or lets the batch wait in a block. end reports that the run is over.
 func (r *run[S, B]) take() (end bool, err error) {
 	if !r.begun {
 		for _, e := range []*Elapsed{&r.from, &r.elapsed, &r.last.tasks, &r.last.callbacks, &r.last.history} {
@@ -50,9 +50,8 @@ func (r *run[S, B]) open(now *Elapsed) {
 	r.turn.Logs = Logs{}
 }
 
-// iterate makes an iteration from task number from on. It runs the tasks that are due, then the changes that are due,
-// extends the history, and calls the other callbacks that are due. stop: an earlier task asked to stop. end reports
-// that this was the last iteration.
+// iterate runs an iteration from task number from: tasks, changes, history, callbacks. stop: an earlier task asked to
+// stop.
 func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 	for i := from; i < len(r.tasks); i++ {
 		if when := &r.tasks[i].when; when.always() || when.Due(r.last.tasks, r.elapsed) {
@@ -62,7 +61,7 @@ func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 		}
 	}
 	begun := &r.elapsed
-	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 { // no hook reads last.callbacks
+	if len(r.hooks) == 0 && r.turn.Logs.Len() == 0 {
 		r.last.history.set(begun)
 	} else {
 		before := r.elapsed
@@ -99,7 +98,6 @@ func (r *run[S, B]) runTask(i int, stop *bool) (err error) {
 	return r.stopOrFail(err, stop)
 }
 
-// conclude decides whether the run continues after an iteration. end reports that it was the last one.
 func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 	r.changed = false
 	if stop || r.acted || r.halted {
@@ -108,12 +106,12 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 		}
 	}
 	if r.untilByClock {
-		r.clock.set(&r.elapsed) // the tasks took time
+		r.clock.set(&r.elapsed)
 	}
 	switch {
 	case stop:
 		r.reason = Stopped
-	case r.nextTaken: // only a time can be reached here, and the next batch has its iteration
+	case r.nextTaken: // only a time can be reached here
 		return false, nil
 	case r.untilReached(&r.elapsed):
 		r.reason = UntilReached
@@ -123,7 +121,7 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 	return true, nil
 }
 
-// untilReached is Elapsed.Reached without a copy of Elapsed in the usual case.
+// untilReached avoids a copy of Elapsed in the usual case.
 func (r *run[S, B]) untilReached(now *Elapsed) bool {
 	if steps, ok := r.until.(Steps); ok {
 		return now.Steps >= int64(steps)
@@ -145,14 +143,13 @@ func (r *run[S, B]) callCallbacks(edge func(Schedule) bool, stop *bool) error {
 	return r.callDue(false, edge, stop)
 }
 
-// noteCalled notes the time up to which the schedules of callbacks were asked.
 func (r *run[S, B]) noteCalled() {
 	if r.nextTaken {
 		r.last.callbacks.count(r.elapsed)
 		return
 	}
 	r.last.callbacks = r.elapsed
-	if r.interrupted { // the callbacks that interrupted were called
+	if r.interrupted {
 		r.interrupted, r.acted = false, true
 	}
 }
@@ -167,8 +164,6 @@ func (r *run[S, B]) keepRow() {
 	r.last.history = r.elapsed
 }
 
-// follows reports whether a monitor follows a value of an iteration. A resumed run reads this value again from the
-// history.
 func (r *run[S, B]) follows(before, after Elapsed, logs Logs) bool {
 	return slices.ContainsFunc(r.hooks, func(h hook) bool {
 		return h.Monitor && hasEntry(h.Entry, logs) && (!h.scheduled || h.When.Due(before, after))
@@ -204,7 +199,6 @@ func (r *run[S, B]) isDue(h *hook, before, after Elapsed) bool {
 	return h.When.Due(before, after) || h.interrupter != nil && r.agreement.interrupts(h)
 }
 
-// begin runs tasks and callbacks that are due at the start. end reports that the run makes no iteration.
 func (r *run[S, B]) begin() (end bool, err error) {
 	if end, err = r.share(1, 0); end || err != nil {
 		return end, err
@@ -226,9 +220,8 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	return false, nil
 }
 
-// atEdge runs tasks and callbacks that are due at the start or the end of the run: an iteration that is not counted, on
-// the first or the last batch. A run that continues another one evaluates nothing at its start, because the earlier run
-// did, and its values must not count twice.
+// atEdge runs an uncounted iteration on the first or last batch. A run that continues another evaluates nothing at its
+// start, because the values would count twice.
 func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	edge := Schedule.endsAt
 	if start {
@@ -243,7 +236,7 @@ func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 			}
 		}
 	}
-	r.changed = false // it is not counted
+	r.changed = false
 	if err = r.makeChanges(edge, &stop); err != nil {
 		return false, err
 	}
@@ -266,7 +259,6 @@ func (r *run[S, B]) count(now, last *Elapsed, samples int64) {
 }
 
 func (r *run[S, B]) cancelled() (end bool, err error) {
-	// Without blocks, the steps of the pending batches would have been made.
 	if end, err := r.flush(); end || err != nil {
 		return end, err
 	}
@@ -275,8 +267,7 @@ func (r *run[S, B]) cancelled() (end bool, err error) {
 	return true, r.wrap(context.Cause(r.ctx))
 }
 
-// stepContext returns the context of a step. The batch is taken, so the step is made even if ctx has ended. If ctx ends
-// during the step, the step may end too.
+// stepContext returns a context that has not ended: a batch that was taken gets its step.
 func stepContext(ctx context.Context) context.Context {
 	if ctx.Err() != nil {
 		return context.WithoutCancel(ctx)
@@ -284,7 +275,6 @@ func stepContext(ctx context.Context) context.Context {
 	return ctx
 }
 
-// stopOrFail sets *stop for a request to stop, and fails the run for any other error.
 func (r *run[S, B]) stopOrFail(err error, stop *bool) error {
 	switch {
 	case err == nil:
@@ -303,7 +293,6 @@ func (r *run[S, B]) stopOrFail(err error, stop *bool) error {
 	return r.wrap(err)
 }
 
-// ended reports whether an error was caused by the end of the context.
 func ended(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
@@ -316,7 +305,7 @@ func (r *run[S, B]) noteLatest(logs Logs) {
 
 func (r *run[S, B]) reported(to *hook) Report {
 	ahead := r.taken - (r.elapsed.Steps - r.from.Steps)
-	if r.early != nil && (r.early.taken || r.early.asked.Load()) { // that batch, or the one before it, which waits
+	if r.early != nil && (r.early.taken || r.early.asked.Load()) {
 		ahead++
 	}
 	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,

@@ -11,37 +11,33 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Job is a group of processes that run one loop together, each on its own state and data. Package dist has one.
-//
-// A state whose steps are made by several processes together, as one program that exchanges numbers, has the method
+// Job is a group of processes that run one loop together, each on its own state and data. Package dist has one. The
+// state belongs to a job if it has the method
 //
 //	Job() loop.Job
 //
-// It returns nil if the state belongs to this process alone. All processes must make the same steps, and run the same
-// tasks and callbacks in the same iterations; otherwise they wait for each other without end. The processes therefore
-// agree on each decision of a clock, a signal, the data or an error: a schedule of time is due in the same iteration
-// everywhere, and a context that ends in one process ends all runs at one border between iterations, as do an
-// [ErrStop], an error, a panic and the end of the data.
+// and the result is not nil: its steps are then one program of all processes, which exchange numbers.
 //
-// Tasks, callbacks, their schedules and the logged names must be the same in all processes. [Callback].AtRank0 is for
-// work of one process. The time of an iteration is the time that was agreed before it, so a schedule of time may be due
-// one iteration later than in one process. The context of a task or callback does not end with that of the run, because
-// one process would then leave its iteration alone. A run within it, as an [Evaluation], does end with the context of
-// the outer run. A job makes one run at a time. A second run is an error, unless it receives the context of a task or
-// callback of the first.
+// All processes must have the same tasks, callbacks, schedules and logged names, and make the same steps; otherwise
+// they wait for each other without end. They agree on each decision of a clock, a signal, the data or an error: all
+// runs end at the same border between iterations. A schedule of time uses the time that was agreed before the
+// iteration, so it may be due one iteration late.
+//
+// The context of a task or callback does not end with that of the run, because one process would then leave its
+// iteration alone. A run within it, as an [Evaluation], does end with the outer context. A job makes one run at a time.
+// A second run is an error, unless it receives the context of a task or callback of the first.
 type Job interface {
 	// Rank returns the number of this process, from 0 to Size()-1.
 	Rank() int
 	// Size returns the number of processes.
 	Size() int
-	// Agree replaces each word by the largest that any process passed in its place. All processes call it equally often
-	// with equally many words. It returns when all have called it. After an error the processes can no longer agree.
+	// Agree replaces each word by the largest that any process passed in its place, and returns when all have called
+	// it. All must call it equally often with equally many words. After an error the processes can no longer agree.
 	Agree(words []int64) error
 }
 
 type withJob interface{ Job() Job }
 
-// jobOf returns the job of a state, nil if it has none or is its only process.
 func jobOf(state, pointer any) (job Job, err error) {
 	s, ok := as[withJob](state, pointer)
 	if !ok {
@@ -56,12 +52,10 @@ func jobOf(state, pointer any) (job Job, err error) {
 	return job, err
 }
 
-// rankError is the error of a run that another process of its [Job] ended by an error, by data that it could not read,
-// or because its context ended. As [Result].Stop it wraps [ErrStop].
+// rankError is the error of a run that another process ended. As [Result].Stop it wraps [ErrStop].
 type rankError struct {
-	// Rank is the process that ended the run.
 	Rank int
-	// Message is the error of that process, at most 448 bytes of it.
+	// Message is at most 448 bytes of that process's error.
 	Message string
 	cause   error // a *SignalError, ErrStop, ErrPause, or nil
 	reason  Reason
@@ -70,17 +64,14 @@ type rankError struct {
 func (e *rankError) Error() string { return "loop: " + e.Point() }
 func (e *rankError) Unwrap() error { return e.cause }
 
-// Point returns the error without the name of this package.
 func (e *rankError) Point() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
 
-// running has the jobs that are making a run. The processes of a job meet in one order, which two concurrent runs do
-// not have. A job belongs to the whole process, and so does this map.
+// running has the jobs that are making a run. The processes meet in one order, which two concurrent runs do not have. A
+// job belongs to the whole process, and so does this map.
 var running sync.Map // of Job
 
 type runningKey struct{}
 
-// claim reserves the job for a run and returns the context of the run. It returns an error if another run uses the job,
-// except for a run that received the context of a task or callback of that run.
 func claim(ctx context.Context, job Job) (own context.Context, end func(), err error) {
 	if job == nil || !reflect.ValueOf(job).Comparable() {
 		return ctx, func() {}, nil
@@ -95,14 +86,14 @@ func claim(ctx context.Context, job Job) (own context.Context, end func(), err e
 	return context.WithValue(ctx, runningKey{}, job), func() { running.Delete(job) }, nil
 }
 
-// held returns the context of tasks and callbacks over several processes: it does not end.
+// held returns the context of tasks and callbacks in a job, which does not end.
 func held(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), heldKey{}, ctx)
 }
 
 type heldKey struct{}
 
-// released returns a context that ends with ctx, and with the outer context of [held].
+// released returns a context that ends with ctx and with the outer context of [held].
 func released(ctx context.Context) (context.Context, context.CancelFunc) {
 	outer, ok := ctx.Value(heldKey{}).(context.Context)
 	if !ok {
@@ -113,7 +104,7 @@ func released(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// causeCode returns 0 for a context that has not ended, else 1 plus the number of the signal that ended it.
+// causeCode returns 0, or 1 plus the number of the signal that ended the context.
 func causeCode(ctx context.Context) int64 {
 	if ctx.Err() == nil {
 		return 0
@@ -125,7 +116,6 @@ func causeCode(ctx context.Context) int64 {
 	return 1
 }
 
-// causeOf returns the error for a causeCode.
 func causeOf(code int64) error {
 	if code < 2 {
 		return nil

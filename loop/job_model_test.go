@@ -84,7 +84,7 @@ func (m member) Job() loop.Job { return m.job }
 type memberRun struct {
 	program
 	rank    int
-	faulty  bool // what does something to a part does it here
+	faulty  bool // faults of a part occur in this rank
 	jitter  *rand.Rand
 	cancel  context.CancelCauseFunc
 	trace   []string
@@ -114,7 +114,7 @@ func (m *memberRun) run(job loop.Job, timed bool) {
 	if m.until != nil {
 		options = append(options, loop.Until(m.until))
 	}
-	if timed { // what happens when is seen in the state
+	if timed { // the time of each call is in the state
 		tasks = append(tasks, loop.On(loop.Every(loop.Time(100*time.Millisecond)), loop.StepFunc(func(_ context.Context, s member, _ batch) (member, loop.Logs, error) {
 			s.value = s.value*31 + 11
 			return s, loop.Logs{}, nil
@@ -304,7 +304,7 @@ func runMembers(p program, n int, faulty func(rank int) bool, seed uint64, timed
 	return runs
 }
 
-// Several runs of random programs do together what the reference says of one, where all meet the same.
+// If all meet the same events, several runs of random programs do together what the reference does alone.
 func TestJob_asAlone(t *testing.T) {
 	seen := map[string]int{}
 	for seen["programs"] < modelPrograms {
@@ -372,7 +372,7 @@ func checkMembers(t require.TestingT, runs []*memberRun, culprit int, seen map[s
 	seen[c.result.Reason.String()]++
 	if c.err != nil && strings.Contains(c.err.Error(), "not at the same place") { // one stopped within a block
 		for _, r := range runs {
-			require.Error(t, r.err) // the same, or what ends the run at this border
+			require.Error(t, r.err) // the same, or the reason that ends the run at this border
 		}
 		require.True(t, slices.ContainsFunc(c.tasks, func(p part) bool { return p.block > 1 && p.does == "stop" }), "%v; %v; %v; %v; %s at %d", c.err, runs[(culprit+1)%len(runs)].err, c.tasks, c.watchers, c.fault, c.faultAt)
 		seen["apart"]++
@@ -394,7 +394,7 @@ func checkMembers(t require.TestingT, runs []*memberRun, culprit int, seen map[s
 				seen["uneven"]++
 			case strings.Contains(text, "must count the same number of samples"):
 				seen["samples"]++
-			default: // what all of them meet, but who failed before
+			default: // all meet it, unless one failed before
 				require.True(t, strings.HasPrefix(c.err.Error(), text) || strings.Contains(text, "all tasks had a turn"), "%v; %v", c.err, text)
 			}
 		}

@@ -272,7 +272,7 @@ func (i interrupts) Interrupts() bool                         { return i.asks &&
 func (i interrupts) Watch(context.Context, loop.Report) error { return i.err }
 func (interrupts) End(context.Context, loop.Ending) error     { return nil }
 
-// What fails in the background of one process ends all of them.
+// A failure in the background of one process ends all of them.
 func TestJob_interrupter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := together(2, func(rank int, s member) (loop.Result[member], error) {

@@ -10,14 +10,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/columns"
 )
 
-// Collection groups log entries by kind. Any name without a dot is allowed. lazo gives the constants a meaning.
-// "elapsed" is reserved for the history, which drops entries that a task logs in it.
+// Collection groups log entries by kind. Any name without a dot is allowed, except "elapsed", which the history drops.
 type Collection string
 
 const (
 	Losses  Collection = "losses"
 	Metrics Collection = "metrics"
-	// Stateful has metrics over more than the current step, such as a mean since the last reset.
+	// Stateful has metrics over several steps, such as a mean since the last reset.
 	Stateful Collection = "stateful_metrics"
 	Outputs  Collection = "outputs"
 )
@@ -29,16 +28,16 @@ type Entry struct {
 	Value      Value
 }
 
-// Path returns the full name of the entry: collection.name.
+// Path returns the full name: collection.name.
 func (e Entry) Path() string { return string(e.Collection) + "." + e.Name }
 
-// IsNumber reports whether the value is a single number, and not an array or another value.
+// IsNumber reports whether the value is a single number.
 func (e Entry) IsNumber() bool {
 	_, payload := e.Value.(abilities.Payload)
 	return !payload
 }
 
-// Any returns the value: a float64, an array, or another logged value. It may wait for a device.
+// Any returns the value: a float64, an array, or any other logged value. It may wait for a device.
 func (e Entry) Any() (any, error) {
 	if p, ok := e.Value.(abilities.Payload); ok {
 		return p.Any()
@@ -49,11 +48,10 @@ func (e Entry) Any() (any, error) {
 // Logs has the values that the tasks of an iteration logged, in order. The zero value is empty and ready for use.
 type Logs struct {
 	entries []Entry
-	inline  *inline // nil if other logs share the entries, which are then copied before a change
+	inline  *inline // nil if other logs share the entries
 }
 
-// inline holds the first entries and their numbers in one allocation. A step usually logs a loss and a metric; with
-// four of each, logging three took 15 ns more.
+// inline has the first entries and their numbers in one allocation. Room for four was slower than for two.
 type inline struct {
 	entries [3]Entry
 	numbers [3]number
@@ -64,8 +62,8 @@ type inline struct {
 // and name, and none a nil value.
 func (l *Logs) SetAll(entries []Entry) { l.Merge(Logs{entries: entries}) }
 
-// Set logs a value: a number of any type, a [Value], or any other value ([Entry.Any]). It replaces an entry with the
-// same collection and name.
+// Set logs a value: a number of any type, a [Value], or any other value. It replaces an entry with the same collection
+// and name.
 func (l *Logs) Set(c Collection, name string, v any) {
 	value, ok := v.(Value)
 	if !ok {
@@ -91,7 +89,6 @@ func (l *Logs) set(c Collection, name string, v Value) {
 	l.inline.filled = len(l.entries)
 }
 
-// copyBeforeWrite copies the entries if other logs share them.
 func (l *Logs) copyBeforeWrite() {
 	// If the array has more entries, another copy of these logs was extended.
 	if l.inline == nil || l.inline.filled != len(l.entries) {
@@ -100,7 +97,6 @@ func (l *Logs) copyBeforeWrite() {
 	}
 }
 
-// number is Set for a number. It stores the number of a new entry in the array if there is room.
 func (l *Logs) number(c Collection, name string, v float64) {
 	for i := range l.entries {
 		if l.entries[i].Name == name && l.entries[i].Collection == c {
@@ -121,8 +117,7 @@ func (l *Logs) number(c Collection, name string, v float64) {
 	l.inline.filled = len(l.entries)
 }
 
-// Loss logs a number in [Losses] and in the other given collections: Loss("loss", v, Metrics) is a metric too. Its
-// short name is then ambiguous.
+// Loss logs a number in [Losses] and in the other given collections. With one of these, the short name is ambiguous.
 func (l *Logs) Loss(name string, v float64, also ...Collection) {
 	l.number(Losses, name, v)
 	for _, c := range also {
@@ -151,8 +146,7 @@ func (l *Logs) Merge(other Logs) {
 	case len(other.entries) == 0:
 		return
 	case len(l.entries) == 0:
-		// Usually one task logs: share its entries. The limited capacity keeps a later entry of this iteration out of
-		// the slice of the task.
+		// Usually one task logs. The limited capacity keeps later entries out of the task's slice.
 		*l = other.view()
 		return
 	}
@@ -161,31 +155,30 @@ func (l *Logs) Merge(other Logs) {
 	}
 }
 
-// update is Merge into logs that no other logs share: it replaces entries in place.
+// update is Merge in place, for logs that no other logs share.
 func (l *Logs) update(other Logs) {
 	for i := range other.entries {
 		e := &other.entries[i]
 		if i < len(l.entries) && l.inline != nil && l.entries[i].Name == e.Name && l.entries[i].Collection == e.Collection {
-			l.entries[i].Value = e.Value // usually each iteration logs the same names
+			l.entries[i].Value = e.Value
 			continue
 		}
 		l.set(e.Collection, e.Name, e.Value)
 	}
 }
 
-// view returns the same logs for others: setting an entry in the view does not change l.
+// view returns the same logs; setting an entry in the view does not change l.
 func (l Logs) view() Logs {
 	return Logs{entries: l.entries[:len(l.entries):len(l.entries)]}
 }
 
-// Clone returns a copy that later changes of l do not change.
+// Clone returns an independent copy.
 func (l Logs) Clone() Logs { return Logs{entries: slices.Clone(l.entries)} }
 
-// Suffix returns a copy with "_" and the suffix appended to each name, for the logs of a nested loop. An empty suffix
-// changes nothing.
+// Suffix returns a copy with "_" and the suffix appended to each name. An empty suffix changes nothing.
 func (l Logs) Suffix(suffix string) Logs { return l.renamed("", suffix) }
 
-// Prefix is [Logs.Suffix] with the word in front: test_loss.
+// Prefix returns a copy with the prefix and "_" before each name.
 func (l Logs) Prefix(prefix string) Logs { return l.renamed(prefix, "") }
 
 func (l Logs) renamed(prefix, suffix string) Logs {
@@ -208,9 +201,8 @@ func (l Logs) Len() int { return len(l.entries) }
 // All iterates over the entries.
 func (l Logs) All() iter.Seq[Entry] { return slices.Values(l.entries) }
 
-// Get returns an entry by its name ("loss") or full name ("losses.loss"). A name may contain dots ("metrics.layer.1" is
-// "layer.1" in the metrics). Get prefers a full name to a short one, so each entry can be found by its [Entry.Path].
-// The error lists the known names. It wraps [ErrNoEntry] if no entry has the name.
+// Get returns an entry by its name ("loss") or full name ("losses.loss"), which it prefers. A name may contain dots.
+// The error lists the known names, and wraps [ErrNoEntry] if no entry has the name.
 func (l Logs) Get(name string) (Entry, error) {
 	i, err := locate(l.entries, name)
 	if err != nil {
@@ -219,7 +211,7 @@ func (l Logs) Get(name string) (Entry, error) {
 	return l.entries[i], nil
 }
 
-// Float returns the number under a name; see [Logs.Get] for the names and errors.
+// Float returns the number under a name, with the names and errors of [Logs.Get].
 func (l Logs) Float(name string) (float64, error) {
 	e, err := l.Get(name)
 	if err != nil {
@@ -232,13 +224,11 @@ func (l Logs) Float(name string) (float64, error) {
 	return v, nil
 }
 
-// Value is a logged value. It is read lazily: Float may wait for a device and copy from there. It may be called more
-// than once and then returns the same result.
-//
-// A Value that may be more than a number, such as an array or a text, also has the method Any() (any, error), which may
-// wait for a device: see [Entry.Any]. Files of a history leave out values that are not numbers.
+// Value is a logged value that is read lazily. Float may wait for a device. It may be called again and must return the
+// same result. A Value that may be more than a number, such as an array or a text, also has the method Any() (any,
+// error).
 type Value interface {
-	// Float returns the value as a number, or an error for a value that is not a number.
+	// Float returns the number, or an error for another value.
 	Float() (float64, error)
 }
 

@@ -12,7 +12,6 @@ import (
 // ErrNoEntry is wrapped by the error for a name under which nothing was logged.
 var ErrNoEntry = errors.New("no such entry")
 
-// locate finds the one entry with a full name or, if there is none, with a short name.
 func locate(entries []Entry, name string) (int, error) {
 	matches := (*Entry).hasPath
 	at, n := match(entries, matches, name)
@@ -74,7 +73,6 @@ func paths(entries []Entry) string {
 	return s.String()
 }
 
-// hint returns the entry with the most similar name, if one is similar.
 func hint(entries []Entry, name string) string {
 	nearest, best := "", len(name)/3+2
 	for _, e := range entries {

@@ -9,18 +9,18 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Loop is an ordered list of tasks. It keeps nothing of a run, so it can run any number of times.
+// Loop is an ordered list of tasks. It holds nothing of a run, so it can run any number of times.
 type Loop[S, B any] struct{ tasks []Task[S, B] }
 
 // New returns a loop that runs the tasks in this order in each iteration.
 func New[S, B any](tasks ...Task[S, B]) Loop[S, B] { return Loop[S, B]{slices.Clone(tasks)} }
 
-// Result has the outcome of a run. It is also valid with an error: State is then the last good state.
+// Result is the outcome of a run. With an error too, State is the last good state.
 type Result[S any] struct {
 	State   S
 	History *History
-	// Elapsed counts the iterations that are in State. An iteration that failed counts if one of its tasks had changed
-	// the state, for example if an evaluation after the training step was cancelled.
+	// Elapsed counts the iterations that are in State. A failed iteration counts if one of its tasks had changed the
+	// state.
 	Elapsed Elapsed
 	Reason  Reason
 	// Stop is set if Reason is [Stopped]. It wraps [ErrStop] and names the task or callback that returned it.
@@ -28,17 +28,17 @@ type Result[S any] struct {
 }
 
 // Run makes an iteration for each batch until the data ends, [Until] is reached, a task or callback returns [ErrStop],
-// the context ends, or an error occurs. Without Until it makes one pass over the data.
+// the context ends, or an error occurs. Without Until it makes one pass over the data. The iterations run on a
+// goroutine of the run.
 //
 // If the context ends, the run ends at the next border between iterations, and the error wraps the cause of the
-// context. A run that waits for data ends within a second. A batch that arrives within half a second still has its
-// iteration, so that the position of the data matches the state. Otherwise the run ends and abandons the goroutine that
-// waits in the source until the source returns ([ErrSourceLeft]). A task, callback or step that blocks also blocks the
-// run; each receives the context. A step that begins after the context ended runs with a context that does not end. A
-// compilation cannot be interrupted.
+// context. Tasks, callbacks and steps receive the context; one that blocks also blocks the run. A compilation, and a
+// step that begins after the context ended, cannot be interrupted. A run waits half a second for a batch, which still
+// has its iteration, so that the position of the data matches the state. Then it abandons the goroutine in the source
+// ([ErrSourceLeft]).
 //
 // Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic or a [runtime.Goexit] in
-// a task, a callback or the data becomes a [*PanicError]. The iterations run on a goroutine of the run.
+// a task, a callback or the data becomes a [*PanicError].
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (result Result[S], err error) {
 	r := &run[S, B]{tasks: l.tasks, turn: Turn[S, B]{State: state}}
 	job, err := jobOf(state, &r.turn.State)

@@ -45,7 +45,7 @@ func stepEach[S, B any](ctx context.Context, step func(context.Context, S, B) (S
 	return state, all, nil
 }
 
-// rest is a source of what is left of the data, wherever the run begins.
+// rest is a source of the rest of the data, wherever the run begins.
 func rest[B any](data loop.Data[B]) loop.Source[B] {
 	return loop.From(func(int64) iter.Seq2[B, error] { return iter.Seq2[B, error](data) })
 }
@@ -318,7 +318,7 @@ func TestOnTurn_seesAndChangesAll(t *testing.T) {
 	require.Equal(t, []float64{0, 2 * 1001}, twice)
 }
 
-// A schedule must fire as often as its period fits, however the turns cut the time: that is what makes it resumable.
+// A schedule is due as often as its period fits, however the iterations divide the time, so a run can be resumed.
 func TestEvery_countsWhatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(1, 20).Draw(t, "period")

@@ -9,10 +9,9 @@ import (
 	"unicode"
 )
 
-// Mode determines whether lower or higher values of an entry are better. The zero Mode decides by the words in the name
-// of the entry: Lowest for losses and errors, Highest for accuracies, precisions and similar metrics. Of several such
-// words the last one decides: "accuracy_test" is an accuracy, "auc_loss" a loss. A name without such a word is an
-// error.
+// Mode determines whether lower or higher values of an entry are better. The zero Mode decides by the last known word
+// in its name: Lowest for losses and errors, Highest for accuracies and similar metrics. "accuracy_test" is an
+// accuracy, "auc_loss" a loss. A name without a known word is an error.
 type Mode int
 
 const (
@@ -48,7 +47,6 @@ func (m Mode) Of(entry string) (Mode, error) {
 	return m, fmt.Errorf("mode must be Lowest or Highest, got %s", m)
 }
 
-// endings are ends of words in names that imply a mode; words are whole words that do.
 var (
 	endings = map[Mode][]string{
 		Lowest:  {"loss", "error", "mse", "mae", "mape", "msle", "crossentropy", "perplexity", "divergence", "hinge"},
@@ -57,7 +55,6 @@ var (
 	words = map[Mode][]string{Lowest: {"cosh", "poisson"}, Highest: {"f1", "r2", "iou"}}
 )
 
-// known returns the mode that the name of an entry implies, if any.
 func known(entry string) (mode Mode, ok bool) {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(entry), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		for _, m := range []Mode{Lowest, Highest} {
@@ -79,8 +76,7 @@ func (m Mode) Against(entry string) error {
 	return fmt.Errorf("the mode is %s, and by its name %q is better the %s it is: take %s, or none", m, entry, which[known], strings.ToUpper(known.String()[:1])+known.String()[1:])
 }
 
-// Better reports whether v is better than best by more than delta. NaN and infinities are never better: a loss of -Inf
-// is a fault, and no later value could be better.
+// Better reports whether v is better than best by more than delta. NaN and infinities are never better.
 func (m Mode) Better(v, best, delta float64) bool {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
@@ -99,8 +95,8 @@ func (m Mode) Worst() float64 {
 	return math.Inf(1)
 }
 
-// Best returns the best value under a name in the kept rows and its elapsed; of equal values, the first. It leaves out
-// NaN and infinities. If there are no others, the error wraps [ErrNonFinite].
+// Best returns the best value under a name in the kept rows and its elapsed; of equal values, the first. It ignores NaN
+// and infinities. If there are no others, the error wraps [ErrNonFinite].
 func (h *History) Best(entry string, mode Mode) (value float64, at Elapsed, err error) {
 	mode, err = mode.Of(entry)
 	if err != nil {

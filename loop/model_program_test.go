@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// program is a loop with its data and options, said as data, so that Run and the reference can both follow it.
+// program describes a loop with its data and options, for Run and for the reference.
 type program struct {
 	tasks, watchers []part
 	sizes           []int  // of the batches
@@ -51,7 +51,7 @@ type logged struct {
 	value float64
 }
 
-// computed is the arithmetic of a task: each state tells all that was done before it, and in which order.
+// computed is the arithmetic of a task: each state depends on all earlier work and its order.
 func (p *part) computed(state uint64, b batch, seen []logged) (uint64, []logged) {
 	state = state*31 + uint64(b.index)*7 + uint64(p.name[len(p.name)-1])
 	for _, l := range seen {
@@ -96,7 +96,7 @@ func drawProgram(t *rapid.T) program {
 			x.turn = true
 		case "block":
 			x.block = 1 + evenly(t, 19, "block")
-			// A panic loses the state within a block, and who cancels within one has it finished.
+			// A panic loses the state within a block, and a cancelled block is finished.
 			kinds = kinds[:3]
 		}
 		// Usually one of the block steppers is due in each step, and the other tasks are rarely due.

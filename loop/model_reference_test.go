@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// event is a call of something that is not the loop's, with what it could see there.
+// event is a call of code outside the loop, with the values that it could see.
 type event struct{ call, latest string }
 
 type outcome struct {
@@ -112,7 +112,7 @@ func (r *reference) oneTurn(b batch) string {
 			r.note()
 			switch {
 			case !changed:
-				r.at = before // what is not in the state is not counted
+				r.at = before // not in the state, so not counted
 			case r.keep.Due(before, r.at):
 				r.commit(b.size)
 			}
@@ -192,7 +192,7 @@ func (r *reference) task(i int, b batch, stop *bool) string {
 	return ""
 }
 
-// happens makes what comes over a part.
+// happens makes the fault of a part.
 func (r *reference) happens(p *part, stop *bool) string {
 	switch p.does {
 	case "error":
@@ -226,7 +226,7 @@ func (r *reference) watch(stop *bool, due func(loop.Schedule) bool) string {
 	return ""
 }
 
-// unknownEntry fails where all tasks had a turn and yet nothing has logged what is watched.
+// unknownEntry fails if all tasks had a turn and none has logged a watched name.
 func (r *reference) unknownEntry() string {
 	for i := range r.watchers {
 		w := &r.watchers[i]

@@ -82,11 +82,11 @@ func compare(t require.TestingT, what string, want, got outcome) {
 	}
 	require.Equal(t, len(want.errs) > 0, text != "", "%s: %s", what, text)
 	want.errs, got.errs = nil, nil
-	want.all = nil // what a bound has dropped cannot be read
+	want.all = nil // dropped rows cannot be read
 	require.Equal(t, want, got, what)
 }
 
-// calls is a trace without the ends, and without what is said of this run alone.
+// calls is a trace without the ends, and without the events of this run alone.
 func calls(trace []event) (kept []event) {
 	for _, e := range trace {
 		if !strings.HasPrefix(e.call, "end of ") {

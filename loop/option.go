@@ -17,7 +17,7 @@ type setting func(*settings)
 
 func (f setting) apply(s *settings) { f(s) }
 
-// Options combines several options into one. It leaves out nil ones.
+// Options combines several options into one. nil options are ignored.
 func Options(options ...Option) Option {
 	options = slices.Clone(options)
 	return setting(func(s *settings) {
@@ -29,14 +29,13 @@ func Options(options ...Option) Option {
 	})
 }
 
-// Prepare is an option that is made when a run starts. Each run calls f once, in the order of the options, before the
-// run checks its options and before ranks compare them. The option that f returns, such as [Continue], replaces the
-// Prepare; nil adds nothing. f may change the state of the run ([Beginning.State]). An error or a panic of f ends the
-// run before anything starts. If several processes make the run ([Beginning].Job), all of them call f.
+// Prepare is an option that is made when a run starts: each run calls f once, in the order of the options, before it
+// checks them. The returned option, such as [Continue], takes its place; nil adds nothing. f may change the state of
+// the run ([Beginning.State]). Its error or panic ends the run before anything starts. In a [Job], all processes call
+// f.
 //
-// A Continue that f returns replaces one among the other options. A returned option that is an [io.Closer] is closed
-// after the callbacks have ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation] leave out a
-// Prepare.
+// A returned Continue replaces one among the other options. A returned [io.Closer] is closed after the callbacks have
+// ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.
 func Prepare(name string, f func(ctx context.Context, from Beginning) (Option, error)) Option {
 	return preparation{name, f}
 }
@@ -61,8 +60,6 @@ func (p preparation) apply(s *settings) {
 	}
 }
 
-// prepared calls the functions of [Prepare] and returns their options in order. Each function sees the contributions of
-// those before it.
 func prepared(ctx context.Context, options []Option, job Job, state any) (made []Option, err error) {
 	for n := 0; ; n++ {
 		s := collected(options, job, made)
@@ -94,25 +91,24 @@ func closeAll(made []Option) (err error) {
 type settings struct {
 	until   Period
 	keep    Schedule
-	rows    int // the most rows of the history, 0 for no limit
+	rows    int
 	from    Elapsed
 	resumed *History
-	job     Job  // nil for a process alone
-	single  bool // SingleSteps
-	plain   bool // the data is a Data
+	job     Job // nil for a process alone
+	single  bool
+	plain   bool
 	// prepares are the [Prepare] options; made has the options that the first of them returned. making: one of these is
 	// being applied. given: one of them has set from.
 	prepares      []preparation
 	made          []Option
 	making, given bool
-	endedBy       error // the Stop of the earlier run
+	endedBy       error
 	hooks         []hook
-	// monitored is the schedule of MonitorsWhen, or nil.
-	monitored *Schedule
-	errs      []error
+	monitored     *Schedule
+	errs          []error
 }
 
-// newSettings returns the settings of a run. job may be nil. made has the option that replaces each [Prepare].
+// newSettings puts the options in made in the place of each [Prepare].
 func newSettings(options []Option, job Job, made ...Option) settings {
 	s := collected(options, job, made)
 	from := s.beginning()
@@ -141,8 +137,8 @@ func (s *settings) beginning() Beginning {
 	return Beginning{From: s.from, Skipped: skipped, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored, Job: s.job}
 }
 
-// Until ends the run when the period is reached. It counts from the start of the first of the runs that continue each
-// other (see [Continue]). With a period of zero the run makes no iteration. A negative period is an error.
+// Until ends the run when the period is reached, counted from the start of the first of the runs that continue each
+// other ([Continue]). With zero the run makes no iteration. A negative period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {
@@ -157,8 +153,8 @@ func Until(p Period) Option {
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
 // MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to iterations in which a schedule
-// is due. A patience in evaluations then counts these iterations: epochs with Every(Steps(n)), if n is the steps of an
-// epoch. Such a callback does not divide blocks of steps.
+// is due. A patience then counts these: epochs with Every(Steps(n)), if n is the steps of an epoch. Such a callback
+// does not divide blocks of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {
@@ -168,13 +164,12 @@ func MonitorsWhen(when Schedule) Option {
 	})
 }
 
-// Continue continues an earlier run. The run counts from elapsed, as in the earlier [Result], and adds rows to history,
-// which may be nil. It begins its data after the batches of the earlier run ([Source]). Time is active time, without
-// the pause between the runs. An elapsed that [Elapsed.Check] refuses is an error.
+// Continue continues an earlier run: it counts from elapsed, as in the earlier [Result], adds rows to history, which
+// may be nil, and begins the data after the earlier batches. An elapsed that [Elapsed.Check] refuses is an error.
 //
-// stop is the [Result].Stop of an earlier run that was stopped. It must wrap [ErrStop]. The new run then makes no
-// iteration, its [Reason] is [Stopped], and its Result.Stop is stop. A run that callbacks.StopEarly stopped needs none,
-// because its history shows it.
+// stop is the [Result].Stop of an earlier run that was stopped, and must wrap [ErrStop]. The new run then makes no
+// iteration, and its Result.Stop is stop. A run that callbacks.StopEarly stopped needs none, because its history shows
+// it.
 func Continue(elapsed Elapsed, history *History, stop ...error) Option {
 	err := elapsed.Check()
 	var endedBy error
@@ -195,7 +190,6 @@ func Continue(elapsed Elapsed, history *History, stop ...error) Option {
 	})
 }
 
-// checkOver returns an error for options that have no meaning in a hand-written loop.
 func (s settings) checkOver(noData bool) error {
 	errs := s.errs
 	if noData {

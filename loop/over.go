@@ -10,7 +10,7 @@ import (
 // Pass is one iteration of a hand-written loop.
 type Pass[B any] struct {
 	Batch B
-	// Elapsed includes this pass. Before is the Elapsed of the previous pass.
+	// Elapsed includes this pass; Before is that of the previous pass.
 	Before, Elapsed Elapsed
 	from            Elapsed
 	until           Period
@@ -22,7 +22,7 @@ func (p Pass[B]) Due(when Schedule) bool { return when.Due(p.Before, p.Elapsed) 
 // Samples returns the number of examples in the batch.
 func (p Pass[B]) Samples() int64 { return p.Elapsed.Samples - p.Before.Samples }
 
-// Report returns the report for a callback, such as for the Watch of an [Attendant].
+// Report returns the report for the Watch of an [Attendant].
 func (p Pass[B]) Report(logs Logs, history *History) Report {
 	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, From: p.from, Until: p.until}
 }
@@ -42,8 +42,8 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 //		}
 //	}
 //
-// An error of the data or of the options is yielded once and ends the sequence. There is no context: data that blocks
-// also blocks the loop. Over counts epochs if the batches know them ([Stepper]) or Until is in [Epochs].
+// An error of the data or the options is yielded once and ends the sequence. Data that blocks also blocks the loop.
+// Over counts epochs if the batches report them ([Stepper]) or Until is in [Epochs].
 func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {

@@ -10,19 +10,19 @@ import (
 
 // Plan has the steps in which the tasks and callbacks of a run are due. Its String is a table.
 type Plan struct {
-	// From and Until are the beginning and the end of the run. Until is nil if only the data ends it.
+	// From and Until are the beginning and the end of the run; Until is nil if only the data ends it.
 	From  Elapsed
 	Until Period
 	// Entries are the names for which callbacks wait.
 	Entries []string
-	// Prepares are the names of the [Prepare] options, which the plan leaves out.
+	// Prepares are the names of the [Prepare] options, which the plan ignores.
 	Prepares []string
-	// These are in the order of the calls. The changes are among the callbacks.
+	// In the order of the calls, with the changes among the callbacks.
 	tasks, callbacks []timetable.Row
 }
 
-// Plan checks the loop and its options as [Loop.Run] does, without a run. It calls only schedules, BlockSize and the
-// functions of [Callback].WhenRun. It leaves out the options that a [Prepare] would add.
+// Plan checks the loop and its options as [Loop.Run] does, without a run. It calls only schedules, BlockSize and
+// [Callback].WhenRun.
 func (l Loop[S, B]) Plan(options ...Option) (Plan, error) {
 	r := &run[S, B]{settings: newSettings(options, nil), tasks: l.tasks}
 	if err := r.check(false); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// The plan of a run says what is due when, before anything is done.
+// The plan of a run shows when tasks and callbacks are due, before the run.
 func ExampleLoop_Plan() {
 	test := loop.Evaluation[int, int]{Name: "test", Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(add))), Data: ten}
 	training := loop.New(

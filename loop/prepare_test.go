@@ -24,8 +24,8 @@ type opened struct {
 
 func (o opened) Close() error { return o.close() }
 
-// A Prepare runs once in each run, in the order of the options, knows what those before it did and what the options
-// say, changes the state, and closes what it opened after the callbacks.
+// A Prepare runs once in each run, in the order of the options. It knows the results of the earlier ones and of the
+// options, changes the state, and closes its option after the callbacks.
 func TestPrepare(t *testing.T) {
 	var did []string
 	say := func(format string, args ...any) { did = append(did, fmt.Sprintf(format, args...)) }
@@ -72,7 +72,7 @@ func TestBeginning_skipped(t *testing.T) {
 	}
 }
 
-// Whatever ends the run, what a Prepare has opened is closed, and no step is made where one failed.
+// However the run ends, the option of a Prepare is closed. If one fails, no step is made.
 func TestPrepare_fails(t *testing.T) {
 	errNo := errors.New("no")
 	for _, row := range []struct {

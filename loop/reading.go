@@ -10,22 +10,21 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// SingleSteps makes each step before the run takes the next batch: StepBlock ([Stepper]) receives one batch at a time.
-// A run needs it if its data depends on the steps in a way that the state cannot see, such as by a file, or if data
-// reads the state and several processes make the run. data.Prefetch takes batches ahead nevertheless. A run that counts
-// in [Epochs] also takes one ahead if the batches do not report the end of an epoch (see [Stepper]).
+// SingleSteps makes each step before the run takes the next batch, so StepBlock ([Stepper]) receives one batch at a
+// time. It is for data that depends on the steps other than through the state, such as by a file, and for data that
+// reads the state in a [Job]. data.Prefetch takes batches ahead nevertheless; a run in [Epochs] takes one if the
+// batches do not report the end of an epoch ([Stepper]).
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
-// reading lets goroutines read the state while batches wait for their steps. The goroutine that reads first makes these
-// steps, if the source has control. Otherwise the run is working, and the order of the read and its steps is undefined.
+// reading lets goroutines read the state while batches wait for their steps. The first reader makes these steps, if the
+// source has control. Otherwise the order is undefined.
 type reading struct {
-	on      bool                   // the state has OnRead
-	waiting atomic.Bool            // batches wait for their steps
-	making  sync.Mutex             // held by a read that makes the steps; other reads wait
-	maker   atomic.Pointer[string] // the goroutine of that read; changed only with control
+	on      bool
+	waiting atomic.Bool
+	making  sync.Mutex             // held by the read that makes the steps
+	maker   atomic.Pointer[string] // its goroutine; changed only with control
 }
 
-// made lets other reads continue. The caller has control.
 func (q *reading) made() {
 	if q.on && q.maker.Load() != nil {
 		q.waiting.Store(false)
@@ -34,8 +33,8 @@ func (q *reading) made() {
 	}
 }
 
-// beginReading registers beforeRead with the state. If the run is within the data source of another run, this makes the
-// steps that wait there.
+// beginReading registers beforeRead with the state. Within the data source of another run, this makes the steps that
+// wait there.
 func (r *run[S, B]) beginReading() (end func(), err error) {
 	end, r.early = func() {}, new(early)
 	state, ok := as[abilities.Queued](r.turn.State, &r.turn.State)
@@ -64,10 +63,8 @@ var (
 		"count in steps, or give the batches the method InEpoch")
 )
 
-// errRead replaces a batch where the state is read: the run makes the waiting steps.
 var errRead = errors.New("the state is read")
 
-// beforeRead makes the waiting steps.
 func (r *run[S, B]) beforeRead() error {
 	q := &r.reading
 	switch {
@@ -82,10 +79,10 @@ func (r *run[S, B]) beforeRead() error {
 	}
 	own, parent := ahead.Origin()
 	if m := q.maker.Load(); m != nil && (own == *m || parent == *m) {
-		return nil // the steps that the read makes read the state too
+		return nil
 	}
 	q.making.Lock()
-	if !q.waiting.Load() && !r.early.asked.Load() { // another read has made them
+	if !q.waiting.Load() && !r.early.asked.Load() { // another read made them
 		q.making.Unlock()
 		return nil
 	}

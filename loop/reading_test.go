@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// weight is a state that changes in place: what was learnt so far.
+// weight is a state that changes in place.
 type weight struct {
 	mu     sync.Mutex // for reads that nothing orders
 	value  int
@@ -74,7 +74,7 @@ func (w *weight) add(x int) {
 // learner makes the steps of a weight: a batch is added to it.
 type learner struct {
 	block int
-	comes func(batch int) error // what comes over a batch
+	comes func(batch int) error // the fault of a batch
 	sizes *[]int                // of the blocks
 }
 
@@ -218,7 +218,7 @@ func (l lookAtEnd) End(ctx context.Context, e loop.Ending) error {
 	return l.look(ctx, e.Report)
 }
 
-// Whatever the data reads when, the run with blocks is the one without.
+// Whatever the data reads, and whenever, the run with blocks equals the run without.
 func TestS03_blocksAreAsSingleSteps(t *testing.T) {
 	together := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -244,7 +244,7 @@ func TestS03_blocksAreAsSingleSteps(t *testing.T) {
 				require.Equal(t, single.seen, blocks.seen)
 				return
 			}
-			// Where a step fails or stops, the data has been asked for a further batch: what it saw of that differs.
+			// If a step fails or stops, the data has been asked for a further batch, and its reads for that differ.
 			outcome := func(seen []string) []string {
 				return slices.DeleteFunc(seen, func(s string) bool { return s[:4] == "batc" })
 			}
@@ -416,8 +416,8 @@ func TestS03_anyGoroutineSeesEachStep(t *testing.T) {
 	}
 }
 
-// What data.Prefetch and data.ParallelMap run is ahead of the steps, so what it would see depends on the time: a read
-// is an error, with blocks and without.
+// data.Prefetch and data.ParallelMap are ahead of the steps, so the result of a read would depend on the time: it is an
+// error, with blocks and without.
 func TestS03_aReadAheadIsRefused(t *testing.T) {
 	reading := func(w *weight) iter.Seq2[int, error] {
 		return func(yield func(int, error) bool) {
@@ -459,7 +459,7 @@ func deep(n int, f func()) {
 	f()
 }
 
-// Where the steps cannot be made, a read is an error that says what to do, and none where no step waits.
+// If the steps cannot be made, a read is an error that names the remedy, but only if steps wait.
 func TestS03_readsThatFindBatchesWaiting(t *testing.T) {
 	t.Run("by what must not read", func(t *testing.T) {
 		w, reads := &weight{}, []error{}
@@ -553,7 +553,7 @@ func TestS03_aReaderBesideTheRunIsNotRefused(t *testing.T) {
 	})
 }
 
-// Goroutines that read all the time, whatever the run does, change nothing of it.
+// Goroutines that read all the time do not change the run.
 func TestS03_readersAtAnyTime(t *testing.T) {
 	for _, cancellable := range []bool{true, false} {
 		ctx := context.Background()

@@ -14,25 +14,23 @@ type Report struct {
 	Until Period
 	// Stop is the first request to stop, as in [Result].Stop, or nil.
 	Stop error
-	// Ahead is the number of batches that were taken from the data and are not in the state. It is 0, except after a
-	// step failed or returned [ErrStop] within a block. If the run counts in [Epochs] and the batches do not report the
-	// end of an epoch (see [Stepper]), it is 1, except at the last batch. It does not count batches that data.Prefetch
-	// took.
-	Ahead int64
-	state any // a pointer to the variable
-	// changes: the callback may change the state.
+	// Ahead is the number of batches that were taken from the data and are not in the state, without those of
+	// data.Prefetch. It is 0, except after a step failed or returned [ErrStop] within a block. In a run in [Epochs]
+	// whose batches do not report the end of an epoch ([Stepper]), it is 1 except at the last batch.
+	Ahead   int64
+	state   any
 	changes bool
 }
 
-// State returns the state of the run after the tasks of the iteration, nil if the report does not come from a run. A
-// callback without Changes must not change it.
+// State returns the state after the tasks of the iteration, or nil outside a run. A callback without Changes must not
+// change it.
 func (r Report) State() any { return stateAt(r.state) }
 
-// StatePointer returns a pointer to the variable with the state, for methods with a pointer receiver, or nil.
+// StatePointer returns a pointer to the variable with the state, or nil.
 func (r Report) StatePointer() any { return r.state }
 
-// SetState replaces the state. It returns an error for a value of another type, for a report without a state, and for a
-// callback without Changes.
+// SetState replaces the state. It returns an error for another type, without a state, or for a callback without
+// Changes.
 func (r Report) SetState(state any) error {
 	if r.state != nil && !r.changes {
 		return errObserves
@@ -40,15 +38,14 @@ func (r Report) SetState(state any) error {
 	return setState(r.state, state)
 }
 
-// With returns the report with the state at which the pointer points, for hand-written loops. A callback with Changes
-// may change it.
+// With returns the report with the state at a pointer, for hand-written loops.
 func (r Report) With(pointer any) Report {
 	r.state, r.changes = pointer, true
 	return r
 }
 
-// Detached returns a copy of the report that does not change when the loop continues, for another goroutine. It has no
-// History and no State, which belong to the loop.
+// Detached returns a copy for another goroutine, which does not change when the loop continues. It has no History and
+// no State.
 func (r Report) Detached() Report {
 	r.Logs, r.Latest = r.Logs.Clone(), r.Latest.Clone()
 	r.History, r.state = nil, nil
@@ -62,7 +59,7 @@ type Ending struct {
 	// Err is the error of the run, or nil.
 	Err error
 	// Partial reports that the last iteration counts but was not completed, for example because an evaluation after the
-	// training step was cancelled. A run resumed from this state would lack the rest of that iteration.
+	// training step was cancelled.
 	Partial bool
 }
 
@@ -73,21 +70,21 @@ func (e Ending) Normal() bool {
 
 // Beginning is passed to the Start of a callback.
 type Beginning struct {
-	// From is the beginning of the run. History has the rows of the earlier run that it continues, or is nil.
+	// From is the beginning of the run. History has the rows of the earlier run, or is nil.
 	From    Elapsed
 	History *History
-	// Skipped is the number of batches that the run leaves out because its data is a plain iterator ([Data]): those of
-	// the earlier run. It is 0 for a source that begins at the position, and in a [Prepare].
+	// Skipped is the number of batches of the earlier run that plain data ([Data]) yields again and the run leaves out.
+	// In a [Prepare] it is 0.
 	Skipped int64
-	// Until is the end of the run, nil if none was set.
+	// Until is the end of the run, or nil.
 	Until Period
 	// MonitorsWhen is the schedule of the option of that name, or nil.
 	MonitorsWhen *Schedule
-	// Job is the group of processes that make the run, nil for a process alone.
+	// Job is the group of processes that make the run, or nil.
 	Job Job
 	// Prepared has, in a [Prepare], the options that the earlier ones returned.
 	Prepared []Option
-	state    any // a pointer to the variable
+	state    any
 }
 
 // State returns the state with which the run begins, nil in a hand-written loop.

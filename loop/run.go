@@ -11,54 +11,50 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// run is one run of a loop. Each batch of the data reaches receive. take makes its iteration (iteration.go) or lets it
-// wait in a block (blocks.go). An agreement (together.go) makes the decisions in which several processes must agree.
+// run is one run of a loop. Each batch reaches receive; take runs its iteration or lets it wait in a block.
 type run[S, B any] struct {
 	settings
 	tasks     []Task[S, B]
 	turn      Turn[S, B]
-	batch     *B              // the newest of the data, which writes it; the turn may have an earlier one
-	ctx       context.Context // ends the run
-	work      context.Context // of tasks and callbacks; over several processes it does not end
+	batch     *B // the newest; the turn may have an earlier one
+	ctx       context.Context
+	work      context.Context // for tasks and callbacks
 	agreement agreement
 	history   *History
-	latest    Logs // the newest value of each name, if there are callbacks
+	latest    Logs
 	clock     clock
-	// readsClock is false if the time of an iteration cannot be observed. Reading the clock takes longer than the rest
-	// of an iteration.
+	// readsClock is false if no one observes the time of an iteration: reading the clock takes longer than the rest.
 	readsClock, untilByClock bool
-	monitors                 bool       // a callback follows the values of an entry
-	size                     func() int // of the newest batch, nil if it counts as one
+	monitors                 bool
+	size                     func() int // of the newest batch; nil if it counts as one
 	elapsed                  Elapsed
 	last                     lastIteration
 	reason                   Reason
-	stop                     error // the first request to stop
-	begun                    bool  // the first batch was taken
-	endsEpoch                bool  // the newest batch is the last of its epoch
-	over                     bool  // no further batch is taken
-	failure                  error // of an iteration, or of the data
-	taken                    int64 // batches from the data
+	stop                     error
+	begun                    bool
+	endsEpoch                bool
+	over                     bool
+	failure                  error
+	taken                    int64
 	early                    *early
-	shared                   int64 // of these, those that all processes have
+	shared                   int64 // those that all processes have
 	nextTaken                bool  // the newest batch belongs to the next iteration
-	changed                  bool  // a task of the present iteration has run
-	acted                    bool  // something else than steps ran since the last agreement
-	refused                  error // over several processes: an error of the data of this one, before the agreement
-	halted                   bool  // over several processes: the run ends after the batches that all have
-	interrupted              bool  // over several processes: an Interrupter of one asks for a call
-	partial                  bool  // the run ended in the middle of an iteration that counts
+	changed                  bool
+	acted                    bool  // anything but steps ran since the last agreement
+	refused                  error // in a job: an error of the data, before the agreement
+	halted                   bool  // in a job: the run ends after the batches that all have
+	interrupted              bool
+	partial                  bool // ended within an iteration that counts
 	expected                 expectedEntries
 	blocks                   blocks[B]
 	reading                  reading
 	source                   *source[B]
-	// activity is set before each call of code outside the loop. The error of a panic names it.
-	activity  activity
-	stage     string // "at the start: " or "at the end: "
-	observers []*hook
+	activity                 activity
+	stage                    string
+	observers                []*hook
 }
 
-// lastIteration has the elapsed of the last whole iteration, as the tasks, the callbacks and the history saw it. Tasks
-// and callbacks take time, and each schedule must see a timeline without gaps.
+// lastIteration has the elapsed that tasks, callbacks and history saw: each schedule must see a timeline without gaps.
 type lastIteration struct{ tasks, callbacks, history Elapsed }
 
 func (r *run[S, B]) start() error {
@@ -83,7 +79,7 @@ func (r *run[S, B]) start() error {
 	if r.clock.start.IsZero() {
 		r.clock = newClock(r.from)
 	}
-	r.elapsed.Date = cmp.Or(r.elapsed.Date, r.clock.date) // otherwise all dates since 1970 would be due at once
+	r.elapsed.Date = cmp.Or(r.elapsed.Date, r.clock.date) // else all dates since 1970 would be due at once
 	r.last = lastIteration{r.elapsed, r.elapsed, r.elapsed}
 	if err := r.startHooks(); err != nil {
 		return err
@@ -107,7 +103,7 @@ func (r *run[S, B]) startHooks() error {
 			return err
 		}
 		switch {
-		case isStop(failure): // the resumed run had ended
+		case isStop(failure):
 			if r.stop == nil {
 				r.stop = &runError{fmt.Sprintf("step %d: %s", r.elapsed.Steps, h.String()), failure}
 			}
@@ -123,7 +119,7 @@ func (r *run[S, B]) startHooks() error {
 }
 
 func (r *run[S, B]) startTasks() error {
-	r.tasks = slices.Clone(r.tasks) // the tasks of the loop serve other runs too
+	r.tasks = slices.Clone(r.tasks)
 	for i := range r.tasks {
 		t := &r.tasks[i]
 		if t.start == nil {
@@ -137,8 +133,6 @@ func (r *run[S, B]) startTasks() error {
 	return nil
 }
 
-// needsClock reports whether the time at which an iteration begins can be observed. The history takes the time after
-// the tasks.
 func (r *run[S, B]) needsClock() bool {
 	return r.untilByClock || r.keep.needs().clock ||
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.ignoresTime || t.when.needs().clock })
@@ -163,8 +157,8 @@ func (r *run[S, B]) iterations(data Source[B]) error {
 	return err
 }
 
-// eachBatch passes each batch to receive. The source only sees that no further batch is wanted: the error of a failed
-// iteration does not pass through it. left reports that the run ended without the source.
+// eachBatch passes each batch to receive. The source sees no error of an iteration. left reports that the run ended
+// without the source.
 func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if r.ctx.Err() != nil {
 		return false, nil
@@ -179,7 +173,7 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 			if !whole {
 				r.over, r.failure = true, r.located(shield.Caught(recover()))
 			}
-			r.at(atData) // also at the end of the run, where the source still runs
+			r.at(atData)
 			s.enter()
 		}()
 		r.endsEpoch = last
@@ -219,7 +213,7 @@ func (r *run[S, B]) needsEpochs() bool {
 // so that the position of the data matches the state.
 func (r *run[S, B]) receive(failure error) (end bool, err error) {
 	switch {
-	case r.over: // the source read the state, which ended the run
+	case r.over: // the source's read of the state ended the run
 		return true, r.failure
 	case failure == nil:
 		r.taken++
@@ -253,10 +247,8 @@ func (r *run[S, B]) await(err error) error {
 	return err
 }
 
-// shielded calls f and converts a panic to an error that names the activity.
 func (r *run[S, B]) shielded(f func() error) error { return r.located(shield.Run(f)) }
 
-// shieldedEnd is shielded for functions that may end the run.
 func (r *run[S, B]) shieldedEnd(f func() (end bool, err error)) (end bool, err error) {
 	err = r.shielded(func() (err error) { end, err = f(); return err })
 	return end, err
@@ -273,17 +265,16 @@ func (r *run[S, B]) located(err error) error {
 	return err
 }
 
-// countFailed counts an iteration that failed if it is in the state.
 func (r *run[S, B]) countFailed() {
 	r.noteLatest(r.turn.Logs)
 	r.partial = r.changed
 	switch {
 	case !r.changed:
-		r.elapsed = r.last.tasks // nothing of it is in the state
-	case r.last.history.Steps < r.elapsed.Steps: // it failed before its row was committed
+		r.elapsed = r.last.tasks
+	case r.last.history.Steps < r.elapsed.Steps: // its row was not committed
 		r.clock.set(&r.elapsed)
 		r.keepRow()
-	case r.last.tasks.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0: // at the start or the end of the run
+	case r.last.tasks.Steps == r.elapsed.Steps && r.turn.Logs.Len() > 0:
 		r.history.Commit(r.clock.at(r.elapsed), r.turn.Logs, 0)
 	}
 }

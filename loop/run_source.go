@@ -8,36 +8,32 @@ import (
 	"time"
 )
 
-// ErrSourceLeft is wrapped by the error of a run that abandoned its data source: the context ended, and the source
-// neither yielded a batch nor ended within half a second. Go cannot end a goroutine from outside, so the goroutine of
-// the source continues until the source returns. It may use its resources until then.
+// ErrSourceLeft is wrapped by the error of a run that abandoned its data source: within half a second after the context
+// ended, the source neither yielded a batch nor ended. The goroutine of the source continues until the source returns.
 var ErrSourceLeft = errors.New("the data source did not come back within " + sourceGrace.String() + ": it is left behind, with its goroutine")
 
 const (
-	// sourceGrace is the time that a source may take to return after the context ended. A source that returns within it
-	// can be closed when Run returns.
+	// sourceGrace is the time of a source after the context ended: one that returns within it can be closed after Run.
 	sourceGrace = 500 * time.Millisecond
 	sourcePoll  = sourceGrace / 5
 )
 
-// source ranges over the data on its own goroutine, the reader. An iterator cannot be interrupted, so the reader may
-// never return. Therefore the run belongs to one goroutine at a time: to the reader while it handles a batch, or to the
-// goroutine that called Run after that one has taken the run.
+// source ranges over the data on its own goroutine, the reader, which may never return. One goroutine at a time owns
+// the run: the reader while it handles a batch, or the caller of Run after it has taken the run.
 type source[B any] struct {
 	// turn handles a batch and must call enter at its end. It is nil after the run has left the reader.
 	turn func(last bool, err error) (more bool)
-	// crossings counts how often the reader entered and left the source. It is odd while the reader is inside the
-	// source. The goroutine that replaces an odd value by compare-and-swap owns the run: the reader adds 1 when it
-	// leaves the source, and the caller of Run stores leftBehind to take the run.
+	// crossings counts how often the reader entered and left the source; it is odd within. The goroutine that replaces
+	// an odd value by compare-and-swap owns the run: the reader adds 1, the caller of Run stores leftBehind.
 	crossings atomic.Int64
-	count     int64 // the reader's copy of crossings
-	// uncancelable: the context never ends, so the reader always owns the run.
+	count     int64
+	// uncancelable: the context never ends, so the reader owns the run.
 	uncancelable bool
-	// shared: other goroutines can make the waiting steps (see reading). The run holds control except while the reader
-	// is inside the source.
+	// shared: other goroutines can make the waiting steps. The run holds control except while the reader is in the
+	// source.
 	shared    bool
 	control   sync.Mutex
-	goroutine string // the number of the reader, if shared
+	goroutine string
 }
 
 const leftBehind = -1
@@ -49,7 +45,7 @@ func (s *source[B]) enter() {
 	}
 }
 
-// leave notes that the reader left the source, and reports whether the run still belongs to it.
+// leave reports whether the run still belongs to the reader.
 func (s *source[B]) leave() bool {
 	if s.uncancelable {
 		return true
@@ -64,7 +60,7 @@ func (s *source[B]) all(data epochsOf[B]) error {
 		data.all(func(last bool, err error) bool { return s.leave() && s.turn(last, err) })
 		return nil
 	}
-	defer s.control.Lock() // the run continues without the source
+	defer s.control.Lock()
 	data.all(func(last bool, err error) bool {
 		s.control.Lock()
 		defer s.control.Unlock()
@@ -73,8 +69,7 @@ func (s *source[B]) all(data epochsOf[B]) error {
 	return nil
 }
 
-// wait waits until the source has ended. left reports that the context ended while the source did not return. The run
-// then belongs to the caller.
+// wait reports in left that the context ended before the source; the run then belongs to the caller.
 func (s *source[B]) wait(ctx context.Context, over <-chan error) (err error, left bool) {
 	select {
 	case err := <-over:

@@ -12,7 +12,7 @@ import (
 // fields is a batch of two fields with different numbers of rows.
 type fields struct{ a, b []float64 }
 
-// Samples is the larger number, as Ciclo counts where it is not told how.
+// Samples is the larger number, which is Ciclo's default.
 func (f fields) Samples() int { return max(len(f.a), len(f.b)) }
 
 func fieldBatches(n int) loop.Data[fields] {
@@ -100,8 +100,8 @@ func TestB31_anyStateWorks(t *testing.T) {
 	require.Equal(t, module{1}, result.State, "the weight is right from the start")
 }
 
-// B23: Ciclo looks how many arguments a function takes. In Go the type says it: On takes a step of state and batch,
-// OnTurn a function of all of the turn, and an evaluation needs neither of the outer loop's.
+// B23: Ciclo counts the arguments of a function. In Go its type decides: On takes a step of state and batch, OnTurn a
+// function of the turn, and an evaluation needs neither from the outer loop.
 func TestB23_stepsAndTurns(t *testing.T) {
 	var got []int64
 	l := loop.New(

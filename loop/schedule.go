@@ -10,31 +10,27 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Schedule selects the iterations in which a task or callback is due. It keeps nothing between iterations, so tasks and
-// loops can share it, and it is the same in a resumed run. The zero Schedule is never due.
+// Schedule selects the iterations in which a task or callback is due. It is a pure function of what had elapsed before
+// and after an iteration, so tasks and loops can share it. The zero Schedule is never due.
 type Schedule struct {
-	_    [0]func() // schedules cannot be compared, as some have functions
-	name string
-	rule rule // nil if never due
-	err  error
-	// starts, ends: it is due before the first, after the last iteration of a run.
+	_            [0]func() // some schedules have functions
+	name         string
+	rule         rule
+	err          error
 	starts, ends bool
-	// compound: the name needs brackets within a longer one.
-	compound bool
+	compound     bool
 }
 
-// rule is a pure function of what had elapsed before and after an iteration.
 type rule interface {
 	due(before, after Elapsed) bool
-	// needs returns what the rule depends on besides steps.
 	needs() needs
 }
 
 type needs struct {
 	samples, epochs, clock bool
-	// joint: the rule may be due in a range of steps and in no single step of it, as "every 2 steps and every 3 steps"
-	// in the range of steps 2 and 3. inverse: the rule may be due in a single step and not in the range, as "not every
-	// 2 steps". Schedule.never asks a rule about the whole run as one range, so for these it does not trust the answer.
+	// joint: the rule may be due in a range of steps and in no single step of it, as "every 2 steps and every 3 steps".
+	// inverse: in a step and not in the range, as "not every 2 steps". never asks a rule about the whole run as one
+	// range, so it does not trust these.
 	joint, inverse bool
 }
 
@@ -90,10 +86,10 @@ func (s Schedule) extend(word string) Schedule {
 	return s
 }
 
-// When returns a schedule that is due where a function of what had elapsed before and after the iteration returns true.
-// The function must be pure. A run calls it in every iteration. When itself calls it too, with 1 to 1e9 steps, to find
-// out whether it depends on epochs: over data that does not report where an epoch ends (see [Stepper]), a run counts
-// epochs only if something needs them. Errors contain the name.
+// When returns a schedule that is due where a pure function of what had elapsed before and after the iteration returns
+// true. A run calls it in every iteration. When itself calls it too, with 1 to 1e9 steps, to find out whether it depends
+// on epochs: over data that does not report where an epoch ends (see [Stepper]), a run counts epochs only if something
+// needs them. Errors contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {
@@ -102,7 +98,7 @@ func When(name string, due func(before, after Elapsed) bool) Schedule {
 	return Schedule{name: name, rule: when{name, due, dependsOnEpochs(due)}}
 }
 
-// String returns the name of the schedule, as in errors: "every 100 steps".
+// String returns the name of the schedule: "every 100 steps".
 func (s Schedule) String() string {
 	if s.name == "" {
 		return Never.name
@@ -110,23 +106,21 @@ func (s Schedule) String() string {
 	return s.name
 }
 
-// Due reports whether the schedule is due in an iteration that takes a run from before to after.
+// Due reports whether the schedule is due in an iteration from before to after.
 func (s Schedule) Due(before, after Elapsed) bool { return s.rule != nil && s.rule.due(before, after) }
 
-// always reports whether the schedule is [EachStep], without the copies that a call of Due makes.
+// always avoids the copies of a call of Due.
 func (s *Schedule) always() bool {
 	_, each := s.rule.(always)
 	return each
 }
 
-// Possible reports whether the schedule is due at the start, or may be due in some iteration.
+// Possible reports whether the schedule may be due at the start or in some iteration.
 func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 
-// Err returns the mistake in the schedule, or nil. A combined schedule has the errors of its parts. [Loop.Run] returns
-// it.
+// Err returns the mistake in the schedule or its parts, or nil. [Loop.Run] returns it.
 func (s Schedule) Err() error { return s.err }
 
-// inside returns the error of s for a schedule that contains s. It names the part.
 func (s Schedule) inside() error {
 	if s.err == nil || errors.As(s.err, new(*partError)) {
 		return s.err
@@ -156,8 +150,7 @@ func (s Schedule) zero() bool {
 	return s.name == "" && s.rule == nil && !s.starts && !s.ends && s.err == nil
 }
 
-// firstSteps returns up to n steps after from in which the schedule is due, and whether there may be more. It tries at
-// most searched steps.
+// firstSteps returns up to n due steps after from, and whether there may be more.
 func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, more bool) {
 	if s.rule == nil {
 		return nil, false
@@ -175,13 +168,13 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 		}
 		found = append(found, step)
 	}
-	return found, true // perhaps
+	return found, true
 }
 
 const searched = 100_000
 
-// never reports that the schedule is certainly not due in a run from zero to until, nor at its start or end. Only an
-// until in steps bounds a run: the last iteration may exceed any number of samples and any time.
+// never reports that the schedule is certainly not due before until. Only an until in steps bounds a run: the last
+// iteration may exceed any number of samples and any time.
 func (s Schedule) never(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Epochs: all, Time: all, Date: 4 * all}
@@ -217,10 +210,9 @@ func (always) needs() needs          { return needs{} }
 type when struct {
 	name   string
 	f      func(before, after Elapsed) bool
-	epochs bool // the function depends on epochs
+	epochs bool
 }
 
-// dependsOnEpochs reports whether the result of a function changes with the epochs alone.
 func dependsOnEpochs(f func(before, after Elapsed) bool) (depends bool) {
 	_ = shield.Run(func() error { // the run reports a panic, with the name of the schedule
 		for from := int64(1); from <= 1e9; from *= 10 { // the function may look at the rest of Elapsed too
@@ -270,7 +262,6 @@ func byEpochs(p Period) bool {
 	return is
 }
 
-// checkPoint returns an error for a period at which nothing can begin; checkLength for one that cannot repeat.
 func checkPoint(word string, p Period) error {
 	d, isDate := p.(Date)
 	switch {

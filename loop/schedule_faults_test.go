@@ -58,7 +58,7 @@ func TestF37_absurdSchedules(t *testing.T) {
 	for _, row := range []struct {
 		name     string
 		schedule loop.Schedule
-		err      string // empty: a schedule that is due where it says, and otherwise does nothing
+		err      string // empty: the schedule is only due as stated
 	}{
 		{"every zero", bad, "period must be positive, got 0 steps"},
 		{"every negative", loop.Every(loop.Samples(-1)), "period must be positive, got -1 samples"},

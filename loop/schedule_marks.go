@@ -1,7 +1,6 @@
 package loop
 
-// marks is due in an iteration that reaches or crosses a mark in one unit, once for several marks. The rule receives
-// the beginning and the end of an iteration, so it loses no mark however a run is divided into iterations.
+// marks is due once in an iteration that reaches or crosses marks.
 type marks struct {
 	unit Period
 	// following returns the first mark after x, or [never].
@@ -15,8 +14,8 @@ func (m marks) due(before, after Elapsed) bool {
 func (m marks) needs() needs { return needsOf(m.unit) }
 
 // Every returns a schedule that is due at the multiples of p from the start of the run: Every(Steps(100)) after 100,
-// 200, … finished steps, and with [Schedule.AndAtStart] also before the first. If samples or time cross several
-// multiples in one iteration, it is due once. p must be positive and not a [Date].
+// 200, … finished steps. If samples or time cross several multiples in one iteration, it is due once. p must be
+// positive and not a [Date].
 func Every(p Period) Schedule {
 	if err := checkLength("every", p); err != nil {
 		return Schedule{name: named("every", p), err: err}

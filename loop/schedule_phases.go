@@ -14,14 +14,13 @@ func After(p Period) Schedule {
 	return Schedule{name: named("after", p), rule: reached{p}}
 }
 
-// Then returns a schedule that is s up to a point and next after it. The point counts from the start of the run. next
-// counts from the point in the unit of the point: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, …
-// steps. Other units count from the start of the run: next = Every(Time(time.Minute)) is due at whole minutes of the
-// run.
+// Then returns a schedule that is s up to a point, counted from the start of the run, and next after it. next counts
+// from the point in its unit: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, … steps. Other units
+// count from the start of the run.
 //
-// The iteration that reaches the point belongs to s. If samples or time cross the point within an iteration, s decides
-// about the part before the point and next about the part after it. Points of one unit must be ascending: s.Then(p,
-// t).Then(q, u) with q after p.
+// The iteration that reaches the point belongs to s. If samples or time cross it within an iteration, s decides about
+// the part before it and next about the part after it. Points of one unit must be ascending: s.Then(p, t).Then(q, u)
+// with q after p.
 func (s Schedule) Then(point Period, next Schedule) Schedule {
 	name := s.part() + "; "
 	earlier, continues := s.rule.(phases)
@@ -64,7 +63,6 @@ type phases struct {
 	next  Schedule
 }
 
-// before reports whether its point comes before a later one, if both have the same unit.
 func (p phases) before(later Period) bool {
 	return reflect.TypeOf(p.point) != reflect.TypeOf(later) || !p.point.with(Elapsed{}, p.point.Length()).Reached(later)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// specimen is a schedule and, said in the plainest way, when it should be due in a turn of one step.
+// specimen is a schedule and, in the simplest form, when it should be due in a turn of one step.
 type specimen struct {
 	loop.Schedule
 	due func(before, after loop.Elapsed) bool
 }
 
-// unit is a unit of periods: how to make one, and what of an elapsed it measures.
+// unit is a unit of periods: how to make one, and which part of an elapsed it measures.
 type unit struct {
 	period func(int64) loop.Period
 	of     func(loop.Elapsed) int64

@@ -28,7 +28,7 @@ func later(n int) loop.Date { return noon + loop.Date(seconds(n)) }
 
 func every(n int64) loop.Schedule { return loop.Every(loop.Steps(n)) }
 
-// Ciclo counts before a step: every(2) fires at 0, 2, 4, …; ours counts finished steps.
+// Ciclo counts before a step: every(2) is due at 0, 2, 4, …; lazo counts finished steps.
 func TestB13_every(t *testing.T) {
 	require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, firings(every(1), 10))
 	require.Equal(t, []int64{2, 4, 6, 8, 10}, firings(every(2), 10))
@@ -145,7 +145,7 @@ func TestPiecewise_aTurnAcrossAPoint(t *testing.T) {
 		seen = append(seen, before.Samples, after.Samples)
 		return false
 	})
-	seen = nil // what When itself has asked
+	seen = nil // the calls by When itself
 	zero.Then(loop.Samples(10), zero).Then(loop.Samples(20), zero).
 		Due(loop.Elapsed{Samples: 8}, loop.Elapsed{Samples: 23})
 	require.Equal(t, []int64{8, 10, 0, 10, 0, 3}, seen, "the parts of a turn from 8 to 23")

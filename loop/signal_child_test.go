@@ -26,7 +26,7 @@ const (
 	childWork = 30 * time.Millisecond
 )
 
-// signalPlaces are what the child is at when the signal comes.
+// signalPlaces are the activities of the child when the signal arrives.
 var signalPlaces = []string{"a step that heeds", "a step that is deaf", "an evaluation", "a save", "the first step", "the data"}
 
 // TestSignalChild is the process that gets the signals; run for itself it does nothing.
@@ -138,7 +138,7 @@ func (s saver) save(r loop.Report) error {
 	return os.WriteFile(s.path+".new", fmt.Appendf(nil, "state %d, steps %d", r.State(), r.Elapsed.Steps), 0o600)
 }
 
-// signalled is a child process that says what it is at.
+// signalled is a child process that reports its activity.
 type signalled struct {
 	*exec.Cmd
 	out  *bufio.Reader
@@ -171,7 +171,7 @@ func (c signalled) says(t *testing.T, want string) {
 func (c signalled) ends(t *testing.T) syscall.WaitStatus {
 	_, err := io.Copy(io.Discard, c.out)
 	require.NoError(t, err)
-	_ = c.Wait() // what it says is in the status
+	_ = c.Wait() // the status has the result
 	return c.ProcessState.Sys().(syscall.WaitStatus)
 }
 

@@ -30,7 +30,7 @@ func TestF09_signalAtARandomMoment(t *testing.T) {
 		place, sent := signalPlaces[i%len(signalPlaces)], []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[i/len(signalPlaces)%2]
 		t.Run(fmt.Sprintf("%d %s in %s", i, sent, place), func(t *testing.T) {
 			child := startSignalled(t, place)
-			time.Sleep(rand.N(childWork)) // the moment is what is random here; nothing is expected of it
+			time.Sleep(rand.N(childWork)) // only the moment is random
 			begin := time.Now()
 			require.NoError(t, child.Process.Signal(sent))
 			status := child.ends(t)
@@ -126,7 +126,7 @@ func TestWithSignals_afterwardsSignalsAreNobodys(t *testing.T) {
 	}
 }
 
-// Whoever listened before gets each signal, before, while and after a run listens too.
+// Earlier listeners get each signal, before, during and after a run that listens too.
 func TestWithSignals_leavesOthersAlone(t *testing.T) {
 	own := make(chan os.Signal, 10)
 	signal.Notify(own, syscall.SIGTERM)
@@ -200,7 +200,7 @@ func TestExitChild(*testing.T) {
 	}
 }
 
-// A program that Exit ends says why in one line, and its exit code is that of the error.
+// A program that Exit ends prints the reason in one line, and its exit code is that of the error.
 func TestExit(t *testing.T) {
 	for place, want := range map[string]struct {
 		code int

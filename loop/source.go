@@ -10,31 +10,25 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// Source is data that a run can begin at any position. The position is the number of batches that were taken since the
-// beginning of the data, over all epochs: the steps of the run ([Elapsed].Steps).
-//
-// The batches of a set ([data.Set.Batches]) are a Source. [Data] makes one of a plain iterator, which it skips through,
-// and [From] of a function.
+// Source is data that a run can begin at any position: the number of batches taken since the beginning, over all epochs
+// ([Elapsed].Steps). The batches of a set ([data.Set.Batches]) are a Source. [Data] makes one of a plain iterator, and
+// [From] of a function.
 //
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 type Source[B any] interface {
 	// From returns the batches from a position on, each with a nil error. They end with their epoch, or continue into
-	// the next epoch if the batches report where an epoch ends (see [Stepper]). An error ends the run.
+	// the next if the batches report where an epoch ends ([Stepper]). An error ends the run.
 	From(position int64) iter.Seq2[B, error]
 }
 
 // Data makes a [Source] of a plain iterator. A run that begins at a later position ranges over it from its start and
-// leaves out the earlier batches ([Beginning].Skipped counts them). If [Until] is in [Epochs], the run ranges over it
-// once per epoch, so it must begin again each time.
+// leaves out the earlier batches. If [Until] is in [Epochs], the run ranges over it once per epoch.
 //
-// A batch must not change until its step is over. A block of steps holds several batches at once. Package data has
-// functions that prefetch, change or shorten an iterator.
-//
-// An iterator runs on a goroutine of the run. If it waits for something, it should end when the context of the run
-// ends. Otherwise the run abandons it (see [Loop.Run]).
+// A batch must not change until its step is over; a block of steps holds several. The iterator runs on a goroutine of
+// the run. If it waits for something, it should end when the context of the run ends ([Loop.Run]).
 type Data[B any] func(yield func(B, error) bool)
 
-// From leaves out the first batches up to the position. Fewer batches than that are an error.
+// From skips the batches before the position. Fewer batches than that are an error.
 func (d Data[B]) From(position int64) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var batch, none B
@@ -45,8 +39,8 @@ func (d Data[B]) From(position int64) iter.Seq2[B, error] {
 	}
 }
 
-// From makes a [Source] of a function that returns the batches from a position on: a pipeline over a set, a file with
-// an index, an environment.
+// From makes a [Source] of a function that returns the batches from a position on, such as a pipeline over a set, a
+// file with an index, or an environment.
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		return data.Prefetch(set.Batches(32, data.Shuffle(0)).From(position), 4)
@@ -62,10 +56,7 @@ type sourceFunc[B any] func(position int64) iter.Seq2[B, error]
 
 func (f sourceFunc[B]) From(position int64) iter.Seq2[B, error] { return f(position) }
 
-// whole returns the data with the examples that a training leaves out: see [data.Set.Batches]. Batches of such a set in
-// a pipeline that lacks them are an error.
-//
-// [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
+// whole returns the data with the examples that a training leaves out. A pipeline that lacks them is an error.
 func whole[B any](data Source[B]) Source[B] {
 	if isNil(data) {
 		return data
@@ -76,7 +67,7 @@ func whole[B any](data Source[B]) Source[B] {
 	return From(abilities.WholeFrom(data))
 }
 
-// measures reports whether there is a step among the tasks and no step trains.
+// measures reports whether there are steps and none trains.
 func measures[S, B any](tasks []Task[S, B]) (all bool) {
 	for i := range tasks {
 		if t := &tasks[i]; t.steps && !t.measures {
@@ -93,24 +84,20 @@ func isNil[B any](data Source[B]) bool {
 	return data == nil || plain && d == nil
 }
 
-// epochsOf yields the batches of a run and whether each is the last of its epoch.
-//
-// Without an Until, the run makes one pass and leaves a source after its first epoch. With an Until, the run continues
-// as long as the source. If Until is in epochs, it asks the source again when the source ends.
+// epochsOf yields the batches of a run and whether each is the last of its epoch. Without an Until, it leaves a source
+// after its first epoch. With an Until in epochs, it asks an ended source again.
 type epochsOf[B any] struct {
 	source Source[B]
 	from   Elapsed
 	until  Period
-	// ahead: something depends on epochs. A batch that does not know whether it ends its epoch then waits for the next
-	// one.
+	// ahead: a batch that does not know whether it ends its epoch waits for the next one.
 	ahead bool
-	early *early // may be nil
-	// newest receives each batch before it is yielded. Batches can be large, and each copy costs time.
+	early *early
+	// newest receives each batch, because copies cost time.
 	newest *B
 }
 
-// early records a batch that is taken before the step of the previous batch, to know whether that one ends its epoch.
-// It is not part of the run, which an abandoned source must not hold.
+// early records a batch that is taken before the previous step. An abandoned source must not hold the run.
 type early struct {
 	asked atomic.Bool // the source was asked for it
 	taken bool        // it was taken, and the previous one is yielded
@@ -127,7 +114,7 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 	if p.early = e.early; p.early == nil {
 		p.early = new(early)
 	}
-	if p.once && e.from.Epochs > 0 { // the earlier run made its pass
+	if p.once && e.from.Epochs > 0 {
 		return
 	}
 	if isPlain {
@@ -166,17 +153,17 @@ func errSkipped(had, position int64) error {
 }
 
 type pass[B any] struct {
-	place   func() (epoch int64, last, known bool) // of newest; nil for batches without InEpoch
+	place   func() (epoch int64, last, known bool)
 	yield   func(last bool, err error) bool
-	newest  *B    // the batch that is yielded
-	skip    int64 // the number of batches to leave out
+	newest  *B
+	skip    int64
 	taken   int64
 	ahead   bool
 	plain   bool // the end of the iterator ends the epoch
 	once    bool // it ends with the epoch
-	stopped bool // no further batch is wanted
+	stopped bool
 	early   *early
-	held    B // the previous batch, while one is taken ahead
+	held    B
 }
 
 func (p *pass[B]) over(batches iter.Seq2[B, error]) {
@@ -207,10 +194,9 @@ func (p *pass[B]) leaveOut() {
 	}
 }
 
-// overEpochs is over for runs that need to know which batch is the last of its epoch.
 func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 	var epoch int64
-	holds := false // newest waits for the next batch
+	holds := false
 	for batch, err := range batches {
 		if p.skip > 0 && err == nil {
 			p.leaveOut()
@@ -224,7 +210,7 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 		if holds {
 			p.held = *p.newest
 		}
-		*p.newest = batch // a variable of the loop would be allocated for each batch
+		*p.newest = batch // a loop variable would be allocated
 		if p.place != nil && err == nil {
 			epoch, last, known = p.place()
 		}
@@ -255,16 +241,15 @@ func (p *pass[B]) give(last bool, err error) bool {
 	return !p.stopped
 }
 
-// placeOf returns a function that asks *batch for its place in an epoch, nil for types of batches without InEpoch.
 func placeOf[B any](batch *B) func() (epoch int64, last, known bool) {
-	// The pointer as an interface costs no allocation; the value would.
+	// A pointer in an interface needs no allocation.
 	if e, ok := any(batch).(abilities.InEpoch); ok {
 		return e.InEpoch
 	}
 	if t := reflect.TypeFor[B](); t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[abilities.InEpoch]()) {
 		return nil
 	}
-	return func() (epoch int64, last, known bool) { // B is a pointer, or an interface
+	return func() (epoch int64, last, known bool) { // B is a pointer or an interface
 		if e, ok := any(*batch).(abilities.InEpoch); ok {
 			return e.InEpoch()
 		}

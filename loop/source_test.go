@@ -144,7 +144,7 @@ func TestSource_mistakes(t *testing.T) {
 	require.EqualError(t, err, "loop: step 4: data: the source returned no iterator for position 3")
 }
 
-// The position is where the steps are, whatever was asked for before.
+// The position is that of the steps, not that of batches that were asked for earlier.
 func TestSource_isAskedForThePositionOfTheRun(t *testing.T) {
 	var asked []int64
 	source := loop.From(func(position int64) iter.Seq2[int, error] {

@@ -14,7 +14,6 @@ var (
 	errObserves = errors.New("a callback without Changes cannot change the state")
 )
 
-// stateAt returns the state in the variable at a pointer, or nil.
 func stateAt(pointer any) any {
 	if v := reflect.ValueOf(pointer); v.Kind() == reflect.Pointer && !v.IsNil() {
 		return v.Elem().Interface()
@@ -22,7 +21,6 @@ func stateAt(pointer any) any {
 	return nil
 }
 
-// setState replaces the state in the variable at a pointer. A value of another type is an error.
 func setState(pointer, state any) error {
 	at := reflect.ValueOf(pointer)
 	if at.Kind() != reflect.Pointer || at.IsNil() {
@@ -40,7 +38,7 @@ func setState(pointer, state any) error {
 	return nil
 }
 
-// as asserts that a value, the result of its method State, or a pointer to the value implements an interface.
+// as also looks at the result of the method State, and at a pointer to the value.
 func as[I any](value, pointer any) (found I, ok bool) {
 	if found, ok = abilities.As[I](value); !ok {
 		found, ok = pointer.(I)
@@ -50,7 +48,7 @@ func as[I any](value, pointer any) (found I, ok bool) {
 
 // Snapshot is a copy of a state at one moment.
 type Snapshot interface {
-	// Restore writes the copy back into the state from which it was taken. It may be called any number of times.
+	// Restore writes the copy back into the state from which it was taken, any number of times.
 	Restore(ctx context.Context) error
 	// Close frees the copy.
 	Close() error

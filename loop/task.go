@@ -11,7 +11,7 @@ import (
 )
 
 // Stepper makes one step: from a state and a batch to the next state and the logs. If it returns an error other than
-// [ErrStop], the run does not use the returned state, and the old one must still be valid.
+// [ErrStop], the run keeps the old state, which must still be valid.
 //
 // A run asks a Stepper for further methods. Steps that may still run after Step returns, as on a device, have
 //
@@ -23,13 +23,12 @@ import (
 //
 //	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 //
-// which resets their metrics before the first batch of an [Evaluation]. The evaluation calls end after its last batch,
-// also after an error, and end restores the earlier metrics. Steps that may train nothing have
+// which resets their metrics before the first batch of an [Evaluation]. end restores the earlier metrics after its last
+// batch, also after an error. Steps that may train nothing have
 //
 //	Measures() bool
 //
-// A run whose steps all return true reads all examples of its data, as an [Evaluation] does: the batches of a set then
-// include the last, smaller one of an epoch.
+// A run whose steps all return true reads all examples of its data, with the last, smaller batch of a set.
 //
 // A batch with the method Samples() int has that number of examples, any other counts as one. A batch with the method
 // InEpoch() (epoch int64, last, known bool) reports its epoch, and whether it is the last of the epoch if it knows. The
@@ -37,10 +36,8 @@ import (
 //
 // # Methods of a state
 //
-// A state can be any value. Some callbacks and options ask it for a method. A state may instead have a method State()
-// any that returns a value with the method, as a flaxlike.Model does. The method may have a pointer receiver.
-//
-// A state that changes in place, such as a pointer or a map, must be copied to be kept:
+// A state can be any value. Some callbacks and options ask it, or the result of its method State() any, for a method,
+// which may have a pointer receiver. A state that changes in place must be copied to be kept:
 //
 //	Snapshot(ctx context.Context) (loop.Snapshot, error)
 //
@@ -53,11 +50,10 @@ import (
 //
 //	OnRead(f func() error) (remove func(), err error)
 //
-// which registers a function that the state calls before each read. An error of f is returned in place of the value.
-// Before it adds f, OnRead calls the functions registered earlier. Any goroutine may call f. While the data source has
-// control, f makes the waiting steps, so each read shows every step whose batch was handed out. On a goroutine of
-// data.Prefetch or data.ParallelMap, which make batches before the steps of earlier ones, f returns an error. The state
-// of several processes has a method Job, see [Job]. checkpoint.State has the methods that save a state.
+// which calls the functions registered earlier, then registers f. The state calls f on any goroutine before each read,
+// and returns an error of f in place of the value. While the data source has control, f makes the waiting steps, so
+// each read shows every step whose batch was handed out. On a goroutine of data.Prefetch or data.ParallelMap, f returns
+// an error. See [Job] and checkpoint.State for further methods.
 //
 // # Blocks
 //
@@ -71,12 +67,10 @@ import (
 // with the first batch that arrives 50 ms after its first one, when its steps are expected to take 50 ms, or when the
 // data reads the state. [SingleSteps] turns blocks off.
 //
-// BlockSize returns the largest number of steps in a block. The loop calls it when a run starts. Below 2 the loop calls
-// Step. Otherwise it calls only StepBlock, also for a single batch, so that a step computes the same in blocks of any
-// length. StepBlock makes the steps in order and returns the logs of each, with the same names in each step. With an
-// error, ErrStop included, it returns the logs of the steps before the error and the state after them. A panic loses
-// all steps of the block. If StepBlock ends early because the context ended, batches that were taken are not in the
-// state ([Report].Ahead).
+// BlockSize returns the largest number of steps in a block, when a run starts. Below 2 the loop calls Step. Otherwise
+// it calls only StepBlock, also for a single batch, so that a step computes the same in blocks of any length. StepBlock
+// makes the steps in order and returns the logs of each, with the same names. With an error, ErrStop included, it
+// returns the logs of the steps before the error and the state after them. A panic loses all steps of the block.
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }
@@ -111,25 +105,23 @@ type Turn[S, B any] struct {
 
 // Task changes the state or logs something, on a schedule.
 type Task[S, B any] struct {
-	name string
-	when Schedule
-	do   func(ctx context.Context, turn *Turn[S, B]) error
-	// start, if not nil, makes do for each run.
+	name  string
+	when  Schedule
+	do    func(ctx context.Context, turn *Turn[S, B]) error
 	start func() func(ctx context.Context, turn *Turn[S, B]) error
-	// ignoresTime: the user's function does not see the time of the iteration.
+	// ignoresTime: the function does not see the time of the iteration.
 	ignoresTime bool
-	steps       bool                   // it is a Stepper
-	measures    bool                   // it is a Stepper that says that it trains nothing
-	trains      bool                   // it is a Stepper that says that it trains
-	evaluates   bool                   // it is an Evaluation
-	block       blockStepper[S, B]     // nil if it makes one step at a time
-	await       abilities.Awaiter[S]   // nil if its steps are over when they return
-	evaluation  abilities.Evaluator[S] // nil if its steps gather nothing
+	steps       bool
+	measures    bool // it reports that it trains nothing
+	trains      bool // it reports that it trains
+	evaluates   bool
+	block       blockStepper[S, B] // nil if it makes one step at a time
+	await       abilities.Awaiter[S]
+	evaluation  abilities.Evaluator[S]
 	err         error
 }
 
-// On makes a task of a [Stepper]. If the Stepper is a [fmt.Stringer], its text is the name of the task. An [Evaluation]
-// has its own method On.
+// On makes a task of a [Stepper], whose text as a [fmt.Stringer] is the name of the task.
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
@@ -152,7 +144,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 		task.err = errors.Join(task.err, shield.Run(func() error { task.measures = m.Measures(); task.trains = !task.measures; return nil }))
 	}
 	if s, ok := stepper.(fmt.Stringer); ok {
-		task.name = fmt.Sprint(s) // unlike s.String(), fmt recovers a panic
+		task.name = fmt.Sprint(s) // fmt recovers a panic
 	}
 	return task
 }
@@ -185,7 +177,6 @@ func (t Task[S, B]) WithErr(err error) Task[S, B] {
 	return t
 }
 
-// String returns the schedule and the name, as in errors.
 func (t *Task[S, B]) String() string { return label(t.when, t.name) }
 
 func (t *Task[S, B]) activity() activity { return activity{of: t, name: t.name, task: true} }

@@ -9,27 +9,23 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// agreement makes the decisions in which the processes of a run must agree. [alone] decides at once; [ranks] exchange
-// messages.
+// agreement decides where the processes of a run must agree.
 type agreement interface {
-	// meet is called at the start and at the end of a run with the failure of this process. known is the failure that
-	// the others have already.
+	// meet is called at the start and at the end of a run with the failure of this process, and the failure known to
+	// all.
 	meet(where place, known, failure error) error
-	// use is called before the run uses batches that only this process may have, with the samples up to the newest one.
-	// waiting counts those in no block yet. end: the run is over before the newest one.
+	// use is called before the run uses batches that only this process may have, with the samples up to the newest.
+	// waiting counts those in no block yet.
 	use(waiting, samples int64) (end bool, err error)
 	// refuse ends the run before a batch that cannot be used.
 	refuse(err error) (end bool, _ error)
 	// next is called after each batch and with an error of the data. It reports whether the run is over.
 	next(end bool, failure error) (bool, error)
-	// border is called after work that some process may have stopped, with whether this one did.
+	// border is called after work that some process may have stopped.
 	border(stop bool) (bool, error)
-	// interrupts reports whether a callback asks for a call outside its schedule.
 	interrupts(h *hook) bool
-	// timed is called with the steps of each block and the time that they took.
 	timed(steps int, took time.Duration)
-	// end is called when the iterations or the data are over. left: the run abandoned the source. It makes the waiting
-	// steps and the work that is due at the end.
+	// end makes the waiting steps and the work that is due at the end. left: the run abandoned the source.
 	end(left bool, err error) error
 }
 
@@ -89,13 +85,13 @@ func (a alone[S, B]) border(stop bool) (bool, error) {
 }
 
 func (a alone[S, B]) interrupts(h *hook) bool {
-	a.activity = ofHook(h) // for a panic in it; observers do not see it
+	a.activity = ofHook(h)
 	return h.interrupter.Interrupts()
 }
 
 func (a alone[S, B]) end(left bool, err error) error {
 	r := a.run
-	if err != nil && r.blocks.pending() { // without blocks these steps would have come before the failure
+	if err != nil && r.blocks.pending() { // without blocks these steps came first
 		failure, end := err, false
 		if end, err = r.shieldedEnd(r.flush); err == nil && !end {
 			r.reason, err = Failed, failure

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// alike is a part of a run that must be equal in all processes: its name, such as "Until", its text for messages, and
-// the text that is compared.
+// alike is a part of a run that must be equal in all processes.
 type alike struct{ what, text, key string }
 
 func (p *ranks[S, B]) ofAll() []alike {
@@ -46,8 +45,6 @@ func hashOf(text string) int64 {
 	return int64(h.Sum32())
 }
 
-// differing returns the error for processes whose setups differ, as those of ranks a and b do. It has the first
-// difference.
 func (p *ranks[S, B]) differing(a, b int) error {
 	list := p.ofAll()
 	for i := 0; ; i++ {

@@ -22,7 +22,7 @@ func (p *ranks[S, B]) next(end bool, failure error) (bool, error) {
 	if p.refused != nil {
 		return false, nil
 	}
-	if end && p.reason != DataEnded { // the iteration ended the run, before what else was to end it
+	if end && p.reason != DataEnded { // the iteration ended the run first
 		p.halted = false
 	}
 	return end || p.halted, nil
@@ -47,8 +47,8 @@ func (p *ranks[S, B]) samplesTaken() int64 {
 	return p.last.tasks.Samples
 }
 
-// agreeOnData agrees on the batches, and on reasons that end the run at the border before they are used. ended is 1 if
-// the data of this process ended, 2 if it failed. end: the run ends after the batches that all have.
+// agreeOnData agrees on the batches, and on reasons to end the run before they are used. ended is 1 if the data of this
+// process ended, 2 if it failed. end: the run ends after the batches that all have.
 func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err error) {
 	p.made = p.from.Steps + p.taken - int64(len(p.blocks.batches)) - waiting
 	p.say(p.taken, samples, ended, causeCode(p.ctx))
@@ -85,7 +85,7 @@ func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err 
 		p.halted, p.halt = true, halt{reason: DataEnded}
 	case latest == 1:
 		p.halted, p.halt = true, halt{reason: Failed, err: p.uneven(most, least, a, b)}
-	case most != least: // for example if their batches count different numbers of samples
+	case most != least: // for example different numbers of samples
 		return false, p.differ("rank %d makes a step of batch %d and rank %d only behind batch %d", b, least, a, most)
 	}
 	return end, nil
@@ -94,7 +94,7 @@ func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err 
 func (p *ranks[S, B]) askInterrupters() {
 	for i := range p.hooks {
 		if h := &p.hooks[i]; h.interrupter != nil {
-			p.activity = ofHook(h) // for a panic in it
+			p.activity = ofHook(h)
 			if h.interrupted = h.interrupter.Interrupts(); h.interrupted {
 				p.words[factInterrupt] = 1
 			}
@@ -102,14 +102,13 @@ func (p *ranks[S, B]) askInterrupters() {
 	}
 }
 
-// differ returns the error for batches that differ. The processes do not meet again after it.
+// differ returns an error after which the processes do not meet again.
 func (p *ranks[S, B]) differ(format string, args ...any) error {
 	p.leaveOut(p.taken)
 	p.met, p.reason = true, Failed
 	return p.errorAt("data", fmt.Errorf("the batches of the processes differ: "+format+": each batch must count the same number of samples in all of them", args...))
 }
 
-// uneven returns the error for data that ends earlier in one process.
 func (p *ranks[S, B]) uneven(most, least int64, a, b int) error {
 	if most == least {
 		return p.errorAt("data", fmt.Errorf("the data ended after %d batches in some of the processes and not in others: it must have equally many in each", most))

@@ -10,41 +10,35 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// ranks is the agreement of several processes.
-//
-// All of them meet at the same places: at the start, before they use batches that not all are known to have, after an
-// iteration in which anything but steps ran, and at the end. At each place they exchange a few words, and their
-// decisions depend on these words alone. A process that fails goes to the end at once, and the others learn this at
-// their next place. Between two places no decision depends on the clock, so batches are in the same blocks everywhere.
+// ranks is the agreement of several processes. All meet at the same places: at the start, before they use batches that
+// not all are known to have, after an iteration with anything but steps, and at the end. They decide only by the words
+// that they exchange there, never by a clock in between. A process that fails goes to the end at once, and the others
+// learn this at their next place.
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job
-	watch abilities.Watched // nil if the job has no such methods
-	rank  int64
-	words [facts]int64
-	// passed is the time since the start of the run on which all agreed.
+	watch  abilities.Watched
+	rank   int64
+	words  [facts]int64
 	passed time.Duration
 	// The newest block: its task, its steps, and the time to gather and make it.
 	block, steps int
 	took         time.Duration
-	made         int64 // the steps before the waiting batches
+	made         int64
 	halt         halt
-	met          bool // one process has failed: no meeting before the end
-	broken       bool // they cannot meet again
+	met          bool // a process failed: no meeting before the end
+	broken       bool
 }
 
-// halt is the reason for a run that ends at an agreed border.
 type halt struct {
-	reason Reason
-	err    error
-	// cancelled: the context of this process ended. Its error is made where the steps are counted.
+	reason    Reason
+	err       error
 	cancelled bool
 }
 
 var placeNames = [...]string{"at its start", "before its first turn", "at a batch for the next step", "behind the tasks and callbacks of the step",
 	"at what is due at the end", "at the end of its turns", "at the end of its callbacks"}
 
-// placeTopics name the subject of the agreement at each place.
 var placeTopics = [...]string{"the start of a run", "the first turn of a run", "a batch for the next step", "what follows the tasks and callbacks of a step",
 	"what is due at the end of a run", "the end of a run", "the end of a run's callbacks"}
 
@@ -78,14 +72,12 @@ func (p *ranks[S, B]) set(pair int, v int64) {
 	p.words[factPairs+2*pair], p.words[factPairs+2*pair+1] = w, -w
 }
 
-// of returns the largest and the smallest number of a pair, and processes that have them.
 func (p *ranks[S, B]) of(pair int) (most, least int64, highest, lowest int) {
 	a, b := p.words[factPairs+2*pair], -p.words[factPairs+2*pair+1]
 	const ranks = 1<<rankBits - 1
 	return a >> rankBits, b >> rankBits, int(a & ranks), int(b & ranks)
 }
 
-// exchange replaces each word by the largest of all processes. topic is for messages.
 func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
 	if p.watch != nil {
 		err = p.watch.AgreeOn(topic, words)
@@ -99,8 +91,8 @@ func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
 	return nil
 }
 
-// agree is one meeting of the processes. It passes the failure of this process to the others and returns it. Otherwise
-// it returns the failure of another process, or an error if the processes are not at the same place.
+// agree is one meeting. It returns the failure of this or another process, or an error if the processes are not at the
+// same place.
 func (p *ranks[S, B]) agree(where place, failure error) error {
 	if errors.As(failure, new(*apartError)) { // from a run within this one
 		p.met, p.broken = true, true
@@ -184,13 +176,11 @@ func (p *ranks[S, B]) samePlace() error {
 	return nil
 }
 
-// apartError is the error of processes that are not at the same place. They do not meet again, nor in the outer runs: a
-// process in a run that the others have not begun has a different number of runs to leave.
+// apartError is the error of processes that are not at the same place. They do not meet again, nor in the outer runs.
 type apartError struct{ error }
 
 func (e *apartError) Unwrap() error { return e.error }
 
-// apart returns the error of processes that are not at the same place. Ranks a and b are at the places most and least.
 func (p *ranks[S, B]) apart(most, least int64, a, b int) error {
 	var labels []string
 	for i := range p.tasks {
@@ -218,7 +208,6 @@ func (p *ranks[S, B]) apart(most, least int64, a, b int) error {
 		a, is(most, first), b, is(least, second))
 }
 
-// agreeOnStop adopts the request to stop of another process.
 func (p *ranks[S, B]) agreeOnStop() error {
 	most, least, rank, _ := p.of(pairStop)
 	if most == 0 || least > 0 {
@@ -248,7 +237,6 @@ const (
 	bytesInWord  = 7
 )
 
-// tell sends the text of an error of one process to all.
 func (p *ranks[S, B]) tell(from int, err error) (string, error) {
 	var words [messageWords]int64
 	if int(p.rank) == from && err != nil {
@@ -275,7 +263,7 @@ func (p *ranks[S, B]) tellBoth(a, b int, own error) (first, second string, err e
 	return first, second, err
 }
 
-// border agrees on the request to stop. If only steps ran, this waits for the next batch.
+// border waits for the next batch if only steps ran.
 func (p *ranks[S, B]) border(bool) (stop bool, err error) {
 	if !p.acted && !p.halted {
 		return false, nil
@@ -300,21 +288,20 @@ func (p *ranks[S, B]) meet(where place, known, err error) error {
 		return again
 	case again == nil || failure != nil || where == atClosed:
 		p.reason = reason
-	default: // Failed everywhere, so that callbacks end the run in the same way
+	default: // so that callbacks end alike
 	}
 	return err
 }
 
-// interrupts reports whether the callback asked at the last meeting at a batch and was not called since.
+// interrupts: the callback asked at the last meeting and was not called since.
 func (p *ranks[S, B]) interrupts(h *hook) bool { return p.interrupted && h.interrupted }
 
-// timed notes the time. The longest of all processes decides at the next meeting.
+// timed notes the time. The longest of all processes decides.
 func (p *ranks[S, B]) timed(steps int, _ time.Duration) {
 	p.block, p.steps, p.took = p.blocks.current, steps, time.Since(p.blocks.since)
 }
 
-// cancelledElsewhere reports whether an error was caused by the end of another process's context, in a run within this
-// one.
+// cancelledElsewhere is for runs within this one.
 func cancelledElsewhere(err error) bool {
 	var ranked *rankError
 	return errors.As(err, &ranked) && ranked.reason == Cancelled
@@ -322,7 +309,7 @@ func cancelledElsewhere(err error) bool {
 
 func (p *ranks[S, B]) end(left bool, err error) error {
 	r := p.run
-	if !r.over { // the data ended or failed here, or was abandoned
+	if !r.over {
 		ended := int64(1)
 		switch {
 		case err != nil:
@@ -360,7 +347,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 	return err
 }
 
-// endHalted makes the waiting steps. known is the agreed reason for the end, err the error of the run.
+// endHalted makes the waiting steps. known is the agreed reason for the end.
 func (p *ranks[S, B]) endHalted(left bool) (known, err error) {
 	if end, err := p.shieldedEnd(p.flush); end || err != nil {
 		return nil, err

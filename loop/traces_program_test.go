@@ -21,7 +21,7 @@ type traced struct {
 	ended     bool // the resumed one receives the Stop of the first
 	asksAt    int  // an interrupter asks for a call after the step of that batch
 	ranks     int  // of a job; none where 0
-	culprit   int  // what comes over a part comes over it in this rank alone; in all where -1
+	culprit   int  // the rank in which faults of a part occur; -1: all
 	seed      uint64
 	// single: no task is given several batches at once, so that the data and the batches in hand are traced too.
 	single bool
@@ -69,7 +69,7 @@ func (p traced) text() string {
 	return text.String()
 }
 
-// drawTraced draws a program of the model's, and what the model leaves out.
+// drawTraced draws a program of the model's, with features that the model lacks.
 func drawTraced(t *rapid.T, kind string) traced {
 	p := traced{program: drawProgram(t), cut: -1, culprit: -1, asksAt: -1}
 	n := len(p.sizes)
@@ -140,7 +140,7 @@ func drawTraced(t *rapid.T, kind string) traced {
 			}
 		}
 	}
-	// Where processes meet depends on the blocks, and there they see what has come over one of them alone or its context.
+	// The processes meet where the blocks end, and there they see the faults and contexts of single processes.
 	if p.single = kind != "blocks" && (kind != "ranks" || p.culprit >= 0 || p.cancelsAny() || !p.hasBlocks()); p.single {
 		p.program = p.withoutBlocks()
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// This file alone knows how a traced program is given to the loop, and how what the loop shows becomes text. Where a
-// name of the loop changes, this file changes, and the text that it writes must not.
+// This file alone knows how a traced program is given to the loop, and how the loop's values become text. If a name of
+// the loop changes, this file changes, but not the text that it writes.
 
 // tracedState is the state of a traced run. Its job is nil where the run is alone.
 type tracedState struct {
@@ -26,14 +26,14 @@ type tracedState struct {
 
 func (s tracedState) Job() loop.Job { return s.job }
 
-// tracer makes the runs of a program in one process, and writes what the program can see.
+// tracer makes the runs of a program in one process, and writes the values that the program can see.
 type tracer struct {
 	traced
-	faulty bool // what comes over a part comes over it here
+	faulty bool // faults of a part occur here
 	jitter *rand.Rand
 	cancel context.CancelCauseFunc
 	source sync.WaitGroup // the data has come back
-	asked  bool           // by who may ask for a call outside of its schedule
+	asked  bool           // of tasks that may ask for a call outside of their schedule
 	result loop.Result[tracedState]
 	lines  strings.Builder
 	blocks int // of more than one step
@@ -230,7 +230,7 @@ func (r *tracer) see(format string, args ...any) {
 	r.lines.WriteByte('\n')
 }
 
-// seeOnce writes what is not the same with blocks and without.
+// seeOnce writes values that differ with blocks and without.
 func (r *tracer) seeOnce(format string, args ...any) {
 	if r.single {
 		r.see(format, args...)
@@ -365,7 +365,7 @@ func (w tracedWatch) report(r loop.Report) string {
 		r.State().(tracedState).value, logsText(r.Logs), logsText(r.Latest), r.History.Len(), w.run.errorText(r.Stop), ahead)
 }
 
-// tracedObserver sees what the run is doing, and may ask for a call.
+// tracedObserver sees the activities of the run, and may ask for a call.
 type tracedObserver struct{ tracedWatch }
 
 func (w tracedObserver) At(step int64, what abilities.Activity) {

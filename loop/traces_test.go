@@ -71,11 +71,11 @@ func TestTraces(t *testing.T) {
 			continue
 		}
 		text.WriteString(line + "\n")
-		if line != was[name] { // in short, for what follows says it at length
+		if line != was[name] { // in short; details follow
 			t.Logf("bucket %q, was %q", line, was[name])
 		}
 	}
-	golden.Equal(t, tracesFile, text.String()) // those that did not run are as they were
+	golden.Equal(t, tracesFile, text.String()) // lines that did not run are unchanged
 }
 
 func bucketName(kind string, number int) string { return fmt.Sprintf("%s %02d", kind, number) }
@@ -95,7 +95,7 @@ func readTraces(t *testing.T) map[string]string {
 	return lines
 }
 
-// traceBucket is the line of a bucket. Where its name was given to -run it says more.
+// traceBucket is the line of a bucket. If -run has its name, it has more detail.
 func traceBucket(t *testing.T, kind string, bucket, seed int) string {
 	depth := strings.Count(flag.Lookup("test.run").Value.String(), "/")
 	programs, traces, blocks := sha256.New(), sha256.New(), 0
