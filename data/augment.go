@@ -14,12 +14,12 @@ type Augmentation struct {
 	// dims returns the size of the result; nil means unchanged.
 	dims  func(h, w int) (int, int)
 	place func(d *draws, h, w int) placement
-	// alter changes the numbers of an image; place only moves pixels. An Augmentation has exactly one of them.
+	// alter changes the numbers of an image, place only moves pixels. Exactly one is set.
 	alter func(d *draws, p *picture)
 }
 
-// placement maps rows and columns of the result to those of the image. Outside the image the value is 0, or with edge
-// the nearest pixel's.
+// placement maps rows and columns of the result to those of the image. Outside it the value is 0, or with edge the
+// nearest pixel's.
 type placement struct {
 	top, left             int
 	flipRows, flipColumns bool
@@ -65,8 +65,8 @@ func RandomCrop(height, width, pad int) Augmentation {
 
 const maxPad = 1 << 15
 
-// RandomShift moves an image by up to rows up or down and up to columns left or right, uniformly. The nearest edge
-// pixel fills the rest.
+// RandomShift moves an image by up to rows vertically and up to columns horizontally, uniformly. The nearest edge pixel
+// fills the rest.
 func RandomShift(rows, columns int) Augmentation {
 	return Augmentation{
 		name: "random shift",
@@ -86,8 +86,8 @@ func RandomShift(rows, columns int) Augmentation {
 // changes in order to copies of the images in the field, [n, height, width, channels]. Changes of numbers, as
 // [RandomRotation], need floating point images.
 //
-// The draws depend only on the seed, the epoch, the example's position in the epoch ([Batch].At) and the changes, but
-// not on the number of workers, the batch size or where a run starts.
+// The draws depend only on the seed, the epoch, the example's position in the epoch ([Batch].At) and the changes, not
+// on the number of workers or the batch size.
 //
 // Sources of this package yield distinct positions. Map, ParallelMap, [Repeat] and [Passes] number batches without a
 // position from the start of the iteration. If such a source starts later, or if you call the function yourself, set
@@ -109,7 +109,6 @@ func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Ba
 	}
 }
 
-// drawsAt depends on the example's position in the epoch, not on the batch size.
 func drawsAt(seed uint64, b Batch, row int) *draws {
 	return &draws{rand.NewPCG(mix(seed, uint64(b.Epoch)), mix(^seed, uint64(b.At+row)))}
 }

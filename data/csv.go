@@ -35,7 +35,7 @@ type CSV struct {
 	Texts bool
 	// Missing are the texts of a missing cell, in addition to the empty cell.
 	Missing []string
-	// MaxRow is the maximum length of a row in bytes; 0 means 256 kB. The maximum number of columns is 65,536.
+	// MaxRow is the maximum length of a row in bytes; 0 means 256 kB. At most 65,536 columns are read.
 	MaxRow int
 	// Limit is the maximum memory of a [Set]'s values in bytes. A text counts 16 bytes more than its length. 0 means 1
 	// GB for [ReadCSV], and for [OpenCSV] 16 MB plus four times the file's size (sixteen times with Texts). Streams
@@ -46,13 +46,13 @@ type CSV struct {
 // CSVField assigns columns of a [CSV] file to a field.
 type CSVField struct {
 	Name string
-	// Columns are names from the header, in this order. Empty means all columns that no other field names, in the
-	// file's order. The field is [n] for one named column, else [n, columns].
+	// Columns are names from the header, in this order. Empty means all columns that no other field names. The field is
+	// [n] for one named column, else [n, columns].
 	Columns []string
 	// DType is the dtype, named as by [Array.DType]. "" means "float32", or "int32" with Classes. "string" keeps the
 	// cells as texts, without surrounding spaces.
 	DType string
-	// Classes are the texts that the cells may hold. The value is the index of the text.
+	// Classes are the allowed texts. The value is the index of the text.
 	Classes []string
 	// Fill is the value of a missing cell, as text. With "" a missing cell is an error, or "" for the dtype "string".
 	Fill string
@@ -61,7 +61,7 @@ type CSVField struct {
 const (
 	csvMaxRow     = 256 << 10
 	csvMaxColumns = 1 << 16
-	csvBlock      = 128 << 10 // bytes read at once
+	csvBlock      = 128 << 10
 	csvWorkers    = 8
 )
 
@@ -112,7 +112,7 @@ func OpenCSV(path string, format CSV) (*Set, error) {
 	err := withFile(path, func(file *os.File, size int64) error {
 		most := 4 * size
 		if format.Texts {
-			most = 16 * size // an empty cell is one byte
+			most = 16 * size
 		}
 		format.Limit = cmp.Or(format.Limit, most+16<<20)
 		var err error
@@ -127,7 +127,7 @@ func OpenCSV(path string, format CSV) (*Set, error) {
 
 // StreamCSV reads a file, plain or gzip-compressed, in batches of size examples; the last one may be smaller. It holds
 // about one batch in memory and opens the file in each iteration. The first error ends the iteration. No examples are
-// an error. Epoch is 0.
+// an error.
 func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 	if size < 1 {
 		return failed[Batch](fmt.Errorf("data: stream csv in batches of %d: expected at least 1", size))
@@ -168,8 +168,8 @@ func readCSV(r io.Reader, format CSV) (*Set, error) {
 	return New(joined(parts).Fields...)
 }
 
-// eachCSV yields batches with at most limit bytes of values in total. It splits the file into blocks of whole rows,
-// about block bytes each, and parses them in parallel.
+// eachCSV yields batches with at most limit bytes of values in total. It parses blocks of whole rows, about block bytes
+// each, in parallel.
 func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) bool) error {
 	file, err := openCSVFile(r, format, block)
 	if err != nil {

@@ -9,25 +9,25 @@ import (
 
 type csvText struct {
 	text []byte
-	line int // of its first byte
+	line int
 	// tooLong: the last row is incomplete, and longer than a row may be.
 	tooLong bool
 }
 
 type csvSource struct {
 	io.Reader
-	block  int  // bytes per block
-	most   int  // bytes of a row
-	single bool // one column: empty lines stay with the next row, which decides whether they count
+	block  int
+	most   int  // of a row
+	single bool // one column: the row after empty lines decides whether they count
 	held   []byte
 	line   int
 	read   int64
 	ended  bool
-	err    error // the reader's, after the held bytes
+	err    error
 	spare  sync.Pool
 }
 
-// next returns the next block. After the last block it returns io.EOF or the reader's error.
+// next returns the next block. After the last one it returns io.EOF or the reader's error.
 func (s *csvSource) next() (csvText, error) {
 	for want := s.block; ; want *= 2 {
 		s.fill(want)
@@ -66,7 +66,7 @@ func (s *csvSource) fill(want int) {
 }
 
 // border returns the end of the last whole row: a line end with an even number of quotes before it. The rule fails only
-// after a misplaced quote, which is an error that ends the reading.
+// after a misplaced quote, which ends the reading anyway.
 func (s *csvSource) border() int {
 	inside := bytes.Count(s.held, []byte{'"'})%2 == 1
 	for i := len(s.held) - 1; i >= 0; i-- {
@@ -87,7 +87,7 @@ func emptyLine(text []byte) bool {
 	return len(text) == 0 || text[len(text)-1] == '\n'
 }
 
-// onlyEmptyLines reports whether a text that ends at a line end or the file's end has no row.
+// onlyEmptyLines reports whether a text has no row.
 func onlyEmptyLines(text []byte) bool {
 	for len(text) > 0 {
 		end := bytes.IndexByte(text, '\n')

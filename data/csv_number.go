@@ -11,14 +11,14 @@ func exactDecimal(cell string) (float64, bool) {
 	if numeric(cell) && (cell[0] == '-' || cell[0] == '+') {
 		digits, negative = cell[1:], cell[0] == '-'
 	}
-	if len(digits) == 0 || len(digits) > 17 || digits == "." { // at most a point and 16 digits, which do not overflow
+	if len(digits) == 0 || len(digits) > 17 || digits == "." { // 16 digits do not overflow
 		return 0, false
 	}
 	number, i := uint64(0), 0
 	for ; i < len(digits) && digits[i]-'0' <= 9; i++ {
 		number = 10*number + uint64(digits[i]-'0')
 	}
-	behind := 0 // digits after the point
+	behind := 0
 	if i < len(digits) {
 		if digits[i] != '.' {
 			return 0, false
@@ -49,8 +49,8 @@ func numeric(cell string) bool {
 	return len(cell) > 0 && (cell[0]-'0' <= 9 || cell[0] == '-' || cell[0] == '+' || cell[0] == '.')
 }
 
-// once reports whether rounding v to float32 surely gives the float32 nearest to the exact number. Halfway cases and
-// the limits of float32's range are false.
+// once reports whether rounding v to float32 surely gives the float32 nearest to the exact number. It is false for
+// halfway cases and at the limits of float32's range.
 func once(v float64) bool {
 	word := math.Float64bits(v)
 	exponent := word >> 52 & 0x7ff

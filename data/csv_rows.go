@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	csvBuffer     = 4096     // how far a row may exceed the limit before it is refused unread
+	csvBuffer     = 4096     // tolerated above the limit
 	byteOrderMark = "\ufeff" // as spreadsheets write it
 )
 
@@ -29,15 +29,15 @@ var errBareCR = errors.New("all is one line, with bare carriage returns in it (C
 type csvFile struct {
 	csvSource
 	comma   rune
-	names   []string // of all columns
+	names   []string
 	columns []csvColumn
-	width   int64 // bytes of an example, without its texts' bytes
+	width   int64 // of an example, without texts
 	missing map[string]bool
 	limit   int64
-	first   csvText // the rows read together with the header
+	first   csvText
 	// ends marks the bytes that end a cell or begin a quoted one.
 	ends [256]bool
-	// direct has the field of each cell of a row, -1 for none; nil if rows are split into cells first.
+	// direct has the field of each cell of a row, -1 for none; nil if rows are split into cells.
 	direct []int32
 
 	spareCells sync.Pool
@@ -66,7 +66,7 @@ func openCSVFile(r io.Reader, format CSV, block int) (*csvFile, error) {
 		f.missing[m] = true
 	}
 	f.ends['"'], f.ends['\n'] = true, true
-	if comma < utf8.RuneSelf { // plainRow handles no other
+	if comma < utf8.RuneSelf {
 		f.ends[comma] = true
 	}
 	if err := f.open(format); err != nil {
@@ -160,7 +160,7 @@ func (f *csvFile) open(format CSV) error {
 
 func (f *csvFile) blocks() iter.Seq2[csvText, error] { return f.csvSource.blocks(f.first) }
 
-// csvPart is a parsed block. The row of its error counts from the block's first.
+// csvPart is a parsed block. Its error counts rows from the block's first.
 type csvPart struct {
 	block  csvText
 	fields []Field
@@ -205,7 +205,7 @@ func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 		if !ok {
 			break
 		}
-		if f.single { // an empty line that a row follows
+		if f.single {
 			for ; r.empty > 0 && part.err == nil; r.empty-- {
 				part.err = r.add(&part, []string{""}, r.emptyFrom, limit)
 				r.emptyFrom++
@@ -244,7 +244,7 @@ type csvReader struct {
 	csvText
 	at    int
 	cells []string
-	// empty counts the empty lines before the next row; emptyFrom is the line number of the first.
+	// empty counts the empty lines before the next row, from line emptyFrom on.
 	empty, emptyFrom int
 	// quoted reads the rows that plainRow refuses, from began on.
 	quoted    *csv.Reader
@@ -255,8 +255,7 @@ type csvReader struct {
 
 func (f *csvFile) reader(b csvText) *csvReader { return &csvReader{csvFile: f, csvText: b} }
 
-// row returns the cells of the next row and its line; ok is false after the last. The cells are valid until the next
-// call.
+// row returns the cells of the next row, valid until the next call, and its line. ok is false after the last.
 func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *RowError) {
 	for r.at < len(r.text) {
 		if c := r.text[r.at]; c == '\n' || c == '\r' && r.at+1 < len(r.text) && r.text[r.at+1] == '\n' {
@@ -315,7 +314,7 @@ func (r *csvReader) plainRow() bool {
 		r.at, r.line = r.at+i+1, r.line+1
 		return true
 	}
-	return false // no line end
+	return false
 }
 
 func (r *csvReader) quotedRow() (cells []string, begins int, err error) {
@@ -416,7 +415,7 @@ func (r *csvReader) takeCell(c *csvColumn, cell string) (texts int64, err error)
 }
 
 func (r *csvReader) advised(c *csvColumn, cell string, err error) error {
-	if c.Classes != nil { // the error lists the classes
+	if c.Classes != nil {
 		return err
 	}
 	return fmt.Errorf("%w%s", err, advice(cell, r.comma))

@@ -1,10 +1,10 @@
 // Package data holds training data, reads it from files, and divides it into batches.
 //
 // An [Array] is a flat slice with dimensions, a [Field] an array with a name, a [Set] fields over the same examples.
-// [Set.Batches] divides a set into batches. [Set.Split] and [Set.Folds] split it. [Set.Map] changes its fields.
+// [Set.Batches] divides a set into batches, [Set.Split] and [Set.Folds] split it, [Set.Map] changes its fields.
 //
-// [Batches.All] and [Batches.From] return sequences of batches, iter.Seq2[B, error]. All other functions take and
-// return such sequences:
+// [Batches.All] and [Batches.From] return sequences of batches, iter.Seq2[B, error]. These functions take and return
+// such sequences, or are passed to one:
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot], [Select],
 //	                   [Drop], [Rename]
@@ -23,9 +23,8 @@
 //
 // # Positions
 //
-// Order and augmentation depend only on a seed and on positions, on every machine. So the position in a pipeline is one
-// number: how many batches it has yielded. A run of package loop counts them (loop.Elapsed.Steps); when resumed, it
-// starts the data there.
+// Order and augmentation depend only on a seed and on positions. So the position in a pipeline is one number: how many
+// batches it has yielded (loop.Elapsed.Steps). A resumed run starts the data there.
 //
 // Pass the [Batches] of a set or a [Resident] to a run directly: starting them at a position costs nothing. For a
 // pipeline over a set, pass loop.From:
@@ -35,15 +34,14 @@
 //		return data.Prefetch(data.Map(batches, data.Augment(1, "x", data.FlipHorizontal())), 4)
 //	})
 //
-// A pipeline for an evaluation begins with [Batches.WholeFrom], which yields all examples. From drops those that do not
-// fill a batch; an evaluation reports that as an error.
+// Begin a pipeline for an evaluation with [Batches.WholeFrom], which yields all examples. An evaluation refuses data
+// that leave out examples, as From does.
 //
-// Each function of this pipeline must yield one batch per batch: Map, ParallelMap, Augment, Prefetch, Checked, OnField,
-// [ShareOf]. With one that combines k batches, as Chunk(k) does, start the set at k*position.
+// Each function of such a pipeline must yield one batch per batch: Map, ParallelMap, Augment, Prefetch, Checked,
+// OnField, [ShareOf]. With one that combines k batches, as Chunk(k), start the set at k*position.
 //
-// Pass any other pipeline as a plain iterator, loop.Data. A resumed run iterates it from its start and skips the
-// earlier batches. Filter, Zip, Interleave, ShuffleBuffer, Rebatch, Buckets, Shard, Repeat, Passes and streams from
-// files need this.
+// Pass any other pipeline (Filter, Zip, Interleave, ShuffleBuffer, Rebatch, Buckets, Shard, Repeat, Passes, streams
+// from files) as a plain iterator, loop.Data. A resumed run iterates it from its start and skips the earlier batches.
 //
 // [TFRecords] and other functions that read from an io.Reader can be iterated once, all others repeatedly.
 package data

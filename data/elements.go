@@ -16,7 +16,7 @@ type elements interface {
 	slice(flat any, i, j int) any
 	is(flat any, i, j int, part any) bool // whether part is that slice of the same memory
 	make(n int) any
-	gather(to, flat any, rows []int, width int) // into the first rows of to
+	gather(to, flat any, rows []int, width int)
 	concat(parts []any) any
 	// move returns images of dims [n, height, width, channels], built from those of from. pixels returns the source row
 	// and column of each row and column of an image, -1 for zeros.
@@ -54,7 +54,7 @@ func (of[T]) make(n int) any { return make([]T, n) }
 
 func (of[T]) gather(to, flat any, rows []int, width int) {
 	from, rest := flat.([]T), to.([]T)
-	if width == 1 { // labels: a call of copy costs more than the element
+	if width == 1 { // a call of copy costs more than the element
 		for i, r := range rows {
 			rest[i] = from[r]
 		}
@@ -97,7 +97,7 @@ func (of[T]) move(flat any, from, dims []int, pixels func(image int) (rows, colu
 				switch {
 				case run.step > 0:
 					copy(part, row[run.from*channels:])
-				case channels == 3: // a mirrored image
+				case channels == 3:
 					back := row[(run.from-run.n+1)*3 : (run.from+1)*3]
 					for len(part) >= 3 && len(back) >= 3 {
 						last := back[len(back)-3:]
@@ -116,7 +116,7 @@ func (of[T]) move(flat any, from, dims []int, pixels func(image int) (rows, colu
 	return to
 }
 
-// run is n pixels, from position to on, copied from adjacent pixels forwards (step 1) or backwards (-1).
+// run is n pixels copied from adjacent pixels, forwards (step 1) or backwards (-1).
 type run struct{ to, from, n, step int }
 
 func runsOf(columns []int) (runs []run) {

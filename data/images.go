@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/jpeg"  // the two formats of a folder
+	"image/jpeg"
 	_ "image/png" // for what internal/png does not support
 	"io"
 	"io/fs"
@@ -111,7 +111,7 @@ func (f *ImageFolder) list() error {
 		return err
 	}
 	defer root.Close()
-	classes, err := fs.ReadDir(root.FS(), ".") // sorted
+	classes, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return err
 	}
@@ -154,9 +154,8 @@ func (f *ImageFolder) list() error {
 func (f *ImageFolder) Len() int { return len(f.files) }
 
 // Set returns the examples as a set: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n],
-// the class. Images are read when their batch is made, on several goroutines and a few batches ahead (see
-// [Set.MapBatches]), so the folder may exceed memory. Splitting and shuffling read no image. An unreadable image is an
-// [*ImageError] in place of its batch; the iteration continues.
+// the class. Images are read when their batch is made, on several goroutines (see [Set.MapBatches]), so the folder may
+// exceed memory. An unreadable image is an [*ImageError] in place of its batch; the iteration continues.
 func (f *ImageFolder) Set() *Set {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
 	for i, file := range f.files {

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// keptImages are resized images by number. None is evicted: each epoch needs every image once, so recent use does not
-// predict the next use.
+// keptImages are resized images by number. None is evicted: each epoch needs every image once.
 type keptImages struct {
 	mu    sync.RWMutex
 	bytes int64

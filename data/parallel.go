@@ -10,11 +10,11 @@ import (
 )
 
 // ParallelMap is [Map] with up to workers (at least 1) concurrent calls of f, and as many results ahead of the
-// consumer, in order. An error, panic or runtime.Goexit of f becomes an error in place of its batch; a panic of source
-// is handled as by [Prefetch]. When the consumer stops, ParallelMap waits for the running calls.
+// consumer, in order. f must be safe for concurrent use. Its error, panic or runtime.Goexit becomes an error in place
+// of its batch; a panic of source is handled as by [Prefetch]. When the consumer stops, ParallelMap waits for the
+// running calls.
 //
-// f must be safe for concurrent use. Results do not depend on workers if f is a pure function of its batch, as
-// [Augment] returns.
+// Results do not depend on workers if f is a pure function of its batch, as [Augment] returns.
 func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, error)) iter.Seq2[B, error] {
 	if workers < 1 || workers > mostAhead {
 		return failed[B](fmt.Errorf("data: parallel map with %d workers: expected 1 to %d", workers, mostAhead))

@@ -11,7 +11,7 @@ import (
 type Part struct {
 	// Rank is the number of the part, from 0 to Of-1.
 	Rank, Of int
-	// Samples is the number of examples of the whole batch; see [Batch.Samples].
+	// Samples is the number of examples of the whole batch.
 	Samples int
 }
 
@@ -29,8 +29,8 @@ func Share(rank, of int) Option {
 	return func(d *dealing) { d.rank, d.of, d.shared = rank, of, true }
 }
 
-// ShareOf yields rank's part, 0 <= rank < of, of each whole batch of source, as [Share] does for a set. A batch whose
-// rows of does not divide is an error, and so is a part.
+// ShareOf yields rank's part, 0 <= rank < of, of each whole batch of source, as [Share] does for a set. A part is an
+// error, and so is a batch whose rows of does not divide.
 func ShareOf(source iter.Seq2[Batch, error], rank, of int) iter.Seq2[Batch, error] {
 	if err := checkShare(rank, of); err != nil {
 		return failed[Batch](fmt.Errorf("data: %w", err))

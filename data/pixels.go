@@ -29,7 +29,7 @@ func readRow(from image.Image, y, x, n, channels int, to []float32) {
 	to = to[:n*channels]
 	box := from.Bounds()
 	y, x = y+box.Min.Y, x+box.Min.X
-	switch i := from.(type) { // the common types, without a call per pixel
+	switch i := from.(type) { // without a call per pixel
 	case *image.Gray:
 		readGrey(i.Pix[i.PixOffset(x, y):][:n], to)
 	case *image.YCbCr:
@@ -127,14 +127,14 @@ func opaque(v, opacity uint8) float32 {
 // readYCbCr converts as [color.YCbCrToRGB] does.
 func readYCbCr(from *image.YCbCr, y, x, n int, to []float32) {
 	light := from.Y[from.YOffset(x, y):][:n]
-	shift := 0 // log2 of the number of pixels that share a colour
+	shift := 0 // log2 of the pixels that share a colour
 	switch from.SubsampleRatio {
 	case image.YCbCrSubsampleRatio422, image.YCbCrSubsampleRatio420:
 		shift = 1
 	case image.YCbCrSubsampleRatio411, image.YCbCrSubsampleRatio410:
 		shift = 2
 	}
-	c := from.COffset(x, y) - x>>shift // decoded images begin at 0, and no x is negative
+	c := from.COffset(x, y) - x>>shift // no x is negative
 	last := c + (x+n-1)>>shift
 	blue, red := from.Cb[:last+1], from.Cr[:last+1]
 	for k, v := range light {

@@ -117,7 +117,6 @@ func (c Categories) rule() ([]string, string, error) {
 	return c.Columns, cmp.Or(c.Field, "x"), nil
 }
 
-// allDifferent is the number of rows from which an unnamed column of distinct values is refused as categories.
 const allDifferent = 10
 
 func (c Categories) fit(name string, column Array) (prepared, error) {
@@ -179,7 +178,6 @@ func (c *prepared) fitClasses(column Array, given []string) (texts []string, fir
 	return texts, first, nil
 }
 
-// sortClasses sorts by value if all are integers, so that "9" precedes "10".
 func sortClasses(classes []string) {
 	number := func(text string) (int64, bool) {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -242,7 +240,6 @@ func flagsOf(a Array) ([]float64, error) {
 	return values, err
 }
 
-// numbersOf returns a column's numbers, NaN for missing values.
 func numbersOf(a Array) ([]float64, error) {
 	switch flat := a.Flat.(type) {
 	case []string:
@@ -293,7 +290,6 @@ func finite(values []float64) ([]float64, error) {
 	return values, nil
 }
 
-// textsOf returns a column's values as texts, "" for missing values.
 func textsOf(a Array) ([]string, error) {
 	switch flat := a.Flat.(type) {
 	case []string:

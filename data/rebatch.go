@@ -10,11 +10,11 @@ import (
 type Remainder int
 
 const (
-	// Dropped discards them, so all sizes are equal.
+	// Dropped discards them.
 	Dropped Remainder = iota
 	// Kept keeps them, so sizes differ.
 	Kept
-	// Padded adds copies, for which the field [Mask] is false. All sizes are equal and no example is lost.
+	// Padded adds copies, for which the field [Mask] is false, so that all sizes are equal.
 	Padded
 )
 
@@ -99,7 +99,6 @@ func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 	return true
 }
 
-// check returns the rows of a batch that fits the previous ones.
 func (w *waiting) check(b Batch) (rows int, err error) {
 	if rows, err = b.divisible(); err != nil {
 		return 0, err
@@ -196,9 +195,8 @@ func (b Batch) names() []string {
 	return names
 }
 
-// Checked passes on batches that pass [Batch.Check] and match the first one in fields, dtypes and dims except for the
-// number of examples. Another batch becomes an error that names the difference. Without it, a step compiles a program
-// per shape, or fails in the model.
+// Checked yields an error instead of a batch that fails [Batch.Check] or differs from the first one in fields, dtypes
+// or dims other than the number of examples. Without it, a step compiles a program per shape, or fails in the model.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

@@ -15,8 +15,7 @@ func resample(from image.Image, format ImageFormat, to []float32) {
 type resampling struct {
 	rows, columns []tap
 	channels      int
-	// narrowFirst resizes the rows to the result's width before it sums them. The cheaper order is used, so that an
-	// image of one row or column costs no more than a square.
+	// narrowFirst resizes rows to the result's width before it sums them, if that is cheaper.
 	narrowFirst bool
 }
 
@@ -53,7 +52,7 @@ type lines struct {
 
 var spareLines = sync.Pool{New: func() any { return &lines{} }}
 
-// mostSpare is the maximum size in bytes of each kind of memory kept for the next image.
+// mostSpare limits the bytes of each kind of memory kept for the next image.
 const mostSpare = 1 << 20
 
 // room returns n numbers of any value, in memory that it reuses.
@@ -73,10 +72,10 @@ func (p resampling) run(from image.Image, to []float32) {
 	defer spareLines.Put(spare)
 	width, whole, left := len(p.columns)*p.channels, span(p.columns), p.columns[0].from
 	block := room(&spare.block, min(blockOf, whole)*p.channels)
-	source := room(&spare.narrow, width) // a row of the source in the result's width
-	var open, free [][]float32           // and the incomplete rows of the result, in the source's
+	source := room(&spare.narrow, width)
+	var open, free [][]float32 // incomplete rows of the result, and free ones
 	if !p.narrowFirst {
-		source = room(&spare.pixels, whole*p.channels) // or in its own width
+		source = room(&spare.pixels, whole*p.channels)
 	}
 	first := 0
 	for at := p.rows[0].from; at < p.rows[len(p.rows)-1].end(); at++ {
@@ -149,7 +148,7 @@ func atMost1(to []float32) {
 // blockOf is the number of pixels of a row read at once: a row may have millions.
 const blockOf = 4096
 
-// narrow sums n pixels of a row, from x on, into the result's width. The first pixel of a result pixel begins its sum.
+// narrow adds n pixels of a row, from x on, to the result's width.
 func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	first := 0
 	if x > p.columns[0].from {
@@ -194,7 +193,6 @@ func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	}
 }
 
-// columnBehind returns the first result pixel that needs a source pixel from x on.
 func (p resampling) columnBehind(x int) int {
 	i, j := 0, len(p.columns)
 	for i < j {
@@ -220,7 +218,7 @@ func weights(size int, start, length float64, n int) []tap {
 	scale := length / float64(n)
 	reach := max(scale, 1)
 	taps := make([]tap, n)
-	var memory []float32 // holds as many taps as fit
+	var memory []float32
 	for i := range taps {
 		centre := start + (float64(i)+0.5)*scale
 		from := max(0, int(math.Ceil(centre-reach-0.5)))

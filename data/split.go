@@ -24,7 +24,7 @@ func Grouped(field string) SplitOption { return splitBy("grouped", field) }
 
 func splitBy(by, field string) SplitOption {
 	return func(s *splitting) {
-		if s.by != "" { // a second one, which is refused
+		if s.by != "" {
 			by = s.by + " and " + by
 		}
 		*s = splitting{by, field}
@@ -38,7 +38,6 @@ type classed struct {
 	names []string
 }
 
-// classed returns nil if the split has no option.
 func (s *Set) classed(options []SplitOption) (how splitting, by *classed, err error) {
 	for _, option := range options {
 		if option != nil {
@@ -112,7 +111,7 @@ func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (trai
 	}
 	rows := make([]int, s.len)
 	permute(rows, seed, splitEpoch)
-	// 0.29 times 100 is 28.999999999999996 in floating point, where 29 is meant.
+	// 0.29 times 100 is 28.999999999999996, where 29 is meant.
 	n := int(math.Floor(fraction*float64(s.len) + 1e-9))
 	left := n
 	switch how.by {
@@ -147,7 +146,6 @@ func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (trai
 	})
 }
 
-// share rounds to nearest, so that the total nearly keeps the fraction.
 func share(fraction float64, n int) int { return int(math.Floor(fraction*float64(n) + 0.5)) }
 
 func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(row int) bool) (train, test *Set, err error) {

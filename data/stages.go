@@ -17,11 +17,11 @@ import (
 // [Stages.Note]. In flaxlike use FitBatches, not Fit. Stages run in parallel, so their sum may exceed the elapsed time.
 type Stages struct {
 	mu    sync.Mutex
-	names []string // in the order of their first notes
+	names []string
 	times map[string]time.Duration
 }
 
-// Note adds time to a stage, for example a custom one.
+// Note adds time to a stage.
 func (s *Stages) Note(stage string, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func Timed(stages *Stages) Option {
 	}
 }
 
-// watch records the stages of a batch. A nil watch records nothing and reads no clock.
+// watch records the stages of a batch. A nil watch reads no clock.
 type watch struct {
 	stages *Stages
 	noted  atomic.Int64 // nanoseconds since the change began

@@ -15,7 +15,7 @@ type TFExample map[string]any
 
 const (
 	tfFeatures = 10_000
-	tfValues   = 8 << 20 // memory of an example's values in bytes
+	tfValues   = 8 << 20 // bytes of an example's values
 )
 
 // ParseTFExample parses a tf.train.Example, the usual content of a TFRecord, with at most 10,000 features, and 8 MB
@@ -175,7 +175,7 @@ func (p *tfParser) intList(b []byte) ([]int64, error) {
 	return list, err
 }
 
-// numbers calls add for each run of numbers, packed or single, since protocol buffers require both.
+// numbers calls add for each run of numbers: protocol buffers allow packed and single ones.
 func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

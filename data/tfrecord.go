@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/tfrecord"
 )
 
-// See internal/tfrecord for the format. The header of a record is its length and the length's checksum.
+// The header of a record is its length and the length's checksum; see internal/tfrecord.
 const (
 	tfHeader      = 12
 	tfRecordLimit = 16 << 20
@@ -49,7 +49,7 @@ func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) erro
 	if limit < 0 {
 		return fmt.Errorf("the limit of a record is %d bytes, expected at least 1, or 0 for %d", limit, tfRecordLimit)
 	}
-	limit = min(limit, math.MaxInt64-tfHeader-4) // avoids overflow of a length plus its checksum
+	limit = min(limit, math.MaxInt64-tfHeader-4) // for a length plus its checksum
 	b := bufio.NewReader(r)
 	r = b
 	// A length may begin with gzip's two magic bytes. Its checksum decides.
