@@ -12,14 +12,14 @@ import (
 // examples. A copy shares the elements.
 type Array struct {
 	// Flat holds the elements in row-major order: []float32, []float64, []int8 to []int64, []uint8 to []uint64, []bool,
-	// or []string for texts. Steps do not accept texts; a [Preparation] converts them.
+	// or []string. Steps do not accept texts; a [Preparation] converts them.
 	Flat any
 	// Dims are the lengths of the axes. A scalar has none.
 	Dims []int
 }
 
-// Check returns an error if a step cannot take the array: Flat has no valid type or holds texts, or its length differs
-// from the product of Dims.
+// Check returns an error if a step cannot take the array: Flat has an invalid type or texts, or a length other than the
+// product of Dims.
 func (a Array) Check() error {
 	if err := a.checkNumbers(); err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -35,7 +35,7 @@ func (a Array) checkNumbers() error {
 	return err
 }
 
-// typeOf returns the element type's name, "" if it is invalid, and the number of elements.
+// typeOf returns the element type's name ("" if invalid) and the number of elements.
 func typeOf(flat any) (string, int) {
 	if texts, ok := flat.([]string); ok {
 		return "string", len(texts)
@@ -82,8 +82,8 @@ func (a Array) DType() string {
 	return t
 }
 
-// Slice returns a view of rows i to j-1 of the first axis. If the bounds are out of range or the array is inconsistent,
-// it returns the zero Array, which [Array.Check] refuses.
+// Slice returns a view of rows i to j-1 of the first axis. For bounds out of range or an inconsistent array it returns
+// the zero Array, which [Array.Check] refuses.
 func (a Array) Slice(i, j int) Array {
 	if len(a.Dims) == 0 || a.check() != nil || i < 0 || j < i || j > a.Dims[0] {
 		return Array{}
@@ -104,7 +104,7 @@ func (a Array) Gather(rows []int) Array {
 	return a.gather(rows, dimsOf(a, len(rows)))
 }
 
-// slice and gather do not check their arguments. dims are the result's.
+// slice and gather do not check arguments. dims are the result's.
 
 func (a Array) slice(i, j int, dims []int) Array {
 	width := a.width()
@@ -133,7 +133,7 @@ func dimsOf(a Array, rows int) []int {
 	return dims
 }
 
-// product multiplies lengths. It is not ok if one is negative or the nonzero ones overflow an int.
+// product is not ok if a length is negative or the nonzero ones overflow.
 func product(dims []int) (size int, ok bool) {
 	all, zero := uint64(1), false
 	for _, d := range dims {
@@ -158,7 +158,7 @@ func product(dims []int) (size int, ok bool) {
 
 const maxInt = uint64(^uint(0) >> 1)
 
-// mostElements limits the arrays that this package allocates. Above it, Go would end the process.
+// mostElements limits allocations: above it, Go would end the process.
 const mostElements = 1 << 34
 
 func sized(dims ...int) (size int, ok bool) {

@@ -82,14 +82,14 @@ func altering(name string, check func(h, w int) error, alter func(d *draws, p *p
 
 func setting(what string, value, most float64) func(h, w int) error {
 	return func(int, int) error {
-		if !(value >= 0 && value <= most) { // also NaN
+		if !(value >= 0 && value <= most) {
 			return fmt.Errorf("%s of %v: expected 0 to %v", what, value, most)
 		}
 		return nil
 	}
 }
 
-// warp takes the pixel at offset (r, c) from the centre from offset (rr*r + rc*c, cr*r + cc*c).
+// warp maps offset (r, c) from the centre to offset (rr*r + rc*c, cr*r + cc*c) of the source.
 func (p *picture) warp(rr, rc, cr, cc float64) {
 	if len(p.spare) != len(p.v) {
 		p.spare = make([]float64, len(p.v))

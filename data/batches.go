@@ -34,9 +34,8 @@ func Shuffle(seed uint64) Option {
 	return func(d *dealing) { d.shuffle, d.seed = true, seed }
 }
 
-// KeepRemainder ends each epoch with a smaller batch if the size does not divide the number of examples. Most steps are
-// compiled for one size of batch: expect a second compilation. By default a training drops the remainder, and an
-// evaluation or a prediction keeps it.
+// KeepRemainder ends each epoch with a smaller batch if the size does not divide the number of examples. Most steps
+// compile again for it. By default a training drops the remainder, and an evaluation or a prediction keeps it.
 func KeepRemainder() Option {
 	return func(d *dealing) { d.remainder, d.drop = true, false }
 }
@@ -56,15 +55,14 @@ type Batches struct {
 // All returns the batches of the first epoch.
 func (b Batches) All() iter.Seq2[Batch, error] { return b.sequence(0, 1) }
 
-// From returns the batches from a position on, epoch after epoch without end; [Take] ends it. The position is the
-// number of batches to skip, which are not made. A negative position is an error. Without [KeepRemainder], examples
-// that do not fill a batch are dropped.
+// From returns the batches from a position on, epoch after epoch without end; [Take] ends it. The position, 0 or more,
+// is the number of batches to skip, which are not made. Without [KeepRemainder] the remainder is dropped.
 func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }
 
 // WholeFrom is From with the remainder of each epoch as a smaller batch, unless [DropRemainder] was given. Evaluations
-// and predictions of package loop use it to count all examples.
+// and predictions of package loop use it.
 func (b Batches) WholeFrom(position int64) iter.Seq2[Batch, error] {
 	b.whole = true
 	return b.sequence(position, math.MaxInt64)
@@ -79,8 +77,7 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 
 var errNoBatches = errors.New("data: the Batches are empty: take those of Set.Batches")
 
-// Batches divides the set into batches of size examples, in order unless options say otherwise. See [KeepRemainder] and
-// [DropRemainder] for the examples left over.
+// Batches divides the set into batches of size examples, in order by default. See [KeepRemainder] for the remainder.
 //
 // Batches stay valid while later ones are made. Ordered batches are views of the set's memory: do not write to them.
 // Shuffled batches are copies, which the consumer may change until a step receives them. Small batches are contiguous
@@ -163,7 +160,7 @@ func (s *Set) sampled() string {
 				at = i * (s.len - 1) / (examples - 1) * width
 			}
 			part := kind.slice(f.Array.Flat, at, at+min(width, numbers))
-			if binary.Write(sum, binary.LittleEndian, part) != nil { // texts
+			if binary.Write(sum, binary.LittleEndian, part) != nil {
 				fmt.Fprintf(sum, "%q", part)
 			}
 		}
@@ -171,7 +168,7 @@ func (s *Set) sampled() string {
 	return fmt.Sprintf("%08x", sum.Sum32())
 }
 
-// deal yields the batches from a position on, for a number of epochs. If it returns an error, it has yielded nothing.
+// deal yields a number of epochs of batches from a position on. If it returns an error, it has yielded nothing.
 func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch, error) bool) error {
 	switch {
 	case size < 1:
@@ -229,10 +226,10 @@ type dealer struct {
 	deal   *Deal
 	rows   []int // of the epoch; nil if in order
 	layout []fieldLayout
-	masked bool // the mask determines the batches' Size
-	size   int  // of a full batch, or of its part
+	masked bool
+	size   int
 	left   int64
-	// stack is the memory of the batches; the next one begins at row. If shuffled, it has room for free more.
+	// stack is the memory of the batches from row on. If shuffled, it has room for free more.
 	stack *stack
 	row   int
 	free  int
@@ -268,7 +265,6 @@ func (h *dealer) shuffle(epoch int64) {
 	}
 }
 
-// batch returns positions i to j-1 of the epoch's order.
 func (h *dealer) batch(i, j, epoch int) Batch {
 	var part Part
 	if h.shared {
@@ -328,8 +324,7 @@ func (h *dealer) examples(i, j int) int {
 	return n
 }
 
-// makeStack allocates memory for the next shuffled batches if none is left: for a whole block of steps if batches are
-// small.
+// makeStack allocates memory for a block of small shuffled batches if none is left.
 func (h *dealer) makeStack() {
 	if h.free > 0 {
 		return
@@ -348,12 +343,11 @@ func (h *dealer) makeStack() {
 	}
 }
 
-// splitEpoch exceeds any epoch of [Set.Batches], so that a split and an order with the same seed are independent.
+// splitEpoch exceeds all epochs: a split and an order with the same seed are independent.
 const splitEpoch = math.MaxUint64
 
-// permute fills rows with a random permutation of 0 to len(rows)-1, which depends only on its arguments. A saved
-// position must mean the same with later Go versions: PCG is a fixed algorithm, but rand.Shuffle's use of it is not
-// promised.
+// permute fills rows with a random permutation of 0 to len(rows)-1. A saved position must mean the same with later Go
+// versions: PCG is a fixed algorithm, but rand.Shuffle's use of it is not promised.
 func permute(rows []int, seed, epoch uint64) {
 	random := rand.NewPCG(seed, epoch)
 	for i := range rows {

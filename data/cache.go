@@ -7,7 +7,7 @@ import (
 )
 
 // Cache keeps the batches of the first complete pass over source in memory for later passes. A pass that was stopped or
-// had an error is not kept. Cache does not copy batches: put it before a random augmentation. It is safe for concurrent
+// had an error is not kept. Batches are not copied: put Cache before a random augmentation. It is safe for concurrent
 // use if source is.
 func Cache[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if source == nil {

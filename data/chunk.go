@@ -7,7 +7,7 @@ import (
 )
 
 // Chunk groups n items (at least 1) of source at a time, each group in its own memory. A smaller last one is kept or
-// dropped, as rest says. An error of source is yielded at once.
+// dropped, as rest says. Errors are yielded at once.
 func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[]E, error] {
 	if rest != Dropped && rest != Kept {
 		return failed[[]E](fmt.Errorf("data: chunk: the rest is to be %v, expected data.Dropped or data.Kept", rest))
@@ -16,7 +16,7 @@ func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[
 }
 
 // Window yields windows of n items, each stride items after the one before (both at least 1), in their own memory.
-// Items that do not fill a window are dropped. An error of source is yielded at once.
+// Items that do not fill a window are dropped. Errors are yielded at once.
 func Window[E any](source iter.Seq2[E, error], n, stride int) iter.Seq2[[]E, error] {
 	if stride < 1 {
 		return failed[[]E](fmt.Errorf("data: window with the stride %d: expected at least 1", stride))

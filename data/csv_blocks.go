@@ -10,15 +10,15 @@ import (
 type csvText struct {
 	text []byte
 	line int
-	// tooLong: the last row is incomplete, and longer than a row may be.
+	// The last row is incomplete, and longer than a row may be.
 	tooLong bool
 }
 
 type csvSource struct {
 	io.Reader
 	block  int
-	most   int  // of a row
-	single bool // one column: the row after empty lines decides whether they count
+	most   int
+	single bool // one column: empty lines may count
 	held   []byte
 	line   int
 	read   int64
@@ -27,7 +27,7 @@ type csvSource struct {
 	spare  sync.Pool
 }
 
-// next returns the next block. After the last one it returns io.EOF or the reader's error.
+// next returns io.EOF or the reader's error after the last block.
 func (s *csvSource) next() (csvText, error) {
 	for want := s.block; ; want *= 2 {
 		s.fill(want)
@@ -65,8 +65,8 @@ func (s *csvSource) fill(want int) {
 	}
 }
 
-// border returns the end of the last whole row: a line end with an even number of quotes before it. The rule fails only
-// after a misplaced quote, which ends the reading anyway.
+// border returns the end of the last whole row: a line end with an even number of quotes before it. A misplaced quote
+// ends the reading anyway.
 func (s *csvSource) border() int {
 	inside := bytes.Count(s.held, []byte{'"'})%2 == 1
 	for i := len(s.held) - 1; i >= 0; i-- {
@@ -87,7 +87,6 @@ func emptyLine(text []byte) bool {
 	return len(text) == 0 || text[len(text)-1] == '\n'
 }
 
-// onlyEmptyLines reports whether a text has no row.
 func onlyEmptyLines(text []byte) bool {
 	for len(text) > 0 {
 		end := bytes.IndexByte(text, '\n')
@@ -113,7 +112,7 @@ func (s *csvSource) cut(end int, tooLong bool) csvText {
 	return b
 }
 
-// giveBack returns a block's final empty lines, read before the number of columns was known, to the source.
+// giveBack returns final empty lines, read before the number of columns was known, to the source.
 func (s *csvSource) giveBack(b csvText) csvText {
 	end := len(b.text)
 	for end > 0 && b.text[end-1] == '\n' && emptyLine(b.text[:end-1]) {
@@ -125,7 +124,7 @@ func (s *csvSource) giveBack(b csvText) csvText {
 	return b
 }
 
-// blocks yields first, if it has text, and the following blocks. It ends after a row that is too long.
+// blocks ends after a row that is too long.
 func (s *csvSource) blocks(first csvText) iter.Seq2[csvText, error] {
 	return func(yield func(csvText, error) bool) {
 		if len(first.text) > 0 && !yield(first, nil) || first.tooLong {

@@ -19,7 +19,7 @@ type csvColumn struct {
 	at     []int
 	single bool
 	values csvValues
-	// missingLast: no text of Missing is a valid value, so only cells that do not parse need a lookup.
+	// No text of Missing is a valid value, so only cells that do not parse need a lookup.
 	missingLast bool
 }
 
@@ -30,7 +30,7 @@ type csvValues interface {
 	flat() any
 	empty(room int) csvValues
 	size() int64
-	cut(n int) // keeps the first n values
+	cut(n int)
 }
 
 type csvSlice[T element] struct {
@@ -90,7 +90,7 @@ func advice(cell string, separator rune) string {
 	return ": if it is a class, name all of them in CSVField.Classes; else leave the column out (CSVField.Columns)"
 }
 
-// otherComma returns the character that seems to separate cells instead, or "".
+// otherComma guesses the separator of a file with another one, or returns "".
 func otherComma(text string, separator rune) string {
 	for _, comma := range []rune{';', '\t', '|', ','} {
 		if comma != separator && strings.ContainsRune(text, comma) {
@@ -198,7 +198,7 @@ func valuesOf(f CSVField) (csvValues, error) {
 	case "uint64":
 		return uints[uint64]("uint64", 64), nil
 	case "string":
-		// The cell is part of its row's memory, which must not stay alive.
+		// A view of the cell would keep its row's memory alive.
 		return &csvSlice[string]{dtype: "text", parse: func(cell string) (string, error) {
 			if !utf8.ValidString(cell) {
 				return "", errNotUTF8

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// planDirect decides whether rows can be parsed from bytes to values without splitting them into cells. It needs
-// several columns, and those of a field in the file's order.
+// planDirect decides whether rows are parsed without splitting them into cells. It needs several columns, and those of
+// a field in the file's order.
 func (f *csvFile) planDirect() {
 	if f.single || f.comma >= utf8.RuneSelf || numeric(string(f.comma)) {
 		return
@@ -86,7 +86,7 @@ func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	return true
 }
 
-// directNumber parses the number at a position and returns the position after it, if [exactDecimal] can.
+// directNumber returns the number at a position and the position after it.
 func directNumber(text []byte, at int) (v float32, end int, ok bool) {
 	negative := false
 	if at < len(text) && (text[at] == '-' || text[at] == '+') {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	csvBuffer     = 4096     // tolerated above the limit
+	csvBuffer     = 4096
 	byteOrderMark = "\ufeff" // as spreadsheets write it
 )
 
@@ -31,13 +31,13 @@ type csvFile struct {
 	comma   rune
 	names   []string
 	columns []csvColumn
-	width   int64 // of an example, without texts
+	width   int64
 	missing map[string]bool
 	limit   int64
 	first   csvText
 	// ends marks the bytes that end a cell or begin a quoted one.
 	ends [256]bool
-	// direct has the field of each cell of a row, -1 for none; nil if rows are split into cells.
+	// direct has the field of each cell of a row, or -1; nil if rows are split into cells.
 	direct []int32
 
 	spareCells sync.Pool
@@ -250,12 +250,12 @@ type csvReader struct {
 	quoted    *csv.Reader
 	began     int
 	beganLine int
-	floats    []*csvSlice[float32] // per column, nil for other dtypes
+	floats    []*csvSlice[float32]
 }
 
 func (f *csvFile) reader(b csvText) *csvReader { return &csvReader{csvFile: f, csvText: b} }
 
-// row returns the cells of the next row, valid until the next call, and its line. ok is false after the last.
+// row returns the cells of the next row, valid until the next call. ok is false after the last.
 func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *RowError) {
 	for r.at < len(r.text) {
 		if c := r.text[r.at]; c == '\n' || c == '\r' && r.at+1 < len(r.text) && r.text[r.at+1] == '\n' {
@@ -284,7 +284,7 @@ func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *R
 	return nil, 0, false, nil
 }
 
-// plainRow splits a row without quotes, of valid length and number of cells. It returns false for all others.
+// plainRow returns false for rows with quotes, of invalid length or number of cells.
 func (r *csvReader) plainRow() bool {
 	if r.comma >= utf8.RuneSelf {
 		return false
@@ -295,7 +295,7 @@ func (r *csvReader) plainRow() bool {
 		if !r.ends[c] {
 			continue
 		}
-		if c == '"' || len(r.cells) == cap(r.cells) { // or too many cells
+		if c == '"' || len(r.cells) == cap(r.cells) {
 			return false
 		}
 		if c == comma {
@@ -333,7 +333,7 @@ func (r *csvReader) quotedRow() (cells []string, begins int, err error) {
 	}
 	end := r.began + int(r.quoted.InputOffset())
 	row := r.text[r.at:end]
-	for len(row) > 0 && (row[0] == '\n' || row[0] == '\r' && len(row) > 1 && row[1] == '\n') { // before the header
+	for len(row) > 0 && (row[0] == '\n' || row[0] == '\r' && len(row) > 1 && row[1] == '\n') {
 		row = row[bytes.IndexByte(row, '\n')+1:]
 	}
 	begins, _ = r.quoted.FieldPos(0)

@@ -19,7 +19,7 @@ var (
 const (
 	digitsSide   = 8
 	digitsPixels = digitsSide * digitsSide
-	digitsMax    = 16 // the dots in a 4 x 4 field
+	digitsMax    = 16
 	digitsLabels = 10
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/fetch"
 )
 
-// mnistURL is a mirror: the database's own page does not offer the files.
+// The database's own page does not offer the files.
 const mnistURL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 
 // mnistFiles are training images and labels, then test images and labels.
@@ -47,7 +47,7 @@ type download struct {
 
 // DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, which it creates
 // if needed. It verifies sizes and SHA-256 digests, keeps correct files and replaces wrong ones. A file gets its name
-// only when it is complete and verified.
+// when it is verified.
 func DownloadMNIST(ctx context.Context, dir string, opts ...DownloadOption) error {
 	d := download{base: mnistURL, files: mnistFiles[:]}
 	for _, opt := range opts {

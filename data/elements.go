@@ -10,7 +10,7 @@ type element interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | string
 }
 
-// elements has the operations on an [Array.Flat] of one type. Positions count elements and must be in range.
+// elements has the operations on an [Array.Flat] of one type. Positions must be in range.
 type elements interface {
 	len(flat any) int
 	slice(flat any, i, j int) any
@@ -18,8 +18,8 @@ type elements interface {
 	make(n int) any
 	gather(to, flat any, rows []int, width int)
 	concat(parts []any) any
-	// move returns images of dims [n, height, width, channels], built from those of from. pixels returns the source row
-	// and column of each row and column of an image, -1 for zeros.
+	// move returns images of dims [n, height, width, channels]. pixels returns the source row and column of each row
+	// and column of an image, -1 for zeros.
 	move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any
 }
 
@@ -116,7 +116,7 @@ func (of[T]) move(flat any, from, dims []int, pixels func(image int) (rows, colu
 	return to
 }
 
-// run is n pixels copied from adjacent pixels, forwards (step 1) or backwards (-1).
+// run is n adjacent pixels, copied forwards (step 1) or backwards (-1).
 type run struct{ to, from, n, step int }
 
 func runsOf(columns []int) (runs []run) {

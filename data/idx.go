@@ -34,7 +34,7 @@ func (e *FormatError) Error() string {
 
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// An IDX file has two zero bytes, the element type, the number of axes, a big-endian 32-bit length per axis, and the
+// An IDX file has two zero bytes, the element type, the number of axes, a big-endian 32-bit length per axis, and
 // big-endian elements.
 const idxPreamble = 4
 
@@ -154,7 +154,7 @@ type body struct {
 	over   error
 }
 
-// readElements reads elements of width bytes each and checks that nothing follows.
+// readElements checks that nothing follows the elements.
 func readElements[T element](b body, width int) ([]T, error) {
 	size, ok := sized(b.dims...)
 	if !ok || int64(size) > b.limit/int64(width) {
@@ -187,7 +187,6 @@ func formatErrorf(offset int64, format string, args ...any) error {
 	return &FormatError{Offset: offset, Err: fmt.Errorf(format, args...)}
 }
 
-// readError distinguishes truncated or invalid content from a failing reader.
 func readError(offset int64, where string, err error) error {
 	corrupt := flate.CorruptInputError(0)
 	switch {

@@ -6,10 +6,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/png"
 )
 
-// Tables by byte v: shares is v/255, and greys the luma of a pixel whose channels are all v/255.
+// By byte v: shares is v/255, greys the luma of a pixel whose channels are all v/255.
 var shares, greys [256]float32
 
-// clamped[v+256] is the share of v, which may exceed a byte's range, like the colours of a JPEG image before clamping.
+// clamped[v+256] is the share of v, which may exceed a byte's range, as the colours of a JPEG image.
 var clamped [1024]float32
 
 func init() {
@@ -119,7 +119,7 @@ func readNRGBA(pixels []uint8, to []float32) {
 	}
 }
 
-// opaque multiplies a colour by its opacity in 16 bits, as package image/color does.
+// opaque rounds as package image/color does.
 func opaque(v, opacity uint8) float32 {
 	return float32(uint32(v)*0x101*(uint32(opacity)*0x101)/0xffff) / 65535
 }
@@ -127,7 +127,7 @@ func opaque(v, opacity uint8) float32 {
 // readYCbCr converts as [color.YCbCrToRGB] does.
 func readYCbCr(from *image.YCbCr, y, x, n int, to []float32) {
 	light := from.Y[from.YOffset(x, y):][:n]
-	shift := 0 // log2 of the pixels that share a colour
+	shift := 0 // log2 of the pixels per colour
 	switch from.SubsampleRatio {
 	case image.YCbCrSubsampleRatio422, image.YCbCrSubsampleRatio420:
 		shift = 1

@@ -42,7 +42,6 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 	}
 }
 
-// mostAhead limits the memory of an empty queue.
 const mostAhead = 1 << 16
 
 type item[B any] struct {
@@ -85,7 +84,7 @@ func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	}, func(err error) {
 		if err == nil {
 			return
-		} // also after runtime.Goexit, which would look like the end of the data
+		} // also after runtime.Goexit, which would look like the end
 		err = fmt.Errorf("data: prefetch: the source: %w", err)
 		if ended {
 			p.afterStop = err

@@ -106,7 +106,7 @@ const (
 )
 
 // Preparation converts a table with missing values, texts and numbers into the input of a model, in the same way for
-// training data and later data. Save it with the model, as JSON. It is safe for concurrent use.
+// training and later data. Save it with the model, as JSON. It is safe for concurrent use.
 //
 //	table, err := data.OpenCSV("penguins.csv", data.CSV{Texts: true})
 //	train, test, err := table.Split(0.8, 0, data.Stratified("species"))
@@ -124,10 +124,9 @@ type Preparation struct {
 	missing []string
 }
 
-// The limits of a Preparation bound the size of its results.
 const (
-	mostOneHot = 1 << 12 // classes of a one-hot column
-	mostWide   = 1 << 16 // numbers per example in a field
+	mostOneHot = 1 << 12
+	mostWide   = 1 << 16 // numbers per example
 )
 
 // FitPreparation determines classes, fill values and scales from the training data: a [Set] whose fields are columns,
@@ -189,7 +188,7 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 			return nil, errors.New("Categories without Columns would take the column of the labels too: name that one by data.Labels, or name the Columns")
 		}
 	}
-	for _, r := range rules { // before fitting: a misspelled column would fall to the rule for all others
+	for _, r := range rules { // a misspelled column would fall to the rule for all others
 		names, _, _ := r.rule()
 		for _, name := range names {
 			if _, err := columnOf(training.fields, name); err != nil {
@@ -304,7 +303,6 @@ func (p *Preparation) check() error {
 	return nil
 }
 
-// check validates what a file may have wrong, and numbers the classes.
 func (c *prepared) check() error {
 	classes := c.As == asOneHot || c.integers()
 	switch {

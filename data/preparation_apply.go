@@ -7,7 +7,6 @@ import (
 	"slices"
 )
 
-// prepared is a fitted column, and its JSON.
 type prepared struct {
 	Column string `json:"column"`
 	Field  string `json:"field"`
@@ -47,8 +46,7 @@ func (c *prepared) names() []string {
 	return []string{c.Column}
 }
 
-// Columns returns the names of the columns that a prediction needs, and those of the labels, each in the order of
-// fitting.
+// Columns returns the names of the columns that a prediction needs, and those of the labels, in the order of fitting.
 func (p *Preparation) Columns() (inputs, labels []string) {
 	if p == nil {
 		return nil, nil
@@ -214,7 +212,7 @@ func (c *prepared) numbers(column Array, to []float32, width int) error {
 	return nil
 }
 
-// classes calls put with each example's class; -1 is an unknown one that becomes zeros.
+// classes calls put with each example's class, or -1 for zeros.
 func (c *prepared) classes(column Array, put func(row int, n int32)) error {
 	texts, err := textsOf(column)
 	if err != nil {

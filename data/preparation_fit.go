@@ -151,8 +151,7 @@ func (c Categories) fit(name string, column Array) (prepared, error) {
 	return p, nil
 }
 
-// fitClasses determines the classes if none are given. It returns the texts that are not missing, sorted, and the first
-// row with a missing one, or -1.
+// fitClasses returns the texts that are not missing, sorted, and the first row with a missing one, or -1.
 func (c *prepared) fitClasses(column Array, given []string) (texts []string, first int, err error) {
 	all, err := textsOf(column)
 	if err != nil {
@@ -222,7 +221,6 @@ func (l Labels) fit(name string, column Array) (prepared, error) {
 	return p, err
 }
 
-// flagsOf returns 0 and 1 for a column of 0 and 1 or bools, NaN for missing values.
 func flagsOf(a Array) ([]float64, error) {
 	texts, err := textsOf(a)
 	values := make([]float64, len(texts))
@@ -315,7 +313,7 @@ func written[T any](from []T, text func(T) string) []string {
 	return to
 }
 
-// decimal formats a number as files do: 3 for 3.0, so that it is the class "3".
+// decimal formats 3.0 as "3", as files do.
 func decimal(v float64, bits int) string {
 	switch {
 	case math.IsNaN(v):

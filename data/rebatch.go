@@ -34,8 +34,8 @@ func (r Remainder) check() error {
 
 // Rebatch regroups batches of any sizes, such as single examples from [TFRecordFile] with [Map], into batches of size
 // examples. At the end of each epoch of source the rest is dropped, kept as a smaller batch, or padded; then all
-// batches have the [Mask]. All batches must have the same fields, dtypes and dims except for the number of examples; a
-// mismatch is an error that ends the sequence. An error of source is yielded at once.
+// batches have the [Mask]. Batches that differ in fields, dtypes or dims, except for the number of examples, are an
+// error that ends the sequence. An error of source is yielded at once.
 func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2[Batch, error] {
 	if err := rest.check(); err != nil {
 		return failed[Batch](fmt.Errorf("data: rebatch: %w", err))
@@ -64,17 +64,16 @@ func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2
 }
 
 type waiting struct {
-	size  int
-	rest  Remainder
-	parts []Batch
-	have  int
-	like  Batch
-	at    int
-	// deal is that of the new batches, derived from source.
+	size         int
+	rest         Remainder
+	parts        []Batch
+	have         int
+	like         Batch
+	at           int
 	deal, source *Deal
 }
 
-// add adds the rows of b and yields full batches. It returns false if the consumer has stopped.
+// add returns false if the consumer has stopped.
 func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 	rows, err := w.check(b)
 	if err != nil {
@@ -195,8 +194,8 @@ func (b Batch) names() []string {
 	return names
 }
 
-// Checked yields an error instead of a batch that fails [Batch.Check] or differs from the first one in fields, dtypes
-// or dims other than the number of examples. Without it, a step compiles a program per shape, or fails in the model.
+// Checked yields an error for a batch that fails [Batch.Check] or differs from the first one in fields, dtypes or dims,
+// except for the number of examples. Without it, a step compiles a program per shape, or fails in the model.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

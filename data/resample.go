@@ -11,11 +11,11 @@ func resample(from image.Image, format ImageFormat, to []float32) {
 	p.run(from, to)
 }
 
-// resampling resizes an image in one dimension after the other. It reads each row of the source once.
+// resampling resizes one dimension after the other, and reads each source row once.
 type resampling struct {
 	rows, columns []tap
 	channels      int
-	// narrowFirst resizes rows to the result's width before it sums them, if that is cheaper.
+	// narrowFirst resizes rows before it sums them, if that is cheaper.
 	narrowFirst bool
 }
 
@@ -55,7 +55,6 @@ var spareLines = sync.Pool{New: func() any { return &lines{} }}
 // mostSpare limits the bytes of each kind of memory kept for the next image.
 const mostSpare = 1 << 20
 
-// room returns n numbers of any value, in memory that it reuses.
 func room(memory *[]float32, n int) []float32 {
 	if n > cap(*memory) {
 		made := make([]float32, n)
@@ -73,7 +72,7 @@ func (p resampling) run(from image.Image, to []float32) {
 	width, whole, left := len(p.columns)*p.channels, span(p.columns), p.columns[0].from
 	block := room(&spare.block, min(blockOf, whole)*p.channels)
 	source := room(&spare.narrow, width)
-	var open, free [][]float32 // incomplete rows of the result, and free ones
+	var open, free [][]float32
 	if !p.narrowFirst {
 		source = room(&spare.pixels, whole*p.channels)
 	}
@@ -118,8 +117,7 @@ func (p resampling) run(from image.Image, to []float32) {
 	}
 }
 
-// add computes to += weight * row. The first row begins the sum. The last one limits it to 1, because the weights' sum
-// is inexact.
+// add computes to += weight * row. The last row limits the sum to 1, because the weights' sum is inexact.
 func add(to, row []float32, weight float32, first, last bool) {
 	row = row[:len(to)]
 	switch {
@@ -212,7 +210,7 @@ type tap struct {
 
 func (t tap) end() int { return t.from + len(t.weights) }
 
-// weights are those of the triangle filter for n pixels that show length source pixels from start on, of a line of size
+// weights are the triangle filter's for n pixels that show length source pixels, from start on, of a line of size
 // pixels.
 func weights(size int, start, length float64, n int) []tap {
 	scale := length / float64(n)

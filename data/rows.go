@@ -87,7 +87,6 @@ func (b Batch) valid() error {
 	return nil
 }
 
-// divisible returns the rows of a batch that can be sliced.
 func (b Batch) divisible() (rows int, err error) {
 	for i, f := range b.Fields {
 		if err := f.Array.check(); err != nil {
@@ -166,7 +165,7 @@ func (p *place) number(b any) {
 	}
 }
 
-// moveOn moves the position of *b, if it is a batch, by a number of examples, and returns the position after it.
+// moveOn moves the position of *b, if it is a batch, and returns the position after the batch.
 func moveOn(b any, by int) (behind int) {
 	batch, ok := b.(*Batch)
 	if !ok {

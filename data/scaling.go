@@ -45,7 +45,7 @@ func fitScaling(a Array) (Scaling, error) {
 		s.Std[i%columns] += d * d / n
 	})
 	for c := range columns {
-		// Rounding may leave a tiny variance of equal values. The bound is scikit-learn's.
+		// The bound on rounding errors is scikit-learn's.
 		rounding := n * s.Mean[c] * epsilon
 		constant := s.Std[c] <= n*epsilon*s.Std[c]+rounding*rounding
 		if s.Std[c] = math.Sqrt(s.Std[c]); math.IsNaN(s.Std[c]) || math.IsInf(s.Std[c], 0) {
@@ -110,7 +110,7 @@ func (s Scaling) Apply(a Array) (Array, error) {
 }
 
 // OnField returns a function for [Map] and [ParallelMap] that replaces one field of a batch by f of it, for example f =
-// [Scaling.Apply]. The given batch is not modified.
+// [Scaling.Apply]. The given batch is unchanged.
 func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
 	return func(b Batch) (Batch, error) {
 		a, err := b.Field(name)

@@ -9,8 +9,8 @@ import (
 var errNoSource = errors.New("there is no source (nil)")
 
 // Repeat iterates source times times (at least 1). Only the positions ([Batch].At) continue from pass to pass. A pass
-// with an error is the last one. A pass without a batch is an error: the source is empty or cannot be iterated again.
-// Compare [Batches.From] and [Passes], whose passes differ.
+// with an error is the last one. A pass without a batch is an error. For passes that differ, see [Batches.From] and
+// [Passes].
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))
@@ -18,8 +18,7 @@ func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	return repeat(source, times)
 }
 
-// RepeatForever is [Repeat] without end: it continues until the consumer stops, an error occurs, or a pass has no
-// batch.
+// RepeatForever is [Repeat] until the consumer stops.
 func RepeatForever[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return repeat(source, 0)
 }
@@ -53,7 +52,7 @@ func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error
 
 func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
-		before, next := 0, 0 // first positions after the passes, and after the batches
+		before, next := 0, 0
 		for pass := 0; ; pass++ {
 			batches := source(pass)
 			if batches == nil {

@@ -73,7 +73,7 @@ type Bucket[E any] struct {
 //		…
 //	})
 //
-// The argument length returns an item's length, 0 or more. An item too long for all buckets becomes an error in its
+// The argument length returns an item's length, 0 or more. A longer item than all buckets becomes an error in its
 // place; [Filter] can remove it before. At the end, incomplete buckets are yielded, the shortest length first, or
 // dropped. Each Items slice has its own memory.
 //

@@ -21,11 +21,11 @@ func X(flat any, dims ...int) Field { return Named("x", flat, dims...) }
 // Y returns the field "y", the target; see [Named].
 func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
 
-// Named returns a field. Dims are the lengths of the axes, examples first. The field keeps both slices; a [Set] copies
-// dims.
+// Named returns a field. Dims are the lengths of the axes, examples first. It keeps both slices; a [Set] copies dims.
 func Named(name string, flat any, dims ...int) Field { return Field{name, Array{flat, dims}} }
 
-// Set holds examples in memory, as fields with the same first axis. It is immutable and safe for concurrent use.
+// Set holds examples in memory, as fields with the same first axis. Its methods do not change it. It is safe for
+// concurrent use.
 type Set struct {
 	fields  []Field
 	len     int
@@ -68,9 +68,9 @@ func distinctNames(fields []Field, of string) error {
 // Len returns the number of examples.
 func (s *Set) Len() int { return s.len }
 
-// MapBatches returns a set whose [Set.Batches] yields f of each batch. As in [ParallelMap], f runs on several
-// goroutines, ahead of the consumer. f may change its batch. Results are not kept, so the set can hold file names that
-// f reads (see [ImageFolder.Set]). Further functions run after f.
+// MapBatches returns a set whose [Set.Batches] yields f of each batch, after the functions of earlier calls. As in
+// [ParallelMap], f runs on several goroutines, ahead of the consumer. f may change its batch. Results are not kept, so
+// the set can hold file names that f reads (see [ImageFolder.Set]).
 //
 // [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and [FitPreparation] refuse such a
 // set.
@@ -89,7 +89,7 @@ func (s *Set) Mapped() bool { return len(s.changes) > 0 }
 // Fields returns views of the fields, in the order of [New] and without the effect of [Set.MapBatches].
 func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
-// Field returns a view of the named array. The error for a missing field lists the existing ones.
+// Field returns a view of the named array. A missing field is an error.
 func (s *Set) Field(name string) (Array, error) {
 	a, err := find(s.view(0, s.len).fields, name, "the set")
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Set) Gather(rows []int) (*Set, error) {
 }
 
 // Where returns a copy of the examples for which keep returns true; it may be empty. keep receives a batch of one
-// example, valid only during the call. Its At is the example's index.
+// example, valid only during the call, whose At is the example's index.
 func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 	if err := refuse("where", false, keep == nil); err != nil {
 		return nil, err
@@ -175,14 +175,13 @@ type Batch struct {
 	// Part describes which part of a larger batch this is; see [Share].
 	Part Part
 	end  epochEnd
-	// stack is memory shared with adjacent batches, from row on, or nil; see [Stacked].
+	// stack has the rows of adjacent batches too, or is nil; see [Stacked].
 	stack *stack
 	row   int
 	watch *watch
 }
 
-// Field returns the named array. It allocates only for a batch of a [Resident] set. The error for a missing field lists
-// the existing ones.
+// Field returns the named array. A missing field is an error. It allocates only for a batch of a [Resident] set.
 func (b Batch) Field(name string) (Array, error) {
 	if b.Resident != nil && name != Rows {
 		host, err := b.OnHost()
@@ -221,9 +220,8 @@ func (b Batch) InEpoch() (epoch int64, last, known bool) {
 	return int64(b.Epoch), b.end >= epochEnds, b.end != epochUnknown
 }
 
-// LeftOut returns, for the last batch of an epoch, the number of examples that [Set.Batches] left out because they do
-// not fill a batch; otherwise, and with [DropRemainder], 0. Evaluations of package loop refuse a batch with a greater
-// number.
+// LeftOut returns, for the last batch of an epoch, how many examples [Set.Batches] left out because they do not fill a
+// batch; otherwise, and with [DropRemainder], 0. Evaluations of package loop refuse such a batch.
 func (b Batch) LeftOut() int {
 	if b.end != epochEndsShort || b.Deal == nil {
 		return 0
@@ -239,7 +237,6 @@ func (b Batch) WithEnd(last bool) Batch {
 	return b
 }
 
-// forgetEnd makes *b, if it is a batch, not know whether it ends its epoch.
 func forgetEnd(b any) {
 	if batch, ok := b.(*Batch); ok {
 		batch.end = epochUnknown

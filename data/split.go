@@ -31,7 +31,7 @@ func splitBy(by, field string) SplitOption {
 	}
 }
 
-// classed groups the examples of a set by a field. Classes are numbered from 0 in order of first occurrence.
+// classed groups examples by a field. Classes are numbered in order of first occurrence.
 type classed struct {
 	of    []int
 	sizes []int
@@ -106,7 +106,7 @@ func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (trai
 	if err != nil {
 		return nil, nil, fmt.Errorf("data: %s: %w", what, err)
 	}
-	if !(fraction > 0 && fraction < 1) { // also NaN
+	if !(fraction > 0 && fraction < 1) {
 		return nil, nil, fmt.Errorf("data: %s: the fraction is %v, expected one between 0 and 1", what, fraction)
 	}
 	rows := make([]int, s.len)
@@ -166,7 +166,7 @@ func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(r
 // Fold is one part of [Set.Folds] as test set, and the rest as training set. Both are copies.
 type Fold struct {
 	Train, Test *Set
-	// TestRows are the indices in the set of the examples of Test, in their order.
+	// TestRows are the indices in the set of Test's examples, in order.
 	TestRows []int
 }
 
@@ -195,7 +195,6 @@ func (s *Set) Folds(k int, seed uint64, options ...SplitOption) iter.Seq2[Fold, 
 	}
 }
 
-// folds returns the rows in random order, and the part of each.
 func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []int, err error) {
 	how, by, err := s.classed(options)
 	switch {
@@ -212,7 +211,7 @@ func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []in
 			parts[i] = i % k
 		}
 	case "stratified":
-		next := make([]int, len(by.sizes)) // classes occupy consecutive ranges, dealt round-robin
+		next := make([]int, len(by.sizes)) // each class is a consecutive range
 		for c, size := range by.sizes {
 			if size < k {
 				return nil, nil, fmt.Errorf("class %s has %d examples, expected one for each fold", by.names[c], size)

@@ -2,8 +2,7 @@ package data
 
 import "slices"
 
-// stack is memory that holds batches one after another, per field: the set's own for ordered batches, copies for
-// shuffled ones.
+// stack is memory with consecutive batches, per field: the set's own for ordered batches, copies for shuffled ones.
 type stack struct{ fields []any }
 
 // Stacked appends to list, for each field, a view over the memory of k consecutive batches that begin with the given

@@ -15,7 +15,7 @@ type TFExample map[string]any
 
 const (
 	tfFeatures = 10_000
-	tfValues   = 8 << 20 // bytes of an example's values
+	tfValues   = 8 << 20
 )
 
 // ParseTFExample parses a tf.train.Example, the usual content of a TFRecord, with at most 10,000 features, and 8 MB
@@ -201,7 +201,7 @@ func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []by
 }
 
 // Field returns the named feature as a field of one example with the given dims: []float32, []int64, or the single
-// bytes value as []uint8, as raw pixels are stored. The error for a missing feature lists the existing ones.
+// bytes value as []uint8, as raw pixels are stored. A missing feature is an error.
 func (e TFExample) Field(name string, dims ...int) (Field, error) {
 	flat, ok := e[name]
 	if !ok {

@@ -78,7 +78,7 @@ func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) erro
 
 func sumIs(b, sum []byte) bool { return tfrecord.Sum(b) == binary.LittleEndian.Uint32(sum) }
 
-// readTFRecord reads record n, and returns io.EOF if there is none.
+// readTFRecord returns io.EOF if there is no record n.
 func readTFRecord(r io.Reader, offset, limit int64, n int) ([]byte, error) {
 	var head [tfHeader]byte
 	switch k, err := io.ReadFull(r, head[:]); {
