@@ -16,7 +16,7 @@ import (
 // above 0, so the order of logits does not change.
 type Calibration struct {
 	Scale float64 `json:"scale"`
-	Shift float64 `json:"shift,omitempty"` // 0 for a softmax, which a shift would not change
+	Shift float64 `json:"shift,omitempty"` // 0 for a softmax
 }
 
 // Temperature is the divisor of the logits, 1/Scale. It is above 1 if the model was overconfident.
@@ -43,7 +43,7 @@ func (c Calibration) of(logit float64) float64 { return c.Scale*logit + c.Shift 
 // thresholds fitted before a calibration.
 var ErrOutdated = graphs.ErrOutdated
 
-// fitted has values that were fitted on a validation set, and the model's count of changes at that time.
+// fitted has values that were fitted to a set, and the model's count of changes at that time.
 type fitted[T any] struct {
 	values []T
 	at     int64
@@ -155,7 +155,7 @@ type outcome struct {
 	of      odds
 	width   int
 	numbers []float64
-	labels  []float64 // as many, or one for each example if they are class numbers
+	labels  []float64 // as many, or one class number for each example
 	by      []Calibration
 }
 
@@ -214,7 +214,7 @@ func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, o
 }
 
 func (m *Model) labels(set *data.Set, field string) (labels []float64, err error) {
-	for b, err := range set.Batches(m.set.batchSize, data.KeepRemainder()).All() { // a mapped set has fields in its batches alone
+	for b, err := range set.Batches(m.set.batchSize, data.KeepRemainder()).All() {
 		if err != nil {
 			return nil, err
 		}
@@ -291,8 +291,7 @@ func (o *outcome) calibration() ([]Calibration, error) {
 	return all, nil
 }
 
-// fitScale finds the b of the least crossentropy of softmax(b·logits), which is convex in b. If its slope has no zero,
-// fitScale returns an error.
+// fitScale finds the b of the least crossentropy of softmax(b·logits), which is convex in b.
 func fitScale(logits, labels []float64, classes int) (float64, error) {
 	examples := len(logits) / classes
 	share := func(i, k int) float64 {
@@ -361,8 +360,7 @@ func fitScale(logits, labels []float64, classes int) (float64, error) {
 	return b, nil
 }
 
-// fitPlatt minimizes the crossentropy of sigmoid(scale·logit + shift) against Platt's targets by Newton's method, on
-// logits with mean 0 and deviation 1.
+// fitPlatt fits sigmoid(scale·logit + shift) to Platt's targets by Newton's method, on normalized logits.
 func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 	n, ones, mean, deviation := float64(len(logits)), 0.0, 0.0, 0.0
 	for i, v := range logits {
@@ -404,7 +402,7 @@ func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 		det := haa*hbb - hab*hab
 		da, db := (hbb*ga-hab*gb)/det, (haa*gb-hab*ga)/det
 		t, gain := 1.0, ga*da+gb*db
-		for ; t > 1e-10; t /= 2 { // accepts a gain below the rounding of the sum
+		for ; t > 1e-10; t /= 2 { // the sum is rounded
 			if then := loss(a-t*da, b-t*db); then <= now-1e-4*t*gain || gain < 1e-9*now {
 				a, b, now = a-t*da, b-t*db, then
 				break

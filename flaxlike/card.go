@@ -45,7 +45,7 @@ func (m *Model) card(now int64) Card {
 type figures struct {
 	at    int64
 	found map[string]float64
-	row   loop.Logs // in place of found: logs on the device, until they are read
+	row   loop.Logs // in place of found, until they are read
 }
 
 func (f figures) of(now int64) map[string]float64 {
@@ -72,7 +72,7 @@ func (m *Model) noteFit(set *data.Set, history *loop.History, began int64) {
 		return
 	}
 	var last loop.Logs
-	now := m.seen.changes.Add(1) // a Fit that made no step may have restored a checkpoint
+	now := m.seen.changes.Add(1) // a Fit without a step may restore a checkpoint
 	has := m.seen.has(began)
 	for at, row := range history.Rows() {
 		if at.Steps == has {
@@ -116,7 +116,7 @@ func (m *Model) noteEvaluated(found map[string]float64, at int64) {
 	maps.DeleteFunc(finite, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
-	if at >= m.seen.evaluated.at { // another Evaluate may have begun later and ended earlier
+	if at >= m.seen.evaluated.at { // a later Evaluate may have ended earlier
 		m.seen.evaluated = figures{at: at, found: finite}
 	}
 }

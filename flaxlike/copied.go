@@ -143,7 +143,7 @@ func (m *Model) content() (*checkpoint.Checkpoint, error) {
 	for i, v := range variables {
 		names[i] = v.name
 	}
-	now, err := m.state.Values(names...) // all of one moment, also during training
+	now, err := m.state.Values(names...) // all of one moment
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ type Description struct {
 	// Losses and Metrics have a line for each: "mse, weight 2".
 	Losses  []string            `json:"losses,omitempty"`
 	Metrics []string            `json:"metrics,omitempty"`
-	Classes map[string][]string `json:"classes,omitempty"` // by output, "" for the only one
+	Classes map[string][]string `json:"classes,omitempty"` // by output; "" is the only one
 	// Calibrations and Thresholds are those in force, by output. See Model.Calibrate and Model.ChooseThresholds. The
 	// default threshold is 0.5. Outdated has a line for each that is not in force, because the weights changed since
 	// ([ErrOutdated]): "calibration of preds".
@@ -136,7 +136,7 @@ func (d description) say() Description {
 	return say
 }
 
-// decimal returns the shortest decimal that rounds to the same float32: 0.1 for 0.10000000149011612.
+// decimal returns 0.1 for 0.10000000149011612, the same as float32.
 func decimal(v float64) float64 {
 	if float64(float32(v)) != v {
 		return v
@@ -248,7 +248,7 @@ func (d Description) String() string {
 	if c.Saved != nil {
 		row("saved", c.Saved.Format(time.RFC3339))
 	}
-	_ = table.Flush() // a strings.Builder returns no error
+	_ = table.Flush()
 	return strings.TrimSuffix(text.String(), "\n")
 }
 

@@ -76,7 +76,7 @@ func (m *Model) testOn(batches loop.Source[data.Batch]) evaluation {
 	return testBy(step{of: m.test, means: true, stream: new(stream)}, batches)
 }
 
-// testBy names figures as Keras does. They are means over the batches, see step.BeginEvaluation.
+// testBy names figures as Keras does.
 func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	e := evaluation{loop.Evaluate[*Model, data.Batch]("", s, batches), s}
 	e.Prefix = true
@@ -84,8 +84,8 @@ func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	return e
 }
 
-// testOf tests on a set. It pads a smaller last batch with a mask, so that one program suffices, unless the model has a
-// figure of a whole batch.
+// testOf pads a smaller last batch with a mask, so that one program suffices, unless the model has a figure of a whole
+// batch.
 func (m *Model) testOf(set *data.Set, size int) evaluation {
 	batches := set.Batches(size, data.KeepRemainder())
 	if set.Len()%size == 0 {
@@ -234,8 +234,8 @@ func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.A
 	return p.answers(nil)
 }
 
-// prediction adds calibration, thresholds and class names. These are current if their count of changes equals before
-// and after, the counts around the reading of the weights.
+// prediction adds calibration, thresholds and class names. They are current if their count of changes equals before and
+// after, the counts around the reading of the weights.
 func (m *Model) prediction(outputs map[string]data.Array, before, after int64) Prediction {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -263,7 +263,6 @@ var predictions = train.Predict[*Model, data.Batch, map[string]data.Array]{
 	},
 }
 
-// padded pads the last batch without a mask; its rows are removed from the outputs.
 func padded(set *data.Set, size int) loop.Data[data.Batch] {
 	size = min(size, cmp.Or(set.Len(), 1))
 	return func(yield func(data.Batch, error) bool) {
@@ -282,7 +281,7 @@ func padded(set *data.Set, size int) loop.Data[data.Batch] {
 	}
 }
 
-// dropLeftover removes the rows that the strategy added to divide the batch among devices.
+// dropLeftover removes the rows that the strategy added for its devices.
 func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) error {
 	rows, whole := batch.Fields[0].Array.Len(), true
 	for _, a := range outputs {
@@ -304,7 +303,6 @@ func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) er
 	return nil
 }
 
-// dropPadding keeps the rows that the mask includes, or the first batch.Size rows.
 func dropPadding(batch data.Batch, outputs map[string]data.Array) (map[string]data.Array, error) {
 	rows, first := batch.Fields[0].Array.Len(), true
 	mask, _ := batch.Field(data.Mask)

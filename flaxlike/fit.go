@@ -218,7 +218,7 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	}))
 }
 
-// divided pads the last batch of an epoch if the strategy cannot divide it among its devices.
+// divided pads the last batch of an epoch if the devices do not divide it.
 func (m *Model) divided(batches iter.Seq2[data.Batch, error], size int) iter.Seq2[data.Batch, error] {
 	return data.Map(batches, func(b data.Batch) (data.Batch, error) {
 		if rows, err := b.Rows(); err == nil && rows < size {

@@ -138,7 +138,7 @@ func (c *CrossValidation) String() string {
 	}
 	row("mean", c.Mean)
 	row("deviation", c.Deviation)
-	_ = table.Flush() // a strings.Builder returns no error
+	_ = table.Flush()
 	return strings.TrimSuffix(text.String(), "\n")
 }
 

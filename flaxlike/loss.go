@@ -57,7 +57,7 @@ func (l Loss) check() error {
 }
 
 func (l Loss) byName() losses.Func {
-	f, _ := losses.Named(l.Name) // New has checked it
+	f, _ := losses.Named(l.Name)
 	if ofBatch[l.Name] {
 		return func(labels, output *graph.Node) *graph.Node {
 			if !outputs.From0To1(output) {
@@ -86,7 +86,6 @@ func (l Loss) byName() losses.Func {
 	}
 }
 
-// logged returns "loss" for the only loss, "<output>_loss" for others.
 func (l Loss) logged(single bool) string {
 	switch {
 	case single:
@@ -105,5 +104,5 @@ const maskedSparse = "masked_sparse_categorical_crossentropy"
 
 var binaryLosses = map[string]bool{"binary_crossentropy": true, "binary_focal_crossentropy": true}
 
-// ofBatch are losses of the whole batch, in which padding must be 0.
+// In losses of the whole batch, padding must be 0.
 var ofBatch = map[string]bool{"dice": true, "tversky": true}

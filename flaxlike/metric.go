@@ -112,7 +112,7 @@ func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output
 		panic(fmt.Errorf("metric %q: the output went through a %s, expected logits: the metric has a softmax in it", metric.Name, made))
 	}
 	r := m.classLabels(metric.Name, field, labels, output)
-	m.set.besides(metric, out, func(l Loss) bool { // these labels fit the metric too
+	m.set.besides(metric, out, func(l Loss) bool {
 		of := labelsOf(l, field, output, "")
 		if l.Func != nil || !of.classes() || ranks[metric.Name] && !of.signs {
 			return false
@@ -195,7 +195,6 @@ func f1(classes int, average metrics.Average) metrics.Metric {
 
 func oneEach(output *graph.Node) bool { return output.Rank() < 2 || outputs.Classes(output) == 1 }
 
-// errorMetric compares labels [batch] with an output [batch, 1].
 func errorMetric(of func() metrics.Metric) figure {
 	return func(*graph.Node, scale) metrics.Metric {
 		return metrics.MapInputs(of(), func(in []*graph.Node) []*graph.Node {
@@ -204,7 +203,6 @@ func errorMetric(of func() metrics.Metric) figure {
 	}
 }
 
-// columnMetric is a mean over columns. It compares labels [batch] with an output [batch, 1].
 func columnMetric(of func(columns int) metrics.Metric) figure {
 	return func(output *graph.Node, are scale) metrics.Metric {
 		columns := 1

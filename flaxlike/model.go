@@ -221,8 +221,8 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	return outputs, m.dropLeftover(batch, outputs)
 }
 
-// ofOtherInputs adds to an error the fields that differ from those of the build. A network may take other lengths, so a
-// difference alone is no error.
+// ofOtherInputs adds to an error the fields that differ from those of the build. A difference alone is no error, as of
+// lengths.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)
@@ -298,7 +298,7 @@ func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs
 	return logs, err
 }
 
-// ofShapes removes managed's advice about custom steps from an error.
+// ofShapes removes managed's advice about custom steps.
 func ofShapes(err error) error {
 	if !errors.Is(err, managed.ErrShapes) {
 		return err
@@ -306,16 +306,15 @@ func ofShapes(err error) error {
 	return failure(fmt.Errorf("%w: each is a program to be compiled: give it batches of one shape (data.Pad, data.PadSequences)", managed.ErrShapes))
 }
 
-// step is a step of a model for a loop, in blocks if these are faster. With set, the set is checked once, and looked is
-// the number of bounds checked. means logs running means ([asShown]). part marks a part of a set, which may lack
-// classes.
+// step is a step for a loop, in blocks if these are faster. With set, the set is checked once, and looked is the number
+// of bounds checked. means logs running means ([asShown]). part marks a part of a set, which may lack classes.
 type step struct {
 	of     *managed.Stepper
 	means  bool
 	set    *data.Set
 	looked *int
 	part   bool
-	stream *stream // without a set; nil for a single step
+	stream *stream // nil with a set, or for a single step
 }
 
 func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
@@ -388,7 +387,7 @@ func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*M
 			if i == 0 {
 				return m, nil, &untrained{failure(err)}
 			}
-			batches = batches[:i] // the batches before it are made; the next block begins with it
+			batches = batches[:i] // the next block begins with it
 			logs, stepErr := m.several(ctx, s, batches)
 			if stepErr != nil {
 				return m, logs, errors.Join(stepErr, failure(err))

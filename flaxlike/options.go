@@ -39,7 +39,7 @@ type settings struct {
 	policy        *optim.Policy
 	scale         *optim.LossScale
 	classes       map[string][]string // by output; "" is the only one
-	named         string              // the source of class names other than WithClasses
+	named         string              // the source of names other than WithClasses
 	namedHint     string
 	preparation   json.RawMessage
 	namesClasses  namesClasses

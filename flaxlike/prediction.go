@@ -307,7 +307,7 @@ func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, 
 	return all, nil
 }
 
-// decided returns the prediction with probabilities in place of logits. failed has the errors of outputs.
+// decided converts logits to probabilities. failed has the errors of outputs.
 func (p Prediction) decided() (_ Prediction, failed graphs.OutputErrors) {
 	p.outputs, p.of, failed = maps.Clone(p.outputs), maps.Clone(p.of), graphs.OutputErrors{}
 	for name, of := range p.of {

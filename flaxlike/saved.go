@@ -25,7 +25,7 @@ import (
 
 const descriptionKey = "lazo.model"
 
-// descriptionSum is the key of its checksum; the file's own covers the elements alone.
+// The file's own checksum covers the elements alone.
 const descriptionSum = "lazo.model_crc32c"
 
 // Versions of the description. Fields may be added; a changed meaning needs a new number. A model with a calibration or
@@ -69,7 +69,7 @@ type described struct {
 
 type judge struct {
 	Name      string  `json:"name"`
-	Code      bool    `json:"code,omitempty"` // it is a function, or a value of package metrics
+	Code      bool    `json:"code,omitempty"` // a function, or a value of package metrics
 	Output    string  `json:"output,omitempty"`
 	Label     string  `json:"label,omitempty"`
 	Weight    float64 `json:"weight,omitempty"`
@@ -175,7 +175,7 @@ func openFile(ctx context.Context, path string, options []Option) (*Model, error
 	return m, nil
 }
 
-// build creates the variables after setting the file's values, so that missing variables allocate no memory.
+// build sets the file's values before it creates the variables, so that missing ones allocate no memory.
 func (m *Model) build(ctx context.Context, d description, content *checkpoint.Checkpoint) error {
 	err := m.state.Transfer(ctx, content, func(name string) string {
 		if of := short(name); of != name {

@@ -86,7 +86,6 @@ type namesClasses interface {
 	Classes(field string) ([]string, error)
 }
 
-// nameClasses names classes by the preparation, and checks the order of given names.
 func (s *settings) nameClasses() error {
 	for _, l := range s.losses {
 		if s.namesClasses == nil {
@@ -136,7 +135,6 @@ func moved(own, given []string) int {
 	return -1
 }
 
-// checkOrder refuses class names in another order or number than the preparation's.
 func (s *settings) checkOrder(given []string, field string) error {
 	if s.namesClasses == nil {
 		return nil

@@ -130,7 +130,7 @@ func (s *SearchResult) String() string {
 		row[last], _, _ = strings.Cut(row[last], "\n")
 		fmt.Fprintln(table, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
-	_ = table.Flush() // a strings.Builder returns no error
+	_ = table.Flush()
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
@@ -214,7 +214,7 @@ type plan struct {
 
 const searchVersion = 1
 
-// contentSetting is the checksum of the training set. Folders of older versions lack it.
+// contentSetting is missing in folders of older versions.
 const contentSetting = "The checksum of examples of Training"
 
 func contentOf(set *data.Set) string {

@@ -23,7 +23,7 @@ import (
 //	content, err := model.State().(checkpoint.State).Content(ctx)
 func (m *Model) State() any { return modelState{m} }
 
-// modelState has the methods of a state for loops. It changes the weights through the model, which counts the changes.
+// modelState changes the weights through the model, which counts the changes.
 type modelState struct{ m *Model }
 
 var (
@@ -147,7 +147,7 @@ func (s *seen) weights() origin {
 	return s.origin
 }
 
-// has returns the step whose weights the model has in the last run, which began after step began, or -1.
+// has returns the step of the last run whose weights the model has, if it began after step began, or -1.
 func (s *seen) has(began int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

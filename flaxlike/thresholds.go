@@ -156,7 +156,6 @@ func (a Aim) choose(probabilities []float64, positive []bool) (best Threshold, e
 	return best, nil
 }
 
-// setThresholds requires s.mu.
 func (s *seen) setThresholds(output string, values []float64, at int64) {
 	s.thresholds = maps.Clone(s.thresholds)
 	if s.thresholds == nil {

@@ -36,7 +36,7 @@ func (m *Model) save(path string) error {
 	if err != nil {
 		return err
 	}
-	if of != m.seen.changes.Load() { // during training the weights that were read are unknown
+	if of != m.seen.changes.Load() { // weights read during training are unknown
 		of = unknown
 	}
 	described, err := m.describe(of)
@@ -152,7 +152,7 @@ func (m *Model) needed(content *checkpoint.Checkpoint) (map[string]bool, error) 
 	for _, v := range variables {
 		needed[short(v.name)] = true
 	}
-	for _, t := range content.Tensors { // those of an older lazo may have other names
+	for _, t := range content.Tensors { // an older lazo may have other names
 		if !needed[t.Name] && len(content.Tensors) > len(needed) {
 			return nil, fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
 		}
