@@ -147,7 +147,7 @@ func (s *seen) weights() origin {
 	return s.origin
 }
 
-// has returns the step of the last run whose weights the model has, if it began after step began, or -1.
+// has returns the step of the last run whose weights the model has, or -1. The run began after step began.
 func (s *seen) has(began int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
