@@ -13,13 +13,13 @@ import (
 )
 
 // Calibration corrects the probabilities of an output: they are the softmax or sigmoid of Scale·logit + Shift. Scale is
-// above 0, so the order of logits does not change.
+// above 0.
 type Calibration struct {
 	Scale float64 `json:"scale"`
 	Shift float64 `json:"shift,omitempty"` // 0 for a softmax
 }
 
-// Temperature is the divisor of the logits, 1/Scale. It is above 1 if the model was overconfident.
+// Temperature returns 1/Scale, which is above 1 if the model was overconfident.
 func (c Calibration) Temperature() float64 { return 1 / c.Scale }
 
 // String prints the temperature if there is no shift.
@@ -53,12 +53,12 @@ type fitted[T any] struct {
 // output. [Model.Predict] applies it afterwards. Without names, it takes all outputs whose loss defines probabilities.
 //
 // For one of several classes it fits a temperature (Guo et al., 2017) of the least crossentropy. For
-// binary_crossentropy it fits a scale and a shift for each class (Platt, 1999) of the least crossentropy against
-// Platt's targets: (n₁+1)/(n₁+2) for the n₁ examples with label 1, and 1/(n₀+2) for the n₀ others.
+// binary_crossentropy it fits a scale and a shift for each class (Platt, 1999) against Platt's targets: (n₁+1)/(n₁+2)
+// for the n₁ examples with label 1, and 1/(n₀+2) for the n₀ others.
 //
-// The following are errors: an output that went through a softmax or sigmoid in the network; an output of sequences; a
-// set that no temperature fits, because all or too few labels are predicted right; a class whose logits are higher
-// where its label is 0. Sample weights are ignored.
+// Errors: an output that went through a softmax or sigmoid in the network; an output of sequences; a set that no
+// temperature fits, because all or too few labels are predicted right; a class whose logits are higher where its label
+// is 0. Sample weights are ignored.
 //
 // [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration. Calibrate makes
 // earlier thresholds outdated. Later training, Load and CopyFrom make the calibration outdated ([ErrOutdated]).

@@ -14,12 +14,11 @@ import (
 // Card describes the training of a model and its results.
 type Card struct {
 	// Examples and Fields describe the set of the last Fit; a field is "x float32[28 28]". Examples is 0 for batches.
-	// During a Fit, the card is that of the last epoch, for a Save by a callback.
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
-	// Epochs is the number of rows in the history of the last Fit. Fit has the figures of the epoch whose weights the
-	// model has, and Evaluated those of the last Evaluate. Both are empty if the weights changed later, as by Load,
-	// TrainStep, or a run that ended within an epoch.
+	// Epochs is the number of rows in the history of the last Fit; during a Fit, until the last epoch. Fit has the
+	// figures of the epoch whose weights the model has, and Evaluated those of the last Evaluate. Both are empty if the
+	// weights changed later.
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
@@ -28,7 +27,7 @@ type Card struct {
 	SampleWeights string          `json:"-"`
 	// Versions has the versions of lazo, GoMLX and the plugin that saved the model.
 	Versions map[string]string `json:"versions,omitempty"`
-	// Saved is the time of saving by the clock of [WithClock], nil without one.
+	// Saved is the time of saving by the clock of [WithClock], or nil.
 	Saved *time.Time `json:"saved,omitempty"`
 }
 

@@ -11,8 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
 
-// ErrNoProbabilities is wrapped by errors of [Prediction.Probabilities], [Prediction.Classes] and other methods about
-// an output that has no probabilities.
+// ErrNoProbabilities is wrapped by errors about an output that has no probabilities, as of [Prediction.Classes].
 var ErrNoProbabilities = errors.New("no probabilities")
 
 type odds int

@@ -18,7 +18,7 @@ import (
 // Input is a field that a network takes.
 type Input struct {
 	Name string `json:"name"`
-	// Type is the dtype as in data.Array.DType, "float32". Dims are the dimensions of one example.
+	// Type is the dtype, such as "float32". Dims are the dimensions of one example.
 	Type string `json:"type"`
 	Dims []int  `json:"dims"`
 }
@@ -48,9 +48,8 @@ type Description struct {
 	Losses  []string            `json:"losses,omitempty"`
 	Metrics []string            `json:"metrics,omitempty"`
 	Classes map[string][]string `json:"classes,omitempty"` // by output; "" is the only one
-	// Calibrations and Thresholds are those in force, by output. See Model.Calibrate and Model.ChooseThresholds. The
-	// default threshold is 0.5. Outdated has a line for each that is not in force, because the weights changed since
-	// ([ErrOutdated]): "calibration of preds".
+	// Calibrations and Thresholds are those in force, by output; the default threshold is 0.5. Outdated has a line for
+	// each that is not in force, because the weights changed since ([ErrOutdated]): "calibration of preds".
 	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
 	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
 	Outdated     []string                 `json:"outdated,omitempty"`
@@ -66,7 +65,7 @@ type Description struct {
 	Card Card `json:"card"`
 }
 
-// Describe describes the model: its layers, losses, variables and training. A model that has met no batch has no
+// Describe describes the model's layers, losses, variables and training. A model that has met no batch has no
 // variables.
 func (m *Model) Describe() Description {
 	say := m.description(m.seen.changes.Load()).say()
@@ -82,8 +81,7 @@ func (d *Description) variable(name, kind string, dims []int, size int) {
 	d.Variables, d.Numbers = append(d.Variables, fmt.Sprintf("%s %s%v", name, dtype.InFiles(kind), dims)), d.Numbers+size
 }
 
-// Describe reads the description in a file of [Model.Save]. It needs no plugin, and no code of the program that saved
-// the model.
+// Describe reads the description in a file of [Model.Save], without a plugin or the program's code.
 func Describe(path string) (Description, error) {
 	d, err := describeFile(path)
 	if err != nil {

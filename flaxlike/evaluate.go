@@ -16,8 +16,8 @@ import (
 )
 
 // Evaluate returns the losses and metrics over all examples of a set, by name: "loss", "accuracy". Arrays, such as a
-// confusion matrix, are left out; train.TestOf logs them. Options are those of a run: loop.Until(loop.Steps(10)) takes
-// ten batches, callbacks.ProgressBar shows progress.
+// confusion matrix, are left out; train.TestOf logs them. Options are those of a run, such as
+// loop.Until(loop.Steps(10)) or callbacks.ProgressBar.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
@@ -25,8 +25,8 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 	return m.evaluate(ctx, m.testOf(set, m.set.batchSize), options)
 }
 
-// EvaluateBatches is [Model.Evaluate] for batches of any source. Each batch size is compiled separately; data.Pad pads
-// a last batch to the size of the others.
+// EvaluateBatches is [Model.Evaluate] for batches of any source. Each batch size is compiled separately; data.Pad
+// avoids this.
 func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) (map[string]float64, error) {
 	if batches == nil {
 		return nil, errors.New("flaxlike: evaluate: the batches are nil")
@@ -189,7 +189,7 @@ func (m *Model) predictBatch(ctx context.Context, batch data.Batch) (Prediction,
 }
 
 // PredictBatches iterates over the outputs of batches of any source, without keeping them. All use one set of weights.
-// Each batch size is compiled separately. See [Model.Predict].
+// Each batch size is compiled separately.
 func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) iter.Seq2[Prediction, error] {
 	options = slices.Clone(options)
 	return func(yield func(Prediction, error) bool) {

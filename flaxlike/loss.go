@@ -14,8 +14,8 @@ import (
 
 // Loss is a loss of a model. It needs a Name that losses.Named knows, or a Func.
 type Loss struct {
-	// Name is the name of the loss. With a Func and several losses it is the name of the log entry. An only loss is
-	// logged as loss.
+	// Name is the name of the loss, or, with a Func and several losses, of the log entry. An only loss is logged as
+	// loss.
 	Name string
 	// Func is a function of package losses or a custom one. If it returns a scalar, it cannot be weighted, and Evaluate
 	// uses a smaller last batch in place of padding.

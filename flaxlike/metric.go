@@ -20,8 +20,8 @@ type Metric struct {
 	Func func(labels, output *graph.Node) *graph.Node
 	// Output and Label are as in [Loss].
 	Output, Label string
-	// Weighted applies the sample weights and, in training, the class weights. The metric is divided by the sum of the
-	// weights. It is an error if there are neither.
+	// Weighted applies the sample weights and, in training, the class weights, and divides by their sum. It is an error
+	// if there are neither.
 	Weighted bool
 }
 

@@ -174,12 +174,11 @@ func (m *Model) init(ctx context.Context, inputs func() ([]strategies.Input, err
 }
 
 // TrainStep makes one training step. It logs each loss, its running mean avg_<loss>, the metrics and the learning rate.
-// train.Of uses it.
 func (m *Model) TrainStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
 	return step{of: m.train}.Step(ctx, m, batch)
 }
 
-// TestStep makes one test step, which changes no parameter. train.TestOf uses it.
+// TestStep makes one test step, which changes no parameter.
 func (m *Model) TestStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
 	return step{of: m.test}.Step(ctx, m, batch)
 }
@@ -424,9 +423,9 @@ func (m *Model) built() ([]variable, error) {
 	return m.seen.variables, nil
 }
 
-// SetOptimizer replaces the optimizer from the next step on, and drops the state of the previous one, including its
-// learning rate. The steps are compiled again. During a Fit it is a managed.ErrBusy. With a policy that scales losses
-// it is an error: make a new model and Load the saved weights.
+// SetOptimizer replaces the optimizer from the next step on, and drops the previous one's state and learning rate. The
+// steps are compiled again. During a Fit it is a managed.ErrBusy. With a policy that scales losses it is an error: make
+// a new model and Load the saved weights.
 func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	err := m.setOptimizer(ctx, o)
 	if err != nil {

@@ -65,8 +65,7 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 
 // WithPreparation saves the preparation of the data with the model: any value that JSON can encode. [Model.Describe]
 // returns it. If it has a method Classes(field) that returns the class names of a label field, these name the classes,
-// unless [WithClasses] does. For [Open], it must equal that of the file, because the weights were trained on its
-// fields.
+// unless [WithClasses] does. For [Open], it must equal that of the file.
 func WithPreparation(p any) Option {
 	text, err := json.Marshal(p)
 	return func(s *settings) error {
