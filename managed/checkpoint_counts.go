@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// oldCounts are counts of older versions, one for all parameters. Package optim counts per parameter.
+// oldCounts are an older version's counts, one for all parameters. Package optim counts per parameter.
 type oldCounts struct {
 	values map[string]*tensors.Tensor
 	// own: has counts per parameter.
@@ -114,7 +114,7 @@ func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensor
 	return nil, nil
 }
 
-// stepsBy returns how many steps with [WithStepOptimizer] an older version made.
+// stepsBy returns an older version's number of steps with [WithStepOptimizer].
 func (r *restored) stepsBy(counts *oldCounts) (*tensors.Tensor, error) {
 	sum := int64(0)
 	for name, t := range counts.values {

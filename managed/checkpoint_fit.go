@@ -23,7 +23,7 @@ type MismatchError struct {
 	Step       checkpoint.Step
 	Mismatches []Mismatch
 	transfer   bool
-	later      bool // only variables of a training step are missing
+	later      bool // variables of a training step
 }
 
 // Mismatch is a variable that differs. Saved and Model are its dtype and dims, "" if missing.
@@ -71,16 +71,14 @@ func (e *MismatchError) orNil() error {
 
 type origin struct {
 	Trainable bool `json:"trainable,omitempty"`
-	// Group numbers the step that created the variable.
-	Group int `json:"group"`
-	// Train: by a training step.
-	Train bool `json:"train,omitempty"`
+	Group     int  `json:"group"`
+	Train     bool `json:"train,omitempty"`
 }
 
 type saved struct {
 	origins  map[string]origin
-	steps    []usedStep // also of the restored checkpoint
-	partial  bool       // that checkpoint lists no steps
+	steps    []usedStep
+	partial  bool // it lists no steps
 	restored *restored
 }
 
@@ -95,7 +93,7 @@ type restored struct {
 	tensors  map[string]*tensors.Tensor   // all if from is set, else the unused
 	all      int
 	taken    bool
-	late     store.Late // not in memory
+	late     store.Late
 	counts   *oldCounts
 	lacks    map[*model.Variable][]string // names without a value, per pack
 }

@@ -95,7 +95,6 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 	return &n, nil
 }
 
-// ask maps v to a tensor's name.
 func (r *restored) ask(v *model.Variable, name string) {
 	if from := r.from; from != nil {
 		r.from = func(path string) string {
@@ -118,7 +117,6 @@ var olderNames = [][2]string{
 	{"gamma", "layer_normalization/gain"}, {"beta", "layer_normalization/offset"}, {"scale", "rms_norm/scale"},
 }
 
-// older returns the saved name: name, or the first match of olderNames.
 func (r *restored) older(name string) string {
 	if r.tensors[name] != nil {
 		return name
@@ -135,7 +133,6 @@ func (r *restored) older(name string) string {
 	return name
 }
 
-// counts reports whether a variable is a step count of GoMLX.
 func (d *definition) counts(v *model.Variable) bool {
 	scope, name := model.SplitPath(v.Path())
 	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
@@ -173,7 +170,7 @@ func rescale(t *tensors.Tensor, by float64) error {
 	return errors.Join(err, unknown)
 }
 
-// flattened reports whether a dense layer's or its optimizer's variable was saved with several output axes.
+// flattened: a dense layer's or its optimizer's variable was saved with several output axes.
 func flattened(path string, saved, now shapes.Shape) bool {
 	rank := 0
 	switch {

@@ -15,9 +15,9 @@ import (
 )
 
 // Clone returns an independent copy of the state under a strategy, which may be [State.Strategy]. It copies parameters,
-// optimizer variables, random state, metrics and counters, so both make the same further steps. Steppers serve both,
-// and the optimizer value is shared. The caller closes the clone. After an error nothing of it is left. A clone made
-// before the first step draws the same initial values.
+// optimizer variables, random state, metrics and counters, so both make the same further steps, also before the first
+// one. Steppers serve both, and the optimizer value is shared. The caller closes the clone. After an error nothing of
+// it is left.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
 	if err := usable(under, "the state's own"); err != nil {
 		return nil, fmt.Errorf("managed: clone: %w", err)
@@ -42,7 +42,7 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	c.saved.origins, c.saved.steps, c.saved.partial = maps.Clone(s.saved.origins), slices.Clone(s.saved.steps), s.saved.partial
 	if r := s.saved.restored; r != nil {
 		own := *r
-		if r.from == nil { // from WithValues
+		if r.from == nil {
 			own.tensors = c.model.given.Tensors
 		}
 		c.saved.restored = &own
@@ -75,7 +75,7 @@ func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 		}
 		made := c.model.store.VariableWithShape(v.Path(), v.Shape(), nil).SetTrainable(v.Trainable)
 		host := tensors.FromShape(v.Shape())
-		if at < 0 { // from the seed, before the first step
+		if at < 0 { // from the seed
 			t, err := store.HostValue(v)
 			if err != nil || t == nil {
 				return nil, errors.Join(errors.New("the random state has no value"), err)

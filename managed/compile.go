@@ -58,7 +58,6 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 	return nil
 }
 
-// leave closes stale programs.
 func (s *Stepper) leave(state *State) error {
 	stale := func(c *compiled) bool { return c.state == state && c.stale() }
 	if err := s.cache.drop(stale, (*compiled).close); err != nil {
@@ -93,7 +92,6 @@ const (
 	mostShapes = 100
 )
 
-// compiler compiles or exports a step.
 type compiler func(strategies.Step) (strategies.Program, error)
 
 // compileFor compiles the step and moves its new variables to the devices, with the structure held. It repeats if a new
@@ -205,7 +203,6 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.V
 	return b, used, err
 }
 
-// awaiting returns the checkpoint values that wait for a step.
 func (s *State) awaiting() *awaited.Values {
 	a := &awaited.Values{Shapes: map[string]shapes.Shape{}, Numbers: s.model.numbers}
 	for name, t := range s.model.given.Tensors {

@@ -10,12 +10,11 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// definition is the model from which steps are built.
 type definition struct {
 	store     *model.Store
 	optimizer *optim.Optimizer
-	startRate *float64      // set early; nil: the optimizer's own
-	policy    *optim.Policy // nil: layers choose dtypes
+	startRate *float64 // set early; nil: the optimizer's own
+	policy    *optim.Policy
 	// resets has metric variables with initial values; ofOptimizer those that optimizers created.
 	resets      map[*model.Variable]metrics.Accumulator
 	ofOptimizer map[*model.Variable]bool

@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// packedDType is the dtype of all logged numbers.
 const packedDType = dtypes.Float32
 
 type output struct{ store.Remote }
@@ -74,7 +73,6 @@ func ArrayOf(t *tensors.Tensor) (data.Array, error) {
 	return a, nil
 }
 
-// packed has the logs of one run.
 type packed struct {
 	store.Remote
 	scalars []scalar

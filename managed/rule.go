@@ -35,7 +35,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		state.model.ofOptimizer[n] = true
 		n.SetNodeValue(graph.AddScalar(n.NodeValue(loss.Graph()), 1))
 	}
-	var left []string // excluded by TrainOnly
+	var left []string // by TrainOnly
 	before := map[*model.Variable]bool{}
 	for v := range state.model.store.IterVariables() {
 		before[v] = true
@@ -79,5 +79,4 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 	report()
 }
 
-// globalStep is the step count of a store's optimizers.
 const globalStep = model.RootScopePath + optimizer.GlobalStepVariableName

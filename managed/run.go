@@ -16,7 +16,7 @@ type hold int
 const (
 	shareValues hold = iota
 	holdValues
-	holdAll // values and structure
+	holdAll
 	compiledFirst
 )
 

@@ -32,10 +32,9 @@ import (
 //   - A second simultaneous training step returns [ErrBusy].
 //   - Close waits for running uses; later ones return [ErrClosed].
 //
-// A build function must not use the state that its step is built for: it gets [ErrBusy], under every strategy. Methods
-// without an error result (Names, Strategy, Parameters, Summary, Settings, CompilingSince) and other states are
-// allowed. The check is by goroutine: waiting for another goroutine that uses the state blocks forever, unless that use
-// has a context that ends.
+// A build function must not use the state that its step is built for: it gets [ErrBusy]. Methods without an error
+// result (Names, Strategy, Parameters, Summary, Settings, CompilingSince) and other states are allowed. The check is by
+// goroutine: waiting for another goroutine that uses the state blocks forever, unless that use has a context that ends.
 //
 // Use [State.View] to test or predict during training, with separate metrics and fixed values.
 type State struct {
@@ -206,7 +205,7 @@ func (s *State) Wait() error {
 }
 
 // Close waits for running uses, such as one step but not a whole training, and frees the values. Logged values stay
-// readable. A second Close does nothing and returns after the first. Within a build function it returns [ErrBusy].
+// readable. A second Close waits for the first. Within a build function it returns [ErrBusy].
 func (s *State) Close() error {
 	if err := s.values.NotWithin(); err != nil {
 		return fmt.Errorf("managed: close: %w", err)
