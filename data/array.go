@@ -35,7 +35,6 @@ func (a Array) checkNumbers() error {
 	return err
 }
 
-// typeOf returns the element type's name ("" if invalid) and the number of elements.
 func typeOf(flat any) (string, int) {
 	if texts, ok := flat.([]string); ok {
 		return "string", len(texts)
@@ -104,7 +103,7 @@ func (a Array) Gather(rows []int) Array {
 	return a.gather(rows, dimsOf(a, len(rows)))
 }
 
-// slice and gather do not check arguments. dims are the result's.
+// slice and gather do not check their arguments. dims are the result's.
 
 func (a Array) slice(i, j int, dims []int) Array {
 	width := a.width()

@@ -11,7 +11,6 @@ import (
 type Augmentation struct {
 	name  string
 	check func(h, w int) error
-	// nil means unchanged.
 	dims  func(h, w int) (int, int)
 	place func(d *draws, h, w int) placement
 	// alter changes numbers, place moves pixels. Exactly one is set.

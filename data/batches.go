@@ -224,7 +224,7 @@ type dealer struct {
 	*Set
 	dealing
 	deal   *Deal
-	rows   []int // of the epoch; nil if in order
+	rows   []int
 	layout []fieldLayout
 	masked bool
 	size   int

@@ -177,7 +177,7 @@ func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) 
 		if err != nil {
 			return err
 		}
-		if taken += part.bytes; taken > limit { // find the row that exceeded the limit
+		if taken += part.bytes; taken > limit {
 			part = file.readBlock(part.block, limit-taken+part.bytes)
 		}
 		file.spare.Put(&part.block.text)

@@ -18,7 +18,7 @@ type csvSource struct {
 	io.Reader
 	block  int
 	most   int
-	single bool // one column: empty lines may count
+	single bool
 	held   []byte
 	line   int
 	read   int64
@@ -27,7 +27,6 @@ type csvSource struct {
 	spare  sync.Pool
 }
 
-// next returns io.EOF or the reader's error after the last block.
 func (s *csvSource) next() (csvText, error) {
 	for want := s.block; ; want *= 2 {
 		s.fill(want)
@@ -124,7 +123,6 @@ func (s *csvSource) giveBack(b csvText) csvText {
 	return b
 }
 
-// blocks ends after a row that is too long.
 func (s *csvSource) blocks(first csvText) iter.Seq2[csvText, error] {
 	return func(yield func(csvText, error) bool) {
 		if len(first.text) > 0 && !yield(first, nil) || first.tooLong {

@@ -90,7 +90,6 @@ func advice(cell string, separator rune) string {
 	return ": if it is a class, name all of them in CSVField.Classes; else leave the column out (CSVField.Columns)"
 }
 
-// otherComma guesses the separator of a file with another one, or returns "".
 func otherComma(text string, separator rune) string {
 	for _, comma := range []rune{';', '\t', '|', ','} {
 		if comma != separator && strings.ContainsRune(text, comma) {

@@ -86,7 +86,6 @@ func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	return true
 }
 
-// directNumber returns the number at a position and the position after it.
 func directNumber(text []byte, at int) (v float32, end int, ok bool) {
 	negative := false
 	if at < len(text) && (text[at] == '-' || text[at] == '+') {

@@ -35,8 +35,7 @@ type csvFile struct {
 	missing map[string]bool
 	limit   int64
 	first   csvText
-	// ends marks the bytes that end a cell or begin a quoted one.
-	ends [256]bool
+	ends    [256]bool
 	// direct has the field of each cell of a row, or -1; nil if rows are split into cells.
 	direct []int32
 
@@ -242,9 +241,8 @@ type csvReader struct {
 	*csvFile
 	columns []csvColumn
 	csvText
-	at    int
-	cells []string
-	// empty counts the empty lines before the next row, from line emptyFrom on.
+	at               int
+	cells            []string
 	empty, emptyFrom int
 	// quoted reads the rows that plainRow refuses, from began on.
 	quoted    *csv.Reader
@@ -374,7 +372,6 @@ func wrongCells(cells, names []string, separator rune) error {
 	return fmt.Errorf("%d cells, expected %d as in the first row%s", len(cells), len(names), hint)
 }
 
-// take appends a row's values. It returns the bytes of its texts, or the error and its column.
 func (r *csvReader) take(cells []string) (texts int64, column string, err error) {
 	for k := range r.columns {
 		c := &r.columns[k]
@@ -421,7 +418,6 @@ func (r *csvReader) advised(c *csvColumn, cell string, err error) error {
 	return fmt.Errorf("%w%s", err, advice(cell, r.comma))
 }
 
-// trimmed is strings.TrimSpace, fast for cells without spaces.
 func trimmed(cell string) string {
 	if n := len(cell); n > 0 {
 		if first, last := cell[0], cell[n-1]; first > ' ' && first < utf8.RuneSelf && last > ' ' && last < utf8.RuneSelf {

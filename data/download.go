@@ -14,7 +14,6 @@ import (
 // The database's own page does not offer the files.
 const mnistURL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 
-// mnistFiles are training images and labels, then test images and labels.
 var mnistFiles = [...]fetch.File{
 	{Name: "train-images-idx3-ubyte.gz", Size: 9_912_422, SHA256: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
 	{Name: "train-labels-idx1-ubyte.gz", Size: 28_881, SHA256: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},

@@ -10,11 +10,10 @@ type element interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | string
 }
 
-// elements has the operations on an [Array.Flat] of one type. Positions must be in range.
 type elements interface {
 	len(flat any) int
 	slice(flat any, i, j int) any
-	is(flat any, i, j int, part any) bool // whether part is that slice of the same memory
+	is(flat any, i, j int, part any) bool
 	make(n int) any
 	gather(to, flat any, rows []int, width int)
 	concat(parts []any) any

@@ -34,7 +34,6 @@ func withFile(path string, f func(file *os.File, size int64) error) error {
 	return err
 }
 
-// unpacked decompresses r if it is gzip.
 func unpacked(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	if !isGzip(b) {

@@ -154,7 +154,6 @@ type body struct {
 	over   error
 }
 
-// readElements checks that nothing follows the elements.
 func readElements[T element](b body, width int) ([]T, error) {
 	size, ok := sized(b.dims...)
 	if !ok || int64(size) > b.limit/int64(width) {

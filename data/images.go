@@ -305,7 +305,6 @@ func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image,
 	return decoded, err
 }
 
-// whole reads all of r, if that is small and has no error.
 func (m *imageMemory) whole(r io.Reader) ([]byte, bool) {
 	m.file = m.file[:0]
 	for {

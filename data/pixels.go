@@ -29,7 +29,7 @@ func readRow(from image.Image, y, x, n, channels int, to []float32) {
 	to = to[:n*channels]
 	box := from.Bounds()
 	y, x = y+box.Min.Y, x+box.Min.X
-	switch i := from.(type) { // without a call per pixel
+	switch i := from.(type) {
 	case *image.Gray:
 		readGrey(i.Pix[i.PixOffset(x, y):][:n], to)
 	case *image.YCbCr:
@@ -127,7 +127,7 @@ func opaque(v, opacity uint8) float32 {
 // readYCbCr converts as [color.YCbCrToRGB] does.
 func readYCbCr(from *image.YCbCr, y, x, n int, to []float32) {
 	light := from.Y[from.YOffset(x, y):][:n]
-	shift := 0 // log2 of the pixels per colour
+	shift := 0
 	switch from.SubsampleRatio {
 	case image.YCbCrSubsampleRatio422, image.YCbCrSubsampleRatio420:
 		shift = 1

@@ -58,7 +58,7 @@ type producer[B any] struct {
 
 func (p *producer[B]) send(i item[B]) bool {
 	select {
-	case <-p.stop: // even if made has room
+	case <-p.stop: // stop counts even if made has room
 		return false
 	default:
 	}

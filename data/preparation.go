@@ -126,7 +126,7 @@ type Preparation struct {
 
 const (
 	mostOneHot = 1 << 12
-	mostWide   = 1 << 16 // numbers per example
+	mostWide   = 1 << 16
 )
 
 // FitPreparation determines classes, fill values and scales from the training data: a [Set] whose fields are columns,

@@ -17,7 +17,7 @@ type prepared struct {
 	Shift     float64  `json:"shift,omitempty"`
 	Scale     float64  `json:"scale,omitempty"`
 	Classes   []string `json:"classes,omitempty"`
-	FillClass string   `json:"fill_class,omitempty"` // "": a missing value is an error
+	FillClass string   `json:"fill_class,omitempty"`
 	Unknown   string   `json:"unknown,omitempty"`
 
 	number map[string]int32
@@ -212,7 +212,6 @@ func (c *prepared) numbers(column Array, to []float32, width int) error {
 	return nil
 }
 
-// classes calls put with each example's class, or -1 for zeros.
 func (c *prepared) classes(column Array, put func(row int, n int32)) error {
 	texts, err := textsOf(column)
 	if err != nil {

@@ -73,7 +73,6 @@ type waiting struct {
 	deal, source *Deal
 }
 
-// add returns false if the consumer has stopped.
 func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 	rows, err := w.check(b)
 	if err != nil {

@@ -146,7 +146,6 @@ func atMost1(to []float32) {
 // blockOf is the number of pixels of a row read at once: a row may have millions.
 const blockOf = 4096
 
-// narrow adds n pixels of a row, from x on, to the result's width.
 func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	first := 0
 	if x > p.columns[0].from {
@@ -155,7 +154,7 @@ func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	for i := first; i < len(p.columns) && p.columns[i].from < x+n; i++ {
 		column := &p.columns[i]
 		from, weights := column.from, column.weights
-		if from < x || from+len(weights) > x+n { // also in another block
+		if from < x || from+len(weights) > x+n {
 			begins := max(from, x)
 			weights = weights[begins-from : min(column.end(), x+n)-from]
 			out := to[i*p.channels : (i+1)*p.channels]

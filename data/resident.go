@@ -12,7 +12,7 @@ import (
 // Resident is a set in device memory; see [OnDevice].
 type Resident struct {
 	*Set
-	rows func() *Set // with the mask
+	rows func() *Set
 }
 
 // Rows is the field of a batch of a [Resident] set: the int32 positions of its examples.

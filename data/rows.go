@@ -165,7 +165,6 @@ func (p *place) number(b any) {
 	}
 }
 
-// moveOn moves the position of *b, if it is a batch, and returns the position after the batch.
 func moveOn(b any, by int) (behind int) {
 	batch, ok := b.(*Batch)
 	if !ok {

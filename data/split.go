@@ -63,7 +63,6 @@ func (s *Set) classed(options []SplitOption) (how splitting, by *classed, err er
 	return how, by, nil
 }
 
-// classesOf returns nil for floating point numbers.
 func classesOf(a Array) *classed {
 	switch flat := a.Flat.(type) {
 	case []string:

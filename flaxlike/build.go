@@ -146,13 +146,13 @@ func (m *Model) report(b *managed.Builder) {
 		}
 		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
 	}
-	var total, of, counts *graph.Node // counts: outputs.ByExample of the last loss, if masked
+	var total, of, counts *graph.Node
 	mean := func(name string, v *graph.Node) {
 		if counts == nil {
 			b.Mean(name, v)
 			return
 		}
-		b.Track(name, metrics.Mean(), counts, b.ToOutputType(of)) // batches weigh by their places
+		b.Track(name, metrics.Mean(), counts, b.ToOutputType(of))
 	}
 	single, weighed := len(m.set.losses) == 1, false
 	for _, l := range m.set.losses {
@@ -262,7 +262,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 			return
 		}
 		checkWeights(metric.Name, v, sample)
-		b.Track(metric.logged(), metrics.Mean(), sample, b.ToOutputType(v)) // divided by the sum of the weights
+		b.Track(metric.logged(), metrics.Mean(), sample, b.ToOutputType(v))
 		return
 	}
 	of := metric.Metric
@@ -278,7 +278,6 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 	b.Track(metric.logged(), of, sample, labels, output)
 }
 
-// weightsOf returns the sample weights and, in training, the class weights.
 func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*graph.Node, labels, output, sample *graph.Node) *graph.Node {
 	if !metric.Weighted {
 		return nil
@@ -294,7 +293,6 @@ func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*gra
 	return sample
 }
 
-// besides reports whether the metric's output and labels have a loss for which such returns true.
 func (s *settings) besides(metric Metric, out map[string]*graph.Node, such func(Loss) bool) bool {
 	return slices.ContainsFunc(s.losses, func(l Loss) bool {
 		return outputOf(out, l.Output) == outputOf(out, metric.Output) && labelOf(out, l.Output, l.Label) == labelOf(out, metric.Output, metric.Label) && such(l)

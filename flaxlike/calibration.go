@@ -16,7 +16,7 @@ import (
 // above 0.
 type Calibration struct {
 	Scale float64 `json:"scale"`
-	Shift float64 `json:"shift,omitempty"` // 0 for a softmax
+	Shift float64 `json:"shift,omitempty"`
 }
 
 // Temperature returns 1/Scale, which is above 1 if the model was overconfident.
@@ -402,7 +402,7 @@ func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 		det := haa*hbb - hab*hab
 		da, db := (hbb*ga-hab*gb)/det, (haa*gb-hab*ga)/det
 		t, gain := 1.0, ga*da+gb*db
-		for ; t > 1e-10; t /= 2 { // the sum is rounded
+		for ; t > 1e-10; t /= 2 { // accepts a gain below the rounding of the sum
 			if then := loss(a-t*da, b-t*db); then <= now-1e-4*t*gain || gain < 1e-9*now {
 				a, b, now = a-t*da, b-t*db, then
 				break

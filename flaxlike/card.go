@@ -44,7 +44,7 @@ func (m *Model) card(now int64) Card {
 type figures struct {
 	at    int64
 	found map[string]float64
-	row   loop.Logs // in place of found, until they are read
+	row   loop.Logs
 }
 
 func (f figures) of(now int64) map[string]float64 {

@@ -33,10 +33,10 @@ type seen struct {
 	whole     *data.Resident
 	variables []variable
 	layers    []layerRow
-	settings  map[string]string // of the training step's layers, by place
+	settings  map[string]string
 	arrows    []Arrow
 	odds      map[string]odds
-	widths    map[string]int // the outputs' last axes, 1 for [batch]
+	widths    map[string]int
 	optimizer *optim.Optimizer
 	bounds    []bound
 	weighed   []string
@@ -48,12 +48,12 @@ type seen struct {
 	fitted    figures
 	evaluated figures
 
-	labels       map[string]string // by output
+	labels       map[string]string
 	calibrations map[string]fitted[Calibration]
 	thresholds   map[string]fitted[float64]
-	run, made    int64 // number of runs, and steps of the last one
+	run, made    int64 // made: the steps of the last run
 	origin       origin
-	changes      atomic.Int64 // changes of the weights
+	changes      atomic.Int64
 }
 
 type bound struct {
@@ -63,7 +63,7 @@ type bound struct {
 	signs     bool
 	whole     bool
 	orNaN     bool
-	row       int // sums of this many are 1, or 0
+	row       int
 	class     bool
 	input     bool
 	weights   string // weight 0 disables the check

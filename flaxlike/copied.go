@@ -142,7 +142,7 @@ func (m *Model) content() (*checkpoint.Checkpoint, error) {
 	for i, v := range variables {
 		names[i] = v.name
 	}
-	now, err := m.state.Values(names...) // all of one moment
+	now, err := m.state.Values(names...) // all of one moment, also during training
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,6 @@ func meansOf(entries []loop.Entry, parts map[string]float64) (shown []int, losse
 	return shown, losses
 }
 
-// asShown converts the logs of steps to those of a [Fit] history.
 func asShown(steps []loop.Logs, parts map[string]float64) []loop.Logs {
 	if len(steps) == 0 {
 		return steps
@@ -118,7 +117,6 @@ func (t total) Float() (sum float64, err error) {
 	return sum, nil
 }
 
-// parts returns the weights of trained losses by name, if there are several losses.
 func (s *settings) parts() map[string]float64 {
 	if len(s.losses) < 2 {
 		return nil

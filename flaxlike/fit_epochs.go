@@ -25,7 +25,7 @@ func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) p
 		at.Epochs = max(at.Epochs, at.Steps/epochSteps)
 		return at
 	}
-	if at.Epochs == 0 { // a checkpoint of an older lazo
+	if at.Epochs == 0 {
 		at.Epochs = int64(epochs[len(epochs)-1])
 	}
 	for i, epoch := range epochs {

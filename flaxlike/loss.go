@@ -32,7 +32,7 @@ type Loss struct {
 	Smoothing float64
 }
 
-// smoothing has the losses that allow it, and whether each number of the output is of two classes.
+// smoothing has the losses that allow it. The value is true if each number of the output is of two classes.
 var smoothing = map[string]bool{"sparse_categorical_crossentropy": false, "categorical_crossentropy": false, "categorical_focal_crossentropy": false,
 	"binary_crossentropy": true, "binary_focal_crossentropy": true}
 
@@ -104,5 +104,5 @@ const maskedSparse = "masked_sparse_categorical_crossentropy"
 
 var binaryLosses = map[string]bool{"binary_crossentropy": true, "binary_focal_crossentropy": true}
 
-// In losses of the whole batch, padding must be 0.
+// ofBatch are losses of the whole batch, in which padding must be 0.
 var ofBatch = map[string]bool{"dice": true, "tversky": true}

@@ -78,7 +78,6 @@ var metricsByName = map[string]figure{
 	"auc":                               func(_ *graph.Node, are scale) metrics.Metric { return are.probable(metrics.AUC(200)) },
 }
 
-// ofClasses are metrics of classes, and their names for one number for each example.
 var ofClasses = map[string]string{
 	"accuracy": "", "acc": "", "binary_accuracy": "", "precision": "", "recall": "", "f1_score": "", "f1": "", "mean_iou": "", "auc": "", "average_precision": "",
 	"sparse_categorical_accuracy": "binary_accuracy", "categorical_accuracy": "binary_accuracy",

@@ -220,8 +220,8 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	return outputs, m.dropLeftover(batch, outputs)
 }
 
-// ofOtherInputs adds to an error the fields that differ from those of the build. A difference alone is no error, as of
-// lengths.
+// ofOtherInputs adds to an error the fields that differ from those of the build. A difference alone is no error: a
+// network may take other lengths.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)
@@ -297,7 +297,6 @@ func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs
 	return logs, err
 }
 
-// ofShapes removes managed's advice about custom steps.
 func ofShapes(err error) error {
 	if !errors.Is(err, managed.ErrShapes) {
 		return err
@@ -313,7 +312,7 @@ type step struct {
 	set    *data.Set
 	looked *int
 	part   bool
-	stream *stream // nil with a set, or for a single step
+	stream *stream
 }
 
 func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {

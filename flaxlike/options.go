@@ -38,8 +38,8 @@ type settings struct {
 	classWeights  map[int]float64
 	policy        *optim.Policy
 	scale         *optim.LossScale
-	classes       map[string][]string // by output; "" is the only one
-	named         string              // the source of names other than WithClasses
+	classes       map[string][]string
+	named         string // the source of names other than WithClasses
 	namedHint     string
 	preparation   json.RawMessage
 	namesClasses  namesClasses

@@ -116,7 +116,6 @@ func (s *settings) nameClasses() error {
 
 const ofPreparation = "the labels of the preparation have"
 
-// numbers reports whether the preparation numbers the classes of an output.
 func (s *settings) numbers(output string) bool {
 	return s.namesClasses != nil && slices.ContainsFunc(append(slices.Clip(s.losses), Loss{Output: output}), func(l Loss) bool {
 		_, err := s.namesClasses.Classes(cmp.Or(l.Label, l.Output, "y"))

@@ -18,7 +18,7 @@ type scale struct {
 type numbers int
 
 const (
-	areLogits numbers = iota // those of a margin have threshold 0 too
+	areLogits numbers = iota
 	areExclusive
 	areProbabilities
 	areNumbers

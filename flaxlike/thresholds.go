@@ -188,7 +188,6 @@ func (m *Model) SetThresholds(output string, thresholds ...float64) error {
 	return nil
 }
 
-// checkWidth requires s.mu.
 func (s *seen) checkWidth(output string, thresholds int) error {
 	if width, ok := s.widths[output]; ok && thresholds > 1 && thresholds != width {
 		return fmt.Errorf("output %q: there are %d thresholds for %d classes: expected one, or one for each", output, thresholds, width)

@@ -152,7 +152,7 @@ func (m *Model) needed(content *checkpoint.Checkpoint) (map[string]bool, error) 
 	for _, v := range variables {
 		needed[short(v.name)] = true
 	}
-	for _, t := range content.Tensors { // an older lazo may have other names
+	for _, t := range content.Tensors {
 		if !needed[t.Name] && len(content.Tensors) > len(needed) {
 			return nil, fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
 		}

@@ -20,7 +20,7 @@ import (
 // Build is the function of a step: it builds the graph from the batch to the reported values.
 type Build func(b *Builder)
 
-// Builder gives a [Build] function the model's variables and the batch's fields, and takes the values to report.
+// Builder has the model's variables and the batch's fields for a [Build] function, and takes the values to report.
 type Builder struct {
 	graph        *graph.Graph
 	scope        *model.Scope
@@ -28,19 +28,19 @@ type Builder struct {
 	batch        []*graph.Node
 	sets         []strategies.Slot
 	kind         string
-	logged       []logged // packed into one array
+	logged       []logged
 	wholes       []logged
 	resets       []reset
 	averages     bool
 	outputsAlone bool
-	masked       bool              // asked for by the user
-	given        []*graph.Node     // before casts
-	norms        []*model.Variable // counts of batch normalizations
+	masked       bool
+	given        []*graph.Node
+	norms        []*model.Variable
 	samples      *graph.Node
 	casting      *casting
 	steps        *graph.Node
 	awaiting     *awaited.Values
-	equal        []*model.Variable // packs assumed to have equal scalars
+	equal        []*model.Variable
 	optimizer    *optim.Optimizer
 	only         func(name string) bool
 	trained      []*model.Variable

@@ -113,7 +113,7 @@ func (s *State) content(ctx context.Context) (c checkpoint.Content, err error) {
 		}
 	}
 	c.Sections = map[string]any{variablesSection: origins}
-	if !s.saved.partial { // the list is incomplete
+	if !s.saved.partial { // else the list is incomplete
 		c.Sections[stepsSection] = slices.Concat([]usedStep{}, s.saved.steps)
 	}
 	return c, nil
@@ -204,7 +204,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return fmt.Errorf("the checkpoint says that it has %s, and has it not", name)
 		}
 	}
-	_ = s.values.Last.Follow(nil) // replaced in any case
+	_ = s.values.Last.Follow(nil) // its values are replaced in any case
 	known := s.values.Variables()
 	r.counts = countsOf(given, r.origins)
 	r.all, r.tensors = len(given), given

@@ -23,7 +23,7 @@ type MismatchError struct {
 	Step       checkpoint.Step
 	Mismatches []Mismatch
 	transfer   bool
-	later      bool // variables of a training step
+	later      bool
 }
 
 // Mismatch is a variable that differs. Saved and Model are its dtype and dims, "" if missing.
@@ -78,11 +78,10 @@ type origin struct {
 type saved struct {
 	origins  map[string]origin
 	steps    []usedStep
-	partial  bool // it lists no steps
+	partial  bool
 	restored *restored
 }
 
-// restored is the checkpoint from which a state takes values.
 type restored struct {
 	step    checkpoint.Step
 	origins map[string]origin
@@ -132,7 +131,6 @@ func (s *State) awaited() *restored {
 	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors})
 }
 
-// fit compares a step's new variables with the checkpoint and notes their origins.
 func (s *State) fit(fresh []*model.Variable, step asking) error {
 	r, err := s.renewed(s.awaited(), fresh)
 	if s.saved.restored != nil && err == nil {
@@ -223,7 +221,6 @@ func (r *restored) check(e *MismatchError, step *asking, variables []*model.Vari
 	e.later = e.later && len(left) == 0
 }
 
-// leftOf returns the groups' tensors that the step does not use.
 func (r *restored) leftOf(groups map[int]bool, step *asking, waits func(name string) bool) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.origins)) {
 		if o := r.origins[name]; waits(name) && groups[o.Group] && (o.Trainable || step.Train && o.Train) {

@@ -112,7 +112,7 @@ var olderNames = [][2]string{
 	{"key/kernel", "MultiHeadAttention/key/dense/weights"}, {"key/bias", "MultiHeadAttention/key/dense/biases"},
 	{"value/kernel", "MultiHeadAttention/value/dense/weights"}, {"value/bias", "MultiHeadAttention/value/dense/biases"},
 	{"output/kernel", "MultiHeadAttention/output/dense/weights"}, {"output/bias", "MultiHeadAttention/output/dense/biases"},
-	{"recurrent_kernel", "recurrent"}, {"kernel", "weights"}, {"bias", "biases"}, // GRU
+	{"recurrent_kernel", "recurrent"}, {"kernel", "weights"}, {"bias", "biases"},
 	{"kernel", "dense/weights"}, {"bias", "dense/biases"}, {"kernel", "conv/weights"}, {"bias", "conv/biases"},
 	{"gamma", "layer_normalization/gain"}, {"beta", "layer_normalization/offset"}, {"scale", "rms_norm/scale"},
 }

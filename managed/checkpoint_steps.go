@@ -22,8 +22,8 @@ const stepsSection = "steps"
 // stepID is the same in all processes.
 type stepID struct {
 	Train    bool   `json:"train,omitempty"`
-	By       string `json:"by,omitempty"` // its optimizer's scope
-	Function string `json:"function"`     // of its build function
+	By       string `json:"by,omitempty"`
+	Function string `json:"function"`
 }
 
 // Without usedStep, a step first used after the checkpoint, which gets initial values, would look like a changed model.
@@ -54,7 +54,7 @@ func placeOf(id stepID) string {
 type asking struct {
 	usedStep
 	place           string
-	gathers, ofRule func(*model.Variable) bool // metric, optimizer variables
+	gathers, ofRule func(*model.Variable) bool
 	numbers         map[string][]string
 }
 
@@ -97,7 +97,7 @@ func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	switch {
 	case r.from != nil:
 		return true
-	case m.packed && owner(m.name, step.Trains) == "": // only passed on
+	case m.packed && owner(m.name, step.Trains) == "":
 		return false
 	case v.Trainable:
 		return related && !r.comesLater(step)
@@ -149,7 +149,6 @@ func (r *restored) hadRule(step *asking, name string) bool {
 	})
 }
 
-// owner returns the parameter whose name an optimizer variable contains, or "".
 func owner(name string, parameters []string) (parameter string) {
 	for _, p := range parameters {
 		if len(p) > len(parameter) && strings.Contains(name, p) {

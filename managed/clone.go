@@ -68,14 +68,14 @@ func (d *definition) takeSettings(of *definition) {
 // cloneVariables skips variables left by a failed step, which creates them again.
 func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 	all := make([]*model.Variable, s.values.Len())
-	for v := range s.model.store.IterVariables() { // optimizers see this order
+	for v := range s.model.store.IterVariables() {
 		at := s.values.Place(v)
 		if at < 0 && v.Path() != store.RandomName {
 			continue
 		}
 		made := c.model.store.VariableWithShape(v.Path(), v.Shape(), nil).SetTrainable(v.Trainable)
 		host := tensors.FromShape(v.Shape())
-		if at < 0 { // from the seed
+		if at < 0 {
 			t, err := store.HostValue(v)
 			if err != nil || t == nil {
 				return nil, errors.Join(errors.New("the random state has no value"), err)

@@ -66,8 +66,6 @@ func (s *Stepper) leave(state *State) error {
 	return nil
 }
 
-// makeRoom refuses a training step beyond the limit of shapes; for other steps it frees the least recently used
-// program.
 func (s *Stepper) makeRoom(state *State, block int) error {
 	n, oldest := s.cache.shapes(state, block)
 	switch {
@@ -139,7 +137,7 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 	if c.apart() {
 		return nil
 	}
-	if d := c.dumped(s); d.text != "" && !slices.Contains(state.programs, d) { // a closed step compiles again
+	if d := c.dumped(s); d.text != "" && !slices.Contains(state.programs, d) {
 		state.programs = append(state.programs, d)
 	}
 	for _, r := range b.resets {
@@ -160,7 +158,7 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 	c.layout, c.wholes = b.logged, b.wholes
 	for _, list := range [][]logged{c.layout, c.wholes} {
 		for i := range list {
-			list[i].node = nil // frees the graph
+			list[i].node = nil
 		}
 	}
 	return nil

@@ -19,7 +19,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// compiled is a step's program for one state and one shape of batch.
 type compiled struct {
 	step    *Stepper
 	state   *State
@@ -30,26 +29,24 @@ type compiled struct {
 	resident *data.Resident
 	program  strategies.Program
 	block    int // requested steps per run
-	// values are store indices.
-	values []int
-	layout []logged
-	wholes []logged
+	values   []int
+	layout   []logged
+	wholes   []logged
 	// cast are a policy's variables; nil before the first build.
 	cast []*model.Variable
 	// metrics has the accumulators among the changed values, else nil.
 	changed []bool
 	metrics []*metrics.Accumulator
-	claim   int // on the state's metrics; 0 without metrics
-	seen    int // gathering.changes at the last check
+	claim   int
+	seen    int
 	// sets are the resident buffers, inputs after the state's.
-	sets []compute.Buffer
-	// spare has *arguments.
+	sets  []compute.Buffer
 	spare sync.Pool
 	used  int64
 	// open: the program depends on the number of variables.
 	open      bool
 	variables int
-	equal     []int // packs with scalars assumed equal
+	equal     []int
 }
 
 // stale: the state moved, has new variables that matter, or unequal scalars that the program assumes equal.
@@ -96,7 +93,7 @@ func (c *compiled) counts(b *data.Batch) error {
 	if b.Size == 0 || len(c.layout) == 0 || len(b.Fields) == 0 {
 		return nil
 	}
-	if dims := b.Fields[0].Array.Dims; len(dims) > 0 && b.Size == dims[0] { // the usual case
+	if dims := b.Fields[0].Array.Dims; len(dims) > 0 && b.Size == dims[0] {
 		return nil
 	}
 	// Size decides which first axis counts the examples if they differ.
@@ -156,7 +153,6 @@ func (k *cache) add(c *compiled) {
 	k.compiled = append(k.compiled, c)
 }
 
-// shapes counts the shapes and returns the least recently used program.
 func (k *cache) shapes(state *State, block int) (n int, oldest *compiled) {
 	k.each(func(c *compiled) {
 		if c.state != state || c.block != block {

@@ -18,11 +18,10 @@ type definition struct {
 	// resets has metric variables with initial values; ofOptimizer those that optimizers created.
 	resets      map[*model.Variable]metrics.Accumulator
 	ofOptimizer map[*model.Variable]bool
-	numbers     map[string][]string // awaited.Values.Numbers
-	given       store.Given         // for later variables
+	numbers     map[string][]string
+	given       store.Given
 }
 
-// slots returns the variables that a graph uses, with their new values.
 func (d *definition) slots(g *graph.Graph) (used []*model.Variable, built strategies.Built) {
 	for v := range d.store.IterVariables() {
 		if !v.InUseByGraph(g) {

@@ -42,7 +42,7 @@ func (e evaluating) end(ctx context.Context) error {
 	if err := state.values.NotWithin(); err != nil {
 		return err
 	}
-	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil { // closed and freed
+	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil {
 		return nil
 	}
 	defer state.values.LeaveValues(true)
@@ -57,7 +57,6 @@ func (e evaluating) end(ctx context.Context) error {
 	return err
 }
 
-// viewOf returns the step's newest evaluation, or nil.
 func (s *State) viewOf(step *Stepper) *View {
 	for _, e := range slices.Backward(s.evaluations) {
 		if e.step == step {

@@ -91,7 +91,6 @@ func (v *scalar) Float() (float64, error) {
 	return float64(flat.([]float32)[v.at]), nil
 }
 
-// newLogs makes the logs of a later array with a row per step.
 func newLogs(layout []logged, steps int) (*packed, []loop.Logs) {
 	n := len(layout)
 	p := &packed{scalars: make([]scalar, steps*n)}

@@ -63,7 +63,6 @@ func (b *Builder) padding() *graph.Node {
 	return nil
 }
 
-// batchNormCount counts the steps in GoMLX's averages.
 const batchNormCount = "avg_weight"
 
 // checkBatchNorm refuses GoMLX's layer on a padded training batch, because its averages would include the padding.

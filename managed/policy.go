@@ -84,9 +84,9 @@ type casting struct {
 type cast struct {
 	variable       *model.Variable
 	fresh          bool
-	value          *tensors.Tensor // saved value, if fresh
+	value          *tensors.Tensor
 	kept, computed *graph.Node
-	seen           *graph.Node // by layers, or set by them
+	seen           *graph.Node
 }
 
 // report calls the build function and restores the variables after a policy's casts.
@@ -183,7 +183,6 @@ func (c *casting) leave() {
 	}
 }
 
-// restore resets the variable outside of the graph.
 func (k cast) restore() {
 	retype(k.variable, k.kept.DType())
 	if k.fresh {

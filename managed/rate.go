@@ -177,7 +177,6 @@ func (s *State) setLearningRate(rate float64) error {
 	return s.values.Set(at, t)
 }
 
-// rateIndex returns the rate's index in the store, negative before a step created it.
 func (s *State) rateIndex() (int, error) {
 	if err := s.values.Last.Settled(); err != nil {
 		return 0, err
@@ -188,7 +187,6 @@ func (s *State) rateIndex() (int, error) {
 	return s.values.Place(s.model.store.GetVariable(rateName)), nil
 }
 
-// rateOfBy is rateIndex for the only step with [WithStepOptimizer].
 func (s *State) rateOfBy() (int, error) {
 	var found []string
 	at := -1

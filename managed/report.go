@@ -241,7 +241,6 @@ func (b *Builder) finish() {
 	b.checkBatchNorm()
 }
 
-// modelLosses reports losses that GoMLX's layers left for a trainer.
 func (b *Builder) modelLosses() {
 	if v := train.GetMainLoss(b.graph); v != nil {
 		b.Loss(b.unique(loop.Losses, "main_loss"), v)

@@ -54,11 +54,10 @@ func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 // metric would mix the numbers of both.
 type gathering struct {
 	claims  int
-	by      map[int]int // claims, by store index
-	changes int         // of by
+	by      map[int]int
+	changes int
 }
 
-// claimOf returns the claim of a program's step: that of its other programs, or a new one.
 func (g *gathering) claimOf(c *compiled) int {
 	claim := 0
 	c.step.cache.each(func(o *compiled) {

@@ -35,7 +35,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		state.model.ofOptimizer[n] = true
 		n.SetNodeValue(graph.AddScalar(n.NodeValue(loss.Graph()), 1))
 	}
-	var left []string // by TrainOnly
+	var left []string
 	before := map[*model.Variable]bool{}
 	for v := range state.model.store.IterVariables() {
 		before[v] = true
@@ -61,7 +61,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 			"trained: take graph.StopGradient, ArgMax and comparisons out of it, or give the loss the model's output"))
 	}
 	gradients := autodiff.Gradient(loss, parameters...)
-	defer func() { // also after a panic
+	defer func() {
 		for v := range state.model.store.IterVariables() {
 			if !before[v] {
 				state.model.ofOptimizer[v] = true

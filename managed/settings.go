@@ -17,7 +17,7 @@ var _ interface{ Settings() []checkpoint.Setting } = (*State)(nil)
 type settings struct {
 	seed  int64
 	rules map[string]*optim.Optimizer
-	deal  *data.Deal // of the newest batch, or nil
+	deal  *data.Deal
 	size  int
 	// batches has settings common to all batches; "" if they vary.
 	batches map[string]string

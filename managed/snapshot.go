@@ -44,7 +44,7 @@ type snapshot struct {
 	of        *State
 	mu        sync.Mutex
 	variables []*model.Variable
-	values    []*tensors.Tensor // nil once closed
+	values    []*tensors.Tensor
 }
 
 // Restore puts all values back, or none after an error. The state takes twice its device memory meanwhile. Restore also

@@ -230,7 +230,7 @@ var _ interface {
 // collected batches ([loop.Stepper]). An error of f goes to the reader. OnRead calls earlier functions before it adds
 // f. Methods without an error result do not call f.
 func (s *State) OnRead(f func() error) (remove func(), err error) {
-	if s == nil { // the first step reports it
+	if s == nil {
 		return func() {}, nil
 	}
 	return s.values.OnRead(f)

@@ -35,9 +35,9 @@ type stepSettings struct {
 	name         string
 	train        bool
 	build        Build
-	only         func(name string) bool // nil: all
-	rule         *optim.Optimizer       // nil: the state's
-	scope        string                 // of the rule's variables
+	only         func(name string) bool
+	rule         *optim.Optimizer
+	scope        string
 	averages     bool
 	rates        bool
 	outputsAlone bool
@@ -169,7 +169,7 @@ func (s *Stepper) Await(_ context.Context, state *State) error {
 	if err := state.values.NotWithin(); err != nil {
 		return s.failed(err)
 	}
-	if state.values.EnterValues(context.Background(), false) != nil { // closed
+	if state.values.EnterValues(context.Background(), false) != nil {
 		return nil
 	}
 	defer state.values.LeaveValues(false)

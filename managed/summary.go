@@ -27,7 +27,7 @@ type Summary struct {
 
 // Row is a variable in a [Summary].
 type Row struct {
-	Layer, Name string // "/dense" and "weights"
+	Layer, Name string
 	Kind        Kind
 	Shape       shapes.Shape
 	// Size is the number of elements, Bytes that of one copy; under data parallel each device may have one.
@@ -180,7 +180,6 @@ func (s Summary) Table(rows int) string {
 	return text + "\n" + totals.String()
 }
 
-// A title with prefix ">" right-aligns its column.
 type table [][]string
 
 func (t table) String() string {

@@ -85,7 +85,7 @@ func (v *View) begin(step *Stepper) error {
 	case step.train:
 		return step.failed(errors.New("a view is for tests and predictions: train the state"))
 	case v != nil:
-		if err := v.of.values.BeforeRead(); err != nil { // the first step reads the state
+		if err := v.of.values.BeforeRead(); err != nil {
 			return fmt.Errorf("managed: view: %w", err)
 		}
 	}
