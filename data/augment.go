@@ -84,8 +84,7 @@ func RandomShift(rows, columns int) Augmentation {
 // [RandomRotation], need floating point images.
 //
 // The draws depend only on the seed, the epoch, the example's position in it ([Batch].At) and the changes. Set Epoch
-// and At if you call the function yourself. Map, ParallelMap, [Repeat] and [Passes] number batches without a position
-// from the start of the iteration; if such a source starts later, set them too.
+// and At if you call the function yourself, or if a source without positions starts later than at its beginning.
 func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b Batch) (Batch, error) {

@@ -153,9 +153,9 @@ func (f *ImageFolder) list() error {
 // Len returns the number of images.
 func (f *ImageFolder) Len() int { return len(f.files) }
 
-// Set returns the examples as a set: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n],
-// the class. Images are read when their batch is made, on several goroutines (see [Set.MapBatches]). An unreadable
-// image is an [*ImageError] in place of its batch; the iteration continues.
+// Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n], the
+// class. Images are read when their batch is made, on several goroutines. An unreadable image is an [*ImageError] in
+// place of its batch; the iteration continues.
 func (f *ImageFolder) Set() *Set {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
 	for i, file := range f.files {

@@ -10,8 +10,8 @@ import (
 )
 
 // ParallelMap is [Map] with up to workers (at least 1) concurrent calls of f, and as many results ahead of the
-// consumer, in order. f must be safe for concurrent use. Its error, panic or runtime.Goexit becomes an error in place
-// of its batch; a panic of source is handled as by [Prefetch]. When the consumer stops, ParallelMap waits for the
+// consumer, in order. f must be safe for concurrent use. An error, panic or runtime.Goexit of f becomes an error in
+// place of its batch. Panics of source are handled as by [Prefetch]. When the consumer stops, ParallelMap waits for the
 // running calls.
 func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, error)) iter.Seq2[B, error] {
 	if workers < 1 || workers > mostAhead {

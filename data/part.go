@@ -18,10 +18,9 @@ type Part struct {
 // Partial reports whether the batch is a part of a larger one.
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
-// Share yields only rank's part of each batch, 0 <= rank < of, so that each of several processes reads and changes only
-// its examples. The parts of all ranks, in order, form the batches without Share. Positions and Deal are those of the
-// whole batches, At is that of the part's first example. Size counts the part's examples, [Batch.Samples] the whole
-// batch's.
+// Share yields only rank's part of each batch, 0 <= rank < of, so that each of several processes makes only its
+// examples. The parts of all ranks, in order, form the batches without Share. Positions and Deal are those of the whole
+// batches, At is that of the part's first example. Size counts the part's examples, [Batch.Samples] the whole batch's.
 //
 // All parts have the same number of rows: of must divide the batch size, and with [KeepRemainder] also the last batch.
 // With of = 1 batches are whole.

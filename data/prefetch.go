@@ -9,12 +9,12 @@ import (
 )
 
 // Prefetch runs source on its own goroutine, at most depth batches (at least 1) ahead of the consumer. Order and errors
-// are unchanged. Source must give each batch its own memory, as [Set.Batches] does. It must not read the trained state,
-// which is an error of the run, nor change what is saved with the state (checkpoint.Options.Also).
+// are unchanged. Source must give each batch its own memory, must not read the trained state, which is an error of the
+// run, nor change what is saved with it (checkpoint.Options.Also).
 //
 // A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source to
 // return; a run of package loop stops waiting when its context ends. If source fails after that, the consumer's range
-// panics, as without Prefetch.
+// panics.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {

@@ -32,10 +32,10 @@ func (r Remainder) check() error {
 	return nil
 }
 
-// Rebatch regroups batches of any sizes, such as single examples from [TFRecordFile] with [Map], into batches of size
-// examples. At the end of each epoch of source the rest is dropped, kept as a smaller batch, or padded; then all
-// batches have the [Mask]. Batches that differ in fields, dtypes or dims, except for the number of examples, are an
-// error that ends the sequence. An error of source is yielded at once.
+// Rebatch regroups batches of any sizes, such as single examples, into batches of size examples. At the end of each
+// epoch of source the rest is dropped, kept as a smaller batch, or padded; then all batches have the [Mask]. Batches
+// that differ in fields, dtypes or dims, except for the number of examples, are an error that ends the sequence. An
+// error of source is yielded at once.
 func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2[Batch, error] {
 	if err := rest.check(); err != nil {
 		return failed[Batch](fmt.Errorf("data: rebatch: %w", err))
@@ -194,7 +194,7 @@ func (b Batch) names() []string {
 }
 
 // Checked yields an error for a batch that fails [Batch.Check] or differs from the first one in fields, dtypes or dims,
-// except for the number of examples. Without it, a step compiles a program per shape, or fails in the model.
+// except for the number of examples. A step would compile again for it, or fail in the model.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

@@ -19,8 +19,8 @@ type Resident struct {
 const Rows = "rows"
 
 // OnDevice marks a set to be kept in device memory. A state copies the whole set to its devices at the first batch and
-// keeps it until the state is closed. Per batch only the examples' positions are transferred, 4 bytes each. Use it for
-// an accelerator whose memory holds the set and the model; on the CPU small steps are slower than with [Set.Batches].
+// keeps it until the state is closed. Per batch, 4 bytes per example are transferred. Use it for an accelerator whose
+// memory holds the set and the model; on the CPU small steps are slower than with [Set.Batches].
 //
 // Order and fields are those of [Set.Batches]. Host functions, such as [Map] and [Augment], see only [Rows] and [Mask];
 // [Batch.OnHost] gathers the other fields. Writes to the set's arrays after the first step have no effect.

@@ -160,8 +160,8 @@ func (s *Set) gather(rows []int) *Set {
 type Batch struct {
 	Fields []Field
 	// Size is the number of examples without padding rows. If 0, [Batch.Samples] counts them. If it is less than the
-	// number of rows, the field [Mask] must mark the real examples, or a step that reports numbers refuses the batch;
-	// of a step that only returns outputs, the caller must drop the rows from Size on.
+	// number of rows, the field [Mask] must mark the examples, or a step that reports numbers refuses the batch; of a
+	// step that only returns outputs, the caller must drop the rows from Size on.
 	Size int
 	// Epoch is the pass over the set, from 0.
 	Epoch int

@@ -12,9 +12,9 @@ import (
 // callbacks.Measure and callbacks.Bar report which stages a run waited for. The zero value is ready to use. It is safe
 // for concurrent use.
 //
-// The stages of a set are "copy" (gathering a batch's examples), "read", "decode" and "resize" of an [ImageFolder],
-// "augment" of [Augment], and "map" for the rest of [Set.MapBatches]. Record others with [Stages.Note]. In flaxlike use
-// FitBatches, not Fit. Stages run in parallel, so their sum may exceed the elapsed time.
+// The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of an [ImageFolder], "augment" of
+// [Augment], and "map" for the rest of [Set.MapBatches]. Record others with [Stages.Note]. In flaxlike use FitBatches,
+// not Fit. Stages run in parallel, so their sum may exceed the elapsed time.
 type Stages struct {
 	mu    sync.Mutex
 	names []string

@@ -22,10 +22,8 @@ const (
 )
 
 // TFRecords yields the records of r, a plain or gzip-compressed TFRecord file; see [ParseTFExample]. Each record has
-// its own memory, at most limit bytes; 0 means 16 MB. Checksums are verified, and memory grows with the data received.
-//
-// Invalid content is a [*FormatError] that ends the sequence. An error of r is wrapped. The sequence can be iterated
-// once.
+// its own memory, at most limit bytes; 0 means 16 MB. Checksums are verified. Invalid content is a [*FormatError] that
+// ends the sequence. An error of r is wrapped. The sequence can be iterated once.
 func TFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := eachTFRecord(r, limit, yield); err != nil {

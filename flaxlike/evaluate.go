@@ -225,7 +225,7 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 // names, the names. With several classes for each example, "" is an absent class. Other outputs are unchanged.
 //
 // An output with an outdated calibration or thresholds ([ErrOutdated]), or with NaN, has an error. The other outputs
-// are returned with it, and serve's Handler answers requests for them.
+// are returned with it.
 func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	p, err := m.predictBatch(ctx, batch)
 	if err != nil {

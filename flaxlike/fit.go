@@ -52,17 +52,17 @@ type Fit struct {
 	ValidationEvery, ValidationSteps, ValidationBatchSize int
 	ValidationAt                                          []int
 
-	// Callbacks are options of the run, such as callbacks.StopEarly("val_loss", …). A loop.Until or loop.Continue is an
-	// error: other fields set the beginning and the end.
+	// Callbacks are options of the run, such as callbacks.StopEarly("val_loss", …), but not loop.Until or
+	// loop.Continue.
 	//
 	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation. Its loop.Report has the
 	// epoch in Elapsed.Epochs, and the figures in Logs: Logs.Float("val_loss"). With the context of f, the model can
 	// evaluate and predict, also if several processes train it.
 	//
-	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there.
-	// A run that is killed and started again ends with parameters bit-identical to those of an uninterrupted run. If
-	// the saved run had ended, more Epochs continue it, or more patience after a callbacks.StopEarly; else Fit makes no
-	// step. Output has a line for each setting that differs from the saved run.
+	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there,
+	// with parameters bit-identical to those of an uninterrupted run. If the saved run had ended, more Epochs continue
+	// it, or more patience after a callbacks.StopEarly; else Fit makes no step. Output has a line for each setting that
+	// differs from the saved run.
 	//
 	// callbacks.KeepBest keeps its copy in memory: a resumed run whose best value is from an earlier process ends with
 	// an error. checkpoint.KeepBest restores the best state from the folder.

@@ -29,9 +29,8 @@ type CrossValidation struct {
 
 // CrossValidate divides a set by data.Set.Folds with seed and by, which may be data.Stratified or data.Grouped. For
 // each fold, from 0, it calls fit, which trains a new model on the rest of the set, evaluates the model on the held-out
-// part, and closes it. For a validation during training, use Fit.ValidationSplit.
-//
-// The first error ends it. A set with examples that do not count ([data.Mask]) is an error.
+// part, and closes it. The first error ends it. For a validation during training, use Fit.ValidationSplit. A set with
+// examples that do not count ([data.Mask]) is an error.
 func CrossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(ctx context.Context, fold int, training *data.Set) (*Model, error),
 	by ...data.SplitOption) (*CrossValidation, error) {
 	found, err := crossValidate(ctx, set, folds, seed, fit, by)

@@ -305,7 +305,7 @@ func ofShapes(err error) error {
 }
 
 // step is a step for a loop, in blocks if these are faster. With set, the set is checked once, and looked is the number
-// of bounds checked. means logs running means ([asShown]). part marks a part of a set, which may lack classes.
+// of bounds checked. means logs running means ([asShown]). part: the set may lack classes.
 type step struct {
 	of     *managed.Stepper
 	means  bool

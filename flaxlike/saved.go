@@ -140,9 +140,9 @@ func moduleVersion(path string) string {
 // names and the card. The model predicts, evaluates and trains as the saved one, but the optimizer's state is not in
 // the file.
 //
-// Options are those of [New]. Losses, metrics, an optimizer or a policy given here replace those of the file. Code is
-// not in the file and must be given if it is needed: custom layers by [WithLayer], a network by [WithNetwork],
-// functions of losses and metrics to evaluate and train, and an optimizer without a name to train.
+// Options are those of [New]. Losses, metrics, an optimizer or a policy replace those of the file. Give code that is
+// needed, which is not in the file: custom layers by [WithLayer], a network by [WithNetwork], functions of losses and
+// metrics to evaluate and train, and an optimizer without a name to train.
 //
 // A file of values alone, by another program or an older lazo, is an error: see [Model.Load].
 func Open(ctx context.Context, path string, options ...Option) (*Model, error) {

@@ -16,9 +16,9 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// State returns the value by which loops, callbacks and [checkpoint.Resume] use the model. They find it by themselves.
-// It is a [checkpoint.State] with the other methods that [loop.Stepper] and checkpoint.State list, such as Snapshot. A
-// custom loop can save a model by it:
+// State returns the value by which loops, callbacks and [checkpoint.Resume] use the model; they find it by themselves.
+// It is a [checkpoint.State] with the other methods that [loop.Stepper] and checkpoint.State list. A custom loop can
+// save a model by it:
 //
 //	content, err := model.State().(checkpoint.State).Content(ctx)
 func (m *Model) State() any { return modelState{m} }

@@ -34,9 +34,9 @@ type Arrow struct {
 	Input string
 }
 
-// LayerRow is a layer in a [Summary]: of package nn, or a custom one in a model or an nn.Sequential. Layers that a
-// custom layer calls are a part of it. Variables outside of layers have rows of the kind "variables" without an output,
-// and outputs of a [Functional] rows of the kind "output".
+// LayerRow is a layer in a [Summary]: of package nn, or a custom one, with the layers that it calls. Variables outside
+// of layers have rows of the kind "variables" without an output, and outputs of a [Functional] rows of the kind
+// "output".
 type LayerRow struct {
 	Name string
 	Kind string

@@ -26,10 +26,10 @@ const variablesSection = "variables"
 
 // Content returns the whole state for a checkpoint, with optimizer variables and random state, by full names. It waits
 // for started steps. Each value is fetched when it is written; a step that changes it earlier copies it first. A run
-// continued under the same strategy is bit-identical; under another one, sums are in another order.
+// continued under the same strategy is bit-identical.
 //
 // Each of several processes returns its [shares.Share] without waiting for others: its parts of sharded values, and
-// rank 0 all else. checkpoint.Resume saves them together. Restored values that no step has used are saved again.
+// rank 0 all else. checkpoint.Resume saves them together.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
 	if ctx == nil {
 		return checkpoint.Content{}, fmt.Errorf("managed: content: %w", shield.ErrNoContext)
@@ -129,9 +129,9 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 }
 
 // Restore replaces the state's values by those of a checkpoint, of any strategy. Later variables take theirs when a
-// step creates them, without drawing initial values; a new state is best. If the model differs, Restore returns a
-// [*MismatchError], or, for later variables, the step that creates them does ([Stepper.Prepare] checks earlier). After
-// an error the state is unchanged. A successful Restore also repairs lost values.
+// step creates them. If the model differs, Restore returns a [*MismatchError], or, for later variables, the step that
+// creates them does ([Stepper.Prepare] checks earlier); so a new state is best. After an error the state is unchanged.
+// A successful Restore also repairs lost values.
 //
 // A step used before the checkpoint must have its variables of then, except for metrics. A training step first used
 // later, such as one for a discriminator, gives missing variables initial values, bit-identical to a run without the

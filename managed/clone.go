@@ -14,10 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Clone returns an independent copy of the state under a strategy, which may be [State.Strategy]. It copies parameters,
-// optimizer variables, random state, metrics and counters, so both make the same further steps, also before the first
-// one. Steppers serve both, and the optimizer value is shared. The caller closes the clone. After an error nothing of
-// it is left.
+// Clone returns an independent copy of the state under a strategy, which may be [State.Strategy]: parameters, optimizer
+// variables, random state, metrics and counters, so both make the same further steps. Steppers serve both, and the
+// optimizer value is shared. The caller closes the clone. After an error nothing of it is left.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
 	if err := usable(under, "the state's own"); err != nil {
 		return nil, fmt.Errorf("managed: clone: %w", err)

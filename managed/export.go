@@ -21,9 +21,9 @@ import (
 // Export writes a step into a new folder: StableHLO, names, shapes and dtypes of inputs and outputs, and the state's
 // values; see package export. The batch sets the shapes. The state does not change.
 //
-// The program is that of [Stepper.Step] under jit, for any strategy. Inputs are the used fields, then the state.
-// Outputs are the new state and the numbers as one float32 array "logs". The error function (GELU) is expanded to plain
-// StableHLO and may differ in the last bits.
+// The program is that of [Stepper.Step] under jit. Inputs are the used fields, then the state. Outputs are the new
+// state and the numbers as one float32 array "logs". The error function (GELU) is expanded to plain StableHLO and may
+// differ in the last bits.
 func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ExportOptions) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
 		return fmt.Errorf("managed: export: %w", err)

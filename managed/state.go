@@ -27,14 +27,13 @@ import (
 //
 // A State is safe for concurrent use:
 //   - Readers share it: values, snapshots, checkpoints, steps that change nothing.
-//   - Changes (a training step, SetValue, MoveTo, Restore) wait their turn for exclusive access, until their context
-//     ends.
+//   - Changes (a training step, SetValue, MoveTo, Restore) wait for exclusive access, until their context ends.
 //   - A second simultaneous training step returns [ErrBusy].
 //   - Close waits for running uses; later ones return [ErrClosed].
 //
-// A build function must not use the state that its step is built for: it gets [ErrBusy]. Methods without an error
-// result (Names, Strategy, Parameters, Summary, Settings, CompilingSince) and other states are allowed. The check is by
-// goroutine: waiting for another goroutine that uses the state blocks forever, unless that use has a context that ends.
+// A build function must not use the state that its step is built for: it gets [ErrBusy], except from methods without an
+// error result (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for
+// another goroutine that uses the state blocks forever, unless that use has a context that ends.
 //
 // Use [State.View] to test or predict during training, with separate metrics and fixed values.
 type State struct {

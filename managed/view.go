@@ -18,8 +18,7 @@ import (
 // step of a view has its own metrics of [Builder.Track].
 //
 // Each value is that between two training steps when a step of the view first uses it. It is copied when the training
-// overwrites it, once per view, until its Close. Other changes by a view's steps, such as drawing random numbers, go to
-// the state.
+// overwrites it, once per view. Other changes by a view's steps, such as drawing random numbers, go to the state.
 //
 // A view is safe for concurrent use; steps run in turn. Its metrics cover all steps since [View.ResetMetrics], so let
 // one goroutine run a test. Close each view. After its state's Close a view returns [ErrClosed], after [State.MoveTo]
