@@ -15,10 +15,10 @@ type Field struct {
 	Array Array
 }
 
-// X returns the field "x", the model's input; see [Named].
+// X returns the field "x", the model's input. It keeps flat and dims; see [Named].
 func X(flat any, dims ...int) Field { return Named("x", flat, dims...) }
 
-// Y returns the field "y", the target; see [Named].
+// Y returns the field "y", the target. It keeps flat and dims; see [Named].
 func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
 
 // Named returns a field. Dims are the lengths of the axes, examples first. It keeps both slices; a [Set] copies dims.

@@ -16,7 +16,7 @@ type Card struct {
 	// Examples and Fields describe the set of the last Fit; a field is "x float32[28 28]". Examples is 0 for batches.
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
-	// Epochs is the number of rows in the history of the last Fit; during a Fit, until the last epoch. Fit has the
+	// Epochs is the number of rows in the history of the last Fit, or of a running one so far. Fit has the
 	// figures of the epoch whose weights the model has, and Evaluated those of the last Evaluate. Both are empty if the
 	// weights changed later.
 	Epochs    int                `json:"epochs,omitempty"`
