@@ -9,19 +9,17 @@ import (
 )
 
 // Array is a multidimensional array of numbers, bools or texts. In a [Set] and a [Batch] the first axis is the
-// examples.
-//
-// Copying an Array does not copy its elements.
+// examples. A copy shares the elements.
 type Array struct {
 	// Flat holds the elements in row-major order: []float32, []float64, []int8 to []int64, []uint8 to []uint64, []bool,
-	// or []string for texts. Steps do not accept texts; a [Preparation] converts them.
+	// or []string. Steps do not accept texts; a [Preparation] converts them.
 	Flat any
 	// Dims are the lengths of the axes. A scalar has none.
 	Dims []int
 }
 
-// Check returns an error if a step cannot take the array: if Flat has no valid type or holds texts, or if its length
-// differs from the product of Dims.
+// Check returns an error if a step cannot take the array: Flat has an invalid type or texts, or a length other than the
+// product of Dims.
 func (a Array) Check() error {
 	if err := a.checkNumbers(); err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -37,7 +35,6 @@ func (a Array) checkNumbers() error {
 	return err
 }
 
-// typeOf returns the element type's name, "" if it is invalid, and the number of elements.
 func typeOf(flat any) (string, int) {
 	if texts, ok := flat.([]string); ok {
 		return "string", len(texts)
@@ -84,8 +81,8 @@ func (a Array) DType() string {
 	return t
 }
 
-// Slice returns rows i to j-1 of the first axis without a copy. If the bounds are out of range or the array is
-// inconsistent, it returns the zero Array, which [Array.Check] refuses.
+// Slice returns a view of rows i to j-1 of the first axis. For bounds out of range or an inconsistent array it returns
+// the zero Array, which [Array.Check] refuses.
 func (a Array) Slice(i, j int) Array {
 	if len(a.Dims) == 0 || a.check() != nil || i < 0 || j < i || j > a.Dims[0] {
 		return Array{}
@@ -135,8 +132,7 @@ func dimsOf(a Array, rows int) []int {
 	return dims
 }
 
-// product multiplies lengths. It is not ok if one is negative or if the nonzero ones overflow an int, so no partial
-// product overflows either.
+// product is not ok if a length is negative or the nonzero ones overflow.
 func product(dims []int) (size int, ok bool) {
 	all, zero := uint64(1), false
 	for _, d := range dims {
@@ -161,7 +157,7 @@ func product(dims []int) (size int, ok bool) {
 
 const maxInt = uint64(^uint(0) >> 1)
 
-// mostElements limits the arrays that this package allocates. Above it, Go would end the process.
+// mostElements limits allocations: above it, Go would end the process.
 const mostElements = 1 << 34
 
 func sized(dims ...int) (size int, ok bool) {

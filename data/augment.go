@@ -11,22 +11,20 @@ import (
 type Augmentation struct {
 	name  string
 	check func(h, w int) error
-	// dims returns the size of the result; nil means unchanged.
 	dims  func(h, w int) (int, int)
 	place func(d *draws, h, w int) placement
-	// alter changes the numbers of an image; place only moves pixels. An Augmentation has exactly one of them.
+	// alter changes numbers, place moves pixels. Exactly one is set.
 	alter func(d *draws, p *picture)
 }
 
-// placement maps rows and columns of the result to those of the image. Outside the image the value is 0, or with edge
-// the nearest pixel's.
+// placement maps rows and columns of the result to the image's. Outside it the value is 0, or with edge the nearest
+// pixel's.
 type placement struct {
 	top, left             int
 	flipRows, flipColumns bool
 	edge                  bool
 }
 
-// draws are random numbers with a fixed algorithm; see permute.
 type draws struct{ *rand.PCG }
 
 func (d *draws) upTo(n int) int {
@@ -44,8 +42,7 @@ func FlipVertical() Augmentation {
 	return Augmentation{name: "flip vertical", place: func(d *draws, _, _ int) placement { return placement{flipRows: d.upTo(2) == 1} }}
 }
 
-// RandomCrop pads an image with pad zero pixels on each side and crops height x width pixels at a uniformly random
-// position.
+// RandomCrop pads an image with pad zero pixels on each side and crops height x width pixels at a uniform position.
 func RandomCrop(height, width, pad int) Augmentation {
 	return Augmentation{
 		name: "random crop",
@@ -65,8 +62,8 @@ func RandomCrop(height, width, pad int) Augmentation {
 
 const maxPad = 1 << 15
 
-// RandomShift moves an image by up to rows up or down and up to columns left or right, uniformly. The nearest edge
-// pixel fills the rest.
+// RandomShift moves an image by up to rows vertically and columns horizontally, uniformly. The nearest edge pixel fills
+// the rest.
 func RandomShift(rows, columns int) Augmentation {
 	return Augmentation{
 		name: "random shift",
@@ -82,16 +79,12 @@ func RandomShift(rows, columns int) Augmentation {
 	}
 }
 
-// Augment returns a function for [Map], [ParallelMap], [Set.MapBatches] and the Augment of flaxlike.Fit. It applies all
+// Augment returns a function for [Map], [ParallelMap], [Set.MapBatches] and the Augment of flaxlike.Fit. It applies the
 // changes in order to copies of the images in the field, [n, height, width, channels]. Changes of numbers, as
 // [RandomRotation], need floating point images.
 //
-// The draws depend only on the seed, the epoch, the example's position in the epoch ([Batch].At) and the changes, but
-// not on the number of workers, the batch size or where a run starts.
-//
-// Sources of this package yield distinct positions. Map, ParallelMap, [Repeat] and [Passes] number batches without a
-// position from the start of the iteration. If such a source starts later, or if you call the function yourself, set
-// Epoch and At.
+// The draws depend only on the seed, the epoch, the example's position in it ([Batch].At) and the changes. Set Epoch
+// and At if you call the function yourself, or if a source without positions starts later than at its beginning.
 func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b Batch) (Batch, error) {
@@ -109,12 +102,11 @@ func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Ba
 	}
 }
 
-// drawsAt depends on the example's position in the epoch, not on the batch size.
 func drawsAt(seed uint64, b Batch, row int) *draws {
 	return &draws{rand.NewPCG(mix(seed, uint64(b.Epoch)), mix(^seed, uint64(b.At+row)))}
 }
 
-// mix decorrelates neighbouring numbers (the finalizer of SplitMix64, by Steele, Lea and Flood).
+// mix is the finalizer of SplitMix64, by Steele, Lea and Flood.
 func mix(seed, n uint64) uint64 {
 	z := seed + (n+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

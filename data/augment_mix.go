@@ -31,7 +31,7 @@ func CutMix(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) 
 			return Array{}, fmt.Errorf("dims %v, expected images [n, height, width, channels]", x.Dims)
 		}
 		h, w, channels := x.Dims[1], x.Dims[2], x.Dims[3]
-		from := upTo(x.Dims[0] * h * w) // the source pixel of each pixel
+		from := upTo(x.Dims[0] * h * w)
 		for i, other := range others {
 			side := math.Sqrt(1 - shares[i])
 			high, wide := int(math.Round(side*float64(h))), int(math.Round(side*float64(w)))
@@ -63,7 +63,7 @@ func mixing(name string, seed uint64, alpha float64, classes int, f func(x Array
 }
 
 func (b Batch) mixed(seed uint64, alpha float64, classes int, f func(x Array, others []int, shares []float64, d []*draws) (Array, error)) (Batch, error) {
-	if !(alpha > 0 && alpha <= 8) { // also NaN
+	if !(alpha > 0 && alpha <= 8) {
 		return Batch{}, fmt.Errorf("alpha is %v, expected above 0 and at most 8", alpha)
 	}
 	rows, err := b.divisible()

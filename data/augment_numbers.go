@@ -14,8 +14,8 @@ func (d *draws) between(low, high float64) float64 {
 	return low + (high-low)*float64(d.Uint64()>>11)/(1<<53)
 }
 
-// RandomRotation rotates an image about its centre by up to degrees in either direction, uniformly and bilinearly. The
-// nearest edge pixel fills the rest.
+// RandomRotation rotates an image about its centre by a uniform angle of up to degrees in either direction, bilinearly.
+// The nearest edge pixel fills the rest.
 func RandomRotation(degrees float64) Augmentation {
 	return altering("random rotation", setting("an angle", degrees, 180), func(d *draws, p *picture) {
 		sin, cos := math.Sincos(d.between(-degrees, degrees) * math.Pi / 180)
@@ -32,7 +32,7 @@ func RandomZoom(share float64) Augmentation {
 	})
 }
 
-// RandomBrightness adds one uniform number from -by to by to a whole image. It does not clip.
+// RandomBrightness adds a uniform number from -by to by to a whole image, without clipping.
 func RandomBrightness(by float64) Augmentation {
 	return altering("random brightness", setting("a number to add", by, math.MaxFloat32), func(d *draws, p *picture) {
 		plus := d.between(-by, by)
@@ -43,7 +43,7 @@ func RandomBrightness(by float64) Augmentation {
 }
 
 // RandomContrast multiplies the deviation of each pixel from its channel's mean by a uniform factor from 1-share to
-// 1+share. It does not clip.
+// 1+share, without clipping.
 func RandomContrast(share float64) Augmentation {
 	return altering("random contrast", setting("a share", share, 1), func(d *draws, p *picture) {
 		times := d.between(1-share, 1+share)
@@ -60,8 +60,8 @@ func RandomContrast(share float64) Augmentation {
 	})
 }
 
-// Cutout sets a square of size x size pixels to 0. Its centre is a uniformly random pixel, so part of it may lie
-// outside the image (DeVries and Taylor 2017).
+// Cutout sets a square of size x size pixels around a random pixel to 0; part of it may lie outside the image (DeVries
+// and Taylor 2017).
 func Cutout(size int) Augmentation {
 	return altering("cutout", func(h, w int) error {
 		if size < 1 || size > max(h, w) {
@@ -82,14 +82,14 @@ func altering(name string, check func(h, w int) error, alter func(d *draws, p *p
 
 func setting(what string, value, most float64) func(h, w int) error {
 	return func(int, int) error {
-		if !(value >= 0 && value <= most) { // also NaN
+		if !(value >= 0 && value <= most) {
 			return fmt.Errorf("%s of %v: expected 0 to %v", what, value, most)
 		}
 		return nil
 	}
 }
 
-// warp takes the pixel at offset (r, c) from the centre from offset (rr*r + rc*c, cr*r + cc*c).
+// warp maps offset (r, c) from the centre to offset (rr*r + rc*c, cr*r + cc*c) of the source.
 func (p *picture) warp(rr, rc, cr, cc float64) {
 	if len(p.spare) != len(p.v) {
 		p.spare = make([]float64, len(p.v))

@@ -26,7 +26,7 @@ func TestPicture_warp(t *testing.T) {
 	require.Equal(t, []float64{1, 10, 2, 20, 3, 30}, p.v, "a third of the size: the edge goes on")
 }
 
-// The numbers that are drawn, read off images on which they show.
+// The drawn numbers are read from images that show them.
 func TestAugmentations_ofNumbers(t *testing.T) {
 	angles, factors, plus, contrasts, holes := []float64{}, []float64{}, []float64{}, []float64{}, map[string]int{}
 	ramp := make([]float64, 9*9)
@@ -93,7 +93,7 @@ func TestAugment_inOrder(t *testing.T) {
 	require.ErrorContains(t, err, `data: augment: field "x": random zoom: the images are uint8, expected float32 or float64`)
 }
 
-// Images of which each pixel says which example it is of, so that what was mixed shows.
+// mixable returns images whose pixels are the number of their example.
 func mixable(n int) Batch {
 	x, y := make([]float32, n*16), make([]int32, n)
 	for i := range n {

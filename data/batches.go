@@ -22,10 +22,10 @@ type dealing struct {
 	shuffle   bool
 	seed      uint64
 	remainder bool
-	drop      bool // in an evaluation too
-	rank, of  int  // the part of each batch, if it is shared
+	drop      bool
+	rank, of  int
 	shared    bool
-	watch     *watch // nil: nothing is recorded
+	watch     *watch
 }
 
 // Shuffle shuffles the examples, differently in each epoch. The order depends only on the seed, the epoch and the
@@ -34,20 +34,19 @@ func Shuffle(seed uint64) Option {
 	return func(d *dealing) { d.shuffle, d.seed = true, seed }
 }
 
-// KeepRemainder ends each epoch with a smaller batch if the size does not divide the number of examples, so that an
-// epoch has all examples. Most steps are compiled for one size of batch: expect a second compilation. Without it and
-// [DropRemainder], a training drops the remainder, and an evaluation or a prediction keeps it.
+// KeepRemainder ends each epoch with a smaller batch if the size does not divide the number of examples. Most steps
+// compile again for it. By default a training drops the remainder, and an evaluation or a prediction keeps it.
 func KeepRemainder() Option {
 	return func(d *dealing) { d.remainder, d.drop = true, false }
 }
 
-// DropRemainder leaves out, in each epoch, the examples that do not fill a batch, in an evaluation or a prediction too.
+// DropRemainder leaves out the examples that do not fill a batch, in an evaluation or a prediction too.
 func DropRemainder() Option {
 	return func(d *dealing) { d.remainder, d.drop = false, true }
 }
 
 // Batches is a [Set] divided into batches. A run of package loop accepts it as data, for one epoch or until its
-// loop.Until. Otherwise iterate [Batches.All] or [Batches.From].
+// loop.Until.
 type Batches struct {
 	from  func(position int64, epochs int64, whole bool) iter.Seq2[Batch, error]
 	whole bool
@@ -56,16 +55,14 @@ type Batches struct {
 // All returns the batches of the first epoch.
 func (b Batches) All() iter.Seq2[Batch, error] { return b.sequence(0, 1) }
 
-// From returns the batches from a position on, epoch after epoch without end, shuffled differently with [Shuffle]. The
-// position is the number of batches to skip; they are not made. A negative position is an error. [Batch.InEpoch]
-// reports where an epoch ends. [Take] ends the sequence. Without [KeepRemainder], examples that do not fill a batch are
-// dropped: see [Batches.WholeFrom].
+// From returns the batches from a position on, epoch after epoch without end; [Take] ends it. The position, 0 or more,
+// is the number of batches to skip, which are not made. Without [KeepRemainder] the remainder is dropped.
 func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }
 
 // WholeFrom is From with the remainder of each epoch as a smaller batch, unless [DropRemainder] was given. Evaluations
-// and predictions of package loop read their data by it, so that they count all examples.
+// and predictions of package loop use it.
 func (b Batches) WholeFrom(position int64) iter.Seq2[Batch, error] {
 	b.whole = true
 	return b.sequence(position, math.MaxInt64)
@@ -80,14 +77,12 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 
 var errNoBatches = errors.New("data: the Batches are empty: take those of Set.Batches")
 
-// Batches divides the set into batches of size examples, in order unless options say otherwise. In an epoch each
-// example comes at most once. In a training, the examples left over at its end (fewer than size) are dropped; an
-// evaluation or a prediction has them in a smaller batch. See [KeepRemainder] and [DropRemainder].
+// Batches divides the set into batches of size examples, in order by default. See [KeepRemainder] for the remainder.
 //
 // Batches stay valid while later ones are made. Ordered batches are views of the set's memory: do not write to them.
 // Shuffled batches are copies, which the consumer may change until a step receives them. Small batches are contiguous
-// in memory, so that a block of steps reads them without copying (see [Stacked]); one of them keeps up to a hundred
-// alive. Batches of one iteration share their Dims.
+// in memory, so that a block of steps reads them without copying ([Stacked]); one of them keeps up to a hundred alive.
+// Batches of one iteration share their Dims.
 //
 // An error in the arguments, or a set smaller than one batch, is the only item of an iteration. Batches can be iterated
 // repeatedly and concurrently.
@@ -116,7 +111,7 @@ func (s *Set) batches(size int, d dealing, position, epochs int64) iter.Seq2[Bat
 	}
 	return ParallelMap(dealt, runtime.GOMAXPROCS(0), func(b Batch) (_ Batch, err error) {
 		w := d.watch.own()
-		if !d.shuffle { // a view of the set, which a change in place would overwrite
+		if !d.shuffle { // views, which a change would overwrite
 			begin := w.now()
 			b = b.copied()
 			w.end("copy", begin)
@@ -135,8 +130,7 @@ type Deal struct {
 	// Examples is the number of examples of the set. Fields describes its fields: "x float32[28 28]".
 	Examples int
 	Fields   []string
-	// Content is a checksum of up to 4096 elements of each field of at most 16 evenly spaced examples. Sets that differ
-	// only elsewhere have the same checksum.
+	// Content is a checksum of up to 4096 elements of each field of at most 16 evenly spaced examples.
 	Content string
 	// Size is the size of a full batch. Remainder reports whether an epoch may end with a smaller one.
 	Size      int
@@ -166,7 +160,7 @@ func (s *Set) sampled() string {
 				at = i * (s.len - 1) / (examples - 1) * width
 			}
 			part := kind.slice(f.Array.Flat, at, at+min(width, numbers))
-			if binary.Write(sum, binary.LittleEndian, part) != nil { // texts
+			if binary.Write(sum, binary.LittleEndian, part) != nil {
 				fmt.Fprintf(sum, "%q", part)
 			}
 		}
@@ -174,7 +168,7 @@ func (s *Set) sampled() string {
 	return fmt.Sprintf("%08x", sum.Sum32())
 }
 
-// deal yields the batches from a position on, for a number of epochs. If it returns an error, it has yielded nothing.
+// deal yields a number of epochs of batches from a position on. If it returns an error, it has yielded nothing.
 func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch, error) bool) error {
 	switch {
 	case size < 1:
@@ -192,7 +186,7 @@ func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch
 	case s.len < size && !d.remainder:
 		return fmt.Errorf("not one full batch; take a smaller size, or data.KeepRemainder")
 	}
-	last := s.len // where an epoch ends
+	last := s.len
 	if !d.remainder {
 		last -= s.len % size
 	}
@@ -230,12 +224,12 @@ type dealer struct {
 	*Set
 	dealing
 	deal   *Deal
-	rows   []int // the order of the epoch; nil if not shuffled
+	rows   []int
 	layout []fieldLayout
-	masked bool // the set has a mask, which determines the batches' Size
-	size   int  // rows of a full batch, or of its part
+	masked bool
+	size   int
 	left   int64
-	// stack is the memory of the batches; the next one begins at row. If shuffled, it has room for free more batches.
+	// stack is the memory of the batches from row on. If shuffled, it has room for free more.
 	stack *stack
 	row   int
 	free  int
@@ -271,7 +265,6 @@ func (h *dealer) shuffle(epoch int64) {
 	}
 }
 
-// batch returns positions i to j-1 of the epoch's order.
 func (h *dealer) batch(i, j, epoch int) Batch {
 	var part Part
 	if h.shared {
@@ -331,8 +324,7 @@ func (h *dealer) examples(i, j int) int {
 	return n
 }
 
-// makeStack allocates memory for the next shuffled batches if none is left: for one batch, or for a whole block of
-// steps if batches are small.
+// makeStack allocates memory for a block of small shuffled batches if none is left.
 func (h *dealer) makeStack() {
 	if h.free > 0 {
 		return
@@ -351,15 +343,14 @@ func (h *dealer) makeStack() {
 	}
 }
 
-// splitEpoch exceeds any epoch of [Set.Batches], so that a split and an order with the same seed are independent.
+// splitEpoch exceeds all epochs: a split and an order with the same seed are independent.
 const splitEpoch = math.MaxUint64
 
-// permute fills rows with a random permutation of 0 to len(rows)-1, which depends only on its arguments. A saved
-// position must mean the same with later Go versions: PCG is a fixed algorithm, but rand.Shuffle's use of it is not
-// promised.
+// permute fills rows with a random permutation of 0 to len(rows)-1. A saved position must mean the same with later Go
+// versions: PCG is a fixed algorithm, but rand.Shuffle's use of it is not promised.
 func permute(rows []int, seed, epoch uint64) {
 	random := rand.NewPCG(seed, epoch)
-	for i := range rows { // inside-out Fisher-Yates
+	for i := range rows {
 		j, _ := bits.Mul64(random.Uint64(), uint64(i+1))
 		rows[i] = rows[j]
 		rows[j] = i

@@ -145,7 +145,7 @@ func TestBatches_wholeFrom(t *testing.T) {
 	}
 }
 
-// A stored position must mean the same order for ever, so this table never changes.
+// A stored position must mean the same order forever, so this table never changes.
 func TestOrderIsPinned(t *testing.T) {
 	for _, c := range []struct {
 		seed, epoch uint64

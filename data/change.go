@@ -8,12 +8,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/distinct"
 )
 
-// Map returns the set that results from applying the changes in order, each to all examples as one batch. [Select],
-// [Drop], [Rename], [OnField], [Preparation.Apply] and your own functions are such changes:
+// Map returns the set that results from applying the changes in order, each to all examples as one batch: [Select],
+// [Drop], [Rename], [OnField], [Preparation.Apply] or your own functions. To change each batch when it is made, use
+// [Set.MapBatches].
 //
 //	set.Map(data.Drop("id"), data.Rename("species", "y"))
-//
-// Map computes the result once. [Set.MapBatches] changes each batch when it is made.
 func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 	if s.Mapped() {
 		return nil, fmt.Errorf("data: map a set: %w", errMapped)
@@ -36,7 +35,8 @@ func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 
 var errMapped = errors.New("functions of MapBatches stand between the set and its batches, and it knows only what they are given: do this before MapBatches")
 
-// Select is a change for [Map] and [Set.Map]: it keeps the named fields, in this order. A missing field is an error.
+// Select returns a change for [Map] and [Set.Map] that keeps the named fields, in this order. A missing one is an
+// error.
 func Select(names ...string) func(Batch) (Batch, error) {
 	names = slices.Clone(names)
 	return changed("select", names, func(fields []Field) ([]Field, error) {
@@ -52,7 +52,7 @@ func Select(names ...string) func(Batch) (Batch, error) {
 	})
 }
 
-// Drop is a change for [Map] and [Set.Map]: it removes the named fields. A missing field is an error.
+// Drop returns a change for [Map] and [Set.Map] that removes the named fields. A missing one is an error.
 func Drop(names ...string) func(Batch) (Batch, error) {
 	names = slices.Clone(names)
 	return changed("drop", names, func(fields []Field) ([]Field, error) {
@@ -65,7 +65,7 @@ func Drop(names ...string) func(Batch) (Batch, error) {
 	})
 }
 
-// Rename is a change for [Map] and [Set.Map]: it renames a field.
+// Rename returns a change for [Map] and [Set.Map] that renames a field.
 func Rename(from, to string) func(Batch) (Batch, error) {
 	return changed("rename", []string{from, to}, func(fields []Field) ([]Field, error) {
 		if _, err := find(fields, from, "the batch"); err != nil {

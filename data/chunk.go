@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Chunk groups n items (at least 1) of source at a time, each in its own memory. A smaller last chunk is kept or
-// dropped, as rest says. An error of source is yielded at once, before the items that wait.
+// Chunk groups n items (at least 1) of source at a time, each group in its own memory. A smaller last one is kept or
+// dropped, as rest says. Errors are yielded at once.
 func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[]E, error] {
 	if rest != Dropped && rest != Kept {
 		return failed[[]E](fmt.Errorf("data: chunk: the rest is to be %v, expected data.Dropped or data.Kept", rest))
@@ -15,8 +15,8 @@ func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[
 	return windows("chunk", source, n, n, rest)
 }
 
-// Window yields windows of n items, each stride items after the one before (both at least 1), in their own memory. It
-// drops items that do not fill a window. An error of source is yielded at once.
+// Window yields windows of n items, each stride items after the one before (both at least 1), in their own memory.
+// Items that do not fill a window are dropped. Errors are yielded at once.
 func Window[E any](source iter.Seq2[E, error], n, stride int) iter.Seq2[[]E, error] {
 	if stride < 1 {
 		return failed[[]E](fmt.Errorf("data: window with the stride %d: expected at least 1", stride))
@@ -33,7 +33,7 @@ func windows[E any](what string, source iter.Seq2[E, error], n, stride int, rest
 	}
 	return func(yield func([]E, error) bool) {
 		var held []E
-		omit := 0 // items before the next window begins
+		omit := 0
 		for e, err := range source {
 			if err != nil {
 				if !yield(nil, err) {

@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// Items returns a sequence of the slice's items, which can be iterated repeatedly. It keeps the slice: do not change it
-// meanwhile. For the examples of a set, use [Set.Batches] with size 1.
+// Items returns a sequence of the slice's items, which can be iterated repeatedly. It keeps the slice: do not change
+// it.
 func Items[E any](items []E) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		for _, e := range items {
@@ -19,8 +19,7 @@ func Items[E any](items []E) iter.Seq2[E, error] {
 }
 
 // Collect copies all examples of source, batches of any sizes, into a set. More than limit examples (at least 1) are an
-// error that wraps [ErrLimit]; [Take] ends an endless source. An error of source is returned unchanged. No examples are
-// an error.
+// error that wraps [ErrLimit]. No examples are an error.
 func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 	switch {
 	case limit < 1:
@@ -51,7 +50,7 @@ func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 	if have == 0 {
 		return nil, errors.New("data: collect: the source has no examples")
 	}
-	if len(parts) == 1 { // joined would not copy a single part
+	if len(parts) == 1 { // joined would not copy one part
 		parts = append(parts, parts[0].slice(0, 0, have))
 	}
 	return New(joined(parts).Fields...)

@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// Map yields f of each batch. An error of source stays in its place; an error of f takes the place of its batch. Use
-// [ParallelMap] for an expensive f. For batches without a position (Epoch 0, At 0, no Deal), Map sets At to the number
-// of rows before.
+// Map yields f of each batch. An error of f takes the place of its batch. Map sets At of batches without a position
+// (Epoch 0, At 0, no Deal) to the number of rows before. Use [ParallelMap] for an expensive f.
 func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	if err := refuse("map", source == nil, f == nil); err != nil {
 		return failed[B](err)
@@ -77,8 +76,7 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 	}
 }
 
-// Interleave yields run batches (at least 1) of each source in turn, until all sources have ended. Errors stay in their
-// places.
+// Interleave yields run batches (at least 1) of each source in turn, until all sources have ended.
 func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, error] {
 	sources = slices.Clone(sources)
 	if run < 1 {
@@ -120,8 +118,8 @@ func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, err
 	}
 }
 
-// pull is iter.Pull2 over a range loop, so that a source that calls yield after it returned false panics. Otherwise
-// stop would wait forever.
+// pull is iter.Pull2 over a range loop, which panics if source calls yield after it returned false. Otherwise stop
+// would wait forever.
 func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop func()) {
 	return iter.Pull2(func(yield func(B, error) bool) {
 		for b, err := range source {
@@ -132,8 +130,7 @@ func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop
 	})
 }
 
-// Peek returns the first batch of source. An empty source is an error. A source that reads from an [io.Reader] loses
-// the batch; all others of this package begin again.
+// Peek returns the first batch of source, which a source over an [io.Reader] loses. An empty source is an error.
 func Peek[B any](source iter.Seq2[B, error]) (B, error) {
 	if source != nil {
 		for b, err := range source {

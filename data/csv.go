@@ -19,8 +19,7 @@ import (
 //		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
 //	}}
 //
-// Empty lines are skipped. In a file of one column they are empty cells, except before the header and at the end of the
-// file.
+// Empty lines are skipped. In a file of one column they are empty cells, except before the header and at the end.
 //
 // [StreamCSV] keeps the slices of its format: do not change them.
 type CSV struct {
@@ -33,35 +32,35 @@ type CSV struct {
 	// Texts reads each column into its own text field [n], with "" for missing cells, for a [Preparation]. It excludes
 	// Fields. A column without a name is named by its number.
 	Texts bool
-	// Missing are the texts of a missing cell, in addition to the empty cell.
+	// Missing are the texts of a missing cell, in addition to "".
 	Missing []string
-	// MaxRow is the maximum length of a row in bytes; 0 means 256 kB. The maximum number of columns is 65,536.
+	// MaxRow is the maximum length of a row in bytes; 0 means 256 kB. A row has at most 65,536 columns.
 	MaxRow int
-	// Limit is the maximum memory of a [Set]'s values in bytes. A text counts 16 bytes more than its length. 0 means 1
-	// GB for [ReadCSV], and for [OpenCSV] 16 MB plus four times the file's size (sixteen times with Texts). Streams
-	// have no limit.
+	// Limit is the maximum memory of a [Set]'s values in bytes; a text counts 16 more than its length. 0 means 1 GB for
+	// [ReadCSV], and for [OpenCSV] 16 MB plus four times the file's size (sixteen times with Texts). Streams have no
+	// limit.
 	Limit int64
 }
 
 // CSVField assigns columns of a [CSV] file to a field.
 type CSVField struct {
 	Name string
-	// Columns are names from the header, in this order. Empty means all columns that no other field names, in the
-	// file's order. The field is [n] for one named column, else [n, columns].
+	// Columns are names from the header, in this order. Empty means all columns that no other field names. The field is
+	// [n] for one named column, else [n, columns].
 	Columns []string
-	// DType is the dtype, named as by [Array.DType]. "" means "float32", or "int32" with Classes. "string" keeps the
-	// cells as texts, without surrounding spaces.
+	// DType is named as by [Array.DType]. "" means "float32", or "int32" with Classes. "string" keeps the cells as
+	// texts, without surrounding spaces.
 	DType string
-	// Classes are the texts that the cells may hold. The value is the index of the text.
+	// Classes are the allowed texts. The value is the index of the text.
 	Classes []string
-	// Fill is the value of a missing cell, as text. With "" a missing cell is an error, or "" for the dtype "string".
+	// Fill is the value of a missing cell, as text. If "", a missing cell is an error, or "" for the dtype "string".
 	Fill string
 }
 
 const (
 	csvMaxRow     = 256 << 10
 	csvMaxColumns = 1 << 16
-	csvBlock      = 128 << 10 // bytes read at once
+	csvBlock      = 128 << 10
 	csvWorkers    = 8
 )
 
@@ -71,7 +70,7 @@ type RowError struct {
 	Path string
 	// Row is the number of the example, from 1; 0 for the header.
 	Row int
-	// Line is the line in the file, from 1. Column is the name of the column, "" if the whole row is wrong.
+	// Line is the line in the file, from 1. Column is the name of the column, or "" for the whole row.
 	Line   int
 	Column string
 	// Err is the cause. It wraps [ErrLimit] if the file is too large.
@@ -112,7 +111,7 @@ func OpenCSV(path string, format CSV) (*Set, error) {
 	err := withFile(path, func(file *os.File, size int64) error {
 		most := 4 * size
 		if format.Texts {
-			most = 16 * size // an empty cell is one byte
+			most = 16 * size
 		}
 		format.Limit = cmp.Or(format.Limit, most+16<<20)
 		var err error
@@ -126,8 +125,7 @@ func OpenCSV(path string, format CSV) (*Set, error) {
 }
 
 // StreamCSV reads a file, plain or gzip-compressed, in batches of size examples; the last one may be smaller. It holds
-// about one batch in memory and opens the file in each iteration. The first error ends the iteration. No examples are
-// an error. Epoch is 0.
+// about one batch in memory and opens the file in each iteration, which the first error ends. No examples are an error.
 func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 	if size < 1 {
 		return failed[Batch](fmt.Errorf("data: stream csv in batches of %d: expected at least 1", size))
@@ -168,8 +166,7 @@ func readCSV(r io.Reader, format CSV) (*Set, error) {
 	return New(joined(parts).Fields...)
 }
 
-// eachCSV yields batches with at most limit bytes of values in total. It splits the file into blocks of whole rows,
-// about block bytes each, and parses them in parallel.
+// eachCSV parses blocks of whole rows, about block bytes each, in parallel. limit is in bytes of values.
 func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) bool) error {
 	file, err := openCSVFile(r, format, block)
 	if err != nil {
@@ -180,7 +177,7 @@ func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) 
 		if err != nil {
 			return err
 		}
-		if taken += part.bytes; taken > limit { // find the row that exceeded the limit
+		if taken += part.bytes; taken > limit {
 			part = file.readBlock(part.block, limit-taken+part.bytes)
 		}
 		file.spare.Put(&part.block.text)

@@ -9,25 +9,24 @@ import (
 
 type csvText struct {
 	text []byte
-	line int // of its first byte
-	// tooLong: the last row is incomplete, and longer than a row may be.
+	line int
+	// The last row is incomplete, and longer than a row may be.
 	tooLong bool
 }
 
 type csvSource struct {
 	io.Reader
-	block  int  // bytes per block
-	most   int  // bytes of a row
-	single bool // one column: empty lines stay with the next row, which decides whether they count
+	block  int
+	most   int
+	single bool
 	held   []byte
 	line   int
 	read   int64
 	ended  bool
-	err    error // the reader's, after the held bytes
+	err    error
 	spare  sync.Pool
 }
 
-// next returns the next block. After the last block it returns io.EOF or the reader's error.
 func (s *csvSource) next() (csvText, error) {
 	for want := s.block; ; want *= 2 {
 		s.fill(want)
@@ -65,8 +64,8 @@ func (s *csvSource) fill(want int) {
 	}
 }
 
-// border returns the end of the last whole row: a line end with an even number of quotes before it. The rule fails only
-// after a misplaced quote, which is an error that ends the reading.
+// border returns the end of the last whole row: a line end with an even number of quotes before it. A misplaced quote
+// ends the reading anyway.
 func (s *csvSource) border() int {
 	inside := bytes.Count(s.held, []byte{'"'})%2 == 1
 	for i := len(s.held) - 1; i >= 0; i-- {
@@ -87,7 +86,6 @@ func emptyLine(text []byte) bool {
 	return len(text) == 0 || text[len(text)-1] == '\n'
 }
 
-// onlyEmptyLines reports whether a text that ends at a line end or the file's end has no row.
 func onlyEmptyLines(text []byte) bool {
 	for len(text) > 0 {
 		end := bytes.IndexByte(text, '\n')
@@ -113,7 +111,7 @@ func (s *csvSource) cut(end int, tooLong bool) csvText {
 	return b
 }
 
-// giveBack returns a block's final empty lines, read before the number of columns was known, to the source.
+// giveBack returns final empty lines, read before the number of columns was known, to the source.
 func (s *csvSource) giveBack(b csvText) csvText {
 	end := len(b.text)
 	for end > 0 && b.text[end-1] == '\n' && emptyLine(b.text[:end-1]) {
@@ -125,7 +123,6 @@ func (s *csvSource) giveBack(b csvText) csvText {
 	return b
 }
 
-// blocks yields first, if it has text, and the following blocks. It ends after a row that is too long.
 func (s *csvSource) blocks(first csvText) iter.Seq2[csvText, error] {
 	return func(yield func(csvText, error) bool) {
 		if len(first.text) > 0 && !yield(first, nil) || first.tooLong {

@@ -12,7 +12,6 @@ import (
 	"unsafe"
 )
 
-// errNotUTF8 refuses other encodings, whose names would be displayed wrongly.
 var errNotUTF8 = errors.New("its bytes are no UTF-8: convert the file, as by iconv -f latin1 -t utf-8")
 
 type csvColumn struct {
@@ -20,7 +19,7 @@ type csvColumn struct {
 	at     []int
 	single bool
 	values csvValues
-	// missingLast: no text of Missing is a valid value, so only cells that do not parse need a lookup.
+	// No text of Missing is a valid value, so only cells that do not parse need a lookup.
 	missingLast bool
 }
 
@@ -29,9 +28,9 @@ func (c csvColumn) width() int64 { return int64(len(c.at)) * c.values.size() }
 type csvValues interface {
 	add(cell string) error
 	flat() any
-	empty(room int) csvValues // an empty one of the same dtype
+	empty(room int) csvValues
 	size() int64
-	cut(n int) // keeps the first n values
+	cut(n int)
 }
 
 type csvSlice[T element] struct {
@@ -91,7 +90,6 @@ func advice(cell string, separator rune) string {
 	return ": if it is a class, name all of them in CSVField.Classes; else leave the column out (CSVField.Columns)"
 }
 
-// otherComma returns the character that seems to separate cells instead, "" if there is none.
 func otherComma(text string, separator rune) string {
 	for _, comma := range []rune{';', '\t', '|', ','} {
 		if comma != separator && strings.ContainsRune(text, comma) {
@@ -108,7 +106,6 @@ func quoted(cell string) string {
 	return strconv.Quote(cell)
 }
 
-// cause returns strconv's reason without the cell.
 func cause(err error) error {
 	if err == nil { // saves an allocation per cell
 		return nil
@@ -200,7 +197,7 @@ func valuesOf(f CSVField) (csvValues, error) {
 	case "uint64":
 		return uints[uint64]("uint64", 64), nil
 	case "string":
-		// The cell is part of its row's memory; the clone does not keep that alive.
+		// A view of the cell would keep its row's memory alive.
 		return &csvSlice[string]{dtype: "text", parse: func(cell string) (string, error) {
 			if !utf8.ValidString(cell) {
 				return "", errNotUTF8

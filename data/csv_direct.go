@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// planDirect decides whether rows can be parsed directly from bytes to values; then direct has the field of each cell,
-// -1 for unused ones. It needs several columns, and those of a field in the file's order.
+// planDirect decides whether rows are parsed without splitting them into cells. It needs several columns, and those of
+// a field in the file's order.
 func (f *csvFile) planDirect() {
 	if f.single || f.comma >= utf8.RuneSelf || numeric(string(f.comma)) {
 		return
@@ -18,7 +18,7 @@ func (f *csvFile) planDirect() {
 			return
 		}
 		for _, i := range c.at {
-			if direct[i] >= 0 { // a column of two fields
+			if direct[i] >= 0 {
 				return
 			}
 			direct[i] = int32(k)
@@ -40,8 +40,7 @@ func (c *csvColumn) floats() *csvSlice[float32] {
 	return values
 }
 
-// directRow parses a valid row without quotes. Otherwise it returns false and changes nothing; the row is then split
-// into cells.
+// directRow parses a valid row without quotes. Otherwise it returns false and changes nothing.
 func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	text, comma := r.text[r.at:], byte(r.comma)
 	at, last := 0, len(r.direct)-1
@@ -87,7 +86,6 @@ func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	return true
 }
 
-// directNumber parses the number at a position and returns the position after it, if [exactDecimal] can.
 func directNumber(text []byte, at int) (v float32, end int, ok bool) {
 	negative := false
 	if at < len(text) && (text[at] == '-' || text[at] == '+') {

@@ -4,21 +4,21 @@ import "math"
 
 var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
-// exactDecimal parses digits with an optional point if digits and power of ten are exact in a float64. One division
-// then rounds as strconv.ParseFloat does (Clinger, How to Read Floating Point Numbers Accurately, 1990).
+// exactDecimal parses decimals whose digits and power of ten are exact in a float64. One division then rounds as
+// strconv.ParseFloat does (Clinger, How to Read Floating Point Numbers Accurately, 1990).
 func exactDecimal(cell string) (float64, bool) {
 	digits, negative := cell, false
 	if numeric(cell) && (cell[0] == '-' || cell[0] == '+') {
 		digits, negative = cell[1:], cell[0] == '-'
 	}
-	if len(digits) == 0 || len(digits) > 17 || digits == "." { // at most a point and 16 digits, which do not overflow
+	if len(digits) == 0 || len(digits) > 17 || digits == "." { // 16 digits do not overflow
 		return 0, false
 	}
 	number, i := uint64(0), 0
 	for ; i < len(digits) && digits[i]-'0' <= 9; i++ {
 		number = 10*number + uint64(digits[i]-'0')
 	}
-	behind := 0 // digits after the point
+	behind := 0
 	if i < len(digits) {
 		if digits[i] != '.' {
 			return 0, false

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	csvBuffer     = 4096     // how far a row may exceed the limit before it is refused unread
+	csvBuffer     = 4096
 	byteOrderMark = "\ufeff" // as spreadsheets write it
 )
 
@@ -29,15 +29,14 @@ var errBareCR = errors.New("all is one line, with bare carriage returns in it (C
 type csvFile struct {
 	csvSource
 	comma   rune
-	names   []string // of all columns
+	names   []string
 	columns []csvColumn
-	width   int64 // bytes of an example, without its texts' bytes
+	width   int64
 	missing map[string]bool
 	limit   int64
-	first   csvText // the rows read together with the header
-	// ends marks the bytes that end a cell or begin a quoted one.
-	ends [256]bool
-	// direct has the field of each cell of a row, -1 for none; nil if rows are split into cells first.
+	first   csvText
+	ends    [256]bool
+	// direct has the field of each cell of a row, or -1; nil if rows are split into cells.
 	direct []int32
 
 	spareCells sync.Pool
@@ -66,7 +65,7 @@ func openCSVFile(r io.Reader, format CSV, block int) (*csvFile, error) {
 		f.missing[m] = true
 	}
 	f.ends['"'], f.ends['\n'] = true, true
-	if comma < utf8.RuneSelf { // plainRow handles no other
+	if comma < utf8.RuneSelf {
 		f.ends[comma] = true
 	}
 	if err := f.open(format); err != nil {
@@ -160,7 +159,7 @@ func (f *csvFile) open(format CSV) error {
 
 func (f *csvFile) blocks() iter.Seq2[csvText, error] { return f.csvSource.blocks(f.first) }
 
-// csvPart is a parsed block. The row of its error counts from the block's first.
+// csvPart is a parsed block. Its error counts rows from the block's first.
 type csvPart struct {
 	block  csvText
 	fields []Field
@@ -205,7 +204,7 @@ func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 		if !ok {
 			break
 		}
-		if f.single { // an empty line that a row follows
+		if f.single {
 			for ; r.empty > 0 && part.err == nil; r.empty-- {
 				part.err = r.add(&part, []string{""}, r.emptyFrom, limit)
 				r.emptyFrom++
@@ -242,21 +241,19 @@ type csvReader struct {
 	*csvFile
 	columns []csvColumn
 	csvText
-	at    int
-	cells []string
-	// empty counts the empty lines before the next row; emptyFrom is the line number of the first.
+	at               int
+	cells            []string
 	empty, emptyFrom int
 	// quoted reads the rows that plainRow refuses, from began on.
 	quoted    *csv.Reader
 	began     int
 	beganLine int
-	floats    []*csvSlice[float32] // per column, nil for other dtypes
+	floats    []*csvSlice[float32]
 }
 
 func (f *csvFile) reader(b csvText) *csvReader { return &csvReader{csvFile: f, csvText: b} }
 
-// row returns the cells of the next row and its line; ok is false after the last. The cells are valid until the next
-// call.
+// row returns the cells of the next row, valid until the next call. ok is false after the last.
 func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *RowError) {
 	for r.at < len(r.text) {
 		if c := r.text[r.at]; c == '\n' || c == '\r' && r.at+1 < len(r.text) && r.text[r.at+1] == '\n' {
@@ -285,7 +282,7 @@ func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *R
 	return nil, 0, false, nil
 }
 
-// plainRow splits a row without quotes, of valid length and number of cells. It returns false for all others.
+// plainRow returns false for rows with quotes, of invalid length or number of cells.
 func (r *csvReader) plainRow() bool {
 	if r.comma >= utf8.RuneSelf {
 		return false
@@ -296,7 +293,7 @@ func (r *csvReader) plainRow() bool {
 		if !r.ends[c] {
 			continue
 		}
-		if c == '"' || len(r.cells) == cap(r.cells) { // or too many cells
+		if c == '"' || len(r.cells) == cap(r.cells) {
 			return false
 		}
 		if c == comma {
@@ -315,7 +312,7 @@ func (r *csvReader) plainRow() bool {
 		r.at, r.line = r.at+i+1, r.line+1
 		return true
 	}
-	return false // no line end
+	return false
 }
 
 func (r *csvReader) quotedRow() (cells []string, begins int, err error) {
@@ -334,7 +331,7 @@ func (r *csvReader) quotedRow() (cells []string, begins int, err error) {
 	}
 	end := r.began + int(r.quoted.InputOffset())
 	row := r.text[r.at:end]
-	for len(row) > 0 && (row[0] == '\n' || row[0] == '\r' && len(row) > 1 && row[1] == '\n') { // before the header
+	for len(row) > 0 && (row[0] == '\n' || row[0] == '\r' && len(row) > 1 && row[1] == '\n') {
 		row = row[bytes.IndexByte(row, '\n')+1:]
 	}
 	begins, _ = r.quoted.FieldPos(0)
@@ -375,7 +372,6 @@ func wrongCells(cells, names []string, separator rune) error {
 	return fmt.Errorf("%d cells, expected %d as in the first row%s", len(cells), len(names), hint)
 }
 
-// take appends a row's values. It returns the bytes of its texts, or the error and its column.
 func (r *csvReader) take(cells []string) (texts int64, column string, err error) {
 	for k := range r.columns {
 		c := &r.columns[k]
@@ -416,13 +412,12 @@ func (r *csvReader) takeCell(c *csvColumn, cell string) (texts int64, err error)
 }
 
 func (r *csvReader) advised(c *csvColumn, cell string, err error) error {
-	if c.Classes != nil { // the error lists the classes
+	if c.Classes != nil {
 		return err
 	}
 	return fmt.Errorf("%w%s", err, advice(cell, r.comma))
 }
 
-// trimmed is strings.TrimSpace, fast for cells without spaces.
 func trimmed(cell string) string {
 	if n := len(cell); n > 0 {
 		if first, last := cell[0], cell[n-1]; first > ' ' && first < utf8.RuneSelf && last > ' ' && last < utf8.RuneSelf {

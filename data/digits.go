@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// README.md describes these two files.
 var (
 	//go:embed digits.csv.gz
 	digitsCSV string
@@ -20,7 +19,7 @@ var (
 const (
 	digitsSide   = 8
 	digitsPixels = digitsSide * digitsSide
-	digitsMax    = 16 // a pixel counts the dots in a 4 x 4 field
+	digitsMax    = 16
 	digitsLabels = 10
 )
 

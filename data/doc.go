@@ -1,10 +1,8 @@
 // Package data holds training data, reads it from files, and divides it into batches.
 //
 // An [Array] is a flat slice with dimensions, a [Field] an array with a name, a [Set] fields over the same examples.
-// [Set.Batches] divides a set into batches. [Set.Split] and [Set.Folds] split it. [Set.Map] changes its fields.
-//
-// [Batches.All] and [Batches.From] return sequences of batches, iter.Seq2[B, error]. All other functions take and
-// return such sequences:
+// [Batches.All] and [Batches.From] of [Set.Batches] return sequences of batches, iter.Seq2[B, error]. These functions
+// process them:
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot], [Select],
 //	                   [Drop], [Rename]
@@ -15,17 +13,16 @@
 //	ends               [Items] of a slice begin one, [Collect] makes a set of one
 //
 // Readers of files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX],
-// [MNIST]. The package contains [Digits]. The module data/parquet reads Parquet. Readers check lengths before they
-// allocate; each documents its memory limit.
+// [MNIST]; the module data/parquet reads Parquet. They check lengths before they allocate, and document their memory
+// limits. The package contains [Digits].
 //
 // A table with texts, classes and missing values is a set with one field per column ([CSV.Texts]). A [Preparation],
 // fitted on the training data, converts it to numbers.
 //
 // # Positions
 //
-// Order and augmentation depend only on a seed and on positions, on every machine. So the position in a pipeline is one
-// number: how many batches it has yielded. A run of package loop counts them (loop.Elapsed.Steps); when resumed, it
-// starts the data there.
+// Order and augmentation depend only on a seed and on the position: the number of batches that a pipeline has yielded
+// (loop.Elapsed.Steps). A resumed run starts the data there.
 //
 // Pass the [Batches] of a set or a [Resident] to a run directly: starting them at a position costs nothing. For a
 // pipeline over a set, pass loop.From:
@@ -35,15 +32,13 @@
 //		return data.Prefetch(data.Map(batches, data.Augment(1, "x", data.FlipHorizontal())), 4)
 //	})
 //
-// A pipeline for an evaluation begins with [Batches.WholeFrom], which yields all examples. From drops those that do not
-// fill a batch; an evaluation reports that as an error.
+// For an evaluation, use [Batches.WholeFrom] instead of From: an evaluation refuses data that leave out examples.
 //
-// Each function of this pipeline must yield one batch per batch: Map, ParallelMap, Augment, Prefetch, Checked, OnField,
-// [ShareOf]. With one that combines k batches, as Chunk(k) does, start the set at k*position.
+// Each function of such a pipeline must yield one batch per batch: Map, ParallelMap, Augment, Prefetch, Checked,
+// OnField, [ShareOf]. With one that combines k batches, as Chunk(k), start the set at k*position.
 //
-// Pass any other pipeline as a plain iterator, loop.Data. A resumed run iterates it from its start and skips the
-// earlier batches. Filter, Zip, Interleave, ShuffleBuffer, Rebatch, Buckets, Shard, Repeat, Passes and streams from
-// files need this.
+// Pass any other pipeline (Filter, Zip, Interleave, ShuffleBuffer, Rebatch, Buckets, Shard, Repeat, Passes, streams
+// from files) as a plain iterator, loop.Data. A resumed run iterates it from its start and skips the earlier batches.
 //
-// [TFRecords] and other functions that read from an io.Reader can be iterated once, all others repeatedly.
+// Functions that read from an io.Reader, such as [TFRecords], can be iterated once, all others repeatedly.
 package data

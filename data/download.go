@@ -11,10 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/fetch"
 )
 
-// mnistURL is a mirror: the database's own page does not offer the files.
+// The database's own page does not offer the files.
 const mnistURL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 
-// mnistFiles are the training images and labels, then the test images and labels.
 var mnistFiles = [...]fetch.File{
 	{Name: "train-images-idx3-ubyte.gz", Size: 9_912_422, SHA256: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
 	{Name: "train-labels-idx1-ubyte.gz", Size: 28_881, SHA256: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
@@ -28,7 +27,7 @@ type DownloadOption func(*download)
 // FromURL downloads from the mirror base/<file name>, an https address. The files are still verified.
 func FromURL(base string) DownloadOption { return func(d *download) { d.base = base } }
 
-// WithHTTP downloads with your own client, for example for a proxy or a certificate authority.
+// WithHTTP downloads with your own client, for example for a proxy.
 func WithHTTP(client *http.Client) DownloadOption {
 	return func(d *download) { d.client.HTTP = client }
 }
@@ -46,8 +45,8 @@ type download struct {
 }
 
 // DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, which it creates
-// if needed. Sizes and SHA-256 digests are pinned. It keeps correct files and replaces wrong ones. A file gets its name
-// only when it is complete and verified.
+// if needed. It verifies sizes and SHA-256 digests, keeps correct files and replaces wrong ones. A file gets its name
+// when it is verified.
 func DownloadMNIST(ctx context.Context, dir string, opts ...DownloadOption) error {
 	d := download{base: mnistURL, files: mnistFiles[:]}
 	for _, opt := range opts {

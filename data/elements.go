@@ -10,16 +10,15 @@ type element interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | string
 }
 
-// elements has the operations on an [Array.Flat] of one type. Positions count elements and must be in range.
 type elements interface {
 	len(flat any) int
 	slice(flat any, i, j int) any
-	is(flat any, i, j int, part any) bool // whether part is that slice of the same memory
+	is(flat any, i, j int, part any) bool
 	make(n int) any
-	gather(to, flat any, rows []int, width int) // into the first rows of to
+	gather(to, flat any, rows []int, width int)
 	concat(parts []any) any
-	// move returns images of dims [n, height, width, channels], built from those of from. pixels returns the source row
-	// and column of each row and column of an image, -1 for zeros.
+	// move returns images of dims [n, height, width, channels]. pixels returns the source row and column of each row
+	// and column of an image, -1 for zeros.
 	move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any
 }
 
@@ -54,7 +53,7 @@ func (of[T]) make(n int) any { return make([]T, n) }
 
 func (of[T]) gather(to, flat any, rows []int, width int) {
 	from, rest := flat.([]T), to.([]T)
-	if width == 1 { // labels: a call of copy costs more than the element
+	if width == 1 { // a call of copy costs more than the element
 		for i, r := range rows {
 			rest[i] = from[r]
 		}
@@ -97,7 +96,7 @@ func (of[T]) move(flat any, from, dims []int, pixels func(image int) (rows, colu
 				switch {
 				case run.step > 0:
 					copy(part, row[run.from*channels:])
-				case channels == 3: // a mirrored image
+				case channels == 3:
 					back := row[(run.from-run.n+1)*3 : (run.from+1)*3]
 					for len(part) >= 3 && len(back) >= 3 {
 						last := back[len(back)-3:]
@@ -116,7 +115,7 @@ func (of[T]) move(flat any, from, dims []int, pixels func(image int) (rows, colu
 	return to
 }
 
-// run is n pixels, from position to on, copied from adjacent pixels forwards (step 1) or backwards (-1).
+// run is n adjacent pixels, copied forwards (step 1) or backwards (-1).
 type run struct{ to, from, n, step int }
 
 func runsOf(columns []int) (runs []run) {

@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// withFile opens a regular file for f and adds the path to its errors.
 func withFile(path string, f func(file *os.File, size int64) error) error {
 	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -35,7 +34,6 @@ func withFile(path string, f func(file *os.File, size int64) error) error {
 	return err
 }
 
-// unpacked returns r, or its decompressed content if it is gzip.
 func unpacked(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	if !isGzip(b) {

@@ -34,13 +34,13 @@ func (e *FormatError) Error() string {
 
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// An IDX file has two zero bytes, the element type, the number of axes, a big-endian 32-bit length per axis, and the
-// big-endian elements (MNIST database, LeCun, Cortes and Burges).
+// An IDX file has two zero bytes, the element type, the number of axes, a big-endian 32-bit length per axis, and
+// big-endian elements.
 const idxPreamble = 4
 
-// ReadIDX reads one IDX array, plain or gzip-compressed, up to the end of r. Elements are []uint8, []int8, []int16,
-// []int32, []float32 or []float64, of at most limit bytes and 2^34 elements. ReadIDX allocates about 200 kB more, after
-// checking lengths. Invalid content is a [*FormatError]; an error of r is wrapped.
+// ReadIDX reads one IDX array (the format of [MNIST]), plain or gzip-compressed, up to the end of r. Elements are
+// []uint8, []int8, []int16, []int32, []float32 or []float64, of at most limit bytes and 2^34 elements. ReadIDX
+// allocates about 200 kB more. Invalid content is a [*FormatError]; an error of r is wrapped.
 func ReadIDX(r io.Reader, limit int64) (Array, error) {
 	a, err := readIDX(bufio.NewReader(r), limit, ErrLimit)
 	if err != nil {
@@ -64,7 +64,7 @@ func openIDX(path string) (a Array, err error) {
 		buffered := bufio.NewReader(file)
 		limit, over := size, errShort
 		if isGzip(buffered) {
-			// Deflate expands at most by a factor of 1032, so a larger claim is false.
+			// Deflate expands at most by a factor of 1032.
 			limit, over = min(2*limit+60<<20, 1032*limit), ErrLimit
 		}
 		a, err = readIDX(buffered, limit, over)
@@ -154,8 +154,6 @@ type body struct {
 	over   error
 }
 
-// readElements reads elements of width bytes each and checks that nothing follows. It allocates the elements once, and
-// a small buffer.
 func readElements[T element](b body, width int) ([]T, error) {
 	size, ok := sized(b.dims...)
 	if !ok || int64(size) > b.limit/int64(width) {
@@ -188,7 +186,6 @@ func formatErrorf(offset int64, format string, args ...any) error {
 	return &FormatError{Offset: offset, Err: fmt.Errorf(format, args...)}
 }
 
-// readError distinguishes truncated or invalid content from a failing reader.
 func readError(offset int64, where string, err error) error {
 	corrupt := flate.CorruptInputError(0)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/jpeg"  // the two formats of a folder
+	"image/jpeg"
 	_ "image/png" // for what internal/png does not support
 	"io"
 	"io/fs"
@@ -43,7 +43,7 @@ const (
 	NoResize Resize = iota
 	// Stretch scales height and width independently.
 	Stretch
-	// CropCentre keeps the aspect ratio: it scales the image until it covers the size and crops the centre.
+	// CropCentre scales the image, keeping its aspect ratio, until it covers the size, and crops the centre.
 	CropCentre
 )
 
@@ -53,8 +53,8 @@ type ImageFormat struct {
 	Height, Width int
 	// Channels is 1 for grey (ITU-R 601 luma) or 3 for RGB; 0 means 3. Transparent parts are black.
 	Channels int
-	// Resize determines how images of another size are resized. The filter is a triangle as wide as the larger of
-	// source and target pixel: linear to enlarge, a weighted mean to shrink.
+	// Resize is for images of another size. The filter is a triangle as wide as the larger of source and target pixel:
+	// linear to enlarge, a weighted mean to shrink.
 	Resize Resize
 	// MaxPixels refuses larger images before they are decoded; 0 means 2048 x 2048. Decoding takes up to 16 bytes per
 	// pixel.
@@ -71,8 +71,8 @@ const (
 )
 
 // OpenImageFolder lists the images of dir: one subfolder per class, with files named *.png, *.jpg or *.jpeg,
-// case-insensitively. Names that start with a dot are ignored; other files and empty classes are errors. Links must not
-// point outside dir.
+// case-insensitively. Names that start with a dot are ignored; other files, empty classes and links out of dir are
+// errors.
 func OpenImageFolder(dir string, format ImageFormat) (*ImageFolder, error) {
 	f := &ImageFolder{dir: dir, format: format}
 	err := f.format.check()
@@ -111,7 +111,7 @@ func (f *ImageFolder) list() error {
 		return err
 	}
 	defer root.Close()
-	classes, err := fs.ReadDir(root.FS(), ".") // sorted
+	classes, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return err
 	}
@@ -153,10 +153,9 @@ func (f *ImageFolder) list() error {
 // Len returns the number of images.
 func (f *ImageFolder) Len() int { return len(f.files) }
 
-// Set returns the examples as a set: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n],
-// the class. Images are read when their batch is made, on several goroutines and a few batches ahead (see
-// [Set.MapBatches]), so the folder may exceed memory. Splitting and shuffling read no image. An unreadable image is an
-// [*ImageError] in place of its batch; the iteration continues.
+// Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n], the
+// class. Images are read when their batch is made, on several goroutines. An unreadable image is an [*ImageError] in
+// place of its batch; the iteration continues.
 func (f *ImageFolder) Set() *Set {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
 	for i, file := range f.files {
@@ -165,7 +164,6 @@ func (f *ImageFolder) Set() *Set {
 	return &Set{fields: []Field{Named(imageField, numbers, len(numbers)), Y(classes, len(classes))}, len: len(numbers), changes: []func(Batch) (Batch, error){f.read}}
 }
 
-// imageField holds the numbers of the images until they are read.
 const imageField = "image"
 
 func (f *ImageFolder) read(b Batch) (Batch, error) {
@@ -230,8 +228,8 @@ func openImage(root *os.Root, name string, format ImageFormat, to []float32, tim
 	return readImage(file, format, to, times, begin)
 }
 
-// ReadImage reads a PNG or JPEG image as float32 [height, width, channels], 0 to 1. It checks the number of pixels
-// before it allocates. Errors are an [*ImageError] without a path.
+// ReadImage reads a PNG or JPEG image as float32 [height, width, channels], 0 to 1. Errors are an [*ImageError] without
+// a path.
 func ReadImage(r io.ReadSeeker, format ImageFormat) (Array, error) {
 	err := format.check()
 	if err == nil && format.Cache > 0 {
@@ -293,7 +291,7 @@ type imageMemory struct {
 
 var imageMemories = sync.Pool{New: func() any { return &imageMemory{} }}
 
-// decode returns the image, which is valid until the next call. whole means that m.file holds all of r.
+// decode returns an image that is valid until the next call. whole means that m.file holds all of r.
 func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image, error) {
 	if whole && kind == "png" {
 		if decoded, ok := m.png.Decode(m.file); ok {
@@ -307,7 +305,6 @@ func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image,
 	return decoded, err
 }
 
-// whole reads all of r, if that is small and has no error; otherwise the caller reads the stream.
 func (m *imageMemory) whole(r io.Reader) ([]byte, bool) {
 	m.file = m.file[:0]
 	for {

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// keptImages are resized images by number. None is evicted: each epoch needs every image once, so recent use does not
-// predict the next use.
+// keptImages evicts none: each epoch needs every image once.
 type keptImages struct {
 	mu    sync.RWMutex
 	bytes int64
@@ -20,7 +19,6 @@ func (k *keptImages) get(n int32, to []float32) bool {
 	return pixels != nil && copy(to, pixels) == len(to)
 }
 
-// put keeps a copy if the total is then at most limit bytes.
 func (k *keptImages) put(n int32, pixels []float32, limit int64) {
 	bytes := 4 * int64(len(pixels))
 	k.mu.Lock()

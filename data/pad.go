@@ -9,9 +9,8 @@ import (
 // 0, a training step refuses the batch, a test step skips it, and metrics over nothing else are NaN.
 const Mask = "mask"
 
-// Pad extends a batch to size rows with copies of its last row, which are valid input for any model, unlike zeros. The
-// field [Mask] is true for the original examples; an existing mask is extended. [Batch].Size still counts the real
-// examples.
+// Pad extends a batch to size rows with copies of its last row. The field [Mask] is true for the original examples; an
+// existing mask is extended. [Batch].Size still counts the real examples.
 func Pad(b Batch, size int) (Batch, error) {
 	rows, err := b.divisible()
 	if err != nil {

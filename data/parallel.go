@@ -10,11 +10,9 @@ import (
 )
 
 // ParallelMap is [Map] with up to workers (at least 1) concurrent calls of f, and as many results ahead of the
-// consumer, in order. An error, panic or runtime.Goexit of f becomes an error in place of its batch; a panic of source
-// is handled as by [Prefetch]. When the consumer stops, ParallelMap waits for the running calls.
-//
-// f must be safe for concurrent use. Results do not depend on workers if f is a pure function of its batch, as
-// [Augment] returns.
+// consumer, in order. f must be safe for concurrent use. An error, panic or runtime.Goexit of f becomes an error in
+// place of its batch. Panics of source are handled as by [Prefetch]. When the consumer stops, ParallelMap waits for the
+// running calls.
 func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, error)) iter.Seq2[B, error] {
 	if workers < 1 || workers > mostAhead {
 		return failed[B](fmt.Errorf("data: parallel map with %d workers: expected 1 to %d", workers, mostAhead))
@@ -24,7 +22,7 @@ func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B
 	}
 	return func(yield func(B, error) bool) {
 		var calls sync.WaitGroup
-		defer calls.Wait() // Prefetch has already waited for the source, so no call can begin
+		defer calls.Wait() // no call can begin: Prefetch has waited for the source
 		free := make(chan struct{}, workers)
 		begun := Map(source, func(a A) (<-chan item[B], error) {
 			free <- struct{}{}
@@ -51,7 +49,7 @@ func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B
 	}
 }
 
-// call sends the result of f to made, even if f panics or exits.
+// call sends the result of f, even if f panics or exits.
 func call[A, B any](f func(A) (B, error), a A, made chan<- item[B]) {
 	var result item[B]
 	shield.Call(func() error {

@@ -11,17 +11,16 @@ import (
 type Part struct {
 	// Rank is the number of the part, from 0 to Of-1.
 	Rank, Of int
-	// Samples is the number of examples of the whole batch; see [Batch.Samples].
+	// Samples is the number of examples of the whole batch.
 	Samples int
 }
 
 // Partial reports whether the batch is a part of a larger one.
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
-// Share yields only rank's part of each batch, 0 <= rank < of, so that each of several processes reads and changes only
-// its examples. The parts of all ranks, in order, form the batches without Share. Positions and Deal are those of the
-// whole batches, At is that of the part's first example. Size counts the part's examples, [Batch.Samples] the whole
-// batch's.
+// Share yields only rank's part of each batch, 0 <= rank < of, so that each of several processes makes only its
+// examples. The parts of all ranks, in order, form the batches without Share. Positions and Deal are those of the whole
+// batches, At is that of the part's first example. Size counts the part's examples, [Batch.Samples] the whole batch's.
 //
 // All parts have the same number of rows: of must divide the batch size, and with [KeepRemainder] also the last batch.
 // With of = 1 batches are whole.
@@ -29,8 +28,8 @@ func Share(rank, of int) Option {
 	return func(d *dealing) { d.rank, d.of, d.shared = rank, of, true }
 }
 
-// ShareOf yields rank's part, 0 <= rank < of, of each whole batch of source, as [Share] does for a set. A batch whose
-// rows of does not divide is an error, and so is a part.
+// ShareOf yields rank's part, 0 <= rank < of, of each whole batch of source, as [Share] does for a set. A part is an
+// error, and so is a batch whose rows of does not divide.
 func ShareOf(source iter.Seq2[Batch, error], rank, of int) iter.Seq2[Batch, error] {
 	if err := checkShare(rank, of); err != nil {
 		return failed[Batch](fmt.Errorf("data: %w", err))

@@ -6,10 +6,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/png"
 )
 
-// Tables by byte v: shares is v/255, and greys the luma of a pixel whose channels are all v/255.
+// By byte v: shares is v/255, greys the luma of a pixel whose channels are all v/255.
 var shares, greys [256]float32
 
-// clamped[v+256] is the share of v, which may exceed a byte's range, like the colours of a JPEG image before clamping.
+// clamped[v+256] is the share of v, which may exceed a byte's range, as the colours of a JPEG image.
 var clamped [1024]float32
 
 func init() {
@@ -29,7 +29,7 @@ func readRow(from image.Image, y, x, n, channels int, to []float32) {
 	to = to[:n*channels]
 	box := from.Bounds()
 	y, x = y+box.Min.Y, x+box.Min.X
-	switch i := from.(type) { // the common types, without a call per pixel
+	switch i := from.(type) {
 	case *image.Gray:
 		readGrey(i.Pix[i.PixOffset(x, y):][:n], to)
 	case *image.YCbCr:
@@ -119,7 +119,7 @@ func readNRGBA(pixels []uint8, to []float32) {
 	}
 }
 
-// opaque multiplies a colour by its opacity in 16 bits, as package image/color does.
+// opaque rounds as package image/color does.
 func opaque(v, opacity uint8) float32 {
 	return float32(uint32(v)*0x101*(uint32(opacity)*0x101)/0xffff) / 65535
 }
@@ -127,14 +127,14 @@ func opaque(v, opacity uint8) float32 {
 // readYCbCr converts as [color.YCbCrToRGB] does.
 func readYCbCr(from *image.YCbCr, y, x, n int, to []float32) {
 	light := from.Y[from.YOffset(x, y):][:n]
-	shift := 0 // log2 of the number of pixels that share a colour
+	shift := 0
 	switch from.SubsampleRatio {
 	case image.YCbCrSubsampleRatio422, image.YCbCrSubsampleRatio420:
 		shift = 1
 	case image.YCbCrSubsampleRatio411, image.YCbCrSubsampleRatio410:
 		shift = 2
 	}
-	c := from.COffset(x, y) - x>>shift // decoded images begin at 0, and no x is negative
+	c := from.COffset(x, y) - x>>shift // no x is negative
 	last := c + (x+n-1)>>shift
 	blue, red := from.Cb[:last+1], from.Cr[:last+1]
 	for k, v := range light {

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/png"
 )
 
-// What kinds of images are read by loops of their own has the colours that package color gives, to the last bit.
+// Images that are read by special loops have the colours of package color, bit-identical.
 func TestReadRow_isThatOfImageColor(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := func(p []uint8) {

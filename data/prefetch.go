@@ -9,14 +9,12 @@ import (
 )
 
 // Prefetch runs source on its own goroutine, at most depth batches (at least 1) ahead of the consumer. Order and errors
-// are unchanged. Prefetch copies nothing: source must give each batch its own memory, as [Set.Batches] does.
-//
-// Source runs ahead of the steps. It must not read the trained state, which is an error of the run, nor change what is
-// saved with the state (checkpoint.Options.Also).
+// are unchanged. Source must give each batch its own memory, must not read the trained state, which is an error of the
+// run, nor change what is saved with it (checkpoint.Options.Also).
 //
 // A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source to
-// return; a run of package loop stops waiting when its context ends. If source fails after that (a panic in a defer, or
-// a call of yield after it returned false), the consumer's range panics, as without Prefetch.
+// return; a run of package loop stops waiting when its context ends. If source fails after that, the consumer's range
+// panics.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {
@@ -32,7 +30,7 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 			close(p.stop)
 			for range p.made {
 			}
-			if stopped && p.afterStop != nil { // not if the consumer panicked: its own panic continues
+			if stopped && p.afterStop != nil { // the consumer's own panic continues
 				panic(p.afterStop)
 			}
 		}()
@@ -44,7 +42,6 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 	}
 }
 
-// mostAhead limits the memory of an empty queue.
 const mostAhead = 1 << 16
 
 type item[B any] struct {
@@ -59,10 +56,9 @@ type producer[B any] struct {
 	afterStop error
 }
 
-// send reports whether the consumer wants more.
 func (p *producer[B]) send(i item[B]) bool {
 	select {
-	case <-p.stop: // even if made has room
+	case <-p.stop: // stop counts even if made has room
 		return false
 	default:
 	}
@@ -79,7 +75,7 @@ func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	defer ahead.End()
 	ended := false
 	shield.Call(func() error {
-		for b, err := range source { // not source(send): the range loop panics if source calls yield after false
+		for b, err := range source { // a range loop panics if source calls yield after false
 			if ended = !p.send(item[B]{b, err}); ended {
 				break
 			}
@@ -88,7 +84,7 @@ func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	}, func(err error) {
 		if err == nil {
 			return
-		} // also after runtime.Goexit in source, which would look like the end of the data
+		} // also after runtime.Goexit, which would look like the end
 		err = fmt.Errorf("data: prefetch: the source: %w", err)
 		if ended {
 			p.afterStop = err

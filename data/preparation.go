@@ -10,17 +10,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/edits"
 )
 
-// Columns describes how to convert some columns of a table ([Numbers], [Categories] or [Labels]), or the [Missing]
-// values of all columns.
+// Columns is one of [Numbers], [Categories], [Labels] and [Missing].
 type Columns interface {
 	rule() (columns []string, field string, err error)
 	fit(name string, column Array) (prepared, error)
 }
 
-// Numbers are columns of numbers, or of texts that are numbers. They become float32 in a field [n, …], next to each
-// other.
+// Numbers converts columns of numbers, or of texts that are numbers, to float32 in a field [n, …].
 type Numbers struct {
-	// Columns are their names. Empty means all columns that no other item names.
+	// Columns are their names. Empty means all that no other item names.
 	Columns []string
 	// Field is the name of the field, "x" if "".
 	Field string
@@ -32,29 +30,27 @@ type Numbers struct {
 	Scale     Scale
 }
 
-// Categories are columns of texts, integers or bools that name a class. They become one-hot columns in a float32 field
-// [n, …], or integers.
+// Categories converts columns of texts, integers or bools that name a class to one-hot columns in a float32 field [n,
+// …], or to integers.
 type Categories struct {
 	// Columns are their names. Empty means all that no other item names; this requires a Labels item, and refuses
 	// columns of ten or more rows whose values all differ, such as ids.
 	Columns []string
 	// Field is the name of the field, "x" if "".
 	Field string
-	// Integers encodes the class as int32, for an embedding, instead of one-hot: in a field [n] named like the column,
-	// or together in Field, [n, columns].
+	// Integers encodes the class as int32 instead, for an embedding: in a field [n] named like the column, or together
+	// in Field, [n, columns].
 	Integers bool
 	// Classes are the classes in order. Empty means those of the training data, sorted; by value if all are integers.
 	Classes []string
 	// Fill replaces missing values: FillMostFrequent, or FillValue with Value, which then is a class even if the
 	// training data lack it. NoFill refuses them.
-	Fill  Fill
-	Value string
-	// Unknown determines how an unknown class is encoded.
+	Fill    Fill
+	Value   string
 	Unknown Unknown
 }
 
-// Missing are texts, such as "NA", that mean a missing value in any column, in addition to "". The preparation keeps
-// them for prediction.
+// Missing are texts, such as "NA", that mean a missing value in any column, in addition to "".
 type Missing []string
 
 func (Missing) rule() (columns []string, field string, err error) { return nil, "", nil }
@@ -63,7 +59,7 @@ func (Missing) fit(string, Array) (prepared, error) {
 	return prepared{}, errors.New("data: Missing is for all columns")
 }
 
-// Labels are targets, or other columns needed only in training, such as weights. One column becomes int32 [n], the
+// Labels converts targets, or other columns needed only in training, such as weights. One column becomes int32 [n], the
 // index of the class. Several columns of 0 and 1 or bools are multi-label targets: they become float32 [n, columns],
 // and their names are the classes.
 type Labels struct {
@@ -71,8 +67,7 @@ type Labels struct {
 	Columns []string
 	// Field is the name of the field, "y" if "".
 	Field string
-	// Classes are the classes of a single column, in order. Empty means those of the training data, sorted; by value if
-	// all are integers.
+	// Classes are the classes of a single column, as in [Categories].
 	Classes []string
 	// Numbers keeps numbers instead of classes: float32 [n] for one column, [n, columns] for several.
 	Numbers bool
@@ -83,11 +78,11 @@ type Fill int
 
 // The values of Fill.
 const (
-	NoFill           Fill = iota // a missing value is an error
-	FillMean                     // mean of the training data
-	FillMedian                   // median of the training data
-	FillMostFrequent             // mode of the training data; the least of several
-	FillValue                    // a given value
+	NoFill   Fill = iota // a missing value is an error
+	FillMean             // of the training data
+	FillMedian
+	FillMostFrequent // mode; the least of several
+	FillValue
 )
 
 // Scale determines how numbers are scaled.
@@ -96,8 +91,8 @@ type Scale int
 // The values of Scale. A column that is constant in the training data becomes 0.
 const (
 	NoScale  Scale = iota
-	Standard       // to mean 0 and standard deviation 1
-	MinMax         // training minimum to 0, maximum to 1; without clipping
+	Standard       // mean 0, standard deviation 1
+	MinMax         // training minimum 0, maximum 1; no clipping
 )
 
 // Unknown determines how an unknown class is encoded.
@@ -105,13 +100,13 @@ type Unknown int
 
 // The values of Unknown.
 const (
-	UnknownRefused Unknown = iota // it is an error
-	UnknownOwn                    // an extra class after the others, absent from the training data
+	UnknownRefused Unknown = iota // an error
+	UnknownOwn                    // an extra class after the others
 	UnknownZeros                  // 0 in all one-hot columns; not for Integers
 )
 
 // Preparation converts a table with missing values, texts and numbers into the input of a model, in the same way for
-// training data and later data. Save it with the model, as JSON. It is safe for concurrent use.
+// training and later data. Save it with the model, as JSON. It is safe for concurrent use.
 //
 //	table, err := data.OpenCSV("penguins.csv", data.CSV{Texts: true})
 //	train, test, err := table.Split(0.8, 0, data.Stratified("species"))
@@ -129,10 +124,9 @@ type Preparation struct {
 	missing []string
 }
 
-// The limits of a Preparation bound the size of its results.
 const (
-	mostOneHot = 1 << 12 // classes of a one-hot column
-	mostWide   = 1 << 16 // numbers per example in a field
+	mostOneHot = 1 << 12
+	mostWide   = 1 << 16
 )
 
 // FitPreparation determines classes, fill values and scales from the training data: a [Set] whose fields are columns,
@@ -194,7 +188,7 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 			return nil, errors.New("Categories without Columns would take the column of the labels too: name that one by data.Labels, or name the Columns")
 		}
 	}
-	for _, r := range rules { // before fitting: a misspelled column would fall to the rule for all others
+	for _, r := range rules { // a misspelled column would fall to the rule for all others
 		names, _, _ := r.rule()
 		for _, name := range names {
 			if _, err := columnOf(training.fields, name); err != nil {
@@ -233,7 +227,6 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 	return p, p.check()
 }
 
-// column returns a column of a table, with empty texts for missing values.
 func (p *Preparation) column(fields []Field, name string) (Array, error) {
 	a, err := columnOf(fields, name)
 	texts, ok := a.Flat.([]string)
@@ -310,7 +303,6 @@ func (p *Preparation) check() error {
 	return nil
 }
 
-// check validates what a file may have wrong, and numbers the classes.
 func (c *prepared) check() error {
 	classes := c.As == asOneHot || c.integers()
 	switch {

@@ -7,25 +7,22 @@ import (
 	"slices"
 )
 
-// prepared is a fitted column, and its JSON. Settings of other kinds of columns are omitted.
 type prepared struct {
 	Column string `json:"column"`
 	Field  string `json:"field"`
 	As     string `json:"as"`
-	// Numbers: the fill value, nil if missing values are errors; then (value - Shift) / Scale.
+	// Numbers: the fill value, or nil; then (value - Shift) / Scale.
 	Fill      *float64 `json:"fill,omitempty"`
 	Indicator bool     `json:"indicator,omitempty"`
 	Shift     float64  `json:"shift,omitempty"`
 	Scale     float64  `json:"scale,omitempty"`
-	// Classes.
 	Classes   []string `json:"classes,omitempty"`
-	FillClass string   `json:"fill_class,omitempty"` // "": a missing value is an error
+	FillClass string   `json:"fill_class,omitempty"`
 	Unknown   string   `json:"unknown,omitempty"`
 
 	number map[string]int32
 }
 
-// unknowns are the names in the file.
 var unknowns = []string{UnknownRefused: "", UnknownOwn: "own", UnknownZeros: "zeros"}
 
 func (c *prepared) label() bool { return c.As == asClass || c.As == asTarget || c.As == asFlag }
@@ -49,8 +46,7 @@ func (c *prepared) names() []string {
 	return []string{c.Column}
 }
 
-// Columns returns the names of the columns that a prediction needs, and those of the labels, each in the order of
-// fitting.
+// Columns returns the names of the columns that a prediction needs, and those of the labels, in the order of fitting.
 func (p *Preparation) Columns() (inputs, labels []string) {
 	if p == nil {
 		return nil, nil
@@ -180,7 +176,6 @@ func (p *Preparation) together(columns []*prepared, table Batch) (Array, error) 
 
 func (c *prepared) integers() bool { return c.As == asInteger || c.As == asClass }
 
-// numbers writes a column into to, which has width numbers per example.
 func (c *prepared) numbers(column Array, to []float32, width int) error {
 	if c.As == asOneHot {
 		return c.classes(column, func(row int, n int32) {
@@ -217,7 +212,6 @@ func (c *prepared) numbers(column Array, to []float32, width int) error {
 	return nil
 }
 
-// classes calls put with each example's class; -1 is an unknown one that becomes zeros.
 func (c *prepared) classes(column Array, put func(row int, n int32)) error {
 	texts, err := textsOf(column)
 	if err != nil {

@@ -117,7 +117,6 @@ func (c Categories) rule() ([]string, string, error) {
 	return c.Columns, cmp.Or(c.Field, "x"), nil
 }
 
-// allDifferent is the number of rows from which an unnamed column of distinct values is refused as categories.
 const allDifferent = 10
 
 func (c Categories) fit(name string, column Array) (prepared, error) {
@@ -152,8 +151,7 @@ func (c Categories) fit(name string, column Array) (prepared, error) {
 	return p, nil
 }
 
-// fitClasses determines the classes if none are given. It returns the texts that are not missing, sorted, and the first
-// row with a missing one, or -1.
+// fitClasses returns the texts that are not missing, sorted, and the first row with a missing one, or -1.
 func (c *prepared) fitClasses(column Array, given []string) (texts []string, first int, err error) {
 	all, err := textsOf(column)
 	if err != nil {
@@ -179,7 +177,6 @@ func (c *prepared) fitClasses(column Array, given []string) (texts []string, fir
 	return texts, first, nil
 }
 
-// sortClasses sorts by value if all are integers, so that "9" precedes "10".
 func sortClasses(classes []string) {
 	number := func(text string) (int64, bool) {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -224,7 +221,6 @@ func (l Labels) fit(name string, column Array) (prepared, error) {
 	return p, err
 }
 
-// flagsOf returns 0 and 1 for a column of 0 and 1 or bools, NaN for missing values.
 func flagsOf(a Array) ([]float64, error) {
 	texts, err := textsOf(a)
 	values := make([]float64, len(texts))
@@ -242,7 +238,6 @@ func flagsOf(a Array) ([]float64, error) {
 	return values, err
 }
 
-// numbersOf returns a column's numbers, NaN for missing values.
 func numbersOf(a Array) ([]float64, error) {
 	switch flat := a.Flat.(type) {
 	case []string:
@@ -293,7 +288,6 @@ func finite(values []float64) ([]float64, error) {
 	return values, nil
 }
 
-// textsOf returns a column's values as texts, "" for missing values.
 func textsOf(a Array) ([]string, error) {
 	switch flat := a.Flat.(type) {
 	case []string:
@@ -319,7 +313,7 @@ func written[T any](from []T, text func(T) string) []string {
 	return to
 }
 
-// decimal formats a number as files do: 3 for 3.0, so that it is the class "3".
+// decimal formats 3.0 as "3", as files do.
 func decimal(v float64, bits int) string {
 	switch {
 	case math.IsNaN(v):

@@ -87,7 +87,7 @@ type preparationFile struct {
 	Missing []string   `json:"missing,omitempty"`
 }
 
-// MarshalJSON writes all that [Preparation.UnmarshalJSON] needs.
+// MarshalJSON encodes the preparation.
 func (p *Preparation) MarshalJSON() ([]byte, error) {
 	if p == nil || len(p.columns) == 0 {
 		return nil, errors.New("data: preparation: it is empty: data.FitPreparation makes one")
@@ -95,8 +95,8 @@ func (p *Preparation) MarshalJSON() ([]byte, error) {
 	return json.Marshal(preparationFile{preparationVersion, p.columns, p.missing})
 }
 
-// UnmarshalJSON reads the output of MarshalJSON of this or an earlier version. Unknown content is an error and leaves p
-// unchanged.
+// UnmarshalJSON decodes the output of MarshalJSON of this or an earlier version. Unknown content is an error and leaves
+// p unchanged.
 func (p *Preparation) UnmarshalJSON(text []byte) error {
 	var version struct{ Version int }
 	err := json.Unmarshal(text, &version)

@@ -10,11 +10,11 @@ import (
 type Remainder int
 
 const (
-	// Dropped discards them, so all sizes are equal.
+	// Dropped discards them.
 	Dropped Remainder = iota
 	// Kept keeps them, so sizes differ.
 	Kept
-	// Padded adds copies, for which the field [Mask] is false. All sizes are equal and no example is lost.
+	// Padded adds copies, for which the field [Mask] is false, so that all sizes are equal.
 	Padded
 )
 
@@ -32,10 +32,10 @@ func (r Remainder) check() error {
 	return nil
 }
 
-// Rebatch regroups batches of any sizes, such as single examples from [TFRecordFile] with [Map], into batches of size
-// examples. At the end of each epoch of source the rest is dropped, kept as a smaller batch, or padded; then all
-// batches have the [Mask]. All batches must have the same fields, dtypes and dims except for the number of examples; a
-// mismatch is an error that ends the sequence. An error of source is yielded at once.
+// Rebatch regroups batches of any sizes, such as single examples, into batches of size examples. At the end of each
+// epoch of source the rest is dropped, kept as a smaller batch, or padded; then all batches have the [Mask]. Batches
+// that differ in fields, dtypes or dims, except for the number of examples, are an error that ends the sequence. An
+// error of source is yielded at once.
 func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2[Batch, error] {
 	if err := rest.check(); err != nil {
 		return failed[Batch](fmt.Errorf("data: rebatch: %w", err))
@@ -64,17 +64,15 @@ func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2
 }
 
 type waiting struct {
-	size  int
-	rest  Remainder
-	parts []Batch
-	have  int
-	like  Batch
-	at    int
-	// deal is that of the new batches, derived from source.
+	size         int
+	rest         Remainder
+	parts        []Batch
+	have         int
+	like         Batch
+	at           int
 	deal, source *Deal
 }
 
-// add adds the rows of b and yields full batches. It returns false if the consumer has stopped.
 func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 	rows, err := w.check(b)
 	if err != nil {
@@ -99,7 +97,6 @@ func (w *waiting) add(b Batch, yield func(Batch, error) bool) bool {
 	return true
 }
 
-// check returns the rows of a batch that fits the previous ones.
 func (w *waiting) check(b Batch) (rows int, err error) {
 	if rows, err = b.divisible(); err != nil {
 		return 0, err
@@ -196,9 +193,8 @@ func (b Batch) names() []string {
 	return names
 }
 
-// Checked passes on batches that pass [Batch.Check] and match the first one in fields, dtypes and dims except for the
-// number of examples. Another batch becomes an error that names the difference. Without it, a step compiles a program
-// per shape, or fails in the model.
+// Checked yields an error for a batch that fails [Batch.Check] or differs from the first one in fields, dtypes or dims,
+// except for the number of examples. A step would compile again for it, or fail in the model.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

@@ -11,12 +11,11 @@ func resample(from image.Image, format ImageFormat, to []float32) {
 	p.run(from, to)
 }
 
-// resampling resizes an image in one dimension after the other. It reads each row of the source once.
+// resampling resizes one dimension after the other, and reads each source row once.
 type resampling struct {
 	rows, columns []tap
 	channels      int
-	// narrowFirst resizes the rows to the result's width before it sums them. The cheaper order is used, so that an
-	// image of one row or column costs no more than a square.
+	// narrowFirst resizes rows before it sums them, if that is cheaper.
 	narrowFirst bool
 }
 
@@ -53,10 +52,9 @@ type lines struct {
 
 var spareLines = sync.Pool{New: func() any { return &lines{} }}
 
-// mostSpare is the maximum size in bytes of each kind of memory kept for the next image.
+// mostSpare limits the bytes of each kind of memory kept for the next image.
 const mostSpare = 1 << 20
 
-// room returns n numbers of any value, in memory that it reuses.
 func room(memory *[]float32, n int) []float32 {
 	if n > cap(*memory) {
 		made := make([]float32, n)
@@ -73,10 +71,10 @@ func (p resampling) run(from image.Image, to []float32) {
 	defer spareLines.Put(spare)
 	width, whole, left := len(p.columns)*p.channels, span(p.columns), p.columns[0].from
 	block := room(&spare.block, min(blockOf, whole)*p.channels)
-	source := room(&spare.narrow, width) // a row of the source in the result's width
-	var open, free [][]float32           // and the incomplete rows of the result, in the source's
+	source := room(&spare.narrow, width)
+	var open, free [][]float32
 	if !p.narrowFirst {
-		source = room(&spare.pixels, whole*p.channels) // or in its own width
+		source = room(&spare.pixels, whole*p.channels)
 	}
 	first := 0
 	for at := p.rows[0].from; at < p.rows[len(p.rows)-1].end(); at++ {
@@ -119,8 +117,7 @@ func (p resampling) run(from image.Image, to []float32) {
 	}
 }
 
-// add computes to += weight * row. The first row begins the sum. The last one limits it to 1, because the weights' sum
-// is inexact.
+// add computes to += weight * row. The last row limits the sum to 1, because the weights' sum is inexact.
 func add(to, row []float32, weight float32, first, last bool) {
 	row = row[:len(to)]
 	switch {
@@ -149,7 +146,6 @@ func atMost1(to []float32) {
 // blockOf is the number of pixels of a row read at once: a row may have millions.
 const blockOf = 4096
 
-// narrow sums n pixels of a row, from x on, into the result's width. The first pixel of a result pixel begins its sum.
 func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	first := 0
 	if x > p.columns[0].from {
@@ -158,7 +154,7 @@ func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	for i := first; i < len(p.columns) && p.columns[i].from < x+n; i++ {
 		column := &p.columns[i]
 		from, weights := column.from, column.weights
-		if from < x || from+len(weights) > x+n { // also in another block
+		if from < x || from+len(weights) > x+n {
 			begins := max(from, x)
 			weights = weights[begins-from : min(column.end(), x+n)-from]
 			out := to[i*p.channels : (i+1)*p.channels]
@@ -194,7 +190,6 @@ func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
 	}
 }
 
-// columnBehind returns the first result pixel that needs a source pixel from x on.
 func (p resampling) columnBehind(x int) int {
 	i, j := 0, len(p.columns)
 	for i < j {
@@ -214,13 +209,13 @@ type tap struct {
 
 func (t tap) end() int { return t.from + len(t.weights) }
 
-// weights are those of the triangle filter for n pixels that show length source pixels from start on, of a line of size
+// weights are the triangle filter's for n pixels that show length source pixels, from start on, of a line of size
 // pixels.
 func weights(size int, start, length float64, n int) []tap {
 	scale := length / float64(n)
 	reach := max(scale, 1)
 	taps := make([]tap, n)
-	var memory []float32 // holds as many taps as fit
+	var memory []float32
 	for i := range taps {
 		centre := start + (float64(i)+0.5)*scale
 		from := max(0, int(math.Ceil(centre-reach-0.5)))

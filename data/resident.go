@@ -12,16 +12,15 @@ import (
 // Resident is a set in device memory; see [OnDevice].
 type Resident struct {
 	*Set
-	rows func() *Set // the positions 0 to Len-1 as a set, with the mask
+	rows func() *Set
 }
 
 // Rows is the field of a batch of a [Resident] set: the int32 positions of its examples.
 const Rows = "rows"
 
 // OnDevice marks a set to be kept in device memory. A state copies the whole set to its devices at the first batch and
-// keeps it until the state is closed. Per batch only the examples' positions are transferred, 4 bytes each. Use it for
-// an accelerator whose memory holds the set next to the model; on the CPU small steps are slower than with
-// [Set.Batches].
+// keeps it until the state is closed. Per batch, 4 bytes per example are transferred. Use it for an accelerator whose
+// memory holds the set and the model; on the CPU small steps are slower than with [Set.Batches].
 //
 // Order and fields are those of [Set.Batches]. Host functions, such as [Map] and [Augment], see only [Rows] and [Mask];
 // [Batch.OnHost] gathers the other fields. Writes to the set's arrays after the first step have no effect.
@@ -73,7 +72,7 @@ func (r *Resident) batches(size int, opts []Option, position, epochs int64, whol
 			}
 		}
 		for b, err := range r.rows().Batches(size, opts...).from(position, epochs, whole) {
-			if of == nil && b.Deal != nil { // that of the places: it is the set's
+			if of == nil && b.Deal != nil {
 				of = &Deal{}
 				*of = *b.Deal
 				own := r.Set.dealOf(dealing{}, size)
@@ -94,8 +93,8 @@ func (r *Resident) made(what string) error {
 	return nil
 }
 
-// Places returns the positions of the examples in the batch's [Resident] set, nil for any other batch. It checks that
-// each is in range: a device would clamp it.
+// Places returns the positions of the examples in the batch's [Resident] set, nil for any other batch. Positions out of
+// range, which a device would clamp, are an error.
 func (b Batch) Places() ([]int32, error) {
 	if b.Resident == nil {
 		return nil, nil
@@ -125,8 +124,7 @@ func (s *Set) has(field string) bool {
 	return slices.ContainsFunc(s.fields, func(f Field) bool { return f.Name == field })
 }
 
-// OnHost returns the batch with all fields in host memory. It gathers those of a [Resident] set, and returns any other
-// batch unchanged.
+// OnHost returns the batch with the fields of a [Resident] set gathered in host memory, and any other batch unchanged.
 func (b Batch) OnHost() (Batch, error) {
 	if b.Resident == nil {
 		return b, nil
@@ -137,7 +135,7 @@ func (b Batch) OnHost() (Batch, error) {
 	}
 	all := b.alone()
 	all.Resident, all.Fields = nil, nil
-	var padding *Array // a mask from padding
+	var padding *Array
 	for _, f := range b.Fields {
 		switch f.Name {
 		case Rows:

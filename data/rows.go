@@ -3,7 +3,7 @@ package data
 import "fmt"
 
 // Rows returns the length of the first axis, which all fields with axes must share; 1 if none has any. Padding rows
-// count: slicing and sharding use rows, Size counts examples.
+// count.
 func (b Batch) Rows() (int, error) {
 	rows, of := 1, -1
 	for i, f := range b.Fields {
@@ -18,8 +18,8 @@ func (b Batch) Rows() (int, error) {
 	return rows, nil
 }
 
-// Samples returns the number of examples, which package loop counts: Size, or if that is 0, those that the mask marks,
-// else the first field's rows (1 without axes). For a [Part] it is the whole batch's number.
+// Samples returns the number of examples: Size, or if that is 0, those that the mask marks, else the first field's rows
+// (1 without axes). For a [Part] it is the whole batch's number.
 func (b Batch) Samples() int {
 	if b.Partial() {
 		return b.Part.Samples
@@ -42,7 +42,7 @@ func (b Batch) own() int {
 	return 1
 }
 
-// Slice returns rows i to j-1 as a view. Its Size counts the examples among them: those that the mask marks, or without
+// Slice returns a view of rows i to j-1. Its Size counts the examples among them: those that the mask marks, or without
 // a mask the rows before padding.
 func (b Batch) Slice(i, j int) (Batch, error) {
 	rows, err := b.divisible()
@@ -87,8 +87,6 @@ func (b Batch) valid() error {
 	return nil
 }
 
-// divisible returns the rows of a batch that can be sliced: its arrays are valid and agree in rows, at least Size of
-// them.
 func (b Batch) divisible() (rows int, err error) {
 	for i, f := range b.Fields {
 		if err := f.Array.check(); err != nil {
@@ -120,7 +118,6 @@ func (b Batch) slice(i, j, rows int) Batch {
 	return part
 }
 
-// examples counts those among rows i to j-1, by the mask, or without one by excluding padding.
 func (b Batch) examples(i, j, rows int) int {
 	if mask, ok := b.mask(); ok {
 		return trues(mask[i:j])
@@ -151,13 +148,12 @@ func trues(mask []bool) (n int) {
 	return n
 }
 
-// place numbers batches without a position, such as those a program makes itself; see [Batch].At.
+// place numbers batches without a position; see [Batch].At.
 type place struct {
 	rows  int
-	known bool // a batch had a position
+	known bool
 }
 
-// number sets the position of *b, if it is a batch without one, to that after the batches before it.
 func (p *place) number(b any) {
 	batch, ok := b.(*Batch)
 	if !ok || p.known {
@@ -169,7 +165,6 @@ func (p *place) number(b any) {
 	}
 }
 
-// moveOn moves the position of *b, if it is a batch, by a number of examples, and returns the position after it.
 func moveOn(b any, by int) (behind int) {
 	batch, ok := b.(*Batch)
 	if !ok {

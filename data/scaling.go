@@ -13,8 +13,8 @@ type Scaling struct {
 }
 
 // FitScaling computes the mean and the population standard deviation of a's last axis over all other axes, or of all
-// values of an array [n], as scikit-learn's StandardScaler. A constant column gets Std 1. Fit on training data only.
-// The dtype must be float32, float64 or uint8, and values finite.
+// values of an array [n], as scikit-learn's StandardScaler. A constant column gets Std 1. The dtype must be float32,
+// float64 or uint8, and values finite.
 func FitScaling(a Array) (Scaling, error) {
 	s, err := fitScaling(a)
 	if err != nil {
@@ -33,19 +33,19 @@ func fitScaling(a Array) (Scaling, error) {
 	}
 	s := Scaling{make([]float64, columns), make([]float64, columns)}
 	n := float64(a.Size() / columns)
-	first := make([]float64, columns) // sums of differences from it are small, and so are rounding errors
+	first := make([]float64, columns) // sums of differences have small rounding errors
 	eachValue(a, func(i int, v float64) {
 		if i < columns {
 			first[i], s.Mean[i] = v, v
 		}
 		s.Mean[i%columns] += (v - first[i%columns]) / n
 	})
-	eachValue(a, func(i int, v float64) { // two passes: the difference of two large sums would lose all digits
+	eachValue(a, func(i int, v float64) { // a difference of two large sums would lose all digits
 		d := v - s.Mean[i%columns]
 		s.Std[i%columns] += d * d / n
 	})
 	for c := range columns {
-		// Rounding may leave a tiny variance of equal values. The bound is scikit-learn's.
+		// The bound on rounding errors is scikit-learn's.
 		rounding := n * s.Mean[c] * epsilon
 		constant := s.Std[c] <= n*epsilon*s.Std[c]+rounding*rounding
 		if s.Std[c] = math.Sqrt(s.Std[c]); math.IsNaN(s.Std[c]) || math.IsInf(s.Std[c], 0) {
@@ -109,8 +109,8 @@ func (s Scaling) Apply(a Array) (Array, error) {
 	return Array{flat, dims}, nil
 }
 
-// OnField is a function for [Map] and [ParallelMap] that replaces one field of a batch by f of it, for example f =
-// [Scaling.Apply]. It does not modify the given batch.
+// OnField returns a function for [Map] and [ParallelMap] that replaces one field of a batch by f of it, for example f =
+// [Scaling.Apply]. The given batch is unchanged.
 func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
 	return func(b Batch) (Batch, error) {
 		a, err := b.Field(name)

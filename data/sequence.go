@@ -8,11 +8,9 @@ import (
 
 var errNoSource = errors.New("there is no source (nil)")
 
-// Repeat iterates source times times (at least 1), each time alike. Only the positions ([Batch].At) continue from pass
-// to pass. A pass with an error is the last one. A pass without a batch is an error: the source is empty or cannot be
-// iterated again.
-//
-// [Batches.From] instead shuffles each epoch of a set differently and numbers the epochs; for a stream, see [Passes].
+// Repeat iterates source times times (at least 1). Only the positions ([Batch].At) continue from pass to pass. A pass
+// with an error is the last one. A pass without a batch is an error. For passes that differ, see [Batches.From] and
+// [Passes].
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))
@@ -20,8 +18,7 @@ func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	return repeat(source, times)
 }
 
-// RepeatForever is [Repeat] without end: it continues until the consumer stops, an error occurs, or a pass has no
-// batch.
+// RepeatForever is [Repeat] until the consumer stops.
 func RepeatForever[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return repeat(source, 0)
 }
@@ -39,7 +36,7 @@ func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	})
 }
 
-// Passes iterates source(0), source(1), … until source returns nil. Use it instead of [Repeat] for passes that differ.
+// Passes iterates source(0), source(1), … until source returns nil.
 //
 //	data.Passes(func(pass int) iter.Seq2[data.Batch, error] {
 //		return data.ShuffleBuffer(stream, 10_000, seed+uint64(pass))
@@ -55,7 +52,7 @@ func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error
 
 func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
-		before, next := 0, 0 // first positions after the previous passes, and after the batches so far
+		before, next := 0, 0
 		for pass := 0; ; pass++ {
 			batches := source(pass)
 			if batches == nil {

@@ -10,9 +10,8 @@ import (
 // true for original items. Fill labels with a value that the loss ignores, such as -100. At least one sequence must
 // have an item.
 //
-// Without lengths, length is that of the longest sequence. One length fixes it. Of several (buckets, in any order) the
-// smallest sufficient one is used, so that a step is compiled once per bucket. A longer sequence is an error;
-// truncation could change its label unnoticed.
+// The length is the smallest sufficient one of lengths (in any order), so that a step is compiled once per length, or
+// without lengths that of the longest sequence. A longer sequence is an error.
 func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, lengths ...int) (values, mask Array, err error) {
 	longest := 0
 	for _, s := range sequences {
@@ -74,12 +73,11 @@ type Bucket[E any] struct {
 //		…
 //	})
 //
-// The argument length returns an item's length, 0 or more. An item too long for all buckets becomes an error in its
-// place; [Filter] can remove it before. At the end, incomplete buckets are yielded, the shortest length first, or
-// dropped. Each Items slice has its own memory.
+// The argument length returns an item's length, 0 or more. A longer item than all buckets becomes an error in its
+// place. At the end, incomplete buckets are yielded, the shortest length first, or dropped. Each Items slice has its
+// own memory.
 //
-// To shuffle, put [ShuffleBuffer] in [Passes] before Buckets, so that incomplete buckets continue in the next pass. A
-// resumed run skips through the buckets (see Positions in the package documentation).
+// To shuffle, put [ShuffleBuffer] in [Passes] before Buckets, so that incomplete buckets continue in the next pass.
 func Buckets[E any](
 	source iter.Seq2[E, error], n int, rest Remainder, length func(E) int, lengths ...int,
 ) iter.Seq2[Bucket[E], error] {

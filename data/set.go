@@ -21,8 +21,7 @@ func X(flat any, dims ...int) Field { return Named("x", flat, dims...) }
 // Y returns the field "y", the target. It keeps flat and dims; see [Named].
 func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
 
-// Named returns a field. Dims are the lengths of the axes, examples first; see [Array] for the types of flat. The field
-// keeps both slices. A [Set] copies dims.
+// Named returns a field. Dims are the lengths of the axes, examples first. It keeps both slices; a [Set] copies dims.
 func Named(name string, flat any, dims ...int) Field { return Field{name, Array{flat, dims}} }
 
 // Set holds examples in memory, as fields with the same first axis. Its methods do not change it. It is safe for
@@ -33,8 +32,8 @@ type Set struct {
 	changes []func(Batch) (Batch, error)
 }
 
-// New makes a set of fields. Each needs a unique name, a valid array, and the same number of examples. The set keeps
-// the slices: do not change them while it is in use.
+// New makes a set of fields with unique names and the same number of examples. The set keeps the slices: do not change
+// them.
 func New(fields ...Field) (*Set, error) {
 	if len(fields) == 0 {
 		return nil, errors.New("data: a set needs at least one field")
@@ -69,9 +68,9 @@ func distinctNames(fields []Field, of string) error {
 // Len returns the number of examples.
 func (s *Set) Len() int { return s.len }
 
-// MapBatches returns a set with the same examples whose [Set.Batches] yields f of each batch. As in [ParallelMap], f
-// runs on several goroutines, ahead of the consumer. f may change its batch. Results are not kept, so the set can hold
-// file names that f reads (see [ImageFolder.Set]). Further functions run after f.
+// MapBatches returns a set whose [Set.Batches] yields f of each batch, after the functions of earlier calls. As in
+// [ParallelMap], f runs on several goroutines, ahead of the consumer. f may change its batch. Results are not kept, so
+// the set can hold file names that f reads (see [ImageFolder.Set]).
 //
 // [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and [FitPreparation] refuse such a
 // set.
@@ -84,14 +83,13 @@ func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 	return t, nil
 }
 
-// Mapped reports whether functions of [Set.MapBatches] change the batches, so that their fields may differ from
-// [Set.Fields].
+// Mapped reports whether the set has functions of [Set.MapBatches].
 func (s *Set) Mapped() bool { return len(s.changes) > 0 }
 
-// Fields returns the fields in the order of [New], as views. They do not reflect [Set.MapBatches].
+// Fields returns views of the fields, in the order of [New] and without the effect of [Set.MapBatches].
 func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
-// Field returns the named array as a view. The error for a missing field lists the existing ones.
+// Field returns a view of the named array. A missing field is an error.
 func (s *Set) Field(name string) (Array, error) {
 	a, err := find(s.view(0, s.len).fields, name, "the set")
 	if err != nil {
@@ -108,8 +106,7 @@ func (s *Set) Slice(i, j int) (*Set, error) {
 	return s.view(i, j), nil
 }
 
-// Gather returns a copy of the examples with the given indices, from 0, in that order. Indices may repeat, for example
-// to oversample a rare class.
+// Gather returns a copy of the examples with the given indices, from 0, in that order. Indices may repeat.
 func (s *Set) Gather(rows []int) (*Set, error) {
 	for _, r := range rows {
 		if r < 0 || r >= s.len {
@@ -120,7 +117,7 @@ func (s *Set) Gather(rows []int) (*Set, error) {
 }
 
 // Where returns a copy of the examples for which keep returns true; it may be empty. keep receives a batch of one
-// example, valid only during the call; its At is the example's index.
+// example, valid only during the call, whose At is the example's index.
 func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 	if err := refuse("where", false, keep == nil); err != nil {
 		return nil, err
@@ -163,31 +160,28 @@ func (s *Set) gather(rows []int) *Set {
 type Batch struct {
 	Fields []Field
 	// Size is the number of examples without padding rows. If 0, [Batch.Samples] counts them. If it is less than the
-	// number of rows, the field [Mask] must mark the real examples, or a step that reports numbers refuses the batch.
-	// For a step that only returns outputs, the caller must drop the rows from Size on.
+	// number of rows, the field [Mask] must mark the examples, or a step that reports numbers refuses the batch; of a
+	// step that only returns outputs, the caller must drop the rows from Size on.
 	Size int
 	// Epoch is the pass over the set, from 0.
 	Epoch int
-	// At is the position of the batch's first example in its epoch, from 0. Epoch and position identify an example for
-	// any batch size.
+	// At is the position of the batch's first example in its epoch, from 0.
 	At int
-	// Resident is the set in device memory that the batch belongs to, nil for a batch in host memory. Fields then has
-	// only [Rows] and perhaps a [Mask]; [Batch.Field] gathers the others.
+	// Resident is the set in device memory that the batch belongs to, or nil. Fields then has only [Rows] and perhaps a
+	// [Mask]; [Batch.Field] gathers the others.
 	Resident *Resident
-	// Deal describes how a set made the batch; nil if none did.
+	// Deal describes how a set made the batch, or is nil.
 	Deal *Deal
 	// Part describes which part of a larger batch this is; see [Share].
 	Part Part
 	end  epochEnd
-	// stack is memory shared with adjacent batches, and row the batch's first row in it; nil for separate memory. See
-	// [Stacked].
+	// stack has the rows of adjacent batches too, or is nil; see [Stacked].
 	stack *stack
 	row   int
-	watch *watch // nil: nothing is recorded
+	watch *watch
 }
 
-// Field returns the named array. It allocates only for a batch of a [Resident] set. The error for a missing field lists
-// the existing ones.
+// Field returns the named array. A missing field is an error. It allocates only for a batch of a [Resident] set.
 func (b Batch) Field(name string) (Array, error) {
 	if b.Resident != nil && name != Rows {
 		host, err := b.OnHost()
@@ -219,16 +213,15 @@ func find(fields []Field, name, what string) (Array, error) {
 	return Array{}, fmt.Errorf("%s has no field %q; there are %s", what, name, strings.Join(names, ", "))
 }
 
-// InEpoch returns the batch's epoch and whether it is its last batch, if known. Batches of [Set.Batches] know, also
-// after functions that yield one batch per batch. After functions that may drop, join or reorder, batches do not:
-// [Rebatch], [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard].
+// InEpoch returns the batch's epoch and whether it is the last batch of it, if known. It is known for batches of
+// [Set.Batches], but not after functions that may drop, join or reorder: [Rebatch], [Take], [Filter], [Zip],
+// [Interleave], [ShuffleBuffer], [Shard].
 func (b Batch) InEpoch() (epoch int64, last, known bool) {
 	return int64(b.Epoch), b.end >= epochEnds, b.end != epochUnknown
 }
 
-// LeftOut returns the number of examples of the batch's epoch that are in no batch of [Set.Batches] because they do not
-// fill one, if this is the epoch's last batch; otherwise 0. It is 0 with [DropRemainder] too. Evaluations of package
-// loop return an error for such a batch.
+// LeftOut returns, for the last batch of an epoch, how many examples [Set.Batches] left out because they do not fill a
+// batch; otherwise, and with [DropRemainder], 0. Evaluations of package loop refuse such a batch.
 func (b Batch) LeftOut() int {
 	if b.end != epochEndsShort || b.Deal == nil {
 		return 0
@@ -236,7 +229,7 @@ func (b Batch) LeftOut() int {
 	return b.Deal.Examples % b.Deal.Size
 }
 
-// WithEnd returns the batch with the information whether it is the last one of its epoch (see [Batch.InEpoch]).
+// WithEnd returns the batch with last as the answer of [Batch.InEpoch].
 func (b Batch) WithEnd(last bool) Batch {
 	if b.end = epochGoesOn; last {
 		b.end = epochEnds
@@ -244,7 +237,6 @@ func (b Batch) WithEnd(last bool) Batch {
 	return b
 }
 
-// forgetEnd resets *b, if it is a batch, to not know whether it ends its epoch.
 func forgetEnd(b any) {
 	if batch, ok := b.(*Batch); ok {
 		batch.end = epochUnknown
@@ -257,5 +249,5 @@ const (
 	epochUnknown epochEnd = iota
 	epochGoesOn
 	epochEnds
-	epochEndsShort // without the examples that do not fill a batch
+	epochEndsShort
 )

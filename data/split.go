@@ -24,21 +24,20 @@ func Grouped(field string) SplitOption { return splitBy("grouped", field) }
 
 func splitBy(by, field string) SplitOption {
 	return func(s *splitting) {
-		if s.by != "" { // a second one, which is refused
+		if s.by != "" {
 			by = s.by + " and " + by
 		}
 		*s = splitting{by, field}
 	}
 }
 
-// classed groups the examples of a set by a field. Classes are numbered from 0 in order of first occurrence.
+// classed groups examples by a field. Classes are numbered in order of first occurrence.
 type classed struct {
 	of    []int
 	sizes []int
 	names []string
 }
 
-// classed returns nil if the split has no option.
 func (s *Set) classed(options []SplitOption) (how splitting, by *classed, err error) {
 	for _, option := range options {
 		if option != nil {
@@ -64,7 +63,6 @@ func (s *Set) classed(options []SplitOption) (how splitting, by *classed, err er
 	return how, by, nil
 }
 
-// classesOf returns nil for floating point numbers.
 func classesOf(a Array) *classed {
 	switch flat := a.Flat.(type) {
 	case []string:
@@ -107,12 +105,12 @@ func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (trai
 	if err != nil {
 		return nil, nil, fmt.Errorf("data: %s: %w", what, err)
 	}
-	if !(fraction > 0 && fraction < 1) { // also NaN
+	if !(fraction > 0 && fraction < 1) {
 		return nil, nil, fmt.Errorf("data: %s: the fraction is %v, expected one between 0 and 1", what, fraction)
 	}
 	rows := make([]int, s.len)
 	permute(rows, seed, splitEpoch)
-	// 0.29 times 100 is 28.999999999999996 in floating point, where 29 is meant.
+	// 0.29 times 100 is 28.999999999999996, where 29 is meant.
 	n := int(math.Floor(fraction*float64(s.len) + 1e-9))
 	left := n
 	switch how.by {
@@ -147,7 +145,6 @@ func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (trai
 	})
 }
 
-// share rounds to nearest, so that the total nearly keeps the fraction.
 func share(fraction float64, n int) int { return int(math.Floor(fraction*float64(n) + 0.5)) }
 
 func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(row int) bool) (train, test *Set, err error) {
@@ -168,7 +165,7 @@ func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(r
 // Fold is one part of [Set.Folds] as test set, and the rest as training set. Both are copies.
 type Fold struct {
 	Train, Test *Set
-	// TestRows are the indices in the set of the examples of Test, in their order.
+	// TestRows are the indices in the set of Test's examples, in order.
 	TestRows []int
 }
 
@@ -197,7 +194,6 @@ func (s *Set) Folds(k int, seed uint64, options ...SplitOption) iter.Seq2[Fold, 
 	}
 }
 
-// folds returns the rows in random order, and the part of each.
 func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []int, err error) {
 	how, by, err := s.classed(options)
 	switch {
@@ -214,7 +210,7 @@ func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []in
 			parts[i] = i % k
 		}
 	case "stratified":
-		next := make([]int, len(by.sizes)) // classes occupy consecutive ranges, dealt round-robin
+		next := make([]int, len(by.sizes)) // each class is a consecutive range
 		for c, size := range by.sizes {
 			if size < k {
 				return nil, nil, fmt.Errorf("class %s has %d examples, expected one for each fold", by.names[c], size)

@@ -2,8 +2,7 @@ package data
 
 import "slices"
 
-// stack is memory that holds batches one after another, per field: the set's own for ordered batches, gathered copies
-// for shuffled ones. A batch records its stack and first row.
+// stack is memory with consecutive batches, per field: the set's own for ordered batches, copies for shuffled ones.
 type stack struct{ fields []any }
 
 // Stacked appends to list, for each field, a view over the memory of k consecutive batches that begin with the given
@@ -49,7 +48,7 @@ func (b Batch) copied() Batch {
 	return b
 }
 
-// alone returns the batch detached from the stack, for replaced elements.
+// alone returns the batch without its stack, for replaced elements.
 func (b Batch) alone() Batch {
 	b.stack, b.row = nil, 0
 	return b

@@ -12,16 +12,16 @@ import (
 // callbacks.Measure and callbacks.Bar report which stages a run waited for. The zero value is ready to use. It is safe
 // for concurrent use.
 //
-// The stages of a set are "copy" (gathering a batch's examples), "read", "decode" and "resize" of an [ImageFolder],
-// "augment" of [Augment], and "map" for the rest of [Set.MapBatches]. Record others, such as a [Map] of batches, with
-// [Stages.Note]. In flaxlike use FitBatches, not Fit. Stages run in parallel, so their sum may exceed the elapsed time.
+// The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of an [ImageFolder], "augment" of
+// [Augment], and "map" for the rest of [Set.MapBatches]. Record others with [Stages.Note]. In flaxlike use FitBatches,
+// not Fit. Stages run in parallel, so their sum may exceed the elapsed time.
 type Stages struct {
 	mu    sync.Mutex
-	names []string // in the order of their first notes
+	names []string
 	times map[string]time.Duration
 }
 
-// Note adds time to a stage, for example a custom one.
+// Note adds time to a stage.
 func (s *Stages) Note(stage string, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Stages) All() iter.Seq2[string, time.Duration] {
 	}
 }
 
-// Timed records in stages the time that each stage of the batches takes. Nil records nothing.
+// Timed records in stages, unless nil, the time that each stage of the batches takes.
 func Timed(stages *Stages) Option {
 	return func(d *dealing) {
 		if d.watch = nil; stages != nil {
@@ -61,7 +61,6 @@ func Timed(stages *Stages) Option {
 	}
 }
 
-// watch records the stages of a batch. A nil watch records nothing and reads no clock.
 type watch struct {
 	stages *Stages
 	noted  atomic.Int64 // nanoseconds since the change began
@@ -91,7 +90,7 @@ func (w *watch) end(stage string, begin time.Time) time.Time {
 	return now
 }
 
-// change returns f(b) and records as "map" the time not recorded by other stages within f.
+// change records as "map" the time not recorded by other stages within f.
 func (w *watch) change(b Batch, f func(Batch) (Batch, error)) (Batch, error) {
 	if w == nil {
 		return f(b)

@@ -15,12 +15,12 @@ type TFExample map[string]any
 
 const (
 	tfFeatures = 10_000
-	tfValues   = 8 << 20 // memory of an example's values in bytes
+	tfValues   = 8 << 20
 )
 
 // ParseTFExample parses a tf.train.Example, the usual content of a TFRecord, with at most 10,000 features, and 8 MB
 // plus the size of record for their values. Bytes are views of record. Unknown fields are skipped. The last of
-// duplicate names counts, as in protocol buffers.
+// duplicate names counts.
 func ParseTFExample(record []byte) (TFExample, error) {
 	p := tfParser{example: TFExample{}, left: tfValues + len(record)}
 	err := p.message(record, func(number protowire.Number, value []byte) error {
@@ -175,7 +175,7 @@ func (p *tfParser) intList(b []byte) ([]int64, error) {
 	return list, err
 }
 
-// numbers calls add for each run of numbers, packed or single, since protocol buffers require both.
+// numbers calls add for each run of numbers: protocol buffers allow packed and single ones.
 func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -201,7 +201,7 @@ func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []by
 }
 
 // Field returns the named feature as a field of one example with the given dims: []float32, []int64, or the single
-// bytes value as []uint8, as raw pixels are stored. The error for a missing feature lists the existing ones.
+// bytes value as []uint8, as raw pixels are stored. A missing feature is an error.
 func (e TFExample) Field(name string, dims ...int) (Field, error) {
 	flat, ok := e[name]
 	if !ok {

@@ -15,17 +15,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/tfrecord"
 )
 
-// See internal/tfrecord for the format. The header of a record is its length and the length's checksum.
+// The header of a record is its length and the length's checksum; see internal/tfrecord.
 const (
 	tfHeader      = 12
 	tfRecordLimit = 16 << 20
 )
 
 // TFRecords yields the records of r, a plain or gzip-compressed TFRecord file; see [ParseTFExample]. Each record has
-// its own memory, at most limit bytes; 0 means 16 MB. Checksums are verified, and memory grows with the data received.
-//
-// Invalid content is a [*FormatError] that ends the sequence. An error of r is wrapped. The sequence can be iterated
-// once.
+// its own memory, at most limit bytes; 0 means 16 MB. Checksums are verified. Invalid content is a [*FormatError] that
+// ends the sequence. An error of r is wrapped. The sequence can be iterated once.
 func TFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := eachTFRecord(r, limit, yield); err != nil {
@@ -49,7 +47,7 @@ func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) erro
 	if limit < 0 {
 		return fmt.Errorf("the limit of a record is %d bytes, expected at least 1, or 0 for %d", limit, tfRecordLimit)
 	}
-	limit = min(limit, math.MaxInt64-tfHeader-4) // avoids overflow of a length plus its checksum
+	limit = min(limit, math.MaxInt64-tfHeader-4) // for a length plus its checksum
 	b := bufio.NewReader(r)
 	r = b
 	// A length may begin with gzip's two magic bytes. Its checksum decides.
@@ -78,7 +76,7 @@ func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) erro
 
 func sumIs(b, sum []byte) bool { return tfrecord.Sum(b) == binary.LittleEndian.Uint32(sum) }
 
-// readTFRecord reads record n, and returns io.EOF if there is none.
+// readTFRecord returns io.EOF if there is no record n.
 func readTFRecord(r io.Reader, offset, limit int64, n int) ([]byte, error) {
 	var head [tfHeader]byte
 	switch k, err := io.ReadFull(r, head[:]); {

@@ -21,7 +21,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// modelScope is the scope of the network's variables. Those of the optimizer and the metrics are in other scopes.
+// modelScope separates the network's variables from the optimizer's and the metrics'.
 const modelScope = "model"
 
 func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
@@ -94,7 +94,7 @@ func checkAxes(inputs []described, out map[string]*graph.Node) {
 	}
 }
 
-// ofWhole is a loss of the whole batch, without masked positions, repeated for each example.
+// ofWhole is a loss of the whole batch, repeated for each example.
 func ofWhole(name string, f losses.Func, labels, output, mask *graph.Node) *graph.Node {
 	if mask != nil {
 		labels = outputs.Same(name, labels, output)
@@ -141,18 +141,18 @@ func (m *Model) report(b *managed.Builder) {
 		if !sample.DType().IsFloat() {
 			panic(fmt.Errorf("field %q, which WithSampleWeights names, has %s: expected float32 or float64, which say how much each example counts", m.set.weights, sample.DType()))
 		}
-		for sample.Rank() > 1 && outputs.Classes(sample) == 1 { // [batch, 1] means the same as [batch]
+		for sample.Rank() > 1 && outputs.Classes(sample) == 1 {
 			sample = graph.Squeeze(sample, -1)
 		}
 		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
 	}
-	var total, of, counts *graph.Node // of and counts: outputs.ByExample of the last loss, if it has a mask
+	var total, of, counts *graph.Node
 	mean := func(name string, v *graph.Node) {
 		if counts == nil {
 			b.Mean(name, v)
 			return
 		}
-		b.Track(name, metrics.Mean(), counts, b.ToOutputType(of)) // batches weigh by their places, whatever their sizes
+		b.Track(name, metrics.Mean(), counts, b.ToOutputType(of))
 	}
 	single, weighed := len(m.set.losses) == 1, false
 	for _, l := range m.set.losses {
@@ -202,7 +202,7 @@ func (m *Model) report(b *managed.Builder) {
 		if of, counts = nil, nil; places != nil {
 			of, counts = outputs.ByExample(each, places)
 		}
-		if !single { // the figure of each output, before its share in the total
+		if !single {
 			b.Metric(logged, v)
 			mean(averaged+logged, v)
 		}
@@ -222,9 +222,9 @@ func (m *Model) report(b *managed.Builder) {
 		}
 	}
 	if total != nil {
-		if total.Rank() > 0 { // managed averages a scalar, weighted by the size of each batch
+		if total.Rank() > 0 { // managed weights a scalar by the batch's size
 			if !single {
-				counts = nil // asShown adds the means of the losses
+				counts = nil
 			}
 			mean(averaged+trained, total)
 		}
@@ -262,7 +262,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 			return
 		}
 		checkWeights(metric.Name, v, sample)
-		b.Track(metric.logged(), metrics.Mean(), sample, b.ToOutputType(v)) // divided by the sum of the weights, as the others
+		b.Track(metric.logged(), metrics.Mean(), sample, b.ToOutputType(v))
 		return
 	}
 	of := metric.Metric
@@ -278,7 +278,6 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 	b.Track(metric.logged(), of, sample, labels, output)
 }
 
-// weightsOf returns the sample weights and, in training, the weights of classes that a loss has too.
 func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*graph.Node, labels, output, sample *graph.Node) *graph.Node {
 	if !metric.Weighted {
 		return nil
@@ -294,14 +293,13 @@ func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*gra
 	return sample
 }
 
-// besides reports whether the metric's output and labels have a loss for which such returns true.
 func (s *settings) besides(metric Metric, out map[string]*graph.Node, such func(Loss) bool) bool {
 	return slices.ContainsFunc(s.losses, func(l Loss) bool {
 		return outputOf(out, l.Output) == outputOf(out, metric.Output) && labelOf(out, l.Output, l.Label) == labelOf(out, metric.Output, metric.Label) && such(l)
 	})
 }
 
-// masked reports whether the metric's output and labels have a loss that ignores labels below 0.
+// masked: a loss of the same output and labels ignores labels below 0.
 func (s *settings) masked(metric Metric, out map[string]*graph.Node) bool {
 	return s.besides(metric, out, func(l Loss) bool { return l.Func == nil && l.Name == maskedSparse })
 }
@@ -367,7 +365,7 @@ func checkWeights(name string, v, weights *graph.Node) {
 	}
 }
 
-// classesOf returns the number of classes of a loss's integer labels, 0 for other labels, -1 if unknown.
+// classesOf returns the number of classes of integer labels, 0 for other labels, -1 if unknown.
 func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 	switch {
 	case l.Func == nil && binaryLosses[l.Name] && oneEach(output):
@@ -425,7 +423,6 @@ func (m *Model) trains() {
 	panic(errors.New("the network has no variable to train: give New a network with a layer that has some, as nn.Dense; Evaluate and Predict do without"))
 }
 
-// eachExample refuses a node whose first axis is not the batch's.
 func eachExample(what string, v, labels *graph.Node) {
 	if v == nil || v.Rank() == 0 || labels.Rank() == 0 || v.Shape().Dimensions[0] == labels.Shape().Dimensions[0] {
 		return

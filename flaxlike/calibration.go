@@ -13,13 +13,13 @@ import (
 )
 
 // Calibration corrects the probabilities of an output: they are the softmax or sigmoid of Scale·logit + Shift. Scale is
-// above 0, so the order of logits does not change.
+// above 0.
 type Calibration struct {
 	Scale float64 `json:"scale"`
-	Shift float64 `json:"shift,omitempty"` // 0 for a softmax, which a shift would not change
+	Shift float64 `json:"shift,omitempty"`
 }
 
-// Temperature is the divisor of the logits, 1/Scale. It is above 1 if the model was overconfident.
+// Temperature returns 1/Scale, which is above 1 if the model was overconfident.
 func (c Calibration) Temperature() float64 { return 1 / c.Scale }
 
 // String prints the temperature if there is no shift.
@@ -43,7 +43,7 @@ func (c Calibration) of(logit float64) float64 { return c.Scale*logit + c.Shift 
 // thresholds fitted before a calibration.
 var ErrOutdated = graphs.ErrOutdated
 
-// fitted has values that were fitted on a validation set, and the model's count of changes at that time.
+// fitted has values that were fitted to a set, and the model's count of changes at that time.
 type fitted[T any] struct {
 	values []T
 	at     int64
@@ -53,12 +53,12 @@ type fitted[T any] struct {
 // output. [Model.Predict] applies it afterwards. Without names, it takes all outputs whose loss defines probabilities.
 //
 // For one of several classes it fits a temperature (Guo et al., 2017) of the least crossentropy. For
-// binary_crossentropy it fits a scale and a shift for each class (Platt, 1999) of the least crossentropy against
-// Platt's targets: (n₁+1)/(n₁+2) for the n₁ examples with label 1, and 1/(n₀+2) for the n₀ others.
+// binary_crossentropy it fits a scale and a shift for each class (Platt, 1999) against Platt's targets: (n₁+1)/(n₁+2)
+// for the n₁ examples with label 1, and 1/(n₀+2) for the n₀ others.
 //
-// The following are errors: an output that went through a softmax or sigmoid in the network; an output of sequences; a
-// set that no temperature fits, because all or too few labels are predicted right; a class whose logits are higher
-// where its label is 0. Sample weights are ignored.
+// Errors: an output that went through a softmax or sigmoid in the network; an output of sequences; a set that no
+// temperature fits, because all or too few labels are predicted right; a class whose logits are higher where its label
+// is 0. Sample weights are ignored.
 //
 // [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration. Calibrate makes
 // earlier thresholds outdated. Later training, Load and CopyFrom make the calibration outdated ([ErrOutdated]).
@@ -155,7 +155,7 @@ type outcome struct {
 	of      odds
 	width   int
 	numbers []float64
-	labels  []float64 // as many, or one for each example if they are class numbers
+	labels  []float64 // as many, or one class number for each example
 	by      []Calibration
 }
 
@@ -214,7 +214,7 @@ func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, o
 }
 
 func (m *Model) labels(set *data.Set, field string) (labels []float64, err error) {
-	for b, err := range set.Batches(m.set.batchSize, data.KeepRemainder()).All() { // a mapped set has fields in its batches alone
+	for b, err := range set.Batches(m.set.batchSize, data.KeepRemainder()).All() {
 		if err != nil {
 			return nil, err
 		}
@@ -291,8 +291,7 @@ func (o *outcome) calibration() ([]Calibration, error) {
 	return all, nil
 }
 
-// fitScale finds the b of the least crossentropy of softmax(b·logits), which is convex in b. If its slope has no zero,
-// fitScale returns an error.
+// fitScale finds the b of the least crossentropy of softmax(b·logits), which is convex in b.
 func fitScale(logits, labels []float64, classes int) (float64, error) {
 	examples := len(logits) / classes
 	share := func(i, k int) float64 {
@@ -361,8 +360,7 @@ func fitScale(logits, labels []float64, classes int) (float64, error) {
 	return b, nil
 }
 
-// fitPlatt minimizes the crossentropy of sigmoid(scale·logit + shift) against Platt's targets by Newton's method, on
-// logits with mean 0 and deviation 1.
+// fitPlatt fits sigmoid(scale·logit + shift) to Platt's targets by Newton's method, on normalized logits.
 func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 	n, ones, mean, deviation := float64(len(logits)), 0.0, 0.0, 0.0
 	for i, v := range logits {

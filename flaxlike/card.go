@@ -14,12 +14,11 @@ import (
 // Card describes the training of a model and its results.
 type Card struct {
 	// Examples and Fields describe the set of the last Fit; a field is "x float32[28 28]". Examples is 0 for batches.
-	// During a Fit, the card is that of the last epoch, for a Save by a callback.
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
-	// Epochs is the number of rows in the history of the last Fit. Fit has the figures of the epoch whose weights the
-	// model has, and Evaluated those of the last Evaluate. Both are empty if the weights changed later, as by Load,
-	// TrainStep, or a run that ended within an epoch.
+	// Epochs is the number of rows in the history of the last Fit, or of a running one so far. Fit has the
+	// figures of the epoch whose weights the model has, and Evaluated those of the last Evaluate. Both are empty if the
+	// weights changed later.
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
@@ -28,7 +27,7 @@ type Card struct {
 	SampleWeights string          `json:"-"`
 	// Versions has the versions of lazo, GoMLX and the plugin that saved the model.
 	Versions map[string]string `json:"versions,omitempty"`
-	// Saved is the time of saving by the clock of [WithClock], nil without one.
+	// Saved is the time of saving by the clock of [WithClock], or nil.
 	Saved *time.Time `json:"saved,omitempty"`
 }
 
@@ -45,7 +44,7 @@ func (m *Model) card(now int64) Card {
 type figures struct {
 	at    int64
 	found map[string]float64
-	row   loop.Logs // in place of found: logs on the device, until they are read
+	row   loop.Logs
 }
 
 func (f figures) of(now int64) map[string]float64 {
@@ -72,7 +71,7 @@ func (m *Model) noteFit(set *data.Set, history *loop.History, began int64) {
 		return
 	}
 	var last loop.Logs
-	now := m.seen.changes.Add(1) // a Fit that made no step may have restored a checkpoint
+	now := m.seen.changes.Add(1) // a Fit without a step may restore a checkpoint
 	has := m.seen.has(began)
 	for at, row := range history.Rows() {
 		if at.Steps == has {
@@ -116,7 +115,7 @@ func (m *Model) noteEvaluated(found map[string]float64, at int64) {
 	maps.DeleteFunc(finite, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
-	if at >= m.seen.evaluated.at { // another Evaluate may have begun later and ended earlier
+	if at >= m.seen.evaluated.at { // a later Evaluate may have ended earlier
 		m.seen.evaluated = figures{at: at, found: finite}
 	}
 }

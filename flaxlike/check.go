@@ -29,44 +29,44 @@ var ErrLabelRange = errors.New("outside of the classes")
 var ErrValue = errors.New("out of range")
 
 type seen struct {
-	mu        sync.Mutex     // guards all fields; slices are replaced, not changed
-	whole     *data.Resident // the last set on a device that was checked
+	mu        sync.Mutex // guards all fields; slices are replaced, not changed
+	whole     *data.Resident
 	variables []variable
 	layers    []layerRow
-	settings  map[string]string // of the layers that the training step calls, by place
+	settings  map[string]string
 	arrows    []Arrow
 	odds      map[string]odds
-	widths    map[string]int   // lengths of the outputs' last axes, 1 for [batch]
-	optimizer *optim.Optimizer // of SetOptimizer; nil: New's
+	widths    map[string]int
+	optimizer *optim.Optimizer
 	bounds    []bound
-	weighed   []string // label fields whose classes have weights
+	weighed   []string
 	looked    int
-	built     map[*managed.Stepper]bool // those whose bounds are known
+	built     map[*managed.Stepper]bool
 	expected  *expected
 	inputs    []described
 	card      Card
 	fitted    figures
 	evaluated figures
 
-	labels       map[string]string // the label field of each output
+	labels       map[string]string
 	calibrations map[string]fitted[Calibration]
 	thresholds   map[string]fitted[float64]
-	run, made    int64 // the number of runs, and the steps of the last one
+	run, made    int64 // made: the steps of the last run
 	origin       origin
-	changes      atomic.Int64 // counts known changes of the weights: training steps, loaded values
+	changes      atomic.Int64
 }
 
 type bound struct {
 	field     string
-	kind      string // in errors, such as "label"
+	kind      string
 	low, high float64
 	signs     bool
 	whole     bool
 	orNaN     bool
-	row       int    // sums of this many are 1, or 0
-	class     bool   // a class number from low to high
-	input     bool   // of the network, not of a loss
-	weights   string // the field of weights; weight 0 disables the check
+	row       int
+	class     bool
+	input     bool
+	weights   string // weight 0 disables the check
 	why, hint string
 }
 
@@ -96,7 +96,6 @@ func (s *seen) weigh(field string) {
 	}
 }
 
-// checkWeights refuses weights by which no example counts, and weights of classes without training examples.
 func (m *Model) checkWeights(s step) error {
 	batch := data.Batch{Fields: s.set.Fields(), Size: s.set.Len()}
 	if weights, err := batch.Field(m.set.weights); m.set.weights != "" && err == nil {
@@ -174,7 +173,7 @@ func (s *stream) check(field string) error {
 	return failure(fmt.Errorf("field %q: the sample weights of all examples so far are 0, so none would count: %w", field, ErrValue))
 }
 
-// fieldOf returns the field whose numbers a node has, in any shape; "" for other nodes.
+// fieldOf returns the field whose numbers a node has, in any shape, or "".
 func (t *trace) fieldOf(x *graph.Node) string {
 	for {
 		if name := t.inputs[x]; name != "" {
@@ -191,7 +190,7 @@ func (t *trace) fieldOf(x *graph.Node) string {
 	}
 }
 
-// numbersAlone bounds float inputs to finite numbers, except those that the network itself tests or clips.
+// numbersAlone bounds float inputs to finite numbers, unless the network tests or clips them.
 func (t *trace) numbersAlone(g *graph.Graph) {
 	nan, infinite := map[string]bool{}, map[string]bool{}
 	for _, n := range g.Nodes() {
@@ -354,7 +353,6 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 	return nil
 }
 
-// counts reports whether an example counts by the mask and its weight.
 func counts(batch data.Batch, r bound, field data.Array, at int) bool {
 	if r.weights != "" {
 		weights, err := batch.Field(r.weights)

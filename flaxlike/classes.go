@@ -11,8 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
 
-// ErrNoProbabilities is wrapped by errors of [Prediction.Probabilities], [Prediction.Classes] and other methods about
-// an output that has no probabilities.
+// ErrNoProbabilities is wrapped by errors about an output that has no probabilities, as of [Prediction.Classes].
 var ErrNoProbabilities = errors.New("no probabilities")
 
 type odds int
@@ -26,7 +25,6 @@ const (
 	sigmoid
 )
 
-// oddsOf looks for a softmax or sigmoid at the output, then at its losses.
 func (s *settings) oddsOf(out map[string]*graph.Node, name string) odds {
 	switch outputs.MadeBy(out[name]) {
 	case "softmax":
@@ -55,7 +53,7 @@ func oddsOfLoss(l Loss, output *graph.Node) odds {
 	switch {
 	case l.Func == nil && binaryLosses[l.Name]:
 		return sigmoid
-	case l.Name == "hinge" || l.Name == "squared_hinge" || l.Name == "categorical_hinge": // a margin is no logit
+	case l.Name == "hinge" || l.Name == "squared_hinge" || l.Name == "categorical_hinge":
 		return oddsUnknown
 	}
 	switch numbersOf(l, output) {

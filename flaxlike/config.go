@@ -17,7 +17,6 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// config describes a layer in a file.
 type config struct {
 	Layer string `json:"layer"`
 	// Own marks a layer of the program that saved it: a type with settings, or a function.
@@ -68,7 +67,7 @@ func holding(l nn.Layer, in []nn.Layer) (nn.Layer, error) {
 	return l, nil
 }
 
-// copied copies a layer's lists of layers, so that later changes by the caller do not change the model.
+// copied copies a layer's lists of layers, which the caller may change later.
 func copied(l nn.Layer) nn.Layer {
 	in, holds := heldBy(l)
 	if !holds {
@@ -78,7 +77,7 @@ func copied(l nn.Layer) nn.Layer {
 	for i := range in {
 		in[i] = copied(in[i])
 	}
-	l, _ = holding(l, in) // as many as it had: no error
+	l, _ = holding(l, in)
 	return l
 }
 
@@ -143,8 +142,7 @@ var initializer = reflect.TypeFor[model.VariableInitializer]()
 
 var only = map[reflect.Type]string{reflect.TypeFor[nn.Activation](): "Name", reflect.TypeFor[nn.Reshape](): "Dims"}
 
-// settingsOf returns the non-zero settings of a layer as JSON. Unnamed initializers are left out: a saved model does
-// not need them.
+// settingsOf returns the non-zero settings as JSON, without unnamed initializers, which a saved model does not need.
 func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	v := reflect.Indirect(reflect.ValueOf(l))
 	settings := map[string]json.RawMessage{}
@@ -152,7 +150,7 @@ func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	name, bare := only[v.Type()]
 	switch {
 	case bare:
-		settings[name], _ = json.Marshal(l) // texts and whole numbers: no error
+		settings[name], _ = json.Marshal(l)
 		return settings, nil
 	case holds && v.Kind() == reflect.Slice:
 		return settings, nil
@@ -240,7 +238,7 @@ func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, e
 	return v.Interface().(nn.Layer), nil
 }
 
-// reading makes layers from descriptions. own has the program's layers, and records which were used.
+// reading makes layers from descriptions. own has the program's layers, and records their use.
 type reading struct {
 	own   map[string]nn.Layer
 	asked map[string]bool

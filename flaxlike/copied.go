@@ -27,7 +27,7 @@ type Copied struct {
 	Unused []string
 }
 
-// String counts the copied variables, and lists the others, one on a line.
+// String counts the copied variables, and lists the others.
 func (c Copied) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d variables taken, %d left, %d unused", len(c.Taken), len(c.Left), len(c.Unused))
@@ -60,8 +60,7 @@ func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (C
 	return c, nil
 }
 
-// LoadSome copies variables from a file of [Model.Save] or of lazo ckpt export, or another safetensors file, as
-// [Model.CopyFrom] does from a model.
+// LoadSome is [Model.CopyFrom] from a safetensors file, such as of [Model.Save] or lazo ckpt export.
 func (m *Model) LoadSome(ctx context.Context, path string, match optim.Match) (Copied, error) {
 	values, _, err := readTensors(path)
 	var c Copied

@@ -18,7 +18,7 @@ import (
 // Input is a field that a network takes.
 type Input struct {
 	Name string `json:"name"`
-	// Type is the dtype as in data.Array.DType, "float32". Dims are the dimensions of one example.
+	// Type is the dtype, such as "float32". Dims are the dimensions of one example.
 	Type string `json:"type"`
 	Dims []int  `json:"dims"`
 }
@@ -47,10 +47,9 @@ type Description struct {
 	// Losses and Metrics have a line for each: "mse, weight 2".
 	Losses  []string            `json:"losses,omitempty"`
 	Metrics []string            `json:"metrics,omitempty"`
-	Classes map[string][]string `json:"classes,omitempty"` // by output, "" for the only one
-	// Calibrations and Thresholds are those in force, by output. See Model.Calibrate and Model.ChooseThresholds. The
-	// default threshold is 0.5. Outdated has a line for each that is not in force, because the weights changed since
-	// ([ErrOutdated]): "calibration of preds".
+	Classes map[string][]string `json:"classes,omitempty"` // by output; "" is the only one
+	// Calibrations and Thresholds are those in force, by output; the default threshold is 0.5. Outdated has a line for
+	// each that is not in force, because the weights changed since ([ErrOutdated]): "calibration of preds".
 	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
 	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
 	Outdated     []string                 `json:"outdated,omitempty"`
@@ -66,7 +65,7 @@ type Description struct {
 	Card Card `json:"card"`
 }
 
-// Describe describes the model: its layers, losses, variables and training. A model that has met no batch has no
+// Describe describes the model's layers, losses, variables and training. A model that has met no batch has no
 // variables.
 func (m *Model) Describe() Description {
 	say := m.description(m.seen.changes.Load()).say()
@@ -82,8 +81,7 @@ func (d *Description) variable(name, kind string, dims []int, size int) {
 	d.Variables, d.Numbers = append(d.Variables, fmt.Sprintf("%s %s%v", name, dtype.InFiles(kind), dims)), d.Numbers+size
 }
 
-// Describe reads the description in a file of [Model.Save]. It needs no plugin, and no code of the program that saved
-// the model.
+// Describe reads the description in a file of [Model.Save], without a plugin or the program's code.
 func Describe(path string) (Description, error) {
 	d, err := describeFile(path)
 	if err != nil {
@@ -136,7 +134,7 @@ func (d description) say() Description {
 	return say
 }
 
-// decimal returns the shortest decimal that rounds to the same float32: 0.1 for 0.10000000149011612.
+// decimal returns 0.1 for 0.10000000149011612, the same as float32.
 func decimal(v float64) float64 {
 	if float64(float32(v)) != v {
 		return v
@@ -248,7 +246,7 @@ func (d Description) String() string {
 	if c.Saved != nil {
 		row("saved", c.Saved.Format(time.RFC3339))
 	}
-	_ = table.Flush() // a strings.Builder returns no error
+	_ = table.Flush()
 	return strings.TrimSuffix(text.String(), "\n")
 }
 

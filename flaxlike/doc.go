@@ -35,7 +35,7 @@
 //	load_weights                                            Load, LoadSome, CopyFrom
 //	export                                                  Export
 //
-// In Fit the unit is the epoch. A row of the history has means over the epoch's examples. callbacks.StopEarly,
+// In Fit the unit is the epoch: a row of the history has means over its examples, and callbacks.StopEarly,
 // callbacks.KeepBest, callbacks.OnBest and callbacks.ReduceOnPlateau count epochs.
 //
 // Fit checks labels, sample weights, indices of an Embedding, and that float inputs are finite: of a set before the

@@ -14,15 +14,14 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Ensemble predicts the mean of the predictions of several models. It cannot be trained. It is a serve.Predictor. Its
-// models are not closed with it.
+// Ensemble predicts the mean of the predictions of several models, which it does not close. It is a serve.Predictor.
 type Ensemble struct {
 	models []*Model
 	odds   map[string]odds
 }
 
 // NewEnsemble returns an ensemble of models with equal inputs, outputs and classes, such as those of the folds of a
-// [CrossValidate] or of several seeds. The models must be built ([Model.Init]). A difference is an error that names it.
+// [CrossValidate] or of several seeds. The models must be built ([Model.Init]).
 func NewEnsemble(models ...*Model) (*Ensemble, error) {
 	e := &Ensemble{models: slices.Clone(models)}
 	if err := e.check(); err != nil {
@@ -85,8 +84,8 @@ func (o odds) String() string {
 }
 
 // Predict returns the mean outputs for all examples of a set, in their order. Outputs of classes have means of
-// probabilities, by each model's calibration. The threshold is 0.5, or that of [Prediction.WithThresholds]; thresholds
-// of the models are ignored.
+// calibrated probabilities. The threshold is 0.5, or that of [Prediction.WithThresholds]; the models' thresholds are
+// ignored.
 func (e *Ensemble) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	options = slices.Clone(options)
 	p, failed, err := e.mean(func(m *Model) (Prediction, error) { return m.Predict(ctx, set, options...) })

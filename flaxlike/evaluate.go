@@ -16,8 +16,8 @@ import (
 )
 
 // Evaluate returns the losses and metrics over all examples of a set, by name: "loss", "accuracy". Arrays, such as a
-// confusion matrix, are left out; train.TestOf logs them. Options are those of a run: loop.Until(loop.Steps(10)) takes
-// ten batches, callbacks.ProgressBar shows progress.
+// confusion matrix, are left out; train.TestOf logs them. Options are those of a run, such as
+// loop.Until(loop.Steps(10)) or callbacks.ProgressBar.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
@@ -25,8 +25,8 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 	return m.evaluate(ctx, m.testOf(set, m.set.batchSize), options)
 }
 
-// EvaluateBatches is [Model.Evaluate] for batches of any source. Each batch size is compiled separately; data.Pad pads
-// a last batch to the size of the others.
+// EvaluateBatches is [Model.Evaluate] for batches of any source. Each batch size is compiled separately; data.Pad
+// avoids this.
 func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) (map[string]float64, error) {
 	if batches == nil {
 		return nil, errors.New("flaxlike: evaluate: the batches are nil")
@@ -76,7 +76,7 @@ func (m *Model) testOn(batches loop.Source[data.Batch]) evaluation {
 	return testBy(step{of: m.test, means: true, stream: new(stream)}, batches)
 }
 
-// testBy names figures as Keras does. They are means over the batches, see step.BeginEvaluation.
+// testBy names figures as Keras does.
 func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	e := evaluation{loop.Evaluate[*Model, data.Batch]("", s, batches), s}
 	e.Prefix = true
@@ -84,8 +84,8 @@ func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	return e
 }
 
-// testOf tests on a set. It pads a smaller last batch with a mask, so that one program suffices, unless the model has a
-// figure of a whole batch.
+// testOf pads a smaller last batch with a mask, so that one program suffices, unless the model has a figure of a whole
+// batch.
 func (m *Model) testOf(set *data.Set, size int) evaluation {
 	batches := set.Batches(size, data.KeepRemainder())
 	if set.Len()%size == 0 {
@@ -189,7 +189,7 @@ func (m *Model) predictBatch(ctx context.Context, batch data.Batch) (Prediction,
 }
 
 // PredictBatches iterates over the outputs of batches of any source, without keeping them. All use one set of weights.
-// Each batch size is compiled separately. See [Model.Predict].
+// Each batch size is compiled separately.
 func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) iter.Seq2[Prediction, error] {
 	options = slices.Clone(options)
 	return func(yield func(Prediction, error) bool) {
@@ -225,7 +225,7 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 // names, the names. With several classes for each example, "" is an absent class. Other outputs are unchanged.
 //
 // An output with an outdated calibration or thresholds ([ErrOutdated]), or with NaN, has an error. The other outputs
-// are returned with it, and serve's Handler answers requests for them.
+// are returned with it.
 func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	p, err := m.predictBatch(ctx, batch)
 	if err != nil {
@@ -234,8 +234,8 @@ func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.A
 	return p.answers(nil)
 }
 
-// prediction adds calibration, thresholds and class names. These are current if their count of changes equals before
-// and after, the counts around the reading of the weights.
+// prediction adds calibration, thresholds and class names. They are current if their count of changes equals before and
+// after, the counts around the reading of the weights.
 func (m *Model) prediction(outputs map[string]data.Array, before, after int64) Prediction {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -263,7 +263,6 @@ var predictions = train.Predict[*Model, data.Batch, map[string]data.Array]{
 	},
 }
 
-// padded pads the last batch without a mask; its rows are removed from the outputs.
 func padded(set *data.Set, size int) loop.Data[data.Batch] {
 	size = min(size, cmp.Or(set.Len(), 1))
 	return func(yield func(data.Batch, error) bool) {
@@ -282,7 +281,7 @@ func padded(set *data.Set, size int) loop.Data[data.Batch] {
 	}
 }
 
-// dropLeftover removes the rows that the strategy added to divide the batch among devices.
+// dropLeftover removes the rows that the strategy added for its devices.
 func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) error {
 	rows, whole := batch.Fields[0].Array.Len(), true
 	for _, a := range outputs {
@@ -304,7 +303,6 @@ func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) er
 	return nil
 }
 
-// dropPadding keeps the rows that the mask includes, or the first batch.Size rows.
 func dropPadding(batch data.Batch, outputs map[string]data.Array) (map[string]data.Array, error) {
 	rows, first := batch.Fields[0].Array.Len(), true
 	mask, _ := batch.Field(data.Mask)

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// averaged is the prefix of running means in the logs of a step.
+	// The prefix of running means in the logs of a step.
 	averaged = "avg_"
-	// trained is the name of the sum of all losses, including penalties.
+	// The sum of all losses, including penalties.
 	trained = "loss"
 )
 
-// meansOf returns for each entry the index of the entry shown in its place: that of its running mean, or -1 for a
-// running mean itself. losses has the means of all trained losses. parts has the weights of several losses by name.
+// meansOf returns for each entry the index of its running mean, or -1 for a running mean itself. losses has the means
+// of all trained losses. parts has the weights of several losses by name.
 func meansOf(entries []loop.Entry, parts map[string]float64) (shown []int, losses []part) {
 	places := map[string]int{}
 	for i, e := range entries {
@@ -52,7 +52,6 @@ func meansOf(entries []loop.Entry, parts map[string]float64) (shown []int, losse
 	return shown, losses
 }
 
-// asShown converts the logs of steps to those of a [Fit] history.
 func asShown(steps []loop.Logs, parts map[string]float64) []loop.Logs {
 	if len(steps) == 0 {
 		return steps
@@ -118,7 +117,6 @@ func (t total) Float() (sum float64, err error) {
 	return sum, nil
 }
 
-// parts returns the weights of trained losses by name, if there are several losses.
 func (s *settings) parts() map[string]float64 {
 	if len(s.losses) < 2 {
 		return nil

@@ -22,27 +22,27 @@ type Fit struct {
 	Epochs, InitialEpoch int
 	// Until is another end of the run, such as loop.Samples(1e6). It excludes Epochs.
 	Until loop.Period
-	// BatchSize is by default that of the model. A smaller last batch of an epoch is compiled as a second program, or
-	// padded if the strategy cannot divide it among its devices.
+	// BatchSize is by default the model's. A smaller last batch of an epoch is compiled as a second program, or padded
+	// if the strategy cannot divide it among its devices.
 	BatchSize int
 	// StepsPerEpoch is the number of batches in an epoch, by default those of the set. The next epoch continues in the
 	// data where the last one ended. A resumed run continues to count epochs, also with other settings.
 	StepsPerEpoch int
-	// OnDevice keeps the training set in the memory of the device: see data.OnDevice.
+	// OnDevice keeps the training set in device memory: see data.OnDevice.
 	OnDevice bool
-	// Augment has functions that change each training batch, in their order, such as data.Augment, data.MixUp and
-	// data.CutMix. They are called from several goroutines, ahead of the steps, and should depend on their batch alone.
-	// They may change a batch of a set in place.
+	// Augment has functions that change each training batch, in order, such as data.Augment, data.MixUp and
+	// data.CutMix. They run on several goroutines, ahead of the steps, and should depend on their batch alone. They may
+	// change it in place.
 	Augment []func(data.Batch) (data.Batch, error)
-	// InOrder disables shuffling. The shuffled order depends on the model's seed and the epoch.
+	// InOrder disables shuffling, whose order depends on the model's seed and the epoch.
 	InOrder bool
 
 	// Validation is evaluated at the end of epochs; its entries begin with val_. Validations are further sets by name;
 	// their entries begin with the name.
 	Validation  *data.Set
 	Validations map[string]*data.Set
-	// ValidationBatches replaces the set Validation. An evaluation takes all batches, or ValidationSteps; those of a
-	// set end after one epoch. The first batch is also read before the first step. Each batch size is compiled
+	// ValidationBatches replaces the set Validation. An evaluation takes all batches (those of a set end after one
+	// epoch), or ValidationSteps. The first batch is also read before the first step. Each batch size is compiled
 	// separately.
 	ValidationBatches loop.Source[data.Batch]
 	// ValidationSplit is the share of the set to hold out for Validation: its last examples, unshuffled.
@@ -52,17 +52,17 @@ type Fit struct {
 	ValidationEvery, ValidationSteps, ValidationBatchSize int
 	ValidationAt                                          []int
 
-	// Callbacks are options of the run, such as callbacks.StopEarly("val_loss", …). A loop.Until or loop.Continue is an
-	// error, because other fields set the beginning and the end.
+	// Callbacks are options of the run, such as callbacks.StopEarly("val_loss", …), but not loop.Until or
+	// loop.Continue.
 	//
-	// A function at the end of each epoch, after the validation, is loop.Watch(loop.Every(loop.Epochs(1)), f). Its
-	// loop.Report has the epoch in Elapsed.Epochs, and the figures in Logs: Logs.Float("val_loss"). With the context of
-	// f, the model can evaluate and predict, also if several processes train it.
+	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation. Its loop.Report has the
+	// epoch in Elapsed.Epochs, and the figures in Logs: Logs.Float("val_loss"). With the context of f, the model can
+	// evaluate and predict, also if several processes train it.
 	//
-	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there.
-	// A run that is killed and started again ends with parameters bit-identical to those of an uninterrupted run. If
-	// the saved run had ended, Fit makes no step: more Epochs continue it, or more patience after a
-	// callbacks.StopEarly. Output has a line for each setting that differs from the saved run.
+	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there,
+	// with parameters bit-identical to those of an uninterrupted run. If the saved run had ended, more Epochs continue
+	// it, or more patience after a callbacks.StopEarly; else Fit makes no step. Output has a line for each setting that
+	// differs from the saved run.
 	//
 	// callbacks.KeepBest keeps its copy in memory: a resumed run whose best value is from an earlier process ends with
 	// an error. checkpoint.KeepBest restores the best state from the folder.
@@ -71,8 +71,7 @@ type Fit struct {
 	// os.Stderr; io.Discard disables it. Lines written to a callbacks.Lines appear above the bar.
 	Output io.Writer
 	Lines  bool
-	// EachStep adds a row to the history for each step, with means since the epoch began, in place of one for each
-	// epoch.
+	// EachStep adds a row to the history for each step, in place of each epoch, with means since the epoch began.
 	EachStep bool
 
 	// FastDevRun makes one training step and evaluates one batch of each set. It neither saves nor resumes.
@@ -85,15 +84,15 @@ type Fit struct {
 
 // Fit trains on a set and returns the history, which is never nil. It has a row for each epoch:
 //
-//   - loss, the sum of all trained losses with their weights, including penalties and losses that the network reports;
-//     of several losses also each before its weight, as <output>_loss or by the Name of a function;
+//   - loss, the weighted sum of all trained losses, including penalties and losses that the network reports; of several
+//     losses also each before its weight, as <output>_loss or by the Name of a function;
 //   - metrics, means over the examples of the epoch;
 //   - the results of validation, such as val_loss;
-//   - learning_rate, the rate at the end of the epoch, or learning_rate_<group> for groups with their own rates; absent if
-//     the chain has no single rate, as when it scales before Adam;
+//   - learning_rate, at the end of the epoch, or learning_rate_<group> for groups with their own rates; absent if the
+//     chain has no single rate, as when it scales before Adam;
 //   - epoch, its number, from 1.
 //
-// A second Fit continues with the present state. Callbacks that wait for an entry see it at the end of epochs, so that
+// A second Fit continues with the present state. Callbacks that wait for an entry see it at the end of epochs:
 // callbacks.Evaluations are epochs. An entry that is never logged is an error before the first step. Callbacks on each
 // step see means since the epoch began.
 //
@@ -109,8 +108,8 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 }
 
 // FitBatches is [Model.Fit] for batches of any source. StepsPerEpoch is required. InOrder, OnDevice, ValidationSplit
-// and OverfitBatches must be zero. Each batch must own its memory and must not change after it was yielded, because up
-// to a hundred batches wait for a block of steps.
+// and OverfitBatches must be zero. Each batch must own its memory and must not change after it was yielded: up to a
+// hundred batches wait for a block of steps.
 //
 // After an InitialEpoch or a checkpoint, the run continues with the batches after the earlier steps. [data.Set.Batches]
 // and [loop.From] start there; a plain iterator ([loop.Data]) is read once, and its earlier batches are skipped.
@@ -218,7 +217,7 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	}))
 }
 
-// divided pads the last batch of an epoch if the strategy cannot divide it among its devices.
+// divided pads the last batch of an epoch if the devices do not divide it.
 func (m *Model) divided(batches iter.Seq2[data.Batch, error], size int) iter.Seq2[data.Batch, error] {
 	return data.Map(batches, func(b data.Batch) (data.Batch, error) {
 		if rows, err := b.Rows(); err == nil && rows < size {

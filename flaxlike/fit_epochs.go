@@ -12,9 +12,9 @@ var eachEpoch = loop.Every(loop.Epochs(1))
 
 type place struct {
 	loop.Elapsed
-	// into is the number of steps of its epoch that the earlier run made.
+	// into counts the steps that the earlier run made in its epoch.
 	into int64
-	// found is true after a checkpoint was restored.
+	// found: a checkpoint was restored.
 	found bool
 }
 
@@ -25,7 +25,7 @@ func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) p
 		at.Epochs = max(at.Epochs, at.Steps/epochSteps)
 		return at
 	}
-	if at.Epochs == 0 { // a checkpoint of an older lazo does not count epochs
+	if at.Epochs == 0 {
 		at.Epochs = int64(epochs[len(epochs)-1])
 	}
 	for i, epoch := range epochs {
@@ -37,9 +37,9 @@ func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) p
 	return at
 }
 
-// epochsOf marks the last batch of each epoch, which has epochSteps batches. It reads the source again when it ends,
-// unless it is a plain iterator. A run continues at its position in the data, also if an epoch had another number of
-// steps before. If whole is true, it continues at the same place of an epoch of the data.
+// epochsOf marks the last batch of each epoch of epochSteps batches. It reads the source again when it ends, unless it
+// is a plain iterator. A run continues at its position in the data; if whole is true, at the same place of an epoch of
+// the data.
 func epochsOf(batches loop.Source[data.Batch], begin *place, epochSteps int64, whole bool) loop.Source[data.Batch] {
 	_, plain := batches.(loop.Data[data.Batch])
 	ended := false

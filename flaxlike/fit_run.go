@@ -110,7 +110,7 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 
 // placeOf returns "at epoch 3", or "at step 10" if no epoch ends there.
 func placeOf(at loop.Elapsed, history *loop.History) string {
-	ends, epochs, _ := history.Series(epochEntry) // an error means that no epoch has ended
+	ends, epochs, _ := history.Series(epochEntry)
 	i := slices.IndexFunc(ends, func(end loop.Elapsed) bool { return end.Steps == at.Steps })
 	if i >= 0 {
 		return fmt.Sprintf("at epoch %v", epochs[i])
@@ -144,7 +144,7 @@ func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error], say func(format string, args ...any)) error {
 	var batch data.Batch
 	came := make(chan error, 1)
-	go shield.Call(func() (err error) { // the source may block; the context ends the wait
+	go shield.Call(func() (err error) { // the source may block
 		batch, err = data.Peek(source)
 		return err
 	}, func(err error) { came <- err })

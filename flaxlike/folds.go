@@ -20,19 +20,17 @@ import (
 type CrossValidation struct {
 	// Figures are the results of Evaluate for each fold, on its held-out part.
 	Figures []map[string]float64
-	// Mean and Deviation are those of the folds' figures. Deviation is the population standard deviation, as numpy's
-	// std.
+	// Mean and Deviation (the population standard deviation, as numpy's std) are those of Figures.
 	Mean, Deviation map[string]float64
 	// Predictions are for all examples in the set's order, each by the model that was not trained on it. Outputs of
-	// classes are probabilities, by each model's calibration.
+	// classes are calibrated probabilities.
 	Predictions Prediction
 }
 
 // CrossValidate divides a set by data.Set.Folds with seed and by, which may be data.Stratified or data.Grouped. For
 // each fold, from 0, it calls fit, which trains a new model on the rest of the set, evaluates the model on the held-out
-// part, and closes it. For a validation during training, fit uses a part of its training set (Fit.ValidationSplit).
-//
-// The first error ends it. A set with examples that do not count ([data.Mask]) is an error.
+// part, and closes it. The first error ends it. For a validation during training, use Fit.ValidationSplit. A set with
+// examples that do not count ([data.Mask]) is an error.
 func CrossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(ctx context.Context, fold int, training *data.Set) (*Model, error),
 	by ...data.SplitOption) (*CrossValidation, error) {
 	found, err := crossValidate(ctx, set, folds, seed, fit, by)
@@ -138,7 +136,7 @@ func (c *CrossValidation) String() string {
 	}
 	row("mean", c.Mean)
 	row("deviation", c.Deviation)
-	_ = table.Flush() // a strings.Builder returns no error
+	_ = table.Flush()
 	return strings.TrimSuffix(text.String(), "\n")
 }
 

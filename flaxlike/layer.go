@@ -53,7 +53,7 @@ func (f Functional) outputs(scope *model.Scope, input func(string) *graph.Node) 
 	return out
 }
 
-// preds is the name of the output of a network that is no [Functional].
+// preds is the output of a network that is no [Functional].
 const preds = "preds"
 
 func outputsOf(network nn.Layer, scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
@@ -67,8 +67,7 @@ func outputsOf(network nn.Layer, scope *model.Scope, input func(string) *graph.N
 	return map[string]*graph.Node{preds: layering.Run(network, true, true, scope, x, network.Apply)}
 }
 
-// kinds has the layers of package nn by their permanent names in files. PositionEmbedding and CausalAttention are in
-// older files.
+// kinds has the layers by their permanent names in files. PositionEmbedding and CausalAttention are in older files.
 var kinds = func() map[string]nn.Layer {
 	all := map[string]nn.Layer{"PositionEmbedding": nn.Positions{}, "CausalAttention": nn.Attention{}}
 	for _, l := range []nn.Layer{nn.Dense{}, nn.Conv{}, nn.DepthwiseConv{}, nn.SeparableConv{}, nn.ConvTranspose{}, nn.MaxPool{}, nn.MeanPool{}, nn.GlobalMeanPool{},

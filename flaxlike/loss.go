@@ -14,8 +14,8 @@ import (
 
 // Loss is a loss of a model. It needs a Name that losses.Named knows, or a Func.
 type Loss struct {
-	// Name is the name of the loss. With a Func and several losses it is the name of the log entry. An only loss is
-	// logged as loss.
+	// Name is the name of the loss, or, with a Func and several losses, of the log entry. An only loss is logged as
+	// loss.
 	Name string
 	// Func is a function of package losses or a custom one. If it returns a scalar, it cannot be weighted, and Evaluate
 	// uses a smaller last batch in place of padding.
@@ -32,7 +32,7 @@ type Loss struct {
 	Smoothing float64
 }
 
-// smoothing has the losses that allow it, and whether each number of the output is of two classes.
+// smoothing has the losses that allow it. The value is true if each number of the output is of two classes.
 var smoothing = map[string]bool{"sparse_categorical_crossentropy": false, "categorical_crossentropy": false, "categorical_focal_crossentropy": false,
 	"binary_crossentropy": true, "binary_focal_crossentropy": true}
 
@@ -57,7 +57,7 @@ func (l Loss) check() error {
 }
 
 func (l Loss) byName() losses.Func {
-	f, _ := losses.Named(l.Name) // New has checked it
+	f, _ := losses.Named(l.Name)
 	if ofBatch[l.Name] {
 		return func(labels, output *graph.Node) *graph.Node {
 			if !outputs.From0To1(output) {
@@ -86,7 +86,6 @@ func (l Loss) byName() losses.Func {
 	}
 }
 
-// logged returns "loss" for the only loss, "<output>_loss" for others.
 func (l Loss) logged(single bool) string {
 	switch {
 	case single:

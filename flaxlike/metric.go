@@ -20,8 +20,8 @@ type Metric struct {
 	Func func(labels, output *graph.Node) *graph.Node
 	// Output and Label are as in [Loss].
 	Output, Label string
-	// Weighted applies the sample weights and, in training, the class weights. The metric is divided by the sum of the
-	// weights. It is an error if there are neither.
+	// Weighted applies the sample weights and, in training, the class weights, and divides by their sum. It is an error
+	// if there are neither.
 	Weighted bool
 }
 
@@ -78,7 +78,6 @@ var metricsByName = map[string]figure{
 	"auc":                               func(_ *graph.Node, are scale) metrics.Metric { return are.probable(metrics.AUC(200)) },
 }
 
-// ofClasses are metrics of classes, and their names for one number for each example.
 var ofClasses = map[string]string{
 	"accuracy": "", "acc": "", "binary_accuracy": "", "precision": "", "recall": "", "f1_score": "", "f1": "", "mean_iou": "", "auc": "", "average_precision": "",
 	"sparse_categorical_accuracy": "binary_accuracy", "categorical_accuracy": "binary_accuracy",
@@ -112,7 +111,7 @@ func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output
 		panic(fmt.Errorf("metric %q: the output went through a %s, expected logits: the metric has a softmax in it", metric.Name, made))
 	}
 	r := m.classLabels(metric.Name, field, labels, output)
-	m.set.besides(metric, out, func(l Loss) bool { // these labels fit the metric too
+	m.set.besides(metric, out, func(l Loss) bool {
 		of := labelsOf(l, field, output, "")
 		if l.Func != nil || !of.classes() || ranks[metric.Name] && !of.signs {
 			return false
@@ -195,7 +194,6 @@ func f1(classes int, average metrics.Average) metrics.Metric {
 
 func oneEach(output *graph.Node) bool { return output.Rank() < 2 || outputs.Classes(output) == 1 }
 
-// errorMetric compares labels [batch] with an output [batch, 1].
 func errorMetric(of func() metrics.Metric) figure {
 	return func(*graph.Node, scale) metrics.Metric {
 		return metrics.MapInputs(of(), func(in []*graph.Node) []*graph.Node {
@@ -204,7 +202,6 @@ func errorMetric(of func() metrics.Metric) figure {
 	}
 }
 
-// columnMetric is a mean over columns. It compares labels [batch] with an output [batch, 1].
 func columnMetric(of func(columns int) metrics.Metric) figure {
 	return func(output *graph.Node, are scale) metrics.Metric {
 		columns := 1

@@ -9,13 +9,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
 
-// eachPearson is Keras's correlation, of the numbers of each example.
+// eachPearson is Keras's correlation, within each example.
 func eachPearson(labels, output *graph.Node) *graph.Node {
 	x, y := apart("pearson", labels, output)
 	return graph.Div(meanOfLast(graph.Mul(x, y)), graph.Mul(graph.Sqrt(meanOfLast(graph.Square(x))), graph.Sqrt(meanOfLast(graph.Square(y)))))
 }
 
-// eachConcordance is Lin's coefficient, of the numbers of each example.
+// eachConcordance is Lin's coefficient, within each example.
 func eachConcordance(labels, output *graph.Node) *graph.Node {
 	x, y := apart("concordance", labels, output)
 	between := graph.Square(meanOfLast(graph.Sub(graph.ConvertDType(output, x.DType()), graph.ConvertDType(labels, x.DType()))))
@@ -23,7 +23,6 @@ func eachConcordance(labels, output *graph.Node) *graph.Node {
 	return graph.Div(graph.MulScalar(meanOfLast(graph.Mul(x, y)), 2), graph.AddScalar(spread, 1e-7))
 }
 
-// apart subtracts the mean of each example, as float64.
 func apart(name string, labels, output *graph.Node) (x, y *graph.Node) {
 	labels = outputs.Same(name+"_correlation", labels, output)
 	if output.Rank() < 2 || outputs.Classes(output) < 2 {

@@ -174,12 +174,11 @@ func (m *Model) init(ctx context.Context, inputs func() ([]strategies.Input, err
 }
 
 // TrainStep makes one training step. It logs each loss, its running mean avg_<loss>, the metrics and the learning rate.
-// train.Of uses it.
 func (m *Model) TrainStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
 	return step{of: m.train}.Step(ctx, m, batch)
 }
 
-// TestStep makes one test step, which changes no parameter. train.TestOf uses it.
+// TestStep makes one test step, which changes no parameter.
 func (m *Model) TestStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
 	return step{of: m.test}.Step(ctx, m, batch)
 }
@@ -221,8 +220,8 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	return outputs, m.dropLeftover(batch, outputs)
 }
 
-// ofOtherInputs adds to an error the fields that differ from those of the build. A network may take other lengths, so a
-// difference alone is no error.
+// ofOtherInputs adds to an error the fields that differ from those of the build. A difference alone is no error: a
+// network may take other lengths.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)
@@ -298,7 +297,6 @@ func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs
 	return logs, err
 }
 
-// ofShapes removes managed's advice about custom steps from an error.
 func ofShapes(err error) error {
 	if !errors.Is(err, managed.ErrShapes) {
 		return err
@@ -306,16 +304,15 @@ func ofShapes(err error) error {
 	return failure(fmt.Errorf("%w: each is a program to be compiled: give it batches of one shape (data.Pad, data.PadSequences)", managed.ErrShapes))
 }
 
-// step is a step of a model for a loop, in blocks if these are faster. With set, the set is checked once, and looked is
-// the number of bounds checked. means logs running means ([asShown]). part marks a part of a set, which may lack
-// classes.
+// step is a step for a loop, in blocks if these are faster. With set, the set is checked once, and looked is the number
+// of bounds checked. means logs running means ([asShown]). part: the set may lack classes.
 type step struct {
 	of     *managed.Stepper
 	means  bool
 	set    *data.Set
 	looked *int
 	part   bool
-	stream *stream // without a set; nil for a single step
+	stream *stream
 }
 
 func (m *Model) stepOn(of *managed.Stepper, set *data.Set) step {
@@ -388,7 +385,7 @@ func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*M
 			if i == 0 {
 				return m, nil, &untrained{failure(err)}
 			}
-			batches = batches[:i] // the batches before it are made; the next block begins with it
+			batches = batches[:i] // the next block begins with it
 			logs, stepErr := m.several(ctx, s, batches)
 			if stepErr != nil {
 				return m, logs, errors.Join(stepErr, failure(err))
@@ -425,9 +422,9 @@ func (m *Model) built() ([]variable, error) {
 	return m.seen.variables, nil
 }
 
-// SetOptimizer replaces the optimizer from the next step on, and drops the state of the previous one, including its
-// learning rate. The steps are compiled again. During a Fit it is a managed.ErrBusy. With a policy that scales losses
-// it is an error: make a new model and Load the saved weights.
+// SetOptimizer replaces the optimizer from the next step on, and drops the previous one's state and learning rate. The
+// steps are compiled again. During a Fit it is a managed.ErrBusy. With a policy that scales losses it is an error: make
+// a new model and Load the saved weights.
 func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	err := m.setOptimizer(ctx, o)
 	if err != nil {

@@ -12,7 +12,7 @@ type rule struct {
 	chain []optim.Transformation
 }
 
-// epsilon is that of Keras; package optim has those of the papers.
+// epsilon is Keras's; package optim has those of the papers.
 const epsilon = 1e-7
 
 var optimizersByName = map[string]rule{

@@ -38,8 +38,8 @@ type settings struct {
 	classWeights  map[int]float64
 	policy        *optim.Policy
 	scale         *optim.LossScale
-	classes       map[string][]string // by output; "" is the only one
-	named         string              // the source of class names other than WithClasses
+	classes       map[string][]string
+	named         string // the source of names other than WithClasses
 	namedHint     string
 	preparation   json.RawMessage
 	namesClasses  namesClasses
@@ -51,8 +51,7 @@ type settings struct {
 	noTests, noTraining error
 }
 
-// WithLoss adds losses, whose sum is trained. A string is a name of losses.Named. A [Loss] can have a custom function,
-// an output and a weight.
+// WithLoss adds losses, whose sum is trained. A string is a name of losses.Named.
 func WithLoss[L string | Loss](losses ...L) Option {
 	list := make([]Loss, len(losses))
 	for i, l := range losses {
@@ -74,8 +73,8 @@ func WithLoss[L string | Loss](losses ...L) Option {
 	}
 }
 
-// WithInnerLosses allows a model without losses, whose network reports its losses by managed.AddLoss, such as a
-// variational autoencoder.
+// WithInnerLosses allows a model without losses, whose network reports them by managed.AddLoss, such as a variational
+// autoencoder.
 func WithInnerLosses() Option {
 	return func(s *settings) error { s.innerLosses = true; return nil }
 }
@@ -95,8 +94,8 @@ func WithInnerLosses() Option {
 //   - logits, with threshold 0, with a crossentropy or a hinge;
 //   - numbers near 0 and 1, with threshold 0.5, with other losses such as mse; auc clips them.
 //
-// Without a loss by name this is unknown, which is an error. auc and average_precision have 200 thresholds, as in
-// Keras, which are few where most probabilities are close to each other; plots.ROCCurve uses each probability.
+// Without a loss by name this is an error. auc and average_precision have 200 thresholds, as in Keras, which are few
+// where most probabilities are close to each other; plots.ROCCurve uses each probability.
 func WithMetrics[M string | Metric](list ...M) Option {
 	all := make([]Metric, len(list))
 	for i, m := range list {
@@ -180,7 +179,7 @@ func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](i
 	}
 }
 
-// InstallIfMissing lets New download and install the CPU plugin if none is found and there is no [WithStrategy]; see
+// InstallIfMissing lets New install the CPU plugin if none is found and there is no [WithStrategy]; see
 // xla.InstallIfMissing. progress receives lines for the user, and may be nil.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(s *settings) error {
@@ -190,7 +189,7 @@ func InstallIfMissing(progress func(line string)) Option {
 }
 
 // WithStrategy sets how and on which devices the steps run. By default New opens the CPU, whose plugin must be
-// installed (see [InstallIfMissing]), and [Model.Close] closes it.
+// installed, and [Model.Close] closes it.
 func WithStrategy(strategy strategies.Strategy) Option {
 	return func(s *settings) error {
 		if strategy == nil {
@@ -229,8 +228,8 @@ func WithSampleWeights(field string) Option {
 }
 
 // WithClassWeights sets the weight of classes in training, default 1, for integer labels and for labels 0 and 1 of
-// binary_crossentropy. Errors before the first step: a model with several outputs; a class that the output does not
-// have; no loss with such labels; a class without examples in the set; weights by which no example counts.
+// binary_crossentropy. Errors before the first step: several outputs; a class that the output does not have; no loss
+// with such labels; a class without examples in the set; weights by which no example counts.
 func WithClassWeights(weights map[int]float64) Option {
 	weights = maps.Clone(weights)
 	return func(s *settings) error {

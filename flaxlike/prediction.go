@@ -12,8 +12,8 @@ import (
 )
 
 // Prediction has the outputs of a model for examples, in their order. The first axis of each array is that of the
-// examples, also for one example. It keeps the model's calibration, thresholds and class names of its time. Its methods
-// take the name of an output, which can be left out if there is one.
+// examples, also for one example. It keeps the calibration, thresholds and class names that the model had. The name of
+// an output can be left out if there is one.
 type Prediction struct {
 	outputs map[string]data.Array
 	of      map[string]answering
@@ -204,8 +204,8 @@ func (p Prediction) classes(a data.Array, of answering) (data.Array, error) {
 	return data.Array{Flat: flat, Dims: narrow}, nil
 }
 
-// Labels returns the class names of each example ([WithClasses]), or the class numbers if there are no names: one, any
-// number if an example may have several classes, or one for each position of a sequence.
+// Labels returns the class names of each example ([WithClasses]), or the numbers if there are no names: one, any number
+// if an example may have several classes, or one for each position of a sequence.
 func (p Prediction) Labels(output ...string) ([][]string, error) {
 	classes, err := p.Classes(output...)
 	if err != nil {
@@ -239,8 +239,8 @@ func (a answering) name(class int) string {
 	return strconv.Itoa(class)
 }
 
-// ClassNames returns the names of an output's classes in the order of their numbers, or the numbers if there are no
-// names. A binary output has two.
+// ClassNames returns the names of an output's classes in the order of their numbers, or the numbers. A binary output
+// has two.
 func (p Prediction) ClassNames(output ...string) ([]string, error) {
 	var names []string
 	_, err := p.answer("class names", func(a data.Array, of answering) (data.Array, error) {
@@ -307,7 +307,7 @@ func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, 
 	return all, nil
 }
 
-// decided returns the prediction with probabilities in place of logits. failed has the errors of outputs.
+// decided converts logits to probabilities. failed has the errors of outputs.
 func (p Prediction) decided() (_ Prediction, failed graphs.OutputErrors) {
 	p.outputs, p.of, failed = maps.Clone(p.outputs), maps.Clone(p.of), graphs.OutputErrors{}
 	for name, of := range p.of {

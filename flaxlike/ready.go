@@ -13,7 +13,7 @@ import (
 )
 
 type expected struct {
-	entries []string // for which callbacks wait
+	entries []string
 	tests   map[string]data.Batch
 	all     []evaluation
 }
@@ -65,8 +65,8 @@ func (m *Model) apart(test string) error {
 	return nil
 }
 
-// readyFor checks a validation set before training. It builds the test step only if the fields differ from the
-// training's, because the build is slow.
+// readyFor checks a validation set before training. It builds the test step, which is slow, only if the fields differ
+// from the training's.
 func (m *Model) readyFor(ctx context.Context, t evaluation, trained data.Batch) error {
 	s := t.step
 	var batch data.Batch
@@ -104,7 +104,6 @@ func formsOf(batch data.Batch) (forms []string) {
 	return forms
 }
 
-// onlyLoss returns the entry of the only loss if entry is that loss's name, with or without a test's.
 func (m *Model) onlyLoss(entry string, tests []string) (of string, ok bool) {
 	if len(m.set.losses) != 1 {
 		return "", false
@@ -157,7 +156,7 @@ func (m *Model) find(ctx context.Context, e expected) error {
 		slices.Sort(short)
 		hint := ""
 		if at := strings.LastIndex(entry, "_"); at > 0 && names[entry[at+1:]+"_"+entry[:at]] {
-			hint = fmt.Sprintf("; did you mean %q?", entry[at+1:]+"_"+entry[:at]) // loss_val, as in a train.Loop
+			hint = fmt.Sprintf("; did you mean %q?", entry[at+1:]+"_"+entry[:at])
 		} else if of, ok := m.onlyLoss(entry, tests); ok && names[of] {
 			hint = fmt.Sprintf("; did you mean %q? The only loss is logged under that name", of)
 		} else if near := nearest(entry, short); near != "" {

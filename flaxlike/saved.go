@@ -25,7 +25,7 @@ import (
 
 const descriptionKey = "lazo.model"
 
-// descriptionSum is the key of its checksum; the file's own covers the elements alone.
+// The file's own checksum covers the elements alone.
 const descriptionSum = "lazo.model_crc32c"
 
 // Versions of the description. Fields may be added; a changed meaning needs a new number. A model with a calibration or
@@ -69,7 +69,7 @@ type described struct {
 
 type judge struct {
 	Name      string  `json:"name"`
-	Code      bool    `json:"code,omitempty"` // it is a function, or a value of package metrics
+	Code      bool    `json:"code,omitempty"` // a function, or a value of package metrics
 	Output    string  `json:"output,omitempty"`
 	Label     string  `json:"label,omitempty"`
 	Weight    float64 `json:"weight,omitempty"`
@@ -140,9 +140,9 @@ func moduleVersion(path string) string {
 // names and the card. The model predicts, evaluates and trains as the saved one, but the optimizer's state is not in
 // the file.
 //
-// Options are those of [New]. Losses, metrics, an optimizer or a policy given here replace those of the file. Code is
-// not in the file and must be given if it is needed: custom layers by [WithLayer], a network by [WithNetwork],
-// functions of losses and metrics to evaluate and train, and an optimizer without a name to train.
+// Options are those of [New]. Losses, metrics, an optimizer or a policy replace those of the file. Give code that is
+// needed, which is not in the file: custom layers by [WithLayer], a network by [WithNetwork], functions of losses and
+// metrics to evaluate and train, and an optimizer without a name to train.
 //
 // A file of values alone, by another program or an older lazo, is an error: see [Model.Load].
 func Open(ctx context.Context, path string, options ...Option) (*Model, error) {
@@ -175,7 +175,7 @@ func openFile(ctx context.Context, path string, options []Option) (*Model, error
 	return m, nil
 }
 
-// build creates the variables after setting the file's values, so that missing variables allocate no memory.
+// build sets the file's values before it creates the variables, so that missing ones allocate no memory.
 func (m *Model) build(ctx context.Context, d description, content *checkpoint.Checkpoint) error {
 	err := m.state.Transfer(ctx, content, func(name string) string {
 		if of := short(name); of != name {

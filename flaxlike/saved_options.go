@@ -65,8 +65,7 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 
 // WithPreparation saves the preparation of the data with the model: any value that JSON can encode. [Model.Describe]
 // returns it. If it has a method Classes(field) that returns the class names of a label field, these name the classes,
-// unless [WithClasses] does. For [Open], it must equal that of the file, because the weights were trained on its
-// fields.
+// unless [WithClasses] does. For [Open], it must equal that of the file.
 func WithPreparation(p any) Option {
 	text, err := json.Marshal(p)
 	return func(s *settings) error {
@@ -86,7 +85,6 @@ type namesClasses interface {
 	Classes(field string) ([]string, error)
 }
 
-// nameClasses names classes by the preparation, and checks the order of given names.
 func (s *settings) nameClasses() error {
 	for _, l := range s.losses {
 		if s.namesClasses == nil {
@@ -118,7 +116,6 @@ func (s *settings) nameClasses() error {
 
 const ofPreparation = "the labels of the preparation have"
 
-// numbers reports whether the preparation numbers the classes of an output.
 func (s *settings) numbers(output string) bool {
 	return s.namesClasses != nil && slices.ContainsFunc(append(slices.Clip(s.losses), Loss{Output: output}), func(l Loss) bool {
 		_, err := s.namesClasses.Classes(cmp.Or(l.Label, l.Output, "y"))
@@ -136,7 +133,6 @@ func moved(own, given []string) int {
 	return -1
 }
 
-// checkOrder refuses class names in another order or number than the preparation's.
 func (s *settings) checkOrder(given []string, field string) error {
 	if s.namesClasses == nil {
 		return nil

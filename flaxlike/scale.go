@@ -18,7 +18,7 @@ type scale struct {
 type numbers int
 
 const (
-	areLogits numbers = iota // of each class; those of a margin have threshold 0 too
+	areLogits numbers = iota
 	areExclusive
 	areProbabilities
 	areNumbers
@@ -89,7 +89,7 @@ func (s scale) probable(m metrics.Metric) metrics.Metric {
 		case areUntold:
 			s.refuse(x)
 		}
-		return []*graph.Node{metrics.Threshold(labels, 0.5), x} // those of a hinge are -1 and 1
+		return []*graph.Node{metrics.Threshold(labels, 0.5), x}
 	})
 }
 

@@ -21,15 +21,15 @@ import (
 type Search struct {
 	// Space has the parameters.
 	Space []Parameter
-	// Trials is the number of distinct trials. Seed determines them.
+	// Trials is the number of distinct trials, determined by Seed.
 	Trials int
 	Seed   uint64
 	// Grid replaces Trials: it tries all combinations of Values, and of each range this number of evenly spaced points
 	// including the ends, or all its integers if they are fewer.
 	Grid int
 	// FirstEpochs and Factor select successive halving (Jamieson and Talwalkar, 2016): all Trials train for
-	// FirstEpochs, the best 1/Factor of them (rounded down) for Factor times as many epochs, and so on until none is
-	// left. A continued trial is bit-identical to an uninterrupted one. Of equal trials the one drawn first continues.
+	// FirstEpochs, the best 1/Factor of them (rounded down) for Factor times as many epochs, and so on. A continued
+	// trial is bit-identical to an uninterrupted one. Of equal trials the one drawn first continues.
 	FirstEpochs, Factor int
 	// Entry is the figure of Fit's history to optimize, such as "val_loss". A trial has the value and the model of its
 	// best epoch. Direction is the better direction; the zero [loop.Mode] is known for losses, errors and metrics by
@@ -43,9 +43,9 @@ type Search struct {
 	// EachStep and FastDevRun are errors. A search resumed in its folder calls Make once more for a recorded trial, to
 	// compare its Fit.
 	Make func(ctx context.Context, p *Parameters) (*Model, Fit, error)
-	// Dir is the folder of the search, which is created. It has a record of each ended trial (but see Run), checkpoints
-	// of the current one, and the best model. A search that is started again with the same settings makes the missing
-	// trials.
+	// Dir is the folder of the search, created if needed. It has a record of each ended trial (but see Run),
+	// checkpoints of the current one, and the best model. A search that is started again with the same settings makes
+	// the missing trials.
 	Dir string
 	// OnTrial, if not nil, is called for each trial that ended or completed a rung, also for those of the folder.
 	OnTrial func(Trial)
@@ -56,8 +56,8 @@ type Trial struct {
 	// Number is its place in the order of drawing, from 0.
 	Number     int
 	Parameters map[string]any
-	// Value is the best value of the search's entry, Epoch the epoch of that value, from 1, Epochs the number of
-	// trained epochs, and Figures the losses and metrics of Epoch.
+	// Value is the best value of the search's entry, Epoch its epoch, from 1, Epochs the number of trained epochs, and
+	// Figures the losses and metrics of Epoch.
 	Value         float64
 	Epoch, Epochs int
 	Figures       map[string]float64
@@ -130,7 +130,7 @@ func (s *SearchResult) String() string {
 		row[last], _, _ = strings.Cut(row[last], "\n")
 		fmt.Fprintln(table, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
-	_ = table.Flush() // a strings.Builder returns no error
+	_ = table.Flush()
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(line, " ")
@@ -214,7 +214,7 @@ type plan struct {
 
 const searchVersion = 1
 
-// contentSetting is the checksum of the training set. Folders of older versions lack it.
+// contentSetting is missing in folders of older versions.
 const contentSetting = "The checksum of examples of Training"
 
 func contentOf(set *data.Set) string {

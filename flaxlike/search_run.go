@@ -30,7 +30,7 @@ type trialRecord struct {
 	Figures    map[string]float64 `json:"figures,omitempty"`
 	Failed     string             `json:"failed,omitempty"`
 	Read       []string           `json:"read,omitempty"`
-	Fit        map[string]string  `json:"fit,omitempty"` // see [Fit.inWords]; nil in records of older versions
+	Fit        map[string]string  `json:"fit,omitempty"` // see [Fit.inWords]; nil in older records
 
 	began bool
 }
@@ -252,7 +252,7 @@ func (r *searching) sweep(last bool) error {
 	return errors.Join(errs...)
 }
 
-// errOfSearch is an error that ends the search, not only the trial.
+// errOfSearch ends the search, not only the trial.
 type errOfSearch struct{ error }
 
 func (e errOfSearch) Unwrap() error { return e.error }
@@ -264,7 +264,6 @@ func (r *searching) trial(ctx context.Context, number, epochs int) (*trialRecord
 	_, statErr := os.Stat(checkpoints)
 	err := r.fit(ctx, p, epochs, record)
 	if of := (errOfSearch{}); errors.As(err, &of) && !record.began && errors.Is(statErr, fs.ErrNotExist) {
-		// Nothing of the trial is left.
 		err = errOfSearch{errors.Join(of.error, os.RemoveAll(checkpoints))}
 	}
 	record.Read = slices.Sorted(maps.Keys(p.read))
@@ -348,7 +347,7 @@ func (f Fit) inWords() map[string]string {
 	return words
 }
 
-// make calls Make. The model must be closed also after an error.
+// The model must be closed also after an error.
 func (r *searching) make(ctx context.Context, p *Parameters) (m *Model, f Fit, err error) {
 	err = shield.Do(func() (err error) { m, f, err = r.Make(ctx, p); return err })
 	switch {

@@ -286,8 +286,8 @@ func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 	return trials, nil
 }
 
-// Parameters are the values of one trial. Reading a name that is not in the search's Space, or with another type,
-// returns zero and ends the search with an error.
+// Parameters are the values of one trial. Reading a name that the Space lacks, or with another type, returns zero and
+// ends the search with an error.
 type Parameters struct {
 	// Number is that of the trial, from 0.
 	Number int

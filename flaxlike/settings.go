@@ -54,7 +54,7 @@ func (s modelState) Settings() []checkpoint.Setting {
 	return all
 }
 
-// layersOf adds the settings of a layer and of those in it, by their places. A function has no settings.
+// layersOf adds the settings of a layer and of those in it, by place.
 func layersOf(l nn.Layer, place string, all map[string]string) map[string]string {
 	if layering.IsNil(l) || reflect.TypeOf(l).Kind() == reflect.Func {
 		return all
@@ -74,8 +74,8 @@ func layersOf(l nn.Layer, place string, all map[string]string) map[string]string
 	return all
 }
 
-// note adds the text of a layer: its kind and settings without initializers, which change no resumed run. A
-// layer with settings that JSON cannot encode has its kind alone.
+// note adds a layer's kind and settings without initializers, which change no resumed run. A layer that JSON cannot
+// encode has its kind alone.
 func note(all map[string]string, place string, l any) {
 	text := layering.Kind(l)
 	of, ok := reflect.Indirect(reflect.ValueOf(l)).Interface().(nn.Layer)

@@ -16,14 +16,14 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// State returns the value by which loops, callbacks and [checkpoint.Resume] use the model. They find it by themselves.
-// It is a [checkpoint.State] with the other methods that [loop.Stepper] and checkpoint.State list, such as Snapshot. A
-// custom loop can save a model by it:
+// State returns the value by which loops, callbacks and [checkpoint.Resume] use the model; they find it by themselves.
+// It is a [checkpoint.State] with the other methods that [loop.Stepper] and checkpoint.State list. A custom loop can
+// save a model by it:
 //
 //	content, err := model.State().(checkpoint.State).Content(ctx)
 func (m *Model) State() any { return modelState{m} }
 
-// modelState has the methods of a state for loops. It changes the weights through the model, which counts the changes.
+// modelState changes the weights through the model, which counts the changes.
 type modelState struct{ m *Model }
 
 var (
@@ -147,7 +147,7 @@ func (s *seen) weights() origin {
 	return s.origin
 }
 
-// has returns the step whose weights the model has in the last run, which began after step began, or -1.
+// has returns the step of the last run whose weights the model has, or -1. The run began after step began.
 func (s *seen) has(began int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

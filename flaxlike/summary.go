@@ -34,9 +34,9 @@ type Arrow struct {
 	Input string
 }
 
-// LayerRow is a layer in a [Summary]: of package nn, or a custom one in a model or an nn.Sequential. Layers that a
-// custom layer calls are a part of it. Variables outside of layers have rows of the kind "variables" without an output,
-// and outputs of a [Functional] rows of the kind "output".
+// LayerRow is a layer in a [Summary]: of package nn, or a custom one, with the layers that it calls. Variables outside
+// of layers have rows of the kind "variables" without an output, and outputs of a [Functional] rows of the kind
+// "output".
 type LayerRow struct {
 	Name string
 	Kind string
@@ -79,7 +79,7 @@ func (m *Model) Summary() Summary {
 				found = true
 			}
 		}
-		for i := range layers[:outputs] { // a layer may not use all its variables, as GoMLX's lstm
+		for i := range layers[:outputs] { // as GoMLX's lstm
 			of := layers[i].Name
 			if ours && !taken[v.Layer+"/"+v.Name] && (of == "" && outputs == 1 || of != "" && (name == of || strings.HasPrefix(name, of+"/"))) {
 				s.Layers[i].add(v)
@@ -138,7 +138,7 @@ func (s Summary) String() string {
 			fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", k, of.Variables, of.Size, of.Bytes)
 		}
 	}
-	_ = table.Flush() // a strings.Builder returns no error
+	_ = table.Flush()
 	return text.String()
 }
 
@@ -159,10 +159,9 @@ type trace struct {
 	rows []layerRow
 	// own counts the custom layers that are being called.
 	own int
-	// inputs are the nodes of input fields; seen receives their bounds.
-	inputs map[*graph.Node]string
-	seen   *seen
-	// settings are those of all layers, by place.
+	// seen receives the bounds of input fields.
+	inputs   map[*graph.Node]string
+	seen     *seen
 	settings map[string]string
 }
 

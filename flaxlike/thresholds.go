@@ -42,9 +42,9 @@ type Threshold struct {
 // returns the thresholds by output. [Prediction.Classes] uses them afterwards. Without names, it takes all outputs that
 // are binary or multi-label ([Prediction.Kind]). A threshold is halfway between two probabilities of the set.
 //
-// The following are errors: an aim that no threshold reaches, with the best one; a class that no example or each
-// example has; a model without such an output. Sample weights are ignored. [Model.Save] saves the thresholds. Calibrate
-// first: a later calibration or change of the weights makes them outdated ([ErrOutdated]).
+// Errors: an aim that no threshold reaches, with the best one; a class that no example or each example has; no such
+// output. Sample weights are ignored. [Model.Save] saves the thresholds. Calibrate first: a later calibration or change
+// of the weights makes them outdated ([ErrOutdated]).
 func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim Aim, outputs ...string) (map[string][]Threshold, error) {
 	if err := aim.check(); err != nil {
 		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", err)
@@ -156,7 +156,6 @@ func (a Aim) choose(probabilities []float64, positive []bool) (best Threshold, e
 	return best, nil
 }
 
-// setThresholds requires s.mu.
 func (s *seen) setThresholds(output string, values []float64, at int64) {
 	s.thresholds = maps.Clone(s.thresholds)
 	if s.thresholds == nil {
@@ -189,7 +188,6 @@ func (m *Model) SetThresholds(output string, thresholds ...float64) error {
 	return nil
 }
 
-// checkWidth requires s.mu.
 func (s *seen) checkWidth(output string, thresholds int) error {
 	if width, ok := s.widths[output]; ok && thresholds > 1 && thresholds != width {
 		return fmt.Errorf("output %q: there are %d thresholds for %d classes: expected one, or one for each", output, thresholds, width)

@@ -16,10 +16,9 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Save writes the model to one file, from which [Open] makes the model in any program. The file has the safetensors
-// format, so other programs can read the network's variables, under names such as "0/kernel". Its metadata has the
-// network with its settings, losses and metrics by name, the policy, class names, the preparation of the data and the
-// [Card].
+// Save writes the model to one file, from which [Open] makes the model in any program: the network's variables and, as
+// metadata, the network with its settings, losses and metrics by name, the policy, class names, the preparation of the
+// data and the [Card]. The file has the safetensors format; variables have names such as "0/kernel".
 //
 // The optimizer's state is not in the file; a checkpoint has it ([checkpoint.Resume]). A network that is code without a
 // name is not in it either. An existing file is replaced atomically; after an error it is unchanged.
@@ -36,7 +35,7 @@ func (m *Model) save(path string) error {
 	if err != nil {
 		return err
 	}
-	if of != m.seen.changes.Load() { // during training the weights that were read are unknown
+	if of != m.seen.changes.Load() { // weights read during training are unknown
 		of = unknown
 	}
 	described, err := m.describe(of)
@@ -108,8 +107,7 @@ func syncDir(dir string) error {
 
 // Load sets the network's variables to those of a file of [Model.Save]: all, or none after an error. The file must have
 // exactly these variables, with the same shapes and dtypes. The model must be built ([Model.Init]). The optimizer's
-// state does not change. Values damaged since Save are a [safetensors.ErrChecksum]; files of other programs have no
-// checksum and load without one.
+// state does not change. Values damaged since Save are a [safetensors.ErrChecksum], except in files of other programs.
 func (m *Model) Load(ctx context.Context, path string) error {
 	if err := m.load(ctx, path); err != nil {
 		return fmt.Errorf("flaxlike: load %s: %w", path, graphs.Inner(err))
@@ -152,7 +150,7 @@ func (m *Model) needed(content *checkpoint.Checkpoint) (map[string]bool, error) 
 	for _, v := range variables {
 		needed[short(v.name)] = true
 	}
-	for _, t := range content.Tensors { // those of an older lazo may have other names
+	for _, t := range content.Tensors {
 		if !needed[t.Name] && len(content.Tensors) > len(needed) {
 			return nil, fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
 		}

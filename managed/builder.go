@@ -20,30 +20,29 @@ import (
 // Build is the function of a step: it builds the graph from the batch to the reported values.
 type Build func(b *Builder)
 
-// Builder provides a [Build] function with the model's variables and the batch's fields, and takes the values to
-// report.
+// Builder has the model's variables and the batch's fields for a [Build] function, and takes the values to report.
 type Builder struct {
 	graph        *graph.Graph
 	scope        *model.Scope
 	names        []string
 	batch        []*graph.Node
-	sets         []strategies.Slot // of a resident batch
+	sets         []strategies.Slot
 	kind         string
-	logged       []logged // scalars, packed into one array
+	logged       []logged
 	wholes       []logged
 	resets       []reset
 	averages     bool
 	outputsAlone bool
-	masked       bool              // the user asked for the mask
-	given        []*graph.Node     // the batch before casts
-	norms        []*model.Variable // counts of batch normalizations without padding
+	masked       bool
+	given        []*graph.Node
+	norms        []*model.Variable
 	samples      *graph.Node
 	casting      *casting
 	steps        *graph.Node
 	awaiting     *awaited.Values
-	equal        []*model.Variable // packs whose scalars it assumes equal
+	equal        []*model.Variable
 	optimizer    *optim.Optimizer
-	only         func(name string) bool // filter of a training step
+	only         func(name string) bool
 	trained      []*model.Variable
 }
 
@@ -77,7 +76,7 @@ func (b *Builder) Field(name string) *graph.Node {
 	return b.batch[i]
 }
 
-// Mask returns false for each example of padding (see [data.Pad]), or nil if the batch has no mask.
+// Mask returns false for each padding example (see [data.Pad]), or nil if the batch has no mask.
 func (b *Builder) Mask() *graph.Node {
 	b.masked = true
 	return b.mask()
@@ -96,8 +95,8 @@ func (b *Builder) mask() *graph.Node {
 	return v
 }
 
-// Steps returns how many training steps the state made before this one, as int64, including steps with
-// [WithStepOptimizer]. The state keeps the count, also in checkpoints.
+// Steps returns the number of training steps before this one, as int64, including steps with [WithStepOptimizer].
+// Checkpoints keep it.
 func (b *Builder) Steps() *graph.Node {
 	if b.steps == nil {
 		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)
@@ -113,8 +112,8 @@ func stepsBy(scope *model.Scope) *model.Variable {
 
 const stepsByName = "steps_by"
 
-// Samples returns on how many examples, without padding, the state was trained before this step, as int64. The count
-// begins with the first training step that calls it.
+// Samples returns the number of training examples, without padding, before this step, as int64. The count begins with
+// the first training step that calls it.
 func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)

@@ -22,15 +22,14 @@ var (
 	_ checkpoint.State = (*State)(nil)
 )
 
-// variablesSection has the variables' origins, by name.
 const variablesSection = "variables"
 
 // Content returns the whole state for a checkpoint, with optimizer variables and random state, by full names. It waits
 // for started steps. Each value is fetched when it is written; a step that changes it earlier copies it first. A run
-// continued under the same strategy is bit-identical; under another one, sums are in another order.
+// continued under the same strategy is bit-identical.
 //
 // Each of several processes returns its [shares.Share] without waiting for others: its parts of sharded values, and
-// rank 0 all else. checkpoint.Resume saves them together. Restored values that no step has used are saved again.
+// rank 0 all else. checkpoint.Resume saves them together.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
 	if ctx == nil {
 		return checkpoint.Content{}, fmt.Errorf("managed: content: %w", shield.ErrNoContext)
@@ -129,10 +128,10 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 	return errors.Join(err, writeErr)
 }
 
-// Restore replaces the state's values by those of a checkpoint, whatever its strategy. Later variables take theirs when
-// a step creates them, without drawing initial values; a new state is best. If the model differs, Restore returns a
-// [*MismatchError], or, for variables that do not exist yet, the step that creates them does ([Stepper.Prepare] checks
-// earlier). After an error the state is unchanged. A successful Restore also repairs lost values.
+// Restore replaces the state's values by those of a checkpoint, of any strategy. Later variables take theirs when a
+// step creates them. If the model differs, Restore returns a [*MismatchError], or, for later variables, the step that
+// creates them does ([Stepper.Prepare] checks earlier); so a new state is best. After an error the state is unchanged.
+// A successful Restore also repairs lost values.
 //
 // A step used before the checkpoint must have its variables of then, except for metrics. A training step first used
 // later, such as one for a discriminator, gives missing variables initial values, bit-identical to a run without the
@@ -149,8 +148,8 @@ func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 
 // Transfer copies tensors of any checkpoint into variables of another model. from returns the tensor's name for a
 // variable's full name, or "" to keep or draw its value. A missing or unfitting tensor is a [*MismatchError]; unused
-// tensors are ignored. It is an error if none of the state's first variables takes a tensor. For variables that do not
-// exist yet, the step that creates them returns the error.
+// tensors are ignored. It is an error if none of the state's first variables takes a tensor. For later variables, the
+// step that creates them returns the error.
 //
 //	err := state.Transfer(ctx, c, func(name string) string {
 //		if strings.HasPrefix(name, "/logits/") { return "" } // a new last layer
@@ -243,7 +242,6 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	return nil
 }
 
-// pending returns restored values that no step has used.
 func (s *State) pending() map[string]*tensors.Tensor {
 	if r := s.saved.restored; r != nil && r.from == nil {
 		return s.model.given.Tensors

@@ -11,11 +11,10 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// oldCounts are counts of older versions, one for all parameters. Package optim counts per parameter.
+// oldCounts are an older version's counts, one for all parameters. Package optim counts per parameter.
 type oldCounts struct {
 	values map[string]*tensors.Tensor
-	// own: has counts per parameter.
-	own bool
+	own    bool
 }
 
 // countsOf collects old counts, and deletes unused batch counts from given and origins.
@@ -114,7 +113,6 @@ func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensor
 	return nil, nil
 }
 
-// stepsBy returns how many steps with [WithStepOptimizer] an older version made.
 func (r *restored) stepsBy(counts *oldCounts) (*tensors.Tensor, error) {
 	sum := int64(0)
 	for name, t := range counts.values {

@@ -23,7 +23,7 @@ type MismatchError struct {
 	Step       checkpoint.Step
 	Mismatches []Mismatch
 	transfer   bool
-	later      bool // only variables of a training step are missing
+	later      bool
 }
 
 // Mismatch is a variable that differs. Saved and Model are its dtype and dims, "" if missing.
@@ -71,20 +71,17 @@ func (e *MismatchError) orNil() error {
 
 type origin struct {
 	Trainable bool `json:"trainable,omitempty"`
-	// Group numbers the step that created the variable.
-	Group int `json:"group"`
-	// Train: by a training step.
-	Train bool `json:"train,omitempty"`
+	Group     int  `json:"group"`
+	Train     bool `json:"train,omitempty"`
 }
 
 type saved struct {
 	origins  map[string]origin
-	steps    []usedStep // also of the restored checkpoint
-	partial  bool       // that checkpoint lists no steps
+	steps    []usedStep
+	partial  bool
 	restored *restored
 }
 
-// restored is the checkpoint from which a state takes values.
 type restored struct {
 	step    checkpoint.Step
 	origins map[string]origin
@@ -95,7 +92,7 @@ type restored struct {
 	tensors  map[string]*tensors.Tensor   // all if from is set, else the unused
 	all      int
 	taken    bool
-	late     store.Late // not in memory
+	late     store.Late
 	counts   *oldCounts
 	lacks    map[*model.Variable][]string // names without a value, per pack
 }
@@ -134,7 +131,6 @@ func (s *State) awaited() *restored {
 	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors})
 }
 
-// fit compares a step's new variables with the checkpoint and notes their origins.
 func (s *State) fit(fresh []*model.Variable, step asking) error {
 	r, err := s.renewed(s.awaited(), fresh)
 	if s.saved.restored != nil && err == nil {
@@ -225,7 +221,6 @@ func (r *restored) check(e *MismatchError, step *asking, variables []*model.Vari
 	e.later = e.later && len(left) == 0
 }
 
-// leftOf returns the groups' tensors that the step does not use.
 func (r *restored) leftOf(groups map[int]bool, step *asking, waits func(name string) bool) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.origins)) {
 		if o := r.origins[name]; waits(name) && groups[o.Group] && (o.Trainable || step.Train && o.Train) {

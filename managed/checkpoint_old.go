@@ -104,7 +104,6 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 	return &n, nil
 }
 
-// ask maps v to a tensor's name.
 func (r *restored) ask(v *model.Variable, name string) {
 	if from := r.from; from != nil {
 		r.from = func(path string) string {
@@ -122,12 +121,11 @@ var olderNames = [][2]string{
 	{"key/kernel", "MultiHeadAttention/key/dense/weights"}, {"key/bias", "MultiHeadAttention/key/dense/biases"},
 	{"value/kernel", "MultiHeadAttention/value/dense/weights"}, {"value/bias", "MultiHeadAttention/value/dense/biases"},
 	{"output/kernel", "MultiHeadAttention/output/dense/weights"}, {"output/bias", "MultiHeadAttention/output/dense/biases"},
-	{"recurrent_kernel", "recurrent"}, {"kernel", "weights"}, {"bias", "biases"}, // GRU
+	{"recurrent_kernel", "recurrent"}, {"kernel", "weights"}, {"bias", "biases"},
 	{"kernel", "dense/weights"}, {"bias", "dense/biases"}, {"kernel", "conv/weights"}, {"bias", "conv/biases"},
 	{"gamma", "layer_normalization/gain"}, {"beta", "layer_normalization/offset"}, {"scale", "rms_norm/scale"},
 }
 
-// older returns the saved name: name, or the first match of olderNames.
 func (r *restored) older(name string) string {
 	if r.tensors[name] != nil {
 		return name
@@ -144,7 +142,6 @@ func (r *restored) older(name string) string {
 	return name
 }
 
-// counts reports whether a variable is a step count of GoMLX.
 func (d *definition) counts(v *model.Variable) bool {
 	scope, name := model.SplitPath(v.Path())
 	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
@@ -182,7 +179,7 @@ func rescale(t *tensors.Tensor, by float64) error {
 	return errors.Join(err, unknown)
 }
 
-// flattened reports whether a dense layer's or its optimizer's variable was saved with several output axes.
+// flattened: a dense layer's or its optimizer's variable was saved with several output axes.
 func flattened(path string, saved, now shapes.Shape) bool {
 	rank := 0
 	switch {

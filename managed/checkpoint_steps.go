@@ -16,18 +16,17 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// stepsSection lists the steps of a saved state. Old checkpoints lack it.
+// Old checkpoints lack it.
 const stepsSection = "steps"
 
 // stepID is the same in all processes.
 type stepID struct {
 	Train    bool   `json:"train,omitempty"`
-	By       string `json:"by,omitempty"` // its optimizer's scope
-	Function string `json:"function"`     // name of its build function
+	By       string `json:"by,omitempty"`
+	Function string `json:"function"`
 }
 
-// usedStep is a step that used a state. Without it, a step first used after the checkpoint, which gets initial values,
-// would look like a changed model.
+// Without usedStep, a step first used after the checkpoint, which gets initial values, would look like a changed model.
 type usedStep struct {
 	stepID
 	Uses   []string `json:"uses"`
@@ -54,14 +53,14 @@ func placeOf(id stepID) string {
 
 type asking struct {
 	usedStep
-	place           string                     // of its function; "" if unknown
-	gathers, ofRule func(*model.Variable) bool // metric, optimizer variables
+	place           string
+	gathers, ofRule func(*model.Variable) bool
 	numbers         map[string][]string
 }
 
 func (s *Stepper) asking(state *State, b *Builder, used []*model.Variable) asking {
 	id, place := s.id()
-	if s.scope != "" { // such a step may use the state's own count
+	if s.scope != "" {
 		used = slices.DeleteFunc(slices.Clone(used), func(v *model.Variable) bool { return v.Path() == globalStep })
 	}
 	return asking{usedStep{stepID: id, Uses: state.model.uses(used, b.trained), Trains: paths(b.trained)}, place,
@@ -98,7 +97,7 @@ func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	switch {
 	case r.from != nil:
 		return true
-	case m.packed && owner(m.name, step.Trains) == "": // only passed on
+	case m.packed && owner(m.name, step.Trains) == "":
 		return false
 	case v.Trainable:
 		return related && !r.comesLater(step)
@@ -123,7 +122,6 @@ func (r *restored) comesLater(step *asking) bool {
 	return r.recorded && step.Train
 }
 
-// same may return several steps, since one function may build several.
 func (r *restored) same(id stepID) []usedStep {
 	return slices.DeleteFunc(slices.Clone(r.steps), func(s usedStep) bool { return s.stepID != id })
 }
@@ -151,7 +149,6 @@ func (r *restored) hadRule(step *asking, name string) bool {
 	})
 }
 
-// owner returns the parameter of an optimizer variable, whose name contains it, or "".
 func owner(name string, parameters []string) (parameter string) {
 	for _, p := range parameters {
 		if len(p) > len(parameter) && strings.Contains(name, p) {
@@ -187,7 +184,6 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 	return names
 }
 
-// checkKnown compares existing variables with the checkpoint, per step.
 func (s *State) checkKnown(r *restored, known []*model.Variable, given map[string]*tensors.Tensor) error {
 	gathers := func(v *model.Variable) bool { _, ok := s.model.resets[v]; return ok }
 	ofRule := func(v *model.Variable) bool { return s.model.ofOptimizer[v] }
@@ -220,7 +216,6 @@ func (s *State) checkKnown(r *restored, known []*model.Variable, given map[strin
 	return e.orNil()
 }
 
-// forget removes variables that the checkpoint lacks.
 func (s *State) forget(names map[string]bool, lost bool) error {
 	if len(names) == 0 {
 		return nil

@@ -14,10 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Clone returns an independent copy of the state under a strategy, which may be [State.Strategy]. It copies parameters,
-// optimizer variables, random state, metrics and counters, so both make the same further steps. Steppers serve both,
-// and the optimizer value is shared. The caller closes the clone. After an error nothing of it is left. A clone made
-// before the first step draws the same initial values.
+// Clone returns an independent copy of the state under a strategy, which may be [State.Strategy]: parameters, optimizer
+// variables, random state, metrics and counters, so both make the same further steps. Steppers serve both, and the
+// optimizer value is shared. The caller closes the clone. After an error nothing of it is left.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
 	if err := usable(under, "the state's own"); err != nil {
 		return nil, fmt.Errorf("managed: clone: %w", err)
@@ -42,7 +41,7 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 	c.saved.origins, c.saved.steps, c.saved.partial = maps.Clone(s.saved.origins), slices.Clone(s.saved.steps), s.saved.partial
 	if r := s.saved.restored; r != nil {
 		own := *r
-		if r.from == nil { // from WithValues
+		if r.from == nil {
 			own.tensors = c.model.given.Tensors
 		}
 		c.saved.restored = &own
@@ -68,14 +67,14 @@ func (d *definition) takeSettings(of *definition) {
 // cloneVariables skips variables left by a failed step, which creates them again.
 func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 	all := make([]*model.Variable, s.values.Len())
-	for v := range s.model.store.IterVariables() { // optimizers see this order
+	for v := range s.model.store.IterVariables() {
 		at := s.values.Place(v)
 		if at < 0 && v.Path() != store.RandomName {
 			continue
 		}
 		made := c.model.store.VariableWithShape(v.Path(), v.Shape(), nil).SetTrainable(v.Trainable)
 		host := tensors.FromShape(v.Shape())
-		if at < 0 { // from the seed, before the first step
+		if at < 0 {
 			t, err := store.HostValue(v)
 			if err != nil || t == nil {
 				return nil, errors.Join(errors.New("the random state has no value"), err)

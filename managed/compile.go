@@ -58,7 +58,6 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 	return nil
 }
 
-// leave closes stale programs.
 func (s *Stepper) leave(state *State) error {
 	stale := func(c *compiled) bool { return c.state == state && c.stale() }
 	if err := s.cache.drop(stale, (*compiled).close); err != nil {
@@ -67,8 +66,6 @@ func (s *Stepper) leave(state *State) error {
 	return nil
 }
 
-// makeRoom refuses a training step beyond the limit of shapes; for other steps it frees the least recently used
-// program.
 func (s *Stepper) makeRoom(state *State, block int) error {
 	n, oldest := s.cache.shapes(state, block)
 	switch {
@@ -93,7 +90,6 @@ const (
 	mostShapes = 100
 )
 
-// compiler compiles or exports a step.
 type compiler func(strategies.Step) (strategies.Program, error)
 
 // compileFor compiles the step and moves its new variables to the devices, with the structure held. It repeats if a new
@@ -141,7 +137,7 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 	if c.apart() {
 		return nil
 	}
-	if d := c.dumped(s); d.text != "" && !slices.Contains(state.programs, d) { // a closed step compiles again
+	if d := c.dumped(s); d.text != "" && !slices.Contains(state.programs, d) {
 		state.programs = append(state.programs, d)
 	}
 	for _, r := range b.resets {
@@ -162,7 +158,7 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 	c.layout, c.wholes = b.logged, b.wholes
 	for _, list := range [][]logged{c.layout, c.wholes} {
 		for i := range list {
-			list[i].node = nil // frees the graph
+			list[i].node = nil
 		}
 	}
 	return nil
@@ -205,7 +201,6 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.V
 	return b, used, err
 }
 
-// awaiting returns the checkpoint values that wait for a step.
 func (s *State) awaiting() *awaited.Values {
 	a := &awaited.Values{Shapes: map[string]shapes.Shape{}, Numbers: s.model.numbers}
 	for name, t := range s.model.given.Tensors {

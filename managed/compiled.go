@@ -19,41 +19,37 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// compiled is a step's program for one state and one shape of batch.
 type compiled struct {
 	step    *Stepper
 	state   *State
-	moves   int // state's count at compilation
+	moves   int
 	runtime *xla.Runtime
 	inputs  []strategies.Input
 	// resident is the set on the device that the batch indexes, or nil.
 	resident *data.Resident
 	program  strategies.Program
 	block    int // requested steps per run
-	// values are the program's values, as store indices.
-	values []int
-	layout []logged
-	wholes []logged
+	values   []int
+	layout   []logged
+	wholes   []logged
 	// cast are a policy's variables; nil before the first build.
 	cast []*model.Variable
-	// changed marks changed values; metrics has their accumulators, else nil.
+	// metrics has the accumulators among the changed values, else nil.
 	changed []bool
 	metrics []*metrics.Accumulator
-	claim   int // of the step on the state's metrics; 0 without metrics
-	seen    int // gathering.changes at the last check
+	claim   int
+	seen    int
 	// sets are the resident buffers, inputs after the state's.
-	sets []compute.Buffer
-	// spare has *arguments.
+	sets  []compute.Buffer
 	spare sync.Pool
-	used  int64 // count of the last use
+	used  int64
 	// open: the program depends on the number of variables.
 	open      bool
 	variables int
-	equal     []int // packs with scalars assumed equal
+	equal     []int
 }
 
-// stale reports whether the state moved, has new variables that matter, or unequal scalars that the program assumes
-// equal.
+// stale: the state moved, has new variables that matter, or unequal scalars that the program assumes equal.
 func (c *compiled) stale() bool {
 	return c.moves != c.state.values.Moves() || c.open && c.variables != c.state.values.Len() || c.apart()
 }
@@ -82,8 +78,7 @@ func (c *compiled) needs(view *View) hold {
 	return shareValues
 }
 
-// changesState reports whether a run changes values under the state's gate: a view's metrics are not, an evaluation's
-// are.
+// changesState: a run changes values under the state's gate. A view's metrics are not under it, an evaluation's are.
 func (c *compiled) changesState(view *View) bool {
 	for i, changed := range c.changed {
 		if changed && (view == nil || view.live || c.metrics[i] == nil) {
@@ -98,7 +93,7 @@ func (c *compiled) counts(b *data.Batch) error {
 	if b.Size == 0 || len(c.layout) == 0 || len(b.Fields) == 0 {
 		return nil
 	}
-	if dims := b.Fields[0].Array.Dims; len(dims) > 0 && b.Size == dims[0] { // the usual case
+	if dims := b.Fields[0].Array.Dims; len(dims) > 0 && b.Size == dims[0] {
 		return nil
 	}
 	// Size decides which first axis counts the examples if they differ.
@@ -110,7 +105,6 @@ func (c *compiled) counts(b *data.Batch) error {
 	return nil
 }
 
-// giveUp waits for running uses, then closes.
 func (c *compiled) giveUp() error {
 	if c.state.values.EnterValues(context.Background(), true) == nil {
 		defer c.state.values.LeaveValues(true)
@@ -129,7 +123,7 @@ func (c *compiled) close() error {
 	return err
 }
 
-// cache has a step's programs. It has its own lock because the step serves many states.
+// cache has its own lock because the step serves many states.
 type cache struct {
 	mu       sync.Mutex
 	compiled []*compiled
@@ -159,7 +153,6 @@ func (k *cache) add(c *compiled) {
 	k.compiled = append(k.compiled, c)
 }
 
-// shapes counts the shapes and returns the least recently used program.
 func (k *cache) shapes(state *State, block int) (n int, oldest *compiled) {
 	k.each(func(c *compiled) {
 		if c.state != state || c.block != block {
@@ -173,7 +166,6 @@ func (k *cache) shapes(state *State, block int) (n int, oldest *compiled) {
 	return n, oldest
 }
 
-// each calls look under the lock.
 func (k *cache) each(look func(*compiled)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

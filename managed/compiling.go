@@ -12,7 +12,7 @@ var _ abilities.Compiler = (*State)(nil)
 type compiles struct {
 	mu    sync.Mutex
 	now   int
-	since time.Time // of the first
+	since time.Time
 }
 
 func (c *compiles) begin() (end func()) {
@@ -28,7 +28,7 @@ func (c *compiles) begin() (end func()) {
 	}
 }
 
-// CompilingSince returns when the running compilation for this state began, false if none: see [loop.Stepper].
+// CompilingSince returns when the running compilation for this state began, or false: see [loop.Stepper].
 func (s *State) CompilingSince() (time.Time, bool) {
 	s.compiles.mu.Lock()
 	defer s.compiles.mu.Unlock()

@@ -10,20 +10,18 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// definition is the model from which steps are built.
 type definition struct {
 	store     *model.Store
 	optimizer *optim.Optimizer
-	startRate *float64      // set early; nil: the optimizer's own
-	policy    *optim.Policy // nil: layers choose dtypes
+	startRate *float64 // set early; nil: the optimizer's own
+	policy    *optim.Policy
 	// resets has metric variables with initial values; ofOptimizer those that optimizers created.
 	resets      map[*model.Variable]metrics.Accumulator
 	ofOptimizer map[*model.Variable]bool
-	numbers     map[string][]string // awaited.Values.Numbers
-	given       store.Given         // for later variables
+	numbers     map[string][]string
+	given       store.Given
 }
 
-// slots returns the variables that a graph uses, with their new values.
 func (d *definition) slots(g *graph.Graph) (used []*model.Variable, built strategies.Built) {
 	for v := range d.store.IterVariables() {
 		if !v.InUseByGraph(g) {

@@ -13,12 +13,11 @@ type evaluating struct {
 	view *View
 }
 
-// BeginEvaluation has the step's metrics on this state start from zero until end; a loop's evaluation calls it. Earlier
-// metrics continue after end, so evaluations and training do not mix, even with a shared step. Two evaluations of one
-// step on one state must not overlap; use [State.View] for that.
+// BeginEvaluation has the step's metrics on this state start from zero until end, after which earlier metrics continue.
+// A loop's evaluation calls it. Two evaluations of one step on one state must not overlap; use [State.View] for that.
 //
 // It separates metrics of [Builder.Track] and [Builder.Mean], with the means of [RunningAverages]. Other changes stay
-// in the state: batch normalization averages, [Builder.Samples], random numbers. Nothing is copied from the device.
+// in the state: batch normalization averages, [Builder.Samples], random numbers.
 func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(context.Context) error, err error) {
 	err = errors.New("the state is nil: make one with New")
 	if state != nil {
@@ -38,13 +37,12 @@ func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(c
 	}, nil
 }
 
-// end frees the metrics; logged values stay readable.
 func (e evaluating) end(ctx context.Context) error {
 	state := e.view.of
 	if err := state.values.NotWithin(); err != nil {
 		return err
 	}
-	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil { // closed and freed
+	if state.values.EnterValues(context.WithoutCancel(ctx), true) != nil {
 		return nil
 	}
 	defer state.values.LeaveValues(true)
@@ -59,7 +57,6 @@ func (e evaluating) end(ctx context.Context) error {
 	return err
 }
 
-// viewOf returns the step's newest evaluation, or nil.
 func (s *State) viewOf(step *Stepper) *View {
 	for _, e := range slices.Backward(s.evaluations) {
 		if e.step == step {

@@ -19,12 +19,11 @@ import (
 )
 
 // Export writes a step into a new folder: StableHLO, names, shapes and dtypes of inputs and outputs, and the state's
-// values; see package export. The batch sets the shapes; only [ExportOptions].Example writes its values. The state does
-// not change.
+// values; see package export. The batch sets the shapes. The state does not change.
 //
-// The program is that of [Stepper.Step] under jit, whatever the strategy. Inputs are the used fields, then the state.
-// Outputs are the new state and the numbers as one float32 array "logs". The error function (GELU) is expanded to plain
-// StableHLO and may differ in the last bits.
+// The program is that of [Stepper.Step] under jit. Inputs are the used fields, then the state. Outputs are the new
+// state and the numbers as one float32 array "logs". The error function (GELU) is expanded to plain StableHLO and may
+// differ in the last bits.
 func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ExportOptions) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
 		return fmt.Errorf("managed: export: %w", err)
@@ -47,8 +46,8 @@ func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) 
 type ExportOptions struct {
 	// NoWeights omits the state's values; the reader must have them.
 	NoWeights bool
-	// Example runs the program once and writes its inputs and outputs for verification (scripts/load_stablehlo.py), so
-	// the folder contains the batch's data.
+	// Example runs the program once and writes its inputs, which are the batch's data, and outputs for verification
+	// (scripts/load_stablehlo.py).
 	Example bool
 	// Sizes has [ExportModel] write the program for further batch sizes. The loaded model takes any number of examples
 	// up to the largest, see export.Model.Run. Each size is compiled, so choose a few powers of two. The model must
@@ -127,7 +126,6 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 	return nil
 }
 
-// nameLogs names the array of numbers, then the arrays.
 func (c *compiled) nameLogs(outputs []export.Value) {
 	packed, wholes := len(c.layout) > 0, c.wholes
 	for i, o := range outputs {
@@ -212,7 +210,6 @@ func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	// unused fields are no inputs.
 	var unused []int
 	for _, i := range module.Unused() {
 		if p.Inputs[i].Role == export.Batch {
@@ -259,7 +256,6 @@ func (x *exporting) fill(state *State, batch data.Batch) (err error) {
 	return nil
 }
 
-// runOnce runs a program on copies of weights and batch.
 func runOnce(p *export.Program, on *xla.Runtime, batch data.Batch) (e *export.Example, err error) {
 	m, err := p.Compile(on)
 	if err != nil {

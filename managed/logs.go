@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// packedDType is the dtype of all logged numbers.
 const packedDType = dtypes.Float32
 
 type output struct{ store.Remote }
@@ -74,7 +73,6 @@ func ArrayOf(t *tensors.Tensor) (data.Array, error) {
 	return a, nil
 }
 
-// packed has the logs of one run.
 type packed struct {
 	store.Remote
 	scalars []scalar
@@ -93,7 +91,6 @@ func (v *scalar) Float() (float64, error) {
 	return float64(flat.([]float32)[v.at]), nil
 }
 
-// newLogs makes the logs of a later array with a row per step.
 func newLogs(layout []logged, steps int) (*packed, []loop.Logs) {
 	n := len(layout)
 	p := &packed{scalars: make([]scalar, steps*n)}

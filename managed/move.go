@@ -7,8 +7,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// MoveTo moves the state to another strategy, such as several devices, eager, or another runtime. Parameters, optimizer
-// variables, metrics, counters and random numbers are kept. It waits for started steps and reads all logs, so the old
+// MoveTo moves the state to another strategy, such as several devices, eager, or another runtime, with parameters,
+// optimizer variables, metrics, counters and random numbers. It waits for started steps and reads all logs, so the old
 // runtime may be closed. Steppers compile again, even if the state moves back. Moving to the current strategy does
 // nothing.
 //

@@ -56,7 +56,6 @@ func (b *Builder) keepStatistics(loss *graph.Node) {
 	}
 }
 
-// padding returns the batch's mask, nil if there is none of bools.
 func (b *Builder) padding() *graph.Node {
 	if i := slices.Index(b.names, data.Mask); i >= 0 && b.batch[i].DType() == dtypes.Bool && b.batch[i].Rank() == 1 {
 		return b.batch[i]
@@ -64,7 +63,6 @@ func (b *Builder) padding() *graph.Node {
 	return nil
 }
 
-// batchNormCount counts the steps in GoMLX's averages.
 const batchNormCount = "avg_weight"
 
 // checkBatchNorm refuses GoMLX's layer on a padded training batch, because its averages would include the padding.

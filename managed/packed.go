@@ -118,7 +118,6 @@ func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	return nil
 }
 
-// writeElement writes a packed scalar, with its value at this call, into a checkpoint.
 func (s *State) writeElement(at, element int, spare *[]byte) func(io.Writer) error {
 	now, buffer, shape := s.values.Pin(at), s.values.Buffer(at), s.values.Shape(at)
 	return func(w io.Writer) error {

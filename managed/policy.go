@@ -19,14 +19,12 @@ import (
 //
 //	state, err := managed.New(strategy, managed.WithOptimizer(o), managed.WithPolicy(optim.MixedBFloat16()))
 //
-// Layers take their dtype from their input, so most models need no change. Use [Builder.ToOutputType] before the loss,
-// [Builder.DType] for layers that need a dtype, and [FullPrecision] for normalizations. float16 usually needs an
-// [optim.LossScale]; without one, New logs a warning ([xla.Log]).
+// Layers take their dtype from their input. Use [Builder.ToOutputType] before the loss, [Builder.DType] for layers that
+// need a dtype, and [FullPrecision] for normalizations. float16 usually needs an [optim.LossScale]; without one, New
+// logs a warning ([xla.Log]).
 //
 // Each compilation calls the build function twice. It must not set a trainable variable. Freeze layers by [TrainOnly]
 // or [optim.Frozen], not SetTrainable.
-//
-// Keras casts at each read; lazo casts before the function runs, because GoMLX's layers do not know policies.
 func WithPolicy(p optim.Policy) Option {
 	return func(s *State) error {
 		for _, t := range []dtypes.DType{p.Parameters, p.Compute, p.Outputs} {
@@ -39,7 +37,6 @@ func WithPolicy(p optim.Policy) Option {
 	}
 }
 
-// warnOfScale warns of gradients that underflow without a loss scale.
 func (s *State) warnOfScale() {
 	if s.model.policy == nil || s.model.optimizer == nil || !s.model.policy.NeedsLossScale() || s.model.optimizer.ScalesLoss() {
 		return
@@ -87,9 +84,9 @@ type casting struct {
 type cast struct {
 	variable       *model.Variable
 	fresh          bool
-	value          *tensors.Tensor // saved value, if fresh
+	value          *tensors.Tensor
 	kept, computed *graph.Node
-	seen           *graph.Node // by layers, or set by them
+	seen           *graph.Node
 }
 
 // report calls the build function and restores the variables after a policy's casts.
@@ -137,7 +134,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 }
 
 // rehearse builds a discarded graph in the parameters' dtype, because layers create variables in the dtype of their
-// input. It returns the variables to cast.
+// input. It returns the variables to cast. GoMLX's layers do not know policies.
 func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*model.Variable {
 	g := graph.NewGraph(c.state.values.Strategy().Runtime(), s.name)
 	defer g.Finalize()
@@ -168,7 +165,6 @@ func (b *Builder) castBatch() {
 	}
 }
 
-// enter shows layers the cast variables.
 func (c *casting) enter() {
 	for _, k := range c.casts {
 		k.variable.SetNodeValue(k.seen)
@@ -187,7 +183,6 @@ func (c *casting) leave() {
 	}
 }
 
-// restore resets the variable outside of the graph.
 func (k cast) restore() {
 	retype(k.variable, k.kept.DType())
 	if k.fresh {

@@ -17,8 +17,7 @@ import (
 
 // Prepare creates the step's variables and compiles it as a loop runs it ([Stepper.StepBlock]). Only the batch's names,
 // shapes and dtypes matter: see [ZeroBatch]. It runs no step and keeps existing values. The following run is
-// bit-identical; initial values are drawn here instead of in the first step. Direct calls of [Stepper.Step] compile
-// another program for small steps.
+// bit-identical. Direct calls of [Stepper.Step] compile another program for small steps.
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
 	if err := s.prepare(ctx, state, batch); err != nil {
 		return &graphs.Failure{Package: "managed", What: "prepare the " + s.String(), Err: err}
@@ -78,8 +77,7 @@ func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) 
 	return nil, fmt.Errorf("%w: %v does not compile whole steps", xla.ErrUnimplemented, state.values.Strategy())
 }
 
-// Build creates the step's variables as [Stepper.Prepare] does, without compiling. inputs are those of
-// strategies.Inputs.
+// Build creates the step's variables without compiling. inputs are those of strategies.Inputs.
 func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.Input) error {
 	err := context.Cause(ctx)
 	if err == nil && state == nil {
@@ -94,11 +92,10 @@ func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.I
 	return nil
 }
 
-// ZeroBatch returns a batch of zeros for [Stepper.Prepare]. A field's nil slice sets its dtype, default float32:
+// ZeroBatch returns a batch of zeros for [Stepper.Prepare], as Jaxloop's get_zeroed_batch. A field's nil slice sets its
+// dtype, default float32:
 //
 //	managed.ZeroBatch(data.X(nil, 32, 28, 28), data.Y([]int32(nil), 32))
-//
-// It corresponds to Jaxloop's get_zeroed_batch.
 func ZeroBatch(fields ...data.Field) (data.Batch, error) {
 	b := data.Batch{Fields: make([]data.Field, len(fields))}
 	for i, f := range fields {

@@ -42,7 +42,6 @@ func (s *State) LearningRate() (float64, error) {
 	return rate, nil
 }
 
-// rate returns the rate and calls also at the same moment.
 func (s *State) rate(also func() error) (float64, error) {
 	done, err := s.values.ReadAll(context.Background())
 	if err != nil {
@@ -135,13 +134,12 @@ func (s *State) factors() (map[string]float64, error) {
 	return factors, cmp.Or(err, wrong)
 }
 
-// SetLearningRate sets the optimizer's learning rate on the device without compiling again. The rate must be finite,
-// not negative, and representable in the variable's dtype. Before the first training step it replaces the optimizer's
-// initial rate.
+// SetLearningRate sets the optimizer's learning rate, also before the first training step, without compiling again. The
+// rate must be finite, not negative, and representable in the variable's dtype.
 //
-// Without an optimizer of its own, the state uses the rate of its one compiled step with [WithStepOptimizer]. For
-// several such steps use [State.SetValue]. A schedule within the model's graph, such as GoMLX's cosineschedule,
-// overwrites the rate in each step.
+// Without its own optimizer, the state uses the rate of its one compiled step with [WithStepOptimizer]. For several
+// such steps use [State.SetValue]. A schedule within the model's graph, such as GoMLX's cosineschedule, overwrites the
+// rate in each step.
 func (s *State) SetLearningRate(rate float64) error {
 	if err := s.setLearningRate(rate); err != nil {
 		return fmt.Errorf("managed: set the learning rate to %g: %w", rate, err)
@@ -179,7 +177,6 @@ func (s *State) setLearningRate(rate float64) error {
 	return s.values.Set(at, t)
 }
 
-// rateIndex returns the rate's index in the store, negative before a step created it.
 func (s *State) rateIndex() (int, error) {
 	if err := s.values.Last.Settled(); err != nil {
 		return 0, err
@@ -190,7 +187,6 @@ func (s *State) rateIndex() (int, error) {
 	return s.values.Place(s.model.store.GetVariable(rateName)), nil
 }
 
-// rateOfBy is rateIndex for the only step with [WithStepOptimizer].
 func (s *State) rateOfBy() (int, error) {
 	var found []string
 	at := -1
@@ -208,8 +204,8 @@ func (s *State) rateOfBy() (int, error) {
 	return 0, fmt.Errorf("%w of the state's own: steps with managed.WithStepOptimizer have %q: use Value and SetValue", ErrNoLearningRate, found)
 }
 
-// tryOptimizer builds the optimizer for one number to see whether it keeps a rate, since the state has none before the
-// first training step.
+// tryOptimizer builds the optimizer for one number to see whether it keeps a rate: the state has none before the first
+// training step.
 func (d *definition) tryOptimizer() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
@@ -261,7 +257,7 @@ func (d *definition) start() {
 	}
 	t, err := rateTensor(*d.startRate, v.DType())
 	if err == nil {
-		err = v.SetValue(t) // effective until the device has a value
+		err = v.SetValue(t) // until the device has a value
 	}
 	if err != nil {
 		panic(fmt.Errorf("the learning rate was set to %g: %w", *d.startRate, err))

@@ -21,9 +21,9 @@ type logged struct {
 	node       *graph.Node
 }
 
-// Loss reports a floating-point loss, averaged if it is no scalar. A training step minimizes the sum of its losses.
-// With padding (see [Builder.Mask]) the mean excludes it. In avg_<name> of [RunningAverages] batches are weighted by
-// their examples, as in Keras. Clu and Ciclo weight batches equally, so a smaller last one counts more.
+// Loss reports a floating-point loss, averaged without padding if it is no scalar. A training step minimizes the sum of
+// its losses. avg_<name> of [RunningAverages] weights batches by their examples, as Keras. Clu and Ciclo weight batches
+// equally.
 func (b *Builder) Loss(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
 		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))
@@ -35,7 +35,6 @@ func (b *Builder) Loss(name string, v *graph.Node) {
 	}
 }
 
-// count returns the number of examples without padding.
 func (b *Builder) count() *graph.Node {
 	if mask := b.mask(); mask != nil {
 		return graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int64))
@@ -190,7 +189,6 @@ func (b *Builder) once(c loop.Collection, name string) {
 	}
 }
 
-// mean excludes padding.
 func (b *Builder) mean(name string, v *graph.Node) *graph.Node {
 	if v.Shape().IsScalar() && b.masked {
 		return v
@@ -243,7 +241,6 @@ func (b *Builder) finish() {
 	b.checkBatchNorm()
 }
 
-// modelLosses reports losses that GoMLX's layers left for a trainer.
 func (b *Builder) modelLosses() {
 	if v := train.GetMainLoss(b.graph); v != nil {
 		b.Loss(b.unique(loop.Losses, "main_loss"), v)

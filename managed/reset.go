@@ -50,15 +50,14 @@ func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 }
 
 // gathering has the step that each of the state's own metrics belongs to. A step that runs first on a metric takes it
-// over from earlier steps, as when each epoch makes its own step. Once it has, a run of an earlier step is an error:
-// the metric would mix the numbers of both.
+// over from earlier steps, as when each epoch makes its own step. After that, a run of an earlier step is an error: the
+// metric would mix the numbers of both.
 type gathering struct {
 	claims  int
-	by      map[int]int // claims of the steps, by store index
-	changes int         // of by
+	by      map[int]int
+	changes int
 }
 
-// claimOf returns the claim of a program's step: that of its other programs, or a new one.
 func (g *gathering) claimOf(c *compiled) int {
 	claim := 0
 	c.step.cache.each(func(o *compiled) {
@@ -99,7 +98,7 @@ func (g *gathering) continues(c *compiled) error {
 }
 
 // Reset clears the metrics of [Builder.Track] in all steps, as at the start of an epoch, and returns the same state.
-// Evaluations do not need it: see [Stepper.BeginEvaluation].
+// Evaluations do not need it.
 func Reset(ctx context.Context, state *State) (*State, error) {
 	if err := state.resetMetrics(ctx); err != nil {
 		return state, fmt.Errorf("managed: reset metrics: %w", err)

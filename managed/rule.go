@@ -58,7 +58,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		state.model.ofOptimizer[n] = true
 		n.SetNodeValue(graph.AddScalar(n.NodeValue(loss.Graph()), 1))
 	}
-	var left []string // excluded by TrainOnly
+	var left []string
 	before := map[*model.Variable]bool{}
 	for v := range state.model.store.IterVariables() {
 		before[v] = true
@@ -84,7 +84,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 			"trained: take graph.StopGradient, ArgMax and comparisons out of it, or give the loss the model's output"))
 	}
 	gradients := autodiff.Gradient(loss, parameters...)
-	defer func() { // also after a panic
+	defer func() {
 		for v := range state.model.store.IterVariables() {
 			if !before[v] {
 				state.model.ofOptimizer[v] = true
@@ -102,5 +102,4 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 	report()
 }
 
-// globalStep is the step count of a store's optimizers.
 const globalStep = model.RootScopePath + optimizer.GlobalStepVariableName

@@ -16,7 +16,7 @@ type hold int
 const (
 	shareValues hold = iota
 	holdValues
-	holdAll // values and structure
+	holdAll
 	compiledFirst
 )
 
@@ -67,7 +67,6 @@ func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []d
 	}
 }
 
-// attempt runs the steps or returns the access they need.
 func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches []data.Batch, most int, has hold) (
 	logs []loop.Logs, needs hold, err error,
 ) {
@@ -209,7 +208,7 @@ func (c *compiled) logs(outputs []compute.Buffer, n int) (logs []loop.Logs, err 
 		err = state.values.Hold(&p.Remote, outputs[0])
 		outputs = outputs[1:]
 	}
-	for i, w := range c.wholes { // n is 1
+	for i, w := range c.wholes {
 		o := new(output)
 		logs[0].Set(w.collection, w.name, o)
 		err = errors.Join(err, state.values.Hold(&o.Remote, outputs[i]))

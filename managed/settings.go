@@ -16,12 +16,12 @@ var _ interface{ Settings() []checkpoint.Setting } = (*State)(nil)
 
 type settings struct {
 	seed  int64
-	rules map[string]*optim.Optimizer // of WithStepOptimizer
-	deal  *data.Deal                  // of the newest batch, or nil
+	rules map[string]*optim.Optimizer
+	deal  *data.Deal
 	size  int
 	// batches has settings common to all batches; "" if they vary.
 	batches map[string]string
-	undealt bool // no batch came from a set
+	undealt bool
 }
 
 // noteBatch runs once per block of steps. goesOn: the state was restored, so a set's first batch shows a set made for

@@ -26,9 +26,6 @@ var (
 // Snapshot copies all values to the host: parameters, optimizer variables, random state. Training from them is
 // bit-identical. It takes as much host memory as the state takes on the device, and stays valid after a loss of the
 // state ([strategies.ErrStateLost]).
-//
-// Ciclo's states are immutable, so keeping one is free. lazo updates in place, which saves a second copy of the model
-// in each step.
 func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	done, err := s.values.Read(ctx)
 	if err != nil {
@@ -45,9 +42,9 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 // snapshot has the values in store order, which changes only when variables are removed.
 type snapshot struct {
 	of        *State
-	mu        sync.Mutex // guards values
+	mu        sync.Mutex
 	variables []*model.Variable
-	values    []*tensors.Tensor // nil once closed
+	values    []*tensors.Tensor
 }
 
 // Restore puts all values back, or none after an error. The state takes twice its device memory meanwhile. Restore also
@@ -76,7 +73,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if len(newer) > 0 {
 		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
 	}
-	_ = s.values.Last.Follow(nil) // its values are replaced in any case
+	_ = s.values.Last.Follow(nil) // replaced in any case
 	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) { return c.values[at].LocalClone() })
 	if err != nil {
 		return fmt.Errorf("managed: restore: %w", err)

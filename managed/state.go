@@ -27,15 +27,13 @@ import (
 //
 // A State is safe for concurrent use:
 //   - Readers share it: values, snapshots, checkpoints, steps that change nothing.
-//   - Changes (a training step, SetValue, MoveTo, Restore) wait their turn for exclusive access, until their context
-//     ends.
+//   - Changes (a training step, SetValue, MoveTo, Restore) wait for exclusive access, until their context ends.
 //   - A second simultaneous training step returns [ErrBusy].
 //   - Close waits for running uses; later ones return [ErrClosed].
 //
-// A build function must not use the state that its step is built for: it gets [ErrBusy], under every strategy. Methods
-// without an error result (Names, Strategy, Parameters, Summary, Settings, CompilingSince) and other states are
-// allowed. The check is by goroutine: waiting for another goroutine that uses the state blocks forever, unless that use
-// has a context that ends.
+// A build function must not use the state that its step is built for: it gets [ErrBusy], except from methods without an
+// error result (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for
+// another goroutine that uses the state blocks forever, unless that use has a context that ends.
 //
 // Use [State.View] to test or predict during training, with separate metrics and fixed values.
 type State struct {
@@ -206,7 +204,7 @@ func (s *State) Wait() error {
 }
 
 // Close waits for running uses, such as one step but not a whole training, and frees the values. Logged values stay
-// readable. A second Close does nothing and returns after the first. Within a build function it returns [ErrBusy].
+// readable. A second Close waits for the first. Within a build function it returns [ErrBusy].
 func (s *State) Close() error {
 	if err := s.values.NotWithin(); err != nil {
 		return fmt.Errorf("managed: close: %w", err)
@@ -231,7 +229,7 @@ var _ interface {
 // collected batches ([loop.Stepper]). An error of f goes to the reader. OnRead calls earlier functions before it adds
 // f. Methods without an error result do not call f.
 func (s *State) OnRead(f func() error) (remove func(), err error) {
-	if s == nil { // the first step reports it
+	if s == nil {
 		return func() {}, nil
 	}
 	return s.values.OnRead(f)

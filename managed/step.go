@@ -21,13 +21,13 @@ import (
 )
 
 // Stepper is a step for any number of states. It compiles for each state and shape of batch, and keeps the programs
-// until Close. It is safe for concurrent use. Its build function is called by one goroutine at a time and must not use
-// the state of that build ([ErrBusy]). [State] lists which uses may run at the same time.
+// until Close. It is safe for concurrent use; see [State]. Its build function is called by one goroutine at a time and
+// must not use the state of that build ([ErrBusy]).
 type Stepper struct {
 	stepSettings
 	building sync.Mutex
 	closing  sync.Mutex
-	changing atomic.Bool // a program changes a state
+	changing atomic.Bool
 	cache    cache
 }
 
@@ -35,9 +35,9 @@ type stepSettings struct {
 	name         string
 	train        bool
 	build        Build
-	only         func(name string) bool // nil: all
-	rule         *optim.Optimizer       // nil: the state's
-	scope        string                 // of the rule's variables
+	only         func(name string) bool
+	rule         *optim.Optimizer
+	scope        string
 	averages     bool
 	rates        bool
 	outputsAlone bool
@@ -65,8 +65,7 @@ func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
 
-// RunningAverages reports the mean since the last reset of each loss and each value of [AddMetric] as avg_<name>. See
-// [Builder.Mean].
+// RunningAverages reports the mean since the last reset of each loss and each value of [AddMetric] as avg_<name>.
 func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = true } }
 
 // OutputsAlone restricts a step's reports to outputs, without losses and metrics, also those of [AddLoss] and
@@ -106,8 +105,7 @@ func newStepper(s stepSettings, options []StepOption) *Stepper {
 	return &Stepper{stepSettings: s}
 }
 
-// Measures reports that the step trains nothing. A run of such steps alone reads all examples of a set's batches: see
-// [data.Set.Batches].
+// Measures reports that the step trains nothing. A run of such steps alone reads all examples of a set's batches.
 func (s *Stepper) Measures() bool { return s == nil || !s.train }
 
 // String is "train step" or "test step".
@@ -163,8 +161,7 @@ func (s *Stepper) inBlocks(ctx context.Context, state *State, view *View, batche
 	return all, nil
 }
 
-// Await waits for the state's started steps and returns an error that was not returned before. See [loop.Stepper] and
-// [State.Wait].
+// Await waits for the state's started steps and returns an error that was not returned before. See [State.Wait].
 func (s *Stepper) Await(_ context.Context, state *State) error {
 	if state == nil {
 		return nil
@@ -172,7 +169,7 @@ func (s *Stepper) Await(_ context.Context, state *State) error {
 	if err := state.values.NotWithin(); err != nil {
 		return s.failed(err)
 	}
-	if state.values.EnterValues(context.Background(), false) != nil { // closed
+	if state.values.EnterValues(context.Background(), false) != nil {
 		return nil
 	}
 	defer state.values.LeaveValues(false)

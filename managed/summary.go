@@ -18,8 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// Summary describes a state's variables, for String, Table and [Summary.Total]. The caller may sort and filter the
-// rows.
+// Summary describes a state's variables. The caller may sort and filter the rows.
 type Summary struct {
 	Rows []Row
 	// Moments: the rows have means and standard deviations.
@@ -28,7 +27,7 @@ type Summary struct {
 
 // Row is a variable in a [Summary].
 type Row struct {
-	Layer, Name string // scope ("/dense") and name in it ("weights")
+	Layer, Name string
 	Kind        Kind
 	Shape       shapes.Shape
 	// Size is the number of elements, Bytes that of one copy; under data parallel each device may have one.
@@ -65,7 +64,7 @@ func (k Kind) String() string {
 }
 
 // Summary lists the variables by kind, layer and name, without reading values; there are none before the first step or
-// [Stepper.Prepare]. Unlike clu's parameter_overview it includes the optimizer's variables, two thirds with Adam.
+// [Stepper.Prepare]. Unlike clu's parameter_overview it includes the optimizer's variables.
 func (s *State) Summary() Summary {
 	var sum Summary
 	defer s.values.PeekAll()()
@@ -123,7 +122,7 @@ func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 			})
 		}
 		if err != nil {
-			return Summary{}, fmt.Errorf("managed: summary: %w", graphs.Inner(err)) // includes the name
+			return Summary{}, fmt.Errorf("managed: summary: %w", graphs.Inner(err))
 		}
 	}
 	return sum, nil
@@ -156,7 +155,7 @@ func (s Summary) Table(rows int) string {
 	for i, r := range s.Rows[:shown] {
 		layer := r.Layer
 		if i > 0 && layer == s.Rows[i-1].Layer && r.Kind == s.Rows[i-1].Kind {
-			layer = "" // as above
+			layer = ""
 		}
 		line := []string{layer, r.Name, fmt.Sprint(r.Shape.Dimensions), r.Shape.DType.String(), grouped(r.Size), grouped(r.Bytes), r.Kind.String()}
 		if s.Moments {
@@ -181,7 +180,6 @@ func (s Summary) Table(rows int) string {
 	return text + "\n" + totals.String()
 }
 
-// table has columns; a title with prefix ">" right-aligns its own.
 type table [][]string
 
 func (t table) String() string {
@@ -209,7 +207,6 @@ func (t table) String() string {
 	return all.String()
 }
 
-// grouped adds commas between thousands.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {

@@ -19,8 +19,8 @@ import (
 var ErrValues = store.ErrValues
 
 // WithValues sets initial values by full names ("/dense/weights"), such as pretrained parameters, or all values of
-// another state. A variable takes its value when a step creates it, without drawing a random number. The tensors belong
-// to the caller and must not change until then.
+// another state. A variable takes its value when a step creates it. The tensors belong to the caller and must not
+// change until then.
 //
 // Each trainable variable must be listed, except for [DrawMissing], with the variable's shape and dtype. Otherwise the
 // step lists all differences in an error that wraps [ErrValues], and changes nothing. Unused values are ignored.
@@ -43,8 +43,8 @@ func DrawMissing(match func(name string) bool) Option {
 	return func(s *State) error { s.model.given.MayDraw = match; return nil }
 }
 
-// SetValue waits for started steps and sets a variable by its full name to a copy of t, without compiling again. t must
-// have its shape and dtype. Variables exist from the first step or [Stepper.Prepare] on; before, use [WithValues].
+// SetValue waits for started steps and sets a variable by its full name to a copy of t, of its shape and dtype, without
+// compiling again. Variables exist from the first step or [Stepper.Prepare] on; before, use [WithValues].
 func (s *State) SetValue(name string, t *tensors.Tensor) error {
 	if err := s.setValue(name, t); err != nil {
 		return fmt.Errorf("managed: set %q: %w", name, err)

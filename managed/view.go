@@ -14,12 +14,11 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// View has a state's values of one moment, for tests and predictions during training. The training does not wait for
-// it. Each step of a view has its own metrics of [Builder.Track].
+// View has a state's values of one moment, for tests and predictions during training, which does not wait for it. Each
+// step of a view has its own metrics of [Builder.Track].
 //
-// Each value is that between two training steps when a step of the view first uses it. It is copied only when the
-// training overwrites it: one copy per view, until its Close. Other changes by a view's steps, such as drawing random
-// numbers, go to the state.
+// Each value is that between two training steps when a step of the view first uses it. It is copied when the training
+// overwrites it, once per view. Other changes by a view's steps, such as drawing random numbers, go to the state.
 //
 // A view is safe for concurrent use; steps run in turn. Its metrics cover all steps since [View.ResetMetrics], so let
 // one goroutine run a test. Close each view. After its state's Close a view returns [ErrClosed], after [State.MoveTo]
@@ -31,14 +30,13 @@ type View struct {
 	// live: an evaluation of the state, with the state's current values; the value gate guards its metrics.
 	live bool
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex
 	pins    map[int]*store.Pin
 	metrics map[gathered]compute.Buffer
 	closed  bool
 	last    store.Last
 }
 
-// gathered is an accumulator of one step, by its store index.
 type gathered struct {
 	by *Stepper
 	at int
@@ -86,7 +84,7 @@ func (v *View) begin(step *Stepper) error {
 	case step.train:
 		return step.failed(errors.New("a view is for tests and predictions: train the state"))
 	case v != nil:
-		if err := v.of.values.BeforeRead(); err != nil { // the first step reads the state
+		if err := v.of.values.BeforeRead(); err != nil {
 			return fmt.Errorf("managed: view: %w", err)
 		}
 	}
@@ -105,7 +103,7 @@ func (v *View) lock() error {
 	return nil
 }
 
-// Await waits for started steps and returns their error; see [Stepper.Await].
+// Await waits for started steps and returns their error.
 func (v *View) Await() error {
 	if err := v.lock(); err != nil {
 		return err
@@ -197,7 +195,7 @@ func (v *View) value(c *compiled, i int) (b compute.Buffer, err error) {
 	return b, nil
 }
 
-// set stores a result, or returns false if it belongs to the state.
+// set returns false if the result belongs to the state.
 func (v *View) set(c *compiled, i int, b compute.Buffer) bool {
 	if v == nil || c.metrics[i] == nil {
 		return false
