@@ -40,8 +40,8 @@ import (
 // [Follow], unless the run failed, was cancelled, or pauses.
 //
 // Saves run in the background ([Async]). An iteration waits for the copy only, which is made after the callbacks of a
-// lower Order. A newer checkpoint never replaces a waiting best one. An error of a save ends the run at the next step or
-// block, or at its end ([Options].Tolerate). After a cancellation, saves may take five more minutes.
+// lower Order. A newer checkpoint never replaces a waiting best one. An error of a save ends the run at the next step
+// or block, or at its end ([Options].Tolerate). After a cancellation, saves may take five more minutes.
 //
 // If the folder has later steps than the run begins with ([Options].At), the error is [ErrExists]. With
 // [Options].Overwrite they are removed right before the run's first checkpoint is complete.

@@ -660,7 +660,8 @@ func aReadWhileABatchIsTakenAhead(t *testing.T, read func(*weight) (int, error))
 	require.NoError(t, err)
 }
 
-// A plain iterator that reads the state makes other batches on the way to its position, and so goes on otherwise.
+// A plain iterator that reads the state makes other batches on the way to its position, and would continue with other
+// data.
 func TestS03_readWhileBatchesAreLeftOut(t *testing.T) {
 	w := &weight{}
 	reads := func(from int) loop.Data[int] {

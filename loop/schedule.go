@@ -87,9 +87,9 @@ func (s Schedule) extend(word string) Schedule {
 }
 
 // When returns a schedule that is due where a pure function of what had elapsed before and after the iteration returns
-// true. A run calls it in every iteration. When itself calls it too, with 1 to 1e9 steps, to find out whether it depends
-// on epochs: over data that does not report where an epoch ends (see [Stepper]), a run counts epochs only if something
-// needs them. Errors contain the name.
+// true. A run calls it in every iteration. When itself calls it too, with 1 to 1e9 steps, to find out whether it
+// depends on epochs: over data that does not report where an epoch ends (see [Stepper]), a run counts epochs only if
+// something needs them. Errors contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {

@@ -59,8 +59,8 @@ func TrainOnly(match func(name string) bool) StepOption {
 }
 
 // WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator. Its learning rate
-// and all that it keeps are under the scope name, so that several optimizers of one parameter are independent, as in optax.
-// GoMLX's own Adams ([optim.GoMLX]) share their moments, which GoMLX names after the parameter.
+// and all that it keeps are under the scope name, so that several optimizers of one parameter are independent, as in
+// optax. GoMLX's own Adams ([optim.GoMLX]) share their moments, which GoMLX names after the parameter.
 func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
