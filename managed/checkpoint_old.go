@@ -35,17 +35,8 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 		name := r.nameOf(v)
 		old := n.older(name)
 		t, path := n.tensors[old], v.Path()
-		if at := strings.Index(name, "/"+optimizer.AdamDefaultScope); t == nil && at > 0 { // a step's own Adam had its moments at the root
-			root := name[at:]
-			if !strings.HasPrefix(name, "/") {
-				root = root[1:]
-			}
-			if root = r.older(root); r.tensors[root] != nil {
-				old, t = root, r.tensors[root]
-			}
-		}
-		if old != name {
-			path = "/" + old
+		if root := r.atRoot(name); t == nil && root != "" {
+			old, t = root, r.tensors[root]
 		}
 		var err error
 		switch {
@@ -141,6 +132,33 @@ func (r *restored) older(name string) string {
 	}
 	return name
 }
+
+// atRoot returns the saved name of a moment of a step's own Adam if an older version saved the step: then the moments
+// were at the root, and the counts in the step's scope.
+func (r *restored) atRoot(name string) string {
+	at := strings.Index(name, "/"+optimizer.AdamDefaultScope)
+	if at <= 0 || !strings.HasSuffix(name, moment) {
+		return ""
+	}
+	counts := false
+	for saved := range r.tensors {
+		if strings.HasPrefix(saved, name[:at+1]+optimizer.AdamDefaultScope) {
+			if counts = true; strings.HasSuffix(saved, moment) {
+				return ""
+			}
+		}
+	}
+	root := name[at:]
+	if !strings.HasPrefix(name, "/") {
+		root = root[1:]
+	}
+	if root = r.older(root); !counts || r.tensors[root] == nil {
+		return ""
+	}
+	return root
+}
+
+const moment = "_moment"
 
 func (d *definition) counts(v *model.Variable) bool {
 	scope, name := model.SplitPath(v.Path())
