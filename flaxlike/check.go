@@ -43,7 +43,8 @@ type seen struct {
 	looked    int
 	built     map[*managed.Stepper]bool
 	expected  *expected
-	inputs    []described
+	inputs    []described // of the last build
+	described []described // of the last build for training, or else of the first build
 	card      Card
 	fitted    figures
 	evaluated figures

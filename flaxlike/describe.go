@@ -26,7 +26,7 @@ type Input struct {
 func (m *Model) inputs() []Input {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
-	return inputsOf(m.seen.inputs)
+	return inputsOf(m.seen.described)
 }
 
 func inputsOf(of []described) (inputs []Input) {
@@ -42,7 +42,8 @@ type Description struct {
 	// custom layer ends with "(own)". Code says why there is no network.
 	Network []string `json:"network,omitempty"`
 	Code    string   `json:"code,omitempty"`
-	// Inputs are the fields that the network takes, as in the batch that built it last.
+	// Inputs are the fields that the network takes, as in the training batch that built it last, or in the first batch if
+	// none trained it. A network may take other lengths.
 	Inputs []Input `json:"inputs,omitempty"`
 	// Losses and Metrics have a line for each: "mse, weight 2".
 	Losses  []string            `json:"losses,omitempty"`

@@ -97,7 +97,7 @@ func (m *Model) description(now int64) description {
 		d.Network, d.Code = nil, err.Error()
 	}
 	m.seen.mu.Lock()
-	d.Inputs = m.seen.inputs
+	d.Inputs = m.seen.described
 	d.decide(m.seen, now)
 	if m.seen.optimizer != nil {
 		d.Optimizer, d.Rate = "", 0

@@ -370,6 +370,32 @@ func (h hidden) Apply(_ *model.Scope, x *graph.Node) *graph.Node {
 	return graph.MulScalar(x, h.by)
 }
 
+// Save writes the lengths of the training batches, whatever lengths were evaluated and predicted later; without training
+// those of the first batch.
+func TestSave_inputsOfTheTraining(t *testing.T) {
+	sequences := func(n int) *data.Set {
+		return must.M1(data.New(data.X(make([]int32, 8*n), 8, n), data.Y(make([]float32, 8), 8, 1)))
+	}
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	m := newModel(t, nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 2}, nn.GlobalMeanPool{}, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"))
+	saved := func(of *flaxlike.Model) []int {
+		require.NoError(t, of.Save(path))
+		return must.M1(flaxlike.Describe(path)).Inputs[0].Dims
+	}
+	must.M1(m.Predict(t.Context(), sequences(4)))
+	must.M1(m.Predict(t.Context(), sequences(5)))
+	require.Equal(t, []int{4}, saved(m), "without training the first batch")
+	must.M1(m.Fit(t.Context(), sequences(6), quiet(flaxlike.Fit{Validation: sequences(3)})))
+	require.Equal(t, []int{6}, saved(m))
+	must.M1(m.Predict(t.Context(), sequences(2)))
+	must.M1(m.Evaluate(t.Context(), sequences(7)))
+	require.Equal(t, []int{6}, saved(m))
+	again, err := opened(t, path)
+	require.NoError(t, err)
+	must.M1(again.Predict(t.Context(), sequences(3)))
+	require.Equal(t, []int{6}, saved(again))
+}
+
 // Each bit of what a file says of its model counts: one that is turned is an error, and so is a text that is no model.
 func TestOpen_rotten(t *testing.T) {
 	set, path := sorted(t, 64), filepath.Join(t.TempDir(), "model.safetensors")
