@@ -34,29 +34,33 @@ func (c modelPredict) Run(s session) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	set, err := c.read(m, lines)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
-	}
-	columns, rows, err := answer(s.ctx, m, set)
+	rows, err := c.answers(s.ctx, m, lines)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
 	if c.Output == "json" || c.Output == "auto" && lines {
-		return writeLines(s.stdout, columns, rows)
+		return writeLines(s.stdout, rows)
 	}
-	return writeCSV(s.stdout, columns, rows)
+	return writeCSV(s.stdout, rows)
+}
+
+func (c modelPredict) answers(ctx context.Context, m *flaxlike.Model, lines bool) (rows []answered, err error) {
+	said := m.Describe()
+	if said.Preparation == nil && len(c.Missing) == 0 && lines {
+		return answerLines(ctx, m, c.File, said.Inputs)
+	}
+	set, err := c.read(said, lines)
+	if err != nil {
+		return nil, err
+	}
+	return answer(ctx, m, set)
 }
 
 // read reads a file as the model's inputs: a table through its preparation, or plain numbers.
-func (c modelPredict) read(m *flaxlike.Model, lines bool) (*data.Set, error) {
-	said := m.Describe()
+func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, error) {
 	if said.Preparation == nil {
 		if len(c.Missing) > 0 {
 			return nil, errors.New("--missing is for a model with a preparation, and it has none")
-		}
-		if lines {
-			return readLines(c.File, said.Inputs)
 		}
 		return readCSV(c.File, said.Inputs)
 	}
@@ -178,11 +182,14 @@ func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	}
 	a := set.Fields()[0].Array
 	size, columns := 1, a.Size()/max(1, a.Len())
+	if len(in.Dims) == 1 { // the model refuses a length that it cannot take
+		in.Dims = []int{columns}
+	}
 	for _, n := range in.Dims {
 		size *= n
 	}
 	if size != columns {
-		return nil, fmt.Errorf("%d columns, expected the %d numbers of the input %q %v", columns, size, in.Name, in.Dims)
+		return nil, fmt.Errorf("%d columns, expected the %d numbers of the input %q %v: give sequences of another length as lines of JSON", columns, size, in.Name, in.Dims)
 	}
 	return data.New(data.Named(in.Name, a.Flat, append([]int{a.Len()}, in.Dims...)...))
 }
@@ -227,27 +234,46 @@ func hasHeader(path, dtype string) (bool, error) {
 	return false, errors.New("there are no rows")
 }
 
-func readLines(path string, inputs []flaxlike.Input) (*data.Set, error) {
-	flat, rows := make([]reflect.Value, len(inputs)), 0
-	for i, in := range inputs {
-		of, ok := types[in.Type]
-		if !ok {
+// alike are the rows whose inputs have the same dims. The model predicts them together.
+type alike struct {
+	dims [][]int
+	flat []reflect.Value
+	rows []int
+}
+
+// answerLines predicts for lines of JSON. They may have other lengths than the model was built with, and different ones:
+// the model refuses those that it cannot take.
+func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []flaxlike.Input) ([]answered, error) {
+	rows, lots, by := 0, []*alike(nil), map[string]*alike{}
+	for _, in := range inputs {
+		if types[in.Type] == nil {
 			return nil, fmt.Errorf("the input %q is %s, which JSON has not", in.Name, in.Type)
 		}
-		flat[i] = reflect.MakeSlice(reflect.SliceOf(of), 0, 0)
 	}
 	err := eachLine(path, func(line []byte) error {
 		var row map[string]json.RawMessage
 		if err := json.Unmarshal(line, &row); err != nil {
 			return inJSON(err, fmt.Sprintf(`an object with a value for each input, as {%q: …}`, inputs[0].Name))
 		}
+		dims := make([][]int, len(inputs))
 		for i, in := range inputs {
 			value, ok := row[in.Name]
 			if !ok {
 				return fmt.Errorf("there is no %q, but %q", in.Name, slices.Sorted(maps.Keys(row)))
 			}
+			dims[i] = dimsOf(value, in.Dims)
+		}
+		lot := by[fmt.Sprint(dims)]
+		if lot == nil {
+			lot = &alike{dims: dims, flat: make([]reflect.Value, len(inputs))}
+			for i, in := range inputs {
+				lot.flat[i] = reflect.MakeSlice(reflect.SliceOf(types[in.Type]), 0, 0)
+			}
+			lots, by[fmt.Sprint(dims)] = append(lots, lot), lot
+		}
+		for i, in := range inputs {
 			var err error
-			if flat[i], err = appended(flat[i], value, in.Dims); err != nil {
+			if lot.flat[i], err = appended(lot.flat[i], row[in.Name], dims[i]); err != nil {
 				return fmt.Errorf("%q: %w", in.Name, err)
 			}
 			delete(row, in.Name)
@@ -255,17 +281,48 @@ func readLines(path string, inputs []flaxlike.Input) (*data.Set, error) {
 		if len(row) > 0 {
 			return fmt.Errorf("there is %q, which the model does not take", slices.Sorted(maps.Keys(row)))
 		}
+		lot.rows = append(lot.rows, rows)
 		rows++
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	var fields []data.Field
-	for i, in := range inputs {
-		fields = append(fields, data.Named(in.Name, flat[i].Interface(), append([]int{rows}, in.Dims...)...))
+	all := make([]answered, rows)
+	for _, lot := range lots {
+		var fields []data.Field
+		for i, in := range inputs {
+			fields = append(fields, data.Named(in.Name, lot.flat[i].Interface(), append([]int{len(lot.rows)}, lot.dims[i]...)...))
+		}
+		set, err := data.New(fields...)
+		if err != nil {
+			return nil, err
+		}
+		of, err := answer(ctx, m, set)
+		if err != nil && len(lots) > 1 {
+			return nil, fmt.Errorf("row %d and those of its lengths: %w", lot.rows[0]+1, err)
+		} else if err != nil {
+			return nil, err
+		}
+		for i, row := range lot.rows {
+			all[row] = of[i]
+		}
 	}
-	return data.New(fields...)
+	return all, nil
+}
+
+// dimsOf returns the dims of nested arrays by their first elements, and those of the model where there is no array or an
+// empty one, which appended refuses.
+func dimsOf(text json.RawMessage, built []int) []int {
+	dims := slices.Clone(built)
+	for i := range dims {
+		var parts []json.RawMessage
+		if json.Unmarshal(text, &parts) != nil || len(parts) == 0 {
+			break
+		}
+		dims[i], text = len(parts), parts[0]
+	}
+	return dims
 }
 
 var types = map[string]reflect.Type{
@@ -307,23 +364,38 @@ type column struct {
 	cells  func(row int) []any
 }
 
-// answer returns the outputs' columns by name: for classes the probabilities and the predicted class, else the numbers.
-func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (columns []column, rows int, err error) {
+// answered is one row of columns.
+type answered struct {
+	columns []column
+	row     int
+}
+
+func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (rows []answered, err error) {
 	p, err := m.Predict(ctx, set)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	columns, err := columnsOf(p)
+	for i := range p.Len() {
+		rows = append(rows, answered{columns, i})
+	}
+	return rows, err
+}
+
+// columnsOf returns the outputs' columns by name: for classes the probabilities and the predicted class, else the
+// numbers.
+func columnsOf(p flaxlike.Prediction) (columns []column, err error) {
 	for _, name := range p.Outputs() {
 		kind, err := p.Kind(name)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		a, err := p.Output(name)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		if flat, ok := a.Flat.([]float32); ok && slices.ContainsFunc(flat, func(v float32) bool { return v-v != 0 }) {
-			return nil, 0, fmt.Errorf("the output %q has a NaN or an infinite number", name)
+			return nil, fmt.Errorf("the output %q has a NaN or an infinite number", name)
 		}
 		if kind == "numbers" || kind == "unknown" {
 			columns = append(columns, numbers(name, a))
@@ -331,11 +403,11 @@ func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (columns []co
 		}
 		of, err := ofClasses(p, name, kind)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		columns = append(columns, of...)
 	}
-	return columns, p.Len(), nil
+	return columns, nil
 }
 
 func numbers(name string, a data.Array) column {
@@ -408,12 +480,12 @@ func ofClasses(p flaxlike.Prediction, name, kind string) ([]column, error) {
 	return []column{probability, class}, nil
 }
 
-func writeLines(w io.Writer, columns []column, rows int) error {
+func writeLines(w io.Writer, rows []answered) error {
 	e := json.NewEncoder(w)
-	for i := range rows {
+	for _, r := range rows {
 		line := map[string]any{}
-		for _, c := range columns {
-			line[c.name] = c.json(i)
+		for _, c := range r.columns {
+			line[c.name] = c.json(r.row)
 		}
 		if err := e.Encode(line); err != nil {
 			return err
@@ -422,21 +494,26 @@ func writeLines(w io.Writer, columns []column, rows int) error {
 	return nil
 }
 
-func writeCSV(w io.Writer, columns []column, rows int) error {
-	c, header := csv.NewWriter(w), []string(nil)
-	for _, of := range columns {
-		header = append(header, of.header...)
-	}
-	err := c.Write(header)
-	for i := 0; i < rows && err == nil; i++ {
+func writeCSV(w io.Writer, rows []answered) error {
+	records := [][]string{headerOf(rows[0])}
+	for i, r := range rows {
+		if header := headerOf(r); len(header) != len(records[0]) {
+			return fmt.Errorf("row %d has %d columns of outputs, and row 1 has %d, because its inputs have other lengths: give --output json", i+1, len(header), len(records[0]))
+		}
 		var cells []string
-		for _, of := range columns {
-			for _, v := range of.cells(i) {
+		for _, of := range r.columns {
+			for _, v := range of.cells(r.row) {
 				cells = append(cells, fmt.Sprint(v))
 			}
 		}
-		err = c.Write(cells)
+		records = append(records, cells)
 	}
-	c.Flush()
-	return errors.Join(err, c.Error())
+	return csv.NewWriter(w).WriteAll(records)
+}
+
+func headerOf(r answered) (header []string) {
+	for _, c := range r.columns {
+		header = append(header, c.header...)
+	}
+	return header
 }

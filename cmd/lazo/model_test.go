@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/janpfeifer/must"
@@ -79,7 +80,8 @@ func TestModelPredict(t *testing.T) {
 	r = run(t, "model", "predict", model, write("rows.jsonl", `{"x":[1,0,0]}`+"\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, `"preds_class":"bee"`)
-	for text, of := range map[string]string{`{"x":[1,0]}`: `line 1: "x": 2 values, expected dims [3]`, `{"y":[1]}`: `line 1: there is no "x", but ["y"]`,
+	for text, of := range map[string]string{`{"x":[1,0]}`: `field "x" is float32[2] for an example, and was float32[3] when the network was built`,
+		`{"x":[]}`: `line 1: "x": 0 values, expected dims [3]`, `{"y":[1]}`: `line 1: there is no "x", but ["y"]`,
 		`{"x":[1,0,0],"z":1}`: `line 1: there is ["z"], which the model does not take`, ``: "there are no rows",
 		`{"x":["1",0,0]}`: `line 1: "x": it has a JSON string, expected float32`, `{"x":1}`: `line 1: "x": it has a JSON number, expected an array of dims [3]`,
 		`3`: `line 1: it has a JSON number, expected an object with a value for each input, as {"x": …}`} {
@@ -87,12 +89,53 @@ func TestModelPredict(t *testing.T) {
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, of)
 	}
+	r = run(t, "model", "predict", model, write("rows.jsonl", `{"x":[1,0,0]}`+"\n"+`{"x":[1,0]}`))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "row 2 and those of its lengths: ")
+	r = run(t, "model", "predict", model, write("rows.csv", "a,b\n1,0\n"))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, `field "x" is float32[2] for an example, and was float32[3] when the network was built`)
 	r = run(t, "model", "predict", savedModel, write("rows.csv", "a,b,c\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "the model has a preparation that is none of package data")
 	r = run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "a,b,c\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "--missing is for a model with a preparation")
+}
+
+// A model of sequences answers rows of other lengths than that of its training, in the file's order, as Predict does.
+func TestModelPredict_otherLengths(t *testing.T) {
+	dir := t.TempDir()
+	model, rows := filepath.Join(dir, "m.safetensors"), filepath.Join(dir, "rows.jsonl")
+	sequences := func(of ...int32) *data.Set { return must.M1(data.New(data.X(of, 1, len(of)))) }
+	made := func(network nn.Layer) *flaxlike.Model {
+		m := must.M1(flaxlike.New(t.Context(), network, flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))), flaxlike.WithLoss("mse")))
+		t.Cleanup(func() { _ = m.Close() })
+		require.NoError(t, m.Init(t.Context(), must.M1(data.Peek(sequences(1, 2, 3, 1).Batches(1).All()))))
+		require.NoError(t, m.Save(model))
+		return m
+	}
+	m := made(nn.Sequential{nn.Embedding{Vocabulary: 4, Width: 2}, nn.GlobalMeanPool{}, nn.Dense{Units: 1}})
+	want := func(of ...int32) float32 {
+		return must.M1(must.M1(m.Predict(t.Context(), sequences(of...))).Output()).Flat.([]float32)[0]
+	}
+	require.NoError(t, os.WriteFile(rows, []byte(`{"x":[1,2]}`+"\n"+`{"x":[3,1,2,2,1]}`+"\n"+`{"x":[2,2]}`), 0o600))
+	r := run(t, "model", "predict", "--output", "csv", model, rows)
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, fmt.Sprintf("preds_0\n%v\n%v\n%v\n", want(1, 2), want(3, 1, 2, 2, 1), want(2, 2)), r.stdout)
+	cells := filepath.Join(dir, "rows.csv")
+	require.NoError(t, os.WriteFile(cells, []byte("a,b\n1,2\n2,2\n"), 0o600))
+	r = run(t, "model", "predict", model, cells)
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, fmt.Sprintf("preds_0\n%v\n%v\n", want(1, 2), want(2, 2)), r.stdout)
+
+	made(nn.Sequential{nn.Embedding{Vocabulary: 4, Width: 2}, nn.Dense{Units: 1}})
+	r = run(t, "model", "predict", "--output", "csv", model, rows)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "row 2 has 5 columns of outputs, and row 1 has 2, because its inputs have other lengths: give --output json")
+	r = run(t, "model", "predict", model, rows)
+	require.Zero(t, r.code, r.stderr)
+	require.Len(t, strings.Split(strings.TrimSpace(r.stdout), "\n"), 3)
 }
 
 // A model of another network takes what fits from an exported checkpoint, as the error of its resume advises.
