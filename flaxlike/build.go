@@ -234,8 +234,7 @@ func (m *Model) report(b *managed.Builder) {
 		b.Loss(trained, m.set.scaleLoss(b, total))
 	}
 	if len(m.set.classWeights) > 0 && len(m.set.losses) > 0 && !weighed {
-		panic(fmt.Errorf("WithClassWeights: no loss has labels that are numbers of classes, so no weight would count: " +
-			"expected integers, as []int32, or labels of binary_crossentropy; weights of single examples: WithSampleWeights"))
+		panic(m.set.noClasses())
 	}
 	m.set.scalePenalties(b)
 	for _, metric := range m.set.metrics {
@@ -379,6 +378,23 @@ func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 		return outputs.Classes(output)
 	}
 	return -1
+}
+
+// noClasses is the error about class weights without a loss whose labels are numbers of classes.
+func (s *settings) noClasses() error {
+	for _, l := range s.losses {
+		switch {
+		case l.Func != nil:
+		case l.Name == "categorical_crossentropy" || l.Name == "categorical_focal_crossentropy":
+			return fmt.Errorf("WithClassWeights: the labels of %s are one-hot rows, and class weights are for numbers of classes: "+
+				"take sparse_categorical_crossentropy with the class numbers, as []int32, as labels", l.Name)
+		case binaryLosses[l.Name]:
+			return fmt.Errorf("WithClassWeights: an example has several labels for %s, so it is not of one class whose weight would count: "+
+				"leave WithClassWeights out, and weigh the examples, or each of their labels, by WithSampleWeights", l.Name)
+		}
+	}
+	return errors.New("WithClassWeights: no loss has labels that are numbers of classes, so no weight would count: " +
+		"expected integers, as []int32, or labels of binary_crossentropy; weights of single examples: WithSampleWeights")
 }
 
 func (s *settings) checkClassWeights(loss string, classes int) {

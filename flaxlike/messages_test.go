@@ -254,6 +254,14 @@ var mistakes = []struct {
 	{"class weights of numbers", func(m desk) error {
 		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{0: 2}))
 	}},
+	{"class weights of several labels", func(m desk) error {
+		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(make([]float32, 256), 64, 4))
+		return m.fit(nn.Dense{Units: 4}, set, flaxlike.Fit{}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithClassWeights(map[int]float64{1: 2}))
+	}},
+	{"class weights of one-hot labels", func(m desk) error {
+		set := m.set(data.X(make([]float32, 64), 64, 1), data.Y(slices.Repeat([]float32{0, 1}, 64), 64, 2))
+		return m.fit(nn.Dense{Units: 2}, set, flaxlike.Fit{}, flaxlike.WithLoss("categorical_crossentropy"), flaxlike.WithClassWeights(map[int]float64{1: 2}))
+	}},
 	{"weighted by nothing", func(m desk) error {
 		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithMetrics(flaxlike.Metric{Name: "mae", Weighted: true}))
 	}},
