@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
@@ -23,7 +24,7 @@ import (
 type modelPredict struct {
 	Path    string   `arg:"" help:"File that Model.Save wrote."`
 	File    string   `arg:"" help:"Rows: a CSV file with a header, of the columns that the model's preparation takes; without a preparation the numbers of the model's only input, with or without a header of names; or lines of JSON (.json, .jsonl), each an object of the columns, or the inputs, by name; - for such lines on stdin."`
-	Missing []string `help:"Texts that stand for a missing value in the columns of a CSV file, as NA, besides those that the preparation was fitted with (data.Missing); an empty cell does always."`
+	Missing []string `help:"Texts that stand for a missing value in the columns of a CSV file, as NA, besides those that the preparation was fitted with; an empty cell does always."`
 	Output  string   `enum:"auto,csv,json" default:"auto" help:"csv, or json for lines of JSON; that of the rows if it is not given."`
 }
 
@@ -31,7 +32,7 @@ func (c modelPredict) Run(s session) (err error) {
 	lines := c.File == "-" || slices.Contains([]string{".json", ".jsonl", ".ndjson"}, filepath.Ext(c.File))
 	m, err := flaxlike.Open(s.ctx, c.Path)
 	if err != nil {
-		return err
+		return ofProgram(c.Path, err)
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	rows, err := c.answers(s.ctx, m, lines)
@@ -44,6 +45,41 @@ func (c modelPredict) Run(s session) (err error) {
 	return writeCSV(s.stdout, rows)
 }
 
+// ofProgram replaces the error of a file whose network needs code of its program, which no command has.
+func ofProgram(path string, err error) error {
+	d, none := flaxlike.Describe(path)
+	if none != nil {
+		return err
+	}
+	for _, line := range d.Network {
+		if own, is := strings.CutSuffix(strings.TrimSpace(line), " (own)"); is {
+			return fmt.Errorf("%s: the network has the layer %q of its own program, so this command cannot open it: a Go program with that layer can, "+
+				"by flaxlike.Open and WithLayer", path, own)
+		}
+	}
+	if d.Code != "" {
+		return fmt.Errorf("%s: the network is code of its own program, so this command cannot open it: a Go program with it can, by flaxlike.Open and WithNetwork", path)
+	}
+	return err
+}
+
+// withFlags replaces advice about package data, for a cell that is no number, by what the user of the command can do.
+func withFlags(err error, prepared, lines bool) error {
+	for _, advice := range []string{": if that is no value, ", ": if it is a class, "} {
+		text, _, ours := strings.Cut(err.Error(), advice)
+		switch {
+		case !ours:
+		case !prepared:
+			return fmt.Errorf("%s: the model takes numbers alone", text)
+		case lines:
+			return fmt.Errorf("%s: if that is no value, write null", text)
+		default:
+			return fmt.Errorf("%s: if that is no value, give --missing with it, as --missing NA", text)
+		}
+	}
+	return err
+}
+
 func (c modelPredict) answers(ctx context.Context, m *flaxlike.Model, lines bool) (rows []answered, err error) {
 	said := m.Describe()
 	if said.Preparation == nil && len(c.Missing) == 0 && lines {
@@ -51,7 +87,7 @@ func (c modelPredict) answers(ctx context.Context, m *flaxlike.Model, lines bool
 	}
 	set, err := c.read(said, lines)
 	if err != nil {
-		return nil, err
+		return nil, withFlags(err, said.Preparation != nil, lines)
 	}
 	return answer(ctx, m, set)
 }

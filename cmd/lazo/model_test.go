@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -92,6 +94,9 @@ func TestModelPredict(t *testing.T) {
 	r = run(t, "model", "predict", model, write("rows.jsonl", `{"x":[1,0,0]}`+"\n"+`{"x":[1,0]}`))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "row 2 and those of its lengths: ")
+	r = run(t, "model", "predict", model, write("rows.csv", "a,b,c\n1,NA,0\n1,0,0\n"))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, ": the model takes numbers alone")
 	r = run(t, "model", "predict", model, write("rows.csv", "a,b\n1,0\n"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, `field "x" is float32[2] for an example, and was float32[3] when the network was built`)
@@ -136,6 +141,30 @@ func TestModelPredict_otherLengths(t *testing.T) {
 	r = run(t, "model", "predict", model, rows)
 	require.Zero(t, r.code, r.stderr)
 	require.Len(t, strings.Split(strings.TrimSpace(r.stdout), "\n"), 3)
+}
+
+// scaled is a layer of a program's own.
+type scaled struct{ By float64 }
+
+func (s scaled) Apply(_ *model.Scope, x *graph.Node) *graph.Node { return graph.MulScalar(x, s.By) }
+
+// A network with a layer of a program's own, or that is code, needs that program: the command does not advise its user
+// to give Go options.
+func TestModelPredict_ofAProgram(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	set := must.M1(data.New(data.X([]float32{1, 2}, 2, 1)))
+	for want, layer := range map[string]nn.Layer{
+		`the network has the layer "1 scaled By=2" of its own program, so this command cannot open it: a Go program with that layer can, by flaxlike.Open and WithLayer`: scaled{2},
+		"the network is code of its own program, so this command cannot open it":                                                                                       nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x }),
+	} {
+		m := must.M1(flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 1}, layer}, flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t)))))
+		require.NoError(t, m.Init(t.Context(), must.M1(data.Peek(set.Batches(2).All()))))
+		require.NoError(t, m.Save(path))
+		require.NoError(t, m.Close())
+		r := run(t, "model", "predict", path, path)
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.stderr, want)
+	}
 }
 
 // A model of another network takes what fits from an exported checkpoint, as the error of its resume advises.
@@ -186,6 +215,12 @@ func TestModelPredict_ofATable(t *testing.T) {
 	r = run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "place,mass\nsea,NA\nland,2\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Regexp(t, `^preds_probability_cow,preds_probability_fish,preds_class\n\S+,fish\n\S+,cow\n$`, r.stdout)
+	for _, row := range [][2]string{{"rows.csv", "place,mass\nsea,NA\n"}, {"rows.jsonl", `{"place":"sea","mass":"NA"}`}} {
+		failed := run(t, "model", "predict", model, write(row[0], row[1]))
+		require.Equal(t, 1, failed.code)
+		require.Regexp(t, `"NA" is no number.*: if that is no value, (give --missing with it, as --missing NA|write null)\n$`, failed.stderr)
+	}
+	write("rows.csv", "place,mass\nsea,NA\nland,2\n")
 	known := must.M1(data.FitPreparation(table, data.Missing{"NA"}, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},
 		data.Categories{Columns: []string{"place"}}, data.Labels{Columns: []string{"kind"}}))
 	again := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 2}, strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(known)))
