@@ -174,7 +174,7 @@ func (h *Handler) ready(*http.Request) (any, error) {
 }
 
 func notReady(name string) error {
-	return failed(http.StatusServiceUnavailable, "model %q is not ready: Batcher.Warm has not come to its end, or it is closed", name)
+	return failed(http.StatusServiceUnavailable, "model %q is not ready: Batcher.Warm was not called or has not ended, or the batcher is closed", name)
 }
 
 func (h *Handler) model(r *http.Request) (string, *Batcher, error) {

@@ -67,7 +67,7 @@ func TestHandler(t *testing.T) {
 	h, b := server(t, serve.Limits{MaxBody: 2000})
 	status, answer, _ := call(h, "GET", "/v2/health/ready", "")
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	require.JSONEq(t, `{"error":"model \"sums\" is not ready: Batcher.Warm has not come to its end, or it is closed"}`, answer)
+	require.JSONEq(t, `{"error":"model \"sums\" is not ready: Batcher.Warm was not called or has not ended, or the batcher is closed"}`, answer)
 	require.NoError(t, b.Warm(t.Context()))
 
 	infer := "/v2/models/sums/infer"
