@@ -120,6 +120,8 @@ func TestS36_cardOfTheBestEpoch(t *testing.T) {
 			losses := series(t, history, "val_loss")
 			require.Equal(t, slices.Min(losses), m.Describe().Card.Fit["val_loss"])
 			require.Equal(t, rate == 0.3, slices.Min(losses) != losses[3])
+			require.Regexp(t, map[float64]string{0.3: `trained to +epoch 1, in a Fit of 4 epochs\n`, 0.001: `trained to +epoch 4\n`}[rate], m.Describe().String())
+			require.NotRegexp(t, `\n +epoch`, m.Describe().String())
 			require.InDelta(t, slices.Min(losses), must.M1(m.Evaluate(t.Context(), set))["loss"], 1e-6*losses[0])
 		}
 	}

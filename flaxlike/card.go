@@ -23,8 +23,8 @@ type Card struct {
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
 	// ClassWeights and SampleWeights are the arguments of [WithClassWeights] and [WithSampleWeights].
-	ClassWeights  map[int]float64 `json:"-"`
-	SampleWeights string          `json:"-"`
+	ClassWeights  map[int]float64 `json:"class_weights,omitempty"`
+	SampleWeights string          `json:"sample_weights,omitempty"`
 	// Versions has the versions of lazo, GoMLX and the plugin that saved the model.
 	Versions map[string]string `json:"versions,omitempty"`
 	// Saved is the time of saving by the clock of [WithClock], or nil.

@@ -56,6 +56,7 @@ type Description struct {
 	Outdated     []string                 `json:"outdated,omitempty"`
 	// Optimizer is its name and learning rate. Policy names the dtypes if they are not all float32.
 	Optimizer string `json:"optimizer,omitempty"`
+	BatchSize int    `json:"batch_size,omitempty"`
 	Policy    string `json:"policy,omitempty"`
 	// Preparation is the JSON of the argument of [WithPreparation], or nil.
 	Preparation json.RawMessage `json:"preparation,omitempty"`
@@ -129,6 +130,7 @@ func (d description) say() Description {
 		delete(say.Thresholds, name)
 		say.Outdated = append(say.Outdated, "thresholds of "+name)
 	}
+	say.BatchSize, say.Card.ClassWeights, say.Card.SampleWeights = d.BatchSize, maps.Clone(d.ClassWeights), d.SampleWeights
 	if say.Optimizer = d.Optimizer; d.Rate != 0 {
 		say.Optimizer += fmt.Sprintf(", rate %g", decimal(d.Rate))
 	}
@@ -230,15 +232,28 @@ func (d Description) String() string {
 	}
 	row("losses", d.Losses...)
 	row("metrics", d.Metrics...)
+	c, weights := d.Card, []string(nil)
+	for _, class := range slices.Sorted(maps.Keys(c.ClassWeights)) {
+		weights = append(weights, fmt.Sprintf("%d: %g", class, c.ClassWeights[class]))
+	}
+	one("class weights", strings.Join(weights, ", "))
+	one("sample weights", c.SampleWeights)
 	one("optimizer", d.Optimizer)
+	if d.BatchSize > 0 {
+		row("batch size", fmt.Sprint(d.BatchSize))
+	}
 	one("policy", d.Policy)
 	row("variables", append(slices.Clone(d.Variables), fmt.Sprintf("%d numbers", d.Numbers))...)
-	c := d.Card
 	if c.Examples > 0 {
 		row("trained on", append([]string{fmt.Sprintf("%d examples", c.Examples)}, c.Fields...)...)
 	}
 	if len(c.Fit) > 0 {
-		row("trained to", append([]string{fmt.Sprintf("epoch %d", c.Epochs)}, sayFigures(c.Fit)...)...)
+		to, figures := fmt.Sprintf("epoch %d", c.Epochs), maps.Clone(c.Fit)
+		if of, logged := figures["epoch"]; logged && of != float64(c.Epochs) { // as of callbacks.KeepBest
+			to = fmt.Sprintf("epoch %g, in a Fit of %d epochs", of, c.Epochs)
+		}
+		delete(figures, "epoch")
+		row("trained to", append([]string{to}, sayFigures(figures)...)...)
 	}
 	row("evaluated", sayFigures(c.Evaluated)...)
 	for i, name := range slices.Sorted(maps.Keys(c.Versions)) {

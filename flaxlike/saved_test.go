@@ -396,6 +396,19 @@ func TestSave_inputsOfTheTraining(t *testing.T) {
 	require.Equal(t, []int{6}, saved(again))
 }
 
+// A description shows the weights of classes and examples, and the batch size: in memory, of a file, and after Open.
+func TestDescribe_weights(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	m := newModel(t, nn.Dense{Units: 2}, flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{0: 1, 1: 2.5}), flaxlike.WithSampleWeights("importance"), flaxlike.WithBatchSize(7))
+	require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, 4), 2, 2)}}))
+	require.NoError(t, m.Save(path))
+	again := must.M1(opened(t, path))
+	for _, d := range []flaxlike.Description{m.Describe(), must.M1(flaxlike.Describe(path)), again.Describe()} {
+		require.Regexp(t, `\nclass weights +0: 1, 1: 2.5\nsample weights +importance\noptimizer +adam.*\nbatch size +7\n`, d.String())
+		require.Contains(t, string(must.M1(json.Marshal(d))), `"class_weights":{"0":1,"1":2.5},"sample_weights":"importance"`)
+	}
+}
+
 // Each bit of what a file says of its model counts: one that is turned is an error, and so is a text that is no model.
 func TestOpen_rotten(t *testing.T) {
 	set, path := sorted(t, 64), filepath.Join(t.TempDir(), "model.safetensors")
