@@ -332,7 +332,8 @@ func fitScale(logits, labels []float64, classes int) (float64, error) {
 		return first, second
 	}
 	if first, _ := slopes(0); !(first < 0) {
-		return 0, errors.New("the logits are no better than chance: a higher one makes its class no likelier")
+		return 0, errors.New("the logits are no better than chance: a higher one makes its class no likelier: compare the numbering of the classes in the set with that of " +
+			"the training; if they agree, train on, or calibrate other outputs only")
 	}
 	low, high := 0.0, 1.0
 	for first, _ := slopes(high); first < 0; first, _ = slopes(high) {
@@ -414,7 +415,8 @@ func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 	}
 	c := Calibration{Scale: a / deviation, Shift: b - a*mean/deviation}
 	if !(c.Scale > 0) {
-		return c, fmt.Errorf("its logits are no higher where the label is 1 than where it is 0 (their scale would be %.3g)", c.Scale)
+		return c, fmt.Errorf("its logits are no higher where the label is 1 than where it is 0 (their scale would be %.3g), which no calibration corrects: "+
+			"compare the set's labels with those of the training (0 and 1 exchanged, another order of the columns); if they agree, train on, or calibrate other outputs only", c.Scale)
 	}
 	return c, c.check()
 }

@@ -213,11 +213,11 @@ func TestCalibrate_refuses(t *testing.T) {
 		set        *data.Set
 	}{
 		{sparse, "the highest logit of all 3 examples is that of their class", set(two, 2, []int32{0, 1, 0})},
-		{sparse, "the logits are no better than chance", set(two, 2, []int32{1, 0, 1})},
+		{sparse, "the logits are no better than chance: a higher one makes its class no likelier: compare the numbering of the classes", set(two, 2, []int32{1, 0, 1})},
 		{sparse, `labels "y": that of example 1 is 2, expected a class from 0 to 1`, set(two, 2, []int32{0, 2, 0})},
 		{"binary_crossentropy", "class 0: 0 of 3 examples are of it", set([]float32{1, 2, 3}, 1, []float32{0, 0, 0})},
 		{"binary_crossentropy", "class 0: all examples have the same logit", set([]float32{1, 1, 1}, 1, []float32{0, 1, 0})},
-		{"binary_crossentropy", "class 0: its logits are no higher where the label is 1", set([]float32{1, 2, 3}, 1, []float32{1, 1, 0})},
+		{"binary_crossentropy", "class 0: its logits are no higher where the label is 1 than where it is 0 (their scale would be -0.944), which no calibration corrects: compare the set's labels", set([]float32{1, 2, 3}, 1, []float32{1, 1, 0})},
 		{"binary_crossentropy", `labels "y": example 1 has 0.5, expected 0 or 1`, set([]float32{1, 2, 3}, 1, []float32{1, 0.5, 0})},
 		{"binary_crossentropy", "there are 3 for 3 examples of 2 classes", set(two, 2, []float32{1, 0, 0})},
 		{"binary_crossentropy", "input +Inf of example 2 in the batch is out of range", set([]float32{1, 2, float32(math.Inf(1))}, 1, []float32{1, 0, 0})},

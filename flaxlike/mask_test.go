@@ -154,6 +154,7 @@ func TestMaskOf(t *testing.T) {
 		"pooled, and as before": {nn.Sequential{nn.MaxPool{Window: 2}, nn.Reshape{4, 2}}, false},
 		"as many units":         {nn.LSTM{Units: 4, Last: true}, false},
 		"flat":                  {nn.Flatten{}, false},
+		"added to":              {nn.Residual{nn.Dense{Units: 4}}, true},
 	} {
 		var got []bool
 		network := func(scope *model.Scope, x *graph.Node) *graph.Node {
