@@ -150,7 +150,7 @@ func Example_kerasCallbacks() {
 	epoch := loop.Steps(training.Len() / 32)
 	beside := []loop.Option{
 		callbacks.StopEarly("val_loss", callbacks.Evaluations(3), callbacks.Monitor{MinDelta: 0.001}), // EarlyStopping
-		callbacks.KeepBest("val_loss"), // its restore_best_weights
+		callbacks.KeepBest("val_loss", callbacks.Monitor{MinDelta: 0.001}),                            // its restore_best_weights
 		callbacks.ReduceOnPlateau("val_loss", 0.5, callbacks.Evaluations(2)),
 		callbacks.OnBest("val_accuracy", func(ctx context.Context, r loop.Report) error { // ModelCheckpoint
 			return model.Save(filepath.Join(dir, "best.safetensors"))

@@ -142,7 +142,7 @@ func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 }
 
 // Classes returns the classes of the examples as int32. The shape is [examples], or [examples, classes] with 0 or 1 if
-// an example may have several; outputs of sequences have the axes of their positions too.
+// an example may have several; outputs of sequences have the axes of their positions too, and a class at masked ones.
 //
 // For one of several classes it is the likeliest, the first of equal ones. Otherwise it is 1 if the probability is
 // above the threshold: that of [Prediction.WithThresholds], of [Model.ChooseThresholds], or 0.5. NaN and infinity are
@@ -204,8 +204,9 @@ func (p Prediction) classes(a data.Array, of answering) (data.Array, error) {
 	return data.Array{Flat: flat, Dims: narrow}, nil
 }
 
-// Labels returns the class names of each example ([WithClasses]), or the numbers if there are no names: one, any number
-// if an example may have several classes, or one for each position of a sequence.
+// Labels returns the class names of each example ([WithClasses]), or the class numbers if there are no names: one, any
+// number if an example may have several classes, or one for each position of a sequence, also where a mask leaves the
+// position out.
 func (p Prediction) Labels(output ...string) ([][]string, error) {
 	classes, err := p.Classes(output...)
 	if err != nil {
