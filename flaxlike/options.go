@@ -217,7 +217,9 @@ func WithBatchSize(n int) Option {
 // WithSampleWeights names the field with the weight of each example in losses and weighted metrics: floats of shape
 // [batch], or of more leading axes of the loss. All training and test sets need it. The sum of weighted losses is
 // divided by the number of examples. Weights [batch, targets] weigh single values of a loss that has one for each
-// target, such as mse or binary_crossentropy; weights [batch, positions] weigh positions of a sequence. Negative and non-finite weights are errors, and so is a set with all weights 0.
+// target, such as mse or binary_crossentropy; weights [batch, positions] weigh positions of a sequence.
+//
+// Negative and non-finite weights are errors, and so is a set with all weights 0.
 func WithSampleWeights(field string) Option {
 	return func(s *settings) error {
 		if field == "" {

@@ -370,8 +370,8 @@ func (h hidden) Apply(_ *model.Scope, x *graph.Node) *graph.Node {
 	return graph.MulScalar(x, h.by)
 }
 
-// Save writes the lengths of the training batches, whatever lengths were evaluated and predicted later; without training
-// those of the first batch.
+// Save writes the lengths of the training batches, whatever lengths were evaluated and predicted later; without
+// training those of the first batch.
 func TestSave_inputsOfTheTraining(t *testing.T) {
 	sequences := func(n int) *data.Set {
 		return must.M1(data.New(data.X(make([]int32, 8*n), 8, n), data.Y(make([]float32, 8), 8, 1)))

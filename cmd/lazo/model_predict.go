@@ -277,8 +277,8 @@ type alike struct {
 	rows []int
 }
 
-// answerLines predicts for lines of JSON. They may have other lengths than the model was built with, and different ones:
-// the model refuses those that it cannot take.
+// answerLines predicts for lines of JSON. They may have other lengths than the model was built with, and different
+// ones: the model refuses those that it cannot take.
 func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []flaxlike.Input) ([]answered, error) {
 	rows, lots, by := 0, []*alike(nil), map[string]*alike{}
 	for _, in := range inputs {
@@ -347,8 +347,8 @@ func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []f
 	return all, nil
 }
 
-// dimsOf returns the dims of nested arrays by their first elements, and those of the model where there is no array or an
-// empty one, which appended refuses.
+// dimsOf returns the dims of nested arrays by their first elements, and those of the model where there is no array or
+// an empty one, which appended refuses.
 func dimsOf(text json.RawMessage, built []int) []int {
 	dims := slices.Clone(built)
 	for i := range dims {
