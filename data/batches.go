@@ -62,7 +62,7 @@ func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 }
 
 // WholeFrom is From with the remainder of each epoch as a smaller batch, unless [DropRemainder] was given. Evaluations
-// and predictions of package loop use it.
+// and predictions of package loop use it. Like From, it has no end; one pass is All with [KeepRemainder].
 func (b Batches) WholeFrom(position int64) iter.Seq2[Batch, error] {
 	b.whole = true
 	return b.sequence(position, math.MaxInt64)
