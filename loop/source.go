@@ -121,7 +121,7 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 		p.skip = e.from.Steps
 		p.early.skips.Store(p.skip > 0)
 	}
-	for skipped := int64(0); ; {
+	for {
 		batches, taken, skip := iter.Seq2[B, error](plain), p.taken, p.skip
 		if !isPlain {
 			batches = e.source.From(e.from.Steps + taken)
@@ -132,9 +132,8 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 		}
 		p.over(batches)
 		nothing := p.taken == taken && p.skip == skip
-		if p.taken == taken && !p.stopped {
-			skipped++
-			p.early.uncounted = max(0, skipped-e.from.Epochs)
+		if p.taken == taken && !p.stopped && e.from.Epochs == 0 {
+			p.early.uncounted++
 		}
 		switch {
 		case p.stopped:
@@ -142,7 +141,7 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 		case p.skip > 0 && (!again || nothing):
 			yield(false, errSkipped(e.from.Steps-p.skip, e.from.Steps))
 			return
-		case !again || nothing || p.skip == 0 && p.taken == 0 && (Elapsed{Epochs: skipped}).Reached(e.until):
+		case !again || nothing || p.skip == 0 && p.taken == 0 && (Elapsed{Epochs: p.early.uncounted}).Reached(e.until):
 			return
 		}
 	}

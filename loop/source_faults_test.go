@@ -332,4 +332,14 @@ func TestContinue_countsTheEpochsOfAPlainIterator(t *testing.T) {
 	result, err := l.Run(t.Context(), whole.State, ten, loop.Continue(uncounted, whole.History), loop.Until(loop.Epochs(2)))
 	require.NoError(t, err)
 	require.EqualValues(t, 20, result.Elapsed.Steps, "there is no more to do")
+
+	// Where the earlier run counted, its count stays, also over data that has become shorter.
+	half := loop.Data[int](func(yield func(int, error) bool) {
+		for i := 0; i < 5 && yield(i, nil); i++ {
+		}
+	})
+	result, err = l.Run(t.Context(), whole.State, half, loop.Continue(whole.Elapsed, whole.History), loop.Until(loop.Epochs(3)))
+	require.NoError(t, err)
+	require.EqualValues(t, 25, result.Elapsed.Steps)
+	require.EqualValues(t, 3, result.Elapsed.Epochs)
 }

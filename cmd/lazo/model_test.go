@@ -155,7 +155,7 @@ func TestModelPredict_ofAProgram(t *testing.T) {
 	set := must.M1(data.New(data.X([]float32{1, 2}, 2, 1)))
 	for want, layer := range map[string]nn.Layer{
 		`the network has the layer "1 scaled By=2" of its own program, so this command cannot open it: a Go program with that layer can, by flaxlike.Open and WithLayer`: scaled{2},
-		"the network is code of its own program, so this command cannot open it":                                                                                       nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x }),
+		"the network is code of its own program, so this command cannot open it":                                                                                         nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x }),
 	} {
 		m := must.M1(flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 1}, layer}, flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t)))))
 		require.NoError(t, m.Init(t.Context(), must.M1(data.Peek(set.Batches(2).All()))))
