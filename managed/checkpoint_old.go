@@ -38,6 +38,9 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 		if root := r.atRoot(name); t == nil && root != "" {
 			old, t = root, r.tensors[root]
 		}
+		if old != name {
+			path = "/" + old
+		}
 		var err error
 		switch {
 		case t != nil && flattened(path, t.Shape(), v.Shape()):

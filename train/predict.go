@@ -24,7 +24,13 @@ type Predict[S, B, P any] struct {
 // an error.
 func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Source[B],
 	each func(ctx context.Context, output P) error, options ...loop.Option) (loop.Result[S], error) {
-	if d, plain := data.(loop.Data[B]); data != nil && (!plain || d != nil) { // an output for each example
+	switch d := data.(type) { // an output for each example
+	case nil:
+	case loop.Data[B]: // its batches may end epochs of their own
+		if d != nil {
+			data = loop.Data[B](abilities.Complete(iter.Seq2[B, error](d)))
+		}
+	default:
 		data = loop.From(abilities.WholeFrom(data))
 	}
 	return loop.New(p.tasks(each)...).Run(ctx, state, data, options...)
