@@ -24,9 +24,9 @@ type Predict[S, B, P any] struct {
 // an error.
 func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Source[B],
 	each func(ctx context.Context, output P) error, options ...loop.Option) (loop.Result[S], error) {
-	switch d := data.(type) { // an output for each example
+	switch d := data.(type) {
 	case nil:
-	case loop.Data[B]: // its batches may end epochs of their own
+	case loop.Data[B]: // its batches may end epochs
 		if d != nil {
 			data = loop.Data[B](abilities.Complete(iter.Seq2[B, error](d)))
 		}
