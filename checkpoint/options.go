@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -158,17 +157,11 @@ func (o *Options) check() error {
 		}
 	}
 	if o.Best != "" {
-		_, err := o.Mode.Of(o.Best)
-		if err != nil {
-			err = fmt.Errorf("%w: give Options{Best: %q, Mode: loop.Lowest} or loop.Highest", err, o.Best)
+		if _, err := o.Mode.Of(o.Best); err != nil {
+			errs = append(errs, fmt.Errorf("%w: give Options{Best: %q, Mode: loop.Lowest} or loop.Highest", err, o.Best))
+		} else if err := o.Mode.Against(o.Best); err != nil && !o.AgainstName {
+			errs = append(errs, fmt.Errorf("%w; if it is meant, set AgainstName", err))
 		}
-		against := o.Mode.Against(o.Best)
-		if o.AgainstName {
-			against = nil
-		} else if against != nil {
-			against = fmt.Errorf("%w; if it is meant, set AgainstName", against)
-		}
-		errs = append(errs, cmp.Or(err, against))
 	} else if o.Mode != 0 {
 		errs = append(errs, errors.New("KeepBest, or Mode, without the name of a metric: give the name to KeepBest, or set Best"))
 	}

@@ -20,8 +20,8 @@ func SingleSteps() Option { return setting(func(s *settings) { s.single = true }
 // source has control. Otherwise the order is undefined.
 type reading struct {
 	on      bool
-	waiting atomic.Bool
-	making  sync.Mutex             // held by the read that makes the steps
+	waiting atomic.Bool            // batches wait for their steps
+	making  sync.Mutex             // held by the read that makes the steps; other reads wait
 	maker   atomic.Pointer[string] // its goroutine; changed only with control
 }
 

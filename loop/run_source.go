@@ -26,14 +26,14 @@ type source[B any] struct {
 	// crossings counts how often the reader entered and left the source; it is odd within. The goroutine that replaces
 	// an odd value by compare-and-swap owns the run: the reader adds 1, the caller of Run stores leftBehind.
 	crossings atomic.Int64
-	count     int64
+	count     int64 // the reader's copy of crossings
 	// uncancelable: the context never ends, so the reader owns the run.
 	uncancelable bool
 	// shared: other goroutines can make the waiting steps. The run holds control except while the reader is in the
 	// source.
 	shared    bool
 	control   sync.Mutex
-	goroutine string
+	goroutine string // the number of the reader, if shared
 }
 
 const leftBehind = -1

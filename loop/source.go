@@ -22,7 +22,8 @@ type Source[B any] interface {
 }
 
 // Data makes a [Source] of a plain iterator. A run that begins at a later position ranges over it from its start and
-// leaves out the earlier batches. If [Until] is in [Epochs], the run ranges over it once per epoch.
+// leaves out the earlier batches. If [Until] is in [Epochs], the run ranges over it once per epoch, so it must begin
+// again each time.
 //
 // A batch must not change until its step is over; a block of steps holds several. The iterator runs on a goroutine of
 // the run. If it waits for something, it should end when the context of the run ends ([Loop.Run]).
@@ -97,12 +98,12 @@ type epochsOf[B any] struct {
 	newest *B
 }
 
-// early records a batch that is taken before the previous step. An abandoned source must not hold the run.
+// early has what a source shares with its run, which an abandoned source must not hold.
 type early struct {
 	asked atomic.Bool // the source was asked for it
 	taken bool        // it was taken, and the previous one is yielded
-	skips atomic.Bool // batches of an earlier run are left out
-	// uncounted passes over a plain iterator are among the batches left out, because the earlier run counted no epochs.
+	skips atomic.Bool // batches are left out
+	// uncounted is the number of passes left out, if the earlier run counted no epochs.
 	uncounted int64
 }
 

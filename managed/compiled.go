@@ -22,7 +22,7 @@ import (
 type compiled struct {
 	step    *Stepper
 	state   *State
-	moves   int
+	moves   int // the state's count at compilation
 	runtime *xla.Runtime
 	inputs  []strategies.Input
 	// resident is the set on the device that the batch indexes, or nil.
@@ -37,16 +37,16 @@ type compiled struct {
 	// metrics has the accumulators among the changed values, else nil.
 	changed []bool
 	metrics []*metrics.Accumulator
-	claim   int
-	seen    int
+	claim   int // of the step on the state's metrics; 0 without metrics
+	seen    int // gathering.changes at the last check
 	// sets are the resident buffers, inputs after the state's.
 	sets  []compute.Buffer
 	spare sync.Pool
-	used  int64
+	used  int64 // the count of the last use
 	// open: the program depends on the number of variables.
 	open      bool
 	variables int
-	equal     []int
+	equal     []int // packs whose scalars the program assumes equal
 }
 
 // stale: the state moved, has new variables that matter, or unequal scalars that the program assumes equal.

@@ -49,15 +49,15 @@ func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 	return t, errors.Join(outer, err)
 }
 
-// gathering has the step that each of the state's own metrics belongs to. A step that runs first on a metric takes it
-// over from earlier steps, as when each epoch makes its own step. After that, a run of an earlier step is an error: the
-// metric would mix the numbers of both.
+// gathering has the step of each metric of the state. A later step takes a metric over; then a run of an earlier one is
+// an error, because it would mix both.
 type gathering struct {
 	claims  int
-	by      map[int]int
-	changes int
+	by      map[int]int // claims of the steps, by store index
+	changes int         // of by
 }
 
+// claimOf returns the claim of a program's step. Later claims are greater.
 func (g *gathering) claimOf(c *compiled) int {
 	claim := 0
 	c.step.cache.each(func(o *compiled) {

@@ -42,7 +42,7 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 // snapshot has the values in store order, which changes only when variables are removed.
 type snapshot struct {
 	of        *State
-	mu        sync.Mutex
+	mu        sync.Mutex // guards values
 	variables []*model.Variable
 	values    []*tensors.Tensor
 }

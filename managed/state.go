@@ -43,7 +43,7 @@ type State struct {
 	settings settings
 	programs []dumped
 	compiles compiles
-	training atomic.Bool
+	training atomic.Bool // a training step runs
 	// evaluations have the newest last; the value gate guards them.
 	evaluations []evaluating
 	gathering   gathering

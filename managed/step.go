@@ -25,9 +25,9 @@ import (
 // must not use the state of that build ([ErrBusy]).
 type Stepper struct {
 	stepSettings
-	building sync.Mutex
-	closing  sync.Mutex
-	changing atomic.Bool
+	building sync.Mutex  // held by a build
+	closing  sync.Mutex  // held by Close
+	changing atomic.Bool // a program of the step changes a state
 	cache    cache
 }
 

@@ -30,13 +30,14 @@ type View struct {
 	// live: an evaluation of the state, with the state's current values; the value gate guards its metrics.
 	live bool
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the rest
 	pins    map[int]*store.Pin
 	metrics map[gathered]compute.Buffer
 	closed  bool
 	last    store.Last
 }
 
+// gathered is an accumulator of one step, by its store index.
 type gathered struct {
 	by *Stepper
 	at int
@@ -181,8 +182,10 @@ func (v *View) value(c *compiled, i int) (b compute.Buffer, err error) {
 			v.pins[at] = v.of.values.Pin(at)
 		}
 		return v.pins[at].Buffer, nil
-	case v.metrics[gathered{c.step, at}] != nil:
-		return v.metrics[gathered{c.step, at}], nil
+	}
+	of := gathered{c.step, at}
+	if b = v.metrics[of]; b != nil {
+		return b, nil
 	}
 	t, err := filled(*c.metrics[i])
 	if err == nil {
@@ -191,7 +194,7 @@ func (v *View) value(c *compiled, i int) (b compute.Buffer, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", v.of.values.Variable(at).Path(), err)
 	}
-	v.metrics[gathered{c.step, at}] = b
+	v.metrics[of] = b
 	return b, nil
 }
 

@@ -37,7 +37,7 @@ type eager struct {
 	options xla.EagerOptions
 
 	// operations are shared; the last program closed frees them.
-	mu         sync.Mutex
+	mu         sync.Mutex // guards the two below
 	operations *xla.Eager
 	programs   int
 }

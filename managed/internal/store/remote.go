@@ -62,7 +62,7 @@ func (s *Store) Hold(r *Remote, b compute.Buffer) error {
 // onDevice can be freed without the logs.
 type onDevice struct {
 	strategy strategies.Strategy
-	mu       sync.Mutex     // for a background writer
+	mu       sync.Mutex     // a background writer reads during training
 	buffer   compute.Buffer // nil once freed
 }
 
