@@ -79,8 +79,8 @@ var errNoBatches = errors.New("data: the Batches are empty: take those of Set.Ba
 
 // Batches divides the set into batches of size examples, in order by default. See [KeepRemainder] for the remainder.
 //
-// Batches stay valid while later ones are made. Ordered batches are views of the set's memory: do not write to them.
-// Shuffled batches are copies, which the consumer may change until a step receives them. Small batches are contiguous
+// Batches stay valid while later ones are made. Ordered batches are views of the set's memory: do not write to them
+// ([Map] copies them first). Shuffled batches are copies, which the consumer may change until a step receives them. Small batches are contiguous
 // in memory, so that a block of steps reads them without copying ([Stacked]); one of them keeps up to a hundred alive.
 // Batches of one iteration share their Dims.
 //
@@ -109,7 +109,7 @@ func (s *Set) batches(size int, d dealing, position, epochs int64) iter.Seq2[Bat
 	if len(s.changes) == 0 {
 		return dealt
 	}
-	return ParallelMap(dealt, runtime.GOMAXPROCS(0), func(b Batch) (_ Batch, err error) {
+	return parallel(dealt, runtime.GOMAXPROCS(0), func(b Batch) (_ Batch, err error) {
 		w := d.watch.own()
 		if !d.shuffle { // views, which a change would overwrite
 			begin := w.now()
@@ -207,7 +207,7 @@ func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch
 			if b.end = epochGoesOn; i+size >= last {
 				b.end = epochEnds
 				if last < s.len && !d.drop {
-					b.end = epochEndsShort
+					b.left = s.len - last
 				}
 			}
 			d.watch.end("copy", begin)
@@ -252,7 +252,7 @@ func (s *Set) newDealer(d dealing, size int) *dealer {
 		h.rows = make([]int, s.len)
 		return h
 	}
-	h.stack = &stack{}
+	h.stack = &stack{shared: true}
 	for _, f := range s.fields {
 		h.stack.fields = append(h.stack.fields, f.Array.Flat)
 	}
@@ -337,7 +337,7 @@ func (h *dealer) makeStack() {
 	if sum <= blocks.BatchNumbers {
 		h.free = int(min(blocks.Steps, h.left))
 	}
-	h.stack, h.row = &stack{make([]any, len(h.layout))}, 0
+	h.stack, h.row = &stack{fields: make([]any, len(h.layout))}, 0
 	for k, d := range h.layout {
 		h.stack.fields[k] = d.kind.make(h.free * h.size * d.width)
 	}

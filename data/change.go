@@ -9,15 +9,15 @@ import (
 )
 
 // Map returns the set that results from applying the changes in order, each to all examples as one batch: [Select],
-// [Drop], [Rename], [OnField], [Preparation.Apply] or your own functions. To change each batch when it is made, use
-// [Set.MapBatches].
+// [Drop], [Rename], [OnField], [Preparation.Apply] or your own functions. A change must return new arrays: one that
+// writes into those of the set is an error. To change each batch when it is made, use [Set.MapBatches].
 //
 //	set.Map(data.Drop("id"), data.Rename("species", "y"))
 func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 	if s.Mapped() {
 		return nil, fmt.Errorf("data: map a set: %w", errMapped)
 	}
-	b := Batch{Fields: s.Fields(), Size: s.len}
+	b, before := Batch{Fields: s.Fields(), Size: s.len}, s.sampled()
 	for i, change := range changes {
 		if change == nil {
 			return nil, fmt.Errorf("data: map a set: change %d of %d is nil", i+1, len(changes))
@@ -25,6 +25,9 @@ func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 		var err error
 		if b, err = change(b); err == nil {
 			b, err = b.OnHost()
+		}
+		if err == nil && s.sampled() != before {
+			err = fmt.Errorf("data: map a set: change %d of %d has written into the arrays of the set, which is spoiled: it must return new arrays", i+1, len(changes))
 		}
 		if err != nil {
 			return nil, err

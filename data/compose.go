@@ -7,12 +7,17 @@ import (
 	"slices"
 )
 
-// Map yields f of each batch. An error of f takes the place of its batch. Map sets At of batches without a position
-// (Epoch 0, At 0, no Deal) to the number of rows before. Use [ParallelMap] for an expensive f.
+// Map yields f of each batch. f may change the batch in place: it receives a copy of one that is a view of its set. An
+// error of f takes the place of its batch. Map sets At of batches without a position (Epoch 0, At 0, no Deal) to the
+// number of rows before. Use [ParallelMap] for an expensive f.
 func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	if err := refuse("map", source == nil, f == nil); err != nil {
 		return failed[B](err)
 	}
+	return mapped(source, func(a A) (B, error) { own(&a); return f(a) })
+}
+
+func mapped[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var in place
 		for a, err := range source {
@@ -66,6 +71,8 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 			}
 			var c C
 			if err == nil {
+				own(&a)
+				own(&b)
 				c, err = join(a, b)
 				forgetEnd(&c)
 			}

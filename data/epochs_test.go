@@ -188,7 +188,11 @@ func TestInEpoch_ofARun(t *testing.T) {
 	maps.Copy(rows, unknown)
 	for name, row := range rows {
 		want := int64(2 * len(firstOf(t, row.stage(row.of.All()), -1)))
-		sources := map[string]loop.Source[Batch]{"an iterator": loop.Data[Batch](row.stage(row.of.All()))}
+		each, pass := int64(len(firstOf(t, row.of.All(), -1))), int64(-1)
+		sources := map[string]loop.Source[Batch]{"an iterator": loop.Data[Batch](func(yield func(Batch, error) bool) {
+			pass++
+			row.stage(row.of.sequence(pass*each, pass+1))(yield)
+		})}
 		if name == "none" {
 			sources["the batches"] = row.of
 		}

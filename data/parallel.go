@@ -20,11 +20,15 @@ func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B
 	if err := refuse("parallel map", source == nil, f == nil); err != nil {
 		return failed[B](err)
 	}
+	return parallel(source, workers, func(a A) (B, error) { own(&a); return f(a) })
+}
+
+func parallel[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, error)) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var calls sync.WaitGroup
 		defer calls.Wait() // no call can begin: Prefetch has waited for the source
 		free := make(chan struct{}, workers)
-		begun := Map(source, func(a A) (<-chan item[B], error) {
+		begun := mapped(source, func(a A) (<-chan item[B], error) {
 			free <- struct{}{}
 			made := make(chan item[B], 1)
 			calls.Add(1)

@@ -151,9 +151,10 @@ func joined(parts []Batch) Batch {
 		return parts[0]
 	}
 	all := parts[0]
-	all.Fields, all.Size = slices.Clone(all.Fields), 0
+	all.Fields, all.Size, all.left = slices.Clone(all.Fields), 0, 0
 	for _, p := range parts {
 		all.Size += p.Samples()
+		all.left += p.left
 	}
 	flats := make([]any, len(parts))
 	for k, f := range all.Fields {

@@ -112,6 +112,9 @@ func (b Batch) slice(i, j, rows int) Batch {
 	part := b
 	part.Fields, part.Size, part.At = make([]Field, len(b.Fields)), b.examples(i, j, rows), b.At+i
 	part.row += i
+	if j < rows {
+		part.left = 0
+	}
 	for k, f := range b.Fields {
 		part.Fields[k] = Field{f.Name, f.Array.slice(i, j, dimsOf(f.Array, j-i))}
 	}

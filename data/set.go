@@ -175,6 +175,7 @@ type Batch struct {
 	// Part describes which part of a larger batch this is; see [Share].
 	Part Part
 	end  epochEnd
+	left int
 	// stack has the rows of adjacent batches too, or is nil; see [Stacked].
 	stack *stack
 	row   int
@@ -217,17 +218,16 @@ func find(fields []Field, name, what string) (Array, error) {
 // [Set.Batches], but not after functions that may drop, join or reorder: [Rebatch], [Take], [Filter], [Zip],
 // [Interleave], [ShuffleBuffer], [Shard].
 func (b Batch) InEpoch() (epoch int64, last, known bool) {
-	return int64(b.Epoch), b.end >= epochEnds, b.end != epochUnknown
+	return int64(b.Epoch), b.end == epochEnds, b.end != epochUnknown
 }
 
 // LeftOut returns, for the last batch of an epoch, how many examples [Set.Batches] left out because they do not fill a
 // batch; otherwise, and with [DropRemainder], 0. Evaluations of package loop refuse such a batch.
-func (b Batch) LeftOut() int {
-	if b.end != epochEndsShort || b.Deal == nil {
-		return 0
-	}
-	return b.Deal.Examples % b.Deal.Size
-}
+func (b Batch) LeftOut() int { return b.left }
+
+// Shuffled reports whether [Set.Batches] shuffled the examples. A run of package loop refuses a plain iterator that
+// yields epoch 0 of such batches more than once.
+func (b Batch) Shuffled() bool { return b.Deal != nil && b.Deal.Shuffled }
 
 // WithEnd returns the batch with last as the answer of [Batch.InEpoch].
 func (b Batch) WithEnd(last bool) Batch {
@@ -249,5 +249,4 @@ const (
 	epochUnknown epochEnd = iota
 	epochGoesOn
 	epochEnds
-	epochEndsShort
 )

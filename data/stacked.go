@@ -3,7 +3,10 @@ package data
 import "slices"
 
 // stack is memory with consecutive batches, per field: the set's own for ordered batches, copies for shuffled ones.
-type stack struct{ fields []any }
+type stack struct {
+	fields []any
+	shared bool // the set's own
+}
 
 // Stacked appends to list, for each field, a view over the memory of k consecutive batches that begin with the given
 // ones. It returns false unless the batches are unchanged and contiguous, with room for k; see [Set.Batches].
@@ -46,6 +49,13 @@ func (b Batch) copied() Batch {
 		b.Fields[i].Array.Flat = elementsOf(f.Array.Flat).concat([]any{f.Array.Flat})
 	}
 	return b
+}
+
+// own copies a batch that is a view of its set, so that a function may change it in place.
+func own(b any) {
+	if batch, ok := b.(*Batch); ok && batch.stack != nil && batch.stack.shared {
+		*batch = batch.copied()
+	}
 }
 
 // alone returns the batch without its stack, for replaced elements.

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"iter"
 	"slices"
 	"testing"
 
@@ -90,4 +91,44 @@ func TestStacked_shuffledBatchesCostNoMoreAllocations(t *testing.T) {
 	perBatch := (iterate(1100) - iterate(100)) / 1000
 	t.Logf("%.2f allocations a batch", perBatch)
 	require.Less(t, perBatch, 3.1, "the fields, for each of two the header of its slice, and the memory of a hundred")
+}
+
+// A function that changes its batch in place must not change the set: a researcher's normalization was applied again in
+// each epoch.
+func TestMap_ofAFunctionThatWritesInPlace(t *testing.T) {
+	double := func(b Batch) (Batch, error) {
+		x := b.Fields[0].Array.Flat.([]float32)
+		for i := range x {
+			x[i] *= 2
+		}
+		return b, nil
+	}
+	for name, through := range map[string]func(iter.Seq2[Batch, error]) iter.Seq2[Batch, error]{
+		"Map":         func(s iter.Seq2[Batch, error]) iter.Seq2[Batch, error] { return Map(s, double) },
+		"ParallelMap": func(s iter.Seq2[Batch, error]) iter.Seq2[Batch, error] { return ParallelMap(s, 2, double) },
+		"Zip": func(s iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
+			return Zip(s, s, func(_, b Batch) (Batch, error) { return double(b) })
+		},
+	} {
+		for _, opts := range [][]Option{{KeepRemainder()}, {KeepRemainder(), Share(0, 1)}, {KeepRemainder(), Shuffle(1)}} {
+			set, err := New(X([]float32{1, 2, 3, 4, 5}, 5))
+			require.NoError(t, err)
+			for range 2 {
+				sum := float32(0)
+				for b, err := range through(set.Batches(2, opts...).All()) {
+					require.NoError(t, err)
+					for _, x := range b.Fields[0].Array.Flat.([]float32) {
+						sum += x
+					}
+				}
+				require.EqualValues(t, 30, sum, name)
+			}
+			require.Equal(t, []float32{1, 2, 3, 4, 5}, set.Fields()[0].Array.Flat, name)
+		}
+	}
+
+	set, err := New(X([]float32{1, 2, 3, 4, 5}, 5))
+	require.NoError(t, err)
+	_, err = set.Map(Rename("x", "y"), double)
+	require.EqualError(t, err, "data: map a set: change 2 of 2 has written into the arrays of the set, which is spoiled: it must return new arrays")
 }

@@ -92,7 +92,7 @@ func (m *Model) testOf(set *data.Set, size int) evaluation {
 		return testBy(m.stepOn(m.test, set), batches)
 	}
 	return testBy(m.stepOn(m.test, set), loop.From(func(position int64) iter.Seq2[data.Batch, error] {
-		padded := data.Map(batches.From(position), func(b data.Batch) (data.Batch, error) { return data.Pad(b, size) })
+		padded := changed(batches.From(position), func(b data.Batch) (data.Batch, error) { return data.Pad(b, size) })
 		if m.takesNoPadding(context.Background(), padded) {
 			return batches.From(position)
 		}

@@ -217,9 +217,23 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	}))
 }
 
+// changed is data.Map for an f that writes into no batch, without its copies.
+func changed(batches iter.Seq2[data.Batch, error], f func(data.Batch) (data.Batch, error)) iter.Seq2[data.Batch, error] {
+	return func(yield func(data.Batch, error) bool) {
+		for b, err := range batches {
+			if err == nil {
+				b, err = f(b)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
 // divided pads the last batch of an epoch if the devices do not divide it.
 func (m *Model) divided(batches iter.Seq2[data.Batch, error], size int) iter.Seq2[data.Batch, error] {
-	return data.Map(batches, func(b data.Batch) (data.Batch, error) {
+	return changed(batches, func(b data.Batch) (data.Batch, error) {
 		if rows, err := b.Rows(); err == nil && rows < size {
 			if _, err := m.state.Strategy().Batch(b); errors.Is(err, strategies.ErrLeftover) {
 				return data.Pad(b, size)

@@ -23,7 +23,8 @@ type Source[B any] interface {
 
 // Data makes a [Source] of a plain iterator. A run that begins at a later position ranges over it from its start and
 // leaves out the earlier batches. If [Until] is in [Epochs], the run ranges over it once per epoch, so it must begin
-// again each time.
+// again each time. Shuffled batches of a set that are in epoch 0 again are an error: the order would
+// repeat.
 //
 // A batch must not change until its step is over; a block of steps holds several. The iterator runs on a goroutine of
 // the run. If it waits for something, it should end when the context of the run ends ([Loop.Run]).
@@ -132,6 +133,7 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 			return
 		}
 		p.over(batches)
+		p.again = isPlain
 		nothing := p.taken == taken && p.skip == skip
 		if p.taken == taken && !p.stopped && e.from.Epochs == 0 {
 			p.early.uncounted++
@@ -162,6 +164,7 @@ type pass[B any] struct {
 	plain   bool // the end of the iterator ends the epoch
 	once    bool // it ends with the epoch
 	stopped bool
+	again   bool // the iterator begins another time
 	early   *early
 	held    B
 }
@@ -213,6 +216,10 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 		*p.newest = batch // a loop variable would be allocated
 		if p.place != nil && err == nil {
 			epoch, last, known = p.place()
+			if s, ok := any(p.newest).(abilities.Shuffled); ok && p.again && epoch == 0 && s.Shuffled() {
+				err = errSameEpoch
+			}
+			p.again = false
 		}
 		if holds {
 			*p.newest, p.early.taken = p.held, err == nil
@@ -256,5 +263,8 @@ func placeOf[B any](batch *B) func() (epoch int64, last, known bool) {
 		return 0, false, false
 	}
 }
+
+var errSameEpoch = errors.New("the iterator yields epoch 0 of a shuffled set again, in the same order: give the run the Batches of the set instead of their All, or " +
+	"make a pipeline over Batches.From by loop.From")
 
 var errNoData = errors.New("no data given")

@@ -40,6 +40,10 @@ func TestEvaluate_refusesAPipelineThatDropsTheRemainder(t *testing.T) {
 		"KeepRemainder":     {over(set.Batches(2, data.KeepRemainder()), data.Batches.From), 5},
 		"All":               {loop.Data[data.Batch](set.Batches(2).All()), 0},
 		"All, by Map":       {loop.Data[data.Batch](mapped(set.Batches(2).All())), 0},
+		"All, regrouped":    {loop.Data[data.Batch](data.Rebatch(set.Batches(2).All(), 4, data.Kept)), 0},
+		"All, filtered":     {loop.Data[data.Batch](data.Filter(set.Batches(2).All(), func(data.Batch) bool { return true })), 0},
+		"All, in a buffer":  {loop.Data[data.Batch](data.ShuffleBuffer(set.Batches(2).All(), 2, 1)), 0},
+		"All, taken":        {loop.Data[data.Batch](data.Take(set.Batches(2).All(), 9)), 0},
 		"All with the rest": {loop.Data[data.Batch](set.Batches(2, data.KeepRemainder()).All()), 5},
 		"the batches":       {set.Batches(2), 5},
 	} {
@@ -55,4 +59,40 @@ func TestEvaluate_refusesAPipelineThatDropsTheRemainder(t *testing.T) {
 		require.NoError(t, err, name)
 		require.LessOrEqual(t, trained.Elapsed.Samples, row.want, name)
 	}
+}
+
+// A shuffled set's All has the order of its first epoch in each pass: a run that would repeat it is refused.
+func TestData_refusesTheFirstEpochAgain(t *testing.T) {
+	set, err := data.New(data.X([]float32{1, 2, 3, 4, 5, 6}, 6))
+	require.NoError(t, err)
+	batches := set.Batches(2, data.Shuffle(1))
+	order := func(source loop.Source[data.Batch], until loop.Period) ([]float32, error) {
+		var seen []float32
+		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, n int, b data.Batch) (int, loop.Logs, error) {
+			seen = append(seen, b.Fields[0].Array.Flat.([]float32)...)
+			return n, loop.Logs{}, nil
+		}))).Run(t.Context(), 0, source, loop.Until(until))
+		return seen, err
+	}
+	all := loop.Data[data.Batch](batches.All())
+	first, err := order(all, loop.Epochs(1))
+	require.NoError(t, err)
+	seen, err := order(all, loop.Epochs(2))
+	require.ErrorContains(t, err, "loop: step 4: data: the iterator yields epoch 0 of a shuffled set again, in the same order: give the run the Batches of the set instead of their All")
+	require.Equal(t, first, seen)
+
+	seen, err = order(batches, loop.Epochs(2))
+	require.NoError(t, err)
+	require.Len(t, seen, 12)
+	require.NotEqual(t, first, seen[6:])
+	byHand := loop.Data[data.Batch](func(yield func(data.Batch, error) bool) {
+		for b := range batches.All() {
+			if !yield(data.Batch{Fields: b.Fields, Size: b.Size}, nil) { // it knows no epoch
+				return
+			}
+		}
+	})
+	seen, err = order(byHand, loop.Epochs(2))
+	require.NoError(t, err)
+	require.Equal(t, first, seen[6:], "a source of the caller decides about its order")
 }

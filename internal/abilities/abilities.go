@@ -76,6 +76,9 @@ func WholeFrom[B any](source interface {
 	}
 }
 
+// Shuffled is a batch that knows whether the examples of its set are shuffled, differently in each epoch.
+type Shuffled interface{ Shuffled() bool }
+
 // Complete returns the batches, with an error in place of a batch with [LeftOut] examples.
 func Complete[B any](batches iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
