@@ -80,9 +80,9 @@ var errNoBatches = errors.New("data: the Batches are empty: take those of Set.Ba
 // Batches divides the set into batches of size examples, in order by default. See [KeepRemainder] for the remainder.
 //
 // Batches stay valid while later ones are made. Ordered batches are views of the set's memory: do not write to them
-// ([Map] copies them first). Shuffled batches are copies, which the consumer may change until a step receives them. Small batches are contiguous
-// in memory, so that a block of steps reads them without copying ([Stacked]); one of them keeps up to a hundred alive.
-// Batches of one iteration share their Dims.
+// outside [Map], which copies them. Shuffled batches are copies, which the consumer may change until a step receives
+// them. Small batches are contiguous in memory, so that a block of steps reads them without copying ([Stacked]); one of
+// them keeps up to a hundred alive. Batches of one iteration share their Dims.
 //
 // An error in the arguments, or a set smaller than one batch, is the only item of an iteration. Batches can be iterated
 // repeatedly and concurrently.

@@ -225,8 +225,7 @@ func (b Batch) InEpoch() (epoch int64, last, known bool) {
 // batch; otherwise, and with [DropRemainder], 0. Evaluations of package loop refuse such a batch.
 func (b Batch) LeftOut() int { return b.left }
 
-// Shuffled reports whether [Set.Batches] shuffled the examples. A run of package loop refuses a plain iterator that
-// yields epoch 0 of such batches more than once.
+// Shuffled reports whether [Set.Batches] shuffled the examples.
 func (b Batch) Shuffled() bool { return b.Deal != nil && b.Deal.Shuffled }
 
 // WithEnd returns the batch with last as the answer of [Batch.InEpoch].

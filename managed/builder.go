@@ -63,6 +63,15 @@ func (b *Builder) again() (done func()) {
 // Training reports whether the step trains.
 func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
+// Inference calls build with Training false, for a part of a training step that is not trained, such as a teacher: its
+// layers have no dropout, and normalize by their averages.
+func (b *Builder) Inference(build func()) {
+	store, training := b.scope.Store(), b.Training()
+	store.SetTraining(b.graph, false)
+	defer store.SetTraining(b.graph, training)
+	build()
+}
+
 // Fields returns the names of the batch's fields.
 func (b *Builder) Fields() []string { return slices.Clone(b.names) }
 

@@ -95,3 +95,39 @@ func TestS17_statisticsOfTheFrozen(t *testing.T) {
 		}
 	}
 }
+
+// A part of a training step that is built for inference has no dropout, and normalizes by its averages, as in a test
+// step: a researcher's teacher dropped a half of its units at random.
+func TestInference(t *testing.T) {
+	teacher := func(b *managed.Builder) *graph.Node {
+		scope := b.Scope().In("teacher")
+		x := nn.Dropout{Rate: 0.5}.Apply(scope, nn.BatchNorm{}.Apply(scope, b.Field("x")))
+		require.False(t, b.Training())
+		return graph.ReduceAllSum(x)
+	}
+	build := func(b *managed.Builder) {
+		training := b.Training()
+		var of *graph.Node
+		b.Inference(func() { of = teacher(b) })
+		require.Equal(t, training, b.Training())
+		b.Metric("teacher", of)
+		w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
+		b.Loss("loss", graph.Square(graph.Sub(w, graph.StopGradient(of))))
+	}
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(0.01)))
+	batch := first(t, line(t, 8).Batches(8))
+	var seen []float64
+	for range 2 {
+		for _, step := range []*managed.Stepper{managed.TrainStep(build), managed.TestStep(build)} {
+			_, logs, err := stepper(t, step).Step(t.Context(), state, batch)
+			require.NoError(t, err)
+			of, err := logs.Float("teacher")
+			require.NoError(t, err)
+			seen = append(seen, of)
+		}
+	}
+	require.NotZero(t, seen[0])
+	for _, of := range seen {
+		require.Equal(t, seen[0], of)
+	}
+}

@@ -71,10 +71,9 @@ var derivatives = []operation{
 	of(graph.NodeTypeAdd, 2, halves(graph.Add)),
 	of(graph.NodeTypeArgMinMax, 0, func(x node) node { return graph.ConvertDType(graph.ArgMax(x, 0), dtypes.Float64) }),
 	of(graph.NodeTypeAtan2, 2, halves(graph.Atan2)),
-	of(graph.NodeTypeBatchNormForInference, 0, func(x node) node {
+	ofPositive(graph.NodeTypeBatchNormForInference, 2, func(x node) node {
 		y := graph.Reshape(x, 3, 2)
-		v := func() node { return graph.Const(x.Graph(), []float64{1, 2}) }
-		return graph.InternalBatchNormForInference(y, v(), v(), v(), v(), 1e-3, 1)
+		return graph.InternalBatchNormForInference(y, part(x, 1, 3), part(x, 2, 4), part(x, 4, 6), part(x, 0, 2), 1e-3, 1)
 	}),
 	of(graph.NodeTypeBatchNormForTraining, 1, func(x node) node { y, _, _ := normalized(x); return y }),
 	of(graph.NodeTypeBroadcastInDim, 2, func(x node) node { return graph.BroadcastToDims(graph.Reshape(x, 2, 3, 1), 2, 3, 4) }),

@@ -1,6 +1,8 @@
 package autodiff
 
 import (
+	"reflect"
+
 	"github.com/gomlx/gomlx/core/graph"
 )
 
@@ -108,4 +110,28 @@ func pow(node, v *graph.Node) []*graph.Node {
 // log divides by x. GoMLX multiplies by 1/x, which overflows in float16 at 1e-5.
 func log(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Div(v, node.Inputs()[0])}
+}
+
+// normForInference: y = scale·(x-mean)·(variance+ε)^-½ + offset, with a value of each but x for each feature.
+func normForInference(node, v *graph.Node) []*graph.Node {
+	a, in := attributesOf(node), node.Inputs()
+	x, axis := in[0], a.int("featureAxis")
+	epsilon := a.field("epsilon", reflect.Float32).Float()
+	wide := make([]int, x.Rank())
+	for i := range wide {
+		wide[i] = 1
+	}
+	wide[axis] = x.Shape().Dimensions[axis]
+	of := func(feature *graph.Node) *graph.Node { return graph.Reshape(feature, wide...) }
+	sum := func(n *graph.Node) *graph.Node {
+		return graph.ReshapeWithShape(unbroadcast(n, of(in[1])), in[1].Shape())
+	}
+	inverse := graph.Rsqrt(graph.AddScalar(in[4], epsilon))
+	centered := graph.Sub(x, of(in[3]))
+	slope := graph.Mul(in[1], inverse)
+	offset, scale := sum(v), graph.Mul(sum(graph.Mul(v, centered)), inverse)
+	return []*graph.Node{
+		graph.Mul(v, of(slope)), scale, offset, graph.Neg(graph.Mul(offset, slope)),
+		graph.MulScalar(graph.Mul(graph.Mul(scale, in[1]), graph.Square(inverse)), -0.5),
+	}
 }

@@ -42,16 +42,17 @@ func rules() map[graph.NodeType]rule {
 // missing returns the rules for operations of one output without a rule in GoMLX.
 func missing() map[graph.NodeType]rule {
 	return map[graph.NodeType]rule{
-		graph.NodeTypeReduceProduct: productOfAll,
-		graph.NodeTypeClamp:         clamp,
-		graph.NodeTypeRsqrt:         rsqrt,
-		graph.NodeTypeExpm1:         expm1,
-		graph.NodeTypeRem:           rem,
-		graph.NodeTypeAtan2:         atan2,
-		graph.NodeTypeRound:         level,
-		graph.NodeTypeFloor:         level,
-		graph.NodeTypeCeil:          level,
-		graph.NodeTypeSign:          level,
+		graph.NodeTypeReduceProduct:         productOfAll,
+		graph.NodeTypeBatchNormForInference: normForInference,
+		graph.NodeTypeClamp:                 clamp,
+		graph.NodeTypeRsqrt:                 rsqrt,
+		graph.NodeTypeExpm1:                 expm1,
+		graph.NodeTypeRem:                   rem,
+		graph.NodeTypeAtan2:                 atan2,
+		graph.NodeTypeRound:                 level,
+		graph.NodeTypeFloor:                 level,
+		graph.NodeTypeCeil:                  level,
+		graph.NodeTypeSign:                  level,
 	}
 }
 
