@@ -320,3 +320,53 @@ func TestBlocks_brokenPromises(t *testing.T) {
 		})
 	}
 }
+
+type summer struct{ blocks []int }
+
+func (s *summer) BlockSize() int { return 100 }
+
+func (s *summer) Step(ctx context.Context, sum int, batch []int) (int, loop.Logs, error) {
+	sum, logs, err := s.StepBlock(ctx, sum, [][]int{batch})
+	return sum, logs[0], err
+}
+
+func (s *summer) StepBlock(_ context.Context, sum int, batches [][]int) (int, []loop.Logs, error) {
+	s.blocks = append(s.blocks, len(batches))
+	for _, b := range batches {
+		sum += b[0]
+	}
+	return sum, make([]loop.Logs, len(batches)), nil
+}
+
+// A source that writes into the memory of an earlier batch gets single steps. If that batch still waits, the run ends
+// with an error before its step.
+func TestStepBlock_aSourceThatReusesItsMemory(t *testing.T) {
+	run := func(t *testing.T, value func(i int) int) (loop.Result[int], *summer, error) {
+		batch, step := make([]int, 1), &summer{}
+		source := loop.Data[[]int](func(yield func([]int, error) bool) {
+			for i := range 20 {
+				if batch[0] = value(i); !yield(batch, nil) {
+					return
+				}
+			}
+		})
+		result, err := loop.New(loop.On[int, []int](loop.EachStep, step)).Run(t.Context(), 0, source)
+		return result, step, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		result, step, err := run(t, func(i int) int { return i })
+		require.NoError(t, err)
+		require.Equal(t, 190, result.State)
+		require.Equal(t, slices.Repeat([]int{1}, 20), step.blocks)
+
+		result, step, err = run(t, func(int) int { return 1 })
+		require.NoError(t, err)
+		require.Equal(t, 20, result.State)
+		require.Equal(t, []int{1, 2, 4, 8, 5}, step.blocks, "a constant batch may wait")
+
+		result, step, err = run(t, func(i int) int { return i / 6 })
+		require.EqualError(t, err, "loop: step 6: data: the source has written into batch 6, whose step waits: give each batch its own memory, or the run the option SingleSteps")
+		require.EqualValues(t, 5, result.Elapsed.Steps)
+		require.Equal(t, []int{1, 2, 2}, step.blocks)
+	})
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/lazo-ml/lazo/internal/reused"
 )
 
 // blocks collects batches, to pass several at once to a [Stepper] with StepBlock. In their iterations nothing else is
@@ -15,6 +17,9 @@ type blocks[B any] struct {
 	batches []B
 	elapsed []Elapsed
 	since   time.Time
+	// reused watches the memory of the first batches. singles: the source reuses it, so no batch may wait.
+	reused  reused.Watch
+	singles bool
 }
 
 type blockTask struct {
@@ -63,6 +68,13 @@ func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[
 // gather runs the iteration of the newest batch, or lets the batch wait. end reports that the run is over.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
+	if !b.reused.Done() {
+		of := int64(b.reused.Next(*r.batch))
+		if b.singles = b.singles || of > 0; of > 0 && of >= r.taken-int64(len(b.batches)) {
+			r.leaveOut(r.taken - of)
+			return r.agreement.refuse(r.wrap(fmt.Errorf("the source has written into batch %d, whose step waits: give each batch its own memory, or the run the option SingleSteps", of)))
+		}
+	}
 	last := r.last.tasks
 	if b.pending() {
 		last = b.elapsed[len(b.elapsed)-1]
@@ -140,7 +152,7 @@ func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, 
 	}
 	b.batches, b.elapsed = append(b.batches, *r.batch), append(b.elapsed, now)
 	// Over several processes, no clock ends a block.
-	if may && len(b.batches) < b.tasks[task].limit && !r.interrupted && (r.job != nil || now.Time-b.elapsed[0].Time < blockTime) &&
+	if may && !b.singles && len(b.batches) < b.tasks[task].limit && !r.interrupted && (r.job != nil || now.Time-b.elapsed[0].Time < blockTime) &&
 		!r.untilReached(&now) && !r.callbackDue(&last, &now) && (len(r.expected.expected) == 0 || r.expected.pending > 0) && r.watchedName(r.turn.Logs) == "" {
 		if r.reading.on {
 			r.reading.waiting.Store(true)

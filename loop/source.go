@@ -26,7 +26,8 @@ type Source[B any] interface {
 // again each time. Shuffled batches of a set that are in epoch 0 again are an error: the order would
 // repeat.
 //
-// A batch must not change until its step is over; a block of steps holds several. The iterator runs on a goroutine of
+// A batch must not change until its step is over; a block of steps holds several. If one of the first batches is in the
+// memory of an earlier one, the run makes single steps. The iterator runs on a goroutine of
 // the run. If it waits for something, it should end when the context of the run ends ([Loop.Run]).
 type Data[B any] func(yield func(B, error) bool)
 

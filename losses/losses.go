@@ -135,12 +135,18 @@ func KLDivergence(labels, logits *graph.Node) *graph.Node {
 }
 
 // BinaryCrossEntropy is the cross-entropy, in nats, of labels in [0, 1] and the sigmoid of logits of the same shape. It
-// is computed as max(z, 0) - z·y + log(1 + exp(-|z|)), which does not overflow.
+// is computed as max(z, 0) - z·y + log(1 + exp(-|z|)), which does not overflow. For any other label, such as -1 or 2,
+// the loss is NaN and the gradient 0.
 func BinaryCrossEntropy(labels, z *graph.Node) *graph.Node {
 	outputs.NoProbabilities("binary_crossentropy", z)
 	labels = outputs.Same("binary_crossentropy", labels, z)
 	tail := graph.Log1P(graph.Exp(graph.Neg(graph.Abs(z))))
-	return graph.Add(graph.Sub(graph.Max(z, graph.ZerosLike(z)), graph.Mul(z, labels)), tail)
+	return binary(labels, graph.Add(graph.Sub(graph.Max(z, graph.ZerosLike(z)), graph.Mul(z, labels)), tail))
+}
+
+func binary(labels, losses *graph.Node) *graph.Node {
+	within := graph.LogicalAnd(graph.GreaterOrEqual(labels, graph.ZerosLike(labels)), graph.LessOrEqual(labels, graph.OnesLike(labels)))
+	return outputs.OrNaN(within, losses)
 }
 
 // SquaredError is the squared difference of each element.
@@ -215,7 +221,7 @@ func BinaryFocalCrossEntropy(labels, z *graph.Node) *graph.Node {
 	lacks := graph.Add(graph.Mul(labels, graph.OneMinus(p)), graph.Mul(graph.OneMinus(labels), p))
 	one := graph.ClipScalar(graph.Neg(softPlus(graph.Neg(z))), leastLog, mostLog) // log p
 	zero := graph.ClipScalar(graph.Neg(softPlus(z)), -15.942385152878742, -tiny)
-	return graph.Neg(graph.Mul(graph.Square(lacks), graph.Add(graph.Mul(labels, one), graph.Mul(graph.OneMinus(labels), zero))))
+	return binary(labels, graph.Neg(graph.Mul(graph.Square(lacks), graph.Add(graph.Mul(labels, one), graph.Mul(graph.OneMinus(labels), zero)))))
 }
 
 func softPlus(z *graph.Node) *graph.Node {

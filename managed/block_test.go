@@ -134,3 +134,38 @@ func TestStepBlock_mixedBatches(t *testing.T) {
 	require.Error(t, err)
 	require.Len(t, logs, 2)
 }
+
+// A source that writes each batch into the memory of an earlier one trains as one with fresh memory: blocks would make
+// their steps on the last batch alone, as a researcher's training did.
+func TestStepBlock_ofASourceThatReusesMemory(t *testing.T) {
+	r := plugintest.CPU(t)
+	const size, steps = 4, 60
+	source := func(memories int) loop.Data[data.Batch] {
+		return func(yield func(data.Batch, error) bool) {
+			var x, y [][]float32
+			for range memories {
+				x, y = append(x, make([]float32, size)), append(y, make([]float32, size))
+			}
+			for i := range steps {
+				x, y := x[i%memories], y[i%memories]
+				for j := range x {
+					x[j] = float32((i*size+j)%17) / 17
+					y[j] = 3*x[j] - 1
+				}
+				if !yield(data.Batch{Fields: []data.Field{data.X(x, size, 1), data.Y(y, size, 1)}}, nil) {
+					return
+				}
+			}
+		}
+	}
+	run := func(memories int) map[string][]byte {
+		state := newState(t, r, managed.WithOptimizer(optim.New(0.1)), managed.WithSeed(5))
+		_, err := loop.New(loop.On(loop.EachStep, managed.TrainStep(noisy))).Run(t.Context(), state, source(memories))
+		require.NoError(t, err)
+		return bits(t, state)
+	}
+	want := run(steps)
+	for _, memories := range []int{1, 2, 5} {
+		require.Equal(t, want, run(memories), memories)
+	}
+}

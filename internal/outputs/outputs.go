@@ -300,5 +300,10 @@ func CrossEntropies(name, instead string, labels, logits *Node) *Node {
 	if !labels.DType().IsUnsigned() {
 		within = graph.LogicalAnd(within, graph.GreaterOrEqual(labels, graph.ZerosLike(labels)))
 	}
+	return OrNaN(within, losses)
+}
+
+// OrNaN returns the losses where their labels are within the range of the loss, and NaN elsewhere.
+func OrNaN(within, losses *Node) *Node {
 	return graph.Where(within, losses, graph.MulScalar(graph.OnesLike(losses), math.NaN()))
 }

@@ -45,3 +45,27 @@ func TestCrossEntropy_narrowLabels(t *testing.T) {
 	got := of.MustCall([]uint8{0, 255}, [][]float32{make([]float32, 300), make([]float32, 300)})[0].Value().([]float32)
 	require.InDeltaSlice(t, []float32{5.703782, 5.703782}, got, 1e-5)
 }
+
+// A label outside [0, 1] has the loss NaN: with labels 1 and 2, or -1 and 1, a binary loss trained towards nothing, and
+// was negative.
+func TestBinaryCrossEntropy_labelsOutsideZeroToOne(t *testing.T) {
+	for name, open := range plugintest.Platforms {
+		backend := open(t)
+		for loss, f := range map[string]func(labels, z *graph.Node) *graph.Node{"plain": losses.BinaryCrossEntropy, "focal": losses.BinaryFocalCrossEntropy} {
+			of := graph.MustNewExec(backend, func(labels, z *graph.Node) []*graph.Node {
+				each := f(labels, z)
+				return []*graph.Node{each, graph.Gradient(graph.ReduceAllSum(each), z)[0]}
+			})
+			for _, labels := range []any{[]float32{0, 0.5, 1, 2, -1, 1.5}, []float32{0, 0.5, 1, float32(math.NaN()), float32(math.Inf(1)), -0.001}} {
+				out := of.MustCall(labels, []float32{0.3, 0.3, 0.3, 0.3, 0.3, 0.3})
+				each, slope := out[0].Value().([]float32), out[1].Value().([]float32)
+				for i := range each {
+					require.Equal(t, i > 2, math.IsNaN(float64(each[i])), "%s %s: %v", name, loss, each)
+					require.Equal(t, i > 2, slope[i] == 0 || math.IsNaN(float64(slope[i])), "%s %s: %v", name, loss, slope)
+				}
+			}
+			ints := of.MustCall([]int32{0, 1, 2}, []float32{0.3, 0.3, 0.3})[0].Value().([]float32)
+			require.True(t, math.IsNaN(float64(ints[2])) && !math.IsNaN(float64(ints[0]+ints[1])))
+		}
+	}
+}
