@@ -58,7 +58,7 @@ func exchange(ctx context.Context, b *bench) (err error) {
 	}
 	defer func() { err = errors.Join(err, job.Close()) }()
 	if job.MPI() == nil {
-		return errors.New("there is nobody to exchange with: start the ranks by lazo run -np N, with its MPI")
+		return errors.New("there is only one process, so there is nothing to exchange: start the ranks by lazo run -np N, with its MPI")
 	}
 	install := xla.InstallIfMissing(func(line string) { fmt.Fprintln(os.Stderr, line) })
 	across, err := xla.Open(ctx, b.plugin, install, xla.Across(job))

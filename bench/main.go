@@ -124,7 +124,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.IntVar(&b.repeats, "repeats", 5, "measured repeats, after a warm-up")
 	flags.StringVar(&b.server, "server", "", "the `command` of a peer's server for serve, which prints its address as http://… when it is ready (default: lazo's)")
 	flags.StringVar(&b.data, "data", "", "the `folder` in which images and csv find their files, or write them (default: a temporary one)")
-	flags.StringVar(&b.over, "over", "", "what ranks exchange by, a `name` for the lines of exchange (default: shared memory)")
+	flags.StringVar(&b.over, "over", "", "the transport between ranks, a `name` for the lines of exchange (default: shared memory)")
 	flags.StringVar(&b.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, or the `path` of a plugin")
 	before := flags.String("check", "", "the `path` of an earlier bench: measure a small set in turns with it, and end with 3 if something became slower")
 	turns := flags.Bool("turns", false, "before each repeat, print \"ready\" and wait for a line on standard input")

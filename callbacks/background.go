@@ -46,9 +46,9 @@ func (b Background) Of(c loop.Callback) loop.Callback {
 	case b.Queue < 0 || b.Deadline < 0:
 		return refused(c, fmt.Errorf("background: queue and deadline must not be negative, got %d and %s", b.Queue, b.Deadline))
 	case c.Changes:
-		return refused(c, errors.New("background: it may change the state, and cannot do that later"))
+		return refused(c, errors.New("background: the callback may change the state, which a background callback cannot do"))
 	case c.Order < 0:
-		return refused(c, errors.New("background: it comes before the others, and cannot do that later"))
+		return refused(c, errors.New("background: the callback must run before the others (Order below 0), which a background callback cannot do"))
 	}
 	if b.Queue <= 0 {
 		b.Queue = backgroundQueue
@@ -67,7 +67,7 @@ func (b Background) Of(c loop.Callback) loop.Callback {
 		}
 		switch a.(type) {
 		case abilities.Observer, abilities.Interrupter:
-			return a, &refusal{c.Name, fmt.Errorf("background: a %T is asked on the run's goroutine, and cannot be later", a)}
+			return a, &refusal{c.Name, fmt.Errorf("background: the run calls a %T on its own goroutine, so it cannot run in the background", a)}
 		}
 		return &background{settings: b, name: c.String(), inner: a, wake: make(chan struct{}, 1), done: make(chan struct{})}, nil
 	}
@@ -217,6 +217,6 @@ func (b *background) wait() error {
 	case <-b.done:
 		return nil
 	case <-deadline.C:
-		return fmt.Errorf("not done %s after the end of the run: its goroutine is left behind", b.settings.Deadline+grace)
+		return fmt.Errorf("not done %s after the end of the run: its goroutine was abandoned", b.settings.Deadline+grace)
 	}
 }

@@ -239,7 +239,7 @@ func TestBackground_refuses(t *testing.T) {
 		option loop.Option
 		err    string
 	}{
-		{"who looks first", callbacks.Background{}.Of(callbacks.Measure(func(callbacks.Timing) {})), "loop: callback 1 (at end: measure): background: it comes before the others, and cannot do that later"},
+		{"who looks first", callbacks.Background{}.Of(callbacks.Measure(func(callbacks.Timing) {})), "loop: callback 1 (at end: measure): background: the callback must run before the others (Order below 0), which a background callback cannot do"},
 		{"a wrong one", callbacks.Background{}.Of(callbacks.TimeLimit(0)), "loop: callback 1 (never: time limit): it must be positive, got 0s"},
 		{"a queue of less than nothing", callbacks.Background{Queue: -1}.Of(w.option("w")), "loop: callback 1 (each step: w): background: queue and deadline must not be negative, got -1 and 0s"},
 		{"no watcher", callbacks.Background{}.Of(loop.Watch(loop.EachStep, nil)), "loop: callback 1 (each step): no function given"},
@@ -259,18 +259,18 @@ func (*observer) At(int64, abilities.Activity) {}
 // schedule is refused.
 func TestBackground_refusesByHandToo(t *testing.T) {
 	for name, c := range map[string]loop.Callback{
-		"callbacks: w: background: queue":                         callbacks.Background{Queue: -1}.Of((&writer{}).option("w")),
-		"callbacks: measure: background: it comes":                callbacks.Background{}.Of(callbacks.Measure(func(callbacks.Timing) {})),
-		"callbacks: time limit: it must be positive, got 0s":      callbacks.TimeLimit(0),
-		"callbacks: watchdog: limit must be positive, got 0s":     callbacks.Watchdog(0, nil),
-		"callbacks: o: background: a *callbacks_test.observer is": callbacks.Background{}.Of(attend("o", loop.EachStep, func() loop.Attendant { return &observer{} })),
+		"callbacks: w: background: queue":                                    callbacks.Background{Queue: -1}.Of((&writer{}).option("w")),
+		"callbacks: measure: background: the callback must run before":       callbacks.Background{}.Of(callbacks.Measure(func(callbacks.Timing) {})),
+		"callbacks: time limit: it must be positive, got 0s":                 callbacks.TimeLimit(0),
+		"callbacks: watchdog: limit must be positive, got 0s":                callbacks.Watchdog(0, nil),
+		"callbacks: o: background: the run calls a *callbacks_test.observer": callbacks.Background{}.Of(attend("o", loop.EachStep, func() loop.Attendant { return &observer{} })),
 	} {
 		_, err := byHand(c)
 		require.ErrorContains(t, err, name)
 	}
 	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9),
 		callbacks.Background{}.Of(attend("o", loop.EachStep, func() loop.Attendant { return &observer{} })))
-	require.ErrorContains(t, err, "loop: at the start: step 0: each step: o: background: a *callbacks_test.observer is asked")
+	require.ErrorContains(t, err, "loop: at the start: step 0: each step: o: background: the run calls a *callbacks_test.observer")
 }
 
 // F35: a writer that ignores its context is abandoned, and the run still ends.
@@ -283,7 +283,7 @@ func TestF35_aWriterThatHangs(t *testing.T) {
 		})
 		start := time.Now()
 		result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(tick))).Run(t.Context(), 0, numbers(9), callbacks.Background{Deadline: 5 * time.Second}.Of(hangs))
-		require.EqualError(t, err, "loop: at the end: step 9: each step: hangs: not done 6s after the end of the run: its goroutine is left behind")
+		require.EqualError(t, err, "loop: at the end: step 9: each step: hangs: not done 6s after the end of the run: its goroutine was abandoned")
 		require.EqualValues(t, 9, result.Elapsed.Steps)
 		require.Equal(t, 6*time.Second+9*time.Millisecond, time.Since(start))
 		close(release)
@@ -348,5 +348,5 @@ func TestBackground_ofACancelledRun(t *testing.T) {
 // A callback that may change the state cannot run in the background.
 func TestBackground_refusesChanges(t *testing.T) {
 	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(3), callbacks.Background{}.Of(callbacks.KeepBest("x")))
-	require.ErrorContains(t, err, "background: it may change the state, and cannot do that later")
+	require.ErrorContains(t, err, "background: the callback may change the state, which a background callback cannot do")
 }

@@ -83,8 +83,8 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending) (err error) {
 		if k.AgainstName {
 			mode += ", AgainstName: true"
 		}
-		err = fmt.Errorf("the best state is gone: %q was best in the earlier run, %g at step %d, and its copy was not kept: the state is that of the last step, %d"+
-			"\n  use checkpoint.Resume with checkpoint.Options{Best: %[1]q, Mode: loop.%[5]s} in place of callbacks.KeepBest: it holds over restarts"+
+		err = fmt.Errorf("the best state is lost: %q was best in the earlier run, %g at step %d, and its copy was not kept: the state is that of the last step, %d"+
+			"\n  use checkpoint.Resume with checkpoint.Options{Best: %[1]q, Mode: loop.%[5]s} in place of callbacks.KeepBest: it survives restarts"+
 			"\n  or resume from the checkpoint of step %[3]d with checkpoint.Options.At, if there is one",
 			k.entry, k.best, k.bestAt.Steps, e.Elapsed.Steps, mode)
 	}

@@ -170,7 +170,7 @@ func TestKeepBest_byHand(t *testing.T) {
 	require.NoError(t, keep.End(t.Context(), loop.Ending{Report: loop.Report{}.With(&state), Reason: loop.UntilReached}))
 	require.Equal(t, 2, state)
 	logs.Loss("x", 0)
-	require.ErrorContains(t, keep.Watch(t.Context(), loop.Report{Logs: logs}), "there is no state")
+	require.ErrorContains(t, keep.Watch(t.Context(), loop.Report{Logs: logs}), "the report has no state")
 }
 
 func TestOnBest_resumesAndPassesErrorsOn(t *testing.T) {
@@ -251,7 +251,7 @@ func TestKeepBest_bestIsOfTheEarlierRun(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorContains(t, err, "the best state is gone")
+			require.ErrorContains(t, err, "the best state is lost")
 			require.ErrorContains(t, err, `"x" was best in the earlier run, 3 at step 2, and its copy was not kept: the state is that of the last step, 6`)
 			require.ErrorContains(t, err, `checkpoint.Options{Best: "x", Mode: loop.Lowest}`)
 			_, values, err := result.History.Series("x")

@@ -62,7 +62,7 @@ func (m *Monitor) check(entry string) error {
 		}
 		refuse("%w: %sgive callbacks.Monitor{Mode: loop.Lowest} or loop.Highest", err, correct)
 	} else if err := mode.Against(entry); err != nil && !m.AgainstName {
-		refuse("%w; if it is meant, set AgainstName", err)
+		refuse("%w; if this is intended, set AgainstName", err)
 	} else {
 		m.Mode = mode
 	}
@@ -87,7 +87,7 @@ func (m *Monitor) check(entry string) error {
 func (m Monitor) notOfPlateau() error {
 	for name, set := range map[string]bool{"Cooldown": m.Cooldown != nil, "MinRate": m.MinRate != 0, "OnReduce": m.OnReduce != nil} {
 		if set {
-			return fmt.Errorf("%s means something to ReduceOnPlateau only", name)
+			return fmt.Errorf("%s is set, but only ReduceOnPlateau uses it", name)
 		}
 	}
 	return nil

@@ -49,7 +49,7 @@ func TestB68_autoMode(t *testing.T) {
 	}
 	for _, entry := range []string{"back", "", "accelerate", "acceptance", "score"} {
 		_, err := loop.Mode(0).Of(entry)
-		require.EqualError(t, err, fmt.Sprintf("the name %q does not say whether lower or higher is better", entry))
+		require.EqualError(t, err, fmt.Sprintf("it is not known whether a lower or a higher %q is better", entry))
 	}
 	require.Equal(t, "by name lowest highest Mode(3)", fmt.Sprint(loop.Mode(0), loop.Lowest, loop.Highest, loop.Mode(3)))
 	l, data := following("auc", 1, 2)
@@ -59,7 +59,7 @@ func TestB68_autoMode(t *testing.T) {
 	for _, c := range []loop.Option{callbacks.StopEarly("val_loss", loop.Steps(1), callbacks.Monitor{Mode: loop.Highest}), callbacks.KeepBest("val_loss", callbacks.Monitor{Mode: loop.Highest}),
 		callbacks.OnBest("val_loss", func(context.Context, loop.Report) error { return nil }, callbacks.Monitor{Mode: loop.Highest}), callbacks.ReduceOnPlateau("val_loss", 0.5, loop.Steps(1), callbacks.Monitor{Mode: loop.Highest})} {
 		_, err := l.Run(t.Context(), 0, data, c)
-		require.ErrorContains(t, err, `the mode is highest, and by its name "val_loss" is better the lower it is: take Lowest, or none; if it is meant, set AgainstName`)
+		require.ErrorContains(t, err, `the mode is highest, but by its name "val_loss" is better when lower: use Lowest, or no mode; if this is intended, set AgainstName`)
 	}
 	for entry, mode := range map[string]loop.Mode{"val_accuracy": loop.Lowest, "f1": loop.Lowest, "class_precision": loop.Lowest, "rmse": loop.Highest, "val_crossentropy": loop.Highest} {
 		require.Error(t, mode.Against(entry), entry)
@@ -106,10 +106,10 @@ func TestMonitor_refusesBadSettings(t *testing.T) {
 		{"delta NaN", "min delta must be zero or positive and finite, got NaN", callbacks.OnBest("x", watch, callbacks.Monitor{MinDelta: nan, Mode: loop.Lowest})},
 		{"baseline", "baseline must be finite, got NaN", callbacks.StopEarly("x", steps, callbacks.Monitor{Baseline: new(nan), Mode: loop.Lowest})},
 		{"no function", "no function given", callbacks.OnBest("x", nil, callbacks.Monitor{Mode: loop.Lowest})},
-		{"no patience", "no patience given; say Steps, Samples, Time or Evaluations", callbacks.StopEarly("x", nil, callbacks.Monitor{Mode: loop.Lowest})},
-		{"cooldown of a stop", "Cooldown means something to ReduceOnPlateau only", callbacks.StopEarly("x", steps, callbacks.Monitor{Cooldown: steps, Mode: loop.Lowest})},
-		{"min rate of a keeper", "MinRate means something to ReduceOnPlateau only", callbacks.KeepBest("x", callbacks.Monitor{MinRate: 1, Mode: loop.Lowest})},
-		{"on reduce of a watcher", "OnReduce means something to ReduceOnPlateau only", callbacks.OnBest("x", watch,
+		{"no patience", "no patience given; use Steps, Samples, Time or Evaluations", callbacks.StopEarly("x", nil, callbacks.Monitor{Mode: loop.Lowest})},
+		{"cooldown of a stop", "Cooldown is set, but only ReduceOnPlateau uses it", callbacks.StopEarly("x", steps, callbacks.Monitor{Cooldown: steps, Mode: loop.Lowest})},
+		{"min rate of a keeper", "MinRate is set, but only ReduceOnPlateau uses it", callbacks.KeepBest("x", callbacks.Monitor{MinRate: 1, Mode: loop.Lowest})},
+		{"on reduce of a watcher", "OnReduce is set, but only ReduceOnPlateau uses it", callbacks.OnBest("x", watch,
 			callbacks.Monitor{OnReduce: func(context.Context, loop.Report, float64, float64) error { return nil }}, callbacks.Monitor{Mode: loop.Lowest})},
 	} {
 		t.Run(row.name, func(t *testing.T) {

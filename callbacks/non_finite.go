@@ -82,7 +82,7 @@ func (p Recovery) check() error {
 	case p.Limit < 0:
 		refuse("limit must not be negative, got %d; with 0 the first bad turn ends the run", p.Limit)
 	case p.Limit == 0 && (isSet(c) || p.OnUndo != nil):
-		refuse("nothing is undone without a limit, got Copies or OnUndo: set Limit to the number of bad turns that may be undone")
+		refuse("Copies or OnUndo is set, but without a limit no turn is undone: set Limit to the number of bad turns that may be undone")
 	case p.Limit == 0:
 	case p.skips() && isSet(p.When):
 		refuse("without Copies each turn is checked: leave When out, or set Copies")
@@ -90,7 +90,7 @@ func (p Recovery) check() error {
 	case c.Err() != nil:
 		refuse("copies: %s: %w", c, c.Err())
 	case !c.Possible():
-		refuse("copies must be due at some time, got %q; for the one at the start alone, say AtStart", c)
+		refuse("copies must be due at some time, got %q; for the one at the start only, use AtStart", c)
 	}
 	return errors.Join(errs...)
 }
@@ -152,7 +152,7 @@ func (g *finiteGuard) Watch(ctx context.Context, r loop.Report) error {
 		return fmt.Errorf("%w; the state could not be put back: %w", bad, err)
 	}
 	if g.undone++; g.undone > g.policy.Limit {
-		return fmt.Errorf("%w; the limit of %s is %d, and so many were undone already", bad, g.policy, g.policy.Limit)
+		return fmt.Errorf("%w; the limit of %s is reached: %d were undone already", bad, g.policy, g.policy.Limit)
 	}
 	if g.policy.OnUndo == nil {
 		return nil
@@ -248,9 +248,9 @@ func (g *finiteGuard) End(_ context.Context, e loop.Ending) error {
 			continue
 		}
 		if _, missing := e.Latest.Get(name); missing != nil {
-			err = errors.Join(err, fmt.Errorf("was to be checked and never was: %w", missing))
+			err = errors.Join(err, fmt.Errorf("an entry was never checked: %w", missing))
 		} else {
-			err = errors.Join(err, fmt.Errorf("%s was to be checked and never was: it was logged in other turns than %s", name, g.when))
+			err = errors.Join(err, fmt.Errorf("%s was never checked: it was logged only in turns other than %s", name, g.when))
 		}
 	}
 	return err

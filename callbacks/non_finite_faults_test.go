@@ -170,7 +170,7 @@ func TestF12_limits(t *testing.T) {
 			return nil
 		}}))
 		require.ErrorIs(t, err, loop.ErrNonFinite)
-		require.ErrorContains(t, err, "losses.x is NaN: not a finite number; the limit of "+policy.String()+" is 2, and so many were undone already")
+		require.ErrorContains(t, err, "losses.x is NaN: not a finite number; the limit of "+policy.String()+" is reached: 2 were undone already")
 		require.Equal(t, loop.Failed, result.Reason)
 		require.EqualValues(t, 11, result.Elapsed.Steps)
 		require.Equal(t, []int64{5, 8}, undone)

@@ -48,7 +48,7 @@ func TestNonFinite_whatIsLookedAt(t *testing.T) {
 			err: "loop: step 4: every 4 steps, at start, at end: non-finite: fail run: metrics.norm is NaN"},
 		{name: "missed in between", options: []callbacks.Recovery{{Entries: []string{"norm"}}, callbacks.Recovery{When: loop.Every(loop.Steps(3))}}},
 		{name: "never where it is looked for", options: []callbacks.Recovery{{Entries: []string{"rare"}}, callbacks.Recovery{When: loop.Every(loop.Steps(4))}},
-			err: "rare was to be checked and never was: it was logged in other turns than every 4 steps"},
+			err: "rare was never checked: it was logged only in turns other than every 4 steps"},
 		{name: "misspelt, now and then", options: []callbacks.Recovery{{Entries: []string{"nrm"}}, callbacks.Recovery{When: loop.Every(loop.Steps(3))}},
 			err: `loop: step 3: on each nrm: non-finite: fail run: all tasks had a turn: no such entry: "nrm" (did you mean metrics.norm?); there are: losses.loss`},
 		{name: "misspelt, found at once", options: []callbacks.Recovery{{Entries: []string{"nrm"}}}, err: `loop: step 3: `},
@@ -70,8 +70,8 @@ func TestNonFinite_refusesBadSettings(t *testing.T) {
 		err    string
 		policy callbacks.Recovery
 	}{
-		{err: "nothing is undone without a limit", policy: callbacks.Recovery{Copies: loop.EachStep}},
-		{err: "nothing is undone without a limit", policy: callbacks.Recovery{OnUndo: func(context.Context, loop.Report, error) error { return nil }}},
+		{err: "Copies or OnUndo is set, but without a limit no turn is undone", policy: callbacks.Recovery{Copies: loop.EachStep}},
+		{err: "Copies or OnUndo is set, but without a limit no turn is undone", policy: callbacks.Recovery{OnUndo: func(context.Context, loop.Report, error) error { return nil }}},
 		{err: "limit must not be negative, got -1", policy: callbacks.Recovery{Limit: -1}},
 		{err: `copies must be due at some time, got "never"`, policy: callbacks.Recovery{Limit: 1, Copies: loop.Never}},
 		{err: "copies: every 0 steps: period must be positive, got 0 steps", policy: callbacks.Recovery{Limit: 1, Copies: loop.Every(loop.Steps(0))}},

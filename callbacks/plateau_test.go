@@ -165,7 +165,7 @@ func TestReduceOnPlateau_byHand_andErrors(t *testing.T) {
 		case int:
 			require.ErrorContains(t, err, "a state of type int has no learning rate")
 		default:
-			require.ErrorContains(t, err, "there is no state")
+			require.ErrorContains(t, err, "the report has no state")
 		}
 	}
 }

@@ -43,10 +43,10 @@ func Profile(dir string, from, length loop.Period) loop.Callback {
 
 func window(from, length loop.Period) (begin, end loop.Period, err error) {
 	if from == nil || length == nil {
-		return nil, nil, errors.New("the window has no beginning or no length")
+		return nil, nil, errors.New("the window has no start or no length")
 	}
 	if from.Length() < 0 || length.Length() <= 0 {
-		return nil, nil, fmt.Errorf("the window must be longer than nothing and not begin before zero, got %s from %s", length, from)
+		return nil, nil, fmt.Errorf("the window must have a positive length and begin at 0 or later, got %s from %s", length, from)
 	}
 	switch from := from.(type) {
 	case loop.Steps:
@@ -66,7 +66,7 @@ func window(from, length loop.Period) (begin, end loop.Period, err error) {
 			return from, sum(from, loop.Date(l)), nil
 		}
 	}
-	return nil, nil, fmt.Errorf("profile: the beginning and the length of the window must be of one unit, got %s from %s", length, from)
+	return nil, nil, fmt.Errorf("profile: the start and the length of the window must have the same unit, got %s from %s", length, from)
 }
 
 func windowSchedule(begin, end loop.Period) loop.Schedule {

@@ -229,12 +229,12 @@ func TestProfile_refuses(t *testing.T) {
 		from, length loop.Period
 		err          string
 	}{
-		{nil, loop.Steps(1), "the window has no beginning or no length"},
-		{loop.Steps(1), nil, "the window has no beginning or no length"},
-		{loop.Steps(1), loop.Steps(0), "the window must be longer than nothing and not begin before zero, got 0 steps from 1 step"},
-		{loop.Steps(-1), loop.Steps(1), "the window must be longer than nothing and not begin before zero, got 1 step from -1 steps"},
-		{loop.Steps(1), loop.Time(time.Second), "profile: the beginning and the length of the window must be of one unit, got 1s from 1 step"},
-		{loop.Date(1), loop.Date(1), "the window must be longer than nothing and not begin before zero, got 1970-01-01T00:00:00Z from 1970-01-01T00:00:00Z"},
+		{nil, loop.Steps(1), "the window has no start or no length"},
+		{loop.Steps(1), nil, "the window has no start or no length"},
+		{loop.Steps(1), loop.Steps(0), "the window must have a positive length and begin at 0 or later, got 0 steps from 1 step"},
+		{loop.Steps(-1), loop.Steps(1), "the window must have a positive length and begin at 0 or later, got 1 step from -1 steps"},
+		{loop.Steps(1), loop.Time(time.Second), "profile: the start and the length of the window must have the same unit, got 1s from 1 step"},
+		{loop.Date(1), loop.Date(1), "the window must have a positive length and begin at 0 or later, got 1970-01-01T00:00:00Z from 1970-01-01T00:00:00Z"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(1), callbacks.Profile("nowhere", row.from, row.length))

@@ -40,7 +40,7 @@ func recorder(kind, path string, when loop.Schedule, lines func() records.Lines)
 			f.key = whole
 		}
 		if _, taken := recorded.LoadOrStore(f.key, f); taken {
-			return nil, fmt.Errorf("%s: another callback of this process writes it: give each a file of its own", path)
+			return nil, fmt.Errorf("%s: another callback of this process writes it: give each its own file", path)
 		}
 		return f, nil
 	}}

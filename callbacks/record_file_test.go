@@ -266,7 +266,7 @@ func TestWriter_oneFileTwice(t *testing.T) {
 		}
 		other := filepath.Join(filepath.Dir(path), ".", "x", "..", filepath.Base(path))
 		err := run(form.option(path, loop.EachStep), form.option(other, loop.Every(loop.Steps(1))))
-		require.ErrorContains(t, err, "another callback of this process writes it: give each a file of its own")
+		require.ErrorContains(t, err, "another callback of this process writes it: give each its own file")
 		require.Zero(t, steps)
 		for range 2 {
 			require.NoError(t, run(form.option(path, loop.EachStep)))

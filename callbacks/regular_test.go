@@ -41,7 +41,7 @@ func TestHeartbeat_pipe(t *testing.T) {
 		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), callbacks.Heartbeat(path, loop.EachStep))
 		return err
 	})
-	require.ErrorContains(t, err, path+": is no regular file")
+	require.ErrorContains(t, err, path+": is not a regular file")
 }
 
 func TestProfile_pipe(t *testing.T) {
@@ -52,7 +52,7 @@ func TestProfile_pipe(t *testing.T) {
 		_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), callbacks.Profile(dir, loop.Steps(1), loop.Steps(2)))
 		return err
 	})
-	require.ErrorContains(t, err, path+": is no regular file")
+	require.ErrorContains(t, err, path+": is not a regular file")
 }
 
 func TestWriter_pipe(t *testing.T) {
@@ -62,7 +62,7 @@ func TestWriter_pipe(t *testing.T) {
 			_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(9), form.option(path, loop.EachStep))
 			return err
 		})
-		require.ErrorContains(t, err, path+": is no regular file")
+		require.ErrorContains(t, err, path+": is not a regular file")
 	})
 }
 
@@ -80,7 +80,7 @@ func TestWriter_pipeBeside(t *testing.T) {
 		}
 		return w.End(t.Context(), loop.Ending{})
 	})
-	require.ErrorContains(t, err, path+".tmp: is no regular file")
+	require.ErrorContains(t, err, path+".tmp: is not a regular file")
 }
 
 // As /dev/stdout is where the output goes into another program.
@@ -93,6 +93,6 @@ func TestWriter_linkToAnOpenPipe(t *testing.T) {
 		err = returns(t, func() error {
 			return form.byHand(t, path).Watch(t.Context(), loop.Report{Elapsed: at(1), Logs: metric("m", 1)})
 		})
-		require.ErrorContains(t, err, path+": is no regular file")
+		require.ErrorContains(t, err, path+": is not a regular file")
 	})
 }

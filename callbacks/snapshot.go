@@ -64,7 +64,7 @@ func keepable(from loop.Beginning) error {
 
 var errNoFunction = errors.New("no function given")
 
-var errNoState = errors.New("there is no state: give the change a report that Report.With made")
+var errNoState = errors.New("the report has no state: give the change a report made by Report.With")
 
 type snapshotter interface {
 	Snapshot(ctx context.Context) (loop.Snapshot, error)

@@ -40,7 +40,7 @@ func checkPatience(p Patience) error {
 	_, length, ok := measure(p, loop.Elapsed{}, 0)
 	switch {
 	case p == nil:
-		return fmt.Errorf("no patience given; say Steps, Samples, Time or Evaluations")
+		return fmt.Errorf("no patience given; use Steps, Samples, Time or Evaluations")
 	case !ok:
 		return fmt.Errorf("patience must be Steps, Samples, Time or Evaluations, got %T", p)
 	case length <= 0:

@@ -35,7 +35,7 @@ func (f *Folder) Common(ctx context.Context, others ...*Folder) (Step, error) {
 		case !isDamaged(err) && !errors.Is(err, errNoStep):
 			return 0, err
 		default:
-			folders[0].options.Log.Warn("checkpoint: passed over, not all folders have it whole", "step", int64(step), "error", err)
+			folders[0].options.Log.Warn("checkpoint: skipped, it is not complete in all folders", "step", int64(step), "error", err)
 		}
 	}
 	return 0, fmt.Errorf("checkpoint: a step that %d folders have in common: %w", len(folders), ErrNone)

@@ -37,7 +37,7 @@ type cutPlace struct {
 func (c *cutTensor) checkForm() error {
 	switch {
 	case c.DType.Bits() == 0 || c.DType.Bits()%8 != 0:
-		return fmt.Errorf("numbers of %v cannot be cut: expected whole bytes", c.DType)
+		return fmt.Errorf("elements of dtype %v cannot be sharded: expected a whole number of bytes per element", c.DType)
 	case len(c.Part) != len(c.Dims):
 		return fmt.Errorf("parts of dims %v of a tensor of dims %v", c.Part, c.Dims)
 	}
@@ -71,7 +71,7 @@ func (c *cutTensor) check() error {
 			return err
 		}
 		if p.Rank < 0 || seen[at] {
-			return fmt.Errorf("the part from %v on is there twice, or of no rank (%d)", p.Start, p.Rank)
+			return fmt.Errorf("the part that starts at %v appears twice, or has no valid rank (%d)", p.Start, p.Rank)
 		}
 		seen[at] = true
 	}

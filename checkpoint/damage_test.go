@@ -32,7 +32,7 @@ func fallsBack(t *testing.T, m *vfs.Mem, what string) *checkpoint.DamagedError {
 	c, err := f.Newest(context.Background())
 	require.NoError(t, err, what)
 	require.Equal(t, 1, version(t, c), what)
-	require.Contains(t, log.String(), "passed over", what)
+	require.Contains(t, log.String(), "skipped", what)
 	require.Contains(t, log.String(), found.Path, what)
 	_, err = m.Stat(dir(2))
 	require.NoError(t, err, "it is not removed")
@@ -218,7 +218,7 @@ func TestPruneKeepsOneThatIsRight(t *testing.T) {
 	require.Equal(t, 2, version(t, c))
 
 	write(t, m, dir(2)+"/state.safetensors", bytes.Repeat([]byte{7}, len(read(t, m, dir(2)+"/state.safetensors"))))
-	require.ErrorContains(t, f.Prune(t.Context()), "no checkpoint is right")
+	require.ErrorContains(t, f.Prune(t.Context()), "no checkpoint is intact")
 	require.NoError(t, f.Save(t.Context(), 5, content(5)))
 	require.Equal(t, []checkpoint.Step{5}, steps(t, f), "a new one is right")
 }

@@ -204,7 +204,7 @@ func (d *disk) clean(_ context.Context, removed func(name string)) error {
 			synced = true
 		}
 		if err := d.discard(name); err != nil {
-			return fmt.Errorf("remove what an earlier save left: %w", err)
+			return fmt.Errorf("remove files of an incomplete earlier save: %w", err)
 		}
 		removed(name)
 	}

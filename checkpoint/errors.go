@@ -18,7 +18,7 @@ var (
 	// ErrNoSection means that the checkpoint lacks the section.
 	ErrNoSection = errors.New("no such section")
 	errNoStep    = errors.New("no checkpoint of this step")
-	errReadOnly  = errors.New("the folder is open for reading alone")
+	errReadOnly  = errors.New("the folder is open read-only")
 	errReserved  = errors.New("another run saves into this folder")
 	errClosed    = errors.New("the folder is closed")
 )

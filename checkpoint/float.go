@@ -33,7 +33,7 @@ func (f *float) UnmarshalJSON(text []byte) error {
 	var x float64
 	if len(text) == 0 || text[0] != '"' {
 		if string(text) == "null" {
-			return fmt.Errorf("checkpoint: null is no number")
+			return fmt.Errorf("checkpoint: null is not a number")
 		}
 		err := json.Unmarshal(text, &x)
 		*f = float(x)
@@ -45,7 +45,7 @@ func (f *float) UnmarshalJSON(text []byte) error {
 	}
 	x, ok := parseSpecial(s)
 	if !ok {
-		return fmt.Errorf(`checkpoint: %s is no number; expected one, or "NaN", "+Inf", "-Inf"`, cut(text))
+		return fmt.Errorf(`checkpoint: %s is not a number; expected one, or "NaN", "+Inf", "-Inf"`, cut(text))
 	}
 	*f = float(x)
 	return nil

@@ -46,7 +46,7 @@ func openDir(dir string, options Options) (*Folder, error) {
 	case dir == "":
 		return nil, errors.New("the folder has no name; give a path")
 	case dir == "~" || strings.HasPrefix(dir, "~/"):
-		return nil, errors.New("only a shell knows what ~ is; give the whole path")
+		return nil, errors.New("only a shell expands ~; give the whole path")
 	}
 	if !options.ReadOnly {
 		if err := vfs.MkdirAll(dir); err != nil {

@@ -110,7 +110,7 @@ func (f Follow) each(ctx context.Context, state State, yield func(loop.Elapsed) 
 func (f Follow) look(ctx context.Context, last Step) (over bool, steps []Step, err error) {
 	if f.Stop != nil {
 		if over, err = f.Stop(ctx); err != nil {
-			return false, nil, fmt.Errorf("is the training over: %w", err)
+			return false, nil, fmt.Errorf("check whether the training has ended: %w", err)
 		}
 	}
 	if f.Folder == nil {

@@ -73,7 +73,7 @@ func TestFollow_ends(t *testing.T) {
 		{"the end was marked", checkpoint.Follow{}, "", []int64{10, 20}},
 		{"the newest alone", checkpoint.Follow{Newest: true}, "", []int64{20}},
 		{"a function says so", checkpoint.Follow{Stop: func(context.Context) (bool, error) { return true, nil }}, "", []int64{10, 20}},
-		{"a function fails", checkpoint.Follow{Stop: func(context.Context) (bool, error) { return false, errors.New("no") }}, "checkpoint: follow folder: is the training over: no", nil},
+		{"a function fails", checkpoint.Follow{Stop: func(context.Context) (bool, error) { return false, errors.New("no") }}, "checkpoint: follow folder: check whether the training has ended: no", nil},
 		{"nothing comes", checkpoint.Follow{Timeout: time.Hour, Stop: func(context.Context) (bool, error) { return false, nil }},
 			"checkpoint: follow folder: no checkpoint came in 1h0m0s: context deadline exceeded", []int64{10, 20}},
 		{"negative times", checkpoint.Follow{Poll: -1}, "Poll is -1ns, Timeout 0s: expected times that are not negative", nil},

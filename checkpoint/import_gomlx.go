@@ -85,7 +85,7 @@ func importGoMLXFrom(fs vfs.FS, base string, maxBytes int64) (*Checkpoint, error
 	i := gomlxImport{open: func(path string) (file, error) { return fs.Open(path) }, base: base, maxBytes: maxBytes}
 	c, err := i.read()
 	if err != nil && older != "" {
-		err = fmt.Errorf("%w; to take the one before, give the path of %s", err, older+gomlxJSON)
+		err = fmt.Errorf("%w; to import the checkpoint before it, give the path of %s", err, older+gomlxJSON)
 	}
 	return c, err
 }
@@ -230,7 +230,7 @@ func gomlxReader(file io.ReaderAt, size int64) (r io.Reader, zipped bool, err er
 	}
 	rest, ok := bytes.CutPrefix(bytes.TrimPrefix(form, []byte("s")), []byte("\x04gzip"))
 	if !ok {
-		return nil, false, fmt.Errorf("a compression that GoMLX does not have: %q; %w", form, gzip.ErrHeader)
+		return nil, false, fmt.Errorf("a compression that GoMLX does not support: %q; %w", form, gzip.ErrHeader)
 	}
 	if _, err := raw.Seek(-int64(len(rest)), io.SeekCurrent); err != nil {
 		return nil, false, err

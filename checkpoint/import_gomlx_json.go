@@ -84,7 +84,7 @@ func (m *gomlxMeta) parseVariables(list []byte) error {
 		}
 		t, err := m.parseVariable(fields)
 		if err == nil && seen[t.Name] {
-			err = errors.New("it is there twice")
+			err = errors.New("it appears twice")
 		}
 		if err != nil {
 			return fmt.Errorf("variable %d, %.100q: %w", len(m.tensors), t.Name, err)
@@ -123,7 +123,7 @@ func (m *gomlxMeta) parseVariable(fields [][]byte) (t Tensor, err error) {
 	case err != nil:
 		return t, err
 	case size > math.MaxInt64-m.bytes:
-		return t, fmt.Errorf("all variables take more than can be counted: %w", safetensors.ErrLimit)
+		return t, fmt.Errorf("the total size of all variables overflows an integer: %w", safetensors.ErrLimit)
 	}
 	for i, want := range []int64{m.bytes, size} {
 		if got, err := strconv.ParseInt(string(fields[3+i]), 10, 64); err != nil || got != want {
@@ -172,7 +172,7 @@ func (m *gomlxMeta) parseParams(list []byte) error {
 		name := strings.TrimSuffix(texts[0], "/") + "/" + texts[1]
 		_, isParam := m.params[name]
 		if _, isOther := m.other[name]; isParam || isOther {
-			return fmt.Errorf("the parameter %.100q is there twice", name)
+			return fmt.Errorf("the parameter %.100q appears twice", name)
 		}
 		if err := m.addParam(name, texts[2], fields[2]); err != nil {
 			return fmt.Errorf("parameter %.100q of type %.20s: got %s: %w", name, texts[2], cut(fields[2]), err)

@@ -172,7 +172,7 @@ func TestImportGoMLXChooses(t *testing.T) {
 	_, err = checkpoint.ImportGoMLX(dir, 0)
 	var damaged *checkpoint.DamagedError
 	require.ErrorAs(t, err, &damaged)
-	require.ErrorContains(t, err, "to take the one before, give the path of "+names[0]+".json")
+	require.ErrorContains(t, err, "to import the checkpoint before it, give the path of "+names[0]+".json")
 	require.EqualValues(t, 1, value(checkpoint.ImportGoMLX(old, 0)))
 
 	_, err = checkpoint.ImportGoMLX(t.TempDir(), 0)

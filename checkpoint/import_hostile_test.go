@@ -191,7 +191,7 @@ func TestImportGoMLX_slashesOfAdam(t *testing.T) {
 	require.Equal(t, "/AdamOptimizer/w_1st_moment", c.Tensors[0].Name)
 	require.Equal(t, "/w", c.Tensors[1].Name)
 	_, _, err = importOf(t, strings.Replace(gomlxText, "var:/a/b", "var:/w", 1), gomlxBin())
-	require.ErrorContains(t, err, `variable 1, "/w": it is there twice`)
+	require.ErrorContains(t, err, `variable 1, "/w": it appears twice`)
 }
 
 //lazo:norace

@@ -86,7 +86,7 @@ func (k *keys) unique(seen []uint32) error {
 	slices.SortFunc(seen, func(a, b uint32) int { return cmp.Or(bytes.Compare(k.spelled(a), k.spelled(b)), cmp.Compare(a, b)) })
 	for i := 1; i < len(seen); i++ {
 		if key := k.spelled(seen[i]); bytes.Equal(key, k.spelled(seen[i-1])) {
-			return fmt.Errorf("byte %d: the key %s is there twice", seen[i], cut(key))
+			return fmt.Errorf("byte %d: the key %s appears twice", seen[i], cut(key))
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ var short = map[byte]byte{'"': '"', '\\': '\\', 'b': '\b', 'f': '\f', 'n': '\n',
 
 func appendKey(b, key []byte) ([]byte, error) {
 	other := func() ([]byte, error) {
-		return b, fmt.Errorf("the key %s is not spelled as encoding/json does", cut(key))
+		return b, fmt.Errorf("the key %s is not encoded as by encoding/json", cut(key))
 	}
 	for text := key[1 : len(key)-1]; len(text) > 0; {
 		if text[0] != '\\' {

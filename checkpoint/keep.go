@@ -106,7 +106,7 @@ func (r Retention) check() error {
 	case r.Last < 0 || r.EverySteps < 0 || r.EveryTime < 0 || r.Best < 0:
 		return fmt.Errorf("%v: the numbers must not be negative", r)
 	case r.Best == 0 && (r.Metric != "" || r.Mode != 0):
-		return fmt.Errorf("%v: Best must say how many stay by Metric and Mode: Best: 1, for example", r)
+		return fmt.Errorf("%v: Metric or Mode is set, but not Best: set Best to the number of checkpoints to keep, for example 1", r)
 	case r.Best == 0 && r.Last == 0 && r.EverySteps == 0 && r.EveryTime == 0:
 		return errors.New("a Retention without content keeps nothing: set Last, EverySteps, EveryTime, or Best and Metric")
 	case r.Best == 0:

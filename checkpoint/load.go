@@ -91,7 +91,7 @@ func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone
 			}
 		}
 		failed = append(failed, err)
-		f.options.Log.Warn("checkpoint: passed over", "folder", f.dir, "checkpoint", p.String(), "error", err)
+		f.options.Log.Warn("checkpoint: skipped", "folder", f.dir, "checkpoint", p.String(), "error", err)
 	}
 	return nil, false, fmt.Errorf("%d found, none can be loaded: %w", len(failed), errors.Join(failed...))
 }

@@ -48,7 +48,7 @@ func (c crc) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }
 
 func (c *crc) UnmarshalJSON(text []byte) error {
 	if len(text) != 10 || text[0] != '"' {
-		return fmt.Errorf("%s is no checksum; expected 8 hexadecimal digits in quotation marks", cut(text))
+		return fmt.Errorf("%s is not a checksum; expected 8 hexadecimal digits in quotation marks", cut(text))
 	}
 	n, err := strconv.ParseUint(string(text[1:9]), 16, 32)
 	*c = crc(n)
@@ -271,7 +271,7 @@ func readManifest(open opener, dir string, step Step) (*manifest, error) {
 		return nil, damaged(path, err)
 	}
 	if m.step != step {
-		return nil, damaged(path, fmt.Errorf("it is of step %d, the folder of step %d", m.step, step))
+		return nil, damaged(path, fmt.Errorf("its step is %d, but the folder's name has step %d", m.step, step))
 	}
 	return m, nil
 }

@@ -88,7 +88,7 @@ func (m *model) save(step int) error {
 	return m.prune(&o)
 }
 
-var errNoneRight = errors.New("no checkpoint is right")
+var errNoneRight = errors.New("no checkpoint is intact")
 
 func (m *model) prune(saved *one) error {
 	if m.last == 0 && m.best == 0 && !m.options.Overwrite {

@@ -146,7 +146,7 @@ func (o objects) clean(ctx context.Context, removed func(name string)) error {
 			continue
 		}
 		if err := o.delete(ctx, key); err != nil {
-			return fmt.Errorf("remove what an earlier save left: %w", err)
+			return fmt.Errorf("remove files of an incomplete earlier save: %w", err)
 		}
 		removed(key)
 	}

@@ -153,14 +153,14 @@ func (o *Options) check() error {
 	}
 	for name, x := range o.Also {
 		if v := reflect.ValueOf(x); v.Kind() != reflect.Pointer || v.IsNil() {
-			errs = append(errs, fmt.Errorf("option Also %q: expected a pointer to what is saved and read again, got %T", name, x))
+			errs = append(errs, fmt.Errorf("option Also %q: expected a pointer to the value to save and restore, got %T", name, x))
 		}
 	}
 	if o.Best != "" {
 		if _, err := o.Mode.Of(o.Best); err != nil {
 			errs = append(errs, fmt.Errorf("%w: give Options{Best: %q, Mode: loop.Lowest} or loop.Highest", err, o.Best))
 		} else if err := o.Mode.Against(o.Best); err != nil && !o.AgainstName {
-			errs = append(errs, fmt.Errorf("%w; if it is meant, set AgainstName", err))
+			errs = append(errs, fmt.Errorf("%w; if this is intended, set AgainstName", err))
 		}
 	} else if o.Mode != 0 {
 		errs = append(errs, errors.New("KeepBest, or Mode, without the name of a metric: give the name to KeepBest, or set Best"))

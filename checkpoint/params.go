@@ -126,7 +126,7 @@ func decodeFloat32(raw json.RawMessage) (any, error) {
 	}
 	x, err := decodeAs[float](raw)
 	if err == nil && float64(x) != float64(float32(x)) {
-		err = fmt.Errorf("%v is no float32", float64(x))
+		err = fmt.Errorf("%v is not a float32", float64(x))
 	}
 	return float32(x), err
 }
@@ -158,7 +158,7 @@ func decodeInteger(kind string, raw json.RawMessage) (any, error) {
 	case "uint64":
 		return parseUint[uint64](s, 64)
 	}
-	return nil, fmt.Errorf("a type that Params do not have")
+	return nil, fmt.Errorf("a type that Params does not support")
 }
 
 func parseInt[T int | int8 | int16 | int32 | int64](s string, bits int) (any, error) {

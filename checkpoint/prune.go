@@ -103,7 +103,7 @@ func protect(keep []bool, right func(int) (bool, error)) error {
 			return err
 		}
 	}
-	return errors.New("no checkpoint is right, so none is removed")
+	return errors.New("no checkpoint is intact, so none is removed")
 }
 
 func (f *Folder) trash(ctx context.Context, list []place) error {
@@ -119,6 +119,6 @@ func (f *Folder) trash(ctx context.Context, list []place) error {
 
 func (f *Folder) clean(ctx context.Context) error {
 	return f.medium.clean(ctx, func(name string) {
-		f.options.Log.Info("checkpoint: removed what an earlier save left", "folder", f.dir, "name", name)
+		f.options.Log.Info("checkpoint: removed files of an incomplete earlier save", "folder", f.dir, "name", name)
 	})
 }

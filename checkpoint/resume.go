@@ -203,7 +203,7 @@ func (s *saving) restore(ctx context.Context, state State) (*resumption, error) 
 		return err
 	})
 	if errors.Is(err, ErrNone) {
-		s.folder.Options().Log.Info("checkpoint: nothing to resume from, the run begins at its beginning", "folder", s.folder.Dir())
+		s.folder.Options().Log.Info("checkpoint: nothing to resume from, the run begins at step 0", "folder", s.folder.Dir())
 		return nil, nil
 	}
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 	s.resumed = start
 	at := start.elapsed
 	if at.Steps < from.From.Steps {
-		return nil, fmt.Errorf("checkpoint: the checkpoint of step %d in %s is before step %d, with which the run is to begin: leave that out, the checkpoint says where to continue",
+		return nil, fmt.Errorf("checkpoint: the checkpoint of step %d in %s is before step %d, at which the run is set to begin: leave that setting out, the checkpoint has the position to continue from",
 			at.Steps, s.folder.Dir(), from.From.Steps)
 	}
 	s.folder.Options().Log.Info("checkpoint: the run is resumed", "folder", s.folder.Dir(), "step", at.Steps)
@@ -248,7 +248,7 @@ func (s *saving) continued(start *resumption, from loop.Beginning) (loop.Option,
 	first := loop.At(loop.Steps(at.Steps + 1)).AndAtStart()
 	attend := func(from loop.Beginning) (loop.Attendant, error) {
 		if from.Skipped > 0 {
-			s.folder.Options().Log.Warn("checkpoint: the data cannot begin at a position: the batches before that of the run are read and left out",
+			s.folder.Options().Log.Warn("checkpoint: the data cannot begin at a position: the batches before the run's position are read and discarded",
 				"folder", s.folder.Dir(), "batches", from.Skipped)
 		}
 		return watch(report.watch), nil
@@ -292,7 +292,7 @@ func (f *Folder) startOf(c *Checkpoint, state State) (*resumption, error) {
 	var p position
 	switch err := c.Section(loopSection, &p); {
 	case errors.Is(err, ErrNoSection):
-		return nil, fmt.Errorf("it was not saved by a run, so its position is not known: %w %q; Folder.Load and the state's Restore take it nevertheless",
+		return nil, fmt.Errorf("it was not saved by a run, so its position is unknown: %w %q; load it with Folder.Load and the state's Restore",
 			ErrNoSection, loopSection)
 	case err != nil:
 		return nil, err

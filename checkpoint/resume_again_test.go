@@ -82,7 +82,7 @@ func TestR09_newestIsNeverAnotherRuns(t *testing.T) {
 		f := openMem(t, old(t), checkpoint.Options{})
 		err := mark(t, f, 2, from, loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { made++; return nil }))
 		require.ErrorIs(t, err, checkpoint.ErrExists)
-		require.ErrorContains(t, err, fmt.Sprintf("40, and the run begins with %d: resume from the newest, or take another folder; with Overwrite the first save removes them", from))
+		require.ErrorContains(t, err, fmt.Sprintf("40, and the run begins with %d: resume from the newest, or use another folder; with Overwrite the first save removes them", from))
 		require.Zero(t, made, "before the first step")
 
 		m := old(t)
@@ -264,7 +264,7 @@ func TestR13_changedSettingsAreTold(t *testing.T) {
 	require.Equal(t, []checkpoint.Difference{{What: "optimizer.clip", Saved: "1", Now: "2"}, {What: "optimizer.rate", Saved: "0.003", Now: "0.1", Kept: true},
 		{What: "batch", Saved: "32", Now: "64"}}, told)
 	require.Equal(t, 2, before, "the batch size is known after the first step")
-	require.Equal(t, "optimizer.rate was 0.003 and is 0.1; the saved one counts", told[1].String())
+	require.Equal(t, "optimizer.rate was 0.003 and is 0.1; the saved value is used", told[1].String())
 	require.Equal(t, 3, strings.Count(said.String(), "level=WARN"), said.String())
 	require.Regexp(t, `what=optimizer.rate saved=0.003 now=0.1 in_force=saved\n`, said.String())
 	require.Regexp(t, `what=batch saved=32 now=64 in_force=now\n`, said.String())
@@ -291,10 +291,10 @@ func TestR13_settingsInForceAreSaved(t *testing.T) {
 	f, until := openMem(t, &vfs.Mem{}, checkpoint.Options{}), int64(0)
 	for _, row := range []struct{ rate, clip, become, want string }{
 		{"0.05", "1", "", ""},
-		{"0.01", "2", "", "[optimizer.clip was 1 and is 2 optimizer.rate was 0.05 and is 0.01; the saved one counts]"},
+		{"0.01", "2", "", "[optimizer.clip was 1 and is 2 optimizer.rate was 0.05 and is 0.01; the saved value is used]"},
 		{"0.05", "2", "", ""},
-		{"0.01", "2", "", "[optimizer.rate was 0.05 and is 0.01; the saved one counts]"},
-		{"0.01", "2", "0.2", "[optimizer.rate was 0.05 and is 0.01; the saved one counts]"},
+		{"0.01", "2", "", "[optimizer.rate was 0.05 and is 0.01; the saved value is used]"},
+		{"0.01", "2", "0.2", "[optimizer.rate was 0.05 and is 0.01; the saved value is used]"},
 		{"0.2", "2", "", ""},
 	} {
 		var told []checkpoint.Difference
@@ -360,7 +360,7 @@ func TestR26_aFolderIsSilent(t *testing.T) {
 	require.Less(t, result.Elapsed.Steps, int64(20))
 	require.Len(t, told, 1)
 	require.Equal(t, "newest checkpoint", told[0].What)
-	require.Contains(t, told[0].String(), "the newest checkpoint was passed over for that of step 14: damaged: ")
+	require.Contains(t, told[0].String(), "the newest checkpoint was skipped in favor of that of step 14: damaged: ")
 	var damaged *checkpoint.DamagedError
 	require.ErrorAs(t, told[0].Err, &damaged)
 	require.NoError(t, w.Close())

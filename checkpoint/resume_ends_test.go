@@ -94,7 +94,7 @@ func TestR25_aStoreThatHangs(t *testing.T) {
 		_, _, err := run(ctx, heedingLoop(), heeding{counter: &counter{Rate: 1}}, saves(f, loop.At(loop.Steps(3))),
 			loop.Watch(loop.At(loop.Steps(5)), func(context.Context, loop.Report) error { cancel(errHome); return nil }))
 		require.ErrorIs(t, err, errHome)
-		require.ErrorContains(t, err, "the run was cancelled, and the store has not taken it 5m0s later")
+		require.ErrorContains(t, err, "the run was cancelled, and the store has not finished the save 5m0s later")
 		require.Equal(t, 5*time.Minute, time.Since(begin))
 		close(let)
 		synctest.Wait()
@@ -164,7 +164,7 @@ func TestR12_theSavedPlaceIsThatOfTheStep(t *testing.T) {
 // source has counted is then not that of the step.
 func TestS03_aPlaceThatIsAheadIsNotSaved(t *testing.T) {
 	const wrong = "checkpoint: save step 3 into folder: not saved, since 1 of the batches taken from the data is not trained, " +
-		"and so section \"position\" of the option Also is not of this step: if the run counts in epochs, count in steps or " +
+		"so section \"position\" of the option Also does not belong to this step: if the run counts in epochs, count in steps or " +
 		"give the batches the method InEpoch; if a step failed or stopped, resume from an earlier checkpoint"
 	for _, row := range []struct {
 		name    string

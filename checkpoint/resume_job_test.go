@@ -414,7 +414,7 @@ func TestJob_fullDiskOfAnother(t *testing.T) {
 			require.ErrorIs(t, errs[2], syscall.ENOSPC)
 			for _, err := range errs[:2] {
 				require.ErrorContains(t, err, "rank 2")
-				if n%2 == 0 || !strings.Contains(err.Error(), "its own error says why") { // a mark has no text on a disk that is full
+				if n%2 == 0 || !strings.Contains(err.Error(), "see the error of") { // a mark has no text on a disk that is full
 					require.ErrorContains(t, err, "no space left on device")
 				}
 			}

@@ -179,16 +179,16 @@ func TestResume_refuses(t *testing.T) {
 		{"an open folder that is opened otherwise", folder().Resume(checkpoint.Options{Overwrite: true}), "the folder is open: give Overwrite to Open"},
 		{"a folder to read", checkpoint.Resume(t.TempDir(), checkpoint.Options{ReadOnly: true}), "ReadOnly: a run saves into its folder"},
 		{"a step that is not there", folder().Resume(at(3)), checkpoint.ErrNoStep.Error()},
-		{"no pointer", folder().Resume(checkpoint.Options{Also: map[string]any{"position": 3}}), `Also "position": expected a pointer to what is saved and read again, got int`},
+		{"no pointer", folder().Resume(checkpoint.Options{Also: map[string]any{"position": 3}}), `Also "position": expected a pointer to the value to save and restore, got int`},
 		{"a nil pointer", folder().Resume(checkpoint.Options{Also: map[string]any{"position": (*int)(nil)}}), "got *int"},
 		{"a negative number", folder().Resume(checkpoint.Options{Tolerate: -1}), "Tolerate is -1: expected a number that is not negative"},
 		{"no period", folder().Resume(checkpoint.Every(nil)), "period"},
-		{"a metric of an unknown kind", folder().Resume(checkpoint.KeepBest("test")), `the name "test" does not say whether lower or higher is better: give Options{Best: "test", Mode: loop.Lowest} or loop.Highest`},
+		{"a metric of an unknown kind", folder().Resume(checkpoint.KeepBest("test")), `it is not known whether a lower or a higher "test" is better: give Options{Best: "test", Mode: loop.Lowest} or loop.Highest`},
 		{"a metric without a name", folder().Resume(checkpoint.KeepBest("")), "without the name of a metric"},
-		{"the other direction", folder().Resume(checkpoint.Options{Best: "test_loss", Mode: loop.Highest}), `by its name "test_loss" is better the lower it is: take Lowest, or none; if it is meant, set AgainstName`},
+		{"the other direction", folder().Resume(checkpoint.Options{Best: "test_loss", Mode: loop.Highest}), `by its name "test_loss" is better when lower: use Lowest, or no mode; if this is intended, set AgainstName`},
 		{"a mode that is none", folder().Resume(checkpoint.Options{Best: "test", Mode: 7}), "mode must be Lowest or Highest"},
 		{"a mode of no metric", folder().Resume(checkpoint.Options{Mode: loop.Lowest}), "without the name of a metric"},
-		{"a mode of another best", folder().Resume(checkpoint.Options{Best: "loss", Mode: loop.Lowest}, checkpoint.KeepBest("test")), "does not say"},
+		{"a mode of another best", folder().Resume(checkpoint.Options{Best: "loss", Mode: loop.Lowest}, checkpoint.KeepBest("test")), "it is not known whether"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			require.ErrorContains(t, try(row.option), row.want)
@@ -231,6 +231,6 @@ func TestResume_refuses(t *testing.T) {
 	for _, section := range []string{"loop", "rate"} {
 		value := 1
 		err = try(folder().Resume(checkpoint.Options{When: loop.EachStep, Also: map[string]any{section: &value}}))
-		require.ErrorContains(t, err, fmt.Sprintf("there is a section %q already", section))
+		require.ErrorContains(t, err, fmt.Sprintf("the section %q already exists", section))
 	}
 }

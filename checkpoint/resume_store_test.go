@@ -71,7 +71,7 @@ func TestResume_sectionsOfOneName(t *testing.T) {
 			return s, loop.Logs{}, nil
 		})))
 		_, _, err := run(t.Context(), l, restoring{named{name}}, loop.Until(loop.Steps(3)), saves(f, loop.EachStep, checkpoint.Options{Also: also}))
-		require.ErrorContains(t, err, "there is a section", name)
+		require.ErrorContains(t, err, "already exists", name)
 	}
 }
 

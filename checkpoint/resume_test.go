@@ -40,7 +40,7 @@ func TestAlso(t *testing.T) {
 
 	f = openMem(t, &vfs.Mem{}, checkpoint.Options{}) // the start of a run has taken its first batch
 	_, _, err = run(t.Context(), counting(), &counter{}, loop.Until(loop.Steps(7)), saves(f, loop.EachStep.AndAtStart(), also))
-	require.ErrorContains(t, err, "is not of this step: the start of a run has its first batch: save first after a step")
+	require.ErrorContains(t, err, "does not belong to this step: the start of a run has its first batch: save first after a step")
 }
 
 func TestB58_anEmptyFolderLeavesTheState(t *testing.T) {
@@ -52,7 +52,7 @@ func TestB58_anEmptyFolderLeavesTheState(t *testing.T) {
 	require.Zero(t, result.Elapsed.Steps)
 	require.Equal(t, &counter{Weight: 0.5, Rate: 0.25}, state)
 	require.Equal(t, 1, strings.Count(said.String(), "\n"))
-	require.Contains(t, said.String(), `level=INFO msg="checkpoint: nothing to resume from, the run begins at its beginning" folder=`)
+	require.Contains(t, said.String(), `level=INFO msg="checkpoint: nothing to resume from, the run begins at step 0" folder=`)
 	t.Log("B58: an empty folder: the same state, and a line that says so")
 }
 
@@ -66,7 +66,7 @@ func TestResume_beforeTheBeginning(t *testing.T) {
 	require.NoError(t, begin(8), "an empty folder leaves it")
 	require.Equal(t, []checkpoint.Step{20}, steps(t, f))
 	require.NoError(t, begin(8), "the checkpoint counts")
-	require.ErrorContains(t, begin(21), "the checkpoint of step 20 in folder is before step 21, with which the run is to begin")
+	require.ErrorContains(t, begin(21), "the checkpoint of step 20 in folder is before step 21, at which the run is set to begin")
 }
 
 // The messages that a user sees when resuming.
@@ -94,7 +94,7 @@ func TestResumeMessages(t *testing.T) {
 	// The resumed run saves step 20 again in place of the damaged one.
 	_, from := resumed(t, f, 20)
 	require.EqualValues(t, 10, from.Steps)
-	require.Contains(t, said.String(), `level=WARN msg="checkpoint: passed over"`)
+	require.Contains(t, said.String(), `level=WARN msg="checkpoint: skipped"`)
 	require.Contains(t, said.String(), "checkpoint=step-000000000020")
 	require.Contains(t, said.String(), `level=INFO msg="checkpoint: the run is resumed" folder=folder step=10`)
 	require.NoError(t, f.Verify(ctx, 20))
@@ -110,7 +110,7 @@ func TestResumeMessages(t *testing.T) {
 	_, err = looked(g, &counter{})
 	require.ErrorIs(t, err, checkpoint.ErrNoSection)
 	require.ErrorContains(t, err, "checkpoint: resume from step 4 in ")
-	require.ErrorContains(t, err, "it was not saved by a run, so its position is not known")
+	require.ErrorContains(t, err, "it was not saved by a run, so its position is unknown")
 }
 
 // Saving again and again does not make checkpoints grow.

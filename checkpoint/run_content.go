@@ -88,7 +88,7 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 
 func addSection(c Content, section string, x any) error {
 	if _, taken := c.Sections[section]; taken {
-		return fmt.Errorf("checkpoint: there is a section %q already; take another name", section)
+		return fmt.Errorf("checkpoint: the section %q already exists; use another name", section)
 	}
 	c.Sections[section] = x
 	return nil

@@ -41,7 +41,7 @@ func (s *saving) failed(err error) error {
 	}
 	err = errors.Join(failed...)
 	if s.failures += len(failed); s.failures <= s.Tolerate {
-		s.folder.Options().Log.Warn("checkpoint: not saved; the run goes on",
+		s.folder.Options().Log.Warn("checkpoint: not saved; the run continues",
 			"folder", s.folder.Dir(), "failed", s.failures, "tolerated", s.Tolerate, "error", err)
 		return nil
 	}

@@ -51,7 +51,7 @@ func sameFolder(folder *Folder, job loop.Job) error {
 		return err
 	}
 	host, _ := os.Hostname()
-	return fmt.Errorf("checkpoint: open %s: rank %d (host %s) sees another folder of that name than rank 0 (here stands %q of the process that writes): expected one that all ranks see, as on a shared file system",
+	return fmt.Errorf("checkpoint: open %s: rank %d (host %s) sees another folder of that name than rank 0 (here the mark of the writing process is %q): expected one that all ranks see, as on a shared file system",
 		folder.Dir(), job.Rank(), host, text)
 }
 
@@ -74,7 +74,7 @@ func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ err
 			words[1] = 1
 		}
 	}
-	if agreed := agree(job, "what rank 0 saves or loads", words); agreed != nil {
+	if agreed := agree(job, "the step that rank 0 saves or loads", words); agreed != nil {
 		return 0, true, errors.Join(err, agreed)
 	}
 	return words[0], words[1] > 0, err
@@ -110,7 +110,7 @@ func (s *saving) agreedSave(save bool, at shares.Slot, err error) (_ bool, _ sha
 	if s.job.Rank() == 0 && save && err == nil {
 		words = []int64{1, at.Again, at.Token, 0}
 	}
-	if agreed := agree(s.job, "what rank 0 saves", words); agreed != nil {
+	if agreed := agree(s.job, "the step that rank 0 saves", words); agreed != nil {
 		return false, at, errors.Join(err, agreed)
 	}
 	s.hear(words[3])
@@ -138,7 +138,7 @@ func (s *saving) written() error {
 		return nil
 	}
 	words := []int64{s.lost()}
-	if err := agree(s.job, "whether all have written what they save", words); err != nil {
+	if err := agree(s.job, "whether all have written their parts", words); err != nil {
 		return err
 	}
 	s.hear(words[0])
@@ -180,13 +180,13 @@ func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Che
 		case err != nil:
 			return err
 		case failed:
-			return errors.New("checkpoint: rank 0 could not read the folder; its own error says why")
+			return errors.New("checkpoint: rank 0 could not read the folder; see the error of rank 0 for the reason")
 		case step == 0:
 			return ErrNone
 		}
 		if job.Rank() > 0 {
 			if c, err = folder.Load(ctx, Step(step-1)); err != nil {
-				err = fmt.Errorf("%w (rank 0 goes on from it: the folder must be the same for all processes)", err)
+				err = fmt.Errorf("%w (rank 0 continues from this checkpoint: the folder must be the same for all processes)", err)
 			}
 		}
 		if err != nil {
@@ -212,7 +212,7 @@ func together(job loop.Job, what string, err error) error {
 		return errors.Join(err, agreed)
 	}
 	if err == nil && words[0] > 0 {
-		return fmt.Errorf("checkpoint: rank %d could not %s; its own error says why", words[0]-1, what)
+		return fmt.Errorf("checkpoint: rank %d could not %s; see the error of that rank for the reason", words[0]-1, what)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ type newerError struct {
 
 func (e *newerError) Error() string {
 	return fmt.Sprintf("checkpoint: save into %s: the folder has checkpoints of more steps than the run begins with: %d, and the run begins with %d: "+
-		"resume from the newest, or take another folder; with Overwrite the first save removes them", e.dir, e.newest, e.from)
+		"resume from the newest, or use another folder; with Overwrite the first save removes them", e.dir, e.newest, e.from)
 }
 
 func (e *newerError) Is(err error) bool { return err == ErrExists }
@@ -108,7 +108,7 @@ func (watch) End(context.Context, loop.Ending) error           { return nil }
 // savePatience limits saves after a cancellation, because a store can hang.
 const savePatience = 5 * time.Minute
 
-var errPatience = fmt.Errorf("the run was cancelled, and the store has not taken it %s later", savePatience)
+var errPatience = fmt.Errorf("the run was cancelled, and the store has not finished the save %s later", savePatience)
 
 // lasting returns a context that outlives the run's: a cancelled run must still be saved.
 func lasting(ctx context.Context) (own context.Context, done func()) {
@@ -228,10 +228,10 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 		todo := "if the run counts in epochs, count in steps or give the batches the method InEpoch; if a step failed or stopped, " +
 			"resume from an earlier checkpoint"
 		if r.Elapsed.Steps == r.From.Steps {
-			todo = "the start of a run has its first batch: save first after a step, so watch no entry that is logged at the start (AndAtStart)"
+			todo = "the start of a run has its first batch: save first after a step, so do not watch an entry that is logged at the start (AndAtStart)"
 		}
 		return false, s.failed(fmt.Errorf("checkpoint: save step %d into %s: not saved, since %d of the batches taken from the data "+
-			"is not trained, and so section %q of the option Also is not of this step: %s",
+			"is not trained, so section %q of the option Also does not belong to this step: %s",
 			r.Elapsed.Steps, s.folder.Dir(), r.Ahead, slices.Sorted(maps.Keys(s.Also))[0], todo))
 	}
 	if s.best || s.shared && s.async.writing() && s.worth(r, metrics) { // finish the best one first

@@ -29,11 +29,11 @@ type Difference struct {
 // String returns, for example, "batch was 32 and is 64".
 func (d Difference) String() string {
 	if d.Err != nil {
-		return fmt.Sprintf("the %s was passed over for %s: %v", d.What, d.Now, d.Err)
+		return fmt.Sprintf("the %s was skipped in favor of %s: %v", d.What, d.Now, d.Err)
 	}
 	s := fmt.Sprintf("%s was %s and is %s", d.What, d.Saved, d.Now)
 	if d.Kept {
-		s += "; the saved one counts"
+		s += "; the saved value is used"
 	}
 	return s
 }

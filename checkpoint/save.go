@@ -39,7 +39,7 @@ func (f *Folder) wrap(err error, doing string, args ...any) error {
 func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
 	if d.share.Rank > 0 {
 		if !d.cut() {
-			return fmt.Errorf("rank %d of %d has no part to save: no tensor is cut", d.share.Rank, d.share.Of)
+			return fmt.Errorf("rank %d of %d has no part to save: no tensor is sharded", d.share.Rank, d.share.Of)
 		}
 		return f.saveShare(ctx, d)
 	}
@@ -86,7 +86,7 @@ func (f *Folder) supersede(ctx context.Context, steps *[]Step) error {
 		err = f.trash(ctx, doomed)
 	}
 	if err != nil {
-		return fmt.Errorf("remove the steps %v, newer than where the run began: %w", *steps, err)
+		return fmt.Errorf("remove the steps %v, which are newer than the run's first step: %w", *steps, err)
 	}
 	*steps = nil
 	return nil
@@ -100,7 +100,7 @@ func (f *Folder) missing(d *draft) {
 	for _, r := range f.rules() {
 		if r.Best > 0 && !f.settled[r.Metric] && !f.reserved.Load() {
 			f.settled[r.Metric] = true
-			f.options.Log.Warn("checkpoint: a checkpoint without the metric that Keep goes by", "step", int64(d.manifest.step),
+			f.options.Log.Warn("checkpoint: saved without the metric that Keep uses", "step", int64(d.manifest.step),
 				"keep", r.String(), "metrics", sortedKeys(d.manifest.metrics))
 		}
 	}
@@ -122,7 +122,7 @@ func (f *Folder) free(ctx context.Context, step Step) (place, error) {
 		case !isDamaged(err):
 			return at, err
 		default:
-			f.options.Log.Warn("checkpoint: the step is there, but damaged: saved beside it", "folder", f.dir, "error", err)
+			f.options.Log.Warn("checkpoint: the step exists, but is damaged: the new one is saved next to it", "folder", f.dir, "error", err)
 		}
 	}
 	at.again = taken[len(taken)-1].again + 1

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-var errGivenUp = errors.New("the place that rank 0 made for the parts is not there: it has given the save up, or this process sees another folder")
+var errGivenUp = errors.New("the folder that rank 0 made for the parts does not exist: rank 0 has cancelled the save, or this process sees another folder")
 
 const patience = 10 * time.Minute
 
@@ -56,7 +56,7 @@ func (d *draft) divide(tensors []Tensor) error {
 	}
 	for _, t := range d.tensors {
 		if _, twice := d.manifest.cuts[t.Name]; twice {
-			return fmt.Errorf("tensor %q: a second one of this name, which is cut", t.Name)
+			return fmt.Errorf("tensor %q: a second tensor of this name, which is sharded", t.Name)
 		}
 	}
 	if len(d.manifest.cuts) == 0 {
@@ -72,13 +72,13 @@ func (d *draft) addCut(t Tensor) error {
 	_, twice := d.manifest.cuts[t.Name]
 	switch {
 	case s.Of < 2 || s.Rank < 0 || s.Rank >= s.Of:
-		return fmt.Errorf("it is cut, and the content is share %d of %d: expected a Share of several processes, as Resume gives it", s.Rank, s.Of)
+		return fmt.Errorf("it is sharded, and the content is share %d of %d: expected a Share of several processes, as Resume passes it", s.Rank, s.Of)
 	case s.At.Token <= 0 || s.At.Again <= 0:
-		return errors.New("it is cut over several processes, which save it together: give the content the Slot of rank 0's Folder.Begin, or use Resume")
+		return errors.New("it is sharded over several processes, which save it together: give the content the Slot of rank 0's Folder.Begin, or use Resume")
 	case t.Data != nil || t.Write != nil:
-		return errors.New("it has Parts, and Data or Write beside them")
+		return errors.New("it has Parts, and also Data or Write: set either Parts or one of Data and Write")
 	case twice:
-		return errors.New("a second one of this name")
+		return errors.New("a second tensor of this name")
 	}
 	if err := checkName(t.Name); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (d *draft) addCut(t Tensor) error {
 			}
 		}
 		if !slices.Equal(c.Part, p.Dims) {
-			return fmt.Errorf("parts of dims %v and %v: expected equal ones", c.Part, p.Dims)
+			return fmt.Errorf("parts of dims %v and %v: expected equal dims", c.Part, p.Dims)
 		}
 		if _, err := c.place(p.Start); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.L
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errors.New(why))
 		context.AfterFunc(ctx, cancel)
 	}
-	late(patience, fmt.Sprintf("it has not come %s after those of rank 0 were written", patience))
+	late(patience, fmt.Sprintf("it is still missing %s after the parts of rank 0 were written", patience))
 	for rank := 1; rank < d.share.Of; rank++ {
 		pause := time.Millisecond
 		for {
@@ -178,7 +178,7 @@ func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.L
 				return fmt.Errorf("the file %s of rank %d: %w", shareName(rank), rank, context.Cause(ctx))
 			case <-over:
 				over = nil
-				late(lastCall, "it is not there, and the other processes write no more: one could not, or the run has failed")
+				late(lastCall, "it is missing, and the other processes have stopped writing: one of them could not write, or the run has failed")
 			case <-warn:
 				warn = time.After(time.Minute)
 				log.Warn("checkpoint: rank 0 waits for the parts of another process", "step", int64(d.manifest.step), "rank", rank,
@@ -197,7 +197,7 @@ func (d *draft) gather(ctx context.Context, open opener, dir string, log *slog.L
 }
 
 // errShare replaces a cause that could not be written.
-var errShare = errors.New("it could not write them; its own error says why")
+var errShare = errors.New("it could not write them; see the error of that rank for the reason")
 
 func marked(mark file) error {
 	text := make([]byte, len(markPrefix)+markLimit)
@@ -254,7 +254,7 @@ func (d *draft) take(open opener, dir string, rank int) (came bool, err error) {
 		}
 		sum := crc(binary.LittleEndian.Uint32(sums[4*i:]))
 		if i++; !d.takePart(h, rank, sum) {
-			return false, fmt.Errorf("%s has %q, %v of dims %v: it is no part of a tensor that rank 0 saves: the processes do not save the same state", path, h.Name, h.DType, h.Dims)
+			return false, fmt.Errorf("%s has %q, %v of dims %v: it is not a part of a tensor that rank 0 saves: the processes do not save the same state", path, h.Name, h.DType, h.Dims)
 		}
 	}
 	d.manifest.ranks[shareName(rank)] = own
@@ -286,7 +286,7 @@ func (f *Folder) Begin(ctx context.Context, step Step) (shares.Slot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s, err := f.begin(ctx, step)
-	return s, f.wrap(err, "begin to save step %d", step)
+	return s, f.wrap(err, "begin the save of step %d", step)
 }
 
 func (f *Folder) begin(ctx context.Context, step Step) (shares.Slot, error) {
@@ -317,7 +317,7 @@ func (f *Folder) GiveUp(ctx context.Context, step Step, share shares.Share, why 
 	} else {
 		err = f.medium.mark(ctx, name, temp, failedName(share.Rank), fmt.Sprintf("%s%.*s", markPrefix, markLimit, why))
 	}
-	return f.wrap(err, "give up step %d", step)
+	return f.wrap(err, "cancel the save of step %d", step)
 }
 
 const (

@@ -44,13 +44,13 @@ func (m *manifest) checkCuts() error {
 		return nil
 	}
 	if len(m.cuts) == 0 {
-		return errors.New("no tensor is cut")
+		return errors.New("no tensor is sharded")
 	}
 	parts := 0
 	for _, name := range sortedKeys(m.cuts) {
 		c := m.cuts[name]
 		if _, twice := m.sums[name]; twice {
-			return fmt.Errorf("tensor %q is whole and cut", name)
+			return fmt.Errorf("tensor %q is listed both as whole and as sharded", name)
 		}
 		if err := c.check(); err != nil {
 			return fmt.Errorf("tensor %q: %w", name, err)
@@ -64,7 +64,7 @@ func (m *manifest) checkCuts() error {
 		parts := files[file]
 		sum, ok := m.ranks[file]
 		if rank, ours := shareRank(file); !ok || !ours || file != shareName(rank) {
-			return fmt.Errorf("%q is no file of a rank that it names", file)
+			return fmt.Errorf("%q is not the file name of its rank", file)
 		}
 		size := sum.HeaderSize + int64(4*len(parts))
 		for name, p := range parts {

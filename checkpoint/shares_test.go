@@ -310,7 +310,7 @@ func TestShares_hostileManifests(t *testing.T) {
 	m := sharedDisk(t, 1)
 	text := string(read(t, m, dir(1)+"/manifest.json"))
 	for _, row := range []struct{ name, old, new, want string }{
-		{"a part that is missing", `{"rank":1,"start":[2],`, `{"rank":1,"start":[4],`, "is there twice"},
+		{"a part that is missing", `{"rank":1,"start":[2],`, `{"rank":1,"start":[4],`, "appears twice"},
 		{"fewer parts", `"dims":[8],"part":[2]`, `"dims":[10],"part":[2]`, "4 parts of dims [2], dims [10] take 5"},
 		{"a part off the grid", `"start":[2]`, `"start":[3]`, "on the grid of"},
 		{"a negative place", `"start":[2]`, `"start":[-2]`, "on the grid of"},
@@ -320,10 +320,10 @@ func TestShares_hostileManifests(t *testing.T) {
 		{"billions of parts", `"dims":[8],"part":[2]`, `"dims":[4000000000],"part":[1]`, "more than 1000000 parts"},
 		{"more bytes than the file", `"dims":[8],"part":[2]`, `"dims":[8000000000],"part":[2000000000]`, "on the grid of"},
 		{"a rank without a file", `{"rank":1,"start":[2],`, `{"rank":5,"start":[2],`, "rank-00001.safetensors: its parts take 360 bytes"},
-		{"a file that is a path", `"rank-00001.safetensors"`, `"../../rank-00001.safetensors"`, "is no file of a rank"},
-		{"numbers of half a byte", `"dtype":"F32","dims":[8]`, `"dtype":"F4","dims":[8]`, "cannot be cut"},
+		{"a file that is a path", `"rank-00001.safetensors"`, `"../../rank-00001.safetensors"`, "is not the file name of its rank"},
+		{"numbers of half a byte", `"dtype":"F32","dims":[8]`, `"dtype":"F4","dims":[8]`, "cannot be sharded"},
 		{"no type", `"dtype":"F32","dims":[8]`, `"dtype":"F33","dims":[8]`, "F33"},
-		{"a name twice", `"/whole": `, `"/rows": `, "is whole and cut"},
+		{"a name twice", `"/whole": `, `"/rows": `, "is listed both as whole and as sharded"},
 		{"an unknown field", `"part":[2]`, `"port":[2]`, "port"},
 		{"null", `"/rows": {`, `"/nothing": null, "/rows": {`, "null"},
 		{"of format 1", `"format": 2`, `"format": 1`, "unknown field"},
@@ -453,7 +453,7 @@ func TestShares_killedInAStore(t *testing.T) {
 		}
 		begin := time.Now()
 		err = zero.Save(t.Context(), 2, share(2, 0, 3, at))
-		require.ErrorContains(t, err, "the file rank-00001.safetensors of rank 1: it has not come 10m0s after those of rank 0 were written")
+		require.ErrorContains(t, err, "the file rank-00001.safetensors of rank 1: it is still missing 10m0s after the parts of rank 0 were written")
 		require.InDelta(t, 10*time.Minute, time.Since(begin), float64(2*time.Second))
 	})
 }
@@ -491,7 +491,7 @@ func TestShares_refusals(t *testing.T) {
 		change func(int, *checkpoint.Content)
 		want   string
 	}{
-		"both have the same parts": {at(1, func(t *checkpoint.Tensor) { t.Parts = share(1, 0, 2, shares.Slot{}).Tensors[0].Parts }), "is there twice"},
+		"both have the same parts": {at(1, func(t *checkpoint.Tensor) { t.Parts = share(1, 0, 2, shares.Slot{}).Tensors[0].Parts }), "appears twice"},
 		"a part is missing":        {at(1, func(t *checkpoint.Tensor) { t.Parts = t.Parts[1:] }), `tensor "/rows", of which the processes gave their parts: 3 parts of dims [2], dims [8] take 4`},
 		"another tensor":           {at(1, func(t *checkpoint.Tensor) { t.Name = "/other" }), "the processes do not save the same state"},
 		"another type":             {at(1, func(t *checkpoint.Tensor) { t.DType = safetensors.I32 }), "the processes do not save the same state"},
@@ -499,14 +499,14 @@ func TestShares_refusals(t *testing.T) {
 			t.Parts = []shares.Part{{Start: []int{4}, Dims: []int{4}, Data: make([]byte, 16)}}
 		}), "the processes do not save the same state"},
 		"a part off the grid":         {at(1, func(t *checkpoint.Tensor) { t.Parts[0].Start = []int{1} }), `tensor "/rows": a part from [1] on: expected one on the grid of [2] in dims [8]`},
-		"parts of two sizes":          {at(0, func(t *checkpoint.Tensor) { t.Parts[1].Dims = []int{4} }), "parts of dims [2] and [4]: expected equal ones"},
-		"numbers of half a byte":      {at(0, func(t *checkpoint.Tensor) { t.DType = safetensors.F4 }), "numbers of F4 cannot be cut"},
+		"parts of two sizes":          {at(0, func(t *checkpoint.Tensor) { t.Parts[1].Dims = []int{4} }), "parts of dims [2] and [4]: expected equal dims"},
+		"numbers of half a byte":      {at(0, func(t *checkpoint.Tensor) { t.DType = safetensors.F4 }), "elements of dtype F4 cannot be sharded"},
 		"too few bytes":               {at(1, func(t *checkpoint.Tensor) { t.Parts[0].Data, t.Parts[0].Write = make([]byte, 7), nil }), "Data has 7 bytes"},
 		"a writer that fails":         {at(1, func(t *checkpoint.Tensor) { t.Parts[1].Write = func(io.Writer) error { return syscall.EIO } }), "rank 1: the parts of rank 1: "},
 		"a panic":                     {at(0, func(t *checkpoint.Tensor) { t.Parts[1].Write = func(io.Writer) error { panic("the device is gone") } }), "the device is gone"},
-		"Data beside Parts":           {at(0, func(t *checkpoint.Tensor) { t.Data = []byte{1} }), "it has Parts, and Data or Write beside them"},
-		"two of a name":               {func(r int, c *checkpoint.Content) { c.Tensors = append(c.Tensors, c.Tensors[0]) }, "a second one of this name"},
-		"one of a name that is whole": {func(r int, c *checkpoint.Content) { c.Tensors[len(c.Tensors)-1].Name = "/rows" }, "a second one of this name"},
+		"Data beside Parts":           {at(0, func(t *checkpoint.Tensor) { t.Data = []byte{1} }), "it has Parts, and also Data or Write: set either Parts or one of Data and Write"},
+		"two of a name":               {func(r int, c *checkpoint.Content) { c.Tensors = append(c.Tensors, c.Tensors[0]) }, "a second tensor of this name"},
+		"one of a name that is whole": {func(r int, c *checkpoint.Content) { c.Tensors[len(c.Tensors)-1].Name = "/rows" }, "a second tensor of this name"},
 	} {
 		require.ErrorContains(t, two(row.change), row.want, name)
 	}
@@ -514,7 +514,7 @@ func TestShares_refusals(t *testing.T) {
 	err := f.Save(t.Context(), 1, share(1, 0, 2, shares.Slot{}))
 	require.ErrorContains(t, err, "give the content the Slot of rank 0's Folder.Begin, or use Resume")
 	alone := share(1, 0, 1, shares.Slot{Again: 1, Token: 1})
-	require.ErrorContains(t, f.Save(t.Context(), 1, alone), "it is cut, and the content is share 0 of 1")
+	require.ErrorContains(t, f.Save(t.Context(), 1, alone), "it is sharded, and the content is share 0 of 1")
 	require.ErrorContains(t, f.Save(t.Context(), 1, checkpoint.Content{Share: shares.Share{Rank: 1, Of: 2}}), "rank 1 of 2 has no part to save")
 	_, err = openMem(t, &vfs.Mem{}, checkpoint.Options{ReadOnly: true}).Begin(t.Context(), 1)
 	require.ErrorIs(t, err, checkpoint.ErrReadOnly)

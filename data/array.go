@@ -30,7 +30,7 @@ func (a Array) Check() error {
 func (a Array) checkNumbers() error {
 	err := a.check()
 	if _, texts := a.Flat.([]string); err == nil && texts {
-		return errors.New("it holds texts, and a step takes numbers: make numbers of them by a data.Preparation, or leave the field out by data.Drop")
+		return errors.New("it holds texts, and a step takes numbers: convert them by a data.Preparation, or remove the field by data.Drop")
 	}
 	return err
 }

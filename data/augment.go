@@ -48,7 +48,7 @@ func RandomCrop(height, width, pad int) Augmentation {
 		name: "random crop",
 		check: func(h, w int) error {
 			if height < 1 || width < 1 || pad < 0 || pad > maxPad || height > h+2*pad || width > w+2*pad {
-				return fmt.Errorf("%d x %d pixels out of an image of %d x %d with %d around it: expected at least 1, no more than there are, and at most %d around it",
+				return fmt.Errorf("%d x %d pixels out of an image of %d x %d with a border of %d: expected at least 1 pixel, at most the image with its border, and a border of at most %d",
 					height, width, h, w, pad, maxPad)
 			}
 			return nil
@@ -69,7 +69,7 @@ func RandomShift(rows, columns int) Augmentation {
 		name: "random shift",
 		check: func(h, w int) error {
 			if rows < 0 || columns < 0 || rows > h || columns > w {
-				return fmt.Errorf("by up to %d rows and %d columns, in an image of %d x %d: expected 0 to as many as there are", rows, columns, h, w)
+				return fmt.Errorf("shifts of up to %d rows and %d columns in an image of %d x %d: expected 0 up to the size of the image", rows, columns, h, w)
 			}
 			return nil
 		},
@@ -124,7 +124,7 @@ func augment(a Array, changes []Augmentation, random func(row int) *draws) (Arra
 	dims := slices.Clone(a.Dims)
 	for _, c := range changes {
 		if c.place == nil && c.alter == nil {
-			return Array{}, fmt.Errorf("an Augmentation that no function of this package made")
+			return Array{}, fmt.Errorf("the Augmentation is the zero value: make it with a function of package data")
 		}
 		if c.check != nil {
 			if err := c.check(dims[1], dims[2]); err != nil {

@@ -96,12 +96,12 @@ func TestAugment_law(t *testing.T) {
 func TestAugmentRefuses(t *testing.T) {
 	b := pictures(t, 2, 3, 4)
 	for want, f := range map[string]func(Batch) (Batch, error){
-		`data: augment: the batch has no field "z"; there are ["x"]`:                                      Augment(1, "z"),
-		`field "x": random crop: 5 x 1 pixels out of an image of 3 x 4 with 0 around it: expected`:        Augment(1, "x", RandomCrop(5, 1, 0)),
-		`field "x": random crop: 0 x 1 pixels`:                                                            Augment(1, "x", RandomCrop(0, 1, 0)),
-		`random crop: 1 x 1 pixels out of an image of 3 x 4 with 9223372036854775807 around it: expected`: Augment(1, "x", RandomCrop(1, 1, 1<<63-1)),
-		`field "x": random shift: by up to 4 rows and 0 columns, in an image of 3 x 4`:                    Augment(1, "x", RandomShift(4, 0)),
-		"no function of this package":                                                                     Augment(1, "x", Augmentation{}),
+		`data: augment: the batch has no field "z"; there are ["x"]`:                                        Augment(1, "z"),
+		`field "x": random crop: 5 x 1 pixels out of an image of 3 x 4 with a border of 0: expected`:        Augment(1, "x", RandomCrop(5, 1, 0)),
+		`field "x": random crop: 0 x 1 pixels`:                                                              Augment(1, "x", RandomCrop(0, 1, 0)),
+		`random crop: 1 x 1 pixels out of an image of 3 x 4 with a border of 9223372036854775807: expected`: Augment(1, "x", RandomCrop(1, 1, 1<<63-1)),
+		`field "x": random shift: shifts of up to 4 rows and 0 columns in an image of 3 x 4`:                Augment(1, "x", RandomShift(4, 0)),
+		"the Augmentation is the zero value":                                                                Augment(1, "x", Augmentation{}),
 	} {
 		_, err := f(b)
 		require.ErrorContains(t, err, want)

@@ -75,7 +75,7 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 	return b.from(position, epochs, b.whole)
 }
 
-var errNoBatches = errors.New("data: the Batches are empty: take those of Set.Batches")
+var errNoBatches = errors.New("data: the Batches are the zero value: make them with Set.Batches")
 
 // Batches divides the set into batches of size examples, in order by default. See [KeepRemainder] for the remainder.
 //
@@ -176,7 +176,7 @@ func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch
 	case position < 0:
 		return fmt.Errorf("from position %d: expected at least 0", position)
 	case s.len == 0:
-		return fmt.Errorf("the set is empty: look at what it was made of (data.New, a slice, Where, a file)")
+		return fmt.Errorf("the set is empty: check its source (data.New, a slice, Where, a file)")
 	case d.shared && checkShare(d.rank, d.of) != nil:
 		return checkShare(d.rank, d.of)
 	case d.shared && size%d.of != 0:
@@ -184,7 +184,7 @@ func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch
 	case d.shared && d.remainder && s.len%size%d.of != 0:
 		return fmt.Errorf("the last batch of an epoch: %w", errUneven(s.len%size, d.of))
 	case s.len < size && !d.remainder:
-		return fmt.Errorf("not one full batch; take a smaller size, or data.KeepRemainder")
+		return fmt.Errorf("the set has less than one full batch; use a smaller size, or data.KeepRemainder")
 	}
 	last := s.len
 	if !d.remainder {

@@ -36,7 +36,7 @@ func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 	return New(b.Fields...)
 }
 
-var errMapped = errors.New("functions of MapBatches stand between the set and its batches, and it knows only what they are given: do this before MapBatches")
+var errMapped = errors.New("the set has functions of MapBatches, whose outputs it does not know: call this before MapBatches")
 
 // Select returns a change for [Map] and [Set.Map] that keeps the named fields, in this order. A missing one is an
 // error.
@@ -75,7 +75,7 @@ func Rename(from, to string) func(Batch) (Batch, error) {
 			return nil, err
 		}
 		if _, err := find(fields, to, "the batch"); err == nil || to == "" {
-			return nil, fmt.Errorf("to %q: expected a name that no field has, and not an empty one", to)
+			return nil, fmt.Errorf("to %q: expected a name that is not empty and that no other field has", to)
 		}
 		fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == from })].Name = to
 		return fields, nil

@@ -36,14 +36,14 @@ func TestSetMap(t *testing.T) {
 	require.Equal(t, []data.Field{data.Named("id", []int32{7, 8}, 2), data.Named("z", []float32{1, 2}, 2)}, batch.Fields)
 
 	for want, change := range map[string]func(data.Batch) (data.Batch, error){
-		`data: drop ["z"]: the batch has no field "z"; there are "id", "kind", "x"`:                         data.Drop("z"),
-		`data: drop ["id" "kind" "x"]: no field is left`:                                                    data.Drop("id", "kind", "x"),
-		`data: select ["x" "z"]: the batch has no field "z"; there are "id", "kind", "x"`:                   data.Select("x", "z"),
-		`data: select: fields 1 and 2 of 2 have the one name "x": give each a name of its own (data.Named)`: data.Select("x", "x"),
-		`data: select: no field is named`:                                                                   data.Select(),
-		`data: rename ["x" "id"]: to "id": expected a name that no field has, and not an empty one`:         data.Rename("x", "id"),
-		`data: rename ["z" "y"]: the batch has no field "z"; there are "id", "kind", "x"`:                   data.Rename("z", "y"),
-		`data: map a set: change 1 of 1 is nil`:                                                             nil,
+		`data: drop ["z"]: the batch has no field "z"; there are "id", "kind", "x"`:                       data.Drop("z"),
+		`data: drop ["id" "kind" "x"]: no field is left`:                                                  data.Drop("id", "kind", "x"),
+		`data: select ["x" "z"]: the batch has no field "z"; there are "id", "kind", "x"`:                 data.Select("x", "z"),
+		`data: select: fields 1 and 2 of 2 have the same name "x": give each its own name (data.Named)`:   data.Select("x", "x"),
+		`data: select: no field is named`:                                                                 data.Select(),
+		`data: rename ["x" "id"]: to "id": expected a name that is not empty and that no other field has`: data.Rename("x", "id"),
+		`data: rename ["z" "y"]: the batch has no field "z"; there are "id", "kind", "x"`:                 data.Rename("z", "y"),
+		`data: map a set: change 1 of 1 is nil`:                                                           nil,
 	} {
 		_, err := set.Map(change)
 		require.EqualError(t, err, want)
@@ -51,9 +51,9 @@ func TestSetMap(t *testing.T) {
 	mapped, err := set.MapBatches(data.Drop("id"))
 	require.NoError(t, err)
 	_, err = mapped.Map(data.Drop("id"))
-	require.ErrorContains(t, err, "data: map a set: functions of MapBatches stand between the set and its batches")
+	require.ErrorContains(t, err, "data: map a set: the set has functions of MapBatches, whose outputs it does not know")
 	_, err = data.FitPreparation(mapped, data.Categories{Columns: []string{"kind"}})
-	require.ErrorContains(t, err, "data: fit preparation: functions of MapBatches stand between")
+	require.ErrorContains(t, err, "data: fit preparation: the set has functions of MapBatches")
 	_, err = set.Field("z")
 	require.EqualError(t, err, `data: the set has no field "z"; there are "id", "kind", "x"`)
 }
@@ -70,7 +70,7 @@ func TestTexts(t *testing.T) {
 	require.Equal(t, data.Array{Flat: []string{"a", "c"}, Dims: []int{2}}, field(t, rare, "kind"))
 	batch, err := data.Peek(set.Batches(2).All())
 	require.NoError(t, err)
-	refused := `field "kind": it holds texts, and a step takes numbers: make numbers of them by a data.Preparation, or leave the field out by data.Drop`
+	refused := `field "kind": it holds texts, and a step takes numbers: convert them by a data.Preparation, or remove the field by data.Drop`
 	require.EqualError(t, batch.Check(), "data: "+refused)
 	require.ErrorContains(t, field(t, set, "kind").Check(), "data: it holds texts")
 	_, err = data.Peek(data.OnDevice(set).Batches(2).All())

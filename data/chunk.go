@@ -10,7 +10,7 @@ import (
 // dropped, as rest says. Errors are yielded at once.
 func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[]E, error] {
 	if rest != Dropped && rest != Kept {
-		return failed[[]E](fmt.Errorf("data: chunk: the rest is to be %v, expected data.Dropped or data.Kept", rest))
+		return failed[[]E](fmt.Errorf("data: chunk: the policy for the remainder is %v, expected data.Dropped or data.Kept", rest))
 	}
 	return windows("chunk", source, n, n, rest)
 }

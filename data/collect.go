@@ -42,7 +42,7 @@ func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 			return nil, fmt.Errorf("data: collect: %w", err)
 		}
 		if have += rows; have > limit {
-			return nil, fmt.Errorf("data: collect: more than %d examples: %w; take a larger limit, or end the source with data.Take", limit, ErrLimit)
+			return nil, fmt.Errorf("data: collect: more than %d examples: %w; use a larger limit, or limit the source by data.Take", limit, ErrLimit)
 		}
 		w.like = b
 		parts = append(parts, b)

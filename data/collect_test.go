@@ -72,7 +72,7 @@ func TestCollect_refuses(t *testing.T) {
 		limit  int
 		err    string
 	}{
-		"no end":          {set.Batches(2).From(0), 7, "data: collect: more than 7 examples: over the limit; take a larger limit, or end the source with data.Take"},
+		"no end":          {set.Batches(2).From(0), 7, "data: collect: more than 7 examples: over the limit; use a larger limit, or limit the source by data.Take"},
 		"no limit":        {set.Batches(2).All(), 0, "data: collect at most 0 examples: expected at least 1"},
 		"nil":             {nil, 1, "data: collect: there is no source (nil)"},
 		"empty":           {data.Items[data.Batch](nil), 1, "data: collect: the source has no examples"},
@@ -124,8 +124,8 @@ func TestPasses(t *testing.T) {
 	})
 	require.Equal(t, []int{0, 1}, drawn(t, two))
 	for want, source := range map[string]iter.Seq2[int, error]{
-		"data: passes: there is no function (nil)":                                             data.Passes[int](nil),
-		"data: passes: pass 1 gave no batch: the source is empty, or cannot be iterated again": data.Passes(func(int) iter.Seq2[int, error] { return data.Items[int](nil) }),
+		"data: passes: there is no function (nil)":                                                 data.Passes[int](nil),
+		"data: passes: pass 1 returned no batch: the source is empty, or cannot be iterated again": data.Passes(func(int) iter.Seq2[int, error] { return data.Items[int](nil) }),
 	} {
 		_, err := data.Peek(source)
 		require.EqualError(t, err, want)
@@ -143,7 +143,7 @@ func TestB82_fixedLengthsAndBuckets(t *testing.T) {
 		"fixed":         {[]int{5}, 5, ""},
 		"just fits":     {[]int{3}, 3, ""},
 		"buckets":       {[]int{16, 4, 2, 8}, 4, ""},
-		"too long":      {[]int{2, 1}, 0, "data: pad 2 sequences: the longest has 3 items, more than 2: cut it, leave it out, or give a larger length"},
+		"too long":      {[]int{2, 1}, 0, "data: pad 2 sequences: the longest has 3 items, more than 2: truncate it, leave it out, or give a larger length"},
 		"no length":     {[]int{4, 0}, 0, "data: pad 2 sequences: to the length 0: expected at least 1"},
 		"over the line": {[]int{1 << 62}, 0, "data: pad 2 sequences, the longest of 3 items, to 4611686018427387904: expected at least one item, and at most 17179869184 in all"},
 	} {

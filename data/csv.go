@@ -191,7 +191,7 @@ func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) 
 		at += part.n
 	}
 	if at == 0 {
-		return errors.New("the file has no examples: there is a header, and no row behind it")
+		return errors.New("the file has no examples: it has a header, but no rows after it")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-var errNotUTF8 = errors.New("its bytes are no UTF-8: convert the file, as by iconv -f latin1 -t utf-8")
+var errNotUTF8 = errors.New("its bytes are not UTF-8: convert the file, for example by iconv -f latin1 -t utf-8")
 
 type csvColumn struct {
 	CSVField
@@ -42,7 +42,7 @@ type csvSlice[T element] struct {
 func (s *csvSlice[T]) add(cell string) error {
 	v, err := s.parse(cell)
 	if err != nil {
-		return fmt.Errorf("the cell %s is no %s: %w", quoted(cell), s.dtype, err)
+		return fmt.Errorf("the cell %s cannot be read as %s: %w", quoted(cell), s.dtype, err)
 	}
 	s.values = append(s.values, v)
 	return nil
@@ -68,9 +68,9 @@ func advice(cell string, separator rune) string {
 	}
 	decimal := ""
 	if notANumber != nil && notDecimal == nil {
-		decimal = fmt.Sprintf(": write a point for the decimal comma of %s", quoted(cell))
+		decimal = fmt.Sprintf(": write a decimal point instead of the comma in %s", quoted(cell))
 		if thousands.MatchString(cell) {
-			decimal = fmt.Sprintf(": write %s with a point if its comma is a decimal one, and without the comma if it parts thousands", quoted(cell))
+			decimal = fmt.Sprintf(": write %s with a point if its comma is a decimal one, and without the comma if it separates thousands", quoted(cell))
 		}
 	} else if notANumber != nil && thousands.MatchString(cell) {
 		decimal = fmt.Sprintf(": write %s without the commas between thousands", quoted(cell))
@@ -83,9 +83,9 @@ func advice(cell string, separator rune) string {
 	case decimal != "":
 		return decimal
 	case notANumber == nil && math.IsInf(v, 0), slices.Contains([]string{"na", "n/a", "nan", "null", "none", "nil", "-", "?", "."}, strings.ToLower(cell)):
-		return fmt.Sprintf(": if that is no value, name %s in CSV.Missing, and in CSVField.Fill what to take for it", quoted(cell))
+		return fmt.Sprintf(": if it marks a missing value, name %s in CSV.Missing, and set CSVField.Fill to its replacement", quoted(cell))
 	case notANumber == nil:
-		return ": set CSVField.DType to a type that has it"
+		return ": set CSVField.DType to a dtype that can hold it"
 	}
 	return ": if it is a class, name all of them in CSVField.Classes; else leave the column out (CSVField.Columns)"
 }
@@ -243,7 +243,7 @@ func chooseColumns(names []string, fields []CSVField, separator rune) ([]csvColu
 		chosen[k] = csvColumn{CSVField: f, single: len(f.Columns) == 1, values: values}
 		if len(f.Columns) == 0 {
 			if rest >= 0 {
-				return nil, fmt.Errorf("fields %q and %q both name no columns; only one can have all that are left", fields[rest].Name, f.Name)
+				return nil, fmt.Errorf("fields %q and %q both name no columns; only one field can take all remaining columns", fields[rest].Name, f.Name)
 			}
 			rest = k
 		}
@@ -267,7 +267,7 @@ func chooseColumns(names []string, fields []CSVField, separator rune) ([]csvColu
 			}
 		}
 		if len(chosen[rest].at) == 0 {
-			return nil, fmt.Errorf("field %q: no columns are left for it", fields[rest].Name)
+			return nil, fmt.Errorf("field %q: the other fields take all columns", fields[rest].Name)
 		}
 	}
 	return chosen, nil

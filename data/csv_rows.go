@@ -24,7 +24,7 @@ const (
 
 var errUTF16 = errors.New("it begins with the byte order mark of UTF-16: write it as UTF-8")
 
-var errBareCR = errors.New("all is one line, with bare carriage returns in it (CR): write line ends as LF or CRLF")
+var errBareCR = errors.New("the file is one line, with bare carriage returns in it (CR): write line ends as LF or CRLF")
 
 type csvFile struct {
 	csvSource
@@ -46,7 +46,7 @@ func openCSVFile(r io.Reader, format CSV, block int) (*csvFile, error) {
 	most := cmp.Or(min(format.MaxRow, math.MaxInt-csvBuffer), csvMaxRow)
 	comma := cmp.Or(format.Comma, ',')
 	if most < 0 || comma == '"' || comma == '\n' || comma == '\r' || comma == 0xFFFD {
-		return nil, fmt.Errorf("the format has Comma %q and MaxRow %d: expected a separator that is no quote or line end, and no negative length", comma, format.MaxRow)
+		return nil, fmt.Errorf("the format has Comma %q and MaxRow %d: expected a separator that is neither a quote nor a line end, and a length of 0 or more", comma, format.MaxRow)
 	}
 	u, err := unpacked(r)
 	if err != nil {
@@ -398,7 +398,7 @@ func (r *csvReader) takeCell(c *csvColumn, cell string) (texts int64, err error)
 	_, text := c.values.(*csvSlice[string])
 	if r.missing[cell] {
 		if c.Fill == "" && !text {
-			return 0, fmt.Errorf("the cell %q is missing a value; set CSVField.Fill to take a value for it, or leave the column out", cell)
+			return 0, fmt.Errorf("the cell %q marks a missing value; set CSVField.Fill to its replacement, or leave the column out", cell)
 		}
 		cell = c.Fill
 	}

@@ -77,7 +77,7 @@ func TestBatches_none(t *testing.T) {
 			errs = append(errs, err)
 		}
 		require.Len(t, errs, 1)
-		require.EqualError(t, errs[0], "data: the Batches are empty: take those of Set.Batches")
+		require.EqualError(t, errs[0], "data: the Batches are the zero value: make them with Set.Batches")
 	}
 }
 

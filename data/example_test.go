@@ -79,7 +79,7 @@ func ExampleReadCSV() {
 	// Output:
 	// x [2 2] [5.1 3.5 6.3 3]
 	// y [2] [0 1]
-	// data: read csv: row 2 (line 3), column "width": the cell "" is missing a value; set CSVField.Fill to take a value for it, or leave the column out
+	// data: read csv: row 2 (line 3), column "width": the cell "" marks a missing value; set CSVField.Fill to its replacement, or leave the column out
 }
 
 func ExampleRebatch() {
@@ -134,5 +134,5 @@ func ExampleFitPreparation() {
 	// y [3] [0 1 1]
 	// x [1 3] [2 0 0]
 	// [mass island=Biscoe island=Dream] [a b]
-	// data: preparation: rows: column "mass": row 1: "heavy" is no number: invalid syntax: if that is no value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, take the column as Categories
+	// data: preparation: rows: column "mass": row 1: "heavy" is not a number: invalid syntax: if it marks a missing value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, use Categories for the column
 }

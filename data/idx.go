@@ -177,7 +177,7 @@ func readElements[T element](b body, width int) ([]T, error) {
 	case n > 0:
 		return nil, formatErrorf(end, "more bytes follow the %d elements of dims %v", size, b.dims)
 	case err != io.EOF: // such as a wrong gzip checksum
-		return nil, readError(end, "behind the elements", err)
+		return nil, readError(end, "after the elements", err)
 	}
 	return flat, nil
 }

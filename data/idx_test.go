@@ -151,11 +151,11 @@ func TestF28_MalformedIDX(t *testing.T) {
 		file{"gzip header alone", packed[:2], 0, "in the gzip header", io.ErrUnexpectedEOF},
 		file{"gzip without data", packed[:10], 0, "in the preamble", io.ErrUnexpectedEOF},
 		file{"gzip cut", packed[:len(packed)-9], -1, "ends too early", io.ErrUnexpectedEOF},
-		file{"gzip without checksum", packed[:len(packed)-8], 12, "behind the elements", io.ErrUnexpectedEOF},
-		file{"gzip checksum", wrongSum, 12, "behind the elements", gzip.ErrChecksum},
+		file{"gzip without checksum", packed[:len(packed)-8], 12, "after the elements", io.ErrUnexpectedEOF},
+		file{"gzip checksum", wrongSum, 12, "after the elements", gzip.ErrChecksum},
 		file{"gzip method", wrongMethod, 0, "in the gzip header", gzip.ErrHeader},
 		file{"gzip block", wrongBlock, 0, "in the preamble", nil},
-		file{"gzip then rubbish", append(bytes.Clone(packed), "rubbish"...), 12, "behind the elements", nil},
+		file{"gzip then rubbish", append(bytes.Clone(packed), "rubbish"...), 12, "after the elements", nil},
 		file{"gzip twice", append(bytes.Clone(packed), packed...), 12, "more bytes follow", nil},
 		file{"gzip in gzip", pack(t, packed), 0, "it starts with 1f 8b", nil},
 		file{"bomb of zeros", pack(t, zeros[:1<<20]), 3, "no axes", nil},
@@ -277,11 +277,11 @@ func TestReadIDXPassesErrorsOn(t *testing.T) {
 func TestOpenIDXTakesRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	_, err := OpenIDX(dir)
-	require.ErrorContains(t, err, dir+": is no regular file (d")
+	require.ErrorContains(t, err, dir+": is not a regular file (d")
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	_, err = OpenIDX(pipe) // would hang
-	require.ErrorContains(t, err, "no regular file")
+	require.ErrorContains(t, err, "not a regular file")
 	_, err = OpenIDX(filepath.Join(dir, "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	link := filepath.Join(dir, "link")

@@ -90,13 +90,13 @@ func (f *ImageFormat) check() error {
 	f.MaxPixels = cmp.Or(f.MaxPixels, imagePixels)
 	switch {
 	case f.Height < 1 || f.Width < 1 || f.Height > imageSide || f.Width > imageSide:
-		return fmt.Errorf("the images are to have %d x %d pixels (height, width), expected 1 to %d", f.Height, f.Width, imageSide)
+		return fmt.Errorf("ImageFormat asks for %d x %d pixels (height, width), expected 1 to %d", f.Height, f.Width, imageSide)
 	case f.Channels != 1 && f.Channels != 3:
-		return fmt.Errorf("the images are to have %d channels, expected 1 or 3", f.Channels)
+		return fmt.Errorf("ImageFormat asks for %d channels, expected 1 or 3", f.Channels)
 	case f.Resize < NoResize || f.Resize > CropCentre:
 		return fmt.Errorf("unknown policy Resize(%d), expected data.NoResize, data.Stretch or data.CropCentre", int(f.Resize))
 	case f.Height*f.Width > imageResult:
-		return fmt.Errorf("the images are to have %d x %d pixels (height, width), expected at most %d in all", f.Height, f.Width, imageResult)
+		return fmt.Errorf("ImageFormat asks for %d x %d pixels (height, width), expected at most %d in all", f.Height, f.Width, imageResult)
 	case f.Cache < 0:
 		return fmt.Errorf("Cache is %d bytes, expected 0 for none, or more", f.Cache)
 	case f.MaxPixels < 0:
@@ -122,7 +122,7 @@ func (f *ImageFolder) list() error {
 		if info, err := root.Stat(c.Name()); err != nil {
 			return err
 		} else if !info.IsDir() {
-			return fmt.Errorf("%s is no folder, expected one folder for each class and nothing else", c.Name())
+			return fmt.Errorf("%s is not a folder, expected one folder for each class and nothing else", c.Name())
 		}
 		images, err := fs.ReadDir(root.FS(), c.Name())
 		if err != nil {
@@ -134,7 +134,7 @@ func (f *ImageFolder) list() error {
 			switch ending := strings.ToLower(path.Ext(name)); {
 			case strings.HasPrefix(i.Name(), "."):
 			case !slices.Contains([]string{".png", ".jpg", ".jpeg"}, ending):
-				return fmt.Errorf("%s is no image, expected files that end in .png, .jpg or .jpeg", name)
+				return fmt.Errorf("%s is not an image, expected files that end in .png, .jpg or .jpeg", name)
 			default:
 				f.files = append(f.files, imageFile{name, int32(len(f.Classes))})
 			}
@@ -218,7 +218,7 @@ func openImage(root *os.Root, name string, format ImageFormat, to []float32, tim
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("no regular file (%v)", info.Mode().Type())
+		return fmt.Errorf("not a regular file (%v)", info.Mode().Type())
 	}
 	file, err := root.Open(name)
 	if err != nil {
@@ -233,7 +233,7 @@ func openImage(root *os.Root, name string, format ImageFormat, to []float32, tim
 func ReadImage(r io.ReadSeeker, format ImageFormat) (Array, error) {
 	err := format.check()
 	if err == nil && format.Cache > 0 {
-		err = errors.New("Cache is for the images of a folder, expected 0 for one that is read alone")
+		err = errors.New("Cache is only for folders of images, expected 0 to read a single image")
 	}
 	if err != nil {
 		return Array{}, fmt.Errorf("data: read image: %w", err)

@@ -54,7 +54,7 @@ func TestImageFolder_cache(t *testing.T) {
 	_, err := OpenImageFolder(t.TempDir(), ImageFormat{Height: 2, Width: 2, Cache: -1})
 	require.ErrorContains(t, err, "Cache is -1 bytes")
 	_, err = ReadImage(nil, ImageFormat{Height: 2, Width: 2, Cache: 1})
-	require.EqualError(t, err, "data: read image: Cache is for the images of a folder, expected 0 for one that is read alone")
+	require.EqualError(t, err, "data: read image: Cache is only for folders of images, expected 0 to read a single image")
 }
 
 func hasKey[K comparable, V any](m map[K]V, key K) bool {

@@ -158,8 +158,8 @@ func TestImageFolderRefuses(t *testing.T) {
 		want   string
 	}{
 		"no classes":   {nil, format, "there are no images"},
-		"a file":       {map[string][]byte{"a.png": small}, format, "a.png is no folder"},
-		"another file": {map[string][]byte{"a/x.txt": nil}, format, "a/x.txt is no image"},
+		"a file":       {map[string][]byte{"a.png": small}, format, "a.png is not a folder"},
+		"another file": {map[string][]byte{"a/x.txt": nil}, format, "a/x.txt is not an image"},
 		"empty class":  {map[string][]byte{"a/.x": nil, "b/1.png": small}, format, "the class a has no images"},
 		"no size":      {nil, ImageFormat{}, "0 x 0 pixels"},
 		"channels":     {nil, ImageFormat{Height: 1, Width: 1, Channels: 2}, "2 channels, expected 1 or 3"},
@@ -189,7 +189,7 @@ func TestImageFolderRefuses(t *testing.T) {
 	require.NoError(t, errs[0])
 	require.ErrorContains(t, errs[1], "2.png: ")
 	require.ErrorContains(t, errs[1], "path escapes")
-	require.ErrorContains(t, errs[2], "3.png: no regular file")
+	require.ErrorContains(t, errs[2], "3.png: not a regular file")
 }
 
 // pngHeader is a PNG file with a custom header and an empty body.

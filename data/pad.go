@@ -17,7 +17,7 @@ func Pad(b Batch, size int) (Batch, error) {
 		return Batch{}, fmt.Errorf("data: pad: %w", err)
 	}
 	if rows < 1 || size < rows {
-		return Batch{}, fmt.Errorf("data: pad a batch of %d rows to %d: expected 1 at least, and no more than that", rows, size)
+		return Batch{}, fmt.Errorf("data: pad a batch of %d rows to %d: expected a size of at least 1, and at most that number of rows", rows, size)
 	}
 	for _, f := range b.Fields {
 		if _, ok := sized(dimsOf(f.Array, size)...); !ok {

@@ -33,9 +33,9 @@ func TestPad(t *testing.T) {
 		size  int
 		err   string
 	}{
-		"smaller":    {batch, 1, "data: pad a batch of 2 rows to 1: expected 1 at least, and no more than that"},
-		"empty":      {data.Batch{}, 4, "data: pad a batch of 0 rows to 4: expected 1 at least, and no more than that"},
-		"wrong mask": {data.Batch{Size: 2, Fields: []data.Field{{Name: data.Mask, Array: data.Array{Flat: []int32{1, 0}, Dims: []int{2}}}}}, 4, `data: pad: field "mask" is int32 [2], expected a bool for each of 2 rows: rename it if it is no mask of padding`},
+		"smaller":    {batch, 1, "data: pad a batch of 2 rows to 1: expected a size of at least 1, and at most that number of rows"},
+		"empty":      {data.Batch{}, 4, "data: pad a batch of 0 rows to 4: expected a size of at least 1, and at most that number of rows"},
+		"wrong mask": {data.Batch{Size: 2, Fields: []data.Field{{Name: data.Mask, Array: data.Array{Flat: []int32{1, 0}, Dims: []int{2}}}}}, 4, `data: pad: field "mask" is int32 [2], expected a bool for each of 2 rows: rename it if it is not a mask of padding`},
 		"a scalar":   {data.Batch{Size: 2, Fields: []data.Field{{Name: "x", Array: data.Array{Flat: []int32{1}}}}}, 4, `data: pad: field "x" has dims [], expected 2 examples on the first axis`},
 	} {
 		_, err := data.Pad(row.batch, row.size)

@@ -55,7 +55,7 @@ func ShareOf(source iter.Seq2[Batch, error], rank, of int) iter.Seq2[Batch, erro
 
 func checkShare(rank, of int) error {
 	if of < 1 || rank < 0 || rank >= of {
-		return fmt.Errorf("share %d of %d: expected at least 1 process, and a rank from 0 to one less than there are", rank, of)
+		return fmt.Errorf("share %d of %d: expected at least 1 process, and a rank from 0 to the number of processes minus 1", rank, of)
 	}
 	return nil
 }
@@ -84,5 +84,5 @@ func (b Batch) share(rank, of int) (Batch, error) {
 }
 
 func errUneven(rows, of int) error {
-	return fmt.Errorf("%d rows cannot be divided evenly among %d processes: take a batch of a multiple of %[2]d, and leave what remains at the end of an epoch out, or pad it", rows, of)
+	return fmt.Errorf("%d rows cannot be divided evenly among %d processes: use a batch size that is a multiple of %[2]d, and drop or pad the remainder of an epoch", rows, of)
 }

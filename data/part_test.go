@@ -113,7 +113,7 @@ func TestShare_errors(t *testing.T) {
 		return nil
 	}
 	for want, source := range map[string]iter.Seq2[data.Batch, error]{
-		"10 rows cannot be divided evenly among 4 processes: take a batch of a multiple of 4":                   set.Batches(10, data.Share(0, 4)).All(),
+		"10 rows cannot be divided evenly among 4 processes: use a batch size that is a multiple of 4":          set.Batches(10, data.Share(0, 4)).All(),
 		"the last batch of an epoch: 15 rows cannot be divided evenly among 2 processes":                        numbered(t, 55, false).Batches(20, data.Share(0, 2), data.KeepRemainder()).All(),
 		"share 2 of 2: expected at least 1 process, and a rank from 0":                                          set.Batches(10, data.Share(2, 2)).All(),
 		"share 0 of 0: expected at least 1 process":                                                             set.Batches(10, data.Share(0, 0)).All(),

@@ -155,7 +155,7 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 		}
 		if missing, ok := r.(Missing); ok {
 			if len(missing) == 0 || p.missing != nil {
-				return nil, errors.New("data.Missing is there twice, or names no text")
+				return nil, errors.New("data.Missing appears twice, or names no text")
 			}
 			p.missing = slices.Clone(missing)
 			continue
@@ -172,20 +172,20 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 		}
 		if l, ok := r.(Labels); ok {
 			if labels[field] {
-				return nil, fmt.Errorf("%T of %q: the field %q has other labels: expected a Field of their own", l, names, field)
+				return nil, fmt.Errorf("%T of %q: the field %q already has labels: give these another Field", l, names, field)
 			}
 			labels[field] = true
 		}
 		if len(names) == 0 {
 			if rest >= 0 {
-				return nil, fmt.Errorf("%T and %T both name no columns; only one can have all that are left", rules[rest], r)
+				return nil, fmt.Errorf("%T and %T both name no columns; only one can take all remaining columns", rules[rest], r)
 			}
 			rest = i
 		}
 	}
 	if rest >= 0 && len(training.fields) > 1 && !slices.ContainsFunc(rules, func(r Columns) bool { _, ok := r.(Labels); return ok }) {
 		if _, ok := rules[rest].(Categories); ok {
-			return nil, errors.New("Categories without Columns would take the column of the labels too: name that one by data.Labels, or name the Columns")
+			return nil, errors.New("Categories without Columns would also take the column of the labels: name the label column by data.Labels, or set Columns")
 		}
 	}
 	for _, r := range rules { // a misspelled column would fall to the rule for all others
@@ -209,7 +209,7 @@ func fitPreparation(training *Set, rules []Columns) (*Preparation, error) {
 				}
 			}
 			if len(names) == 0 {
-				return nil, fmt.Errorf("%T: no columns are left for it", r)
+				return nil, fmt.Errorf("%T: the others take all columns", r)
 			}
 		}
 		for _, name := range names {
@@ -280,7 +280,7 @@ func (p *Preparation) check() error {
 	for i := range p.columns {
 		c := &p.columns[i]
 		if seen[c.Column] || c.Column == "" {
-			return fmt.Errorf("column %q is there twice, or has no name", c.Column)
+			return fmt.Errorf("column %q appears twice, or has no name", c.Column)
 		}
 		seen[c.Column] = true
 		if err := c.check(); err != nil {
@@ -307,7 +307,7 @@ func (c *prepared) check() error {
 	classes := c.As == asOneHot || c.integers()
 	switch {
 	case !slices.Contains(kinds, c.As):
-		return fmt.Errorf("it is as %q, expected one of %q", c.As, kinds)
+		return fmt.Errorf("its As is %q, expected one of %q", c.As, kinds)
 	case c.Field == "" || c.Field == Mask || c.Field == Rows:
 		return fmt.Errorf("its field is %q, expected another name", c.Field)
 	case classes && len(c.Classes) == 0, !classes && len(c.Classes) > 0:
@@ -322,7 +322,7 @@ func (c *prepared) check() error {
 		return fmt.Errorf("the value to fill in is %v, expected a finite number", *c.Fill)
 	case classes && (c.Fill != nil || c.Indicator || c.Shift != 0 || c.Scale != 0), !classes && (c.FillClass != "" || c.Unknown != ""),
 		c.label() && (c.Fill != nil || c.FillClass != "" || c.Unknown != "" || c.Indicator):
-		return fmt.Errorf("a setting that a %s does not have", c.As)
+		return fmt.Errorf("it has a setting that a %s does not support", c.As)
 	case !slices.Contains(unknowns, c.Unknown), c.Unknown == unknowns[UnknownZeros] && c.As == asInteger:
 		return fmt.Errorf("unknown classes are %q, expected one of %q, and no zeros for an integer", c.Unknown, unknowns)
 	case c.Indicator && c.Fill == nil:
@@ -336,7 +336,7 @@ func (c *prepared) check() error {
 		c.number[class] = int32(i)
 	}
 	if _, known := c.number[c.FillClass]; c.FillClass != "" && !known {
-		return fmt.Errorf("the class to fill in, %q, is none of the classes", c.FillClass)
+		return fmt.Errorf("the class to fill in, %q, is not one of the classes", c.FillClass)
 	}
 	return nil
 }

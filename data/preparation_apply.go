@@ -78,7 +78,7 @@ func (p *Preparation) prepare(table Batch, labels bool, what string) (Batch, err
 
 func (p *Preparation) fields(table Batch, labels bool) (Batch, error) {
 	if p == nil || len(p.columns) == 0 {
-		return Batch{}, errors.New("it is empty: data.FitPreparation makes one, or JSON")
+		return Batch{}, errors.New("it is the zero value: make one with data.FitPreparation, or read it from JSON")
 	}
 	table, err := table.OnHost()
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *Preparation) fields(table Batch, labels bool) (Batch, error) {
 		b.Fields = append(b.Fields, Field{field, a})
 	}
 	if len(b.Fields) == 0 {
-		return Batch{}, errors.New("it has labels alone, and no inputs")
+		return Batch{}, errors.New("it has only labels, expected inputs")
 	}
 	if mask, err := find(table.Fields, Mask, "the table"); err == nil {
 		b.Fields = append(b.Fields, Field{Mask, mask})
@@ -235,9 +235,9 @@ func (c *prepared) classes(column Array, put func(row int, n int32)) error {
 		default:
 			hint := ""
 			if !c.label() {
-				hint = "; to take others, set Categories.Unknown, and fit the preparation again"
+				hint = "; to accept other classes, set Categories.Unknown, and fit the preparation again"
 			}
-			return rowError(i, "%s is no class that the training data have: expected one of %d: %s%s", quoted(text), len(c.Classes), some(c.Classes), hint)
+			return rowError(i, "%s is not a class of the training data: expected one of %d: %s%s", quoted(text), len(c.Classes), some(c.Classes), hint)
 		}
 		put(i, n)
 	}
@@ -256,7 +256,7 @@ func (p *Preparation) Classes(field string) ([]string, error) {
 		return p.Names(field)
 	}
 	if err == nil && (len(of) > 1 || !of[0].integers()) {
-		err = fmt.Errorf("field %q holds no numbers of classes of one column, but %s", field, of[0].As)
+		err = fmt.Errorf("field %q holds %s, expected the class numbers of one column", field, of[0].As)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data: preparation: classes: %w", err)

@@ -15,11 +15,11 @@ func (n Numbers) rule() ([]string, string, error) {
 	case n.Fill < NoFill || n.Fill > FillValue || n.Scale < NoScale || n.Scale > MinMax:
 		return nil, "", fmt.Errorf("the Fill is %d and the Scale %d: expected the constants of package data", n.Fill, n.Scale)
 	case n.Value != 0 && n.Fill != FillValue:
-		return nil, "", fmt.Errorf("the Value is %v, which takes Fill: data.FillValue", n.Value)
+		return nil, "", fmt.Errorf("the Value is %v, which is only used with Fill: data.FillValue", n.Value)
 	case math.IsNaN(n.Value) || math.IsInf(n.Value, 0):
 		return nil, "", fmt.Errorf("the Value is %v, expected a finite number", n.Value)
 	case n.Indicator && n.Fill == NoFill:
-		return nil, "", errors.New("the Indicator is set, but no Fill: a missing value is an error")
+		return nil, "", errors.New("the Indicator is set, but no Fill: without Fill a missing value is an error")
 	}
 	return n.Columns, cmp.Or(n.Field, "x"), nil
 }
@@ -47,7 +47,7 @@ func (n Numbers) fit(name string, column Array) (prepared, error) {
 	case n.Fill == FillValue:
 		c.Fill = new(n.Value)
 	case n.Fill != NoFill && len(there) == 0:
-		return c, errors.New("all values are missing, so that there is none to fill in: leave the column out, or take FillValue")
+		return c, errors.New("all values are missing, so none can be computed to fill in: leave the column out, or use FillValue")
 	case n.Fill != NoFill:
 		c.Fill = new(filling(there, n.Fill))
 	}
@@ -110,9 +110,9 @@ func (c Categories) rule() ([]string, string, error) {
 	case c.Fill != NoFill && c.Fill != FillMostFrequent && c.Fill != FillValue || c.Unknown < UnknownRefused || c.Unknown > UnknownZeros:
 		return nil, "", fmt.Errorf("the Fill is %d and the Unknown %d: expected NoFill, FillMostFrequent or FillValue, and one of the constants of package data", c.Fill, c.Unknown)
 	case (c.Value != "") != (c.Fill == FillValue):
-		return nil, "", fmt.Errorf("the Value is %q and the Fill %d: expected a text with data.FillValue, and none with another", c.Value, c.Fill)
+		return nil, "", fmt.Errorf("the Value is %q and the Fill %d: expected a text with data.FillValue, and no text with another Fill", c.Value, c.Fill)
 	case c.Integers && c.Unknown == UnknownZeros:
-		return nil, "", errors.New("for unknown classes there is UnknownZeros, but integers have no columns: take UnknownOwn")
+		return nil, "", errors.New("Unknown is UnknownZeros, but Integers has no columns to be 0: use UnknownOwn")
 	}
 	return c.Columns, cmp.Or(c.Field, "x"), nil
 }
@@ -129,7 +129,7 @@ func (c Categories) fit(name string, column Array) (prepared, error) {
 		return p, err
 	}
 	if len(c.Columns) == 0 && c.Classes == nil && len(texts) >= allDifferent && len(p.Classes) == len(texts) {
-		return p, fmt.Errorf("all its %d values differ, as those of ids and dates, so none says anything of another example: drop the column, or name it in Categories.Columns",
+		return p, fmt.Errorf("all its %d values differ, as those of ids and dates, so they carry no information about other examples: drop the column, or name it in Categories.Columns",
 			len(texts))
 	}
 	switch {
@@ -137,7 +137,7 @@ func (c Categories) fit(name string, column Array) (prepared, error) {
 		return p, rowError(first, "the value is missing: set Categories.Fill, or leave such examples out (Set.Where)")
 	case c.Fill == FillMostFrequent:
 		if len(texts) == 0 {
-			return p, errors.New("all values are missing, so that there is none to fill in: leave the column out, or take FillValue")
+			return p, errors.New("all values are missing, so none can be computed to fill in: leave the column out, or use FillValue")
 		}
 		p.FillClass = mostFrequent(texts)
 	case c.Fill == FillValue:
@@ -163,7 +163,7 @@ func (c *prepared) fitClasses(column Array, given []string) (texts []string, fir
 		case text != "":
 			texts = append(texts, text)
 			if given != nil && !slices.Contains(given, text) && c.Unknown == unknowns[UnknownRefused] {
-				return nil, 0, rowError(i, "%s is none of Classes, %s", quoted(text), some(given))
+				return nil, 0, rowError(i, "%s is not one of Classes, %s", quoted(text), some(given))
 			}
 		case first < 0:
 			first = i
@@ -198,7 +198,7 @@ func (l Labels) rule() ([]string, string, error) {
 	case len(l.Columns) == 0 || slices.Contains(l.Columns, ""):
 		return nil, "", fmt.Errorf("the Columns are %q, expected the names of the columns with the labels", l.Columns)
 	case len(l.Columns) > 1 && l.Classes != nil:
-		return nil, "", fmt.Errorf("there are Classes, and the Columns %q, each of which is a class: expected one of them", l.Columns)
+		return nil, "", fmt.Errorf("both Classes and the Columns %q, each of which is a class, are set: expected one of them", l.Columns)
 	case l.Numbers && l.Classes != nil:
 		return nil, "", errors.New("both Numbers and Classes are set: expected one of them")
 	}
@@ -232,7 +232,7 @@ func flagsOf(a Array) ([]float64, error) {
 		case "":
 			values[i] = math.NaN()
 		default:
-			return nil, rowError(i, "%s is none of 0, 1, false and true, by which each of several columns of labels says whether an example is of its class", quoted(text))
+			return nil, rowError(i, "%s is not one of 0, 1, false and true: with several columns of labels, each column is one class, and its value says whether the example belongs to it", quoted(text))
 		}
 	}
 	return values, err
@@ -252,7 +252,7 @@ func numbersOf(a Array) ([]float64, error) {
 				err = errors.New("expected a finite number")
 			}
 			if err != nil {
-				return nil, rowError(i, "%s is no number: %w: if that is no value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, take the column as Categories", quoted(text), cause(err))
+				return nil, rowError(i, "%s is not a number: %w: if it marks a missing value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, use Categories for the column", quoted(text), cause(err))
 			}
 			values[i] = v
 		}
@@ -266,7 +266,7 @@ func numbersOf(a Array) ([]float64, error) {
 	}
 	whole, err := integers(a)
 	if err != nil {
-		return nil, fmt.Errorf("it is %s, expected numbers, or texts that are numbers: take truth values as Categories", a.DType())
+		return nil, fmt.Errorf("it is %s, expected numbers, or texts that are numbers: use Categories for truth values", a.DType())
 	}
 	return floating(whole), nil
 }

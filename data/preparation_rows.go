@@ -90,7 +90,7 @@ type preparationFile struct {
 // MarshalJSON encodes the preparation.
 func (p *Preparation) MarshalJSON() ([]byte, error) {
 	if p == nil || len(p.columns) == 0 {
-		return nil, errors.New("data: preparation: it is empty: data.FitPreparation makes one")
+		return nil, errors.New("data: preparation: it is the zero value: make one with data.FitPreparation")
 	}
 	return json.Marshal(preparationFile{preparationVersion, p.columns, p.missing})
 }

@@ -245,7 +245,7 @@ func TestPreparation_labelsOfSeveralColumns(t *testing.T) {
 		require.Equal(t, []string{"x"}, inputs)
 		require.Equal(t, []string{"red", "round", "mass", "age"}, labels)
 		_, err := p.Classes("targets")
-		require.ErrorContains(t, err, "holds no numbers of classes")
+		require.ErrorContains(t, err, "expected the class numbers of one column")
 		one := must.M1(p.Rows(map[string]any{"x": 2})) // without labels
 		require.Len(t, one.Fields(), 1)
 	}
@@ -272,11 +272,11 @@ func TestPreparation_refuses(t *testing.T) {
 	p := fitBirds(t)
 	table := readTable(t, birds)
 	for want, changes := range map[string][]func(data.Batch) (data.Batch, error){
-		`data: preparation: apply: the table has no column "sex"; there are ["id" "mass" "island" "age" "species" "weight"] (it was fitted as a one-hot)`:                                                           {data.Drop("sex")},
-		`data: preparation: apply: the table has no column "species"`:                                                                                                                                               {data.Drop("species")},
-		`column "mass": row 1: "Dream" is no number: invalid syntax: if that is no value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, take the column as Categories`: {data.Drop("mass"), data.Rename("island", "mass")},
-		`column "sex": row 1: "1" is no class that the training data have: expected one of 3: ["f" "m" "?"]; to take others, set Categories.Unknown, and fit the preparation again`:                                 {data.Drop("sex"), data.Rename("id", "sex")},
-		`column "species": row 1: "1" is no class that the training data have: expected one of 2: ["a" "b"]`:                                                                                                        {data.Drop("species"), data.Rename("id", "species")},
+		`data: preparation: apply: the table has no column "sex"; there are ["id" "mass" "island" "age" "species" "weight"] (it was fitted as a one-hot)`:                                                                      {data.Drop("sex")},
+		`data: preparation: apply: the table has no column "species"`:                                                                                                                                                          {data.Drop("species")},
+		`column "mass": row 1: "Dream" is not a number: invalid syntax: if it marks a missing value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, use Categories for the column`: {data.Drop("mass"), data.Rename("island", "mass")},
+		`column "sex": row 1: "1" is not a class of the training data: expected one of 3: ["f" "m" "?"]; to accept other classes, set Categories.Unknown, and fit the preparation again`:                                       {data.Drop("sex"), data.Rename("id", "sex")},
+		`column "species": row 1: "1" is not a class of the training data: expected one of 2: ["a" "b"]`:                                                                                                                       {data.Drop("species"), data.Rename("id", "species")},
 	} {
 		_, err := table.Map(append(changes, p.Apply)...)
 		require.ErrorContains(t, err, want)
@@ -284,12 +284,12 @@ func TestPreparation_refuses(t *testing.T) {
 	for want, row := range map[string]map[string]any{
 		`row 1: there is no column "mass", fitted as a number; there are ["age" "island" "sex"]`: {"age": 1, "sex": "f", "island": "Dream"},
 		`row 1: the preparation has no column "mas"; there are ["age" "island"`:                  {"age": 1, "sex": "f", "island": "Dream", "mass": 1, "mas": 1},
-		`column "mass": row 1: "true" is no number`:                                              {"age": 1, "sex": "f", "island": "Dream", "mass": true},
+		`column "mass": row 1: "true" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": true},
 		`column "mass": row 1: the value is []int, expected a number`:                            {"age": 1, "sex": "f", "island": "Dream", "mass": []int{1}},
-		`column "age": row 1: "1.5" is no class`:                                                 {"age": 1.5, "sex": "f", "island": "Dream", "mass": 1},
+		`column "age": row 1: "1.5" is not a class`:                                              {"age": 1.5, "sex": "f", "island": "Dream", "mass": 1},
 		`column "age": row 1: the value is missing: set Categories.Fill`:                         {"age": nil, "sex": "f", "island": "Dream", "mass": 1},
 		`column "mass": row 1: 1e+300 is too large for a float32`:                                {"age": 1, "sex": "f", "island": "Dream", "mass": 1e300},
-		`column "mass": row 1: "+Inf" is no number`:                                              {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(1)},
+		`column "mass": row 1: "+Inf" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(1)},
 	} {
 		_, err := p.Rows(row)
 		require.ErrorContains(t, err, "data: preparation: rows: ")
@@ -298,14 +298,14 @@ func TestPreparation_refuses(t *testing.T) {
 	_, err := p.Rows()
 	require.EqualError(t, err, "data: preparation: rows: there is none")
 	_, err = p.Classes("x")
-	require.EqualError(t, err, `data: preparation: classes: field "x" holds no numbers of classes of one column, but number`)
+	require.EqualError(t, err, `data: preparation: classes: field "x" holds number, expected the class numbers of one column`)
 	_, err = p.Names("z")
 	require.EqualError(t, err, `data: preparation: names: it makes no field "z"; there are ["x" "age" "y" "weight"]`)
 	for _, p := range []*data.Preparation{nil, {}} {
 		_, err = table.Map(p.Apply)
-		require.ErrorContains(t, err, "data: preparation: apply: it is empty")
+		require.ErrorContains(t, err, "data: preparation: apply: it is the zero value")
 		_, err = p.Rows(map[string]any{})
-		require.ErrorContains(t, err, "it is empty")
+		require.ErrorContains(t, err, "it is the zero value")
 	}
 
 	for _, row := range []struct {
@@ -315,25 +315,25 @@ func TestPreparation_refuses(t *testing.T) {
 		{"no columns: expected Numbers, Categories or Labels", nil},
 		{`column "mass": 1 of 4 values are missing, the first one in row 2: set Numbers.Fill`, []data.Columns{data.Numbers{Columns: []string{"mass"}}}},
 		{`column "sex": row 2: the value is missing: set Categories.Fill`, []data.Columns{data.Categories{Columns: []string{"sex"}}}},
-		{`column "sex": row 1: "m" is none of Classes, ["f"]`, []data.Columns{data.Categories{Columns: []string{"sex"}, Classes: []string{"f"}}}},
+		{`column "sex": row 1: "m" is not one of Classes, ["f"]`, []data.Columns{data.Categories{Columns: []string{"sex"}, Classes: []string{"f"}}}},
 		{`data.Numbers: the table has no column "wings"; there are ["id" "mass"`, []data.Columns{data.Numbers{Columns: []string{"wings"}}}},
 		{`column "mass" is named twice`, []data.Columns{data.Numbers{Columns: []string{"mass", "mass"}}}},
 		{`data.Numbers and data.Categories both name no columns`, []data.Columns{data.Numbers{}, data.Categories{}}},
 		{`data.Labels: the Columns are []`, []data.Columns{data.Labels{}}},
 		{`field "y" has columns "island", class label, and "age", number: expected labels in a field of their own`,
 			[]data.Columns{data.Labels{Columns: []string{"island"}}, data.Numbers{Columns: []string{"age"}, Field: "y"}}},
-		{`column "island": row 1: "Dream" is none of 0, 1, false and true`, []data.Columns{data.Labels{Columns: []string{"island", "sex"}}}},
-		{`there are Classes, and the Columns ["island" "sex"], each of which is a class`,
+		{`column "island": row 1: "Dream" is not one of 0, 1, false and true`, []data.Columns{data.Labels{Columns: []string{"island", "sex"}}}},
+		{`both Classes and the Columns ["island" "sex"], each of which is a class`,
 			[]data.Columns{data.Labels{Columns: []string{"island", "sex"}, Classes: []string{"a"}}}},
-		{`data.Numbers: the Value is 1, which takes Fill: data.FillValue`, []data.Columns{data.Numbers{Value: 1}}},
+		{`data.Numbers: the Value is 1, which is only used with Fill: data.FillValue`, []data.Columns{data.Numbers{Value: 1}}},
 		{`data.Numbers: the Indicator is set, but no Fill`, []data.Columns{data.Numbers{Indicator: true}}},
 		{`the Value is "" and the Fill 4`, []data.Columns{data.Categories{Fill: data.FillValue}}},
 		{`the Fill is 1 and the Unknown 0: expected NoFill, FillMostFrequent or FillValue`, []data.Columns{data.Categories{Fill: data.FillMean}}},
-		{`integers have no columns: take UnknownOwn`, []data.Columns{data.Categories{Integers: true, Unknown: data.UnknownZeros}}},
-		{`data.Labels of ["age"]: the field "y" has other labels: expected a Field of their own`, []data.Columns{data.Labels{Columns: []string{"island"}}, data.Labels{Columns: []string{"age"}}}},
+		{`Integers has no columns to be 0: use UnknownOwn`, []data.Columns{data.Categories{Integers: true, Unknown: data.UnknownZeros}}},
+		{`data.Labels of ["age"]: the field "y" already has labels: give these another Field`, []data.Columns{data.Labels{Columns: []string{"island"}}, data.Labels{Columns: []string{"age"}}}},
 		{`field "x" has columns "id", number, and "age", integer: expected fields of their own for integers`,
 			[]data.Columns{data.Numbers{Columns: []string{"id"}}, data.Categories{Columns: []string{"age"}, Integers: true, Field: "x"}}},
-		{`column "island": row 1: "Dream" is no number`, []data.Columns{data.Labels{Columns: []string{"island"}, Numbers: true}}},
+		{`column "island": row 1: "Dream" is not a number`, []data.Columns{data.Labels{Columns: []string{"island"}, Numbers: true}}},
 		{`columns 1 of 1 are nil`, []data.Columns{nil}},
 	} {
 		_, err := data.FitPreparation(table, row.columns...)
@@ -365,21 +365,21 @@ func FuzzPreparation(f *testing.F) {
 	f.Add(text)
 	table, table2 := readTable(f, birds), readTable(f, "a\n1\n")
 	for want, file := range map[string]string{
-		"version 0, expected 1":                 `{}`,
-		"version 2, expected 1":                 `{"version":2}`,
-		`unknown field "more"`:                  `{"version":1,"columns":[],"more":1}`,
-		"no columns":                            `{"version":1,"columns":[]}`,
-		`it is as "text"`:                       `{"version":1,"columns":[{"column":"a","field":"x","as":"text"}]}`,
-		"no scale of 0":                         `{"version":1,"columns":[{"column":"a","field":"x","as":"number"}]}`,
-		"0 classes in a one-hot":                `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot"}]}`,
-		`the class "b" is listed twice`:         `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b","b"]}]}`,
-		`the class to fill in, "c", is none of`: `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b"],"fill_class":"c"}]}`,
-		`unknown classes are "zero"`:            `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b"],"unknown":"zero"}]}`,
-		`a setting that a class label does not`: `{"version":1,"columns":[{"column":"a","field":"x","as":"class label","classes":["b"],"unknown":"own"}]}`,
-		`its field is ""`:                       `{"version":1,"columns":[{"column":"a","as":"number","scale":1}]}`,
-		`an indicator without a value`:          `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1,"indicator":true}]}`,
-		`cannot unmarshal number 1e999`:         `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1e999}]}`,
-		`is there twice`:                        `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1},{"column":"a","field":"y","as":"number","scale":1}]}`,
+		"version 0, expected 1":                    `{}`,
+		"version 2, expected 1":                    `{"version":2}`,
+		`unknown field "more"`:                     `{"version":1,"columns":[],"more":1}`,
+		"no columns":                               `{"version":1,"columns":[]}`,
+		`its As is "text"`:                         `{"version":1,"columns":[{"column":"a","field":"x","as":"text"}]}`,
+		"no scale of 0":                            `{"version":1,"columns":[{"column":"a","field":"x","as":"number"}]}`,
+		"0 classes in a one-hot":                   `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot"}]}`,
+		`the class "b" is listed twice`:            `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b","b"]}]}`,
+		`the class to fill in, "c", is not one of`: `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b"],"fill_class":"c"}]}`,
+		`unknown classes are "zero"`:               `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b"],"unknown":"zero"}]}`,
+		`a setting that a class label does not`:    `{"version":1,"columns":[{"column":"a","field":"x","as":"class label","classes":["b"],"unknown":"own"}]}`,
+		`its field is ""`:                          `{"version":1,"columns":[{"column":"a","as":"number","scale":1}]}`,
+		`an indicator without a value`:             `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1,"indicator":true}]}`,
+		`cannot unmarshal number 1e999`:            `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1e999}]}`,
+		`appears twice`:                            `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1},{"column":"a","field":"y","as":"number","scale":1}]}`,
 	} {
 		f.Add([]byte(file))
 		before := fitBirds(f)
@@ -424,7 +424,7 @@ func TestMissing(t *testing.T) {
 	require.Equal(t, want.Fields, must1(again.Apply(must1(data.Peek(table(" NA ").Batches(3).All())))).Fields)
 	require.Equal(t, must1(p.Rows(map[string]any{"mass": nil, "sex": nil})).Fields(), must1(again.Rows(map[string]any{"mass": "NA", "sex": "n/a"})).Fields())
 	_, err := data.FitPreparation(table(""), append(rules, data.Missing{})...)
-	require.ErrorContains(t, err, "data.Missing is there twice, or names no text")
+	require.ErrorContains(t, err, "data.Missing appears twice, or names no text")
 	_, err = data.FitPreparation(table(""), data.Numbers{Columns: []string{"mas"}})
 	require.ErrorContains(t, err, `data.Numbers: the table has no column "mas"; there are ["mass" "sex" "kind"]; did you mean "mass"?`)
 }

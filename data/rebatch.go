@@ -105,7 +105,7 @@ func (w *waiting) check(b Batch) (rows int, err error) {
 		return 0, fmt.Errorf("the batch is part %d of %d of a larger one: rebatch first, then share it by data.ShareOf", b.Part.Rank, b.Part.Of)
 	}
 	if _, masked := b.mask(); b.own() < rows && !masked {
-		return 0, fmt.Errorf("the batch has %d rows, of which Size counts %d as examples, and no field %q that says which", rows, b.Size, Mask)
+		return 0, fmt.Errorf("the batch has %d rows, of which Size counts %d as examples, and no field %q that marks them", rows, b.Size, Mask)
 	}
 	if w.like.Fields == nil {
 		w.like.Epoch = b.Epoch

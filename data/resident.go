@@ -57,7 +57,7 @@ func (r *Resident) batches(size int, opts []Option, position, epochs int64, whol
 			return
 		}
 		if r.Mapped() {
-			yield(Batch{}, errors.New("data: on device: the set has functions of MapBatches, which change its batches on the host: make them first, by data.Collect, or leave the set on the host"))
+			yield(Batch{}, errors.New("data: on device: the set has functions of MapBatches, which change its batches on the host: make the batches first, by data.Collect, or leave the set on the host"))
 			return
 		}
 		if r.has(Rows) {
@@ -88,7 +88,7 @@ func (r *Resident) batches(size int, opts []Option, position, epochs int64, whol
 
 func (r *Resident) made(what string) error {
 	if r.rows == nil {
-		return fmt.Errorf("%s is a Resident that OnDevice did not make: take the one that data.OnDevice gives for the set, or leave it nil", what)
+		return fmt.Errorf("%s is a Resident that was not made by OnDevice: use the one that data.OnDevice returns for the set, or leave it nil", what)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (b Batch) OnHost() (Batch, error) {
 		case Mask:
 			padding = &f.Array
 		default:
-			return Batch{}, fmt.Errorf("data: gather a batch: field %q is not of the set", f.Name)
+			return Batch{}, fmt.Errorf("data: gather a batch: the set has no field %q", f.Name)
 		}
 	}
 	if padding == nil {

@@ -57,9 +57,9 @@ func TestResident_refuses(t *testing.T) {
 	for b, err := range OnDevice(other).Batches(3).All() {
 		require.ErrorContains(t, err, "batches of 3 from 2 examples", b)
 	}
-	require.ErrorContains(t, first((&Resident{other, nil}).Batches(1).All()), "take the one that data.OnDevice gives")
+	require.ErrorContains(t, first((&Resident{other, nil}).Batches(1).All()), "use the one that data.OnDevice returns")
 	_, err = Batch{Resident: &Resident{}}.Field("x")
-	require.ErrorContains(t, err, "take the one that data.OnDevice gives")
+	require.ErrorContains(t, err, "use the one that data.OnDevice returns")
 	wrong := Batch{Fields: []Field{Named(Rows, []int32{5}, 1)}, Size: 1, Resident: OnDevice(other)}
 	_, err = wrong.Field("x")
 	require.ErrorContains(t, err, "example 0 is 5 of a set of 2")

@@ -99,7 +99,7 @@ func (b Batch) divisible() (rows int, err error) {
 			return 0, fmt.Errorf("field %q has dims %v, expected %d examples on the first axis", f.Name, f.Array.Dims, rows)
 		}
 		if mask, ok := b.mask(); f.Name == Mask && (!ok || len(mask) != rows) {
-			return 0, fmt.Errorf("field %q is %s %v, expected a bool for each of %d rows: rename it if it is no mask of padding", Mask, f.Array.DType(), f.Array.Dims, rows)
+			return 0, fmt.Errorf("field %q is %s %v, expected a bool for each of %d rows: rename it if it is not a mask of padding", Mask, f.Array.DType(), f.Array.Dims, rows)
 		}
 	}
 	return rows, nil

@@ -56,10 +56,10 @@ func TestR06_cutsAndPadsRows(t *testing.T) {
 		}
 	}
 	for want, err := range map[string]error{
-		"data: slice a batch of 6 rows: from 4 to 7":                                                                                  second(padded.Slice(4, 7)),
-		`data: slice a batch: field "x" has dims [3], expected 4 examples on the first axis`:                                          second(Batch{Size: 4, Fields: batch.Fields}.Slice(0, 1)),
-		`data: slice a batch: field "mask" is float32 [3], expected a bool for each of 3 rows: rename it if it is no mask of padding`: second(Batch{Size: 3, Fields: []Field{Named(Mask, []float32{1, 2, 3}, 3)}}.Slice(0, 1)),
-		`data: rebatch: the batch has 6 rows, of which Size counts 3 as examples, and no field "mask" that says which`:                second(lastOf(Rebatch(Items([]Batch{bare}), 4, Kept))),
+		"data: slice a batch of 6 rows: from 4 to 7":                                                                                     second(padded.Slice(4, 7)),
+		`data: slice a batch: field "x" has dims [3], expected 4 examples on the first axis`:                                             second(Batch{Size: 4, Fields: batch.Fields}.Slice(0, 1)),
+		`data: slice a batch: field "mask" is float32 [3], expected a bool for each of 3 rows: rename it if it is not a mask of padding`: second(Batch{Size: 3, Fields: []Field{Named(Mask, []float32{1, 2, 3}, 3)}}.Slice(0, 1)),
+		`data: rebatch: the batch has 6 rows, of which Size counts 3 as examples, and no field "mask" that marks them`:                   second(lastOf(Rebatch(Items([]Batch{bare}), 4, Kept))),
 	} {
 		require.EqualError(t, err, want)
 	}

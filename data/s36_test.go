@@ -13,9 +13,9 @@ import (
 // Texts that are no UTF-8 are an error, in names and in cells.
 func TestS36_latin1(t *testing.T) {
 	_, err := data.ReadCSV(strings.NewReader("caf\xe9,b\n1,2\n"), data.CSV{Texts: true})
-	require.ErrorContains(t, err, "(line 1): the name of column 1, \"caf\\xe9\": its bytes are no UTF-8: convert the file")
+	require.ErrorContains(t, err, "(line 1): the name of column 1, \"caf\\xe9\": its bytes are not UTF-8: convert the file")
 	_, err = data.ReadCSV(strings.NewReader("a,b\nx,y\ncaf\xe9,2\n"), data.CSV{Texts: true})
-	require.ErrorContains(t, err, "its bytes are no UTF-8: convert the file")
+	require.ErrorContains(t, err, "its bytes are not UTF-8: convert the file")
 	require.ErrorContains(t, err, "line 3")
 }
 
@@ -28,7 +28,7 @@ func TestS36_categoriesOfAllColumns(t *testing.T) {
 	table, err := data.ReadCSV(strings.NewReader(text), data.CSV{Texts: true})
 	require.NoError(t, err)
 	_, err = data.FitPreparation(table, data.Categories{})
-	require.ErrorContains(t, err, "Categories without Columns would take the column of the labels too")
+	require.ErrorContains(t, err, "Categories without Columns would also take the column of the labels")
 	_, err = data.FitPreparation(table, data.Labels{Columns: []string{"label"}}, data.Categories{})
 	require.ErrorContains(t, err, `column "id": all its 20 values differ, as those of ids and dates`)
 	_, err = data.FitPreparation(table, data.Labels{Columns: []string{"label"}}, data.Categories{Columns: []string{"id", "kind"}})

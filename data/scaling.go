@@ -95,7 +95,7 @@ func (s Scaling) Apply(a Array) (Array, error) {
 	}
 	columns := columnsOf(a)
 	if !scalable(a) || len(s.Mean) != columns || len(s.Std) != columns || slices.Contains(s.Std, 0) {
-		return Array{}, fmt.Errorf("data: apply scaling of %d means and %d deviations to %s %v: expected float32, float64 or uint8 with as many columns on the last axis, and no deviation of 0",
+		return Array{}, fmt.Errorf("data: apply scaling of %d means and %d deviations to %s %v: expected float32, float64 or uint8 with the same number of columns on the last axis, and no deviation of 0",
 			len(s.Mean), len(s.Std), a.DType(), a.Dims)
 	}
 	dims := slices.Clone(a.Dims)

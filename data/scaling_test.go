@@ -119,7 +119,7 @@ func TestSplitStratified(t *testing.T) {
 	}{
 		"data: split stratified: the fraction is 1": {"y", 1},
 		`no field "z"`: {"z", 0.5},
-		"class 7 has 10 examples, at the fraction 0.99 one side would have none": {"y", 0.99},
+		"class 7 has 10 examples: at the fraction 0.99 one side would have none": {"y", 0.99},
 	} {
 		_, _, err := set.Split(row.fraction, 1, data.Stratified(row.field))
 		require.ErrorContains(t, err, want)

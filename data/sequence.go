@@ -75,7 +75,7 @@ func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.
 			}
 			if empty {
 				var none B
-				yield(none, fmt.Errorf("data: %s: pass %d gave no batch: the source is empty, or cannot be iterated again", what, pass+1))
+				yield(none, fmt.Errorf("data: %s: pass %d returned no batch: the source is empty, or cannot be iterated again", what, pass+1))
 				return
 			}
 		}

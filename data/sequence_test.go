@@ -98,14 +98,14 @@ func TestF37_repeatOfNothingIsAnError(t *testing.T) {
 		want  string
 		whole int
 	}{
-		{"empty, forever", data.RepeatForever((&source{}).all), "data: repeat: pass 1 gave no batch: the source is empty, or cannot be iterated again", 0},
-		{"empty", data.Repeat((&source{}).all, 3), "data: repeat: pass 1 gave no batch: the source is empty, or cannot be iterated again", 0},
+		{"empty, forever", data.RepeatForever((&source{}).all), "data: repeat: pass 1 returned no batch: the source is empty, or cannot be iterated again", 0},
+		{"empty", data.Repeat((&source{}).all, 3), "data: repeat: pass 1 returned no batch: the source is empty, or cannot be iterated again", 0},
 		{"a source for one time", data.RepeatForever(func(yield func(int, error) bool) {
 			if !once {
 				once = true
 				yield(7, nil)
 			}
-		}), "data: repeat: pass 2 gave no batch: the source is empty, or cannot be iterated again", 1},
+		}), "data: repeat: pass 2 returned no batch: the source is empty, or cannot be iterated again", 1},
 		{"times", data.Repeat((&source{items: got{1}}).all, 0), "data: repeat 0 times: expected at least 1", 0},
 		{"less than none", data.Repeat((&source{items: got{1}}).all, -1), "data: repeat -1 times: expected at least 1", 0},
 		{"nil", data.Repeat[int](nil, 1), "data: repeat: there is no source (nil)", 0},

@@ -52,7 +52,7 @@ func bucket(longest int, lengths []int) (int, error) {
 		}
 	}
 	if best == 0 {
-		return 0, fmt.Errorf("the longest has %d items, more than %d: cut it, leave it out, or give a larger length", longest, slices.Max(lengths))
+		return 0, fmt.Errorf("the longest has %d items, more than %d: truncate it, leave it out, or give a larger length", longest, slices.Max(lengths))
 	}
 	return best, nil
 }
@@ -89,7 +89,7 @@ func Buckets[E any](
 	case n < 1:
 		err = fmt.Errorf("data: buckets of %d items: expected at least 1", n)
 	case rest != Dropped && rest != Kept:
-		err = fmt.Errorf("data: buckets: the rest is to be %v, expected data.Dropped or data.Kept", rest)
+		err = fmt.Errorf("data: buckets: the policy for the remainder is %v, expected data.Dropped or data.Kept", rest)
 	case len(lengths) == 0 || lengths[0] < 1:
 		err = fmt.Errorf("data: buckets of the lengths %v: expected one or more, of at least 1", lengths)
 	}
@@ -130,7 +130,7 @@ func Buckets[E any](
 func within(lengths []int, long, item int) (int, error) {
 	k, _ := slices.BinarySearch(lengths, long)
 	if long < 0 || k == len(lengths) {
-		return 0, fmt.Errorf("data: buckets: item %d has the length %d, expected 0 to %d: cut it, leave it out "+
+		return 0, fmt.Errorf("data: buckets: item %d has the length %d, expected 0 to %d: truncate it, leave it out "+
 			"(data.Filter), or give a larger length", item, long, lengths[len(lengths)-1])
 	}
 	return k, nil

@@ -110,7 +110,7 @@ func TestBuckets_tooLong(t *testing.T) {
 		got = append(got, fmt.Sprint(b, err))
 	}
 	require.Equal(t, []string{
-		"{[] 0} data: buckets: item 2 has the length 6, expected 0 to 4: cut it, leave it out (data.Filter), " +
+		"{[] 0} data: buckets: item 2 has the length 6, expected 0 to 4: truncate it, leave it out (data.Filter), " +
 			"or give a larger length",
 		"{[a be] 2} <nil>",
 	}, got)

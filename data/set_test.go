@@ -54,7 +54,7 @@ func TestNew(t *testing.T) {
 		{"no examples", []Field{X([]float32{}, 0, 2)}, ""},
 		{"no fields", nil, "at least one field"},
 		{"no name", []Field{x, Named("", make([]int32, 3), 3)}, "field 2 of 2 has no name"},
-		{"same name", []Field{x, x}, `data: fields 1 and 2 of 2 have the one name "x": give each a name of its own`},
+		{"same name", []Field{x, x}, `data: fields 1 and 2 of 2 have the same name "x": give each its own name`},
 		{"wrong dims", []Field{X(make([]float32, 5), 3, 2)}, `data: field "x": dims [3 2] mean 6 elements, but Flat has 5`},
 		{"wrong type", []Field{X([]complex64{1}, 1)}, `field "x": the array's Flat is []complex64`},
 		{"no axes", []Field{X([]float32{1})}, `field "x" has no axes`},

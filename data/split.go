@@ -129,7 +129,7 @@ func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (trai
 	default:
 		for c, have := range by.sizes {
 			if k := share(fraction, have); k == 0 || k == have {
-				return nil, nil, fmt.Errorf("data: %s: class %s has %d examples, at the fraction %v one side would have none", what, by.names[c], have, fraction)
+				return nil, nil, fmt.Errorf("data: %s: class %s has %d examples: at the fraction %v one side would have none", what, by.names[c], have, fraction)
 			}
 		}
 		dealt := make([]int, len(by.sizes))
@@ -200,7 +200,7 @@ func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []in
 	case err != nil:
 		return nil, nil, err
 	case k < 2 || k > s.len:
-		return nil, nil, fmt.Errorf("expected 2 at least, and at most as many as there are examples, %d", s.len)
+		return nil, nil, fmt.Errorf("expected at least 2, and at most the number of examples, %d", s.len)
 	}
 	rows, parts = make([]int, s.len), make([]int, s.len)
 	permute(rows, seed, splitEpoch)

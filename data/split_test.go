@@ -121,8 +121,8 @@ func TestSplitsRefuse(t *testing.T) {
 		k       int
 		options []data.SplitOption
 	}{
-		{"data: 1 folds: expected 2 at least, and at most as many as there are examples, 10", 1, nil},
-		{"data: 11 folds: expected 2 at least", 11, nil},
+		{"data: 1 folds: expected at least 2, and at most the number of examples, 10", 1, nil},
+		{"data: 11 folds: expected at least 2", 11, nil},
 		{"data: 2 folds: class true has 1 examples, expected one for each fold", 2, []data.SplitOption{data.Stratified("b")}},
 		{`data: 2 folds: field "one" has 1 groups, expected one for each fold`, 2, []data.SplitOption{data.Grouped("one")}},
 		{`data: 2 folds: the set has no field "z"; there are "b", "x", "one", "f"`, 2, []data.SplitOption{data.Grouped("z")}},
@@ -136,7 +136,7 @@ func TestSplitsRefuse(t *testing.T) {
 	_, _, err = set.Split(0.5, 0, data.Grouped("one"))
 	require.EqualError(t, err, "data: split grouped: 10 examples at the fraction 0.5: one side would be empty")
 	_, _, err = set.Split(0.5, 0, data.Stratified("b"))
-	require.EqualError(t, err, "data: split stratified: class true has 1 examples, at the fraction 0.5 one side would have none")
+	require.EqualError(t, err, "data: split stratified: class true has 1 examples: at the fraction 0.5 one side would have none")
 	_, _, err = set.Split(0.5, 0, data.Stratified("b"), data.Stratified("b"))
 	require.EqualError(t, err, "data: split stratified and stratified: expected one data.Stratified or one data.Grouped")
 }

@@ -93,7 +93,7 @@ func Shard[B any](source iter.Seq2[B, error], k, n int) iter.Seq2[B, error] {
 
 func checkShard(k, n int) error {
 	if n < 1 || k < 0 || k >= n {
-		return fmt.Errorf("shard %d of %d: expected 1 shard at least, and a number from 0 to one less than there are", k, n)
+		return fmt.Errorf("shard %d of %d: expected at least 1 shard, and an index from 0 to the number of shards minus 1", k, n)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (s *Set) Shard(k, n int, rest Remainder) (*Set, error) {
 		from, to = k*(each+1), (k+1)*(each+1)
 	}
 	if s.len == 0 || from == to {
-		return nil, fmt.Errorf("data: shard %d of %d of a set of %d examples (remainder %v) is empty; take fewer shards", k, n, s.len, rest)
+		return nil, fmt.Errorf("data: shard %d of %d of a set of %d examples (remainder %v) is empty; use fewer shards", k, n, s.len, rest)
 	}
 	if rest != Padded {
 		return s.view(from, to), nil

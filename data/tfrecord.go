@@ -86,7 +86,7 @@ func readTFRecord(r io.Reader, offset, limit int64, n int) ([]byte, error) {
 		return nil, readError(offset+int64(k), fmt.Sprintf("in the length of record %d", n), err)
 	}
 	if !sumIs(head[:8], head[8:]) {
-		return nil, formatErrorf(offset+8, "record %d: wrong checksum of the length: the file is damaged, or no TFRecord file", n)
+		return nil, formatErrorf(offset+8, "record %d: wrong checksum of the length: the file is damaged, or not a TFRecord file", n)
 	}
 	length := binary.LittleEndian.Uint64(head[:])
 	if length > uint64(limit) {

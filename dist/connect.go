@@ -14,7 +14,7 @@ import (
 func connect(ctx context.Context, j *Job, addresses []string, h hello) (*spoke, error) {
 	var last error
 	stop := j.announce(func() string {
-		return fmt.Sprintf("for rank 0 at %s, which is not there or waits for others itself", strings.Join(addresses, " or "))
+		return fmt.Sprintf("for rank 0 at %s, which has not started or is itself waiting for other ranks", strings.Join(addresses, " or "))
 	})
 	defer stop()
 	for tried := 0; ; tried++ {
@@ -68,7 +68,7 @@ func welcomed(ctx context.Context, j *Job, c net.Conn, address string) (_ *spoke
 	}
 	switch {
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-		return nil, fmt.Errorf("dist: rank 0 at %s has ended before all ranks had come: it died, was killed, or its program ended (%w)", address, err)
+		return nil, fmt.Errorf("dist: rank 0 at %s has ended before all ranks had connected: it died, was killed, or its program ended (%w)", address, err)
 	case err != nil:
 		return nil, fmt.Errorf("dist: rank 0 at %s gave no answer: %w", address, err)
 	case m.Kind == kindRefused:

@@ -62,7 +62,7 @@ func (h *hub) gather(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			absent := absent()
-			err := fmt.Errorf("dist: %d of %d ranks have not come to rank 0 at %s (ranks %s): %w", len(absent), h.j.size, h.listener.Addr(), list(absent), context.Cause(ctx))
+			err := fmt.Errorf("dist: %d of %d ranks have not connected to rank 0 at %s (ranks %s): %w", len(absent), h.j.size, h.listener.Addr(), list(absent), context.Cause(ctx))
 			refuseAll(conns, err.Error())
 			return err
 		case c := <-comers:
@@ -103,16 +103,16 @@ func (h *hub) refuses(c hello, hellos []*hello) string {
 	case c.Protocol != w.Protocol:
 		return fmt.Sprintf("it speaks protocol %d of lazo's control connections, rank 0 on %s speaks %d: build all ranks from one version", c.Protocol, w.Host, w.Protocol)
 	case c.Secret != w.Secret || c.Job != w.Job:
-		return fmt.Sprintf("it is of job %q, this is job %q: a process of an earlier job, or two jobs have one address", c.Job, w.Job)
+		return fmt.Sprintf("it is of job %q, this is job %q: a process of an earlier job, or two jobs use the same address", c.Job, w.Job)
 	case c.Attempt != w.Attempt:
 		return fmt.Sprintf("it is of attempt %q, this is attempt %q: a process of an earlier start", c.Attempt, w.Attempt)
 	case c.Size != w.Size:
 		return fmt.Sprintf("it says that the job has %d ranks, rank 0 that it has %d", c.Size, w.Size)
 	case c.Rank <= 0 || c.Rank >= w.Size:
-		return fmt.Sprintf("rank %d of %d is none that comes to rank 0", c.Rank, w.Size)
+		return fmt.Sprintf("rank %d of %d is not a rank that connects to rank 0", c.Rank, w.Size)
 	case hellos[c.Rank] != nil:
 		o := hellos[c.Rank]
-		return fmt.Sprintf("rank %d is there already: host %s, pid %d; this is host %s, pid %d", c.Rank, o.Host, o.PID, c.Host, c.PID)
+		return fmt.Sprintf("rank %d is already connected: host %s, pid %d; this is host %s, pid %d", c.Rank, o.Host, o.PID, c.Host, c.PID)
 	}
 	return ""
 }

@@ -386,7 +386,7 @@ func (j *Job) Leave(err error) error {
 		if j.left.Load() {
 			return
 		}
-		defer j.announce(func() string { return "for the others to end, who are to be told: " + err.Error() })()
+		defer j.announce(func() string { return "for the other ranks to end, after sending them: " + err.Error() })()
 		if j.hub != nil {
 			j.hub.leave(err.Error())
 		} else {
@@ -443,6 +443,6 @@ func (j *Job) close() error {
 		}
 		return nil
 	case <-time.After(max(j.deadline, 10*time.Second)):
-		return fmt.Errorf("dist: Close: MPI_Finalize does not end: another rank died while it left")
+		return fmt.Errorf("dist: Close: MPI_Finalize does not return: another rank died during Close")
 	}
 }

@@ -242,7 +242,7 @@ func (j *Job) open(ctx context.Context, p place) error {
 	var w *mpi.World
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("dist: MPI_Init of %s (%s) does not end, other ranks may not have been started: %w", library.Path(), library.Version(), context.Cause(ctx))
+		return fmt.Errorf("dist: MPI_Init of %s (%s) does not return, other ranks may not have been started: %w", library.Path(), library.Version(), context.Cause(ctx))
 	case i := <-done:
 		if i.err != nil {
 			return fmt.Errorf("dist: %w", i.err)
@@ -250,7 +250,7 @@ func (j *Job) open(ctx context.Context, p place) error {
 		w = i.world
 	}
 	if w.Rank() != p.rank || w.Size() != p.size {
-		return fmt.Errorf("dist: %s (%s) says rank %d of %d, and %s rank %d of %d: %w: each process would be a job of its own. Set $%s to the library of the launcher",
+		return fmt.Errorf("dist: %s (%s) says rank %d of %d, and %s rank %d of %d: %w: each process would run as a separate job. Set $%s to the library of the launcher",
 			library.Path(), library.Version(), w.Rank(), w.Size(), p.launcher, p.rank, p.size, mpi.ErrLauncher, variableMPI)
 	}
 	j.world = w

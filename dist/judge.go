@@ -90,7 +90,7 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 		case b.Call == "" && now.Sub(from) <= limit+time.Duration(float64(b.Bytes)/slowest*1e9):
 			continue // all have joined a large exchange
 		default:
-			return j.failure(ExitStuck, w, *b, age(w), fmt.Sprintf("%s waits %s, and no rank is behind it: the link to it, or the library of MPI, does not answer",
+			return j.failure(ExitStuck, w, *b, age(w), fmt.Sprintf("%s waits %s, and no other rank is late: the network link to it, or its MPI library, does not respond",
 				j.who(w), b.sentence(age(w)))), false
 		}
 	}
@@ -121,7 +121,7 @@ func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
 	}
 	text += fmt.Sprintf(", longer than the deadline of %v", j.deadline)
 	if b := views[first].beat; b.Busy != "" {
-		text += fmt.Sprintf("; the limit that it gave %q is over", b.Busy)
+		text += fmt.Sprintf("; the limit that it set for %q has passed", b.Busy)
 	}
 	return j.failure(ExitStuck, first, views[first].beat, age(first), text)
 }
@@ -133,7 +133,7 @@ func (j *Job) disagree(views []view, now time.Time, ranks []int) *Failure {
 		parts = append(parts, fmt.Sprintf("%s waits %s", j.who(r), views[r].beat.sentence(now.Sub(views[r].seen))))
 	}
 	r := ranks[len(ranks)-1]
-	return j.failure(ExitDisagree, r, views[r].beat, now.Sub(views[r].seen), "ranks wait for each other at different places, so they do not run the same: "+strings.Join(parts, "; "))
+	return j.failure(ExitDisagree, r, views[r].beat, now.Sub(views[r].seen), "ranks wait for each other at different places, so they do not run the same program: "+strings.Join(parts, "; "))
 }
 
 func latest(a, b time.Time) time.Time {

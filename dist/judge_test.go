@@ -54,13 +54,13 @@ func TestJudge(t *testing.T) {
 		"rank 0 is":                    {beats: [3]beat{computes(4), calls(5, 11*second), calls(5, 11*second)}, code: ExitStuck, says: "rank 0 (host h0, pid 100) is stuck"},
 		"a phase":                      {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(second)}, busy: true},
 		"waits in the store":           {beats: [3]beat{calls(5, 11*second), calls(5, 11*second), {Step: 4, Doing: "data", DoingFor: 20 * second, Get: `Store.Get of "address"`, GetFor: 12 * second, Note: "forgot something"}}, code: ExitStuck, rank: 2, says: `rank 2 (host h2, pid 102) is stuck at step 4, in Store.Get of "address" for 12s (forgot something). rank 0`},
-		"a phase is over":              {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(0)}, code: ExitStuck, rank: 2, says: `the limit that it gave "compile" is over`},
+		"a phase is over":              {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(0)}, code: ExitStuck, rank: 2, says: `the limit that it set for "compile" has passed`},
 		"it was, a second ago":         {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(0)}, pardon: second},
 		"one behind what others do":    {beats: [3]beat{exchanges(5, 11*second), calls(1, 11*second), computes(4)}, code: ExitStuck, rank: 2, says: "is stuck"},
 		"different places":             {beats: [3]beat{exchanges(5, 11*second), {Step: 7, Begun: 4, Calls: 1, Call: "Close", CallFor: 11 * second, CallLimit: 60 * second}, exchanges(5, 11*second)}, code: ExitDisagree, rank: 1, says: "do not run the same: rank 0 (host h0, pid 100) waits at step 5, in all_reduce"},
 		"Close waits longer":           {beats: [3]beat{computes(5), {Calls: 1, Call: "Close", CallFor: 50 * second, CallLimit: 60 * second}, computes(5)}},
 		"but not for ever":             {beats: [3]beat{computes(5), {Calls: 1, Call: "Close", CallFor: 61 * second, CallLimit: 60 * second}, computes(5)}, code: ExitStuck, rank: 0, says: "waits for it at step 0, in Close"},
-		"all are in it":                {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, 11*second)}, code: ExitStuck, says: "no rank is behind it"},
+		"all are in it":                {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, 11*second)}, code: ExitStuck, says: "no other rank is late"},
 		"silent":                       {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, code: ExitLost, rank: 2, says: "rank 2 (host h2, pid 102) gives no sign of life for 11s"},
 		"silent, as this process was":  {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, awake: second, pardon: second},
 		"silent in a phase":            {beats: [3]beat{exchanges(5, 11*second), computes(5), busy(time.Hour)}, silent: 11 * second, pardon: second, code: ExitLost, rank: 2, says: "gives no sign of life for 11s"},
@@ -168,13 +168,13 @@ func TestF59_refuses(t *testing.T) {
 		return err
 	}
 	for says, change := range map[string]func(*hello){
-		`of job "b", this is job "a"`:         func(h *hello) { h.Job = "b" },
-		`of job "a", this is job "a"`:         func(h *hello) { h.Secret = "" },
-		`of attempt "0", this is attempt "1"`: func(h *hello) { h.Attempt = "0" },
-		"has 3 ranks, rank 0 that it has 2":   func(h *hello) { h.Size = 3 },
-		"rank 0 of 2 is none that comes":      func(h *hello) { h.Rank = 0 },
-		"rank 2 of 2 is none that comes":      func(h *hello) { h.Rank = 2 },
-		"speaks protocol 9":                   func(h *hello) { h.Protocol = 9 },
+		`of job "b", this is job "a"`:             func(h *hello) { h.Job = "b" },
+		`of job "a", this is job "a"`:             func(h *hello) { h.Secret = "" },
+		`of attempt "0", this is attempt "1"`:     func(h *hello) { h.Attempt = "0" },
+		"has 3 ranks, rank 0 that it has 2":       func(h *hello) { h.Size = 3 },
+		"rank 0 of 2 is not a rank that connects": func(h *hello) { h.Rank = 0 },
+		"rank 2 of 2 is not a rank that connects": func(h *hello) { h.Rank = 2 },
+		"speaks protocol 9":                       func(h *hello) { h.Protocol = 9 },
 	} {
 		require.ErrorContains(t, comer(change), says)
 	}
@@ -191,7 +191,7 @@ func TestHub_saysWhoIsMissing(t *testing.T) {
 	defer h.listener.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	require.ErrorContains(t, h.gather(ctx), "2 of 3 ranks have not come to rank 0")
+	require.ErrorContains(t, h.gather(ctx), "2 of 3 ranks have not connected to rank 0")
 }
 
 func TestPeers_onHosts(t *testing.T) {
@@ -243,7 +243,7 @@ func TestFind(t *testing.T) {
 		"COORDINATOR_ADDRESS=c NUM_PROCESSES=2":   "lacks $PROCESS_ID",
 		"LAZO_DEADLINE=10":                        `$LAZO_DEADLINE is "10", expected a time such as 30s`,
 		"LAZO_DEADLINE=-1s LAZO_RANK=0":           "expected a time",
-		"PMI_RANK=0 PMI_SIZE=2 LAZO_MPI=none A=b": "nothing says where rank 0 is",
+		"PMI_RANK=0 PMI_SIZE=2 LAZO_MPI=none A=b": "the address of rank 0 is unknown",
 	} {
 		_, err := find(env(text))
 		require.ErrorContains(t, err, says, text)

@@ -103,7 +103,7 @@ func find(get func(string) string) (place, error) {
 	if i < 0 {
 		for _, lone := range []string{variableSize, variableCoordinator} {
 			if get(lone) != "" {
-				return place{}, fmt.Errorf("dist: $%s is set, and no variable says this process's rank: set $%s too", lone, variableRank)
+				return place{}, fmt.Errorf("dist: $%s is set, but no variable has the rank of this process: set $%s too", lone, variableRank)
 			}
 		}
 		return p, nil
@@ -155,7 +155,7 @@ func find(get func(string) string) (place, error) {
 		}
 	}
 	if p.coordinator == "" {
-		return place{}, fmt.Errorf("dist: %s gives rank %d of %d, and nothing says where rank 0 is: set $%s to its host:port on all ranks",
+		return place{}, fmt.Errorf("dist: %s gives rank %d of %d, but the address of rank 0 is unknown: set $%s to its host:port on all ranks",
 			l.name, p.rank, p.size, variableCoordinator)
 	}
 	return p, nil

@@ -86,7 +86,7 @@ func TestS36_thresholdsOfOneOutput(t *testing.T) {
 	require.NotEqual(t, before["a"], m.Describe().Thresholds["a"])
 	require.Equal(t, before["b"], m.Describe().Thresholds["b"])
 	_, err := m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "c")
-	require.ErrorContains(t, err, "of which the likeliest is predicted")
+	require.ErrorContains(t, err, "and the likeliest is predicted")
 	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "d")
 	require.ErrorContains(t, err, `output "d": unknown name; the model has ["a" "b" "c"]`)
 }

@@ -44,8 +44,8 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	checkAxes(inputs, out)
 	layers.numbersAlone(b.Graph())
 	if !taken() {
-		panic(errors.New("WithInitializer: no kernel takes it: expected a layer with one, as Dense, that is not given its own Kernel; " +
-			"other layers' weights are theirs: give the layer an initializer"))
+		panic(errors.New("WithInitializer: no kernel uses it: expected a layer with a kernel, as Dense, whose own Kernel is not set; " +
+			"for weights of other layers, set the layer's own initializer"))
 	}
 	rows, arrows := layers.rowsOf(m.network, out)
 	of, widths, fields := map[string]odds{}, map[string]int{}, map[string]string{}
@@ -91,8 +91,8 @@ func checkAxes(inputs []described, out map[string]*graph.Node) {
 	x, n := inputs[0], inputs[0].Dims[0]
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		if v := out[name]; v != nil && v.Rank() > 0 && v.Shape().Dimensions[0] != n {
-			panic(fmt.Errorf("field %q has shape [%d], one number for each example, and the network makes the output %s of it: expected an output for each example\n"+
-				"  give %q the shape [examples, 1], as by data.X(values, examples, 1): layers take the last axis as that of the features", x.Name, n, v.Shape(), x.Name))
+			panic(fmt.Errorf("field %q has shape [%d], one number for each example, and the network computes the output %s from it: expected an output for each example\n"+
+				"  give %q the shape [examples, 1], as by data.X(values, examples, 1): layers take the last axis as the axis of the features", x.Name, n, v.Shape(), x.Name))
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (m *Model) report(b *managed.Builder) {
 	if b.Training() {
 		m.trains()
 		if len(m.set.classWeights) > 0 && len(out) > 1 {
-			panic(fmt.Errorf("WithClassWeights: the model has the outputs %q, and the weights do not say whose classes they are: expected a model with one "+
+			panic(fmt.Errorf("WithClassWeights: the model has the outputs %q, and the weights do not name the output of their classes: expected a model with one "+
 				"output\n  leave WithClassWeights out; weigh the classes of one output in the Func of its Loss, or the examples by WithSampleWeights",
 				slices.Sorted(maps.Keys(out))))
 		}
@@ -142,7 +142,7 @@ func (m *Model) report(b *managed.Builder) {
 	if m.set.weights != "" {
 		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
 		if !sample.DType().IsFloat() {
-			panic(fmt.Errorf("field %q, which WithSampleWeights names, has %s: expected float32 or float64, which say how much each example counts", m.set.weights, sample.DType()))
+			panic(fmt.Errorf("field %q, which WithSampleWeights names, has %s: expected float32 or float64, one weight for each example", m.set.weights, sample.DType()))
 		}
 		for sample.Rank() > 1 && outputs.Classes(sample) == 1 {
 			sample = graph.Squeeze(sample, -1)
@@ -317,7 +317,7 @@ func outputOf(out map[string]*graph.Node, name string) string {
 
 func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*graph.Node, output, label string) (labels, v *graph.Node) {
 	if output = outputOf(out, output); output == "" && len(out) > 1 {
-		panic(fmt.Errorf("%s %q: the model has the outputs %q: say of which it is, by Output", kind, name, slices.Sorted(maps.Keys(out))))
+		panic(fmt.Errorf("%s %q: the model has the outputs %q: name one of them by Output", kind, name, slices.Sorted(maps.Keys(out))))
 	}
 	v, err := names.Find(fmt.Sprintf("%s %q: output", kind, name), output, out)
 	if err != nil {
@@ -332,7 +332,7 @@ func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
 		if m.set.preparation != nil {
 			hint = prepareIt
 		}
-		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  name it so where the set is made (data.X, data.Y, data.Named)%s", name, what, cmp.Or(strings.Join(names, ", "), "none"), hint))
+		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  use this name where the set is made (data.X, data.Y, data.Named)%s", name, what, cmp.Or(strings.Join(names, ", "), "none"), hint))
 	}
 	return b.Field(name)
 }
@@ -389,11 +389,11 @@ func (s *settings) noClasses() error {
 			return fmt.Errorf("WithClassWeights: the labels of %s are one-hot rows, and class weights are for numbers of classes: "+
 				"take sparse_categorical_crossentropy with the class numbers, as []int32, as labels", l.Name)
 		case binaryLosses[l.Name]:
-			return fmt.Errorf("WithClassWeights: an example has several labels for %s, so it is not of one class whose weight would count: "+
+			return fmt.Errorf("WithClassWeights: an example has several labels for %s, so there is no single class whose weight applies: "+
 				"leave WithClassWeights out, and weigh the examples, or each of their labels, by WithSampleWeights", l.Name)
 		}
 	}
-	return errors.New("WithClassWeights: no loss has labels that are numbers of classes, so no weight would count: " +
+	return errors.New("WithClassWeights: no loss has labels that are class numbers, so no weight would have an effect: " +
 		"expected integers, as []int32, or labels of binary_crossentropy; weights of single examples: WithSampleWeights")
 }
 
@@ -428,7 +428,7 @@ func classWeights(labels *graph.Node, weights map[int]float64, dtype dtypes.DTyp
 
 func given(what string, v *graph.Node) {
 	if v == nil {
-		panic(fmt.Errorf("%s: its function gave nil: expected a value for each example, [batch, …], or a scalar", what))
+		panic(fmt.Errorf("%s: its function returned nil: expected a value for each example, [batch, …], or a scalar", what))
 	}
 }
 
@@ -439,7 +439,7 @@ func (m *Model) trains() {
 	if slices.ContainsFunc(variables, func(v variable) bool { return v.trainable }) {
 		return
 	}
-	panic(errors.New("the network has no variable to train: give New a network with a layer that has some, as nn.Dense; Evaluate and Predict do without"))
+	panic(errors.New("the network has no variable to train: give New a network with a layer that has variables, as nn.Dense; Evaluate and Predict need none"))
 }
 
 func eachExample(what string, v, labels *graph.Node) {
@@ -447,7 +447,7 @@ func eachExample(what string, v, labels *graph.Node) {
 		return
 	}
 	rows := labels.Shape().Dimensions[0]
-	panic(fmt.Errorf("%s gives %s for %d examples: expected a value for each, [%d, …], or a scalar: reduce other axes than the first, "+
+	panic(fmt.Errorf("%s returns %s for %d examples: expected a value for each, [%d, …], or a scalar: reduce other axes than the first, "+
 		"which is the batch", what, v.Shape(), rows, rows))
 }
 

@@ -139,7 +139,7 @@ func (s *seen) classesOf(output string) (string, odds, error) {
 	of, ok := s.odds[output]
 	switch {
 	case s.odds == nil:
-		return output, of, errors.New("the model has met no batch, so its outputs are not known: see Init")
+		return output, of, errors.New("the model has not seen a batch, so its outputs are unknown: call Init")
 	case !ok:
 		return output, of, fmt.Errorf("output %q: %w; the model has %q", output, ErrUnknownName, names)
 	case of == oddsUnknown || of == noOdds:
@@ -148,7 +148,7 @@ func (s *seen) classesOf(output string) (string, odds, error) {
 	return output, of, nil
 }
 
-var errThrough = errors.New("it went through a softmax or a sigmoid in the network, and logits are calibrated: end the network without, and have a crossentropy as its loss")
+var errThrough = errors.New("it is the output of a softmax or a sigmoid, and calibration needs logits: end the network without that activation, and use a crossentropy as its loss")
 
 type outcome struct {
 	name    string
@@ -208,7 +208,7 @@ func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, o
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("none of the outputs %q is of classes: their losses are of numbers: %w", p.Outputs(), ErrNoProbabilities)
+		return nil, fmt.Errorf("none of the outputs %q has classes: their losses are for numbers: %w", p.Outputs(), ErrNoProbabilities)
 	}
 	return list, err
 }
@@ -263,7 +263,7 @@ func (o *outcome) column(class int) (numbers []float64, positive []bool, err err
 		ones += int(o.labels[i])
 	}
 	if ones == 0 || ones == len(numbers) {
-		return nil, nil, fmt.Errorf("class %d: %d of %d examples are of it: expected some that are, and some that are not", class, ones, len(numbers))
+		return nil, nil, fmt.Errorf("class %d: %d of %d examples belong to it: expected some that do, and some that do not", class, ones, len(numbers))
 	}
 	return numbers, positive, nil
 }
@@ -314,7 +314,7 @@ func fitScale(logits, labels []float64, classes int) (float64, error) {
 		right = right && target[i] == 0
 	}
 	if right {
-		return 0, fmt.Errorf("the highest logit of all %d examples is that of their class, so that the surest probabilities are the best: give more examples, of which some are wrong", examples)
+		return 0, fmt.Errorf("the highest logit of all %d examples is that of their class, so the best temperature is 0: give more examples, with some wrong predictions", examples)
 	}
 	slopes := func(b float64) (first, second float64) {
 		for i := range examples {
@@ -338,7 +338,7 @@ func fitScale(logits, labels []float64, classes int) (float64, error) {
 	low, high := 0.0, 1.0
 	for first, _ := slopes(high); first < 0; first, _ = slopes(high) {
 		if low, high = high, 2*high; math.IsInf(high, 0) {
-			return 0, errors.New("no temperature is the best one: the logits are too close to each other")
+			return 0, errors.New("no temperature is best: the logits are too close to each other")
 		}
 	}
 	b := (low + high) / 2
@@ -375,7 +375,7 @@ func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 	}
 	deviation = math.Sqrt(deviation)
 	if deviation == 0 {
-		return Calibration{}, errors.New("all examples have the same logit, which says nothing of their labels")
+		return Calibration{}, errors.New("all examples have the same logit, which gives no information about their labels")
 	}
 	target := func(i int) float64 {
 		if positive[i] {
@@ -415,7 +415,7 @@ func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 	}
 	c := Calibration{Scale: a / deviation, Shift: b - a*mean/deviation}
 	if !(c.Scale > 0) {
-		return c, fmt.Errorf("its logits are no higher where the label is 1 than where it is 0 (their scale would be %.3g), which no calibration corrects: "+
+		return c, fmt.Errorf("its logits are no higher where the label is 1 than where it is 0 (their scale would be %.3g), which calibration cannot correct: "+
 			"compare the set's labels with those of the training (0 and 1 exchanged, another order of the columns); if they agree, train on, or calibrate other outputs only", c.Scale)
 	}
 	return c, c.check()

@@ -171,8 +171,8 @@ func TestCalibrate_isKept(t *testing.T) {
 
 	_, err = opened.Fit(t.Context(), set, flaxlike.Fit{Output: io.Discard})
 	require.NoError(t, err)
-	const outdated = "flaxlike: probabilities: output \"preds\": its calibration is outdated: the model was changed since\n" +
-		"  Calibrate it anew, or do without by SetCalibration(\"preds\"); then predict again"
+	const outdated = "flaxlike: probabilities: output \"preds\": its calibration is outdated: the model has changed since\n" +
+		"  Calibrate it again, or remove the calibration by SetCalibration(\"preds\"); then predict again"
 	_, err = probabilitiesOf(t, opened, set)
 	require.EqualError(t, err, outdated)
 	require.ErrorIs(t, err, flaxlike.ErrOutdated)
@@ -215,14 +215,14 @@ func TestCalibrate_refuses(t *testing.T) {
 		{sparse, "the highest logit of all 3 examples is that of their class", set(two, 2, []int32{0, 1, 0})},
 		{sparse, "the logits are no better than chance: a higher one makes its class no likelier: compare the numbering of the classes", set(two, 2, []int32{1, 0, 1})},
 		{sparse, `labels "y": that of example 1 is 2, expected a class from 0 to 1`, set(two, 2, []int32{0, 2, 0})},
-		{"binary_crossentropy", "class 0: 0 of 3 examples are of it", set([]float32{1, 2, 3}, 1, []float32{0, 0, 0})},
+		{"binary_crossentropy", "class 0: 0 of 3 examples belong to it", set([]float32{1, 2, 3}, 1, []float32{0, 0, 0})},
 		{"binary_crossentropy", "class 0: all examples have the same logit", set([]float32{1, 1, 1}, 1, []float32{0, 1, 0})},
-		{"binary_crossentropy", "class 0: its logits are no higher where the label is 1 than where it is 0 (their scale would be -0.944), which no calibration corrects: compare the set's labels", set([]float32{1, 2, 3}, 1, []float32{1, 1, 0})},
+		{"binary_crossentropy", "class 0: its logits are no higher where the label is 1 than where it is 0 (their scale would be -0.944), which calibration cannot correct: compare the set's labels", set([]float32{1, 2, 3}, 1, []float32{1, 1, 0})},
 		{"binary_crossentropy", `labels "y": example 1 has 0.5, expected 0 or 1`, set([]float32{1, 2, 3}, 1, []float32{1, 0.5, 0})},
 		{"binary_crossentropy", "there are 3 for 3 examples of 2 classes", set(two, 2, []float32{1, 0, 0})},
 		{"binary_crossentropy", "input +Inf of example 2 in the batch is out of range", set([]float32{1, 2, float32(math.Inf(1))}, 1, []float32{1, 0, 0})},
 		{"dice", "no loss by name says whether its numbers are logits", set([]float32{1, 0, 1}, 1, []float32{1, 0, 1})},
-		{"mse", "none of the outputs [\"preds\"] is of classes", set(two, 2, []int32{0, 1, 0})},
+		{"mse", "none of the outputs [\"preds\"] has classes", set(two, 2, []int32{0, 1, 0})},
 	} {
 		m := logits(t, row.loss)
 		_, err := m.Calibrate(t.Context(), row.set)
@@ -231,7 +231,7 @@ func TestCalibrate_refuses(t *testing.T) {
 		require.Empty(t, m.Describe().Calibrations)
 	}
 	m := logits(t, sparse)
-	require.ErrorContains(t, m.SetCalibration("", flaxlike.Calibration{Scale: 1}), "the model has met no batch")
+	require.ErrorContains(t, m.SetCalibration("", flaxlike.Calibration{Scale: 1}), "the model has not seen a batch")
 	_, err := m.Predict(t.Context(), set(two, 2, []int32{0, 1, 0}))
 	require.NoError(t, err)
 	require.ErrorContains(t, m.SetCalibration("", flaxlike.Calibration{Scale: -1}), "expected a Scale above 0")
@@ -307,7 +307,7 @@ func TestChooseThresholds(t *testing.T) {
 	y[9] = 0
 	before := m.Describe().Thresholds
 	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 0.95})
-	require.EqualError(t, err, `flaxlike: choose thresholds: output "preds": class 0: no threshold reaches a precision of 0.95: the best one that one does is 0.5`)
+	require.EqualError(t, err, `flaxlike: choose thresholds: output "preds": class 0: no threshold reaches a precision of 0.95: the best that a threshold reaches is 0.5`)
 	require.Equal(t, before, m.Describe().Thresholds)
 	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Recall: 2})
 	require.ErrorContains(t, err, "the aim is {Precision:0 Recall:2}, expected a Precision or a Recall from 0 to 1")

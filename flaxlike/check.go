@@ -138,8 +138,8 @@ func (m *Model) checkWeights(s step) error {
 		}
 		for _, class := range slices.Sorted(maps.Keys(m.set.classWeights)) {
 			if !there[class] && !s.part {
-				return fmt.Errorf("WithClassWeights names class %d, which no example of the set has that counts: field %q has the classes %v: %w: "+
-					"leave it out, or look at how the classes are numbered", class, name, slices.Sorted(maps.Keys(there)), ErrValue)
+				return fmt.Errorf("WithClassWeights names class %d, which no counted example of the set has: field %q has the classes %v: %w: "+
+					"leave it out, or check the numbering of the classes", class, name, slices.Sorted(maps.Keys(there)), ErrValue)
 			}
 		}
 		if !some {
@@ -246,7 +246,7 @@ func labelsOf(l Loss, field string, output *graph.Node, weights string) bound {
 			r.low = math.MinInt64
 		}
 	case "hinge", "squared_hinge":
-		r.signs, r.why = true, l.Name+" takes -1 and 1 alone"
+		r.signs, r.why = true, l.Name+" takes only -1 and 1"
 	case "poisson":
 		r.low, r.why = 0, l.Name+" takes counts, from 0 on"
 	case "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy", "categorical_focal_crossentropy", "categorical_hinge", "kl_divergence", "dice", "tversky":
@@ -268,7 +268,7 @@ func rowsOf(l Loss, field string, output *graph.Node, weights string) (r bound, 
 
 func (m *Model) before(s step, batch data.Batch) error {
 	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
-		return errors.New("the model has no loss: give New one, as WithLoss(\"mse\")\n  a network that reports its own by managed.AddLoss needs WithInnerLosses()")
+		return errors.New("the model has no loss: give New one, as WithLoss(\"mse\")\n  a network that reports its own loss by managed.AddLoss needs WithInnerLosses()")
 	}
 	if err := cmp.Or(m.set.noTests, m.set.noTraining); err != nil && s.of != m.predict && (s.of == m.train || m.set.noTests != nil) {
 		return err
@@ -347,7 +347,7 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 		}
 		hint := r.hint
 		if v := reflect.ValueOf(v); v.CanInt() && v.Int() < 0 && !r.input {
-			hint = fmt.Sprintf("labels that fill up sequences do not count in the loss %q", maskedSparse)
+			hint = fmt.Sprintf("to leave labels of padding out, use the loss %q", maskedSparse)
 		}
 		return fmt.Errorf("%s %w 0…%.0f: %s\n  %s", what, ErrLabelRange, r.high, r.why, hint)
 	}

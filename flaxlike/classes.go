@@ -91,9 +91,9 @@ func finiteIn(a data.Array) ([]float64, error) {
 	case at < 0:
 		return numbers, err
 	case math.IsNaN(numbers[at]):
-		return nil, fmt.Errorf("example %d has a NaN, which is of no class", at/(len(numbers)/a.Len()))
+		return nil, fmt.Errorf("example %d has a NaN, which belongs to no class", at/(len(numbers)/a.Len()))
 	}
-	return nil, fmt.Errorf("example %d has %+v, which is of no class", at/(len(numbers)/a.Len()), numbers[at])
+	return nil, fmt.Errorf("example %d has %+v, which belongs to no class", at/(len(numbers)/a.Len()), numbers[at])
 }
 
 // probabilitiesOf converts the numbers of one position. by has one calibration for all classes, one for each, or none.

@@ -75,9 +75,9 @@ func TestProbabilities(t *testing.T) {
 	}
 	_, err = p.Probabilities("number")
 	require.ErrorIs(t, err, flaxlike.ErrNoProbabilities)
-	require.EqualError(t, err, "flaxlike: probabilities: output \"number\": its loss is of numbers, not of classes: no probabilities\n  take Output for the numbers")
+	require.EqualError(t, err, "flaxlike: probabilities: output \"number\": its loss is for numbers, not for classes: no probabilities\n  use Output for the numbers")
 	_, err = p.Classes("number")
-	require.ErrorContains(t, err, "flaxlike: classes: output \"number\": its loss is of numbers")
+	require.ErrorContains(t, err, "flaxlike: classes: output \"number\": its loss is for numbers")
 	_, err = p.Output()
 	require.EqualError(t, err, `flaxlike: output: the model has the outputs ["classes" "number" "several" "sig" "soft" "two"]: give the name of one`)
 	_, err = p.Labels("none")
@@ -95,7 +95,7 @@ func TestProbabilities(t *testing.T) {
 	require.Equal(t, []int32{1, 1, 1, 0}, must.M1(low.Classes("several")).Flat)
 	require.Equal(t, []int32{1, 1}, must.M1(low.Classes("two")).Flat)
 	_, err = low.Classes("classes")
-	require.ErrorContains(t, err, "thresholds are given, and each example has one of several classes")
+	require.ErrorContains(t, err, "thresholds are given, but each example has exactly one of several classes")
 	_, err = p.WithThresholds(0.4, 0.95).Classes("sig")
 	require.EqualError(t, err, `flaxlike: classes: output "sig": there are 2 thresholds for 1 classes: expected one, or one for each`)
 	_, err = p.WithThresholds(2).Classes("sig")
@@ -106,9 +106,9 @@ func TestProbabilities(t *testing.T) {
 	p, err = m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	_, err = p.Classes("two")
-	require.EqualError(t, err, `flaxlike: classes: output "two": example 1 has a NaN, which is of no class`)
+	require.EqualError(t, err, `flaxlike: classes: output "two": example 1 has a NaN, which belongs to no class`)
 	_, err = p.Probabilities("two")
-	require.EqualError(t, err, `flaxlike: probabilities: output "two": example 1 has a NaN, which is of no class`)
+	require.EqualError(t, err, `flaxlike: probabilities: output "two": example 1 has a NaN, which belongs to no class`)
 	require.Len(t, must.M1(p.Labels("soft")), 2)
 }
 
@@ -141,7 +141,7 @@ func TestProbabilities_ofFiniteNumbers(t *testing.T) {
 				if has == "" {
 					require.NoError(t, err, "%s %v", output, c.row)
 				} else {
-					require.ErrorContains(t, err, fmt.Sprintf("output %q: example 1 has %s, which is of no class", output, has))
+					require.ErrorContains(t, err, fmt.Sprintf("output %q: example 1 has %s, which belongs to no class", output, has))
 				}
 			}
 			require.Len(t, must.M1(p.Output(output)).Flat, 4, "the numbers themselves")
@@ -162,7 +162,7 @@ func TestProbabilities_notKnown(t *testing.T) {
 	}
 	for want, options := range map[string][]flaxlike.Option{
 		`flaxlike: probabilities: output "x": no loss by name says whether its numbers are logits`: {flaxlike.WithLoss(flaxlike.Loss{Func: own})},
-		`flaxlike: probabilities: output "x": its loss is of numbers, not of classes`:              {flaxlike.WithLoss("mse")},
+		`flaxlike: probabilities: output "x": its loss is for numbers, not for classes`:            {flaxlike.WithLoss("mse")},
 		`flaxlike: probabilities: output "x": no loss by name says`:                                {flaxlike.WithLoss("hinge")},
 	} {
 		m := newModel(t, asIs(nil, "x"), options...)

@@ -46,7 +46,7 @@ func heldBy(l nn.Layer) (in []nn.Layer, holds bool) {
 func holding(l nn.Layer, in []nn.Layer) (nn.Layer, error) {
 	one := func(of func(nn.Layer) nn.Layer) (nn.Layer, error) {
 		if len(in) != 1 {
-			return nil, fmt.Errorf("it has %d layers in it, expected one", len(in))
+			return nil, fmt.Errorf("it contains %d layers, expected one", len(in))
 		}
 		return of(in[0]), nil
 	}
@@ -100,7 +100,7 @@ func (w writing) config(l nn.Layer, where string) (c config, err error) {
 		}
 	}
 	if c.Settings, err = settingsOf(l); err != nil {
-		return c, fmt.Errorf("the layer %q, %s, cannot be written down: %w", where, c.Layer, err)
+		return c, fmt.Errorf("the layer %q, %s, cannot be saved: %w", where, c.Layer, err)
 	}
 	held, _ := heldBy(l)
 	for i, in := range held {
@@ -125,11 +125,11 @@ func (w writing) own(name string, l nn.Layer) error {
 	if v := reflect.ValueOf(l); v.Kind() == reflect.Func {
 		full := runtime.FuncForPC(v.Pointer()).Name()
 		if layering.Closure.MatchString(full) || strings.Contains(full, "[") {
-			return errors.New("is a function without a name of its own: make it a function of the package, or a type with settings and an Apply")
+			return errors.New("is an anonymous function: make it a named function of the package, or a type with settings and an Apply")
 		}
 		of = full
 	} else if name == "" || strings.Contains(name, "[") {
-		return fmt.Errorf("is a %T, a type without a name of its own", l)
+		return fmt.Errorf("is a %T, a type without a name", l)
 	}
 	if other, ok := w[name]; ok && other != of {
 		return fmt.Errorf("is a %v, and another one a %v: in a file both would be %q; give one another name", of, other, name)
@@ -217,7 +217,7 @@ func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, e
 			f, ok = t.FieldByName(name)
 		}
 		if !ok || !f.IsExported() || len(f.Index) != 1 {
-			return nil, fmt.Errorf("it has a setting %q, which %v has not", name, t)
+			return nil, fmt.Errorf("it has a setting %q, which %v does not have", name, t)
 		}
 		to := v.Elem().FieldByIndex(f.Index).Addr().Interface()
 		if f.Type == initializer {
@@ -254,7 +254,7 @@ func (r reading) layer(c config) (l nn.Layer, err error) {
 	switch {
 	case c.Own:
 		if of = r.own[c.Layer]; of == nil {
-			return nil, fmt.Errorf("it is of the program that saved the model, and the file has its settings alone: give Open "+
+			return nil, fmt.Errorf("its code is in the program that saved the model, and the file has only its settings: give Open "+
 				"WithLayer(%q, …), a value of its type or its function, or WithNetwork with the whole network", c.Layer)
 		}
 		r.asked[c.Layer] = true
@@ -271,7 +271,7 @@ func (r reading) layer(c config) (l nn.Layer, err error) {
 	}
 	_, holds := heldBy(l)
 	if !holds && len(c.Layers) > 0 {
-		return nil, errors.New("it has layers in it, and its kind has none")
+		return nil, errors.New("it contains layers, but its kind contains none")
 	}
 	if !holds {
 		return l, nil

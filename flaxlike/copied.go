@@ -91,11 +91,11 @@ func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match
 		selected = selected || takes
 		switch {
 		case !takes:
-			why = "the match does not take it"
+			why = "the match does not select it"
 		case !ok:
-			why = "the other one has no such variable"
+			why = "the source has no such variable"
 		case has != own:
-			why = fmt.Sprintf("it is %s here, and %s there", own, has)
+			why = fmt.Sprintf("it is %s in the model, and %s in the source", own, has)
 		default:
 			c.Taken, taken[short(v.name)] = append(c.Taken, v.name), true
 			continue
@@ -116,9 +116,9 @@ func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match
 		for _, v := range variables {
 			names = append(names, v.name)
 		}
-		return c, fmt.Errorf("%v takes no variable of the model; there are %s", match, strings.Join(names, ", "))
+		return c, fmt.Errorf("%v matches no variable of the model; there are %s", match, strings.Join(names, ", "))
 	case match != nil && len(unfit) > 0:
-		return c, fmt.Errorf("what %v takes does not fit:\n  %s\n  a match of nil takes what fits", match, strings.Join(unfit, "\n  "))
+		return c, fmt.Errorf("some variables that %v matches do not fit:\n  %s\n  to copy only those that fit, use a nil match", match, strings.Join(unfit, "\n  "))
 	case len(taken) == 0:
 		return c, fmt.Errorf("nothing fits:\n  %s", strings.Join(unfit, "\n  "))
 	}

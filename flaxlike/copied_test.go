@@ -37,9 +37,9 @@ func TestCopyFrom(t *testing.T) {
 		m := build(5, 2)
 		before := values(t, m)
 		_, err := take(m, optim.Under("/model/trunk"))
-		require.ErrorContains(t, err, `Under("/model/trunk") takes no variable of the model; there are `, name)
+		require.ErrorContains(t, err, `Under("/model/trunk") matches no variable of the model; there are `, name)
 		_, err = take(m, optim.Under("/model/1"))
-		require.ErrorContains(t, err, "/model/1/head/bias: it is float32[5] here, and float32[3] there", name)
+		require.ErrorContains(t, err, "/model/1/head/bias: it is float32[5] in the model, and float32[3] in the source", name)
 		require.Equal(t, before, values(t, m), name)
 		for what, match := range map[string]optim.Match{"by name": optim.Under("/model/0"), "what fits": nil} {
 			m := build(5, 2)

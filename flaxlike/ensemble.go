@@ -39,9 +39,9 @@ func (e *Ensemble) check() error {
 		case m == nil:
 			return fmt.Errorf("model %d of %d is nil", i+1, len(e.models))
 		case slices.Contains(e.models[:i], m):
-			return fmt.Errorf("model %d of %d is there twice, and would count double", i+1, len(e.models))
+			return fmt.Errorf("model %d of %d appears twice, and would count double", i+1, len(e.models))
 		case m.inputs() == nil:
-			return fmt.Errorf("model %d of %d has met no batch, so its inputs and outputs are not known: see Model.Init", i+1, len(e.models))
+			return fmt.Errorf("model %d of %d has not seen a batch, so its inputs and outputs are unknown: call Model.Init", i+1, len(e.models))
 		}
 		of, first := m.means(), e.models[0]
 		if i == 0 {
@@ -61,7 +61,7 @@ func (e *Ensemble) check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.odds)) {
 		if e.odds[name] == oddsUnknown {
-			return fmt.Errorf("output %q: no loss by name says whether its numbers are logits, of which a mean is no prediction: %w", name, ErrNoProbabilities)
+			return fmt.Errorf("output %q: no loss by name says whether its numbers are logits, whose mean is not a prediction: %w", name, ErrNoProbabilities)
 		}
 	}
 	return nil

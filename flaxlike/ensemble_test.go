@@ -80,8 +80,8 @@ func TestEnsemble_refuses(t *testing.T) {
 	for want, models := range map[string][]*flaxlike.Model{
 		"flaxlike: new ensemble: there are no models": {},
 		"model 2 of 2 is nil":                         {one, nil},
-		"model 2 of 2 is there twice":                 {one, one},
-		"model 1 of 1 has met no batch":               {newModel(t, nn.Dense{Units: 1})},
+		"model 2 of 2 appears twice":                  {one, one},
+		"model 1 of 1 has not seen a batch":           {newModel(t, nn.Dense{Units: 1})},
 		"model 2 has the inputs [{x float32 [2]}], and the first one [{x float32 [3]}]":                     {one, made(nn.Dense{Units: 2}, 2, flaxlike.WithLoss(sparse))},
 		"model 2 has the outputs map[preds:numbers], and the first one map[preds:probabilities of classes]": {one, made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss("mse"))},
 		`model 2 has the classes map["":["b" "a"]], and the first one map["":["a" "b"]]`:                    {one, made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"b", "a"}))},

@@ -181,7 +181,7 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 		{"a class too many", nn.Dense{Units: 3}, []flaxlike.Option{flaxlike.WithLoss(sparse)}, []data.Field{x, data.Y([]uint8{0, 1, 2, 0, 1, 3, 0, 1}, 8)},
 			`label 3 of example 5 in the set is outside of the classes 0…2`, flaxlike.ErrLabelRange},
 		{"hinge of 0 and 1", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("hinge")}, []data.Field{x, data.Y([]int32{1, 1, 0, 1, 1, 1, 0, 1}, 8)},
-			`label 0 of example 2 in the set is out of range: hinge takes -1 and 1 alone`, flaxlike.ErrValue},
+			`label 0 of example 2 in the set is out of range: hinge takes only -1 and 1`, flaxlike.ErrValue},
 		{"NaN as a label", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("mse")}, []data.Field{x, data.Y([]float32{0, 0, 0, 0, nan, 0, 0, 0}, 8)},
 			`label NaN of example 4 in the set is out of range: mse takes finite numbers`, flaxlike.ErrValue},
 		{"a weight below 0", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w")}, []data.Field{x, numbers, data.Named("w", []float32{1, 1, 1, 1, 1, 1, -2, 1}, 8)},
@@ -193,7 +193,7 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 		{"the weight of no class", nn.Dense{Units: 3}, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{1: 2, 7: 3})}, []data.Field{x, data.Y(make([]int32, 8), 8)},
 			`WithClassWeights: there is no class 7: the output of the loss "loss" has the classes 0…2`, nil},
 		{"class weights of numbers", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{1: 2})}, []data.Field{x, numbers},
-			`WithClassWeights: no loss has labels that are numbers of classes`, nil},
+			`WithClassWeights: no loss has labels that are class numbers`, nil},
 		{"what does not count may be anything", nn.Dense{Units: 3}, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithSampleWeights("w")},
 			[]data.Field{x, data.Y([]int32{0, 1, 2, -1, 1, 99, 0, 1}, 8), data.Named("w", []float32{1, 1, 1, 0, 1, 0, 1, 1}, 8)}, "", nil},
 		{"what a mask leaves out too", nn.Dense{Units: 3}, []flaxlike.Option{flaxlike.WithLoss(sparse)},
@@ -231,7 +231,7 @@ func TestR08_batchesThatEndEarly(t *testing.T) {
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	h, err := m.FitBatches(t.Context(), loop.Data[data.Batch](line(t, 64).Batches(16).All()), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 4}))
 	require.ErrorIs(t, err, flaxlike.ErrDataEnded)
-	require.EqualError(t, err, "flaxlike: fit: the batches ended after 4 steps, in epoch 2 of 4 steps each: expected batches until 5 epochs: give more of them, or end there, by Epochs, StepsPerEpoch or Until")
+	require.EqualError(t, err, "flaxlike: fit: the batches ended after 4 steps, in epoch 2 of 4 steps each: expected batches until 5 epochs: give more batches, or end the run there, by Epochs, StepsPerEpoch or Until")
 	require.Equal(t, 1, h.Len())
 	_, err = m.FitBatches(t.Context(), line(t, 64).Batches(16), quiet(flaxlike.Fit{StepsPerEpoch: 4}))
 	require.NoError(t, err)
@@ -246,8 +246,8 @@ func TestR08_entriesThatNothingLogs(t *testing.T) {
 	set := line(t, 128)
 	for entry, want := range map[string]string{
 		"loss_val":    `a callback waits for "loss_val": no such entry; did you mean "val_loss"?`,
-		"val_los":     `the name "val_los" does not say whether lower or higher is better: correct the name`,
-		"accuracy":    `there will be: epoch, learning_rate, loss, val_loss`,
+		"val_los":     `it is not known whether a lower or a higher "val_los" is better: correct the name`,
+		"accuracy":    `these will be logged: epoch, learning_rate, loss, val_loss`,
 		"losses.loss": "", "val_loss": "", "losses.val_loss": "",
 	} {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))

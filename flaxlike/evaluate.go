@@ -166,7 +166,7 @@ func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Predicti
 	for i, f := range example {
 		k := slices.IndexFunc(inputs, func(in Input) bool { return in.Name == f.Name })
 		if k >= 0 && len(inputs[k].Dims) != len(f.Array.Dims) {
-			return Prediction{}, fmt.Errorf("flaxlike: predict: field %q has dims %v, and that of an example is %v: leave the axis of the batch out, or use Predict", f.Name, f.Array.Dims, inputs[k].Dims)
+			return Prediction{}, fmt.Errorf("flaxlike: predict: field %q has dims %v, and that of an example is %v: leave the batch axis out, or use Predict", f.Name, f.Array.Dims, inputs[k].Dims)
 		}
 		batch.Fields[i].Array.Dims = append([]int{1}, f.Array.Dims...)
 	}
@@ -317,7 +317,7 @@ func dropPadding(batch data.Batch, outputs map[string]data.Array) (map[string]da
 	}
 	for name, a := range outputs {
 		if len(a.Dims) == 0 || a.Len() != rows {
-			return nil, fmt.Errorf("output %q has dims %v for %d examples: the first axis of an output counts the examples; an output without it takes a step of one's own (managed.TestStep)", name, a.Dims, rows)
+			return nil, fmt.Errorf("output %q has dims %v for %d examples: the first axis of an output counts the examples; for an output without that axis, write a custom step (managed.TestStep)", name, a.Dims, rows)
 		}
 		outputs[name] = a.Slice(0, len(real))
 		if !first {

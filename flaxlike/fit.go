@@ -119,9 +119,9 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch],
 	switch {
 	case err != nil:
 	case f.StepsPerEpoch == 0 && !f.FastDevRun:
-		err = errors.New("StepsPerEpoch is 0: nobody knows how many batches make an epoch, so say it")
+		err = errors.New("StepsPerEpoch is 0, and the number of batches in an epoch is unknown: set StepsPerEpoch")
 	case f.InOrder, f.OnDevice, f.ValidationSplit != 0, f.OverfitBatches != 0:
-		err = errors.New("InOrder, OnDevice, ValidationSplit and OverfitBatches are for sets: use Fit, or order and divide the batches yourself (data.OnDevice)")
+		err = errors.New("InOrder, OnDevice, ValidationSplit and OverfitBatches are only for sets: use Fit, or order and divide the batches yourself (data.OnDevice)")
 	case batches == nil:
 		err = errors.New("the batches are nil")
 	}

@@ -23,7 +23,7 @@ func (f Fit) check(m *Model) error {
 	validated := f.Validation != nil || f.ValidationSplit != 0 || f.ValidationBatches != nil || len(f.Validations) > 0
 	switch {
 	case f.Until != nil && f.Epochs > 0:
-		return fmt.Errorf("both Epochs, %d, and Until, %s, are given: the run has one end", f.Epochs, f.Until)
+		return fmt.Errorf("both Epochs, %d, and Until, %s, are given, expected one: a run has one end", f.Epochs, f.Until)
 	case f.Until == nil && f.InitialEpoch >= max(f.Epochs, 1) && !f.FastDevRun:
 		return fmt.Errorf("InitialEpoch is %d and Epochs is %d: nothing is left to train\n  Epochs is the number of the last epoch, not how many more", f.InitialEpoch, max(f.Epochs, 1))
 	case f.ValidationSplit < 0 || f.ValidationSplit >= 1 || math.IsNaN(f.ValidationSplit):
@@ -33,7 +33,7 @@ func (f Fit) check(m *Model) error {
 	case f.ValidationBatches != nil && (f.Validation != nil || f.ValidationSplit != 0):
 		return errors.New("both ValidationBatches and a set to validate on are given, expected one: Validations takes further sets")
 	case f.Validations["val"] != nil && (f.Validation != nil || f.ValidationSplit != 0 || f.ValidationBatches != nil):
-		return errors.New(`a set "val" is in Validations, but that is the name of Validation: take another`)
+		return errors.New(`a set "val" is in Validations, but that is the name of Validation: use another name`)
 	case (f.ValidationEvery > 0 || f.ValidationSteps > 0 || f.ValidationBatchSize > 0 || len(f.ValidationAt) > 0 || f.SanityEvaluation) && !validated:
 		return errors.New("there is a setting of the validation, but no set to validate on: set Validation, or leave ValidationEvery, At, Steps, BatchSize and SanityEvaluation out")
 	case f.ValidationEvery > 0 && len(f.ValidationAt) > 0:
@@ -61,7 +61,7 @@ func (f Fit) check(m *Model) error {
 		}
 	}
 	if f.Validation != nil && counting(f.Validation) == 0 {
-		return fmt.Errorf("the set Validation has no examples that count: expected one at least, and a field %q, if it has one, that is true for those that do", data.Mask)
+		return fmt.Errorf("the set Validation has no examples that count: expected at least one, and a field %q, if it has one, that is true for the examples that count", data.Mask)
 	}
 	return nil
 }
@@ -77,11 +77,11 @@ func (f Fit) checkCallbacks() error {
 			if f.Until != nil {
 				end = fmt.Sprintf("Until, %s", f.Until)
 			}
-			return fmt.Errorf("option %d of %d in Callbacks ends the run too, by loop.Until(%s), beside %s: the run has one end: set Fit.Until, without Epochs, in its place",
+			return fmt.Errorf("option %d of %d in Callbacks also ends the run, by loop.Until(%s), in addition to %s: a run has one end: remove the option and set Fit.Until, without Epochs",
 				i+1, len(f.Callbacks), plan.Until, end)
 		}
 		if plan.From != (loop.Elapsed{}) {
-			return fmt.Errorf("option %d of %d in Callbacks says where the run begins, by loop.Continue(%s): InitialEpoch or checkpoint.Resume say that", i+1, len(f.Callbacks), loop.Steps(plan.From.Steps))
+			return fmt.Errorf("option %d of %d in Callbacks sets where the run begins, by loop.Continue(%s): use InitialEpoch or checkpoint.Resume instead", i+1, len(f.Callbacks), loop.Steps(plan.From.Steps))
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func (f Fit) checkEnd() error {
 	case f.Until != nil && f.Until.Length() == 0:
 		return nil
 	case epochs == 0:
-		return fmt.Errorf("%s: no epoch would come to its end, where metrics are reset, the history has a row and Validation is tested on\n  set StepsPerEpoch to %d or less", end, f.Until)
+		return fmt.Errorf("%s: no epoch would end, and only at the end of an epoch metrics are reset, the history gets a row and Validation is evaluated\n  set StepsPerEpoch to %d or less", end, f.Until)
 	case f.ValidationEvery > epochs:
 		return fmt.Errorf("ValidationEvery is %d epochs, and %s: there would be no test\n  set ValidationEvery to %d or less", f.ValidationEvery, end, epochs)
 	}

@@ -19,7 +19,7 @@ func TestFit_endBeforeAnEpoch(t *testing.T) {
 		err  string
 	}{
 		{"until below an epoch", flaxlike.Fit{Until: loop.Steps(1), Validation: set},
-			"flaxlike: fit: Until is 1 step, and an epoch has 2 steps (StepsPerEpoch): no epoch would come to its end, where metrics are reset, the history has a row and Validation is tested on\n  set StepsPerEpoch to 1 or less"},
+			"flaxlike: fit: Until is 1 step, and an epoch has 2 steps (StepsPerEpoch): no epoch would end, and only at the end of an epoch metrics are reset, the history gets a row and Validation is evaluated\n  set StepsPerEpoch to 1 or less"},
 		{"validation below the epochs", flaxlike.Fit{Epochs: 2, Validation: set, ValidationEvery: 3},
 			"flaxlike: fit: ValidationEvery is 3 epochs, and Epochs is 2: there would be no test\n  set ValidationEvery to 2 or less"},
 		{"validation below until", flaxlike.Fit{Until: loop.Steps(5), Validation: set, ValidationEvery: 3},

@@ -87,7 +87,7 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 		say("the run had ended: %v", result.Stop)
 	}
 	if result.Reason == loop.UntilReached && begin.found && result.Elapsed.Steps == begin.Steps {
-		say("the run had finished, %s, and this one is to %s: no step was made: more Epochs, or another folder, let it go on", placeOf(begin.Elapsed, result.History), until)
+		say("the run had finished, %s, and this run's end is %s: no step was made: set more Epochs to continue, or use another folder", placeOf(begin.Elapsed, result.History), until)
 	}
 	if f.Output != io.Discard {
 		sayNonFinite(result.History, say)
@@ -102,7 +102,7 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 		result.History = new(loop.History)
 	}
 	if err == nil && result.Reason == loop.DataEnded {
-		err = fmt.Errorf("%w after %s, in epoch %d of %s each: expected batches until %s: give more of them, or end there, by Epochs, StepsPerEpoch or Until",
+		err = fmt.Errorf("%w after %s, in epoch %d of %s each: expected batches until %s: give more batches, or end the run there, by Epochs, StepsPerEpoch or Until",
 			ErrDataEnded, loop.Steps(result.Elapsed.Steps), result.Elapsed.Epochs+1, loop.Steps(f.StepsPerEpoch), until)
 	}
 	return result.History, err
@@ -136,7 +136,7 @@ func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 	for since > 0 && !finite(values[since-1]) {
 		since--
 	}
-	say("the loss is %v, and was no finite number in any row since that %s: nothing was learned from then on: callbacks.NonFinite ends or mends such a run",
+	say("the loss is %v, and was not finite in any row since that %s: nothing was learned from then on: callbacks.NonFinite ends or repairs such a run",
 		values[len(values)-1], placeOf(at[since], history))
 }
 
@@ -247,7 +247,7 @@ func (m *Model) place(begin *place, f Fit, set *data.Set, tests []evaluation, sa
 		}
 		*begin = placeAfter(from.From, history, int64(f.StepsPerEpoch))
 		if begin.Epochs < int64(f.InitialEpoch) {
-			return nil, fmt.Errorf("the checkpoint is of step %d, in epoch %d, before InitialEpoch %d\n  leave InitialEpoch out: the checkpoint says where to go on",
+			return nil, fmt.Errorf("the checkpoint is of step %d, in epoch %d, before InitialEpoch %d\n  leave InitialEpoch out: the checkpoint has the position to continue from",
 				begin.Steps, begin.Epochs+1, f.InitialEpoch)
 		}
 		return loop.Continue(begin.Elapsed, history), nil

@@ -47,7 +47,7 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 	case fit == nil:
 		return nil, errors.New("the function that fits a model is nil")
 	case counting(set) != set.Len():
-		return nil, fmt.Errorf("%d of the set's %d examples do not count (%q): take them out", set.Len()-counting(set), set.Len(), data.Mask)
+		return nil, fmt.Errorf("%d of the set's %d examples do not count (%q): remove them", set.Len()-counting(set), set.Len(), data.Mask)
 	}
 	c := &CrossValidation{}
 	outputs, of := outOfFold{}, map[string]answering(nil)

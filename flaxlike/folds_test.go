@@ -113,7 +113,7 @@ func TestCrossValidate_asThePeer(t *testing.T) {
 	require.Equal(t, []int{20, 1}, output(t, found.Predictions).Dims)
 	require.InDeltaSlice(t, peer.Predictions, output(t, found.Predictions).Flat, 1e-5)
 	_, err = found.Predictions.Probabilities()
-	require.ErrorIs(t, err, flaxlike.ErrNoProbabilities, "its loss is of numbers")
+	require.ErrorIs(t, err, flaxlike.ErrNoProbabilities, "its loss is for numbers")
 	require.Contains(t, found.String(), "fold       loss ")
 	require.Contains(t, found.String(), "\ndeviation  ")
 }
@@ -158,7 +158,7 @@ func TestCrossValidate_classes(t *testing.T) {
 		}},
 		"fold 0 of 3: the model is nil":         {3, func(context.Context, int, *data.Set) (*flaxlike.Model, error) { return nil, nil }},
 		"fold 0 of 3: panic: oh":                {3, func(context.Context, int, *data.Set) (*flaxlike.Model, error) { panic("oh") }},
-		"1 folds: expected 2 at least":          {1, fit},
+		"1 folds: expected at least 2":          {1, fit},
 		"the function that fits a model is nil": {3, nil},
 	} {
 		_, err := flaxlike.CrossValidate(t.Context(), set, row.folds, 0, row.fit)

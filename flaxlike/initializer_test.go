@@ -91,7 +91,7 @@ func TestWithInitializer_thatTakesNothing(t *testing.T) {
 		"its own says all":       nn.Sequential{nn.Dense{Units: 2, Kernel: nn.Initial("he_normal")}},
 	} {
 		_, err := newModel(t, network, flaxlike.WithInitializer("he_normal")).Predict(t.Context(), set)
-		require.ErrorContains(t, err, "WithInitializer: no kernel takes it", name)
+		require.ErrorContains(t, err, "WithInitializer: no kernel uses it", name)
 	}
 	_, err := newModel(t, nn.Dense{Units: 2}, flaxlike.WithInitializer("he_norml")).Predict(t.Context(), set)
 	require.ErrorContains(t, err, `initializer "he_norml": unknown name; did you mean "he_normal"?`)
@@ -103,5 +103,5 @@ func TestWithInitializer_thatTakesNothing(t *testing.T) {
 	require.NoError(t, m.Init(t.Context(), first(t, set, 2)))
 	require.NoError(t, m.Save(path))
 	_, err = opened(t, path, flaxlike.WithInitializer("he_normal"))
-	require.ErrorContains(t, err, "WithInitializer: all kernels are as in the file")
+	require.ErrorContains(t, err, "WithInitializer: all kernels come from the file")
 }

@@ -27,7 +27,7 @@ type Functional func(scope *model.Scope, input func(name string) *graph.Node) ma
 func (f Functional) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	out := f.outputs(scope, func(name string) *graph.Node {
 		if name != "x" {
-			panic(fmt.Errorf("a Functional in another layer has the one input \"x\", and it asks for %q", name))
+			panic(fmt.Errorf("a Functional in another layer has only the input \"x\", but it asks for %q", name))
 		}
 		return x
 	})

@@ -51,7 +51,7 @@ func (l Loss) check() error {
 	case !(l.Smoothing >= 0 && l.Smoothing < 1):
 		return fmt.Errorf("loss %q: the smoothing is %v, expected a share from 0 to below 1", l.Name, l.Smoothing)
 	case l.Smoothing > 0 && (l.Func != nil || !smooths):
-		return fmt.Errorf("loss %q: it has no smoothing, expected it of one of %q by Name", l.Name, slices.Sorted(maps.Keys(smoothing)))
+		return fmt.Errorf("loss %q: Smoothing is not supported, expected a loss with one of the Names %q", l.Name, slices.Sorted(maps.Keys(smoothing)))
 	}
 	return nil
 }
@@ -61,9 +61,9 @@ func (l Loss) byName() losses.Func {
 	if ofBatch[l.Name] {
 		return func(labels, output *graph.Node) *graph.Node {
 			if !outputs.From0To1(output) {
-				panic(fmt.Errorf("%s takes probabilities, and nothing says that the output %s has such: end the network with "+
+				panic(fmt.Errorf("%s takes probabilities, and the output %s is not known to have them: end the network with "+
 					"nn.Activation(\"sigmoid\") or nn.Activation(\"softmax\"); if its numbers are from 0 to 1 by other operations, end it with an nn.Func of "+
-					"graph.ClipScalar(x, 0, 1), which changes none of them", l.Name, output.Shape()))
+					"graph.ClipScalar(x, 0, 1), which changes no value", l.Name, output.Shape()))
 			}
 			return f(labels, output)
 		}

@@ -181,9 +181,9 @@ func TestLoss_smoothing(t *testing.T) {
 		require.InDelta(t, v, got[name+"_loss"], 1e-6*v, name)
 	}
 	for want, l := range map[string]flaxlike.Loss{
-		`loss "mse": it has no smoothing, expected it of one of ["binary_crossentropy"`: {Name: "mse", Smoothing: 0.1},
-		`loss "categorical_crossentropy": the smoothing is 1, expected a share`:         {Name: "categorical_crossentropy", Smoothing: 1},
-		`it has no smoothing`: {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *graph.Node) *graph.Node { return o }},
+		`loss "mse": Smoothing is not supported, expected a loss with one of the Names ["binary_crossentropy"`: {Name: "mse", Smoothing: 0.1},
+		`loss "categorical_crossentropy": the smoothing is 1, expected a share`:                                {Name: "categorical_crossentropy", Smoothing: 1},
+		`Smoothing is not supported`: {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *graph.Node) *graph.Node { return o }},
 	} {
 		_, err := flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithLoss(l))
 		require.ErrorContains(t, err, want)

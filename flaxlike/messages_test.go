@@ -209,7 +209,7 @@ var mistakes = []struct {
 	{"load before a batch", func(m desk) error {
 		return newModel(m, nn.Dense{Units: 1}).Load(m.Context(), "model.safetensors")
 	}},
-	{"labels that fill up", func(m desk) error {
+	{"to leave labels of padding out", func(m desk) error {
 		return m.fit(nn.Dense{Units: 3}, m.set(data.X(make([]float32, 64*3), 64, 3), data.Y(slices.Repeat([]int32{-100, 1}, 32), 64)), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
 	}},
 	{"floats into an embedding", func(m desk) error {

@@ -136,10 +136,10 @@ func (m *Model) classLabels(name, field string, labels, output *graph.Node) boun
 	r := bound{field: field, kind: "label"}
 	switch two := oneEach(output) || name == "binary_accuracy"; {
 	case ranks[name]:
-		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q ranks examples of the classes 0 and 1, and a label between them is neither (Keras takes it as 1): "+
+		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q ranks examples of the classes 0 and 1, and a label between them is neither (Keras counts it as 1): "+
 			"smooth labels by Smoothing of the Loss, or leave the metric out", name)
 	case two:
-		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q compares classes, 0 and 1 here; of numbers: mae, rmse, r2", name)
+		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q compares classes, 0 and 1 here; for numbers use mae, rmse or r2", name)
 	case labels.DType().IsInt():
 		r.class, r.high = true, float64(outputs.Classes(output)-1)
 		r.why, r.hint = fmt.Sprintf("the output has %d, and the metric %q compares them", outputs.Classes(output), name), "make the last layer wider, or number the classes from 0"
@@ -154,7 +154,7 @@ func (m *Model) oneClass(metric Metric, field string, labels, output *graph.Node
 		return bound{}, false
 	}
 	return bound{field: field, kind: "sum of labels", weights: r.weights, row: outputs.Classes(output), why: fmt.Sprintf(
-		"the metric %q takes the likeliest class, so the labels of an example have the sum 1 (or 0, which is class 0, as in Keras); of several labels: binary_accuracy", metric.Name)}, true
+		"the metric %q takes the likeliest class, so the labels of an example have the sum 1 (or 0, which is class 0, as in Keras); for several labels use binary_accuracy", metric.Name)}, true
 }
 
 // ranks are metrics over all thresholds, of which Keras has 200.

@@ -27,7 +27,7 @@ func apart(name string, labels, output *graph.Node) (x, y *graph.Node) {
 	labels = outputs.Same(name+"_correlation", labels, output)
 	if output.Rank() < 2 || outputs.Classes(output) < 2 {
 		panic(fmt.Errorf("metric %q correlates the numbers of each example, as Keras's, and the output %s has one an example: "+
-			"expected [batch, …, n], with n of two or more; of all examples take %q", name+"_correlation", output.Shape(), name))
+			"expected [batch, …, n], with n of two or more; to correlate over all examples use %q", name+"_correlation", output.Shape(), name))
 	}
 	less := func(v *graph.Node) *graph.Node {
 		v = graph.ConvertDType(v, dtypes.Float64)

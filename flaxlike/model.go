@@ -83,7 +83,7 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 	case layering.IsNil(m.network) && m.set.network == nil:
 		return errNoNetwork
 	case m.network != nil && (m.set.network != nil || m.set.layers != nil):
-		return errors.New("WithNetwork and WithLayer are for Open, expected the network alone")
+		return errors.New("WithNetwork and WithLayer are only for Open, expected only the network")
 	case m.network == nil:
 		m.network = m.set.network
 	}
@@ -131,7 +131,7 @@ var errNoNetwork = errors.New("the network is nil: give New a layer, such as nn.
 
 func (s *settings) checkNames() error {
 	if len(s.losses) > 0 && !slices.ContainsFunc(s.losses, func(l Loss) bool { return !l.Off }) {
-		return errors.New("all losses are Off: expected one that trains; a figure alone is a metric (WithMetrics)")
+		return errors.New("all losses are Off: expected one that trains; for a figure without training use a metric (WithMetrics)")
 	}
 	taken := map[string]bool{trained: len(s.losses) != 1}
 	for _, l := range s.losses {
@@ -272,7 +272,7 @@ func (m *Model) ofTable(batch data.Batch, err error) error {
 	return failure(fmt.Errorf("%w%s", graphs.Inner(err), prepareIt))
 }
 
-const prepareIt = "\n  the model has a preparation, which makes its fields of a table: give it table.Map(preparation.Inputs), or table.Map(preparation.Apply) " +
+const prepareIt = "\n  the model has a preparation, which makes its fields from a table: give it table.Map(preparation.Inputs), or table.Map(preparation.Apply) " +
 	"where labels are needed; Model.Describe has its JSON"
 
 func (m *Model) changing(of *managed.Stepper, steps int) {
@@ -435,10 +435,10 @@ func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 
 func (m *Model) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	if m.set.scale != nil {
-		return fmt.Errorf("policy %s: its loss scale belongs to the optimizer: make a new model, and Load what this one saved", *m.set.policy)
+		return fmt.Errorf("policy %s: its loss scale belongs to the optimizer: make a new model, and Load the file that this one saved", *m.set.policy)
 	}
 	if !m.fitting.CompareAndSwap(false, true) {
-		return fmt.Errorf("the model is %w: a Fit trains it: wait for its end", managed.ErrBusy)
+		return fmt.Errorf("the model is %w: a Fit is training it: wait for it to end", managed.ErrBusy)
 	}
 	defer m.fitting.Store(false)
 	if err := m.change(func() error { return m.state.SetOptimizer(ctx, o) }); err != nil {

@@ -116,7 +116,7 @@ func WithMetrics[M string | Metric](list ...M) Option {
 					return err
 				}
 			case m.Name == "":
-				return errors.New("a metric of one's own needs a Name to be logged under")
+				return errors.New("a custom metric needs a Name, under which it is logged")
 			}
 		}
 		s.metrics = append(s.metrics, all...)
@@ -241,7 +241,7 @@ func WithClassWeights(weights map[int]float64) Option {
 		}
 		for class, w := range weights {
 			if class < 0 || !(w >= 0) || w > math.MaxFloat32 {
-				return fmt.Errorf("the weight of class %d is %v, expected classes and weights from 0 to what a float32 holds", class, w)
+				return fmt.Errorf("the weight of class %d is %v, expected a class of 0 or more, and a weight from 0 to the largest float32", class, w)
 			}
 		}
 		s.classWeights = weights

@@ -31,7 +31,7 @@ func (s *settings) scaled(o *optim.Optimizer) (*optim.Optimizer, error) {
 	}
 	if s.innerLosses {
 		return nil, fmt.Errorf("policy %s: the losses that the network reports itself would not be scaled, expected no WithInnerLosses: "+
-			"give WithLoss the loss, or take optim.MixedBFloat16(), which needs no scale", *s.policy)
+			"give WithLoss the loss, or use optim.MixedBFloat16(), which needs no scale", *s.policy)
 	}
 	scaled, scale, err := o.Scaled()
 	if err != nil {

@@ -77,7 +77,7 @@ func (p Prediction) find(what string, output ...string) (string, data.Array, ans
 	var err error
 	switch {
 	case len(names) == 0:
-		err = errors.New("the prediction is empty: it is the zero value, or that of a call that gave an error")
+		err = errors.New("the prediction is empty: it is the zero value, or was returned with an error")
 	case len(output) > 1:
 		err = fmt.Errorf("the outputs %q are given: expected one", output)
 	case len(output) == 1 && output[0] != "":
@@ -103,12 +103,12 @@ func (p Prediction) answer(what string, f func(a data.Array, of answering) (data
 	}
 	switch {
 	case of.odds == noOdds:
-		err = fmt.Errorf("its loss is of numbers, not of classes: %w\n  take Output for the numbers", ErrNoProbabilities)
+		err = fmt.Errorf("its loss is for numbers, not for classes: %w\n  use Output for the numbers", ErrNoProbabilities)
 	case of.odds == oddsUnknown:
 		err = fmt.Errorf("no loss by name says whether its numbers are logits: %w\n  end the network with nn.Activation(\"softmax\") or "+
 			"nn.Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss); Output has the numbers", ErrNoProbabilities)
 	case of.oldCalibration:
-		err = fmt.Errorf("its calibration is %w: the model was changed since\n  Calibrate it anew, or do without by SetCalibration(%q); "+
+		err = fmt.Errorf("its calibration is %w: the model has changed since\n  Calibrate it again, or remove the calibration by SetCalibration(%q); "+
 			"then predict again", ErrOutdated, name)
 	default:
 		a, err = f(a, of)
@@ -160,7 +160,7 @@ func (p Prediction) classes(a data.Array, of answering) (data.Array, error) {
 	narrow := a.Dims[:max(1, len(a.Dims)-1)]
 	if of.odds == softmax || of.odds == softmaxed {
 		if len(p.given) > 0 {
-			return a, errors.New("thresholds are given, and each example has one of several classes, the likeliest: leave them out")
+			return a, errors.New("thresholds are given, but each example has exactly one of several classes, the likeliest: leave them out")
 		}
 		for at := 0; at < len(numbers); at += width {
 			best := 0
@@ -176,7 +176,7 @@ func (p Prediction) classes(a data.Array, of answering) (data.Array, error) {
 	thresholds := p.given
 	if len(thresholds) == 0 {
 		if thresholds = of.thresholds; of.oldThresholds {
-			return a, fmt.Errorf("its thresholds are %w: the model or its calibration was changed since\n  ChooseThresholds anew, or go back to "+
+			return a, fmt.Errorf("its thresholds are %w: the model or its calibration has changed since\n  call ChooseThresholds again, or reset to "+
 				"0.5 by SetThresholds(%q); then predict again", ErrOutdated, of.output)
 		}
 	}

@@ -103,7 +103,7 @@ func TestFit_ranksWithinAnEpochEnd(t *testing.T) {
 		}
 		require.Equal(t, []int{32, 1}, output(t, outputs).Dims)
 		_, err = model.Evaluate(t.Context(), set)
-		require.ErrorContains(t, err, "makes another run on this job already")
+		require.ErrorContains(t, err, "already makes another run on this job")
 		return nil
 	})}})
 	require.NoError(t, err)

@@ -59,7 +59,7 @@ func (m *Model) apart(test string) error {
 	for _, e := range training {
 		e.Name = test + "_" + e.Name
 		if slices.ContainsFunc(training, func(t loop.Entry) bool { return t.Name == e.Name }) {
-			return fmt.Errorf("the set %q in Validations: training logs %q too: give the set another name", test, e.Name)
+			return fmt.Errorf("the set %q in Validations: training also logs %q: give the set another name", test, e.Name)
 		}
 	}
 	return nil
@@ -162,7 +162,7 @@ func (m *Model) find(ctx context.Context, e expected) error {
 		} else if near := nearest(entry, short); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
-		err := fmt.Errorf("a callback waits for %q: %w%s\n  there will be: %s", entry, loop.ErrNoEntry, hint, strings.Join(short, ", "))
+		err := fmt.Errorf("a callback waits for %q: %w%s\n  these will be logged: %s", entry, loop.ErrNoEntry, hint, strings.Join(short, ", "))
 		if strings.HasPrefix(entry, rateEntry) && m.set.optimizer != nil {
 			if _, untold := m.set.optimizer.FactorsAt(0); untold != nil {
 				err = fmt.Errorf("%w\n  %w", err, graphs.Inner(untold))

@@ -41,8 +41,8 @@ func TestR13_fitTellsWhatChanged(t *testing.T) {
 	told, _ := fit(64, 16, 1, optim.New(0.003), 1)
 	require.Empty(t, told)
 	told, said := fit(96, 32, 4, optim.New(0.1, optim.Clip{Value: 1}), 2)
-	want := []string{"optimizer was gradient descent and is clip", "optimizer.rate was 0.003 and is 0.1; the saved one counts",
-		"seed was 1 and is 2; the saved one counts", "batch was 16 and is 32",
+	want := []string{"optimizer was gradient descent and is clip", "optimizer.rate was 0.003 and is 0.1; the saved value is used",
+		"seed was 1 and is 2; the saved value is used", "batch was 16 and is 32",
 		"data was 64 examples: x float32[1], y float32[1] and is 96 examples: x float32[1], y float32[1]",
 		fmt.Sprintf("data.content was %s (checksum of a sample) and is %s (checksum of a sample)", content(64), content(96)),
 		"order was shuffled, seed 1 and is shuffled, seed 2"}
@@ -130,8 +130,8 @@ func TestFit_saysThatItHadFinished(t *testing.T) {
 		return out.String()
 	}
 	require.NotContains(t, fit(2, false), "finished")
-	require.Equal(t, "fit: the run had finished, at epoch 2, and this one is to 2 epochs: no step was made: more Epochs, or another folder, let it go on\n", fit(2, false))
-	require.Contains(t, fit(1, true), "fit: the run had finished, at epoch 2, and this one is to 1 epoch")
+	require.Equal(t, "fit: the run had finished, at epoch 2, and this run's end is 2 epochs: no step was made: set more Epochs to continue, or use another folder\n", fit(2, false))
+	require.Contains(t, fit(1, true), "fit: the run had finished, at epoch 2, and this run's end is 1 epoch")
 }
 
 // A run whose loss is no number to its end says so and since when.
@@ -143,7 +143,7 @@ func TestFit_saysThatTheLossIsNaN(t *testing.T) {
 		require.NoError(t, err)
 		return out.String()
 	}
-	require.Regexp(t, `fit: the loss is (NaN|\+Inf), and was no finite number in any row since that at epoch [12]: `, fit(1e30))
+	require.Regexp(t, `fit: the loss is (NaN|\+Inf), and was not finite in any row since that at epoch [12]: `, fit(1e30))
 	require.NotContains(t, fit(1e-3), "fit: ")
 }
 
@@ -151,8 +151,8 @@ func TestFit_saysThatTheLossIsNaN(t *testing.T) {
 func TestFit_refusesAnotherEndAmongItsCallbacks(t *testing.T) {
 	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
 	for want, option := range map[string]loop.Option{
-		"flaxlike: fit: option 2 of 2 in Callbacks ends the run too, by loop.Until(3 steps), beside Epochs, 3: the run has one end: set Fit.Until, without Epochs, in its place": loop.Until(loop.Steps(3)),
-		"flaxlike: fit: option 2 of 2 in Callbacks says where the run begins, by loop.Continue(5 steps): InitialEpoch or checkpoint.Resume say that":                             loop.Continue(loop.Elapsed{Steps: 5}, nil),
+		"flaxlike: fit: option 2 of 2 in Callbacks also ends the run, by loop.Until(3 steps), in addition to Epochs, 3: a run has one end: remove the option and set Fit.Until, without Epochs": loop.Until(loop.Steps(3)),
+		"flaxlike: fit: option 2 of 2 in Callbacks sets where the run begins, by loop.Continue(5 steps): use InitialEpoch or checkpoint.Resume instead":                                         loop.Continue(loop.Elapsed{Steps: 5}, nil),
 	} {
 		_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{nil, option}}))
 		require.EqualError(t, err, want)

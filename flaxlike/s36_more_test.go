@@ -28,7 +28,7 @@ func TestS36_exampleOfOtherDims(t *testing.T) {
 	_, err = m.PredictOne(t.Context(), data.X(make([]float32, 3), 3))
 	require.ErrorContains(t, err, `field "x" is float32[3] for an example, and was float32[1] when the network was built`)
 	_, err = m.PredictOne(t.Context(), data.X(make([]float32, 1), 1, 1))
-	require.ErrorContains(t, err, "leave the axis of the batch out")
+	require.ErrorContains(t, err, "leave the batch axis out")
 	_, err = m.PredictOne(t.Context(), data.X(make([]float32, 1), 1))
 	require.NoError(t, err)
 	lengths := newModel(t, nn.GlobalMeanPool{}, flaxlike.WithLoss("mse"))

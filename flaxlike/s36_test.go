@@ -89,7 +89,7 @@ func TestS36_imagesWithoutChannels(t *testing.T) {
 		_, err := m.Evaluate(t.Context(), set)
 		return err
 	}
-	require.ErrorContains(t, of(nn.Func(identity)), "looks as images without an axis of channels")
+	require.ErrorContains(t, of(nn.Func(identity)), "looks like images without an axis of channels")
 	require.NoError(t, of(nn.Reshape{8, 8, 1}))
 	require.NoError(t, of(nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Identity(x) })))
 }

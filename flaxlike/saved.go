@@ -200,10 +200,10 @@ func readModel(path string) (_ *checkpoint.Checkpoint, d description, err error)
 	}
 	text, ok := metadata[descriptionKey]
 	if !ok {
-		return nil, d, errors.New("the file has values of variables and no model: make one by New with its network, and give it the values by Load")
+		return nil, d, errors.New("the file has values of variables, but no model: make one by New with its network, and give it the values by Load")
 	}
 	if sum := safetensors.Checksum(0).Update([]byte(text)).String(); sum != metadata[descriptionSum] {
-		return nil, d, fmt.Errorf("%w: what the file says of the model has %s, and the file says %q", safetensors.ErrChecksum, sum, metadata[descriptionSum])
+		return nil, d, fmt.Errorf("%w: the file's description of the model has %s, expected %q by the file", safetensors.ErrChecksum, sum, metadata[descriptionSum])
 	}
 	d, err = readDescription(text)
 	return content, d, err
@@ -211,20 +211,20 @@ func readModel(path string) (_ *checkpoint.Checkpoint, d description, err error)
 
 func readDescription(text string) (d description, err error) {
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		return d, fmt.Errorf("what the file says of the model: %w", err)
+		return d, fmt.Errorf("the file's description of the model: %w", err)
 	}
 	if d.Version != descriptionVersion && d.Version != decisionVersion {
-		return d, fmt.Errorf("what the file says of the model is of version %d, expected %d or %d: it was saved by another lazo", d.Version, descriptionVersion, decisionVersion)
+		return d, fmt.Errorf("the file's description of the model has version %d, expected %d or %d: it was saved by another version of lazo", d.Version, descriptionVersion, decisionVersion)
 	}
 	for name, thresholds := range d.Thresholds {
 		if err := checkThresholds(thresholds); err != nil {
-			return d, fmt.Errorf("what the file says of output %q: %w", name, err)
+			return d, fmt.Errorf("the file's description of output %q: %w", name, err)
 		}
 	}
 	for name, calibrations := range d.Calibrations {
 		for _, c := range calibrations {
 			if err := c.check(); err != nil {
-				return d, fmt.Errorf("what the file says of output %q: %w", name, err)
+				return d, fmt.Errorf("the file's description of output %q: %w", name, err)
 			}
 		}
 	}
@@ -284,7 +284,7 @@ func (d *description) inputs() ([]strategies.Input, error) {
 			size *= n
 		}
 		if !in.Type.IsSupported() {
-			return nil, fmt.Errorf("the input %q is of the type %v, which there is not", in.Name, in.Type)
+			return nil, fmt.Errorf("the input %q has the unknown dtype %v", in.Name, in.Type)
 		}
 		inputs = append(inputs, strategies.Input{Name: in.Name, Shape: shapes.Make(in.Type, in.Dims...)})
 	}
@@ -293,7 +293,7 @@ func (d *description) inputs() ([]strategies.Input, error) {
 
 func (d *description) fill(s *settings) error {
 	if s.initializer != nil {
-		return errors.New("WithInitializer: all kernels are as in the file, so nothing would begin by it: leave it out")
+		return errors.New("WithInitializer: all kernels come from the file, so it would have no effect: leave it out")
 	}
 	if s.network == nil {
 		if d.Network == nil {
@@ -306,7 +306,7 @@ func (d *description) fill(s *settings) error {
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.layers)) {
 			if !r.asked[name] {
-				return fmt.Errorf("WithLayer %q: the file's network has no such layer of its program's own", name)
+				return fmt.Errorf("WithLayer %q: the file's network has no such custom layer", name)
 			}
 		}
 	} else if len(s.layers) > 0 {
@@ -390,8 +390,8 @@ func (d *description) fill(s *settings) error {
 		s.preparation = d.Preparation
 	}
 	if len(d.Preparation) > 0 && !sameJSON(s.preparation, d.Preparation) {
-		return errors.New("WithPreparation: the file has another preparation, by which the fields that the weights were trained on were made: " +
-			"leave WithPreparation out, and take the file's by Model.Describe\n  for another one make a model by New with its network, give it the weights by Load, and train it")
+		return errors.New("WithPreparation: the file has another preparation, which made the fields that the weights were trained on: " +
+			"leave WithPreparation out, and get the file's from Model.Describe\n  to use another one, make a model by New with its network, give it the weights by Load, and train it")
 	}
 	return nil
 }

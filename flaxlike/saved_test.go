@@ -206,7 +206,7 @@ func TestOpen_code(t *testing.T) {
 	network := nn.Sequential{nn.Dense{Units: 3}, nn.Named{Name: "twice", Layer: closure}}
 	path := save("closure", network)
 	_, err := opened(t, path)
-	require.ErrorContains(t, err, `the layer "1/twice" is a function without a name of its own`)
+	require.ErrorContains(t, err, `the layer "1/twice" is an anonymous function`)
 	require.ErrorContains(t, err, "give Open WithNetwork")
 	m, err := opened(t, path, flaxlike.WithNetwork(network))
 	require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestOpen_code(t *testing.T) {
 	require.NoError(t, err)
 
 	_, err = opened(t, save("hidden", nn.Sequential{hidden{by: 2}, nn.Dense{Units: 3}}))
-	require.ErrorContains(t, err, `the layer "0", hidden, cannot be written down: its field by is not exported`)
+	require.ErrorContains(t, err, `the layer "0", hidden, cannot be saved: its field by is not exported`)
 
 	own := flaxlike.Loss{Name: "own", Func: func(labels, output *graph.Node) *graph.Node { return graph.ReduceMean(output, 1) }}
 	path = save("loss", nn.Dense{Units: 3}, flaxlike.WithLoss(own), flaxlike.WithOptimizer(optim.New(0.1)))
@@ -232,11 +232,11 @@ func TestOpen_code(t *testing.T) {
 	require.ErrorContains(t, err, "the optimizer has no name, and the file does not have it: give Open WithOptimizer")
 
 	_, err = opened(t, path, flaxlike.WithLayer("nothing", nn.Dense{Units: 3}))
-	require.ErrorContains(t, err, `WithLayer "nothing": the file's network has no such layer`)
+	require.ErrorContains(t, err, `WithLayer "nothing": the file's network has no such custom layer`)
 	_, err = flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithStrategy(jit(t)), flaxlike.WithNetwork(nn.Dense{Units: 1}))
-	require.ErrorContains(t, err, "WithNetwork and WithLayer are for Open")
+	require.ErrorContains(t, err, "WithNetwork and WithLayer are only for Open")
 	_, err = opened(t, "testdata/attention_gomlx_v0.26.safetensors")
-	require.ErrorContains(t, err, "the file has values of variables and no model")
+	require.ErrorContains(t, err, "the file has values of variables, but no model")
 	require.ErrorContains(t, newModel(t, nn.Dense{Units: 3}, flaxlike.WithClasses([]string{"a", "b"})).Init(t.Context(), first(t, set, 32)), "WithClasses names 2 classes, and the output (Float32)[32, 3] has 3")
 	require.Empty(t, m.Describe().Preparation)
 }
@@ -429,11 +429,11 @@ func TestOpen_rotten(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`[]`:                           "cannot unmarshal",
-		`{"version":9}`:                "is of version 9, expected 1",
+		`{"version":9}`:                "has version 9, expected 1",
 		`{"version":1,"batch_size":1}`: "the network is code",
-		`{"version":1,"batch_size":1,"network":{"layer":"Dense","settings":{"Unit":3}}}`:                                                                    `it has a setting "Unit", which nn.Dense has not`,
-		`{"version":1,"batch_size":1,"network":{"layer":"Dense","layers":[{"layer":"Flatten"}]}}`:                                                           `it has layers in it, and its kind has none`,
-		`{"version":1,"batch_size":1,"network":{"layer":"Named"}}`:                                                                                          `it has 0 layers in it, expected one`,
+		`{"version":1,"batch_size":1,"network":{"layer":"Dense","settings":{"Unit":3}}}`:                                                                    `it has a setting "Unit", which nn.Dense does not have`,
+		`{"version":1,"batch_size":1,"network":{"layer":"Dense","layers":[{"layer":"Flatten"}]}}`:                                                           `it contains layers, but its kind contains none`,
+		`{"version":1,"batch_size":1,"network":{"layer":"Named"}}`:                                                                                          `it contains 0 layers, expected one`,
 		`{"version":1,"batch_size":1,"network":{"layer":"Mystery"}}`:                                                                                        `unknown name`,
 		`{"version":1,"batch_size":0,"network":{"layer":"Flatten"}}`:                                                                                        `the batch size is 0`,
 		`{"version":1,"batch_size":1,"network":{"layer":"Flatten"},"losses":[{"name":"mystery"}]}`:                                                          `unknown name`,

@@ -94,7 +94,7 @@ func (s scale) probable(m metrics.Metric) metrics.Metric {
 }
 
 func (s scale) refuse(output *graph.Node) {
-	panic(fmt.Errorf("metric %q: no loss by name has the output %s, so nobody can tell whether its numbers are logits, "+
-		"whose border is 0, or probabilities, whose is 0.5\n  end the network with nn.Activation(\"sigmoid\"), or say it by WithMetrics: a Metric of "+
+	panic(fmt.Errorf("metric %q: no loss by name has the output %s, so it is unknown whether its numbers are logits, "+
+		"whose border is 0, or probabilities, whose is 0.5\n  end the network with nn.Activation(\"sigmoid\"), or use WithMetrics with a Metric of "+
 		"metrics.MapInputs(metrics.Accuracy(), …), in which metrics.Threshold(output, 0) makes the classes", s.metric, output.Shape()))
 }

@@ -18,7 +18,7 @@ func TestLoss_ofProbabilitiesRefusesLogits(t *testing.T) {
 	for _, loss := range []string{"dice", "tversky"} {
 		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss(loss))
 		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
-		require.ErrorContains(t, err, loss+" takes probabilities, and nothing says that the output")
+		require.ErrorContains(t, err, loss+" takes probabilities, and the output")
 		_, err = m.Evaluate(t.Context(), set)
 		require.ErrorContains(t, err, "end the network with nn.Activation(\"sigmoid\")")
 		p, err := m.Predict(t.Context(), set)

@@ -183,7 +183,7 @@ func (s Search) check() error {
 	case s.Make == nil:
 		return errors.New("the function Make is nil")
 	case s.Entry == "":
-		return errors.New(`there is no Entry that decides, as "val_loss"`)
+		return errors.New(`Entry is empty, expected the name of the value to compare, as "val_loss"`)
 	case s.Dir == "":
 		return errors.New("the folder has no name: set Dir")
 	}
@@ -244,7 +244,7 @@ func (s Search) plan(direction loop.Mode) plan {
 
 func (p plan) agree(folder plan) error {
 	if folder.Version != p.Version {
-		return fmt.Errorf("the folder is of version %d, expected %d: it was written by another lazo", folder.Version, p.Version)
+		return fmt.Errorf("the folder is of version %d, expected %d: it was written by another version of lazo", folder.Version, p.Version)
 	}
 	without := func(s setting) bool { return s.Name == contentSetting }
 	if !slices.ContainsFunc(folder.Settings, without) {
@@ -260,11 +260,11 @@ func (p plan) agree(folder plan) error {
 	}
 	for _, s := range slices.Concat(p.Settings, folder.Settings) {
 		if now, then := value(p, s.Name), value(folder, s.Name); now != then {
-			return fmt.Errorf("%s is %s, and that of the folder's search %s\n  take another folder for another search", s.Name, now, then)
+			return fmt.Errorf("%s is %s, and that of the folder's search %s\n  use another folder for another search", s.Name, now, then)
 		}
 	}
 	if !slices.Equal(p.Settings, folder.Settings) {
-		return errors.New("the parameters of Space stand in another order than in the folder's search\n  take another folder for another search")
+		return errors.New("the parameters of Space are in another order than in the folder's search\n  use another folder for another search")
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func TestSearch_ofOtherExamples(t *testing.T) {
 	other.Training = changed(t, s.Training)
 	_, err = other.Run(t.Context())
 	require.ErrorContains(t, err, "The checksum of examples of Training is ")
-	require.ErrorContains(t, err, "take another folder for another search")
+	require.ErrorContains(t, err, "use another folder for another search")
 
 	path := filepath.Join(s.Dir, "search.json")
 	var sealed struct {
@@ -109,7 +109,7 @@ func TestSearch_mended(t *testing.T) {
 	require.ErrorContains(t, err, "late")
 	require.NotContains(t, err.Error(), "records of the folder")
 	_, err = small(t, dir, unchanged).Run(t.Context())
-	require.ErrorContains(t, err, "2 of them were not made in this run, but are records of the folder: take these files away to make the trials again: trial-0000-0.json, trial-0001-0.json")
+	require.ErrorContains(t, err, "2 of them were not run now, but are records of the folder: remove these files to run the trials again: trial-0000-0.json, trial-0001-0.json")
 	for _, name := range []string{"trial-0000-0.json", "trial-0001-0.json"} {
 		require.NoError(t, os.Remove(filepath.Join(dir, name)))
 	}
@@ -146,9 +146,9 @@ func TestSearch_ofAnotherFit(t *testing.T) {
 	_, err := s.Run(ctx)
 	require.ErrorIs(t, err, why)
 	for want, change := range map[string]func(f *flaxlike.Fit){
-		"trial 0: Epochs of Make's Fit is 3, and was 2 when the folder's record was made\n  take another folder": func(f *flaxlike.Fit) { f.Epochs = 3 },
-		"trial 0: BatchSize of Make's Fit is nothing, and was 8":                                                 func(f *flaxlike.Fit) { f.BatchSize = 0 },
-		"trial 0: Validation of Make's Fit is a set of 64 examples with the checksum":                            func(f *flaxlike.Fit) { f.Validation = changed(t, set) },
+		"trial 0: Epochs of Make's Fit is 3, and was 2 when the folder's record was made\n  use another folder": func(f *flaxlike.Fit) { f.Epochs = 3 },
+		"trial 0: BatchSize of Make's Fit is nothing, and was 8":                                                func(f *flaxlike.Fit) { f.BatchSize = 0 },
+		"trial 0: Validation of Make's Fit is a set of 64 examples with the checksum":                           func(f *flaxlike.Fit) { f.Validation = changed(t, set) },
 	} {
 		_, err := small(t, dir, func(p *flaxlike.Parameters, f *flaxlike.Fit) error {
 			err := byParameter(p, f)

@@ -25,7 +25,7 @@ type sealed struct {
 func openSearchFolder(files vfs.FS) (*searchFolder, error) {
 	lock, err := files.Lock("lock", "a search")
 	if locked := (*vfs.LockedError)(nil); errors.As(err, &locked) {
-		return nil, errors.New("another search runs in this folder: wait for its end, or take another folder")
+		return nil, errors.New("another search runs in this folder: wait for it to end, or use another folder")
 	}
 	return &searchFolder{files, lock}, err
 }
@@ -71,7 +71,7 @@ func (f *searchFolder) read(name string, record any) (bool, error) {
 	}
 	size, err := file.Size()
 	if err == nil && size > mostOfRecord {
-		err = fmt.Errorf("%s has %d bytes, which no record has", name, size)
+		err = fmt.Errorf("%s has %d bytes, which is not the size of a record", name, size)
 	}
 	text := make([]byte, min(size, mostOfRecord))
 	if err == nil {
@@ -83,13 +83,13 @@ func (f *searchFolder) read(name string, record any) (bool, error) {
 	var s sealed
 	err = json.Unmarshal(text, &s)
 	if sum := safetensors.Checksum(0).Update(s.Record).String(); err == nil && sum != s.CRC32C {
-		err = fmt.Errorf("%w: the record has %s, and the file says %q", safetensors.ErrChecksum, sum, s.CRC32C)
+		err = fmt.Errorf("%w: the record has %s, expected %q by the file", safetensors.ErrChecksum, sum, s.CRC32C)
 	}
 	if err == nil {
 		err = json.Unmarshal(s.Record, record)
 	}
 	if err != nil {
-		return false, fmt.Errorf("the record %s: %w\n  take the file away, and the trial is made again", name, err)
+		return false, fmt.Errorf("the record %s: %w\n  remove the file, and the trial is run again", name, err)
 	}
 	return true, nil
 }

@@ -154,13 +154,13 @@ func (r *searching) end() error {
 			if n > 8 {
 				files += fmt.Sprintf(" and %d more", n-8)
 			}
-			err = fmt.Errorf("%w\n  %d of them were not made in this run, but are records of the folder: take these files away to make the trials again: %s", err, n, files)
+			err = fmt.Errorf("%w\n  %d of them were not run now, but are records of the folder: remove these files to run the trials again: %s", err, n, files)
 		}
 		return err
 	}
 	for _, p := range r.Space {
 		if !r.read[p.Name] {
-			return fmt.Errorf("no trial has read the parameter %q: Make is to ask for it, as by Float, or the space to be without it", p.Name)
+			return fmt.Errorf("no trial has read the parameter %q: read it in Make, as by Float, or remove it from the space", p.Name)
 		}
 	}
 	return nil
@@ -205,7 +205,7 @@ func (r *searching) recorded(number, level int) (bool, error) {
 		return false, err
 	}
 	if want := r.textsOf(number); record.Number != number || !maps.Equal(record.Parameters, want) {
-		return false, fmt.Errorf("the record %s is of trial %d with %v, expected trial %d with %v: it was drawn by another lazo", recordOf(number, level),
+		return false, fmt.Errorf("the record %s is of trial %d with %v, expected trial %d with %v: it was drawn by another version of lazo", recordOf(number, level),
 			record.Number, record.Parameters, number, want)
 	}
 	if record.Failed != "" {
@@ -301,7 +301,7 @@ func (r *searching) compare(ctx context.Context) error {
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("trial %d, of which the folder has a record, is made again to compare its Fit: %w", number, graphs.Inner(err))
+			return fmt.Errorf("trial %d, of which the folder has a record, is run again to compare its Fit: %w", number, graphs.Inner(err))
 		}
 		return r.agrees(number, f)
 	}
@@ -318,7 +318,7 @@ func (r *searching) agrees(number int, f Fit) error {
 	slices.Sort(names)
 	for _, name := range names {
 		if now, then := cmp.Or(now[name], "nothing"), cmp.Or(record.Fit[name], "nothing"); now != then {
-			return fmt.Errorf("trial %d: %s of Make's Fit is %s, and was %s when the folder's record was made\n  take another folder for another Fit", number, name, now, then)
+			return fmt.Errorf("trial %d: %s of Make's Fit is %s, and was %s when the folder's record was made\n  use another folder for another Fit", number, name, now, then)
 		}
 	}
 	return nil
@@ -412,9 +412,9 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 func (r *searching) fits(f Fit, epochs int) error {
 	switch {
 	case slices.ContainsFunc(f.Callbacks, resumes) || f.InitialEpoch != 0 || f.EachStep || f.FastDevRun:
-		return errors.New("the Fit has checkpoint.Resume, an InitialEpoch, EachStep or FastDevRun, which are not for a search: it saves the trials itself, by epochs")
+		return errors.New("the Fit has checkpoint.Resume, an InitialEpoch, EachStep or FastDevRun, which a search does not support: it saves the trials itself, by epochs")
 	case epochs > 0 && (f.Epochs != 0 || f.Until != nil):
-		return errors.New("the Fit has Epochs or Until, and FirstEpochs and Factor say how many epochs there are: leave them out")
+		return errors.New("the Fit has Epochs or Until, but FirstEpochs and Factor set the number of epochs: leave them out")
 	}
 	return nil
 }

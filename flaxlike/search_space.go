@@ -59,7 +59,7 @@ func checkSpace(space []Parameter) error {
 			return fmt.Errorf("parameter %d has no name", i+1)
 		}
 		if slices.ContainsFunc(space[:i], func(q Parameter) bool { return q.Name == p.Name }) {
-			return fmt.Errorf("the parameter %q is there twice", p.Name)
+			return fmt.Errorf("the parameter %q appears twice", p.Name)
 		}
 		if err := p.check(); err != nil {
 			return fmt.Errorf("the parameter %q: %w", p.Name, err)
@@ -109,7 +109,7 @@ func (p Parameter) checkValues() error {
 			return fmt.Errorf("the values %#v and %#v are of two types, expected one", first, v)
 		}
 		if slices.Contains(p.Values[:i], v) {
-			return fmt.Errorf("the value %#v is there twice", v)
+			return fmt.Errorf("the value %#v appears twice", v)
 		}
 	}
 	return nil
@@ -202,9 +202,9 @@ func (s Search) checkMethod() error {
 	m := s.method()
 	switch {
 	case s.Grid == 0 && s.Trials == 0:
-		return errors.New("both Trials and Grid are 0: expected how many trials to draw, or how many points of a range to try")
+		return errors.New("both Trials and Grid are 0: expected the number of trials to draw, or the number of points of a range to try")
 	case s.Grid != 0 && (s.Trials != 0 || s.FirstEpochs != 0 || s.Factor != 0):
-		return errors.New("got Grid with Trials, FirstEpochs or Factor: expected Grid alone, since a grid makes all trials")
+		return errors.New("got Grid with Trials, FirstEpochs or Factor: expected only Grid, since a grid runs all trials")
 	case s.Grid != 0 && s.Grid < 2:
 		return fmt.Errorf("got Grid %d: expected at least two points of a range, its ends", s.Grid)
 	case s.Grid == 0 && (s.Trials < 1 || s.Trials > mostTrials):
@@ -314,7 +314,7 @@ func valueOf[T any](p *Parameters, name string) (v T) {
 		p.read[name] = true
 		var ok bool
 		if v, ok = p.values[name].(T); !ok {
-			err = fmt.Errorf("the parameter %q is a %T, and is asked for as a %T", name, p.values[name], v)
+			err = fmt.Errorf("the parameter %q is a %T, but Make reads it as a %T", name, p.values[name], v)
 		}
 	}
 	p.err = errors.Join(p.err, err)

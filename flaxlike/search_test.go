@@ -184,15 +184,15 @@ func TestSearch_refuses(t *testing.T) {
 			s.Space = []flaxlike.Parameter{{Name: "rate", Low: 1e-5, High: 1, Log: true}, s.Space[1]}
 		},
 		`Space, "optimizer" is nothing, and that of the folder's search Choice("optimizer", "sgd", "momentum")`: func(s *flaxlike.Search) { s.Space = s.Space[:1] },
-		"stand in another order":                                           func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{s.Space[1], s.Space[0]} },
-		"Training is 32 examples:":                                         func(s *flaxlike.Search) { s.Training = line(t, 32) },
-		"there is no Entry that decides":                                   func(s *flaxlike.Search) { s.Entry = "" },
-		`whether lower or higher is better: set Direction`:                 func(s *flaxlike.Search) { s.Entry = "val_size" },
-		"the Space has no parameters":                                      func(s *flaxlike.Search) { s.Space = nil },
-		`the parameter "rate" is there twice`:                              func(s *flaxlike.Search) { s.Space = append(s.Space[:2:2], s.Space[0]) },
+		"are in another order":               func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{s.Space[1], s.Space[0]} },
+		"Training is 32 examples:":           func(s *flaxlike.Search) { s.Training = line(t, 32) },
+		"Entry is empty":                     func(s *flaxlike.Search) { s.Entry = "" },
+		`is better: set Direction`:           func(s *flaxlike.Search) { s.Entry = "val_size" },
+		"the Space has no parameters":        func(s *flaxlike.Search) { s.Space = nil },
+		`the parameter "rate" appears twice`: func(s *flaxlike.Search) { s.Space = append(s.Space[:2:2], s.Space[0]) },
 		`the parameter "a": Low is 0 and High is 1: expected ends above 0`: func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Low: 0, High: 1, Log: true}} },
 		`the parameter "a": Low is 2 and High is 1: expected finite ends`:  func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Low: 2, High: 1}} },
-		`the parameter "a": the value 1 is there twice`:                    func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1, 1}}} },
+		`the parameter "a": the value 1 appears twice`:                     func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1, 1}}} },
 		"got Grid 1: expected at least two points":                         func(s *flaxlike.Search) { s.Trials, s.Grid = 0, 1 },
 		"both Trials and Grid are 0":                                       func(s *flaxlike.Search) { s.Trials = 0 },
 		"got Grid with Trials":                                             func(s *flaxlike.Search) { s.Grid = 3 },
@@ -221,12 +221,12 @@ func TestSearch_refuses(t *testing.T) {
 	require.ErrorContains(t, err, "checksum")
 
 	for want, change := range map[string]func(p *flaxlike.Parameters, f *flaxlike.Fit) error{
-		`trial 0: parameter "rat": unknown name; did you mean "rate"?`: func(p *flaxlike.Parameters, _ *flaxlike.Fit) error { p.Float("rat"); return nil },
-		`the parameter "rate" is a float64, and is asked for as a int`: func(p *flaxlike.Parameters, _ *flaxlike.Fit) error { p.Int("rate"); return errors.New("no") },
-		"the Fit has checkpoint.Resume, an InitialEpoch":               func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.EachStep = true; return nil },
-		"all 1 trials failed; trial 0: broken":                         func(*flaxlike.Parameters, *flaxlike.Fit) error { return errors.New("broken") },
-		"all 1 trials failed; trial 0: panic: at the disco":            func(*flaxlike.Parameters, *flaxlike.Fit) error { panic("at the disco") },
-		`a callback waits for "val_loss": no such entry`:               func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.Validation = nil; return nil },
+		`trial 0: parameter "rat": unknown name; did you mean "rate"?`:  func(p *flaxlike.Parameters, _ *flaxlike.Fit) error { p.Float("rat"); return nil },
+		`the parameter "rate" is a float64, but Make reads it as a int`: func(p *flaxlike.Parameters, _ *flaxlike.Fit) error { p.Int("rate"); return errors.New("no") },
+		"the Fit has checkpoint.Resume, an InitialEpoch":                func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.EachStep = true; return nil },
+		"all 1 trials failed; trial 0: broken":                          func(*flaxlike.Parameters, *flaxlike.Fit) error { return errors.New("broken") },
+		"all 1 trials failed; trial 0: panic: at the disco":             func(*flaxlike.Parameters, *flaxlike.Fit) error { panic("at the disco") },
+		`a callback waits for "val_loss": no such entry`:                func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.Validation = nil; return nil },
 	} {
 		other, inner := s, s.Make
 		other.Dir = t.TempDir()
@@ -248,7 +248,7 @@ func TestSearch_refuses(t *testing.T) {
 	require.ErrorContains(t, err, `no trial has read the parameter "more"`)
 	other.Dir, other.Space, other.Grid, other.Trials, other.FirstEpochs, other.Factor = t.TempDir(), s.Space, 0, 2, 1, 2
 	_, err = other.Run(t.Context())
-	require.ErrorContains(t, err, "the Fit has Epochs or Until, and FirstEpochs and Factor say how many epochs there are")
+	require.ErrorContains(t, err, "the Fit has Epochs or Until, but FirstEpochs and Factor set the number of epochs")
 }
 
 // Known names have their direction; others are to be told.

@@ -53,7 +53,7 @@ func TestFit_keepBestStartedAgain(t *testing.T) {
 		_, _, err := fit(folder, callbacks.KeepBest("val_loss"), 4)
 		require.NoError(t, err)
 		_, h, err := fit(folder, callbacks.KeepBest("val_loss"), again)
-		require.ErrorContains(t, err, "the best state is gone")
+		require.ErrorContains(t, err, "the best state is lost")
 		require.Len(t, series(t, h, "val_loss"), again)
 
 		keep := checkpoint.Resume(t.TempDir(), checkpoint.Every(loop.Epochs(1)), checkpoint.KeepBest("val_loss"))

@@ -186,7 +186,7 @@ func placeOfScope(scope *model.Scope) string {
 func (t *trace) Indices(x *graph.Node, n int) {
 	if field := t.fieldOf(x); field != "" {
 		t.seen.take(bound{field: field, kind: "integer", input: true, high: float64(n - 1), class: true,
-			why: fmt.Sprintf("the Embedding has %d", n), hint: "make its vocabulary larger, or number from 0"})
+			why: fmt.Sprintf("the Embedding has %d", n), hint: "make its vocabulary larger, or number the tokens from 0"})
 	}
 }
 

@@ -26,7 +26,7 @@ func (a Aim) check() error {
 		}
 	}
 	if a.Precision > 0 && a.Recall > 0 {
-		return fmt.Errorf("the aim is %+v, expected one of the two: the other is made as great as possible", a)
+		return fmt.Errorf("the aim is %+v, expected one of the two: the other is maximized", a)
 	}
 	return nil
 }
@@ -60,10 +60,10 @@ func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim Aim, ou
 		}
 	}
 	if i := slices.IndexFunc(outputs, func(name string) bool { return found[name] == nil }); err == nil && i >= 0 && len(found) > 0 {
-		err = fmt.Errorf("output %q: an example has one of several classes, of which the likeliest is predicted: leave it out", outputs[i])
+		err = fmt.Errorf("output %q: an example has one of several classes, and the likeliest is predicted: leave the output out", outputs[i])
 	}
 	if err == nil && len(found) == 0 {
-		err = errors.New("an example of each output has one of several classes, of which the likeliest is predicted: thresholds are for binary_crossentropy or a sigmoid")
+		err = errors.New("an example of each output has one of several classes, and the likeliest is predicted: thresholds are for binary_crossentropy or a sigmoid")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", err)
@@ -151,7 +151,7 @@ func (a Aim) choose(probabilities []float64, positive []bool) (best Threshold, e
 		if a.Recall > 0 {
 			what, least = "recall", a.Recall
 		}
-		return best, fmt.Errorf("no threshold reaches a %s of %g: the best one that one does is %.6g", what, least, reachable)
+		return best, fmt.Errorf("no threshold reaches a %s of %g: the best that a threshold reaches is %.6g", what, least, reachable)
 	}
 	return best, nil
 }

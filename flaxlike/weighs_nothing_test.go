@@ -34,8 +34,8 @@ func TestWeights_byWhichNothingCounts(t *testing.T) {
 	}{
 		{"all classes 0", set(), of(map[int]float64{0: 0, 1: 0, 2: 0}), "before the first step: WithClassWeights: all 3 classes of the loss \"loss\" weigh 0"},
 		{"all that occur 0", set(), of(map[int]float64{0: 0, 1: 0}), "WithClassWeights: all classes that the set has, [0 1] in field \"y\", weigh 0, so no example would count"},
-		{"a class that none has", set(), of(map[int]float64{0: 2, 2: 3}), "before the first step: WithClassWeights names class 2, which no example of the set has that counts: field \"y\" has the classes [0 1]"},
-		{"a class of examples that do not count", set(1, 0, 0, 1, 0, 1, 0, 0), of(map[int]float64{1: 3}, sample), "WithClassWeights names class 1, which no example of the set has that counts: field \"y\" has the classes [0]"},
+		{"a class that none has", set(), of(map[int]float64{0: 2, 2: 3}), "before the first step: WithClassWeights names class 2, which no counted example of the set has: field \"y\" has the classes [0 1]"},
+		{"a class of examples that do not count", set(1, 0, 0, 1, 0, 1, 0, 0), of(map[int]float64{1: 3}, sample), "WithClassWeights names class 1, which no counted example of the set has: field \"y\" has the classes [0]"},
 		{"sample weights", set(0, 0, 0, 0, 0, 0, 0, 0), []flaxlike.Option{flaxlike.WithLoss(sparse), sample}, "field \"weight\": the sample weights of all 8 examples in the set are 0"},
 		{"some", set(), of(map[int]float64{0: 0, 1: 2}), ""},
 		{"some sample weights", set(0, 0, 0, 0, 0, 0, 0, 1), of(map[int]float64{1: 2}, sample), ""},
@@ -72,5 +72,5 @@ func TestWeights_thatAreNone(t *testing.T) {
 	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
 	require.ErrorContains(t, err, `field "patient", which WithSampleWeights names, has Int32: expected float32 or float64`)
 	_, err = flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{0: 1e300}))
-	require.ErrorContains(t, err, "the weight of class 0 is 1e+300, expected classes and weights from 0 to what a float32 holds")
+	require.ErrorContains(t, err, "the weight of class 0 is 1e+300, expected a class of 0 or more, and a weight from 0 to the largest float32")
 }

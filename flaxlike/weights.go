@@ -152,7 +152,7 @@ func (m *Model) needed(content *checkpoint.Checkpoint) (map[string]bool, error) 
 	}
 	for _, t := range content.Tensors {
 		if !needed[t.Name] && len(content.Tensors) > len(needed) {
-			return nil, fmt.Errorf("the file has %q, which the model has not: is it of another model?", t.Name)
+			return nil, fmt.Errorf("the file has %q, which the model does not have: is the file from another model?", t.Name)
 		}
 	}
 	return needed, nil
@@ -169,9 +169,9 @@ func unlike(err error, content *checkpoint.Checkpoint) error {
 		for _, t := range content.Tensors {
 			names = append(names, fmt.Sprintf("%q", t.Name))
 		}
-		return fmt.Errorf("the file has no %q, which the model needs: is it of another model?\n  the file has: %s", short(v.Name), strings.Join(names, ", "))
+		return fmt.Errorf("the file has no %q, which the model needs: is the file from another model?\n  the file has: %s", short(v.Name), strings.Join(names, ", "))
 	}
-	return fmt.Errorf("%q is %s in the file, and %s in the model: is it of another model?", short(v.Name), v.Saved, v.Model)
+	return fmt.Errorf("%q is %s in the file, and %s in the model: is the file from another model?", short(v.Name), v.Saved, v.Model)
 }
 
 func readTensors(path string) (*checkpoint.Checkpoint, map[string]string, error) {

@@ -71,7 +71,7 @@ func TestLoad_pipe(t *testing.T) {
 	go func() { done <- m.Load(t.Context(), path) }()
 	select {
 	case err := <-done:
-		require.ErrorContains(t, err, path+": is no regular file")
+		require.ErrorContains(t, err, path+": is not a regular file")
 	case <-time.After(10 * time.Second):
 		t.Fatal("Load waits for the pipe's writer")
 	}

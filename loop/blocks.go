@@ -53,7 +53,7 @@ func (r *run[S, B]) startBlocks() {
 func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[S, B]) error {
 	state, logs, err := s.StepBlock(ctx, turn.State, []B{turn.Batch})
 	if err == nil && len(logs) != 1 {
-		return fmt.Errorf("a block of 1 batch must give logs for it, got %d", len(logs))
+		return fmt.Errorf("a block of 1 batch must return logs for it, got %d", len(logs))
 	}
 	if err != nil && !isStop(err) {
 		return err
@@ -235,7 +235,7 @@ func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
 	r.expected.ran(r.blocks.current)
 	state, logs, err := t.block.StepBlock(stepContext(r.work), r.turn.State, batches)
 	if len(logs) > len(batches) || err == nil && len(logs) < len(batches) {
-		wrong := fmt.Errorf("a block of %d batches must give logs for each, got %d", len(batches), len(logs))
+		wrong := fmt.Errorf("a block of %d batches must return logs for each, got %d", len(batches), len(logs))
 		if err != nil && !isStop(err) {
 			wrong = fmt.Errorf("%w; and %w", err, wrong)
 		}

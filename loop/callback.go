@@ -130,7 +130,7 @@ func (h *hook) start(from Beginning) (err error) {
 	case err != nil:
 		return err
 	case h.attendant == nil:
-		return errors.New("its start function gave nothing")
+		return errors.New("its Start returned nil")
 	case h.interrupter == nil && h.When.zero():
 		return errNoSchedule
 	}

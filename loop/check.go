@@ -44,7 +44,7 @@ func (r *run[S, B]) impossible(when Schedule) error {
 	if !r.notReached(when) || !when.never(nil) {
 		return nil
 	}
-	return errors.New("never due, however long the run is: its parts exclude each other; to leave it out, say loop.Never")
+	return errors.New("never due, however long the run is: its parts exclude each other; to leave it out, use loop.Never")
 }
 
 func (r *run[S, B]) unreached() (names []string) {

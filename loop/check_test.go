@@ -13,7 +13,7 @@ import (
 // S05: a short trial run of a program whose evaluations are due later is no error.
 func TestS05_whatIsNotReachedIsNoError(t *testing.T) {
 	until := loop.Until(loop.Steps(5))
-	const hint = ", however long the run is: its parts exclude each other; to leave it out, say loop.Never"
+	const hint = ", however long the run is: its parts exclude each other; to leave it out, use loop.Never"
 	for _, row := range []struct {
 		name    string
 		when    loop.Schedule
@@ -93,7 +93,7 @@ func TestCheck_entriesThatNothingLogs(t *testing.T) {
 		{"resumed, and not yet there", "loss_test", []loop.Task[int, int]{train, test.On(every)}, 4, 4 + seven, 1, ""},
 		{"resumed and misspelt", "loss_tset", []loop.Task[int, int]{train, test.On(every)}, 4, 8, 0, `on each loss_tset: all tasks had a turn: no such entry`},
 		{"resumed behind the only turn of a task", "first", []loop.Task[int, int]{train, logging("first", loop.At(loop.Steps(2)))}, 4, 4 + seven, 0, ""},
-		{"it means two entries", "loss", []loop.Task[int, int]{twice}, 0, 1, 0, `on each loss: all tasks had a turn: ambiguous name: "loss"; say one of: losses.loss, metrics.loss`},
+		{"it means two entries", "loss", []loop.Task[int, int]{twice}, 0, 1, 0, `on each loss: all tasks had a turn: ambiguous name: "loss"; use one of: losses.loss, metrics.loss`},
 		{"of two entries one is meant", "metrics.loss", []loop.Task[int, int]{twice}, 0, seven, seven, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

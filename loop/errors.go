@@ -22,7 +22,7 @@ func (pause) Unwrap() error { return ErrStop }
 
 var errNoFunction = errors.New("no function given")
 
-var errNoSchedule = errors.New("no schedule given; where it is never to be due, say Never")
+var errNoSchedule = errors.New("no schedule given; if it must never be due, use Never")
 
 func isStop(err error) bool { return errors.Is(err, ErrStop) }
 

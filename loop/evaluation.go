@@ -56,7 +56,7 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 		for _, entry := range logs.entries {
 			path := entry.Path()
 			if _, n := match(turn.Logs.entries, (*Entry).hasPath, path); n > 0 {
-				return fmt.Errorf("%s is logged in this turn already: give each evaluation a name of its own", path)
+				return fmt.Errorf("%s is already logged in this turn: give each evaluation its own name", path)
 			}
 		}
 		if e.KeepState {
@@ -150,7 +150,7 @@ func (e Evaluation[S, B]) named(logs Logs) Logs {
 	return logs.Suffix(e.Name)
 }
 
-var errNoBatch = errors.New("no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has used up")
+var errNoBatch = errors.New("no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has read to its end")
 
 func (e Evaluation[S, B]) check() error {
 	errs := []error{checkAggregations(e.Aggregate)}

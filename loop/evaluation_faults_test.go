@@ -25,7 +25,7 @@ func TestEvaluation_refusedBeforeTheRun(t *testing.T) {
 		{"F37: negative length", "until: period must be zero or positive, got -3 samples", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Until(loop.Samples(-3))}}},
 		{"an inner task", "task 1 (every 0 steps): period must be positive, got 0 steps",
 			loop.Evaluation[int, int]{Loop: loop.New(loop.On(loop.Every(loop.Steps(0)), loop.StepFunc(add))), Data: ten}},
-		{"an impossible inner task", "task 1 (each step and never): never due, however long the run is: its parts exclude each other; to leave it out, say loop.Never",
+		{"an impossible inner task", "task 1 (each step and never): never due, however long the run is: its parts exclude each other; to leave it out, use loop.Never",
 			loop.Evaluation[int, int]{Loop: loop.New(loop.On(loop.EachStep.And(loop.Never), loop.StepFunc(add))), Data: ten, Options: []loop.Option{loop.Until(loop.Steps(2))}}},
 		{"an inner option", "thin: rows must be positive, got 0", loop.Evaluation[int, int]{Loop: inner, Data: ten, Options: []loop.Option{loop.Thin(0)}}},
 		{"all at once", "aggregation of metrics: no function given\nno data given\nuntil: the length of an evaluation must be positive, got 0s",
@@ -66,7 +66,7 @@ func TestEvaluation_errorsNameBothLoops(t *testing.T) {
 		{"step", "step 3: each step: test step: boom", loop.Evaluation[int, int]{Loop: fails, Data: ten}},
 		{"data", "step 2: data: boom", loop.Evaluation[int, int]{Loop: fails, Data: failing(1, boom)}},
 		{"no data", "step 1: data: the source returned no iterator for position 0", loop.Evaluation[int, int]{Loop: fails, Data: loop.From(func(int64) iter.Seq2[int, error] { return nil })}},
-		{"empty data", "no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has used up", loop.Evaluation[int, int]{Loop: fails, Data: numbers(0)}},
+		{"empty data", "no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has read to its end", loop.Evaluation[int, int]{Loop: fails, Data: numbers(0)}},
 		{"end", "at the end: step 2: at end: closer: boom", loop.Evaluation[int, int]{Loop: fails, Data: ten, Options: []loop.Option{loop.Until(loop.Steps(2)), end}}},
 		{"two levels deep", "step 1: each step: evaluation deep: step 3: each step: test step: boom",
 			loop.Evaluation[int, int]{Data: ten, Loop: loop.New(loop.Evaluation[int, int]{Name: "deep", Loop: fails, Data: ten}.On(loop.EachStep))}},
@@ -111,7 +111,7 @@ func TestEvaluation_aFailureIsNoWishToStop(t *testing.T) {
 func TestEvaluation_anEntryThatIsThereAlready(t *testing.T) {
 	unnamed := loop.Evaluation[int, int]{Loop: loop.New(loop.On(loop.EachStep, loop.StepFunc(add))), Data: ten}
 	twice := loop.Evaluation[int, int]{Name: "test", Loop: unnamed.Loop, Data: ten}
-	const hint = " is logged in this turn already: give each evaluation a name of its own"
+	const hint = " is already logged in this turn: give each evaluation its own name"
 	for _, row := range []struct {
 		name, err string
 		loop      loop.Loop[int, int]

@@ -283,5 +283,5 @@ func (h *History) find(name string) (cursor, error) {
 }
 
 func errGone(name string) error {
-	return fmt.Errorf("loop: history: %w: %q: no row that was kept has it", ErrNoEntry, name)
+	return fmt.Errorf("loop: history: %w: %q: no kept row has this entry", ErrNoEntry, name)
 }

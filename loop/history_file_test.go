@@ -191,7 +191,7 @@ func TestF29_hostileHistories(t *testing.T) {
 		{"no object", "json", "1", "row 1, before byte 1: want an object for a row, got 1"},
 		{"an open array", "json", "[", "row 1, before byte 1: unexpected EOF"},
 		{"a cut row", "json", `{"elapsed.steps":1}` + "\n" + `{"elapsed.st`, "row 2, before byte 21: unexpected EOF"},
-		{"two arrays", "json", "[][]", "row 1, before byte 3: want nothing behind the array, got ["},
+		{"two arrays", "json", "[][]", "row 1, before byte 3: want nothing after the array, got ["},
 		{"no steps", "json", `[{"a.b":1}]`, "row 1, before byte 9: no elapsed.steps"},
 		{"steps null", "json", `[{"elapsed.steps":null}]`, `row 1, before byte 22: "elapsed.steps": want a number, got <nil>`},
 		{"keys twice", "json", `[{"elapsed.steps":1,"a.b":1,"a.b":1}]`, `row 1, before byte 35: "a.b" comes twice`},

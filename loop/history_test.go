@@ -104,7 +104,7 @@ func TestHistory_elapsed(t *testing.T) {
 	require.Equal(t, [][]float64{{3}, {96}, {32}, {1.5}, {float64(date.UnixMilli()) / 1000}, {7}}, columns)
 	h.Commit(loop.Elapsed{}, metric("steps", 8), 1)
 	_, err = h.Last("steps")
-	require.EqualError(t, err, `loop: history: ambiguous name: "steps"; say one of: elapsed.steps, metrics.steps`)
+	require.EqualError(t, err, `loop: history: ambiguous name: "steps"; use one of: elapsed.steps, metrics.steps`)
 	_, dates, err := h.Series("elapsed.date")
 	require.NoError(t, err)
 	require.True(t, math.IsNaN(dates[1]), "a row without a date")
@@ -118,7 +118,7 @@ func TestHistory_oneNameInTwoCollectionsIsAmbiguous(t *testing.T) {
 	h.Commit(at(1), loss, 1)
 	h.Commit(at(2), metric("loss", 2), 1)
 	_, _, err := h.Series("loss")
-	require.EqualError(t, err, `loop: history: ambiguous name: "loss"; say one of: losses.loss, metrics.loss`)
+	require.EqualError(t, err, `loop: history: ambiguous name: "loss"; use one of: losses.loss, metrics.loss`)
 	require.ErrorContains(t, err, "ambiguous name")
 }
 

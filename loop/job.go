@@ -80,8 +80,8 @@ func claim(ctx context.Context, job Job) (own context.Context, end func(), err e
 		return ctx, func() {}, nil
 	}
 	if _, other := running.LoadOrStore(job, true); other {
-		return ctx, nil, fmt.Errorf("loop: rank %d makes another run on this job already: its processes make one at a time: wait for the other's end; "+
-			"a run within a task or callback is given the context of that", job.Rank())
+		return ctx, nil, fmt.Errorf("loop: rank %d already makes another run on this job, and a job makes one run at a time: wait for the other run to end; "+
+			"pass the context of a task or callback to a run within it", job.Rank())
 	}
 	return context.WithValue(ctx, runningKey{}, job), func() { running.Delete(job) }, nil
 }

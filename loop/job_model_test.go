@@ -390,7 +390,7 @@ func checkMembers(t require.TestingT, runs []*memberRun, culprit int, seen map[s
 				var ranked *loop.RankError
 				require.ErrorAs(t, r.err, &ranked)
 				require.Equal(t, culprit, ranked.Rank)
-			case strings.Contains(text, "must have equally many"):
+			case strings.Contains(text, "must have the same number of batches"):
 				seen["uneven"]++
 			case strings.Contains(text, "must count the same number of samples"):
 				seen["samples"]++

@@ -74,8 +74,8 @@ func TestJob_messages(t *testing.T) {
 			return nil
 		}, own: "loop: until: period must be zero or positive, got -1 steps", others: "loop: rank 1: until: period must be zero or positive, got -1 steps", reason: loop.Failed},
 		{name: "the schedules differ", option: func(rank int) loop.Option { return fails(loop.Every(loop.Steps(int64(2+rank))), nil) },
-			own:    "the processes do not run the same loop: ranks 0 and 1 differ in callback 1: rank 1 has every 3 steps, rank 0 every 2 steps: all ranks",
-			others: "what only one is to do is a Callback with AtRank0", reason: loop.Failed},
+			own:    "the processes do not run the same loop: ranks 0 and 1 differ in callback 1: rank 1 has every 3 steps, rank 0 every 2 steps: give all ranks",
+			others: "for work of only one rank, use a Callback with AtRank0", reason: loop.Failed},
 		{name: "the ends differ", option: func(rank int) loop.Option { return loop.Until(loop.Steps(int64(6 + rank%2))) },
 			own: "differ in Until: rank 1 has 7 steps, rank ", others: "differ in Until: rank 1 has 7 steps, rank ", reason: loop.Failed},
 		{name: "the names differ in one", option: func(rank int) loop.Option {
@@ -89,12 +89,12 @@ func TestJob_messages(t *testing.T) {
 				all = append(all, fails(loop.At(loop.Steps(3)), nil))
 			}
 			return loop.Options(all...)
-		}, own: "differ in callback 9: rank 1 has at 3 steps, rank ", others: "none: all ranks are given the same", reason: loop.Failed},
+		}, own: "differ in callback 9: rank 1 has at 3 steps, rank ", others: "none: give all ranks the same", reason: loop.Failed},
 		{name: "a wish to stop", option: func(rank int) loop.Option { return fails(loop.At(loop.Steps(3)), onRank(1, rank, loop.ErrPause)) },
 			steps: 3, reason: loop.Stopped},
 		{name: "data that ends", data: func(rank int) int { return 5 - 3*rank },
-			own:    "loop: step 2: data: the data of rank 1 ended after 2 batches, rank 2 has had 3: it must have equally many in each process",
-			others: "loop: step 2: data: the data of rank 1 ended after 2 batches, rank 2 has had 3: it must have equally many in each process", steps: 2, reason: loop.Failed},
+			own:    "loop: step 2: data: the data of rank 1 ended after 2 batches, rank 2 has had 3: it must have the same number of batches in each process",
+			others: "loop: step 2: data: the data of rank 1 ended after 2 batches, rank 2 has had 3: it must have the same number of batches in each process", steps: 2, reason: loop.Failed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestJob_twoRuns(t *testing.T) {
 			require.NoError(t, e.err)
 			require.Equal(t, int64(6), e.Elapsed.Steps)
 		}
-		require.ErrorContains(t, second, "loop: rank 0 makes another run on this job already")
+		require.ErrorContains(t, second, "loop: rank 0 already makes another run on this job")
 		again := together(2, func(_ int, s member) (loop.Result[member], error) { return memberLoop.Run(t.Context(), s, numbers(3)) })
 		require.NoError(t, errors.Join(again[0].err, again[1].err), "behind the others")
 	})
@@ -169,7 +169,7 @@ func TestJob_aRunOfOne(t *testing.T) {
 		})
 		for _, e := range all {
 			require.Regexp(t, `the processes are not at the same place: rank 1 begins a run of every 2 steps.*, and rank [02] does not: `+
-				`it is behind the tasks and callbacks of the step \(step 3 of the run of each step.*\): a run within a task or callback, .* is made by all of them`, e.err)
+				`rank [02] is after the tasks and callbacks of the step \(step 3 of the run of each step.*\): a run within a task or callback, .* must be made by all ranks`, e.err)
 		}
 	})
 }
@@ -234,7 +234,7 @@ func TestJob_sourceLeft(t *testing.T) {
 			}))
 		})
 		close(back)
-		require.ErrorContains(t, all[1].err, "loop: step 3: cancelled: the user went home; the data source did not come back")
+		require.ErrorContains(t, all[1].err, "loop: step 3: cancelled: the user went home; the data source did not return")
 		require.ErrorIs(t, all[1].err, loop.ErrSourceLeft)
 		require.EqualError(t, all[0].err, "loop: rank 1: cancelled: the user went home")
 		require.Equal(t, loop.Cancelled, all[0].Reason)

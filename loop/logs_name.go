@@ -29,7 +29,7 @@ func locate(entries []Entry, name string) (int, error) {
 				candidates = append(candidates, entries[i])
 			}
 		}
-		return -1, fmt.Errorf("ambiguous name: %q; say one of: %s", name, paths(candidates))
+		return -1, fmt.Errorf("ambiguous name: %q; use one of: %s", name, paths(candidates))
 	}
 	if collection, rest, dotted := strings.Cut(name, "."); name == "" || dotted && (collection == "" || rest == "") {
 		return -1, fmt.Errorf("%w: %q; want name or collection.name, there are: %s", records.ErrName, name, paths(entries))

@@ -35,7 +35,7 @@ func TestLogs_lookUp(t *testing.T) {
 		{name: "1.norm", want: 4},
 		{name: "layer.1.norm", want: 4}, // a full name goes before a short one
 		{name: "other.layer.1.norm", want: 5},
-		{name: "loss", err: `loop: ambiguous name: "loss"; say one of: losses.loss, metrics.loss`},
+		{name: "loss", err: `loop: ambiguous name: "loss"; use one of: losses.loss, metrics.loss`},
 		{name: "acuracy", is: loop.ErrNoEntry, err: `loop: no such entry: "acuracy" (did you mean metrics.accuracy?); there are: ` + all},
 		{name: "losses.los", is: loop.ErrNoEntry, err: `loop: no such entry: "losses.los" (did you mean losses.loss?); there are: ` + all},
 		{name: "Accuracy", is: loop.ErrNoEntry, err: `loop: no such entry: "Accuracy" (did you mean metrics.accuracy?); there are: ` + all},

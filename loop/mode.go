@@ -42,7 +42,7 @@ func (m Mode) Of(entry string) (Mode, error) {
 		if known, ok := known(entry); ok {
 			return known, nil
 		}
-		return 0, fmt.Errorf("the name %q does not say whether lower or higher is better", entry)
+		return 0, fmt.Errorf("it is not known whether a lower or a higher %q is better", entry)
 	}
 	return m, fmt.Errorf("mode must be Lowest or Highest, got %s", m)
 }
@@ -73,7 +73,7 @@ func (m Mode) Against(entry string) error {
 		return nil
 	}
 	which := map[Mode]string{Lowest: "lower", Highest: "higher"}
-	return fmt.Errorf("the mode is %s, and by its name %q is better the %s it is: take %s, or none", m, entry, which[known], strings.ToUpper(known.String()[:1])+known.String()[1:])
+	return fmt.Errorf("the mode is %s, but by its name %q is better when %s: use %s, or no mode", m, entry, which[known], strings.ToUpper(known.String()[:1])+known.String()[1:])
 }
 
 // Better reports whether v is better than best by more than delta. NaN and infinities are never better.

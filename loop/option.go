@@ -196,7 +196,7 @@ func (s settings) checkOver(noData bool) error {
 		errs = append(errs, errNoData)
 	}
 	if len(s.hooks) > 0 || s.keep.name != EachStep.name || s.rows > 0 || s.resumed != nil || s.endedBy != nil || len(s.prepares) > 0 || s.monitored != nil || s.single {
-		errs = append(errs, errors.New("over: takes Until and Continue without a history; call callbacks by hand, with Pass.Report"))
+		errs = append(errs, errors.New("over: expected only Until and Continue without a history; call callbacks yourself, with Pass.Report"))
 	}
 	if len(errs) == 0 {
 		return nil

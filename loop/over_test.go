@@ -44,8 +44,8 @@ func TestOver_errors(t *testing.T) {
 		{name: "data", data: failing(2, boom), want: "loop: step 3: data: boom", passes: 2},
 		{name: "no data", want: "loop: no data given"},
 		{name: "bad option", data: numbers(3), options: []loop.Option{loop.Until(loop.Steps(-1))}, want: "loop: until: period must be zero or positive, got -1 steps"},
-		{name: "a watcher", data: numbers(3), options: []loop.Option{callbacks.ProgressBar(&bytes.Buffer{})}, want: "loop: over: takes Until and Continue without a history; call callbacks by hand, with Pass.Report"},
-		{name: "when monitors look", data: numbers(3), options: []loop.Option{loop.MonitorsWhen(loop.EachStep)}, want: "loop: over: takes Until and Continue"},
+		{name: "a watcher", data: numbers(3), options: []loop.Option{callbacks.ProgressBar(&bytes.Buffer{})}, want: "loop: over: expected only Until and Continue without a history; call callbacks yourself, with Pass.Report"},
+		{name: "when monitors look", data: numbers(3), options: []loop.Option{loop.MonitorsWhen(loop.EachStep)}, want: "loop: over: expected only Until and Continue"},
 		{name: "from the past", data: numbers(3), options: []loop.Option{loop.Continue(loop.Elapsed{Steps: -1}, nil)}, want: "loop: continue: elapsed must not be negative, got "},
 	} {
 		t.Run(row.name, func(t *testing.T) {

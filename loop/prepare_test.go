@@ -110,6 +110,6 @@ func TestPrepare_fails(t *testing.T) {
 	require.Equal(t, loop.Failed, result.Reason)
 	require.EqualValues(t, 2, result.Elapsed.Steps)
 	for _, err := range loop.Over(numbers(2), leaves) {
-		require.ErrorContains(t, err, "over: takes Until and Continue")
+		require.ErrorContains(t, err, "over: expected only Until and Continue")
 	}
 }

@@ -56,9 +56,9 @@ const untilStepped = "loop: the state was read while batches wait for their step
 var (
 	errReadAhead = errors.New("loop: the state was read on a goroutine of data.Prefetch or data.ParallelMap, which makes " +
 		"batches before the steps of earlier ones: read it in the data source, outside Prefetch and ParallelMap")
-	errReadByJob   = errors.New(untilStepped + ", which the processes of a job only make together: give the run the option SingleSteps")
-	errReadSkipped = errors.New("loop: the state was read by the data while the batches of the earlier run are left out: they were made of earlier " +
-		"states, so that the data would go on otherwise: make it with loop.From, which begins at a position")
+	errReadByJob   = errors.New(untilStepped + ", which the processes of a job make only together: give the run the option SingleSteps")
+	errReadSkipped = errors.New("loop: the state was read by the data while the batches of the earlier run are skipped: they were made with earlier " +
+		"states, so the data would continue differently: make it with loop.From, which begins at a position")
 	errReadEpoch = errors.New("loop: the state was read by the data while a batch is taken ahead, to know whether it ends its epoch: " +
 		"count in steps, or give the batches the method InEpoch")
 )

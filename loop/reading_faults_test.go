@@ -204,7 +204,7 @@ func TestS03_readWhileBatchesAreLeftOut(t *testing.T) {
 	part, err := l.Run(t.Context(), w, reads(0), loop.Until(loop.Steps(3)))
 	require.NoError(t, err)
 	_, err = l.Run(t.Context(), w, reads(0), loop.Continue(part.Elapsed, part.History))
-	require.ErrorContains(t, err, "the state was read by the data while the batches of the earlier run are left out")
+	require.ErrorContains(t, err, "the state was read by the data while the batches of the earlier run are skipped")
 	_, err = l.Run(t.Context(), w, reads(3), loop.Continue(part.Elapsed, part.History))
 	require.NoError(t, err, "it reads from the position on")
 }

@@ -491,7 +491,7 @@ func TestS03_readsThatFindBatchesWaiting(t *testing.T) {
 						require.EqualValues(t, 5, e.Elapsed.Steps)
 						continue
 					}
-					require.ErrorContains(t, e.err, "the state was read while batches wait for their steps, which the processes of a job only make together: give the run the option SingleSteps")
+					require.ErrorContains(t, e.err, "the state was read while batches wait for their steps, which the processes of a job make only together: give the run the option SingleSteps")
 					require.EqualValues(t, 3, e.Elapsed.Steps, "the step that waited is made")
 				}
 			})

@@ -160,8 +160,8 @@ func TestReport_SetState(t *testing.T) {
 	_, err = l.Run(t.Context(), 100, numbers(3), set(false, 7))
 	require.EqualError(t, err, "loop: step 1: each step: a callback without Changes cannot change the state")
 	_, err = l.Run(t.Context(), 100, numbers(3), set(true, "seven"))
-	require.EqualError(t, err, "loop: step 1: each step: a state of type string cannot take the place of one of type int")
-	require.ErrorContains(t, loop.Report{}.SetState(7), "there is no state")
+	require.EqualError(t, err, "loop: step 1: each step: a state of type string cannot replace one of type int")
+	require.ErrorContains(t, loop.Report{}.SetState(7), "the report has no state")
 
 	atRank0 := set(true, 7)
 	atRank0.AtRank0 = true
@@ -172,7 +172,7 @@ func TestReport_SetState(t *testing.T) {
 	byHand := loop.Report{}.With(&any)
 	require.NoError(t, byHand.SetState(loop.Steps(3)))
 	require.Equal(t, loop.Steps(3), byHand.State())
-	require.ErrorContains(t, byHand.SetState(7), "cannot take the place of one of type fmt.Stringer")
+	require.ErrorContains(t, byHand.SetState(7), "cannot replace one of type fmt.Stringer")
 	require.NoError(t, byHand.SetState(nil))
 	require.Nil(t, any)
 }

@@ -10,7 +10,7 @@ import (
 
 // ErrSourceLeft is wrapped by the error of a run that abandoned its data source: within half a second after the context
 // ended, the source neither yielded a batch nor ended. The goroutine of the source continues until the source returns.
-var ErrSourceLeft = errors.New("the data source did not come back within " + sourceGrace.String() + ": it is left behind, with its goroutine")
+var ErrSourceLeft = errors.New("the data source did not return within " + sourceGrace.String() + ": it was abandoned, with its goroutine")
 
 const (
 	// sourceGrace is the time of a source after the context ended: one that returns within it can be closed after Run.

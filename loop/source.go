@@ -152,7 +152,7 @@ func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
 }
 
 func errSkipped(had, position int64) error {
-	return fmt.Errorf("the data ended after %d batches, and the run goes on after %d: give it the data of the earlier run", had, position)
+	return fmt.Errorf("the data ended after %d batches, but the run continues after batch %d: give it the same data as the earlier run", had, position)
 }
 
 type pass[B any] struct {

@@ -128,10 +128,10 @@ func TestSource_aPlainIteratorIsSkippedThrough(t *testing.T) {
 	require.Equal(t, []int64{3, 4}, all)
 	for _, until := range []loop.Option{nil, loop.Until(loop.Steps(9))} {
 		_, err = seen(&all, &ends).Run(t.Context(), 0, oneEpoch(2), loop.Continue(loop.Elapsed{Steps: 3}, nil), until)
-		require.EqualError(t, err, "loop: step 4: data: the data ended after 2 batches, and the run goes on after 3: give it the data of the earlier run")
+		require.EqualError(t, err, "loop: step 4: data: the data ended after 2 batches, but the run continues after batch 3: give it the same data as the earlier run")
 	}
 	_, err = seen(&all, &ends).Run(t.Context(), 0, oneEpoch(0), loop.Continue(loop.Elapsed{Steps: 3}, nil), loop.Until(loop.Epochs(9)))
-	require.EqualError(t, err, "loop: step 4: data: the data ended after 0 batches, and the run goes on after 3: give it the data of the earlier run")
+	require.EqualError(t, err, "loop: step 4: data: the data ended after 0 batches, but the run continues after batch 3: give it the same data as the earlier run")
 }
 
 func TestSource_mistakes(t *testing.T) {
@@ -169,7 +169,7 @@ func TestEvaluate_dataThatIsUsedUp(t *testing.T) {
 	})
 	test := loop.Evaluate("test", loop.StepFunc[int, int](add), once)
 	_, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)), test.On(loop.Every(loop.Steps(2)))).Run(t.Context(), 0, numbers(9))
-	require.EqualError(t, err, "loop: step 4: every 2 steps: evaluation test: no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has used up")
+	require.EqualError(t, err, "loop: step 4: every 2 steps: evaluation test: no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has read to its end")
 }
 
 // gathering is a step that sums up in the state, which changes in place.

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	errNoState  = errors.New("there is no state: give the change a report that Report.With made")
+	errNoState  = errors.New("the report has no state: give the change a report made by Report.With")
 	errObserves = errors.New("a callback without Changes cannot change the state")
 )
 
@@ -33,7 +33,7 @@ func setState(pointer, state any) error {
 	case v.Type() == at.Type(), at.Kind() == reflect.Interface && v.Type().Implements(at.Type()):
 		at.Set(v)
 	default:
-		return fmt.Errorf("a state of type %T cannot take the place of one of type %s", state, at.Type())
+		return fmt.Errorf("a state of type %T cannot replace one of type %s", state, at.Type())
 	}
 	return nil
 }

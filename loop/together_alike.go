@@ -71,6 +71,6 @@ func (p *ranks[S, B]) differing(a, b int) error {
 			differ = fmt.Sprintf("%s: rank %d has %s, rank %d %s", what, a, has, b, cmp.Or(other, "none"))
 		}
 		return p.errorAt("the processes do not run the same loop", fmt.Errorf("ranks %d and %d differ in %s: "+
-			"all ranks are given the same settings; what only one is to do is a Callback with AtRank0", min(a, b), max(a, b), differ))
+			"give all ranks the same settings; for work of only one rank, use a Callback with AtRank0", min(a, b), max(a, b), differ))
 	}
 }

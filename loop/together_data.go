@@ -86,7 +86,7 @@ func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err 
 	case latest == 1:
 		p.halted, p.halt = true, halt{reason: Failed, err: p.uneven(most, least, a, b)}
 	case most != least: // for example different numbers of samples
-		return false, p.differ("rank %d makes a step of batch %d and rank %d only behind batch %d", b, least, a, most)
+		return false, p.differ("rank %d makes a step after batch %d and rank %d only after batch %d", b, least, a, most)
 	}
 	return end, nil
 }
@@ -111,9 +111,9 @@ func (p *ranks[S, B]) differ(format string, args ...any) error {
 
 func (p *ranks[S, B]) uneven(most, least int64, a, b int) error {
 	if most == least {
-		return p.errorAt("data", fmt.Errorf("the data ended after %d batches in some of the processes and not in others: it must have equally many in each", most))
+		return p.errorAt("data", fmt.Errorf("the data ended after %d batches in some of the processes and not in others: it must have the same number of batches in each", most))
 	}
-	return p.errorAt("data", fmt.Errorf("the data of rank %d ended after %d batches, rank %d has had %d: it must have equally many in each process", b, least, a, most))
+	return p.errorAt("data", fmt.Errorf("the data of rank %d ended after %d batches, rank %d has had %d: it must have the same number of batches in each process", b, least, a, most))
 }
 
 func (p *ranks[S, B]) haltCancelled(code, all int64, rank int) error {

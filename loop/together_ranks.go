@@ -36,11 +36,11 @@ type halt struct {
 	cancelled bool
 }
 
-var placeNames = [...]string{"at its start", "before its first turn", "at a batch for the next step", "behind the tasks and callbacks of the step",
-	"at what is due at the end", "at the end of its turns", "at the end of its callbacks"}
+var placeNames = [...]string{"at its start", "before its first turn", "at a batch for the next step", "after the tasks and callbacks of the step",
+	"at the tasks and callbacks of the end", "at the end of its turns", "at the end of its callbacks"}
 
-var placeTopics = [...]string{"the start of a run", "the first turn of a run", "a batch for the next step", "what follows the tasks and callbacks of a step",
-	"what is due at the end of a run", "the end of a run", "the end of a run's callbacks"}
+var placeTopics = [...]string{"the start of a run", "the first turn of a run", "a batch for the next step", "the work after the tasks and callbacks of a step",
+	"the tasks and callbacks at the end of a run", "the end of a run", "the end of a run's callbacks"}
 
 // The words that the processes exchange. A pair has the largest and the smallest of a number, each with a process that
 // has it.
@@ -201,10 +201,10 @@ func (p *ranks[S, B]) apart(most, least int64, a, b int) error {
 		if !begins {
 			least, a, b, first, second = most, b, a, second, first
 		}
-		return failed("rank %d begins a run of %s, and rank %d does not: it is %s: a run within a task or callback, as an evaluation at the end of an epoch, "+
-			"is made by all of them", a, first, b, is(least, second))
+		return failed("rank %d begins a run of %s, and rank %d does not: rank %[3]d is %[4]s: a run within a task or callback, as an evaluation at the end of an epoch, "+
+			"must be made by all ranks", a, first, b, is(least, second))
 	}
-	return failed("rank %d is %s, rank %d %s: tasks, callbacks, their schedules and what they log must be the same in all of them",
+	return failed("rank %d is %s, rank %d %s: tasks, callbacks, their schedules and their logged names must be the same in all ranks",
 		a, is(most, first), b, is(least, second))
 }
 

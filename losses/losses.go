@@ -258,7 +258,7 @@ func Cosine(labels, output *graph.Node) *graph.Node {
 	labels = outputs.Same("cosine_similarity", labels, output)
 	if output.Rank() < 2 || outputs.Classes(output) < 2 {
 		panic(fmt.Errorf("cosine_similarity: the output %s has one number an example, whose cosine is 1 or -1 whatever its size: "+
-			"expected vectors [batch, …, n], with n of two or more; of one number take mean_squared_error", output.Shape()))
+			"expected vectors [batch, …, n], with n of two or more; for one number use mean_squared_error", output.Shape()))
 	}
 	unit := func(x *graph.Node) *graph.Node {
 		return graph.Div(x, graph.Sqrt(graph.MaxScalar(graph.ReduceAndKeep(graph.Square(x), graph.ReduceSum, -1), tiny*tiny)))

@@ -98,7 +98,7 @@ func (b *Builder) mask() *graph.Node {
 	}
 	v := b.batch[i]
 	if v.DType() != dtypes.Bool || v.Rank() != 1 {
-		panic(fmt.Errorf("the batch's field %q is %s, but a field of that name says which examples of a padded batch count, a bool for each: give it another name",
+		panic(fmt.Errorf("the batch's field %q is %s, but a field of that name must have a bool for each example of a padded batch, true if it counts: give the field another name",
 			data.Mask, v.Shape()))
 	}
 	return v

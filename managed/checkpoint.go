@@ -156,7 +156,7 @@ func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 //		return strings.Replace(name, "/encoder/", "/backbone/", 1)
 //	})
 func (s *State) Transfer(ctx context.Context, c *checkpoint.Checkpoint, from func(variable string) (tensor string)) error {
-	err := errors.New("no names given; to take all under the same names, use Restore")
+	err := errors.New("the function of names is nil; to take all tensors under the same names, use Restore")
 	if from != nil {
 		err = s.restore(ctx, c, from)
 	}
@@ -175,7 +175,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	r := &restored{step: c.Step, from: from, late: store.Late{}}
 	if from == nil {
 		if err := c.Section(variablesSection, &r.origins); err != nil {
-			return fmt.Errorf("this is no checkpoint of a managed.State (Transfer takes tensors of any): %w", err)
+			return fmt.Errorf("this is not a checkpoint of a managed.State (Transfer takes tensors of any checkpoint): %w", err)
 		}
 		err := c.Section(stepsSection, &r.steps)
 		if r.recorded = err == nil; err != nil && !errors.Is(err, checkpoint.ErrNoSection) {
@@ -201,7 +201,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	}
 	for name := range r.origins {
 		if given[name] == nil {
-			return fmt.Errorf("the checkpoint says that it has %s, and has it not", name)
+			return fmt.Errorf("the checkpoint lists %s, but does not contain it", name)
 		}
 	}
 	_ = s.values.Last.Follow(nil) // its values are replaced in any case
@@ -267,7 +267,7 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*tens
 				lacks[scalar] = true
 			}
 		case s.values.Last.Lost() != nil:
-			return nil, fmt.Errorf("its value is lost, and the checkpoint has none: %w", s.values.Last.Lost())
+			return nil, fmt.Errorf("its value is lost, and the checkpoint has no value for it: %w", s.values.Last.Lost())
 		}
 		return nil, nil
 	})

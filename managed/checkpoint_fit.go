@@ -50,7 +50,7 @@ func (e *MismatchError) Error() string {
 		}
 	}
 	if e.transfer {
-		b.WriteString("\ngive \"\" for a variable that is to keep, or draw, its own value")
+		b.WriteString("\nreturn \"\" for a variable that keeps, or draws, its own value")
 	} else {
 		b.WriteString("\nbuild the model that was saved, or take the tensors that fit: by State.Transfer, or into a flaxlike.Model by LoadSome from a file of lazo ckpt export")
 		if e.later {
@@ -116,7 +116,7 @@ func (r *restored) asked(variables []*model.Variable) error {
 	if r.from == nil || r.taken || len(model) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nothing to transfer: the names are \"\" for each variable of the model, %q; the checkpoint has %q", model, slices.Sorted(maps.Keys(r.tensors)))
+	return fmt.Errorf("nothing to transfer: the function of names returns \"\" for each variable of the model, %q; the checkpoint has %q", model, slices.Sorted(maps.Keys(r.tensors)))
 }
 
 func (r *restored) nameOf(v *model.Variable) string {

@@ -93,7 +93,7 @@ func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, er
 	}
 	if rescaled {
 		s.values.Strategy().Runtime().Logger().Warn("managed: attention saved before GoMLX v0.28 was scaled twice: its queries were divided by the root of a head's " +
-			"width, so that the model computes what it did; give the layer no WithQueryKeyScale for it")
+			"width, so that the model computes the same as before; give the layer no WithQueryKeyScale for it")
 	}
 	return &n, nil
 }

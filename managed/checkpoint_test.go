@@ -100,7 +100,7 @@ func TestRestoreRefusesAnotherModel(t *testing.T) {
 		require.NoError(t, err)
 		err = newState(t, r).Restore(t.Context(), c)
 		require.ErrorIs(t, err, checkpoint.ErrNoSection)
-		require.ErrorContains(t, err, "managed: restore: this is no checkpoint of a managed.State (Transfer takes tensors of any)")
+		require.ErrorContains(t, err, "managed: restore: this is not a checkpoint of a managed.State (Transfer takes tensors of any checkpoint)")
 	})
 	t.Run("the same", func(t *testing.T) {
 		for _, made := range []int{0, 2} { // steps of before
@@ -205,9 +205,9 @@ func TestTransfer(t *testing.T) {
 	}))
 	var mismatch *managed.MismatchError
 	require.ErrorAs(t, step.Prepare(t.Context(), state, batch), &mismatch)
-	require.ErrorContains(t, mismatch, `give "" for a variable that is to keep, or draw, its own value`)
+	require.ErrorContains(t, mismatch, `return "" for a variable that keeps, or draws, its own value`)
 	require.NotContains(t, mismatch.Error(), "State.Transfer", "it would advise itself")
-	require.ErrorContains(t, state.Transfer(t.Context(), c, nil), "no names given")
+	require.ErrorContains(t, state.Transfer(t.Context(), c, nil), "the function of names is nil")
 }
 
 // Names of a transfer that take nothing are an error, whether the variables are there before or come with the next
@@ -227,7 +227,7 @@ func TestR07_aTransferThatTakesNothing(t *testing.T) {
 		}
 		return ""
 	}
-	const want = `nothing to transfer: the names are "" for each variable of the model, ["/dense/dense/weights" "/dense/dense/biases"]; the checkpoint has ["backbone/kernel"]`
+	const want = `nothing to transfer: the function of names returns "" for each variable of the model, ["/dense/dense/weights" "/dense/dense/biases"]; the checkpoint has ["backbone/kernel"]`
 	made, fresh := newState(t, r, managed.WithOptimizer(sgd())), newState(t, r, managed.WithOptimizer(sgd()))
 	require.NoError(t, step.Prepare(t.Context(), made, batch))
 	require.ErrorContains(t, made.Transfer(t.Context(), c, names), "managed: transfer: "+want)

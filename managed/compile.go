@@ -61,7 +61,7 @@ func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch
 func (s *Stepper) leave(state *State) error {
 	stale := func(c *compiled) bool { return c.state == state && c.stale() }
 	if err := s.cache.drop(stale, (*compiled).close); err != nil {
-		return fmt.Errorf("close the programs of before the state moved: %w", err)
+		return fmt.Errorf("close the programs compiled before the state moved: %w", err)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (s *Stepper) makeRoom(state *State, block int) error {
 		return nil
 	case s.train:
 		return fmt.Errorf("%w: it was compiled for %d: give it batches of one shape (data.Pad, data.PadSequences), "+
-			"close it now and then, or raise the limit by managed.MaxShapes", ErrShapes, n)
+			"close it from time to time, or raise the limit by managed.MaxShapes", ErrShapes, n)
 	}
 	return s.cache.drop(func(c *compiled) bool { return c == oldest }, func(c *compiled) error {
 		state.programs = slices.DeleteFunc(state.programs, func(d dumped) bool { return d == c.dumped(s) })

@@ -99,7 +99,7 @@ func (c *compiled) counts(b *data.Batch) error {
 	// Size decides which first axis counts the examples if they differ.
 	marked := func(f data.Field) bool { _, ok := f.Array.Flat.([]bool); return ok && f.Name == data.Mask }
 	if rows, err := b.Rows(); err == nil && b.Size < rows && !slices.ContainsFunc(b.Fields, marked) {
-		return fmt.Errorf("Batch.Size is %d examples, but the fields have %d rows, and no field %q says which count: the step's numbers would be of all rows. Take Batch.Slice(0, %[1]d), or data.Pad",
+		return fmt.Errorf("Batch.Size is %d examples, but the fields have %d rows, and no field %q marks the examples: the step would compute with all rows. Use Batch.Slice(0, %[1]d), or data.Pad",
 			b.Size, rows, data.Mask)
 	}
 	return nil

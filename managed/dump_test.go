@@ -36,6 +36,6 @@ func TestDumpXLA_inAProfile(t *testing.T) {
 	}
 	pipe := filepath.Join(t.TempDir(), "00-train_step.mlir")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600), "writing into it would wait for ever")
-	require.ErrorContains(t, state.DumpXLA(filepath.Dir(pipe)), "managed: dump: open "+pipe+": is no regular file")
+	require.ErrorContains(t, state.DumpXLA(filepath.Dir(pipe)), "managed: dump: open "+pipe+": is not a regular file")
 	require.ErrorContains(t, state.DumpXLA(filepath.Join(dir, "missing")), "managed: dump: ")
 }

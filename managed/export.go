@@ -91,7 +91,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 	}
 	switch {
 	case x.outputs == nil:
-		return errors.New("option Sizes is for ExportModel: a step's program is of one size of batch")
+		return errors.New("option Sizes is only for ExportModel: a step's program has one batch size")
 	case size < 1 || rows < 1:
 		return fmt.Errorf("expected sizes of 1 and up, and a batch of %d that has rows", rows)
 	case size == rows || x.program.Sizes[size] != "":
@@ -116,7 +116,7 @@ func (s *Stepper) exportSize(x *exporting, state *State, batch data.Batch, size 
 	p, of := &x.program, &alone.program
 	for i, v := range of.Outputs {
 		if d := v.Shape.Dimensions; len(of.Outputs) == len(p.Outputs) && (len(d) == 0 || d[0] != size) {
-			return fmt.Errorf("output %q is %s, and of %d examples %s: expected a row for each", v.Name, v.Shape, rows, p.Outputs[i].Shape)
+			return fmt.Errorf("output %q is %s, and for %d examples %s: expected a row for each example", v.Name, v.Shape, rows, p.Outputs[i].Shape)
 		}
 	}
 	if p.Sizes == nil {

@@ -197,7 +197,7 @@ func TestExport_mistakes(t *testing.T) {
 		{"no state", "", nil, batch, "managed: export: the state is nil"},
 		{"closed", "", closed, batch, "used after Close"},
 		{"a field is missing", "", state, data.Batch{Fields: batch.Fields[:1]}, `the batch has no field "y"; it has: x`},
-		{"the folder is there", taken, state, batch, "it is there already"},
+		{"the folder is there", taken, state, batch, "it already exists"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if row.dir == "" {

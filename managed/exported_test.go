@@ -52,11 +52,11 @@ func TestExportModel_sizes(t *testing.T) {
 		return map[string]*graph.Node{"mean": graph.ReduceAllMean(b.Field("x"))}
 	}
 	err = managed.ExportModel(filepath.Join(t.TempDir(), "mean"), state, batch, mean, managed.ExportOptions{Sizes: []int{2}})
-	require.EqualError(t, err, `managed: export model: for a batch of 2: output "mean" is (Float32), and of 4 examples (Float32): expected a row for each`)
+	require.EqualError(t, err, `managed: export model: for a batch of 2: output "mean" is (Float32), and for 4 examples (Float32): expected a row for each example`)
 	err = managed.ExportModel(filepath.Join(t.TempDir(), "none"), state, batch, predictor, managed.ExportOptions{Sizes: []int{0}})
 	require.ErrorContains(t, err, "for a batch of 0: expected sizes of 1 and up")
 	step := managed.TrainStep(regression)
 	err = step.Export(filepath.Join(t.TempDir(), "step"), state, batch, managed.ExportOptions{Sizes: []int{2}})
-	require.ErrorContains(t, err, "Sizes is for ExportModel")
+	require.ErrorContains(t, err, "Sizes is only for ExportModel")
 	require.NoError(t, step.Close())
 }

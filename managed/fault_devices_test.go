@@ -81,7 +81,7 @@ func TestF30_loopsInOneProcess(t *testing.T) {
 // F31: the error for a wrong number of devices has the requested number, the available one and how to get more.
 func TestF31_deviceCounts(t *testing.T) {
 	r := plugintest.Devices(t, 4)
-	more := `the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`
+	more := `on the CPU, set the number by xla.ClientOption("cpu_device_count", n) when it is opened`
 	parallel := func(options strategies.Parallel) func() error {
 		return func() error { _, err := strategies.DataParallel(r, options); return err }
 	}

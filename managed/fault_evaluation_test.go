@@ -249,7 +249,7 @@ func TestTrack_ofTwoSteps(t *testing.T) {
 		value(second, batches[0]) // continues the metric, as when each epoch makes its own step
 		value(second, batches[1])
 		_, _, err := first.Step(t.Context(), state, batches[1])
-		require.ErrorContains(t, err, `metric "value/first" of the state has the numbers of another step too, which ran after this one`)
+		require.ErrorContains(t, err, `metric "value/first" of the state also has the numbers of another step, which ran after this one`)
 		_, err = managed.Reset(t.Context(), state)
 		require.NoError(t, err)
 		require.Equal(t, one, value(first, batches[0]))

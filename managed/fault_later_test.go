@@ -313,5 +313,5 @@ func TestS04_aSnapshotOfBeforeTheRestore(t *testing.T) {
 	snapshot := take(t, state)
 	defer func() { require.NoError(t, snapshot.Close()) }()
 	require.NoError(t, state.Restore(t.Context(), load(t, f, 2)))
-	require.ErrorContains(t, snapshot.Restore(t.Context()), "the state has other variables since the snapshot")
+	require.ErrorContains(t, snapshot.Restore(t.Context()), "SetOptimizer or Restore has changed the state's variables since the snapshot")
 }

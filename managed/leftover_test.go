@@ -65,7 +65,7 @@ func TestLeftover(t *testing.T) {
 
 	_, _, err := lossesOf(four(false), 10, perExample)
 	require.ErrorIs(t, err, strategies.ErrLeftover)
-	require.EqualError(t, err, "managed: train step: data_parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: take a batch of a multiple of 4, or Parallel.Pad")
+	require.EqualError(t, err, "managed: train step: data_parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: use a batch size that is a multiple of 4, or Parallel.Pad")
 
 	all, want, err := lossesOf(one, 10, perExample)
 	require.NoError(t, err)
@@ -163,7 +163,7 @@ func TestDataParallel_settings(t *testing.T) {
 	}{
 		{strategies.Parallel{}, ""},
 		{strategies.Parallel{Devices: 2}, ""},
-		{strategies.Parallel{Devices: 5}, `strategies: data_parallel: asked for 5 devices, the runtime has 4: expected from 1 to 4; the CPU has as many as xla.ClientOption("cpu_device_count", n) says when it is opened`},
+		{strategies.Parallel{Devices: 5}, `strategies: data_parallel: asked for 5 devices, the runtime has 4: expected from 1 to 4; on the CPU, set the number by xla.ClientOption("cpu_device_count", n) when it is opened`},
 		{strategies.Parallel{ModelDevices: 3}, "strategies: data_parallel: asked for groups of 3 of the 4 devices: expected a number that divides 4; the runtime has 4 devices, see Parallel.Devices and ModelDevices"},
 	} {
 		_, err := strategies.DataParallel(r, row.options)
@@ -192,7 +192,7 @@ func TestR08_aBatchWithoutSizeIsCounted(t *testing.T) {
 	odd := data.Batch{Fields: []data.Field{x, data.Named("z", []float32{1, 2}, 2)}}
 	for _, s := range []strategies.Strategy{strategies.Jit(plugintest.CPU(t)), strategies.Eager(plugintest.CPU(t))} {
 		_, err = s.Batch(odd)
-		require.EqualError(t, err, `strategies: field "z" of the batch has 2 rows, but field "x" has 3: expected a row for each example in both; if the first axis of one is no axis of examples, say how many there are by Batch.Size`)
+		require.EqualError(t, err, `strategies: field "z" of the batch has 2 rows, but field "x" has 3: expected a row for each example in both; if the first axis of one is not an axis of examples, set Batch.Size to the number of examples`)
 		odd := odd
 		odd.Size = 3
 		_, err = s.Batch(odd)

@@ -30,7 +30,7 @@ func (o *output) Float() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, fmt.Errorf("managed: %s is not a number; its Any gives the tensor", t.Shape())
+	return 0, fmt.Errorf("managed: %s is not a number; its Any returns the tensor", t.Shape())
 }
 
 // Array waits for the step and copies an array reported by [Builder.Output]. name is as in [loop.Logs.Get].
@@ -48,7 +48,7 @@ func Array(logs loop.Logs, name string) (data.Array, error) {
 	}
 	t, ok := v.(*tensors.Tensor)
 	if !ok {
-		return data.Array{}, fmt.Errorf("managed: array: %s is a %T, expected what Builder.Output reports", e.Path(), v)
+		return data.Array{}, fmt.Errorf("managed: array: %s is a %T, expected an output of Builder.Output", e.Path(), v)
 	}
 	a, err := ArrayOf(t)
 	if err != nil {
@@ -68,7 +68,7 @@ func ArrayOf(t *tensors.Tensor) (data.Array, error) {
 		err = a.Check()
 	}
 	if err != nil {
-		return data.Array{}, fmt.Errorf("%s: %w\n  a dtype that Go has not is made another one in the graph, by graph.ConvertDType", t.Shape(), err)
+		return data.Array{}, fmt.Errorf("%s: %w\n  for a dtype that Go does not have, convert the node in the graph, by graph.ConvertDType", t.Shape(), err)
 	}
 	return a, nil
 }

@@ -71,7 +71,7 @@ func TestArray(t *testing.T) {
 	logs.Output("text", "no array")
 	for _, row := range []struct{ name, err string }{
 		{"number", "managed: array: metrics.number is a single number: Logs.Float reads it"},
-		{"text", "managed: array: outputs.text is a string, expected what Builder.Output reports"},
+		{"text", "managed: array: outputs.text is a string, expected an output of Builder.Output"},
 		{"nothing", "managed: array: loop: "},
 	} {
 		_, err := managed.Array(logs, row.name)

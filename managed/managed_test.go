@@ -260,7 +260,7 @@ func TestNew_refuses(t *testing.T) {
 	_, err := managed.New(nil)
 	require.EqualError(t, err, "managed: new state: no strategy given, such as strategies.Jit(runtime)")
 	_, err = managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(nil))
-	require.ErrorContains(t, err, "the optimizer is nil, expected one as optim.New")
+	require.ErrorContains(t, err, "the optimizer is nil, expected one made by optim.New")
 	state := newState(t, plugintest.CPU(t))
 	_, _, err = managed.TrainStep(regression).Step(t.Context(), state, first(t, line(t, 16).Batches(16)))
 	require.ErrorContains(t, err, "the state has no optimizer")

@@ -33,7 +33,7 @@ func (s *State) moveTo(ctx context.Context, to strategies.Strategy) error {
 	from := s.values.Strategy()
 	moved, err := s.values.MoveTo(ctx, to)
 	if moved && err != nil {
-		return fmt.Errorf("moved, but free what was under %v: %w", from, err)
+		return fmt.Errorf("the state moved, but freeing its memory under %v failed: %w", from, err)
 	}
 	return err
 }

@@ -72,7 +72,7 @@ func (b *Builder) checkBatchNorm() {
 	}
 	for v := range b.scope.Store().IterVariables() {
 		if scope, name := model.SplitPath(v.Path()); name == batchNormCount && v.ChangedInGraph(b.graph) && !slices.Contains(b.norms, v) {
-			panic(fmt.Errorf("norm.BatchNorm in %s: the batch is padded, and the layer's means would count the padding: expected nn.BatchNorm, which leaves it out", scope))
+			panic(fmt.Errorf("norm.BatchNorm in %s: the batch is padded, and the layer's means would count the padding: expected nn.BatchNorm, which leaves the padding out", scope))
 		}
 	}
 }

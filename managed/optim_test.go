@@ -223,7 +223,7 @@ func TestSetOptimizer(t *testing.T) {
 	require.NoError(t, err)
 	restored := newState(t, r, managed.WithOptimizer(optim.New(0.1, optim.Momentum{Decay: 0.9})))
 	require.NoError(t, restored.Restore(ctx, saved))
-	require.ErrorContains(t, restored.SetOptimizer(ctx, optim.New(0.01, optim.Adam{})), "values of a checkpoint wait for the steps that bring their variables in")
+	require.ErrorContains(t, restored.SetOptimizer(ctx, optim.New(0.01, optim.Adam{})), "values of a checkpoint wait for the steps that create their variables")
 	require.NoError(t, step.Prepare(ctx, restored, batch))
 	require.NoError(t, restored.SetOptimizer(ctx, optim.New(0.01, optim.Adam{})))
 	require.NoError(t, state.SetOptimizer(ctx, optim.New(0.01, optim.Adam{})))

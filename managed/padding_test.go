@@ -128,7 +128,7 @@ func TestR31_penaltiesOfAPaddedBatch(t *testing.T) {
 // If Size is below the rows and no mask marks the examples that count, reported numbers would cover all rows, which is
 // an error. Outputs can be truncated.
 func TestSizeBelowTheRowsWithoutAMask(t *testing.T) {
-	const want = `Batch.Size is 5 examples, but the fields have 16 rows, and no field "mask" says which count`
+	const want = `Batch.Size is 5 examples, but the fields have 16 rows, and no field "mask" marks the examples`
 	whole := first(t, line(t, 16).Batches(16))
 	short := whole
 	short.Size = 5

@@ -127,7 +127,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	b.casting.leave()
 	for _, k := range b.casting.casts {
 		if k.seen != k.computed {
-			panic(fmt.Errorf("the step's function sets the trainable variable %s, which it cannot under a policy: do it in the optimizer, or make it not trainable",
+			panic(fmt.Errorf("the step's function sets the trainable variable %s, which is not supported under a policy: set it in the optimizer, or make it not trainable",
 				k.variable.Path()))
 		}
 	}

@@ -239,7 +239,7 @@ func TestWithPolicy_errors(t *testing.T) {
 	require.ErrorContains(t, err, "broken")
 	broken, set = false, true
 	_, _, err = step.Step(t.Context(), state, first(t, line(t, 64).Batches(16)))
-	require.ErrorContains(t, err, "the step's function sets the trainable variable /dense/dense/weights, which it cannot under a policy: do it in the optimizer, or make it not trainable")
+	require.ErrorContains(t, err, "the step's function sets the trainable variable /dense/dense/weights, which is not supported under a policy: set it in the optimizer, or make it not trainable")
 	set = false
 	losses := learn(t, state, step, line(t, 64).Batches(16), 3)
 

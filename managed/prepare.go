@@ -69,7 +69,7 @@ func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) 
 	}
 	c := s.cache.lookup(state, batch, blocks.Steps)
 	if c == nil {
-		return nil, errors.New("the step was closed, or the state moved, meanwhile")
+		return nil, errors.New("the step was closed, or the state moved, during the compilation")
 	}
 	if p := c.program.Compiled(); p != nil {
 		return p, nil
@@ -124,7 +124,7 @@ func zeros(a data.Array) (data.Array, error) {
 	}
 	of := reflect.TypeOf(a.Flat)
 	if of.Kind() != reflect.Slice {
-		return data.Array{}, fmt.Errorf("%T says no dtype, expected a slice such as []float32(nil)", a.Flat)
+		return data.Array{}, fmt.Errorf("%T does not name a dtype, expected a slice such as []float32(nil)", a.Flat)
 	}
 	a.Flat = reflect.MakeSlice(of, n, n).Interface()
 	return a, a.Check()

@@ -92,7 +92,7 @@ func TestZeroBatch(t *testing.T) {
 		{"values are not taken over", data.X([]bool{true, true}, 2), make([]bool, 2), ""},
 		{"a scalar", data.X(nil), make([]float32, 1), ""},
 		{"no examples", data.X(nil, 0, 3), []float32{}, ""},
-		{"no slice", data.X(3, 2), nil, `managed: zero batch: field "x": int says no dtype, expected a slice such as []float32(nil)`},
+		{"no slice", data.X(3, 2), nil, `managed: zero batch: field "x": int does not name a dtype, expected a slice such as []float32(nil)`},
 		{"a type that no array has", data.X([]string(nil), 2), nil, `managed: zero batch: field "x": `},
 		{"a negative length", data.X(nil, 2, -1), nil, `managed: zero batch: field "x": dims [2 -1]: expected at most 2147483647 numbers, and no negative length`},
 		{"too many", data.X(nil, 1<<31, 1<<40), nil, `managed: zero batch: field "x": dims [2147483648 1099511627776]: expected at most`},

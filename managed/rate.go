@@ -70,7 +70,7 @@ func (s *State) learningRate() (float64, error) {
 		if err := s.model.tryOptimizer(); err != nil {
 			return 0, err
 		}
-		return 0, fmt.Errorf("%w before the first training step; it can be set, though", ErrNoLearningRate)
+		return 0, fmt.Errorf("%w before the first training step: it can be set, but not read", ErrNoLearningRate)
 	}
 	t, err := s.values.Fetch(at)
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *State) rateOfBy() (int, error) {
 	}
 	switch len(found) {
 	case 0:
-		return 0, fmt.Errorf("%w: the state has no optimizer, and no step with managed.WithStepOptimizer has brought one in yet (Stepper.Prepare does)", ErrNoLearningRate)
+		return 0, fmt.Errorf("%w: the state has no optimizer, and no step with managed.WithStepOptimizer has added one yet (Stepper.Prepare adds it)", ErrNoLearningRate)
 	case 1:
 		return at, nil
 	}

@@ -106,7 +106,7 @@ func TestSetLearningRate_beforeTheFirstStep(t *testing.T) {
 			state := newState(t, r, managed.WithOptimizer(row.without))
 			_, err := state.LearningRate()
 			require.ErrorIs(t, err, managed.ErrNoLearningRate)
-			require.EqualError(t, err, "managed: learning rate: no learning rate before the first training step; it can be set, though")
+			require.EqualError(t, err, "managed: learning rate: no learning rate before the first training step: it can be set, but not read")
 			require.NoError(t, state.SetLearningRate(3))
 			one(t, test, state, ones(t, 2)) // an evaluation comes first
 			require.NoError(t, state.SetLearningRate(rate))
@@ -202,7 +202,7 @@ func TestLearningRate_errors(t *testing.T) {
 		is    error
 	}{
 		{"no optimizer", func(t *testing.T) *managed.State { return newState(t, r) }, 0.1,
-			"no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has brought one in yet (Stepper.Prepare does)", "no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has brought one in yet (Stepper.Prepare does)", managed.ErrNoLearningRate},
+			"no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has added one yet (Stepper.Prepare adds it)", "no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has added one yet (Stepper.Prepare adds it)", managed.ErrNoLearningRate},
 		{"an optimizer without", fresh(optim.GoMLX(fixed{})), 0.1, "the optimizer managed_test.fixed keeps none in the variable /optimizers/learning_rate",
 			"the optimizer managed_test.fixed keeps none in the variable /optimizers/learning_rate", managed.ErrNoLearningRate},
 		{"an optimizer without, trained", trained(optim.GoMLX(fixed{})), 0.1, "the optimizer managed_test.fixed keeps none", "the optimizer managed_test.fixed keeps none", managed.ErrNoLearningRate},
@@ -308,7 +308,7 @@ func ExampleState_SetLearningRate() {
 func TestR37_theRateOfAStepWithBy(t *testing.T) {
 	state := newState(t, plugintest.CPU(t))
 	batch := first(t, line(t, 16).Batches(16))
-	require.ErrorContains(t, state.SetLearningRate(0.5), "no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has brought one in yet (Stepper.Prepare does)")
+	require.ErrorContains(t, state.SetLearningRate(0.5), "no learning rate: the state has no optimizer, and no step with managed.WithStepOptimizer has added one yet (Stepper.Prepare adds it)")
 	require.NoError(t, stepper(t, managed.TrainStep(regression, managed.WithStepOptimizer("own", adam()))).Prepare(t.Context(), state, batch))
 	require.NoError(t, state.SetLearningRate(0.5))
 	rate, err := state.LearningRate()

@@ -152,7 +152,7 @@ func builderOf(v *graph.Node) *Builder {
 	param, _ := model.GetGraphParam(v, builderParam)
 	b, ok := param.(*Builder)
 	if !ok {
-		panic(fmt.Errorf("AddLoss and AddMetric work inside the step functions of package managed alone"))
+		panic(fmt.Errorf("AddLoss and AddMetric work only inside the step functions of package managed"))
 	}
 	return b
 }

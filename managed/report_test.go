@@ -137,7 +137,7 @@ func TestOutput(t *testing.T) {
 		require.Len(t, flat, 16)
 		require.Equal(t, float32(-2), flat[0])
 		_, err = e.Value.Float()
-		require.EqualError(t, err, "managed: (Float32)[16, 1] is not a number; its Any gives the tensor")
+		require.EqualError(t, err, "managed: (Float32)[16, 1] is not a number; its Any returns the tensor")
 	}
 	logs = nil
 	before := pjrt.Live().Buffers
@@ -173,7 +173,7 @@ func TestAddLoss(t *testing.T) {
 	require.Positive(t, float(t, l, "aux_loss"), "GoMLX's regularizer")
 	require.Equal(t, 1, updates, "GoMLX's update after each step")
 
-	defer func() { require.ErrorContains(t, recover().(error), "work inside the step functions") }()
+	defer func() { require.ErrorContains(t, recover().(error), "work only inside the step functions") }()
 	r := plugintest.CPU(t)
 	g := graph.NewGraph(r, "outside")
 	managed.AddLoss("x", graph.Scalar(g, dtypes.Float32, 1))

@@ -83,7 +83,7 @@ func (g *gathering) continues(c *compiled) error {
 		}
 		if g.by[at] > c.claim {
 			name := strings.Split(strings.TrimPrefix(c.state.values.Variable(at).Path(), "/metrics/"), "/")
-			return fmt.Errorf("metric %q of the state has the numbers of another step too, which ran after this one, and would mix both: "+
+			return fmt.Errorf("metric %q of the state also has the numbers of another step, which ran after this one, and would mix both: "+
 				"give the metrics of each step their own names, make one step of both, or call managed.Reset in between",
 				strings.Join(name[1:len(name)-1], "/"))
 		}

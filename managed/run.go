@@ -20,8 +20,8 @@ const (
 	compiledFirst
 )
 
-var errTrained = fmt.Errorf("the state is %w: another training step on it is being made, and a state is trained by one at a time: "+
-	"wait for the other, or train a Clone", ErrBusy)
+var errTrained = fmt.Errorf("the state is %w: another training step on it is running, and only one may train a state at a time: "+
+	"wait for the other step to end, or train a Clone", ErrBusy)
 
 // run runs the first batches in one program run of at most most steps. view may be nil.
 func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {
@@ -156,7 +156,7 @@ func trainable(b *data.Batch, mask int) error {
 	}
 	of := b.Fields[mask].Array
 	if counts, ok := of.Flat.([]bool); ok && len(of.Dims) == 1 && !slices.Contains(counts, true) {
-		return fmt.Errorf("field %q of the batch has true for none of %d rows, so that no example counts: expected true where one does; leave out a batch without any", data.Mask, len(counts))
+		return fmt.Errorf("field %q of the batch has true for none of %d rows, so no example counts: expected true for each example that counts; leave out a batch without examples", data.Mask, len(counts))
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ func (s *State) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	}
 	defer done()
 	if n := len(s.model.given.Tensors); n > 0 {
-		return fmt.Errorf("%d values of a checkpoint wait for the steps that bring their variables in: prepare a training step first, "+
-			"or restore the parameters alone, by State.Transfer, or Load of a flaxlike.Model", n)
+		return fmt.Errorf("%d values of a checkpoint wait for the steps that create their variables: prepare a training step first, "+
+			"or restore only the parameters, by State.Transfer, or Load of a flaxlike.Model", n)
 	}
 	if err := WithOptimizer(o)(s); err != nil {
 		return err

@@ -20,7 +20,7 @@ var (
 	// ErrBusy reports a use of a state that cannot wait for its turn; see [State].
 	ErrBusy = xla.ErrBusy
 	// ErrNewerVariables reports that the state has gained variables since the snapshot.
-	ErrNewerVariables = errors.New("the state has variables that came into being after the snapshot")
+	ErrNewerVariables = errors.New("the state has variables that were created after the snapshot")
 )
 
 // Snapshot copies all values to the host: parameters, optimizer variables, random state. Training from them is
@@ -64,7 +64,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	}
 	now := s.values.Variables()
 	if len(now) < len(c.variables) || !slices.Equal(now[:len(c.variables)], c.variables) {
-		return errors.New("managed: restore: the state has other variables since the snapshot, by SetOptimizer or by Restore: take another one")
+		return errors.New("managed: restore: SetOptimizer or Restore has changed the state's variables since the snapshot: take another snapshot")
 	}
 	var newer []string
 	for at := len(c.values); at < s.values.Len(); at++ {
@@ -79,7 +79,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 		return fmt.Errorf("managed: restore: %w", err)
 	}
 	if err := s.values.Replace(put); err != nil {
-		return fmt.Errorf("managed: restore: the values of before: %w", err)
+		return fmt.Errorf("managed: restore: free the earlier values: %w", err)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ type Option func(*State) error
 func WithOptimizer(o *optim.Optimizer) Option {
 	return func(s *State) error {
 		if o == nil {
-			return errors.New("the optimizer is nil, expected one as optim.New or optim.GoMLX makes it")
+			return errors.New("the optimizer is nil, expected one made by optim.New or optim.GoMLX")
 		}
 		s.model.optimizer, s.model.startRate = o, nil
 		return nil

@@ -83,7 +83,7 @@ func (v *View) begin(step *Stepper) error {
 	case step == nil:
 		return step.failed(errNoStep)
 	case step.train:
-		return step.failed(errors.New("a view is for tests and predictions: train the state"))
+		return step.failed(errors.New("a view is only for tests and predictions: train the state"))
 	case v != nil:
 		if err := v.of.values.BeforeRead(); err != nil {
 			return fmt.Errorf("managed: view: %w", err)
@@ -166,7 +166,7 @@ func (v *View) usable() error {
 	case v.live && v.moves != v.of.values.Moves():
 		return fmt.Errorf("the state was %w during the evaluation: it has moved to another strategy, or got another optimizer", ErrBusy)
 	case v.moves != v.of.values.Moves():
-		return fmt.Errorf("the view: the state has moved to another strategy, or got another optimizer, meanwhile, which was %w: make another view", ErrBusy)
+		return fmt.Errorf("the view: the state was %w since the view was made: it has moved to another strategy, or got another optimizer: make another view", ErrBusy)
 	}
 	return v.last.Usable()
 }

@@ -46,14 +46,14 @@ func classOf(name, what string, x *graph.Node) (class *graph.Node, classes int) 
 	case s.DType.IsInt():
 		return graph.ConvertDType(x, classType), 0
 	case s.DType.IsFloat() && s.Rank() > 0 && s.Dimensions[s.Rank()-1] < 2:
-		panic(fmt.Errorf("metrics: %s: %s %s are scores of one class, which all examples would be of: expected two or more; Threshold makes two "+
+		panic(fmt.Errorf("metrics: %s: %s %s are scores of one class, to which all examples would belong: expected two or more; Threshold makes two "+
 			"classes of one score", name, what, s))
 	case s.DType.IsFloat() && s.Rank() > 0:
 		broken := graph.LogicalAny(graph.IsNaN(x), -1)
 		class = graph.ArgMax(x, -1, classType)
 		return graph.Where(broken, graph.FillScalar(x.Graph(), class.Shape(), noClass), class), s.Dimensions[s.Rank()-1]
 	default:
-		panic(fmt.Errorf("metrics: %s: %s %s are no classes: expected integers, or floats whose last axis is the classes; Threshold makes "+
+		panic(fmt.Errorf("metrics: %s: %s %s are not classes: expected integers, or floats whose last axis is the classes; Threshold makes "+
 			"classes of probabilities and of truth values", name, what, s))
 	}
 }
@@ -90,7 +90,7 @@ func ConfusionMatrix(classes int) Metric {
 func classified(name string, n int, weights *graph.Node, in []*graph.Node) (labels, predictions, w, invalid *graph.Node) {
 	labels, predictions, known := classes(name, in)
 	if n < 2 || known > 0 && known != n {
-		panic(fmt.Errorf("metrics: %s: expected at least 2 classes, as many as scores have, got labels %s and predictions %s", name, in[0].Shape(), in[1].Shape()))
+		panic(fmt.Errorf("metrics: %s: expected at least 2 classes, and the same number in scores, got labels %s and predictions %s", name, in[0].Shape(), in[1].Shape()))
 	}
 	return labels, predictions, weigh(name, weights, labels), graph.LogicalOr(outside(labels, n), outside(predictions, n))
 }

@@ -27,7 +27,7 @@ func (c Collection) Accumulators() []Accumulator {
 	var all []Accumulator
 	for i, e := range c {
 		if e.Name == "" || slices.ContainsFunc(c[:i], func(o Entry) bool { return o.Name == e.Name }) {
-			panic(fmt.Errorf("metrics: collection: entry %d has the name %q: expected one that no other has", i, e.Name))
+			panic(fmt.Errorf("metrics: collection: entry %d has the name %q: expected a name that is not empty and that no other entry has", i, e.Name))
 		}
 		if e.Metric == nil {
 			panic(fmt.Errorf("metrics: collection: entry %q has no metric", e.Name))

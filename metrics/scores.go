@@ -80,7 +80,7 @@ func newScores(name string, n int, average Average, scores ...score) Metric {
 		keeps: []Accumulator{{Name: "hit", Shape: each}, {Name: "predicted", Shape: each}, {Name: "labelled", Shape: each}},
 		batch: func(weights *graph.Node, in []*graph.Node) []*graph.Node {
 			if average < Macro || average > PerClass || average == Binary && n != 2 {
-				panic(fmt.Errorf("metrics: %s: no such average of %d classes", name, n))
+				panic(fmt.Errorf("metrics: %s: unknown average over %d classes", name, n))
 			}
 			labels, predictions, w, invalid := classified(name, n, weights, in)
 			bad := poison(w, invalid)
@@ -108,7 +108,7 @@ func MultiLabel(m Metric) Metric {
 		return s.multiLabel
 	}
 	return &sums{name: "MultiLabel", inputs: []string{"labels", "predictions"}, batch: func(*graph.Node, []*graph.Node) []*graph.Node {
-		panic(fmt.Errorf("metrics: MultiLabel: %T is no metric that scores classes: expected Precision, Recall, FBeta, Specificity, ClassScores, IoU or MeanIoU", m))
+		panic(fmt.Errorf("metrics: MultiLabel: %T is not a metric that scores classes: expected Precision, Recall, FBeta, Specificity, ClassScores, IoU or MeanIoU", m))
 	}}
 }
 

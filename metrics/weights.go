@@ -22,7 +22,7 @@ func weigh(name string, weights, examples *graph.Node) *graph.Node {
 		fits = w.Dimensions[i] == to.Dimensions[i]
 	}
 	if !fits {
-		panic(fmt.Errorf("metrics: %s: weights %s do not fit examples of dimensions %v: expected these or the first ones of them", name, w, to.Dimensions))
+		panic(fmt.Errorf("metrics: %s: weights %s do not fit examples of dimensions %v: expected these dimensions, or the first of them", name, w, to.Dimensions))
 	}
 	weights = graph.ConvertDType(weights, dtype)
 	for weights.Rank() < to.Rank() {

@@ -54,7 +54,7 @@ func (a Attention) build(scope *model.Scope, x *graph.Node) *graph.Node {
 // Cross is the attention of x to memory, [batch, keys, m], with the variables of Apply.
 func (a Attention) Cross(scope *model.Scope, x, memory *graph.Node) *graph.Node {
 	if a.Causal || a.Rotary != 0 {
-		fail("Attention", scope, "Causal and Rotary go by one sequence's places, expected neither in Cross")
+		fail("Attention", scope, "Causal and Rotary use the places of one sequence, expected neither in Cross")
 	}
 	sequence("Attention", scope, memory)
 	return a.of(scope, x, memory)
@@ -92,7 +92,7 @@ func (a Attention) NewCache(scope *model.Scope, x *graph.Node, length int) Cache
 func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*graph.Node, Cache) {
 	a = a.checked(scope, x)
 	if !a.Causal {
-		fail("Attention", scope, "Decode gives what Apply gives only where it is Causal")
+		fail("Attention", scope, "Decode returns the same as Apply only with Causal: set Causal")
 	}
 	batch, n, g := x.Shape().Dimensions[0], x.Shape().Dimensions[1], x.Graph()
 	length := 0
@@ -101,7 +101,7 @@ func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*grap
 	}
 	shape := shapes.Make(x.DType(), batch*a.KeyHeads, length, a.Width)
 	if !cache.Key.Shape().Equal(shape) || !cache.Value.Shape().Equal(shape) {
-		fail("Attention", scope, "the cache has keys %s and values %s for the input %s, expected (%s)[%d, length, %d] for both, as NewCache makes them",
+		fail("Attention", scope, "the cache has keys %s and values %s for the input %s, expected (%s)[%d, length, %d] for both, as made by NewCache",
 			cache.Key.Shape(), cache.Value.Shape(), x.Shape(), shape.DType, batch*a.KeyHeads, a.Width)
 	}
 	if n > length {
@@ -183,7 +183,7 @@ func (a Attention) mask(scope *model.Scope, q, k *graph.Node) *graph.Node {
 	case m.Rank() == 4 && (dims[1] == 1 || dims[1] == a.Heads) && m.Shape().CheckDims(batch, dims[1], queries, keys) == nil:
 		return graph.TransposeAllAxes(m, 0, 2, 1, 3)
 	}
-	fail("Attention", scope, "Mask is %s, expected bool [%d, %d, %d], with an axis of %d heads behind the first or without", m.Shape(), batch, queries, keys, a.Heads)
+	fail("Attention", scope, "Mask is %s, expected bool [%d, %d, %d], or the same with an axis of %d heads after the first", m.Shape(), batch, queries, keys, a.Heads)
 	return nil
 }
 

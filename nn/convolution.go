@@ -165,8 +165,8 @@ type windows struct{ window, strides, dilation []int }
 func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides, dilation []int) windows {
 	spatial(layer, scope, x)
 	if d := x.Shape().Dimensions; len(d) == 3 && d[1] == d[2] && d[1] >= 8 && x.Type() == graph.NodeTypeParameter {
-		fail(layer, scope, "the input %s looks as images without an axis of channels, of which it would convolve one axis alone: expected "+
-			"[batch, %d, %d, 1] for images (a Reshape before it); a sequence of %d places with %d numbers goes through a graph.Identity first",
+		fail(layer, scope, "the input %s looks like images without an axis of channels, of which only one axis would be convolved: expected "+
+			"[batch, %d, %d, 1] for images (a Reshape before it); for a sequence of %d places with %d numbers, apply graph.Identity to it first",
 			x.Shape(), d[1], d[2], d[1], d[2])
 	}
 	of := func(what string, list []int) []int {
@@ -210,7 +210,7 @@ func (w windows) paddings(layer string, scope *model.Scope, x *graph.Node, valid
 		last := (n - 1) / stride * stride // start of the last window
 		switch more := last + w.reach(i) - n; {
 		case valid && w.reach(i) > n:
-			fail(layer, scope, "windows %v with the dilation %v do not fit the input %s: expected them to reach over at most %d places in each spatial axis, "+
+			fail(layer, scope, "windows %v with the dilation %v do not fit the input %s: expected windows that reach over at most %d places in each spatial axis, "+
 				"or padding, without Valid", w.window, w.dilation, x.Shape(), n)
 		case !valid && more > 0:
 			paddings[i] = [2]int{more / 2, more - more/2}
@@ -227,7 +227,7 @@ func (w windows) convolve(x, kernel *graph.Node, paddings [][2]int, groups int) 
 func (w windows) depthwise(layer, name string, scope *model.Scope, x *graph.Node, multiplier int, valid bool, initial model.VariableInitializer) *graph.Node {
 	n := x.Shape().Dimensions[x.Rank()-1]
 	if multiplier < 0 {
-		fail(layer, scope, "Multiplier is %d, expected 0, which stands for 1, or more", multiplier)
+		fail(layer, scope, "Multiplier is %d, expected 0, which means 1, or more", multiplier)
 	}
 	multiplier = max(multiplier, 1)
 	paddings := w.paddings(layer, scope, x, valid)

@@ -136,7 +136,7 @@ func Constant(value float64) model.VariableInitializer {
 // orthogonal draws uniformly from the orthogonal matrices.
 func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	if shape.Rank() < 2 {
-		panic(fmt.Errorf("nn: the initializer orthogonal: the variable is %s, expected two axes at least", shape))
+		panic(fmt.Errorf("nn: the initializer orthogonal: the variable is %s, expected at least two axes", shape))
 	}
 	columns := shape.Dimensions[shape.Rank()-1]
 	rows := shape.Size() / columns

@@ -95,7 +95,7 @@ func (r Residual) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return 
 func (r Residual) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	y := chain("Residual", r, scope, x)
 	if !y.Shape().Equal(x.Shape()) {
-		fail("Residual", scope, "the layers make %s of %s; they must keep the shape, so that both can be added", y.Shape(), x.Shape())
+		fail("Residual", scope, "the layers change the shape: output %s for input %s: expected the same shape, so that both can be added", y.Shape(), x.Shape())
 	}
 	return graph.Add(x, y)
 }
@@ -120,7 +120,7 @@ func (d TimeDistributed) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	dims := x.Shape().Dimensions
 	y := inside(d.Layer, scope, graph.Reshape(x, append([]int{dims[0] * dims[1]}, dims[2:]...)...))
 	if y.Rank() == 0 || y.Shape().Dimensions[0] != dims[0]*dims[1] {
-		fail(layer, scope, "the layer makes %s of %d places, expected a row for each, [%[2]d, …]", y.Shape(), dims[0]*dims[1])
+		fail(layer, scope, "the layer returns %s for %d places, expected a row for each place, [%[2]d, …]", y.Shape(), dims[0]*dims[1])
 	}
 	return graph.Reshape(y, append([]int{dims[0], dims[1]}, y.Shape().Dimensions[1:]...)...)
 }

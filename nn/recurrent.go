@@ -129,7 +129,7 @@ func withStates(l builtIn, build func(scope *model.Scope, x *graph.Node) (*graph
 
 func (r Recurrent) noReset(layer string, scope *model.Scope) {
 	if r.ResetBefore {
-		fail(layer, scope, "ResetBefore is for a GRU alone")
+		fail(layer, scope, "ResetBefore is only for a GRU")
 	}
 }
 

@@ -33,7 +33,7 @@ func pool(layer string, window int, build func(*graph.Node) *graph.PoolBuilder, 
 	spatial(layer, scope, x)
 	for _, n := range x.Shape().Dimensions[1 : x.Rank()-1] {
 		if window > n {
-			fail(layer, scope, "windows of %d do not fit the input %s: expected at most the length of each spatial axis, %d: take a smaller window, or fewer such layers", window, x.Shape(), n)
+			fail(layer, scope, "windows of %d do not fit the input %s: expected at most the length of each spatial axis, %d: use a smaller window, or fewer such layers", window, x.Shape(), n)
 		}
 	}
 	return build(x).Window(window).Done()

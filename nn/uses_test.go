@@ -256,7 +256,7 @@ func TestMistakes(t *testing.T) {
 		"nn: Attention in /: 2 heads of keys for 3 of queries, expected a divisor": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 3, KeyHeads: 2}.Apply(s, of(g, 1, 2, 3))
 		},
-		"nn: Attention in /: Decode gives what Apply gives only where it is Causal": func(s *model.Scope, g *graph.Graph) {
+		"nn: Attention in /: Decode returns the same as Apply only with Causal: set Causal": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1}.Decode(s, of(g, 1, 1, 2), nn.Cache{})
 		},
 		"the cache has keys (Float32)[1, 4, 1, 2] and values (Float32)[1, 4, 1, 2] for the input (Float32)[1, 1, 2], expected (Float32)[1, length, 2] for both": func(s *model.Scope, g *graph.Graph) {
@@ -286,7 +286,7 @@ func TestConvolutions_wrong(t *testing.T) {
 		dims []int
 		want string
 	}{
-		{nn.Conv{Channels: 2, Window: []int{5}, Valid: true}, []int{1, 4, 2}, "nn: Conv in /here: windows [5] with the dilation [1] do not fit the input (Float32)[1, 4, 2]: expected them to reach over at most 4 places"},
+		{nn.Conv{Channels: 2, Window: []int{5}, Valid: true}, []int{1, 4, 2}, "nn: Conv in /here: windows [5] with the dilation [1] do not fit the input (Float32)[1, 4, 2]: expected windows that reach over at most 4 places"},
 		{nn.SeparableConv{Channels: 2, Window: []int{2}, Dilation: []int{4}, Valid: true}, []int{1, 4, 2}, "SeparableConv in /here: windows [2] with the dilation [4] do not fit"},
 		{nn.Conv{Channels: 2, Window: []int{3}, Causal: true}, []int{1, 4, 4, 2}, "Conv in /here: Causal puts zeros in front of one spatial axis"},
 		{nn.Conv{Channels: 2, Window: []int{3}, Causal: true, Valid: true}, []int{1, 4, 2}, "Conv in /here: Causal puts zeros"},

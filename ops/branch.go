@@ -92,16 +92,16 @@ func checkBranch(what string, i int, out, first []*graph.Node) {
 	checkGiven(fmt.Sprintf("%s: function %d: result", what, i), out)
 	if i == 0 {
 		if len(out) == 0 {
-			panic(fmt.Errorf("ops: %s: function 0 gives nothing", what))
+			panic(fmt.Errorf("ops: %s: function 0 returns nothing", what))
 		}
 		return
 	}
 	if len(out) != len(first) {
-		panic(fmt.Errorf("ops: %s: function %d gives %d results, the first one %d", what, i, len(out), len(first)))
+		panic(fmt.Errorf("ops: %s: function %d returns %d results, the first one %d", what, i, len(out), len(first)))
 	}
 	for k, o := range out {
 		if !o.Shape().Equal(first[k].Shape()) {
-			panic(fmt.Errorf("ops: %s: function %d gives %s as result %d, the first one %s", what, i, o.Shape(), k, first[k].Shape()))
+			panic(fmt.Errorf("ops: %s: function %d returns %s as result %d, the first one %s", what, i, o.Shape(), k, first[k].Shape()))
 		}
 	}
 }
@@ -133,7 +133,7 @@ func truth(what string, n *graph.Node) bool {
 // Each function is traced once. While has no gradient; use [Scan] if the number of iterations has a bound.
 func While(condition func(values []*graph.Node) *graph.Node, body func(values []*graph.Node) []*graph.Node, values ...*graph.Node) []*graph.Node {
 	if condition == nil || body == nil || len(values) == 0 || slices.Contains(values, nil) {
-		panic(fmt.Errorf("ops: while: a condition, a body and one value at least are needed, and none may be nil"))
+		panic(fmt.Errorf("ops: while: a condition, a body and at least one value are needed, and none may be nil"))
 	}
 	g := values[0].Graph()
 	check := func(n *graph.Node) *graph.Node {

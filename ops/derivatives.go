@@ -25,7 +25,7 @@ func gradient(what string, loss *graph.Node, wrt []*graph.Node) []*graph.Node {
 		case n == nil || !n.DType().IsFloat() && !n.DType().IsComplex():
 			panic(fmt.Errorf("ops: %s: input %d is %s, expected floating-point or complex numbers", what, i, autodiff.ShapeText(n)))
 		case n.StopGradient(): // GoMLX would return 0
-			panic(fmt.Errorf("ops: %s: input %d is itself a StopGradient, expected a node that gradients reach: take graph.Identity of it, and compute with that", what, i))
+			panic(fmt.Errorf("ops: %s: input %d is itself a StopGradient, expected a node that gradients reach: apply graph.Identity to it, and compute with the result", what, i))
 		}
 	}
 	return autodiff.Gradient(loss, wrt...)
@@ -77,15 +77,15 @@ func PerExample(fields, wrt []*graph.Node, loss func(example []*graph.Node) *gra
 	fields = slices.Clone(fields)
 	wrt = slices.Clone(wrt)
 	if loss == nil || len(fields) == 0 || slices.Contains(fields, nil) || slices.Contains(wrt, nil) {
-		panic(errors.New("ops: per example: fields, what to differentiate by, and a function of the loss are needed, none of them nil"))
+		panic(errors.New("ops: per example: fields, nodes to differentiate by, and a function of the loss are needed, none of them nil"))
 	}
 	for i, f := range fields {
 		if f.Rank() == 0 || f.Shape().Dimensions[0] == 0 || fields[0].Rank() > 0 && f.Shape().Dimensions[0] != fields[0].Shape().Dimensions[0] {
-			panic(fmt.Errorf("ops: per example: field %d is %s beside %s, expected one example or more along the first axis of each, as many as the others",
+			panic(fmt.Errorf("ops: per example: field %d is %s, and another field is %s: expected the same number of examples along the first axis of each, at least one",
 				i, f.Shape(), fields[0].Shape()))
 		}
 		if slices.Contains(wrt, f) {
-			panic(fmt.Errorf("ops: per example: field %d is also what to differentiate by: an example's loss depends on its own part of it, which is not that node", i))
+			panic(fmt.Errorf("ops: per example: field %d is also a node to differentiate by: an example's loss depends on its own part of it, which is not that node", i))
 		}
 	}
 	_, outs := Scan(nil, fields, func(_, at []*graph.Node) (next, out []*graph.Node) {

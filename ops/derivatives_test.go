@@ -123,13 +123,13 @@ func TestDerivatives_wrongArguments(t *testing.T) {
 		"ops: VJP: input 0 is itself a StopGradient":                                     func() { z := graph.StopGradient(x); ops.VJP([]*node{graph.Sin(z)}, []*node{x}, []*node{z}) },
 		"ops: Gradient: the loss is (Int32), expected a scalar of a floating-point type": func() { ops.Gradient(graph.Scalar(g, dtypes.Int32, 1), x) },
 		"ops: Gradient: input 0 is (Int32), expected floating-point or complex numbers":  func() { ops.Gradient(graph.ReduceAllSum(x), graph.Scalar(g, dtypes.Int32, 1)) },
-		"ops: per example: field 0 is also what to differentiate by": func() {
+		"ops: per example: field 0 is also a node to differentiate by": func() {
 			ops.PerExample([]*node{x}, []*node{x}, func(e []*node) *node { return graph.ReduceAllSum(e[0]) })
 		},
-		"ops: per example: field 1 is (Float64)[3] beside (Float64)[2], expected one example": func() {
+		"ops: per example: field 1 is (Float64)[3], and another field is (Float64)[2]: expected the same number of examples": func() {
 			ops.PerExample([]*node{x, graph.Zeros(g, shapes.Make(dtypes.Float64, 3))}, nil, func(e []*node) *node { return e[0] })
 		},
-		"ops: per example: fields, what to differentiate by, and a function of the loss are needed, none of them nil": func() { ops.PerExample(nil, nil, func(e []*node) *node { return e[0] }) },
+		"ops: per example: fields, nodes to differentiate by, and a function of the loss are needed, none of them nil": func() { ops.PerExample(nil, nil, func(e []*node) *node { return e[0] }) },
 	} {
 		require.ErrorContains(t, graphs.Catch(f), want)
 	}

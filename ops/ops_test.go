@@ -350,15 +350,15 @@ func TestWrongArguments(t *testing.T) {
 		"ops: scan: the body is nil":                                               func() { ops.Scan(nil, list(x), nil) },
 		"ops: scan: nothing is carried and nothing is stacked":                     func() { ops.Scan(nil, nil, same, ops.Length(2)) },
 		"ops: scan: the number of places is not known":                             func() { ops.Scan(list(x), nil, same) },
-		"ops: scan: 0 places, expected one at least":                               func() { ops.Scan(list(x), nil, same, ops.Length(0)) },
+		"ops: scan: 0 places, expected at least one":                               func() { ops.Scan(list(x), nil, same, ops.Length(0)) },
 		"ops: scan: stack 0 is (Float32)[4, 3]: 4 places along axis 0, expected 5": func() { ops.Scan(nil, list(x), same, ops.Length(5)) },
 		"ops: scan: stack 0 is (Float32)[4, 3], expected an axis 2 of places":      func() { ops.Scan(nil, list(x), same, ops.Axis(2)) },
 		"ops: scan: a carried value, a stack or Lengths is nil":                    func() { ops.Scan(list(nil), nil, same, ops.Length(1)) },
 		"ops: scan: Lengths are (Float32)[4, 3], expected whole numbers [batch]":   func() { ops.Scan(nil, list(x), same, ops.Lengths(x)) },
-		"ops: scan: the body gives 0 carried values, expected 1 as it is given": func() {
+		"ops: scan: the body returns 0 carried values, expected 1, as it receives": func() {
 			ops.Scan(list(x), nil, func(_, _ []*node) (next, out []*node) { return nil, nil }, ops.Length(1))
 		},
-		"ops: scan: carried value 0 is (Float32) when the body gives it, expected (Float32)[4, 3] as it is given": func() {
+		"ops: scan: the body returns carried value 0 as (Float32), expected (Float32)[4, 3], as it receives": func() {
 			ops.Scan(list(x), nil, func(c, _ []*node) (next, out []*node) { return list(graph.ReduceAllSum(c[0])), nil }, ops.Length(1))
 		},
 		"ops: scan: output 0 is nil": func() { ops.Scan(nil, list(x), func(_, _ []*node) (next, out []*node) { return nil, list(nil) }) },
@@ -376,8 +376,8 @@ func TestWrongArguments(t *testing.T) {
 		},
 		"ops: cond: condition (Float32)[4, 3], expected a scalar of bool": func() { ops.Cond(x, one, one) },
 		"ops: cond: function 1 is nil":                                    func() { ops.Cond(bit, one, nil) },
-		"ops: cond: function 0 gives nothing":                             func() { ops.Cond(bit, func() []*node { return nil }, one) },
-		"ops: cond: function 1 gives (Float32) as result 0, the first one (Float32)[4, 3]": func() {
+		"ops: cond: function 0 returns nothing":                           func() { ops.Cond(bit, func() []*node { return nil }, one) },
+		"ops: cond: function 1 returns (Float32) as result 0, the first one (Float32)[4, 3]": func() {
 			ops.Cond(bit, one, func() []*node { return list(graph.ReduceAllSum(x)) })
 		},
 		"ops: switch: number nil, expected a scalar of whole numbers": func() { ops.Switch(nil, one) },
@@ -385,7 +385,7 @@ func TestWrongArguments(t *testing.T) {
 		"ops: while: condition (Float32)[4, 3], expected a scalar of bool": func() {
 			ops.While(func(v []*node) *node { return v[0] }, func(v []*node) []*node { return v }, x)
 		},
-		"ops: while: a condition, a body and one value at least are needed": func() { ops.While(nil, nil, x) },
+		"ops: while: a condition, a body and at least one value are needed": func() { ops.While(nil, nil, x) },
 		"the loss depends on an If or a While": func() {
 			y := ops.While(func(v []*node) *node { return bit }, func(v []*node) []*node { return v }, x)
 			ops.Gradient(graph.ReduceAllSum(y[0]), x)

@@ -133,7 +133,7 @@ func (s *scan) check(carry, xs []*graph.Node, body func(carry, x []*graph.Node) 
 	case !s.lengthGiven:
 		return nil, errors.New("the number of places is not known: give Length, or something that is stacked")
 	case s.length < 1:
-		return nil, fmt.Errorf("%d places, expected one at least", s.length)
+		return nil, fmt.Errorf("%d places, expected at least one", s.length)
 	case s.masked && (s.lengths.Rank() != 1 || !s.lengths.DType().IsInt()):
 		return nil, fmt.Errorf("Lengths are %s, expected whole numbers [batch]", s.lengths.Shape())
 	}

@@ -104,11 +104,11 @@ func again(g *graph.Graph, i int) (done func()) {
 
 func checkCarry(what string, carry, next []*graph.Node) {
 	if len(next) != len(carry) {
-		panic(fmt.Errorf("ops: %s: the body gives %d carried values, expected %d as it is given", what, len(next), len(carry)))
+		panic(fmt.Errorf("ops: %s: the body returns %d carried values, expected %d, as it receives", what, len(next), len(carry)))
 	}
 	for i, n := range next {
 		if n == nil || !n.Shape().Equal(carry[i].Shape()) {
-			panic(fmt.Errorf("ops: %s: carried value %d is %s when the body gives it, expected %s as it is given", what, i, n.Shape(), carry[i].Shape()))
+			panic(fmt.Errorf("ops: %s: the body returns carried value %d as %s, expected %s, as it receives", what, i, n.Shape(), carry[i].Shape()))
 		}
 	}
 }

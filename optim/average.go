@@ -73,7 +73,7 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 			continue
 		}
 		v := store.GetVariable(name)
-		check(v != nil, "%s is the average of %s, which is not there", sum.Path(), name)
+		check(v != nil, "%s is the average of %s, which does not exist", sum.Path(), name)
 		count := store.VariableWithValue(model.JoinPath(n.Scope(), name, countSlot), int64(0)).SetTrainable(false)
 		value, average, updates := v.NodeValue(g), sum.NodeValue(g), count.NodeValue(g)
 		average = graph.Mul(average, unbias(t.Decay, graph.ConvertDType(updates, average.DType())))
@@ -118,7 +118,7 @@ func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 	}
 	check(len(others) > 0 || !compiled, "there are no averaged parameters in %s: the optimizer has no Average: put an optim.Average into its chain", scopeIn(scope))
 	check(len(others) > 0 || !scope.IsTraining(g), "there are no averaged parameters in %s: put an optim.Average into the optimizer's chain if it has none; "+
-		"averages come with the first training step that is compiled, and this is one: compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer",
+		"the first compiled training step creates the averages, and this is one: compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer",
 		scopeIn(scope))
 	check(len(others) > 0, "there are no averaged parameters in %s: put an optim.Average into the optimizer's chain if it has none, and make a training step first", scopeIn(scope))
 	check(len(others) == 1, "%d optimizers keep averages, none of them in the scope %s or around it: %s: give In the scope of one",

@@ -175,7 +175,7 @@ func TestR37_averagesInATrainingStep(t *testing.T) {
 	batch := batchOf(t, []float32{1, 1}, 2)
 	_, _, err := teacher.Step(t.Context(), state, batch)
 	require.ErrorContains(t, err, "there are no averaged parameters")
-	require.ErrorContains(t, err, "averages come with the first training step that is compiled, and this is one: compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer")
+	require.ErrorContains(t, err, "the first compiled training step creates the averages, and this is one: compile one without Average.In before it (managed.Stepper.Prepare), with the same optimizer")
 
 	require.NoError(t, plain.Prepare(t.Context(), state, batch))
 	value, sum, weight := 1.0, 0.0, 0.0

@@ -39,7 +39,7 @@ func (c Clip) set() (name string, limit float64) {
 func (c Clip) Update(s *Step) {
 	name, limit := c.set()
 	positive("the limit of "+name, limit)
-	check(limit == c.Value+c.Norm+c.GlobalNorm, "Clip%+v: expected one limit alone", struct{ Value, Norm, GlobalNorm float64 }(c))
+	check(limit == c.Value+c.Norm+c.GlobalNorm, "Clip%+v: expected exactly one limit", struct{ Value, Norm, GlobalNorm float64 }(c))
 	var global *graph.Node
 	if c.GlobalNorm != 0 {
 		global = s.GlobalNorm()

@@ -23,11 +23,11 @@ func SuggestRate(rates, losses []float64) (float64, error) {
 func suggestRate(rates, losses []float64) (float64, error) {
 	const least, astray = 10, 4
 	if len(rates) != len(losses) {
-		return 0, fmt.Errorf("%d rates and %d losses, expected as many of one as of the other", len(rates), len(losses))
+		return 0, fmt.Errorf("%d rates and %d losses, expected the same number of both", len(rates), len(losses))
 	}
 	for i, r := range rates {
 		if !(r > 0) || math.IsInf(r, 0) || i > 0 && r <= rates[i-1] {
-			return 0, fmt.Errorf("rate %d is %g, expected positive rates that rise", i, r)
+			return 0, fmt.Errorf("rate %d is %g, expected positive, increasing rates", i, r)
 		}
 	}
 	for i, l := range losses {
@@ -46,7 +46,7 @@ func suggestRate(rates, losses []float64) (float64, error) {
 		lowest = min(lowest, s)
 	}
 	if len(smooth) < least {
-		return 0, fmt.Errorf("%d of %d losses are of use, expected %d or more: sweep with smaller steps, or from a lower rate", len(smooth), len(rates), least)
+		return 0, fmt.Errorf("%d of %d losses are usable, expected %d or more: sweep with smaller steps, or from a lower rate", len(smooth), len(rates), least)
 	}
 	// A fall after the minimum is a recovery from divergence.
 	end := slices.Index(smooth, slices.Min(smooth))

@@ -67,9 +67,9 @@ func TestSuggestRate_refuses(t *testing.T) {
 		rates, losses []float64
 		want          string
 	}{
-		{"lengths", rates, losses[1:], "optim: suggest a learning rate: 100 rates and 99 losses, expected as many of one as of the other"},
-		{"rates", rising, losses, fmt.Sprintf("optim: suggest a learning rate: rate 7 is %g, expected positive rates that rise", rising[7])},
-		{"too few", rates, nan, "optim: suggest a learning rate: 4 of 100 losses are of use, expected 10 or more: sweep with smaller steps, or from a lower rate"},
+		{"lengths", rates, losses[1:], "optim: suggest a learning rate: 100 rates and 99 losses, expected the same number of both"},
+		{"rates", rising, losses, fmt.Sprintf("optim: suggest a learning rate: rate 7 is %g, expected positive, increasing rates", rising[7])},
+		{"too few", rates, nan, "optim: suggest a learning rate: 4 of 100 losses are usable, expected 10 or more: sweep with smaller steps, or from a lower rate"},
 		{"rising", rates[:50], rates[:50], "optim: suggest a learning rate: the losses never fall between the rates 1e-06 and 4.328761281083059e-06: sweep lower ones"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -148,8 +148,8 @@ func (t grouped) check() error {
 			return fmt.Errorf("group %d has the name %q, expected one without %q", i+1, group.Name, "/")
 		}
 		if own := path.Base(claim(taken, model.RootScopePath, group.Name)); own != group.Name {
-			return fmt.Errorf("group %d has the name %q, as one before it: expected another, or the rates of both would be logged under one name; "+
-				"with the name %q it finds what earlier versions of lazo have saved of it", i+1, group.Name, own)
+			return fmt.Errorf("group %d has the name %q, as an earlier group has: expected another name, since the rates of both would be logged under one name; "+
+				"with the name %q it finds the values that earlier versions of lazo have saved for it", i+1, group.Name, own)
 		}
 	}
 	return nil
@@ -179,6 +179,6 @@ func (t grouped) Update(s *Step) {
 		}
 	}
 	for _, p := range rest {
-		check(p.Update == nil, "%s, %s, is in no group: add a last one without a Match", p.Name(), p.Shape())
+		check(p.Update == nil, "%s, %s, is in no group: add a last group without a Match", p.Name(), p.Shape())
 	}
 }

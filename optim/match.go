@@ -90,10 +90,10 @@ func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) b
 			all = slices.DeleteFunc(all, func(v *model.Variable) bool {
 				return slices.ContainsFunc(before, func(m Match) bool { return takes(m, v.Path(), v.Shape()) })
 			})
-			whose = "that the groups before it leave"
+			whose = "that the earlier groups leave"
 		}
 		check(slices.ContainsFunc(all, func(v *model.Variable) bool { return named.Takes(v.Path(), v.Shape()) }),
-			"%s: %v takes no variable %s%s; there are %s; say Optional of a match that may take none", what, named, whose, meant(named, all), some(names(all)))
+			"%s: %v matches no variable %s%s; there are %s; set Optional for a match that may match none", what, named, whose, meant(named, all), some(names(all)))
 	}
 	return func(p *Parameter) bool { return takes(m, p.Name(), p.Shape()) }
 }

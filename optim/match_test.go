@@ -29,25 +29,25 @@ func nested(b *managed.Builder) {
 func TestR07_aNameThatTakesNothing(t *testing.T) {
 	r := plugintest.CPU(t)
 	batch := slopes(t, 1, 1)[0]
-	const there = `; there are ["/model/0/stem/weights" "/model/0/stem/biases" "/model/1/trunk/weights" "/model/1/trunk/biases" "/model/2/head/weights" "/model/2/head/biases"]; say Optional of a match that may take none`
+	const there = `; there are ["/model/0/stem/weights" "/model/0/stem/biases" "/model/1/trunk/weights" "/model/1/trunk/biases" "/model/2/head/weights" "/model/2/head/biases"]; set Optional for a match that may match none`
 	const trunk = ` (did you mean ["/model/1/trunk"]?)`
 	for _, row := range []struct {
 		name string
 		link optim.Transformation
 		want string
 	}{
-		{"a layer's own name", optim.Frozen(optim.Under("trunk")), `Frozen: Under("trunk") takes no variable of the model` + trunk + there},
-		{"at the root", optim.Frozen(optim.Under("/trunk")), `Frozen: Under("/trunk") takes no variable of the model` + trunk + there},
-		{"without the number", optim.Frozen(optim.Under("/model/trunk/")), `Frozen: Under("/model/trunk") takes no variable of the model` + trunk + there},
-		{"half a name", optim.Frozen(optim.Under("/model/1/tru")), `Frozen: Under("/model/1/tru") takes no variable of the model` + there},
-		{"all but", optim.Frozen(optim.Not(optim.Under("head"))), `Frozen: Under("head") takes no variable of the model (did you mean ["/model/2/head"]?)` + there},
+		{"a layer's own name", optim.Frozen(optim.Under("trunk")), `Frozen: Under("trunk") matches no variable of the model` + trunk + there},
+		{"at the root", optim.Frozen(optim.Under("/trunk")), `Frozen: Under("/trunk") matches no variable of the model` + trunk + there},
+		{"without the number", optim.Frozen(optim.Under("/model/trunk/")), `Frozen: Under("/model/trunk") matches no variable of the model` + trunk + there},
+		{"half a name", optim.Frozen(optim.Under("/model/1/tru")), `Frozen: Under("/model/1/tru") matches no variable of the model` + there},
+		{"all but", optim.Frozen(optim.Not(optim.Under("head"))), `Frozen: Under("head") matches no variable of the model (did you mean ["/model/2/head"]?)` + there},
 		{"masked", optim.Masked(optim.Under("trunk"), optim.Adam{}), `Masked: Under("trunk")`},
-		{"a function", optim.Frozen(optim.MatchFunc(func(name string, _ shapes.Shape) bool { return name == "trunk" })), "Frozen: the MatchFunc takes no variable of the model" + there},
+		{"a function", optim.Frozen(optim.MatchFunc(func(name string, _ shapes.Shape) bool { return name == "trunk" })), "Frozen: the MatchFunc matches no variable of the model" + there},
 		{"decay", optim.WeightDecay{Rate: 0.1, Match: optim.Under("trunk")}, `WeightDecay: Under("trunk")`},
 		{"group", optim.Groups(optim.Group{Name: "slow", Match: optim.Under("trunk")}, optim.Group{Name: "rest"}), `group "slow": Under("trunk")`},
 		{"group of what is taken", optim.Groups(optim.Group{Name: "all", Match: optim.Under("/model")}, optim.Group{Name: "slow", Match: optim.Under("/model/1")}),
-			`group "slow": Under("/model/1") takes no variable that the groups before it leave; there are []`},
-		{"inside of a group", optim.Groups(optim.Group{Name: "all", Chain: optim.Chain{optim.WeightDecay{Rate: 0.1, Match: optim.Under("trunk")}}}), `WeightDecay: Under("trunk")`},
+			`group "slow": Under("/model/1") matches no variable that the earlier groups leave; there are []`},
+		{"inside a group", optim.Groups(optim.Group{Name: "all", Chain: optim.Chain{optim.WeightDecay{Rate: 0.1, Match: optim.Under("trunk")}}}), `WeightDecay: Under("trunk")`},
 
 		{"the scope", optim.Frozen(optim.Under("/model/1/trunk")), ""},
 		{"one parameter", optim.Frozen(optim.Under("/model/1/trunk/weights")), ""},

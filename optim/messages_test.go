@@ -41,15 +41,15 @@ func TestRules_refuse(t *testing.T) {
 		{"decay", 1, []optim.Transformation{optim.WeightDecay{Rate: -0.1}}, "WeightDecay.Rate is -0.1, expected a finite number that is not negative"},
 		{"clip", 1, []optim.Transformation{optim.Clip{Value: 0}}, "the limit of clip is 0, expected a positive, finite number"},
 		{"norm", 1, []optim.Transformation{optim.Clip{GlobalNorm: -1}}, "the limit of clip_by_global_norm is -1, expected a positive, finite number"},
-		{"two limits", 1, []optim.Transformation{optim.Clip{Value: 1, Norm: 2}}, "Clip{Value:1 Norm:2 GlobalNorm:0}: expected one limit alone"},
+		{"two limits", 1, []optim.Transformation{optim.Clip{Value: 1, Norm: 2}}, "Clip{Value:1 Norm:2 GlobalNorm:0}: expected exactly one limit"},
 		{"norm of each", 1, []optim.Transformation{optim.Clip{Norm: -2}}, "the limit of clip_by_norm is -2, expected a positive, finite number"},
 		{"accumulate", 1, []optim.Transformation{optim.Accumulate(0)}, "Accumulate is given 0, expected 1 batch or more"},
 		{"muon", 1, []optim.Transformation{optim.Muon{}}, "Muon: /b is (Float32)[4], expected a matrix: put it into a group of another rule"},
-		{"no group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "m", Match: optim.Matrices})}, "/b, (Float32)[4], is in no group: add a last one without a Match"},
+		{"no group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "m", Match: optim.Matrices})}, "/b, (Float32)[4], is in no group: add a last group without a Match"},
 		{"groups of one name", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a", Match: optim.Under("/b")}, optim.Group{Name: "a_2"}, optim.Group{Name: "a"})},
-			`group 3 has the name "a", as one before it: expected another, or the rates of both would be logged under one name; with the name "a_3" it finds`},
+			`group 3 has the name "a", as an earlier group has: expected another name, since the rates of both would be logged under one name; with the name "a_3" it finds`},
 		{"name of a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a/b"})}, `group 1 has the name "a/b", expected one without "/"`},
-		{"two averages", 1, []optim.Transformation{optim.Average{Decay: 0.9}, optim.Average{Decay: 0.8}}, "average is at /optimizers/average_2; it can be in a chain once, and not inside of a group"},
+		{"two averages", 1, []optim.Transformation{optim.Average{Decay: 0.9}, optim.Average{Decay: 0.8}}, "average is at /optimizers/average_2; it may be in a chain once, and not inside a group"},
 		{"loss not scaled", 1, []optim.Transformation{optim.LossScale{}}, "the gradients were not scaled: give LossScale.Loss the loss in the step's graph"},
 		{"scale", 1, []optim.Transformation{optim.Scale(math.NaN())}, "Scale is given NaN, expected a finite number"},
 		{"adafactor", 1, []optim.Transformation{optim.Adafactor{Factored: -1}}, "Adafactor.Factored is -1, expected a positive number"},
@@ -145,7 +145,7 @@ func TestGoMLX_refuses(t *testing.T) {
 
 	o := optim.GoMLX(optimizer.Adam().Done())
 	_, _, err = o.Scaled()
-	require.EqualError(t, err, "optim: optimizer *optimizer.adam cannot scale losses, expected a chain of package optim: take optim.New")
+	require.EqualError(t, err, "optim: optimizer *optimizer.adam cannot scale losses, expected a chain of package optim: use optim.New")
 	require.True(t, math.IsNaN(o.RateAt(0)))
 	factors, err := o.FactorsAt(0)
 	require.NoError(t, err)

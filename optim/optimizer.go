@@ -161,7 +161,7 @@ func names(variables []*model.Variable) []string {
 // An optimizer that begins with a LossScale is returned unchanged. A GoMLX optimizer is an error.
 func (o *Optimizer) Scaled() (*Optimizer, LossScale, error) {
 	if o.other != nil {
-		return nil, LossScale{}, fmt.Errorf("optim: optimizer %v cannot scale losses, expected a chain of package optim: take optim.New", o)
+		return nil, LossScale{}, fmt.Errorf("optim: optimizer %v cannot scale losses, expected a chain of package optim: use optim.New", o)
 	}
 	if len(o.chain) > 0 {
 		if scale, ok := o.chain[0].(LossScale); ok {

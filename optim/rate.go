@@ -153,7 +153,7 @@ func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err 
 		_, one := of[""]
 		switch {
 		case len(of) > 0 && rule != "":
-			return nil, "", fmt.Errorf("optim: %w: %s scales the updates before %s, which makes others of them: put it at the end of the chain", errNoRate, c[i].Name(), rule)
+			return nil, "", fmt.Errorf("optim: %w: %s scales the updates before %s, which changes them again: put it at the end of the chain", errNoRate, c[i].Name(), rule)
 		case len(of) > 0 && !one && !single:
 			return nil, "", fmt.Errorf("optim: %w: the groups of two Groups scale the updates", errNoRate)
 		case len(of) > 0 && !one:
@@ -193,7 +193,7 @@ func linkOf(t Transformation, at *place) (l link, err error) {
 	case masked:
 		scales, rule, err := t.chain.scales(at)
 		if list, single := scales[""]; err == nil && !(single && len(list) == 0) {
-			err = fmt.Errorf("optim: %w: Masked scales the updates of some parameters: take Groups", errNoRate)
+			err = fmt.Errorf("optim: %w: Masked scales the updates of some parameters: use Groups", errNoRate)
 		}
 		return link{rule: rule}, err
 	}

@@ -15,8 +15,8 @@ import (
 func TestFactorsAt_groupsOfOneName(t *testing.T) {
 	groups := optim.Groups(optim.Group{Name: "a", Match: optim.Under("/a"), Chain: optim.Chain{optim.Scale(0.5)}}, optim.Group{Name: "a", Chain: optim.Chain{optim.Scale(0.1)}})
 	_, err := optim.New(0.5, optim.Adam{}, groups).FactorsAt(1)
-	require.EqualError(t, err, `optim: group 2 has the name "a", as one before it: expected another, or the rates of both would be logged under one name; `+
-		`with the name "a_2" it finds what earlier versions of lazo have saved of it`)
+	require.EqualError(t, err, `optim: group 2 has the name "a", as an earlier group has: expected another name, since the rates of both would be logged under one name; `+
+		`with the name "a_2" it finds the values that earlier versions of lazo have saved for it`)
 }
 
 // A single rate is reported from the scales at the end of the chain. A scale before a rule is an error, in a step's

@@ -223,7 +223,7 @@ func claim(taken map[string]bool, scope, name string) string {
 // once refuses a second link of this name in an optimizer.
 func (s *Step) once(name string) {
 	if want := model.JoinPath(scopeIn(s.model), name); s.scope != want {
-		panic(fmt.Errorf("optim: %s is at %s; it can be in a chain once, and not inside of a group", name, s.scope))
+		panic(fmt.Errorf("optim: %s is at %s; it may be in a chain once, and not inside a group", name, s.scope))
 	}
 }
 

@@ -151,7 +151,7 @@ func chosen(h *loop.History, found []series, epochs series, names []string, seve
 		}
 		k := slices.IndexFunc(found, func(s series) bool { return s.Name == name || s.Path() == name })
 		if k < 0 {
-			return nil, epochs, fmt.Errorf("%q says where a row is: name a loss or a metric", name)
+			return nil, epochs, fmt.Errorf("%q is the position of a row: name a loss or a metric", name)
 		}
 		of = append(of, found[k])
 	}

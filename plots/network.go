@@ -47,7 +47,7 @@ func Network(blocks ...Block) *Figure {
 		row := 0
 		for _, from := range b.From {
 			if from < 0 || from >= i {
-				return failed(title, fmt.Errorf("block %d (%q) takes the output of block %d, which does not stand before it", i,
+				return failed(title, fmt.Errorf("block %d (%q) takes the output of block %d, which does not come before it", i,
 					b.Name, from))
 			}
 			row = max(row, n.blocks[from].row+1)

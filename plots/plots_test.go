@@ -137,7 +137,7 @@ func TestHistory(t *testing.T) {
 	require.ErrorIs(t, plots.History(h, "los").Err(), loop.ErrNoEntry)
 	require.ErrorContains(t, plots.History(h, "loss", "loss").Err(), "named twice")
 	require.ErrorContains(t, plots.History(h, "outputs").Err(), "not a number")
-	require.ErrorContains(t, plots.History(h, "elapsed.time").Err(), "says where a row is")
+	require.ErrorContains(t, plots.History(h, "elapsed.time").Err(), "is the position of a row")
 	text := new(loop.History)
 	var logs loop.Logs
 	logs.Output("text", "a")
@@ -363,7 +363,7 @@ func TestNetwork(t *testing.T) {
 	require.ErrorContains(t, plots.Network(long...).PNG(io.Discard), "write an SVG")
 	require.ErrorContains(t, plots.Network(append(long, long...)...).Err(), "more than 2000 layers")
 	require.ErrorContains(t, plots.Network().Err(), "no blocks")
-	require.ErrorContains(t, plots.Network(plots.Block{From: []int{0}}).Err(), "does not stand before it")
+	require.ErrorContains(t, plots.Network(plots.Block{From: []int{0}}).Err(), "does not come before it")
 	require.ErrorContains(t, plots.Network(plots.Block{Parts: []plots.Block{{From: []int{0}}}}).Err(), "leave From out")
 }
 

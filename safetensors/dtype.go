@@ -93,7 +93,7 @@ func (d DType) Bits() int {
 // MarshalText returns the name, for JSON.
 func (d DType) MarshalText() ([]byte, error) {
 	if !d.valid() {
-		return nil, fmt.Errorf("safetensors: %v is no dtype of the format", d)
+		return nil, fmt.Errorf("safetensors: %v is not a dtype of the format", d)
 	}
 	return []byte(d.String()), nil
 }
@@ -115,7 +115,7 @@ func byteSize(d DType, dims []int) (int64, error) {
 		case dim == 0:
 			empty = true
 		case int64(dim) > math.MaxInt64/bits:
-			return 0, fmt.Errorf("dims %v of %v are more than can be counted: %w", dims, d, ErrLimit)
+			return 0, fmt.Errorf("the size of dims %v of %v overflows an integer: %w", dims, d, ErrLimit)
 		default:
 			bits *= int64(dim)
 		}

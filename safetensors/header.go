@@ -48,7 +48,7 @@ func parseHeader(text string, size int64, limits Limits) (header, error) {
 	for i, r := range text { // range yields a U+FFFD of width 1 for invalid UTF-8
 		if r == utf8.RuneError {
 			if _, width := utf8.DecodeRuneInString(text[i:]); width == 1 {
-				return header{}, p.errorAt(i, "byte 0x%02x is no UTF-8", text[i])
+				return header{}, p.errorAt(i, "byte 0x%02x is not UTF-8", text[i])
 			}
 		}
 	}

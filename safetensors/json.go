@@ -171,7 +171,7 @@ func (s *scanner) unescape(raw string, pos int) (string, error) {
 		}
 		r, size := escape(raw[i:])
 		if size == 0 {
-			return "", s.errorAt(pos+i, "an escape that is none of JSON's, or half a surrogate pair")
+			return "", s.errorAt(pos+i, "an escape that JSON does not have, or half a surrogate pair")
 		}
 		out.WriteRune(r)
 		i += size

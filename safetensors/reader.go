@@ -50,7 +50,7 @@ func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	n := binary.LittleEndian.Uint64(length[:])
 	switch {
 	case n > uint64(size-preamble):
-		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes does not fit into a file of %d: it begins with %q: it was cut, or is no safetensors file: %w", n, size, length[:], errShort)}
+		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes does not fit into a file of %d: it begins with %q: it is truncated, or not a safetensors file: %w", n, size, length[:], errShort)}
 	case n > uint64(limits.Header):
 		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes, expected at most %d: %w", n, limits.Header, ErrLimit)}
 	}
@@ -189,7 +189,7 @@ func (e *entry) row(from, to int) (int64, error) {
 		return 0, nil
 	}
 	if e.length%int64(rows) != 0 {
-		return 0, fmt.Errorf("a row of dims %v of %v is no whole number of bytes", dims, e.dtype)
+		return 0, fmt.Errorf("a row of dims %v of %v is not a whole number of bytes", dims, e.dtype)
 	}
 	return e.length / int64(rows), nil
 }

@@ -35,7 +35,7 @@ func TestReadErrors(t *testing.T) {
 		"rows above":   {func() error { _, err := r.ReadRows("w", 0, 3); return err }, "expected 0 ≤ from ≤ to ≤ 2"},
 		"rows far":     {func() error { _, err := r.ReadRows("w", 1, math.MaxInt); return err }, "expected 0 ≤ from ≤ to ≤ 2"},
 		"rows turned":  {func() error { _, err := r.ReadRows("w", 2, 1); return err }, "expected 0 ≤ from ≤ to ≤ 2"},
-		"rows of bits": {func() error { _, err := r.ReadRows("half", 0, 1); return err }, "a row of dims [2 3] of F4 is no whole number of bytes"},
+		"rows of bits": {func() error { _, err := r.ReadRows("half", 0, 1); return err }, "a row of dims [2 3] of F4 is not a whole number of bytes"},
 		"copy to none": {func() error { _, err := r.Copy(&fails{0, io.ErrClosedPipe}, "w"); return err },
 			`safetensors: copy: write tensor "w": io: read/write on closed pipe`},
 		"copy short": {func() error { _, err := r.Copy(short{}, "w"); return err }, "short write"},

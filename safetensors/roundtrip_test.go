@@ -189,6 +189,6 @@ func TestDType(t *testing.T) {
 		require.Zero(t, d.Bits())
 		require.Contains(t, d.String(), "DType(")
 		_, err := json.Marshal(d)
-		require.ErrorContains(t, err, "no dtype")
+		require.ErrorContains(t, err, "not a dtype")
 	}
 }

@@ -28,7 +28,7 @@ func (t Tensor) ByteSize() (int64, error) {
 
 func (t Tensor) byteSize() (int64, error) {
 	if !t.DType.valid() {
-		return 0, fmt.Errorf("%v is no dtype of the format", t.DType)
+		return 0, fmt.Errorf("%v is not a dtype of the format", t.DType)
 	}
 	return byteSize(t.DType, t.Dims)
 }

@@ -36,7 +36,7 @@ func Values[T Element](data []byte) ([]T, error) {
 	var zero T
 	width := int(unsafe.Sizeof(zero))
 	if len(data)%width != 0 {
-		return nil, fmt.Errorf("safetensors: %d bytes are no whole number of %T of %d bytes", len(data), zero, width)
+		return nil, fmt.Errorf("safetensors: %d bytes are not a whole number of %T of %d bytes", len(data), zero, width)
 	}
 	if reflect.TypeFor[T]().Kind() == reflect.Bool {
 		for i, b := range data {

@@ -32,7 +32,7 @@ func checkValues[T safetensors.Element](t *testing.T, order binary.ByteOrder, el
 		}
 		if unsafe.Sizeof(values[0]) > 1 {
 			_, err = safetensors.Values[T](data[1:])
-			require.ErrorContains(t, err, "are no whole number of")
+			require.ErrorContains(t, err, "are not a whole number of")
 		}
 	})
 	none, err := safetensors.Values[T](nil)

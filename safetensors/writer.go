@@ -179,7 +179,7 @@ func appendHeader(tensors []Tensor, metadata map[string]string) ([]byte, []part,
 		case names[t.Name]:
 			err = errors.New("a second one of this name")
 		case end+length < end:
-			err = fmt.Errorf("more bytes in all than can be counted: %w", ErrLimit)
+			err = fmt.Errorf("the total size overflows an integer: %w", ErrLimit)
 		case int64(len(b)) > limits.Header:
 			err = fmt.Errorf("the header takes more than %d bytes: %w", limits.Header, ErrLimit)
 		}

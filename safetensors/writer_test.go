@@ -28,13 +28,13 @@ func TestWriterRefusesTensors(t *testing.T) {
 		message string
 		limit   bool
 	}{
-		"no dtype":           {one("w", 0), `DType(0) is no dtype`, false},
-		"unknown dtype":      {one("w", 99), `DType(99) is no dtype`, false},
+		"no dtype":           {one("w", 0), `DType(0) is not a dtype`, false},
+		"unknown dtype":      {one("w", 99), `DType(99) is not a dtype`, false},
 		"negative":           {one("w", safetensors.F32, 2, -1), `axis 1 of [2 -1] has the length -1`, false},
-		"overflow":           {one("w", safetensors.F32, math.MaxInt, 2), "more than can be counted", true},
-		"overflow in bits":   {one("w", safetensors.F64, 1<<57), "more than can be counted", true},
-		"overflow and empty": {one("w", safetensors.F64, 0, 1<<40, 1<<40), "more than can be counted", true},
-		"overflow of all":    {append(one("a", safetensors.U8, 1<<59), overflow()...), "more bytes in all", true},
+		"overflow":           {one("w", safetensors.F32, math.MaxInt, 2), "overflows an integer", true},
+		"overflow in bits":   {one("w", safetensors.F64, 1<<57), "overflows an integer", true},
+		"overflow and empty": {one("w", safetensors.F64, 0, 1<<40, 1<<40), "overflows an integer", true},
+		"overflow of all":    {append(one("a", safetensors.U8, 1<<59), overflow()...), "the total size overflows", true},
 		"half a byte":        {one("w", safetensors.F4, 3), "take 12 bits, expected whole bytes", false},
 		"six bits":           {one("w", safetensors.F6E2M3, 2), "take 12 bits, expected whole bytes", false},
 		"metadata's name":    {one("__metadata__", safetensors.U8), "taken by the metadata", false},

@@ -112,7 +112,7 @@ func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	case set.MaxBatch < 0 || set.Delay < 0:
 		return nil, fmt.Errorf("serve: MaxBatch is %d and Delay is %v, expected 0 (not given) or more", set.MaxBatch, set.Delay)
 	case set.Queue < set.MaxBatch:
-		return nil, fmt.Errorf("serve: Queue is %d, expected at least MaxBatch, %d: a request may have so many examples", set.Queue, set.MaxBatch)
+		return nil, fmt.Errorf("serve: Queue is %d, expected at least MaxBatch, %d: a request may have up to MaxBatch examples", set.Queue, set.MaxBatch)
 	}
 	host, err := example.OnHost()
 	if err == nil {
@@ -135,7 +135,7 @@ func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 		names := namer.InputNames()
 		for _, in := range b.inputs {
 			if len(names) > 0 && !slices.Contains(names, in.Name) {
-				return nil, fmt.Errorf("serve: the example has %q, which the predictor does not take, and each request would have to have it: expected %q alone", in.Name, names)
+				return nil, fmt.Errorf("serve: the example has %q, which the predictor does not take, but each request would need: expected only %q", in.Name, names)
 			}
 		}
 	}

@@ -335,7 +335,7 @@ func TestNew_refusesWhatThePredictorDoesNotTake(t *testing.T) {
 	})
 	example := data.Batch{Fields: []data.Field{data.X([]float32{0}, 1), data.Y([]int32{0}, 1)}}
 	_, err := serve.New(knowing{echo, []string{"x"}}, example, serve.Batching{})
-	require.EqualError(t, err, `serve: the example has "y", which the predictor does not take, and each request would have to have it: expected ["x"] alone`)
+	require.EqualError(t, err, `serve: the example has "y", which the predictor does not take, but each request would need: expected only ["x"]`)
 	for _, of := range []serve.Predictor{knowing{echo, []string{"x", "y"}}, knowing{echo, nil}, echo} {
 		b, err := serve.New(of, example, serve.Batching{})
 		require.NoError(t, err)

@@ -326,7 +326,7 @@ func (h *Handler) read(r *http.Request) (asked inference, batch data.Batch, err 
 			return asked, batch, failed(http.StatusBadRequest, "input %q: %v", in.Name, err)
 		}
 		if _, err := batch.Field(in.Name); err == nil {
-			return asked, batch, failed(http.StatusBadRequest, "input %q is there twice", in.Name)
+			return asked, batch, failed(http.StatusBadRequest, "input %q appears twice", in.Name)
 		}
 		batch.Fields = append(batch.Fields, data.Named(in.Name, flat, in.Shape...))
 	}

@@ -108,7 +108,7 @@ func TestHandler(t *testing.T) {
 		{"POST", infer, `{}`, 400, `…the body has no inputs`},
 		{"POST", infer, `{"inputs":[` + good + `]}`, 400, `…there is no "flag": expected "x", float32 [batch, 2, 2], "flag", bool [batch]`},
 		{"POST", infer, `{"inputs":[` + good + `,` + flags + `,{"name":"z","shape":[1],"datatype":"BOOL","data":[true]}]}`, 400, `…there are 3 fields`},
-		{"POST", infer, body(good, good), 400, `…input "x" is there twice`},
+		{"POST", infer, body(good, good), 400, `…input "x" appears twice`},
 		{"POST", infer, `{"outputs":[{"name":"mean"}],` + body(good, flags)[1:], 400, `…there is no output "mean"; there are ["flag" "sum"]`},
 		{"POST", infer, body(x("FP64", "[1,2,2]", "[1,2,3,4]"), flags), 400, `…"x" is float64 [1 2 2]: expected float32 [batch, 2, 2]`},
 		{"POST", infer, body(x("FP16", "[1,2,2]", "[1,2,3,4]"), flags), 400, `…datatype "FP16", expected one of BOOL, FP32`},
@@ -123,7 +123,7 @@ func TestHandler(t *testing.T) {
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,3]"), flags), 400, `…its data has 3 elements, and its shape [1 2 2] means 4`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[[[1,2,3],[4]]]"), flags), 400, `…its data has a list of 3 at axis 2`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[[[[1,2,3,4]]]]"), flags), 400, `…nested deeper than its shape`},
-		{"POST", infer, body(x("FP32", "[1,2,2]", "[[1,2],[3,4]]"), flags), 400, `…its data is no list that is flat, or nested as its shape`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[[1,2],[3,4]]"), flags), 400, `…its data is neither a flat list nor nested as its shape`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,,3,4]"), flags), 400, `…its data has a comma too many or too few at ",3,4]"`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2 3,4]"), flags), 400, `…its data has a comma too many or too few at "3,4]"`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,3,4,]"), flags), 400, `…its data has a comma too many or too few at "]"`},
@@ -132,7 +132,7 @@ func TestHandler(t *testing.T) {
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,3,-]"), flags), 400, `…element 3 is -: invalid syntax`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[1,2,3,NaN]"), flags), 400, `…the body: invalid character 'N'`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[]"), flags), 400, `…its data has 0 elements, and its shape [1 2 2] means 4`},
-		{"POST", infer, body(x("FP32", "[1,2,2]", "7"), flags), 400, `…its data is no list`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "7"), flags), 400, `…its data is neither a flat list`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "null"), flags), 400, `…it has no data`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", `[1,"2",3,4]`), flags), 400, `…element 1 is "2": no number`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", `[1,null,3,4]`), flags), 400, `…element 1 is null: no number`},
@@ -141,7 +141,7 @@ func TestHandler(t *testing.T) {
 		{"POST", infer, body(x("INT8", "[1,2,2]", `[1,128,3,4]`), flags), 400, `…element 1 is 128: value out of range`},
 		{"POST", infer, body(good, strings.Replace(flags, "[true]", "[1]", 1)), 400, `…element 0 is 1: neither true nor false`},
 		{"POST", infer, body(x("FP32", "[1,2,2]", "[99,0,0,0]"), flags), 500, `…the device is gone`},
-		{"POST", infer, body(x("FP32", "[1,2,2]", "[98,0,0,0]"), flags), 500, `…output "sum": element 0 is NaN, which JSON has no number for`},
+		{"POST", infer, body(x("FP32", "[1,2,2]", "[98,0,0,0]"), flags), 500, `…output "sum": element 0 is NaN, which JSON cannot represent`},
 	} {
 		status, answer, header := call(h, row.method, row.path, row.body)
 		require.Equal(t, row.status, status, "%s %s %s: %s", row.method, row.path, row.body, answer)

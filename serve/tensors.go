@@ -177,7 +177,7 @@ func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, 
 				return nil, fmt.Errorf("element %d is %.20s: %w", len(flat), all[at:end], cause(err))
 			}
 			if len(counts) == 0 || nested && len(counts) != len(shape) {
-				return nil, fmt.Errorf("its data is no list that is flat, or nested as its shape %v", shape)
+				return nil, fmt.Errorf("its data is neither a flat list nor nested as its shape %v", shape)
 			}
 			counts[len(counts)-1]++
 			flat = append(flat, v)
@@ -225,7 +225,7 @@ func encode(a data.Array) ([]byte, error) {
 	case []string:
 		return json.Marshal(flat)
 	}
-	return nil, fmt.Errorf("its elements are %T, which the protocol has no name for", a.Flat)
+	return nil, fmt.Errorf("its elements are %T, for which the protocol has no name", a.Flat)
 }
 
 func appendInt[T int8 | int16 | int32 | int64](to []byte, v T) []byte {
@@ -239,7 +239,7 @@ func appendUint[T uint8 | uint16 | uint32 | uint64](to []byte, v T) []byte {
 func floats[T float32 | float64](flat []T, bits int) ([]byte, error) {
 	for i, v := range flat {
 		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("element %d is %v, which JSON has no number for", i, v)
+			return nil, fmt.Errorf("element %d is %v, which JSON cannot represent", i, v)
 		}
 	}
 	return written(flat, func(to []byte, v T) []byte { return strconv.AppendFloat(to, float64(v), 'g', -1, bits) }), nil

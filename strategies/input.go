@@ -35,7 +35,7 @@ func Inputs(b data.Batch) ([]Input, error) {
 	inputs := make([]Input, len(b.Fields))
 	for i, f := range b.Fields {
 		if f.Array.Size() == 0 { // layers divide by the width
-			return nil, fmt.Errorf("strategies: field %q of the batch is %s %v, which is no elements: expected lengths of 1 and up", f.Name, f.Array.DType(), f.Array.Dims)
+			return nil, fmt.Errorf("strategies: field %q of the batch is %s %v, which has no elements: expected lengths of 1 or more", f.Name, f.Array.DType(), f.Array.Dims)
 		}
 		inputs[i] = Input{Name: f.Name, Shape: shapes.Make(dtypeOf(f.Array), f.Array.Dims...), Of: b.Part.Of}
 		if b.Partial() && len(f.Array.Dims) > 0 {
@@ -53,7 +53,7 @@ func counted(b *data.Batch) error {
 		switch {
 		case len(dims) == 0:
 		case dims[0] == 0:
-			return fmt.Errorf("field %q of the batch is %v, no rows, expected 1 at least: leave out batches without examples", b.Fields[i].Name, dims)
+			return fmt.Errorf("field %q of the batch is %v, without rows, expected at least 1: leave out batches without examples", b.Fields[i].Name, dims)
 		default:
 			most = max(most, dims[0])
 		}
@@ -65,7 +65,7 @@ func counted(b *data.Batch) error {
 	}
 	if b.Size == 0 {
 		if _, err := b.Rows(); err != nil {
-			return fmt.Errorf("%w: expected a row for each example in both; if the first axis of one is no axis of examples, say how many there are by Batch.Size", err)
+			return fmt.Errorf("%w: expected a row for each example in both; if the first axis of one is not an axis of examples, set Batch.Size to the number of examples", err)
 		}
 	}
 	if b.Size < 0 || b.Size > most && most > 0 {

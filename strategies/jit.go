@@ -40,7 +40,7 @@ func (f *firstDevice) ready() error {
 		return fmt.Errorf("strategies: %s: the runtime is nil: open one with xla.Open", f.name)
 	}
 	if job := f.runtime.Job(); job != nil {
-		return fmt.Errorf("strategies: %s: the runtime is of %d processes, each of which would train alone: take DataParallel, or open a runtime without xla.Across", f.name, job.Size())
+		return fmt.Errorf("strategies: %s: the runtime is of %d processes, each of which would train its own model: use DataParallel, or open a runtime without xla.Across", f.name, job.Size())
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (f *firstDevice) Batch(b data.Batch) (data.Batch, error) {
 		return b, err
 	}
 	if b.Partial() {
-		return b, ofBatch(fmt.Errorf("the batch is part %d of %d: %s runs on one device, which takes whole ones: leave data.Share out", b.Part.Rank, b.Part.Of, f.name))
+		return b, ofBatch(fmt.Errorf("the batch is part %d of %d: %s runs on one device, which takes whole batches: leave data.Share out", b.Part.Rank, b.Part.Of, f.name))
 	}
 	return b, ofBatch(counted(&b))
 }

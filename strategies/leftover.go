@@ -21,7 +21,7 @@ func (p *parallel) dividedBatch(b data.Batch) (data.Batch, error) {
 	case p.pad:
 		return data.Pad(b, rows-rows%devices+devices)
 	}
-	return b, fmt.Errorf("strategies: data_parallel: a batch of %d examples over %d devices: %w: take a batch of a multiple of %d, or Parallel.Pad",
+	return b, fmt.Errorf("strategies: data_parallel: a batch of %d examples over %d devices: %w: use a batch size that is a multiple of %d, or Parallel.Pad",
 		rows, devices, ErrLeftover, devices)
 }
 

@@ -34,12 +34,12 @@ func DataParallel(on *xla.Runtime, options Parallel) (Strategy, error) {
 	switch has := on.NumDevices(); {
 	case p.devices < 1 || p.devices > has:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for %d devices, the runtime has %d: expected from 1 to %d; "+
-			"the CPU has as many as xla.ClientOption(\"cpu_device_count\", n) says when it is opened", p.devices, has, has)
+			"on the CPU, set the number by xla.ClientOption(\"cpu_device_count\", n) when it is opened", p.devices, has, has)
 	case p.model < 1 || p.devices%p.model != 0:
 		return nil, fmt.Errorf("strategies: data_parallel: asked for groups of %d of the %d devices: expected a number that divides %d; "+
 			"the runtime has %d devices, see Parallel.Devices and ModelDevices", p.model, p.devices, p.devices, has)
 	case on.Job() != nil && p.devices != has:
-		return nil, fmt.Errorf("strategies: data_parallel: asked for %d devices: the runtime has %d over %d processes: expected all, since each process has a part",
+		return nil, fmt.Errorf("strategies: data_parallel: asked for %d devices: the runtime has %d over %d processes: expected all of them, since each process has a part",
 			p.devices, has, on.Job().Size())
 	}
 	p.first = firstDevice{on, "data_parallel"}
@@ -86,7 +86,7 @@ func FullyShard(devices, least int) func(name string, shape shapes.Shape) xla.Sp
 			return nil
 		}
 		if devices < 1 { // the error names this axis
-			return xla.Split{{fmt.Sprintf("of %d devices, as FullyShard was given: expected 1 at least", devices)}}
+			return xla.Split{{fmt.Sprintf("of %d devices, as given to FullyShard: expected at least 1", devices)}}
 		}
 		longest := -1
 		for i, n := range shape.Dimensions {
@@ -234,7 +234,7 @@ func (p *parallel) same(t *tensors.Tensor) error {
 		return err
 	}
 	if !same {
-		return fmt.Errorf("%w: it has other numbers in other processes: give all the same seed and the same initial values", xla.ErrDisagree)
+		return fmt.Errorf("%w: its values differ between processes: give all processes the same seed and the same initial values", xla.ErrDisagree)
 	}
 	return nil
 }
@@ -401,7 +401,7 @@ func (p *parallel) takesPart(part data.Part) error {
 		return fmt.Errorf("the batch is part %d of %d: expected a whole one: groups of %d devices work on the same examples, and this process has the devices %d to %d",
 			part.Rank, part.Of, p.model, p.from, p.from+p.local-1)
 	case part.Rank != rank || part.Of != of:
-		return fmt.Errorf("the batch is part %d of %d: expected a whole one, or part %d of %d, as data.Share(job.Rank(), job.Size()) deals them out to the processes of a job",
+		return fmt.Errorf("the batch is part %d of %d: expected a whole one, or part %d of %d, as by data.Share(job.Rank(), job.Size())",
 			part.Rank, part.Of, rank, of)
 	}
 	return nil

@@ -57,7 +57,7 @@ func TestR29_anyNumberIsAnErrorOrWorks(t *testing.T) {
 	}
 	rule := FullyShard(0, 0)("/w", shapes.Make(dtypes.Float32, 4))
 	_, err := xla.Mesh{Axes: []xla.MeshAxis{{Name: DataAxis, Size: 2}}}.Part(shapes.Make(dtypes.Float32, 4), rule)
-	require.ErrorContains(t, err, "of 0 devices, as FullyShard was given: expected 1 at least")
+	require.ErrorContains(t, err, "of 0 devices, as given to FullyShard: expected at least 1")
 }
 
 func value(t *testing.T, v any) *tensors.Tensor {

@@ -173,7 +173,7 @@ func (p *program) Start(state []compute.Buffer, batches []data.Batch) (changed, 
 	return p.replaced(state, s), p.whole(outputs), r.running, nil
 }
 
-var errOtherBatches = fmt.Errorf("%w: they have other batches for this step: give all the same data in the same order (a shuffle's seed), and each its part by data.Share or the whole", xla.ErrDisagree)
+var errOtherBatches = fmt.Errorf("%w: their batches for this step differ: give all processes the same data in the same order (the same seed of a shuffle), and each process its part by data.Share, or the whole batch", xla.ErrDisagree)
 
 // alike has checksums to compare between processes. Ranks have different parts, so of a part it has only the position.
 func (p *program) alike(batches []data.Batch) []xla.Alike {
@@ -216,7 +216,7 @@ func (p *program) parts(b *data.Batch) []xla.Part {
 			deal += fmt.Sprintf(", shuffled by the seed %d", d.Seed)
 		}
 	}
-	list := []xla.Part{{Name: "the place of the batch in the data", Is: place}, {Name: "the set and how it is dealt out", Is: deal}}
+	list := []xla.Part{{Name: "the place of the batch in the data", Is: place}, {Name: "the set and the order of its examples", Is: deal}}
 	for i := range p.batch {
 		list = append(list, xla.Part{Name: fmt.Sprintf("the values of field %q", p.batch[i].Name)})
 	}

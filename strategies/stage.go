@@ -25,7 +25,7 @@ func newField(in Input, place xla.Placement) (field, error) {
 		return f, nil
 	}
 	if in.Shape.Rank() == 0 {
-		return f, fmt.Errorf("%s of the batch is a scalar: it has no examples to be divided over %d devices: give it a number for each example", in.Name, n)
+		return f, fmt.Errorf("%s of the batch is a scalar: it has no axis of examples to divide over %d devices: give it a number for each example", in.Name, n)
 	}
 	split := place.Split(batchPrefix+in.Name, in.Shape)
 	part, err := place.Mesh.Part(in.Shape, split)

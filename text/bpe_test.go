@@ -223,7 +223,7 @@ func TestBPE_training(t *testing.T) {
 	for message, try := range map[string]BPETraining{
 		"text: BPETraining: Size is 256, expected at least 257, for 256 bytes and 1 special tokens":                                         {Size: 256, Special: []string{"<s>"}},
 		"text: BPETraining: MinCount is -1, expected at least 1":                                                                            {Size: 300, MinCount: -1},
-		`text: BPETraining: the special token "<s>" stands twice`:                                                                           {Size: 300, Special: []string{"<s>", "<s>"}},
+		`text: BPETraining: the special token "<s>" appears twice`:                                                                          {Size: 300, Special: []string{"<s>", "<s>"}},
 		"text: BPETraining: a special token is empty":                                                                                       {Size: 300, Special: []string{""}},
 		`text: BPETraining: the special token "the" could be learned from text as well: take one with brackets around a word, as "<|the|>"`: {Size: 300, Special: []string{"the"}},
 	} {
@@ -270,12 +270,12 @@ func TestBPE_refusesFiles(t *testing.T) {
 		{`"dropout": null`, `"dropout": 0.1`, `the model has dropout, ignore_merges, continuing_subword_prefix or end_of_word_suffix, expected none of them`},
 		{`"ignore_merges": false`, `"ignore_merges": true`, `the model has dropout, ignore_merges, continuing_subword_prefix or end_of_word_suffix, expected none of them`},
 		{`"lstrip": false`, `"lstrip": true`, `the added token "<|endoftext|>" has single_word, lstrip or rstrip, expected none of them`},
-		{`"<|end|>"`, `"<|endoftext|>"`, `the added token "<|endoftext|>" is empty or stands twice`},
+		{`"<|end|>"`, `"<|endoftext|>"`, `the added token "<|endoftext|>" is empty or appears twice`},
 		{`"<|endoftext|>": 0`, `"<|endoftext|>": 7`, `the added token "<|endoftext|>" has the number 0, and 7 in the vocabulary`},
 		{`"he": `, `"he": 1`, `expected each from 0 to 499 once`},
 		{`"ÿ": `, `"ÿÿÿ": `, `the byte 0xff: the vocabulary lacks "ÿ": train with initial_alphabet=ByteLevel.alphabet()`},
 		{`"merges": [`, `"merges": [["q", "Q"],`, `merge 0 of ["q" "Q"]: the vocabulary lacks "qQ"`},
-		{`"merges": [`, `"merges": [["h", "e"],`, `of ["h" "e"] stands twice`},
+		{`"merges": [`, `"merges": [["h", "e"],`, `of ["h" "e"] appears twice`},
 		{`"merges": [`, `"merges": ["t h e",`, `merge 0 is "t h e", expected two tokens`},
 		{`"merges": [`, `"merges": [7,`, `merge 0: json: cannot unmarshal`},
 		{`"content": "<|end|>"`, `"content": "he"`, `the added token "he" has the number 1, and `},

@@ -200,7 +200,7 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 	for _, a := range added {
 		switch of, known := names[a.Content]; {
 		case a.Content == "" || contents[a.Content]:
-			return nil, fmt.Errorf("the added token %q is empty or stands twice", a.Content)
+			return nil, fmt.Errorf("the added token %q is empty or appears twice", a.Content)
 		case known && of != a.ID:
 			return nil, fmt.Errorf("the added token %q has the number %d, and %d in the vocabulary", a.Content, a.ID, of)
 		case a.SingleWord || a.LStrip || a.RStrip:
@@ -226,7 +226,7 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 			return 0, fmt.Errorf("the vocabulary lacks %q", name)
 		}
 		if token, ok := fromLetters(name); !ok || token != b.tokens[id] {
-			return 0, fmt.Errorf("the token %q is no bytes, or stands for others as an added token", name)
+			return 0, fmt.Errorf("the token %q does not encode bytes, or means other bytes as an added token", name)
 		}
 		return id, nil
 	}
@@ -250,7 +250,7 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 		}
 		p := pair(ids[:2])
 		if twice[p] {
-			return nil, fmt.Errorf("merge %d of %q stands twice", i, of)
+			return nil, fmt.Errorf("merge %d of %q appears twice", i, of)
 		}
 		twice[p] = true
 		b.merges = append(b.merges, merge{p, ids[2]})

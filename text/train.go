@@ -32,7 +32,7 @@ func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
 	b := &BPE{}
 	for i, s := range t.Special {
 		if slices.Contains(t.Special[:i], s) {
-			return nil, fmt.Errorf("text: BPETraining: the special token %q stands twice", s)
+			return nil, fmt.Errorf("text: BPETraining: the special token %q appears twice", s)
 		}
 		if err := checkSpecial(s); err != nil {
 			return nil, fmt.Errorf("text: BPETraining: %w", err)

@@ -91,7 +91,7 @@ func (l Loop[S, B]) checkTests() (err error) {
 	}
 	for i, t := range l.Tests {
 		if slices.ContainsFunc(l.Tests[:i], func(o loop.Evaluation[S, B]) bool { return o.Name == t.Name && o.Prefix == t.Prefix }) {
-			err = errors.Join(err, fmt.Errorf("two tests have the name %q: give each a name of its own", t.Name))
+			err = errors.Join(err, fmt.Errorf("two tests have the name %q: give each its own name", t.Name))
 		}
 	}
 	return err

@@ -138,7 +138,7 @@ func TestLoop_refusesBadSettings(t *testing.T) {
 		{"no test at the start", toy{Step: step, TestAtStart: true}, "loop: task 1 (each step: train step): TestAtStart is set, but there are no Tests"},
 		{"no test step", toy{Step: step, Tests: []check{testOn(1, nil)}}, "loop: task 2 (at end: evaluation test): task 1 (each step: test step): no function given"},
 		{"no test data", toy{Step: step, Epoch: loop.Steps(1), Tests: []check{train.Test[int, int]("test", step, nil)}}, "loop: task 2 (every 1 step: evaluation test): no data given"},
-		{"one name twice", toy{Step: step, Tests: []check{test, test}}, `loop: task 1 (each step: train step): two tests have the name "test": give each a name of its own`},
+		{"one name twice", toy{Step: step, Tests: []check{test, test}}, `loop: task 1 (each step: train step): two tests have the name "test": give each its own name`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := row.loop.Run(t.Context(), 0, upTo(4), loop.Until(loop.Steps(4)))

@@ -75,9 +75,9 @@ func TestTest_withoutABatch(t *testing.T) {
 	}
 	test := train.Test("test", loop.Stepper[int, int](step), loop.Data[int](once))
 	_, err := toy{Step: step, Epoch: loop.Steps(2), Tests: []check{test}}.Run(t.Context(), 0, upTo(6))
-	require.EqualError(t, err, "loop: step 4: every 2 steps: evaluation test: no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has used up")
+	require.EqualError(t, err, "loop: step 4: every 2 steps: evaluation test: no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has read to its end")
 	_, logs, err := test.Run(t.Context(), 0)
-	require.EqualError(t, err, "loop: evaluation test: no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has used up")
+	require.EqualError(t, err, "loop: evaluation test: no batch to evaluate on: the data is empty, or an iterator that an earlier evaluation has read to its end")
 	require.Zero(t, logs.Len())
 }
 

@@ -99,11 +99,11 @@ func tellApart(o *options) {
 	if job == nil || apart.across.Load() {
 		return
 	}
-	job.Note("it has opened a runtime without xla.Across, and computes for itself: give xla.Open the option xla.Across(job)")
+	job.Note("it has opened a runtime without xla.Across, and computes alone: give xla.Open the option xla.Across(job)")
 	if job.Rank() > 0 || apart.told.Swap(true) {
 		return
 	}
-	const text = "xla: Open without Across in a job of several processes: each of them computes for itself, and trains a model of its own. " +
+	const text = "xla: Open without Across in a job of several processes: each of them computes alone, and trains its own model. " +
 		"Give xla.Across(job) with the job of dist.Join"
 	if o.log.Enabled(context.Background(), slog.LevelWarn) {
 		o.log.Warn(text, "processes", job.Size())
@@ -219,7 +219,7 @@ func disagree(job *dist.Job, what, text string) error {
 		}
 		fmt.Fprintf(&list, "\n\t%s: %s", ranks, other)
 	}
-	return fmt.Errorf("%w: they differ in what they are about to do:%s", ErrDisagree, list.String())
+	return fmt.Errorf("%w: their next operations differ:%s", ErrDisagree, list.String())
 }
 
 func firstDifference(zero, own string) string {

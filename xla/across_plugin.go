@@ -149,7 +149,7 @@ func (b *byPlugin) together(own opened) ([][]int, error) {
 	all := make([]opened, len(parts))
 	for rank, part := range parts {
 		if err := json.Unmarshal(part, &all[rank]); err != nil {
-			return nil, fmt.Errorf("what rank %d says of its devices: %w", rank, err)
+			return nil, fmt.Errorf("read the devices of rank %d: %w", rank, err)
 		}
 	}
 	for _, gave := range []bool{false, true} { // first failures, then those that gave up
@@ -170,7 +170,7 @@ func byRank(all []opened) (ids [][]int, err error) {
 	for rank, one := range all {
 		fmt.Fprintf(&text, "\n\trank %d has the devices %v of %v", rank, one.Own, one.All)
 		if len(one.Own) != len(all[0].Own) && wrong == "" {
-			wrong = "not all processes have as many devices"
+			wrong = "the processes have different numbers of devices"
 		}
 		for _, id := range one.Own {
 			if slices.Contains(list, id) && wrong == "" {
@@ -183,11 +183,11 @@ func byRank(all []opened) (ids [][]int, err error) {
 	slices.Sort(list)
 	for rank, one := range all {
 		if slices.Sort(one.All); wrong == "" && !slices.Equal(one.All, list) {
-			wrong = fmt.Sprintf("rank %d knows of other devices than the processes have", rank)
+			wrong = fmt.Sprintf("rank %d lists different devices than the processes have", rank)
 		}
 	}
 	if wrong != "" {
-		return nil, fmt.Errorf("%s: look at what the launcher lets each process use:%s", wrong, text.String())
+		return nil, fmt.Errorf("%s: check which devices the launcher lets each process use:%s", wrong, text.String())
 	}
 	return ids, nil
 }

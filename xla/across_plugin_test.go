@@ -318,7 +318,7 @@ func TestAcross_acceleratorsDisagree(t *testing.T) {
 	job := joined(t)
 	require.NoError(t, os.Setenv("LAZO_FAKE_DEVICES", strconv.Itoa(1+job.Rank())))
 	_, err := xla.Open(t.Context(), os.Getenv(fakeVariable), xla.Across(job))
-	require.ErrorContains(t, err, "not all processes have as many devices")
+	require.ErrorContains(t, err, "the processes have different numbers of devices")
 	require.ErrorContains(t, err, "rank 0 has the devices [0] of [0 1 2]\n\trank 1 has the devices [1 2] of [0 1 2]")
 	require.NoError(t, os.Unsetenv("LAZO_FAKE_DEVICES"))
 

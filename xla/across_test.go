@@ -58,7 +58,7 @@ func TestAcross_forgottenByOne(t *testing.T) {
 	if !ranks.Inside(t) {
 		said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Env = append(o.Env, "LAZO_DEADLINE=2s") })
 		require.Error(t, err)
-		const why = "(it has opened a runtime without xla.Across, and computes for itself: give xla.Open the option xla.Across(job))"
+		const why = "(it has opened a runtime without xla.Across, and computes alone: give xla.Open the option xla.Across(job))"
 		require.Contains(t, said, why)
 		require.Regexp(t, `rank 1 \(host .*\) is stuck .*`+regexp.QuoteMeta(why)+`\. rank 0 `, said)
 		t.Log(said)
@@ -87,7 +87,7 @@ func TestAcross_forgottenUntilTheEnd(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, r.Close())
 		err = job.Barrier("the end")
-		require.ErrorContains(t, err, "Barrier \"the end\" (it has opened a runtime without xla.Across, and computes for itself: give xla.Open the option xla.Across(job)) by rank 1")
+		require.ErrorContains(t, err, "Barrier \"the end\" (it has opened a runtime without xla.Across, and computes alone: give xla.Open the option xla.Across(job)) by rank 1")
 	} else {
 		require.ErrorContains(t, job.Barrier("the first program"), "without xla.Across")
 	}

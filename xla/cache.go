@@ -175,11 +175,11 @@ func (c *cache) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if len(entry) < head || string(entry[:len(cacheMagic)]) != cacheMagic {
-		return nil, errors.New("it is not a compiled program of lazo's")
+		return nil, errors.New("it is not a compiled program of lazo")
 	}
 	compiled := entry[head:]
 	if !bytes.Equal(entryDigest(name, compiled), entry[len(cacheMagic):head]) {
-		return nil, errors.New("it is damaged, or another program's entry: its digest does not fit")
+		return nil, errors.New("it is damaged, or the entry of another program: its digest does not match")
 	}
 	return compiled, nil
 }

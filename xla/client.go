@@ -124,11 +124,11 @@ var _ compute.Buffer = (*buffer)(nil)
 
 func bufferOf(b compute.Buffer) (*buffer, error) {
 	if _, ok := b.(*onHost); ok {
-		return nil, errors.New("xla: the value is on the host, where its run has read it (Built.Read): give the program what its CopyToDevice makes")
+		return nil, errors.New("xla: the value is on the host, where its run has read it (Built.Read): copy it by CopyToDevice, and give the program the copy")
 	}
 	ours, ok := b.(*buffer)
 	if !ok || ours == nil {
-		return nil, fmt.Errorf("xla: a buffer of type %T is none of this runtime's", b)
+		return nil, fmt.Errorf("xla: a buffer of type %T does not belong to this runtime", b)
 	}
 	return ours, nil
 }
@@ -191,7 +191,7 @@ func (b *buffer) DeviceNum() (compute.DeviceNum, error) {
 			return compute.DeviceNum(i), nil
 		}
 	}
-	return 0, fmt.Errorf("xla: the buffer's device %v is none of this runtime's", b.Device())
+	return 0, fmt.Errorf("xla: the buffer's device %v does not belong to this runtime", b.Device())
 }
 
 func (b *buffer) ToFlatData(flat any) error {
@@ -221,7 +221,7 @@ func (b *buffer) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 		return nil, err
 	}
 	if d == b.Device() {
-		return nil, fmt.Errorf("xla: copy to device %d: the buffer is there already", n)
+		return nil, fmt.Errorf("xla: copy to device %d: the buffer is already on this device", n)
 	}
 	return b.of.wrap(b.CopyTo(d))
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrNotRun reports that a described machine ([OpenTopology]) has no numbers.
-var ErrNotRun = errors.New("a described machine has no values")
+var ErrNotRun = errors.New("a described machine holds no values")
 
 // described is a backend for devices that need not be present.
 type described struct {
@@ -123,7 +123,7 @@ func (b *abstract) Data() (any, error)                    { return nil, errNotSh
 
 func (b *abstract) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 	if n == b.on {
-		return nil, fmt.Errorf("xla: copy to device %d: the buffer is there already", n)
+		return nil, fmt.Errorf("xla: copy to device %d: the buffer is already on this device", n)
 	}
 	return b.of.put(n, b.shape)
 }
@@ -141,7 +141,7 @@ func (b *abstract) notRun() error {
 	if b.of.closed.Load() {
 		return errClosed
 	}
-	return fmt.Errorf("xla: read a value of %s: %w: %s was opened with OpenTopology, which compiles and runs nothing: ask a program for its Cost, Memory or Optimized, and run it where the devices are",
+	return fmt.Errorf("xla: read a value of %s: %w: %s was opened with OpenTopology, which compiles and runs nothing: ask a program for its Cost, Memory or Optimized, and run it on a machine with the devices",
 		b.shape, ErrNotRun, b.of.name)
 }
 

@@ -189,7 +189,7 @@ func (d *described) accepts(input compute.Buffer, want shapes.Shape, on compute.
 	b, ok := input.(*abstract)
 	switch {
 	case !ok || b == nil || b.of != d:
-		return fmt.Errorf("xla: a buffer of type %T is none of this runtime's", input)
+		return fmt.Errorf("xla: a buffer of type %T does not belong to this runtime", input)
 	case b.gone.Load():
 		return fmt.Errorf("the value is %w", ErrClosed)
 	case !b.shape.Equal(want):
@@ -247,7 +247,7 @@ func (p *describedProgram) signature() (inputs, outputs []shapes.Shape, err erro
 func (p *describedProgram) cost() (map[string]any, error) {
 	report, err := p.compiled(context.Background())
 	if err == nil && report.Cost == nil {
-		err = fmt.Errorf("%w: the plugin %s reckons no cost", ErrUnimplemented, p.of.plugin.Kind)
+		err = fmt.Errorf("%w: the plugin %s does not compute costs", ErrUnimplemented, p.of.plugin.Kind)
 	}
 	if err != nil {
 		return nil, err
@@ -258,7 +258,7 @@ func (p *describedProgram) cost() (map[string]any, error) {
 func (p *describedProgram) memory() (Memory, error) {
 	report, err := p.compiled(context.Background())
 	if err == nil && report.Memory == nil {
-		err = fmt.Errorf("%w: the plugin %s reckons no memory", ErrUnimplemented, p.of.plugin.Kind)
+		err = fmt.Errorf("%w: the plugin %s does not compute memory", ErrUnimplemented, p.of.plugin.Kind)
 	}
 	if err != nil {
 		return Memory{}, err

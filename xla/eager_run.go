@@ -48,7 +48,7 @@ func (r *eagerRun) operation(o hlo.Single) ([]compute.Buffer, error) {
 // buffer finds a node's value, which GoMLX only passes to the builder.
 func (r *eagerRun) buffer(n *graph.Node) (compute.Buffer, error) {
 	if of, ok := n.Graph().Backend().(*eagerRun); !ok || of != r {
-		return nil, fmt.Errorf("it is of another graph, %q", n.Graph().Name())
+		return nil, fmt.Errorf("it belongs to another graph, %q", n.Graph().Name())
 	}
 	graph.Identity(n)
 	return r.builder.Value(r.builder.main.last)
@@ -129,7 +129,7 @@ func (f *eagerMain) Identity(x compute.Value) (compute.Value, error) {
 
 func (f *eagerMain) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
 	if sharding != nil {
-		return nil, fmt.Errorf("parameter %q is split over devices: operation by operation there is one", name)
+		return nil, fmt.Errorf("parameter %q is sharded over devices, but operation by operation there is only one device", name)
 	}
 	v, ok := f.run.inputs[name]
 	if !ok {

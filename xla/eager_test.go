@@ -148,7 +148,7 @@ func TestEager_errors(t *testing.T) {
 			graph.Dot(graph.Ones(g, shapes.Make(dtypes.Float32, 2, 3)), graph.Ones(g, shapes.Make(dtypes.Float32, 2, 3))).Product()
 		},
 			"DotGeneral((Float32)[2, 3], (Float32)[2, 3])"},
-		{"a node of another graph", func(*graph.Graph) { other = graph.Const(graph.NewGraph(r, "other"), 1) }, "output 0: it is of another graph, \"other\""},
+		{"a node of another graph", func(*graph.Graph) { other = graph.Const(graph.NewGraph(r, "other"), 1) }, "output 0: it belongs to another graph, \"other\""},
 		{"compiling", func(g *graph.Graph) { g.Compile(graph.Const(g, 1)) }, "is not compiled"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

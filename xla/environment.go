@@ -65,7 +65,7 @@ func readFlags(value string) (string, error) {
 	case err != nil:
 		err = errors.Unwrap(err) // the error below has the path
 	case !info.Mode().IsRegular() || info.Size() > flagsLimit:
-		err = fmt.Errorf("it is no file of at most %d bytes (%v)", flagsLimit, info.Mode())
+		err = fmt.Errorf("it is not a file of at most %d bytes (%v)", flagsLimit, info.Mode())
 	default:
 		var text []byte
 		if text, err = os.ReadFile(value); err == nil {
@@ -111,7 +111,7 @@ func originOf(path string) (origin, error) {
 	defer started.Unlock()
 	if first, ok := started.plugins[path]; ok {
 		if userFlags(first.environment.flags) != userFlags(now.flags) {
-			return origin{}, fmt.Errorf("%w: they are %q, and were %q when this process opened the plugin first, which reads them once: set them before that, or in another process",
+			return origin{}, fmt.Errorf("%w: they are %q, and were %q when this process first opened the plugin, which reads them once: set them before that, or in another process",
 				ErrFlags, now.flags, first.environment.flags)
 		}
 		return first, nil

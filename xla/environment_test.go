@@ -56,7 +56,7 @@ func TestR01_flagsThatChangeLater(t *testing.T) {
 	got := task{Set: fastMath}.inChild(t, "", "XLA_FLAGS=--xla_cpu_enable_fast_math=false")
 	require.Zero(t, got.code, got.stderr)
 	require.True(t, got.Flags)
-	require.Regexp(t, `^xla: open /.*: the plugin does not take these XLA_FLAGS: they are "--xla_cpu_enable_fast_math=true .*", and were "--xla_cpu_enable_fast_math=false" when this process opened the plugin first`, got.Error)
+	require.Regexp(t, `^xla: open /.*: the plugin does not take these XLA_FLAGS: they are "--xla_cpu_enable_fast_math=true .*", and were "--xla_cpu_enable_fast_math=false" when this process first opened the plugin`, got.Error)
 }
 
 // TestFlags_devicesOfTheHost: XLA's flag for the number of devices applies unless a client option sets it; the plugin
@@ -79,7 +79,7 @@ func TestR22_unknownFlags(t *testing.T) {
 		{"--xla_force_host_platform_device_count=0", `_count=0": expected a whole number of devices from 1 to 2048$`},
 		{"--xla_flags_reset=true", `xla_flags_reset is not supported`},
 		{empty, `/none" begins with no "-", so it names a file: no such file`},
-		{t.TempDir(), `it is no file of at most`},
+		{t.TempDir(), `it is not a file of at most`},
 	} {
 		got := task{}.inChild(t, "", "XLA_FLAGS="+row.flags)
 		require.Zero(t, got.code, "%s: %s", row.flags, got.stderr)

@@ -167,7 +167,7 @@ var (
 )
 
 // errDiskFull matches [syscall.ENOSPC].
-var errDiskFull = errors.New("a disk is full, probably that of the folder for temporary files, which compilers write into: make room, or set $TMPDIR")
+var errDiskFull = errors.New("a disk is full, probably that of the folder for temporary files, which compilers write into: free some space, or set $TMPDIR")
 
 func (e *Error) kind() error {
 	named := func(names []string) bool {

@@ -37,7 +37,7 @@ func TestWrapError(t *testing.T) {
 		{"not there", pjrt.Unimplemented, "x", xla.ErrUnimplemented, "xla: run step: PJRT_X: operation not implemented: UNIMPLEMENTED: x"},
 		{"bad shapes", pjrt.InvalidArgument, "x", xla.ErrInvalidArgument, "xla: run step: PJRT_X: invalid argument: INVALID_ARGUMENT: x"},
 		{"too late", pjrt.DeadlineExceeded, "x", xla.ErrDeadline, "xla: run step: PJRT_X: deadline exceeded: DEADLINE_EXCEEDED: x"},
-		{"no room for temporary files", pjrt.ResourceExhausted, "/tmp/a.ptx: No space left on device", syscall.ENOSPC, "xla: run step: PJRT_X: a disk is full, probably that of the folder for temporary files, which compilers write into: make room, or set $TMPDIR: RESOURCE_EXHAUSTED: /tmp/a.ptx: No space left on device"},
+		{"no room for temporary files", pjrt.ResourceExhausted, "/tmp/a.ptx: No space left on device", syscall.ENOSPC, "xla: run step: PJRT_X: a disk is full, probably that of the folder for temporary files, which compilers write into: free some space, or set $TMPDIR: RESOURCE_EXHAUSTED: /tmp/a.ptx: No space left on device"},
 		{"unknown code", 99, "x", nil, "xla: run step: PJRT_X: CODE_99: x"},
 	}
 	for _, row := range rows {

@@ -119,7 +119,7 @@ func (p *Program) costFromHLO(of analysed) (Cost, error) {
 		}
 		counts, err := cost.Count(text, nil)
 		if err != nil {
-			return Cost{}, fmt.Errorf("%w: the plugin reckons no cost, and the optimized program cannot be counted: %w", ErrUnimplemented, graphs.Inner(err))
+			return Cost{}, fmt.Errorf("%w: the plugin does not compute costs, and the optimized program cannot be counted: %w", ErrUnimplemented, graphs.Inner(err))
 		}
 		p.fromHLO = &Cost{FLOPs: counts.FLOPs(), Transcendentals: counts.Transcendentals, BytesAccessed: counts.Bytes, Source: FromHLO,
 			Uncounted: counts.Uncounted, Unknown: counts.Unknown}
@@ -183,7 +183,7 @@ func (r *Runtime) optimized(name, stablehlo string) (string, error) {
 	return text, errors.Join(err, p.Close())
 }
 
-var errNoText = fmt.Errorf("%w: the plugin wrote no text into the folder for temporary files: see whether there is room ($TMPDIR), if it should have", ErrUnimplemented)
+var errNoText = fmt.Errorf("%w: the plugin wrote no text into the folder for temporary files: if it should have, check that the folder has free space ($TMPDIR)", ErrUnimplemented)
 
 // optimized lets XLA dump the text, since the plugin returns only a protocol buffer.
 func (c *client) optimized(text string, options pjrt.CompileOptions) (hlo string, err error) {

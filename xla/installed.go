@@ -37,7 +37,7 @@ func findInstalled(name, root string, missing *NotFoundError) (Plugin, error) {
 
 func installError(err error, name string) error {
 	if errors.Is(err, install.ErrDamaged) {
-		return fmt.Errorf("%w: %w: to mend it: %s", ErrPluginDamaged, err, installCommand(name))
+		return fmt.Errorf("%w: %w: to repair it: %s", ErrPluginDamaged, err, installCommand(name))
 	}
 	return err
 }

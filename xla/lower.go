@@ -59,7 +59,7 @@ type lowered struct{ *executable }
 func (lowered) Finalize() {}
 
 func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute.Buffer, error) {
-	return nil, fmt.Errorf("xla: run %s: it was only lowered: use Compile", l.module.Name)
+	return nil, fmt.Errorf("xla: run %s: it was only lowered, not compiled: use Compile", l.module.Name)
 }
 
 // CompileStableHLO compiles a text for the first device; on a described machine ([OpenTopology]), for

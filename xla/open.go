@@ -191,7 +191,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	}
 	if plugin.Kind == CPU {
 		if err := library.KeepBlocks(); err != nil {
-			o.log.Warn("xla: programs will be slower, each run takes its memory anew", "plugin", plugin.Name, "error", err)
+			o.log.Warn("xla: programs will be slower, each run allocates its memory again", "plugin", plugin.Name, "error", err)
 		}
 	}
 	across, err := newAcross(library, plugin, o)

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrPlanned reports that lazo plan has recorded the first training step: nothing runs.
-var ErrPlanned = errors.New("the step was written down for lazo plan, which wants no more of this program: nothing runs")
+var ErrPlanned = errors.New("the step was recorded for lazo plan, which needs nothing more from this program: nothing runs")
 
 // openPlanned opens the machine of lazo plan, if any. It ignores options.
 func openPlanned(ctx context.Context, plugin string) (*Runtime, error) {
@@ -46,11 +46,11 @@ func (p *describedProgram) plannedStep(name string) error {
 	}
 	for line, o := range p.module.Lines() {
 		if s.Where[line] = o.Where; o.Where == "" {
-			s.Where[line] = fmt.Sprintf("%s, of a gradient or what else lazo adds", o.Kind)
+			s.Where[line] = fmt.Sprintf("%s, of a gradient or another operation that lazo adds", o.Kind)
 		}
 	}
 	if err := s.Write(p.of.planned); err != nil {
-		return fmt.Errorf("write it down for lazo plan: %w", err)
+		return fmt.Errorf("record it for lazo plan: %w", err)
 	}
 	return ErrPlanned
 }

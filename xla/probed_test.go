@@ -51,7 +51,7 @@ func TestR23_F51_installedPluginRots(t *testing.T) {
 		got := sound.inChild(t, "")
 		assert.Zero(t, got.code, "%s: %s", name, got.stderr)
 		assert.True(t, got.Damaged, "%s: %s", name, got.Error)
-		assert.Regexp(t, `^xla: open "cpu": .*damaged.*: to mend it: go run .*lazo install cpu$`, got.Error)
+		assert.Regexp(t, `^xla: open "cpu": .*damaged.*: to repair it: go run .*lazo install cpu$`, got.Error)
 		if got.Damaged {
 			typed++
 		}

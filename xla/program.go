@@ -68,7 +68,7 @@ type Scan struct {
 }
 
 // ErrInputsLost reports that a failed run lost the inputs that it replaces.
-var ErrInputsLost = errors.New("the inputs that the program was to write over are lost")
+var ErrInputsLost = errors.New("the inputs that the program would have overwritten are lost")
 
 // Compile builds a graph and compiles it for the first device. The error of a panic in build names the caller's line.
 func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {

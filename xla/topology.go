@@ -179,7 +179,7 @@ func gridOf(text string) (dims []int64, err error) {
 	for _, part := range strings.Split(text, "x") {
 		n, err := strconv.ParseInt(part, 10, 32)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("grid %q: %q is no number from 1 up", text, part)
+			return nil, fmt.Errorf("grid %q: %q is not a number of 1 or more", text, part)
 		}
 		dims = append(dims, n)
 	}
@@ -285,7 +285,7 @@ func (r *Runtime) Topology() string {
 func (r *Runtime) Abstract(device compute.DeviceNum, shape shapes.Shape) (compute.Buffer, error) {
 	d, ok := r.Backend.(*described)
 	if !ok {
-		return nil, fmt.Errorf("xla: abstract value of %s: %w: the devices of %v are there: use BufferFromFlatData", shape, ErrUnimplemented, r.plugin)
+		return nil, fmt.Errorf("xla: abstract value of %s: %w: %v has real devices: use BufferFromFlatData", shape, ErrUnimplemented, r.plugin)
 	}
 	return d.put(device, shape)
 }

@@ -162,7 +162,7 @@ func readModels(path, kind string) (list []model, err error) {
 		var x [6]float64
 		for i, text := range r[2:] {
 			if x[i], err = strconv.ParseFloat(text, 64); err != nil || x[i] <= 0 {
-				return nil, fmt.Errorf("%s: %s on %s: %q is no number above 0", path, r[0], kind, text)
+				return nil, fmt.Errorf("%s: %s on %s: %q is not a number above 0", path, r[0], kind, text)
 			}
 		}
 		if plans[r[0]] == nil {

@@ -64,7 +64,7 @@ func put(document string, list []table) (string, error) {
 		before, rest, found := strings.Cut(document, begin)
 		_, after, closed := strings.Cut(rest, end)
 		if !found || !closed {
-			return "", fmt.Errorf("no place for the table %q: expected %q and %q behind it", t.name, strings.TrimSpace(begin), end)
+			return "", fmt.Errorf("no place for the table %q: expected %q, followed by %q", t.name, strings.TrimSpace(begin), end)
 		}
 		document = before + begin + t.text + end + after
 	}

@@ -61,9 +61,9 @@ func TestReadModels(t *testing.T) {
 	folder := t.TempDir()
 	for text, says := range map[string]string{
 		"mlp\th100\t8\t1024\t1\t1\t1\n":                    "columns",
-		"mlp\th100\t8\t1024\t1\t1\t0\t1\n":                 "no number above 0",
+		"mlp\th100\t8\t1024\t1\t1\t0\t1\n":                 "not a number above 0",
 		"mlp\th100\t8\t1024\t1\t1\t1\t1\n":                 "was planned for 1 numbers",
-		strings.Repeat("mlp\th100\t8\t8\t1\t1\tx\t1\n", 2): "no number above 0",
+		strings.Repeat("mlp\th100\t8\t8\t1\t1\tx\t1\n", 2): "not a number above 0",
 	} {
 		require.NoError(t, os.WriteFile(folder+"/models.tsv", []byte(text), 0o600))
 		_, err := readModels(folder+"/models.tsv", "h100")

@@ -91,7 +91,7 @@ func flattenInto(flat map[string]message, name string, v any) error {
 			}
 		}
 	default:
-		return fmt.Errorf("hyperparameter %s: want a boolean, a number, a text, a list, a map by names or what has a String method, got %T", name, v)
+		return fmt.Errorf("hyperparameter %s: want a boolean, a number, a text, a list, a map with text keys or a value with a String method, got %T", name, v)
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func TestHyperparameters_refuses(t *testing.T) {
 		values map[string]any
 		err    string
 	}{
-		{"a function", map[string]any{"f": func() {}}, "hyperparameter f: want a boolean, a number, a text, a list, a map by names or what has a String method, got func()"},
+		{"a function", map[string]any{"f": func() {}}, "hyperparameter f: want a boolean, a number, a text, a list, a map with text keys or a value with a String method, got func()"},
 		{"within", map[string]any{"a": []any{1, map[string]any{"b": make(chan int)}}}, "hyperparameter a.1.b: want a boolean"},
 		{"twice", map[string]any{"a.b": 1, "a": map[string]int{"b": 2}}, "hyperparameter a.b comes twice"},
 	} {

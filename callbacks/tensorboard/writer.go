@@ -114,7 +114,7 @@ func (w *writer) Watch(_ context.Context, r loop.Report) error {
 		if e.Collection == loop.Stateful && w.owners[folder+"\n"+metric(tag)] == loop.Stateful {
 			tag = metric(tag)
 		} else if w.owners[folder+"\n"+tag] == loop.Stateful {
-			w.note(fmt.Errorf("step %d: %s: the tag %s has had the values of %s.%s so far: log it from the first turn on, or by another name",
+			w.note(fmt.Errorf("step %d: %s: the tag %s already has the values of %s.%s: log this entry from the first turn on, or under another name",
 				r.Elapsed.Steps, e.Path(), tag, loop.Stateful, e.Name))
 			continue
 		}

@@ -270,6 +270,6 @@ func TestTags_ofStatefulMetrics(t *testing.T) {
 		logs.Set(collection, "late", 1)
 		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: int64(step + 1)}, Logs: logs}))
 	}
-	require.EqualError(t, w.End(t.Context(), loop.Ending{}), "tensorboard: step 2: metrics.late: the tag metrics/late has had the values of "+
-		"stateful_metrics.late so far: log it from the first turn on, or by another name")
+	require.EqualError(t, w.End(t.Context(), loop.Ending{}), "tensorboard: step 2: metrics.late: the tag metrics/late already has the values of "+
+		"stateful_metrics.late: log this entry from the first turn on, or under another name")
 }

@@ -24,9 +24,9 @@ func Run(t *testing.T, store checkpoint.Store) {
 		name string
 		test func(*testing.T, checkpoint.Store)
 	}{
-		{"what is put can be read", reads},
+		{"an object is put and read", reads},
 		{"an object is replaced", replaces},
-		{"what is not there", missing},
+		{"a missing object", missing},
 		{"an error of write leaves no object", writeFails},
 		{"a context that ended leaves no object", cancelled},
 		{"many goroutines", concurrent},

@@ -185,7 +185,7 @@ func (c ckptPrune) Run(s session) (err error) {
 		keep = append(keep, checkpoint.Retention{Best: 1, Metric: m, Mode: loop.Highest})
 	}
 	if len(keep) == 0 || c.Last < 0 || c.Every < 0 {
-		return errors.New("say what to keep: --last, --every, --lowest, --highest; numbers must be positive")
+		return errors.New("set which checkpoints to keep: --last, --every, --lowest or --highest, with positive numbers")
 	}
 	f, err := checkpoint.Open(c.Dir, checkpoint.Options{Keep: keep})
 	if err != nil {

@@ -67,10 +67,10 @@ func TestCkpt(t *testing.T) {
 	require.Contains(t, refused.stderr, "safetensors: read "+file+": damaged: the checksum differs")
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	require.Contains(t, run(t, "ckpt", "import", pipe, filepath.Join(t.TempDir(), "piped")).stderr, pipe+": is no regular file", "it does not wait for a writer")
+	require.Contains(t, run(t, "ckpt", "import", pipe, filepath.Join(t.TempDir(), "piped")).stderr, pipe+": is not a regular file", "it does not wait for a writer")
 	require.Equal(t, 2, run(t, "ckpt", "export", dir, file+".all", "--all", "--flax").code)
 
-	require.Contains(t, run(t, "ckpt", "prune", dir).stderr, "say what to keep: --last")
+	require.Contains(t, run(t, "ckpt", "prune", dir).stderr, "set which checkpoints to keep: --last")
 	require.Regexp(t, `metrics\n20 .*\n30 .*\n$`, run(t, "ckpt", "prune", dir, "--last", "1", "--lowest", "loss").stdout)
 
 	name := filepath.Join(dir, "step-000000000030", "state.safetensors")

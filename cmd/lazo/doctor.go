@@ -144,7 +144,7 @@ func (c doctorCommand) compiles(ctx context.Context, w io.Writer) (err error) {
 func remedy(err error, plugin string) string {
 	again := "go run github.com/lazo-ml/lazo/cmd/lazo install " + plugin + " --force"
 	if strings.ContainsAny(plugin, `/\.`) {
-		again = "take another library, or the one that lazo installs"
+		again = "use another library, or the one that lazo installs"
 	}
 	switch {
 	case errors.Is(err, install.ErrDamaged), errors.Is(err, xla.ErrPluginDamaged), errors.Is(err, xla.ErrABI):
@@ -152,13 +152,13 @@ func remedy(err error, plugin string) string {
 	case errors.Is(err, xla.ErrFlags):
 		return "unset XLA_FLAGS, or set it to flags of this plugin's version"
 	case errors.Is(err, xla.ErrNoDevice) && strings.Contains(filepath.Base(plugin), xla.TPU):
-		return "see whether this user sees the TPU (/dev/accel*, /dev/vfio); to compile for one that is not here needs no device: docs/maintain/targets.md"
+		return "check that this user can access the TPU (/dev/accel*, /dev/vfio); to compile for a TPU without one, see docs/maintain/targets.md"
 	case errors.Is(err, xla.ErrNoDevice):
-		return "see whether the driver is installed and the device visible to this user (nvidia-smi)"
+		return "check that the driver is installed and the device is visible to this user (nvidia-smi)"
 	case errors.Is(err, xla.ErrOutOfMemory):
 		return "another process may hold the device's memory; on the CPU see the line limits, if there is one: the plugin needs 3 GiB of addresses"
 	case errors.Is(err, xla.ErrTimeout):
-		return "see whether the device is there, and try again on an idle machine"
+		return "check that the device exists, and try again on an idle machine"
 	}
 	return ""
 }

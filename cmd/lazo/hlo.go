@@ -68,11 +68,11 @@ func readProgram(path string) (name, text string, err error) {
 		return p.Name, p.Text, nil
 	}
 	if !info.Mode().IsRegular() || info.Size() > fileLimit {
-		return "", "", fmt.Errorf("%s is no file of at most %d bytes: expected a program in StableHLO, or a folder that was exported", path, fileLimit)
+		return "", "", fmt.Errorf("%s is not a file of at most %d bytes: expected a program in StableHLO, or an exported folder", path, fileLimit)
 	}
 	data, err := os.ReadFile(path)
 	if err == nil && !utf8.Valid(data) {
-		err = fmt.Errorf("%s is no text: expected a program in StableHLO", path)
+		err = fmt.Errorf("%s is not text: expected a program in StableHLO", path)
 	}
 	return filepath.Base(path), string(data), err
 }
@@ -86,7 +86,7 @@ func printEstimates(w io.Writer, program *xla.Program) error {
 	comment := func(name, format string, args ...any) { line(w, "// "+name, format, args...) }
 	switch cost, err := program.Cost(); {
 	case errors.Is(err, xla.ErrUnimplemented):
-		comment("cost", "not told by the plugin, and the optimized program cannot be counted")
+		comment("cost", "not reported by the plugin, and the optimized program cannot be counted")
 	case err != nil:
 		return err
 	default:
@@ -100,7 +100,7 @@ func printEstimates(w io.Writer, program *xla.Program) error {
 	}
 	switch m, err := program.Memory(); {
 	case errors.Is(err, xla.ErrUnimplemented):
-		comment("memory", "not told by the plugin")
+		comment("memory", "not reported by the plugin")
 	case err != nil:
 		return err
 	default:

@@ -77,13 +77,13 @@ func TestHLOMistakes(t *testing.T) {
 	}{
 		{"nothing", nil, 2, "<path>"},
 		{"a path that is not there", []string{"/none"}, 1, "/none: no such file"},
-		{"a folder that was not exported", []string{temp}, 1, "it has no manifest.json: expected a folder that was exported"},
+		{"a folder that was not exported", []string{temp}, 1, "it has no manifest.json: expected an exported folder"},
 		{"a damaged folder", []string{dir}, 1, "program.mlir: damaged: 100 bytes"},
 		{"a damaged program", []string{write("cut.mlir", sum[:200])}, 1, "xla: compile cut.mlir: "},
 		{"a damaged program, optimized", []string{"--optimized", write("cut2.mlir", sum[:200])}, 1, "xla: compile cut2.mlir: "},
 		{"an empty file", []string{write("empty", "")}, 1, "the program is empty"},
-		{"no text", []string{write("binary", "\xff\xfe")}, 1, "is no text: expected a program in StableHLO"},
-		{"no file", []string{"/dev/null"}, 1, "/dev/null is no file of at most"},
+		{"no text", []string{write("binary", "\xff\xfe")}, 1, "is not text: expected a program in StableHLO"},
+		{"no file", []string{"/dev/null"}, 1, "/dev/null is not a file of at most"},
 		{"the plugin go", []string{"--plugin", "go", file}, 1, "takes no StableHLO"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestR20_hostilePrograms(t *testing.T) {
 		{"a division by the constant 0", function("%one = stablehlo.constant dense<1> : tensor<i32>\n%zero = stablehlo.constant dense<0> : tensor<i32>\n" +
 			"%y = stablehlo.divide %one, %zero : tensor<i32>\nreturn %y"), "program.mlir: it crashed the plugin, which died of SIGFPE"},
 		{"a function that calls itself", function("%y = func.call @main(%x) : (tensor<i32>) -> tensor<i32>\nreturn %y"), "program.mlir: it crashed the plugin, which died of SIGSEGV"},
-		{"deep attributes", "module attributes {x.y = " + strings.Repeat("[", 100_000), "line 1: brackets stand more than 256 deep in each other"},
+		{"deep attributes", "module attributes {x.y = " + strings.Repeat("[", 100_000), "line 1: brackets are nested more than 256 deep"},
 		{"an error of two thousand letters", "module attributes {x = [" + strings.Repeat("1, ", 3000) + "1]} {}", "xla: compile program.mlir: .*can only contain attributes with dialect-prefixed names"},
 		{"what takes longer than it may", function("return %x"), "no end after 1ms: give it more with --timeout"},
 	} {

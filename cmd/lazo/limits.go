@@ -26,7 +26,7 @@ func limits() string {
 	}
 	groups, _ := os.ReadFile("/proc/self/cgroup")
 	if limit, file := cgroupLimit(string(groups), "/sys/fs/cgroup"); file != "" {
-		found = append(found, fmt.Sprintf("%.1f GiB (%s): the kernel kills what takes more", gib(limit), file))
+		found = append(found, fmt.Sprintf("%.1f GiB (%s): the kernel kills processes above it", gib(limit), file))
 	}
 	return strings.Join(found, "; ")
 }

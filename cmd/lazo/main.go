@@ -56,7 +56,7 @@ func main() {
 func run(s session) int {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("lazo"), kong.Writers(s.stdout, s.stderr),
-		kong.Description("lazo trains models on XLA. This command looks after its plugins."), kong.Bind(s))
+		kong.Description("lazo trains models on XLA. This command manages its plugins."), kong.Bind(s))
 	if err != nil {
 		fmt.Fprintln(s.stderr, "lazo:", err)
 		return failure
@@ -67,7 +67,7 @@ func run(s session) int {
 		if misplaced := c.Plan.misplaced(); misplaced != "" {
 			text += "; " + misplaced
 		}
-		fmt.Fprintf(s.stderr, "lazo: %s (lazo --help lists what there is)\n", text)
+		fmt.Fprintf(s.stderr, "lazo: %s (lazo --help lists the commands)\n", text)
 		return usage
 	}
 	err = parsed.Run(s)

@@ -167,7 +167,7 @@ func TestDoctorFindsProblems(t *testing.T) {
 		{"nothing installed", []string{"doctor"}, "cmd/lazo install cpu"},
 		{"no TPU plugin", []string{"doctor", "--plugin", "tpu"}, "cmd/lazo install tpu"},
 		{"nothing that compiles alone", []string{"doctor", "--plugin", "cuda_compile"}, "lazo install cuda_compile"},
-		{"damaged file", []string{"doctor", "--plugin", text}, "take another library"},
+		{"damaged file", []string{"doctor", "--plugin", text}, "use another library"},
 		{"no file", []string{"doctor", "--plugin", text + ".no"}, "no PJRT plugin found"},
 	}
 	for _, row := range rows {

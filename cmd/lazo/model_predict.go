@@ -61,16 +61,16 @@ func ofProgram(path string, err error) error {
 
 // withFlags replaces advice about package data, for a cell that is no number, by what the user of the command can do.
 func withFlags(err error, prepared, lines bool) error {
-	for _, advice := range []string{": if that is no value, ", ": if it is a class, "} {
+	for _, advice := range []string{": if it marks a missing value, ", ": if it is a class, "} {
 		text, _, ours := strings.Cut(err.Error(), advice)
 		switch {
 		case !ours:
 		case !prepared:
-			return fmt.Errorf("%s: the model takes numbers alone", text)
+			return fmt.Errorf("%s: the model takes only numbers", text)
 		case lines:
-			return fmt.Errorf("%s: if that is no value, write null", text)
+			return fmt.Errorf("%s: if it marks a missing value, write null", text)
 		default:
-			return fmt.Errorf("%s: if that is no value, give --missing with it, as --missing NA", text)
+			return fmt.Errorf("%s: if it marks a missing value, pass it to --missing, as --missing NA", text)
 		}
 	}
 	return err
@@ -98,7 +98,7 @@ func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, er
 	}
 	prepared := new(data.Preparation)
 	if err := json.Unmarshal(said.Preparation, prepared); err != nil {
-		return nil, fmt.Errorf("the model has a preparation that is none of package data, so that its own program has to prepare the rows: %w", err)
+		return nil, fmt.Errorf("the model has a preparation that is not from package data, so only its own program can prepare the rows: %w", err)
 	}
 	if lines {
 		return readRows(c.File, prepared)
@@ -123,7 +123,7 @@ func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []f
 	rows, lots, by := 0, []*alike(nil), map[string]*alike{}
 	for _, in := range inputs {
 		if types[in.Type] == nil {
-			return nil, fmt.Errorf("the input %q is %s, which JSON has not", in.Name, in.Type)
+			return nil, fmt.Errorf("the input %q is %s, which JSON cannot represent", in.Name, in.Type)
 		}
 	}
 	err := eachLine(path, func(line []byte) error {
@@ -135,7 +135,7 @@ func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []f
 		for i, in := range inputs {
 			value, ok := row[in.Name]
 			if !ok {
-				return fmt.Errorf("there is no %q, but %q", in.Name, slices.Sorted(maps.Keys(row)))
+				return fmt.Errorf("the field %q is missing, got %q", in.Name, slices.Sorted(maps.Keys(row)))
 			}
 			dims[i] = dimsOf(value, in.Dims)
 		}
@@ -155,7 +155,7 @@ func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []f
 			delete(row, in.Name)
 		}
 		if len(row) > 0 {
-			return fmt.Errorf("there is %q, which the model does not take", slices.Sorted(maps.Keys(row)))
+			return fmt.Errorf("got the field %q, which the model does not take", slices.Sorted(maps.Keys(row)))
 		}
 		lot.rows = append(lot.rows, rows)
 		rows++

@@ -167,7 +167,7 @@ func hasHeader(path, dtype string) (bool, error) {
 			return false, nil
 		}
 		return false, fmt.Errorf("row 1 is %q, expected numbers, or names of the columns: it may be an example or a header: put a line of names before it if it is an "+
-			"example; else replace it by names that are no numbers", row)
+			"example; else replace it by names that are not numbers", row)
 	}
 	return false, errors.New("there are no rows")
 }

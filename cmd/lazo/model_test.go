@@ -42,7 +42,7 @@ func TestModelShow(t *testing.T) {
 	require.Equal(t, 31, d.Numbers)
 	r = run(t, "model", "show", "../../flaxlike/testdata/attention_gomlx_v0.26.safetensors")
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "the file has values of variables and no model")
+	require.Contains(t, r.stderr, "the file has values of variables, but no model")
 	require.Equal(t, 1, run(t, "model", "show", "absent").code)
 }
 
@@ -83,8 +83,8 @@ func TestModelPredict(t *testing.T) {
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, `"preds_class":"bee"`)
 	for text, of := range map[string]string{`{"x":[1,0]}`: `field "x" is float32[2] for an example, and was float32[3] when the network was built`,
-		`{"x":[]}`: `line 1: "x": 0 values, expected dims [3]`, `{"y":[1]}`: `line 1: there is no "x", but ["y"]`,
-		`{"x":[1,0,0],"z":1}`: `line 1: there is ["z"], which the model does not take`, ``: "there are no rows",
+		`{"x":[]}`: `line 1: "x": 0 values, expected dims [3]`, `{"y":[1]}`: `line 1: the field "x" is missing, got ["y"]`,
+		`{"x":[1,0,0],"z":1}`: `line 1: got the field ["z"], which the model does not take`, ``: "there are no rows",
 		`{"x":["1",0,0]}`: `line 1: "x": it has a JSON string, expected float32`, `{"x":1}`: `line 1: "x": it has a JSON number, expected an array of dims [3]`,
 		`3`: `line 1: it has a JSON number, expected an object with a value for each input, as {"x": …}`} {
 		r = run(t, "model", "predict", model, write("bad.jsonl", text))
@@ -96,13 +96,13 @@ func TestModelPredict(t *testing.T) {
 	require.Contains(t, r.stderr, "row 2 and those of its lengths: ")
 	r = run(t, "model", "predict", model, write("rows.csv", "a,b,c\n1,NA,0\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, ": the model takes numbers alone")
+	require.Contains(t, r.stderr, ": the model takes only numbers")
 	r = run(t, "model", "predict", model, write("rows.csv", "a,b\n1,0\n"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, `field "x" is float32[2] for an example, and was float32[3] when the network was built`)
 	r = run(t, "model", "predict", savedModel, write("rows.csv", "a,b,c\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "the model has a preparation that is none of package data")
+	require.Contains(t, r.stderr, "the model has a preparation that is not from package data")
 	r = run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "a,b,c\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "--missing is for a model with a preparation")
@@ -218,7 +218,7 @@ func TestModelPredict_ofATable(t *testing.T) {
 	for _, row := range [][2]string{{"rows.csv", "place,mass\nsea,NA\n"}, {"rows.jsonl", `{"place":"sea","mass":"NA"}`}} {
 		failed := run(t, "model", "predict", model, write(row[0], row[1]))
 		require.Equal(t, 1, failed.code)
-		require.Regexp(t, `"NA" is no number.*: if that is no value, (give --missing with it, as --missing NA|write null)\n$`, failed.stderr)
+		require.Regexp(t, `"NA" is not a number.*: if it marks a missing value, (pass it to --missing, as --missing NA|write null)\n$`, failed.stderr)
 	}
 	write("rows.csv", "place,mass\nsea,NA\nland,2\n")
 	known := must.M1(data.FitPreparation(table, data.Missing{"NA"}, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},

@@ -48,6 +48,6 @@ func TestR51_ckptPrintsNoControlCharacters(t *testing.T) {
 	require.Equal(t, 2, strings.Count(ls, "\n"), ls)
 	require.Contains(t, ls, fmt.Sprintf(`  "accuracy=1 loss"=0.25 loss=1 %q=0.5`+"\n", evil))
 	gone := filepath.Join(t.TempDir(), "gone")
-	require.Equal(t, result{2, "", fmt.Sprintf("lazo: ckpt ls: there is no folder %q (lazo --help lists what there is)\n", gone)}, run(t, "ckpt", "ls", gone))
+	require.Equal(t, result{2, "", fmt.Sprintf("lazo: ckpt ls: there is no folder %q (lazo --help lists the commands)\n", gone)}, run(t, "ckpt", "ls", gone))
 	t.Logf("R51: %d commands on names and files with terminal escapes and line breaks: 0 control characters, 0 forged lines", commands)
 }

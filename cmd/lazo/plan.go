@@ -50,7 +50,7 @@ func (c planCommand) misplaced() string {
 	if flags == nil {
 		return ""
 	}
-	return fmt.Sprintf("what stands behind %s is the Go program's, so %s too: flags of lazo plan stand before it", plain(c.path()), plain(strings.Join(flags, ", ")))
+	return fmt.Sprintf("arguments after %s go to the Go program, including %s: put flags of lazo plan before it", plain(c.path()), plain(strings.Join(flags, ", ")))
 }
 
 // Run prints a table per target, or a line per size. An error of a target does not stop the others. A step that does
@@ -155,7 +155,7 @@ func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), d
 			fmt.Fprintln(s.stderr, "lazo: note:", misplaced)
 		}
 		if c.Batch != 0 {
-			return nil, done, errors.New("--batch is for a folder that was exported with several sizes; a program has its own flags")
+			return nil, done, errors.New("--batch is only for an exported folder with several batch sizes; for a program, use its own flags")
 		}
 		p, err := buildProgram(s.ctx, c.path(), c.args(), c.Verbose)
 		if err != nil {
@@ -167,9 +167,9 @@ func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), d
 	case misplaced != "":
 		return nil, done, errors.New(misplaced)
 	case len(c.args()) > 0:
-		return nil, done, fmt.Errorf("arguments %q: they are for a Go program, and %s is none", c.args(), c.path())
+		return nil, done, fmt.Errorf("arguments %q: arguments are only for a Go program, and %s is not one", c.args(), c.path())
 	case info.IsDir() && !exists(filepath.Join(c.path(), manifest)):
-		return nil, done, fmt.Errorf("%s: it has no %s, as a folder that was exported has, and no Go files, as a program has", c.path(), manifest)
+		return nil, done, fmt.Errorf("%s: it has no %s, so it is not an exported folder, and no Go files, so it is not a program", c.path(), manifest)
 	case info.IsDir():
 		p, err := export.Load(c.path())
 		if err != nil {
@@ -177,7 +177,7 @@ func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), d
 		}
 		return same(plan.StepOf(p, c.Batch))
 	case c.Batch != 0:
-		return nil, done, errors.New("--batch is for a folder that was exported with several sizes; a file has one program")
+		return nil, done, errors.New("--batch is only for an exported folder with several batch sizes; a file has one program")
 	}
 	if filepath.Ext(c.path()) == ".go" {
 		return nil, done, fmt.Errorf("%s is a file of Go: expected the folder of the program, %s", c.path(), filepath.Dir(c.path()))

@@ -55,7 +55,7 @@ func buildProgram(ctx context.Context, path string, args []string, verbose bool)
 		return nil, fmt.Errorf("go list %s: %w", path, err)
 	}
 	if name := string(bytes.TrimSpace(name)); name != "main" {
-		return nil, fmt.Errorf("%s has package %s, which is no program: expected package main, or a folder that was exported", path, name)
+		return nil, fmt.Errorf("%s has package %s, which is not a program: expected package main, or an exported folder", path, name)
 	}
 	dir, err := os.MkdirTemp("", "lazo-plan-*")
 	if err != nil {

@@ -51,7 +51,7 @@ func From(ds train.Dataset, inputs, labels []string) iter.Seq2[data.Batch, error
 
 func batch(in, out []*tensors.Tensor, inputs, labels []string) (data.Batch, error) {
 	if len(in) != len(inputs) || len(out) != len(labels) {
-		return data.Batch{}, fmt.Errorf("%d inputs and %d labels, expected %q and %q", len(in), len(out), inputs, labels)
+		return data.Batch{}, fmt.Errorf("got %d inputs and %d labels, expected %q and %q", len(in), len(out), inputs, labels)
 	}
 	var b data.Batch
 	for i, t := range in {

@@ -109,7 +109,7 @@ func TestErrors(t *testing.T) {
 	require.ErrorIs(t, err, errBroken)
 	require.EqualError(t, err, `gomlxdata: dataset "b": broken`)
 	_, err = last(gomlxdata.From(ds, []string{"x"}, []string{"y"}))
-	require.EqualError(t, err, `gomlxdata: dataset "b": 1 inputs and 0 labels, expected ["x"] and ["y"]`)
+	require.EqualError(t, err, `gomlxdata: dataset "b": got 1 inputs and 0 labels, expected ["x"] and ["y"]`)
 	_, err = last(gomlxdata.From(nil, nil, nil))
 	require.ErrorContains(t, err, "no dataset")
 	for range gomlxdata.From(ds, []string{"x"}, nil) {

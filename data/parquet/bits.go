@@ -65,7 +65,7 @@ func (r *runs) run() error {
 		if n == 0 {
 			return errPageShort
 		}
-		return errors.New("a run of numbers has more than 33 bits in its head")
+		return errors.New("a run of numbers has a header of more than 33 bits")
 	}
 	r.b = r.b[n:]
 	if head&1 == 0 {

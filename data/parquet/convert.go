@@ -123,7 +123,7 @@ func toFloat[T float32 | float64](v *value) (T, error) {
 	if t := T(f); !math.IsInf(float64(t), 0) && t == t {
 		return t, nil
 	}
-	return 0, fmt.Errorf("the value %v is not finite as %T (set Field.Fill to take a value for those that are not)", f, T(0))
+	return 0, fmt.Errorf("the value %v is not finite as %T (set Field.Fill to replace such values)", f, T(0))
 }
 
 func toInt[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v *value) (T, error) {
@@ -136,25 +136,25 @@ func toInt[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](v 
 	case v.kind == float && v.float >= 0 && v.float < 1<<64 && v.float == math.Trunc(v.float):
 		w = value{kind: unsigned, int: int64(uint64(v.float))}
 	case v.kind == float:
-		return 0, fmt.Errorf("the value %v is no %T", v.float, T(0))
+		return 0, fmt.Errorf("the value %v is not of dtype %T", v.float, T(0))
 	}
 	t := T(w.int)
 	if w.kind == unsigned {
 		if uint64(t) == uint64(w.int) && t >= 0 {
 			return t, nil
 		}
-		return 0, fmt.Errorf("the value %d is no %T", uint64(w.int), t)
+		return 0, fmt.Errorf("the value %d is not of dtype %T", uint64(w.int), t)
 	}
 	if int64(t) == w.int && (t < 0) == (w.int < 0) {
 		return t, nil
 	}
-	return 0, fmt.Errorf("the value %d is no %T", w.int, t)
+	return 0, fmt.Errorf("the value %d is not of dtype %T", w.int, t)
 }
 
 func toBool(v *value) (bool, error) {
 	n, err := toInt[int64](v)
 	if err == nil && n != 0 && n != 1 {
-		err = fmt.Errorf("the value %d is no bool, expected 0 or 1", n)
+		err = fmt.Errorf("the value %d is not a bool, expected 0 or 1", n)
 	}
 	return n == 1, err
 }
@@ -169,11 +169,11 @@ func toClass(classes []string) (func(v *value) (int32, error), error) {
 	}
 	return func(v *value) (int32, error) {
 		if v.kind != text {
-			return 0, errors.New("classes are texts, and it holds numbers; leave Classes out to take them as they are")
+			return 0, errors.New("classes are texts, and it holds numbers; leave Classes out to read the numbers unchanged")
 		}
 		n, ok := numbers[string(v.text)]
 		if !ok {
-			return 0, fmt.Errorf("the text %q is none of %d classes: %s", v.text[:min(len(v.text), 40)], len(classes), some(classes))
+			return 0, fmt.Errorf("the text %q is not one of %d classes: %s", v.text[:min(len(v.text), 40)], len(classes), some(classes))
 		}
 		return n, nil
 	}, nil
@@ -236,7 +236,7 @@ func fillOf(f Field) (*value, error) {
 	}
 	n, err := strconv.ParseFloat(f.Fill, 64)
 	if err != nil {
-		return nil, fmt.Errorf("fill %q is no number: %w", f.Fill, errors.Unwrap(err))
+		return nil, fmt.Errorf("fill %q is not a number: %w", f.Fill, errors.Unwrap(err))
 	}
 	return &value{kind: float, float: n}, nil
 }

@@ -83,7 +83,7 @@ func readFooter(file io.ReaderAt, size int64, mem *memory) (*footer, error) {
 		return nil, damaged(size-4, "the file is encrypted, which is not supported")
 	}
 	if string(head[:]) != "PAR1" || string(tail[4:]) != "PAR1" {
-		return nil, damaged(0, "not a Parquet file: it begins with %q and ends with %q, expected PAR1: it was cut off, or is something else", head, tail[4:])
+		return nil, damaged(0, "not a Parquet file: it begins with %q and ends with %q, expected PAR1: the file is truncated or has another format", head, tail[4:])
 	}
 	length := int64(binary.LittleEndian.Uint32(tail[:]))
 	if length > size-fileLeast {
@@ -168,7 +168,7 @@ func (f *footer) parse(b []byte, mem *memory) error {
 			}
 		})
 		if n < 0 || n > f.rows-rows {
-			return fmt.Errorf("a row group has %d rows, behind %d of the file's %d", n, rows, f.rows)
+			return fmt.Errorf("a row group has %d rows, after %d of the file's %d", n, rows, f.rows)
 		}
 		rows += n
 	}

@@ -143,7 +143,7 @@ func texts(file io.ReaderAt, size int64, column string, yield func([]byte, error
 	defer r.close()
 	c := r.cursors[0]
 	if c.leaf.repeats > 0 || c.leaf.typ != typeBytes && c.leaf.typ != typeFixed {
-		return fmt.Errorf("column %q holds no texts, but numbers or lists", column)
+		return fmt.Errorf("column %q holds numbers or lists, expected texts", column)
 	}
 	for {
 		more, err := r.more()
@@ -173,7 +173,7 @@ func withFile(path string, f func(file *os.File, size int64) error) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file (%v)", path, info.Mode().Type())
+		return fmt.Errorf("%s is not a regular file (%v)", path, info.Mode().Type())
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -216,7 +216,7 @@ func choose(leaves []leaf, fields []Field) ([][]*leaf, error) {
 		}
 		if len(f.Columns) == 0 {
 			if rest >= 0 {
-				return nil, fmt.Errorf("fields %q and %q both name no columns; one field may have the rest", fields[rest].Name, f.Name)
+				return nil, fmt.Errorf("fields %q and %q both name no columns; only one field can take all remaining columns", fields[rest].Name, f.Name)
 			}
 			rest = k
 		}

@@ -199,22 +199,22 @@ func TestMessages(t *testing.T) {
 		format Format
 		err    string
 	}{
-		"null":             {named("n", Field{}), `row 2, column "n": the value is null; set Field.Fill to take a value for it, or leave the column out`},
-		"nan":              {named("f", Field{}), `row 2, column "f": the value NaN is not finite as float32 (set Field.Fill to take a value for those that are not)`},
-		"no integer":       {named("f", Field{DType: "int8"}), `row 1, column "f": the value 1.5 is no int8`},
-		"too large":        {named("u", Field{DType: "int64"}), `row 1, column "u": the value 18446744073709551615 is no int64`},
-		"class":            {named("t", Field{Classes: []string{"a"}}), `row 2, column "t": the text "b" is none of 1 classes: ["a"]`},
-		"classes of n":     {named("f", Field{Classes: []string{"a"}}), `row 1, column "f": classes are texts, and it holds numbers; leave Classes out to take them as they are`},
+		"null":             {named("n", Field{}), `row 2, column "n": the value is null; set Field.Fill to its replacement, or leave the column out`},
+		"nan":              {named("f", Field{}), `row 2, column "f": the value NaN is not finite as float32 (set Field.Fill to replace such values)`},
+		"no integer":       {named("f", Field{DType: "int8"}), `row 1, column "f": the value 1.5 is not of dtype int8`},
+		"too large":        {named("u", Field{DType: "int64"}), `row 1, column "u": the value 18446744073709551615 is not of dtype int64`},
+		"class":            {named("t", Field{Classes: []string{"a"}}), `row 2, column "t": the text "b" is not one of 1 classes: ["a"]`},
+		"classes of n":     {named("f", Field{Classes: []string{"a"}}), `row 1, column "f": classes are texts, and it holds numbers; leave Classes out to read the numbers unchanged`},
 		"text":             {named("t", Field{}), `field "x": column "t": it holds text; name its Classes, take its bytes with the type uint8, or read it with parquet.Texts`},
-		"lengths":          {named("l", Field{}), `row 2, column "l": it has 2 values or bytes, the first row 1; expected as many in each row`},
+		"lengths":          {named("l", Field{}), `row 2, column "l": it has 2 values or bytes, the first row 1; expected the same number in each row`},
 		"dims":             {named("l", Field{Dims: []int{2}}), `row 1, column "l": it has 1 values or bytes, but Dims are [2]`},
 		"dims of a number": {named("f", Field{Dims: []int{1}}), `field "x": dims [1] for a column that holds no lists or bytes`},
 		"decimal":          {named("d", Field{}), `field "x": column "d": it has decimals, which are not supported; write them as doubles`},
 		"lists of lists":   {named("m", Field{}), `field "x": column "m": it has lists of lists, which are not supported; write flat ones, and set Field.Dims`},
 		"no column":        {named("q", Field{}), `field "x": there is no column "q"; there are ["n" "t" "f" "l" "d" "u" "m"]`},
 		"dtype":            {named("f", Field{DType: "float16"}), `field "x": unknown type "float16", expected float32, float64, int8 to int64, uint8 to uint64, bool or string`},
-		"fill":             {named("f", Field{DType: "int8", Fill: "300"}), `field "x": fill: the value 300 is no int8`},
-		"fill text":        {named("f", Field{Fill: "x"}), `field "x": fill "x" is no number: invalid syntax`},
+		"fill":             {named("f", Field{DType: "int8", Fill: "300"}), `field "x": fill: the value 300 is not of dtype int8`},
+		"fill text":        {named("f", Field{Fill: "x"}), `field "x": fill "x" is not a number: invalid syntax`},
 		"limit":            {Format{Fields: named("f", Field{}).Fields, Limit: 100}, `reading takes more than 100 bytes (set Format.Limit, or stream smaller batches): over the limit`},
 	} {
 		_, err := open(file, c.format)
@@ -279,7 +279,7 @@ func TestTexts(t *testing.T) {
 	_, err = open(written(t, long), Format{Texts: true, Limit: 4_000_000})
 	require.ErrorIs(t, err, data.ErrLimit)
 	_, err = Open("testdata/default.parquet", Format{Texts: true})
-	require.ErrorContains(t, err, `column "list" holds lists, which are no texts`)
+	require.ErrorContains(t, err, `column "list" holds lists, which are not texts`)
 	two, err := Open("testdata/default.parquet", Format{Fields: []Field{{Name: "x", DType: "string", Columns: []string{"text", "null"}}}})
 	require.NoError(t, err)
 	x, err := two.Field("x")

@@ -60,7 +60,7 @@ func openRows(file io.ReaderAt, size int64, format Format) (*rows, error) {
 				continue
 			}
 			if l.repeats > 0 {
-				return nil, fmt.Errorf("column %q holds lists, which are no texts: name the others in Format.Fields, with the DType \"string\"", l.name)
+				return nil, fmt.Errorf("column %q holds lists, which are not texts: name the other columns in Format.Fields, with the DType \"string\"", l.name)
 			}
 			format.Fields = append(format.Fields, Field{Name: l.name, Columns: []string{l.name}, DType: "string"})
 		}
@@ -219,7 +219,7 @@ func (r *rows) one(f *field, c *cursor, there bool) error {
 			v = &value{kind: text}
 		}
 		if v == nil {
-			return r.fail(c, errors.New("the value is null; set Field.Fill to take a value for it, or leave the column out"))
+			return r.fail(c, errors.New("the value is null; set Field.Fill to its replacement, or leave the column out"))
 		}
 	}
 	if err := f.sink.add(v); err != nil {
@@ -235,7 +235,7 @@ func (r *rows) fail(c *cursor, err error) error {
 func (r *rows) list(f *field, c *cursor) error {
 	before := f.sink.len()
 	if c.r != 0 {
-		return damaged(c.pageFrom, "column %q: a row that does not begin", c.leaf.name)
+		return damaged(c.pageFrom, "column %q: a value comes before the start of its row", c.leaf.name)
 	}
 	for {
 		if c.leaf.repeats == 0 || c.d >= c.leaf.listDef {
@@ -259,12 +259,12 @@ func (r *rows) list(f *field, c *cursor) error {
 	got := f.sink.len() - before
 	if f.width > 0 {
 		if got != f.width {
-			return r.fail(c, fmt.Errorf("it has %d values or bytes, the first row %d; expected as many in each row", got, f.width))
+			return r.fail(c, fmt.Errorf("it has %d values or bytes, the first row %d; expected the same number in each row", got, f.width))
 		}
 		return nil
 	}
 	if got == 0 {
-		return r.fail(c, errors.New("the first row has no values; expected as many in each row, and at least 1"))
+		return r.fail(c, errors.New("the first row has no values; expected the same number in each row, and at least 1"))
 	}
 	f.width, f.dims = got, []int{got}
 	if len(f.Dims) > 0 {

@@ -29,7 +29,7 @@ const user = "root"
 // only. Values have at most 64 MiB.
 func Embed(ctx context.Context, job *dist.Job) (*Store, error) {
 	if job == nil {
-		return nil, errors.New("etcd: embed a server: there is no job: see dist.Join")
+		return nil, errors.New("etcd: embed a server: the job is nil: see dist.Join")
 	}
 	s := &Store{job: job}
 	config := func() clientv3.Config {
@@ -83,7 +83,7 @@ func (s *Store) serve(ctx context.Context) error {
 	case err := <-server.Err():
 		return fmt.Errorf("the server ended: %w", err)
 	case <-ctx.Done():
-		return fmt.Errorf("the server does not begin: %w", context.Cause(ctx))
+		return fmt.Errorf("the server does not start: %w", context.Cause(ctx))
 	}
 	s.at.Endpoints, s.at.Password = reachable(server.Clients[0].Addr()), rand.Text()
 	return s.lock(ctx)

@@ -47,10 +47,10 @@ const lease = 60 * time.Second
 // has --max-request-bytes.
 func Open(ctx context.Context, job *dist.Job, config clientv3.Config) (*Store, error) {
 	if job == nil {
-		return nil, errors.New("etcd: open the store: there is no job: see dist.Join")
+		return nil, errors.New("etcd: open the store: the job is nil: see dist.Join")
 	}
 	if len(config.Endpoints) == 0 {
-		return nil, errors.New("etcd: open the store: the client's settings name no endpoints: expected one at least, such as https://etcd:2379")
+		return nil, errors.New("etcd: open the store: the client's settings name no endpoints: expected at least one, such as https://etcd:2379")
 	}
 	s := &Store{job: job}
 	err := s.meet(func() error { return s.lead(ctx, config) })
@@ -79,7 +79,7 @@ func (s *Store) meet(lead func() error) error {
 		return errors.Join(leadErr, err)
 	}
 	if err := json.Unmarshal(text, &s.at); err != nil {
-		return fmt.Errorf("what rank 0 says of the store: %w", err)
+		return fmt.Errorf("read the store's description from rank 0: %w", err)
 	}
 	if s.at.Failed != "" {
 		return fmt.Errorf("rank 0: %s", s.at.Failed)

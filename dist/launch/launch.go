@@ -100,9 +100,9 @@ func Run(ctx context.Context, o Options) error {
 	case len(o.Command) == 0:
 		return errors.New("launch: no command")
 	case o.Restarts < 0 || o.Min < 0 || o.Min > o.N:
-		return fmt.Errorf("launch: %d restarts on at least %d of %d ranks: expected numbers from 0, and no more than there are", o.Restarts, o.Min, o.N)
+		return fmt.Errorf("launch: %d restarts on at least %d of %d ranks: expected numbers from 0 to the number of ranks", o.Restarts, o.Min, o.N)
 	case o.NoMPI && o.Mpirun != "":
-		return fmt.Errorf("launch: mpirun %s, and no MPI: one of the two", o.Mpirun)
+		return fmt.Errorf("launch: both mpirun %s and no MPI are set: expected one of the two", o.Mpirun)
 	}
 	if o.Stdout == nil {
 		o.Stdout = io.Discard

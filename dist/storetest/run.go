@@ -22,7 +22,7 @@ func Run(t *testing.T, job *dist.Job, store dist.Store) {
 		name string
 		test func(*testing.T, *dist.Job, dist.Store)
 	}{
-		{"what one rank puts, all get", put},
+		{"all ranks get what one rank puts", put},
 		{"a key is put once", once},
 		{"Get waits", waits},
 		{"Get ends with its context", ends},
@@ -122,7 +122,7 @@ func waits(t *testing.T, job *dist.Job, store dist.Store) {
 	together(t, job, "all wait")
 	select {
 	case r := <-got:
-		t.Fatalf("Get of a key that nobody has put gave %q, %v", r.value, r.err)
+		t.Fatalf("Get of a key that no rank has put returned %q, %v", r.value, r.err)
 	case <-time.After(100 * time.Millisecond):
 	}
 	together(t, job, "all have waited")
@@ -158,10 +158,10 @@ func ends(t *testing.T, job *dist.Job, store dist.Store) {
 	_, err = store.TryGet(given, key)
 	require.ErrorIs(t, err, cause)
 
-	together(t, job, "nobody waits")
+	together(t, job, "no rank waits")
 	_, err = store.TryGet(ctx, key)
 	require.ErrorIs(t, err, dist.ErrNoKey)
-	together(t, job, "nobody has put")
+	together(t, job, "no rank has put")
 	if job.Rank() == 0 {
 		require.NoError(t, store.Put(ctx, key, []byte("late")))
 	}

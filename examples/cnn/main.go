@@ -30,7 +30,7 @@ const inner = loop.Steps(100)
 func main() {
 	must.M = loop.Exit
 	steps := flag.Int64("steps", 1000, "training steps in all")
-	dir := flag.String("dir", "", "folder of checkpoints, to go on from and to save into; without it nothing is saved")
+	dir := flag.String("dir", "", "folder of checkpoints, to continue from and to save into; without it nothing is saved")
 	flag.Parse()
 	if *steps < 1 {
 		must.M(fmt.Errorf("-steps must be at least 1, got %d", *steps))

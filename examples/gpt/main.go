@@ -63,14 +63,14 @@ func main() {
 	flag.IntVar(&s.evaluation, "evaluation", 8, "batches that are evaluated")
 	flag.Float64Var(&s.rate, "rate", 3e-3, "the highest learning rate")
 	flag.Uint64Var(&s.seed, "seed", 0, "of the parameters, the order of the text and the tokens drawn")
-	flag.StringVar(&s.prompt, "prompt", "A step is", "what the model goes on with")
+	flag.StringVar(&s.prompt, "prompt", "A step is", "the text that the model continues")
 	flag.IntVar(&s.tokens, "tokens", 100, "to write")
 	flag.Float64Var(&s.sampling.Temperature, "temperature", 0.8, "0 takes the likeliest token")
-	flag.IntVar(&s.sampling.TopK, "top-k", 50, "draw among so many likeliest tokens; 0 among all")
+	flag.IntVar(&s.sampling.TopK, "top-k", 50, "draw among this number of likeliest tokens; 0 among all")
 	flag.Float64Var(&s.sampling.TopP, "top-p", 0.95, "draw among the likeliest tokens of that probability; 0 among all")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		must.M(fmt.Errorf("%q is no flag", flag.Args()))
+		must.M(fmt.Errorf("%q is not a flag", flag.Args()))
 	}
 	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
 	defer stop()

@@ -24,7 +24,7 @@ func load(ctx context.Context, name string, stderr io.Writer) (train, test *data
 			return nil, nil, fmt.Errorf("where to keep MNIST: %w (give -data a folder with the four files)", err)
 		}
 		dir := filepath.Join(cache, "lazo", "mnist")
-		fmt.Fprintf(stderr, "MNIST in %s (downloaded if it is not there)\n", dir)
+		fmt.Fprintf(stderr, "MNIST in %s (downloaded if missing)\n", dir)
 		if err := data.DownloadMNIST(ctx, dir); err != nil {
 			return nil, nil, fmt.Errorf("%w (or give -data a folder with the four files)", err)
 		}

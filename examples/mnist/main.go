@@ -78,7 +78,7 @@ func parse(args []string, stdout io.Writer) (config, error) {
 	flags.Float64Var(&c.rate, "lr", 1e-3, "learning rate of Adam")
 	flags.Int64Var(&c.seed, "seed", 0, "of the initial parameters and of the order of the data")
 	flags.StringVar(&c.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, go, or the `path` of a PJRT plugin")
-	flags.StringVar(&c.resume, "resume", "", "a `folder` of checkpoints: go on from the newest there, if there is one, and save there")
+	flags.StringVar(&c.resume, "resume", "", "a `folder` of checkpoints: continue from its newest one, if any, and save there")
 	flags.StringVar(&c.tensorboard, "tensorboard", "", "a `folder` for event files of TensorBoard")
 	flags.BoolVar(&c.quiet, "quiet", false, "no progress, only the result")
 	err := flags.Parse(args)

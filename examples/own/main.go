@@ -23,7 +23,7 @@ func main() {
 	must.M = loop.Exit
 	steps := flag.Int64("steps", 20000, "the most training steps")
 	patience := flag.Int("patience", 10, "how many tests in a row may be no better than the best before it stops")
-	dir := flag.String("dir", "", "folder of checkpoints, to go on from and to save into; without it nothing is saved")
+	dir := flag.String("dir", "", "folder of checkpoints, to continue from and to save into; without it nothing is saved")
 	flag.Parse()
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()

@@ -27,8 +27,8 @@ import (
 func main() {
 	must.M = loop.Exit
 	address := flag.String("listen", "localhost:8000", "the `address` to answer at")
-	delay := flag.Duration("delay", 0, "how long a request may wait for others to run with")
-	drain := flag.Duration("drain", time.Second, "how long to go on answering behind a signal: longer than whoever sends requests takes to see that it is not ready")
+	delay := flag.Duration("delay", 0, "how long a request may wait for others, to run in one batch")
+	drain := flag.Duration("drain", time.Second, "how long to continue answering after a signal: longer than a client takes to see that the server is not ready")
 	flag.Parse()
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()

@@ -42,7 +42,7 @@ const (
 func main() {
 	must.M = loop.Exit
 	steps := flag.Int64("steps", 400, "training steps")
-	forward := flag.Bool("forward", false, "in one direction alone")
+	forward := flag.Bool("forward", false, "in only one direction")
 	seed := flag.Int64("seed", 0, "of the initial parameters")
 	flag.Parse()
 	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps

@@ -30,7 +30,7 @@ func (w words) numbers(sentence []string) ([]int32, error) {
 	for _, word := range append(slices.Clone(sentence), "") {
 		n, known := slices.BinarySearch(w, word)
 		if !known {
-			return nil, fmt.Errorf("%q is no word of this language", word)
+			return nil, fmt.Errorf("%q is not a word of this language", word)
 		}
 		all = append(all, int32(n))
 	}

@@ -50,7 +50,7 @@ func (r Run) test(ctx context.Context, d *draft) error {
 			return err
 		}
 		if losses := r.Model.Describe().Losses; !slices.ContainsFunc(losses, ofClasses) && len(losses) > 0 && label.Flat != nil {
-			err = fmt.Errorf("the model is no classifier: its loss is %s, and %w", strings.Join(losses, "; "), err)
+			err = fmt.Errorf("the model is not a classifier: its loss is %s, and %w", strings.Join(losses, "; "), err)
 		}
 		d.leaveOut("Confusion matrix, curves and samples", err)
 		return nil
@@ -172,7 +172,7 @@ func (r Run) classify(p flaxlike.Prediction, label data.Array) (c classified, er
 	classes, n := predicted.Flat.([]int32), p.Len()
 	rest := len(values) / n
 	if len(probabilities.Dims) > 2 || label.Len() != n {
-		return c, fmt.Errorf("an output %v is not one answer for each example, or there are not as many labels: %v", probabilities.Dims, label.Dims)
+		return c, fmt.Errorf("output of dims %v and labels of dims %v: expected one prediction and one label for each example", probabilities.Dims, label.Dims)
 	}
 	row := plots.Row{Name: "probabilities", Value: "of each class"}
 	if kind == "binary" {
@@ -246,7 +246,7 @@ func labelsOf(dims []int, given []float64, classes int) (labels []int, err error
 	if !hot {
 		for i, v := range given {
 			if v != math.Trunc(v) || v < 0 || v >= float64(classes) {
-				return nil, fmt.Errorf("the label %v of example %d is no class of %d", v, i, classes)
+				return nil, fmt.Errorf("the label %v of example %d is not one of %d classes", v, i, classes)
 			}
 			labels = append(labels, int(v))
 		}
@@ -265,7 +265,7 @@ func labelsOf(dims []int, given []float64, classes int) (labels []int, err error
 			}
 		}
 		if ones != 1 {
-			return nil, fmt.Errorf("the labels of example %d are %v, and not those of one class", len(labels), row)
+			return nil, fmt.Errorf("the labels of example %d are %v, expected those of one class", len(labels), row)
 		}
 		labels = append(labels, at)
 	}
@@ -336,7 +336,7 @@ func (r Run) samples(c classified) (samples []plots.Sample, how string, err erro
 	}
 	d := images.Dims
 	if len(d) != 4 || d[3] != 1 && d[3] != 3 || d[1] < 1 || d[2] < 1 {
-		return nil, "", fmt.Errorf("the inputs %v are no images: [examples, height, width, 1 or 3] are", d)
+		return nil, "", fmt.Errorf("the inputs %v are not images: expected [examples, height, width, 1 or 3]", d)
 	}
 	black, white := light(images)
 	for k, i := range chosen {

@@ -86,7 +86,7 @@ func (r Run) page(ctx context.Context) (plots.Report, error) {
 	}
 	if r.Test == nil {
 		if r.Classes != nil || r.Images != "" || r.Output != "" || r.Label != "" {
-			return page, errors.New("there is no Test set, which Classes, Images, Output and Label are about")
+			return page, errors.New("Classes, Images, Output or Label is set, but no Test set: set Test too")
 		}
 		d.leaveOut("Figures of a test set", errors.New("no test set was given"))
 	} else if err := r.test(ctx, &d); err != nil {
@@ -139,7 +139,7 @@ func (r Run) card(d draft) []plots.Part {
 		}
 	}
 	if !trained {
-		run = append(run, plots.Row{Name: "training", Value: "none is known of this model: no Fit, and no step in this program"})
+		run = append(run, plots.Row{Name: "training", Value: "the training of this model is unknown: it has had no Fit, and no step in this program"})
 	}
 	if r.Test != nil {
 		var fields []string
@@ -219,7 +219,7 @@ func (r Run) weights(d *draft) error {
 			return err
 		}
 		if len(w.Values) == 0 {
-			d.leaveOut("Weights "+w.Name, fmt.Errorf("its %s are no real numbers", v.Shape().DType))
+			d.leaveOut("Weights "+w.Name, fmt.Errorf("its %s are not real numbers", v.Shape().DType))
 			continue
 		}
 		all = append(all, w)

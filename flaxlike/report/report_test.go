@@ -104,8 +104,8 @@ func TestSave_ofAClassifier(t *testing.T) {
 		`Images: the test set has no field "i"`:             {Model: m, Test: test, Images: "i"},
 		`output "o": unknown name; the model has ["preds"]`: {Model: m, Test: test, Output: "o"},
 		"2 names for 10 classes":                            {Model: m, Test: test, Classes: names[:2]},
-		"there is no Test set":                              {Model: m, Classes: names},
-		"are no images":                                     {Model: m, Test: test, Images: "y"},
+		"but no Test set":                                   {Model: m, Classes: names},
+		"are not images":                                     {Model: m, Test: test, Images: "y"},
 		`the class "zero" is named twice`: {Model: m, Test: test, Classes: append(append([]string{}, names[:9]...),
 			"zero")},
 	} {
@@ -157,7 +157,7 @@ func TestSave_ofWhatThereIs(t *testing.T) {
 
 	targets := setOf(1, 0.5)
 	texts, _ = written(t, report.Run{Model: m, Test: targets})
-	require.Contains(t, texts, "the label 0.5 of example 0 is no class of 2")
+	require.Contains(t, texts, "the label 0.5 of example 0 is not one of 2 classes")
 	require.ErrorContains(t, report.Run{Model: m, Test: targets, Classes: []string{"no", "yes"}}.Save(t.Context(),
 		t.TempDir()), "the label 0.5")
 
@@ -185,8 +185,8 @@ func TestSave_saysOneThingOnce(t *testing.T) {
 	require.Contains(t, all, "8 parameters, 12 not trainable")
 	require.Contains(t, all, "loss\nmse\nweights of classes\n")
 	require.Contains(t, all, "Float32 [32 8]\nx  input")
-	require.Contains(t, all, "the model is no classifier: its loss is mse, and flaxlike: probabilities: output \"preds\": its loss is of numbers")
-	require.NotContains(t, all, "none is known")
+	require.Contains(t, all, "the model is not a classifier: its loss is mse, and flaxlike: probabilities: output \"preds\": its loss is for numbers")
+	require.NotContains(t, all, "the training of this model is unknown")
 
 	other := newModel(t, layers, flaxlike.WithLoss("mse"))
 	batch, err := data.Peek(set.Batches(32).All())
@@ -195,6 +195,6 @@ func TestSave_saysOneThingOnce(t *testing.T) {
 	require.NoError(t, other.Init(t.Context(), batch))
 	require.NoError(t, report.Network(other).Err())
 	texts, _ = written(t, report.Run{Model: other, History: history})
-	require.Contains(t, texts, "none is known of this model: no Fit, and no step in this program")
+	require.Contains(t, texts, "the training of this model is unknown: it has had no Fit, and no step in this program")
 	require.NotContains(t, texts, "trained")
 }

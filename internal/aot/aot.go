@@ -204,7 +204,7 @@ func crash(waitErr error, said *child.Tail) error {
 	case 0:
 		return fmt.Errorf("%w (%w)%s", ErrCrash, waitErr, after(said))
 	case syscall.SIGKILL:
-		return fmt.Errorf("%w: somebody killed it: there may have been no memory left%s", ErrCrash, after(said))
+		return fmt.Errorf("%w: it was killed, possibly because the machine ran out of memory%s", ErrCrash, after(said))
 	}
 	if found := fatal.FindStringSubmatch(said.String()); found != nil { // other lines are traces
 		return fmt.Errorf("%w: it died of %s: %s", ErrCrash, child.SignalName(signal), found[1])

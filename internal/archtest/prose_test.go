@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -26,12 +27,22 @@ var constructions = []*regexp.Regexp{
 // opening finds doc comments that do not say what the thing does. It looks at Go comments alone.
 var opening = regexp.MustCompile(`^\w+ (?:gives|says|tells|is what|is how)\b`)
 
-// words are the left column of the table in docs/style.md.
-func words(t *testing.T) *regexp.Regexp {
+// clause finds a relative clause as the subject of a message, which begins in lower case.
+var clause = regexp.MustCompile(`(?i)(?:^|[.:;!?]\s+|\n\s*)(?:what|who)\s+\w+`)
+
+// isNo finds "x is no number", for "x is not a number". The names of its groups are those of the allowed words.
+var isNo = regexp.MustCompile(`(?i)\b(?:(there)|\S+)\s+(?:is|are)\s+no\s+(?:(better|higher|longer|larger|less|likelier|lower|more|smaller)\b|\S)`)
+
+// words are the left columns of the tables in docs/style.md. The second one is for messages alone.
+func words(t *testing.T) (all, ofMessages *regexp.Regexp) {
 	text, err := os.ReadFile("../../docs/style.md")
 	require.NoError(t, err)
-	_, table, found := strings.Cut(string(text), "| instead of | write |\n|---|---|\n")
-	require.True(t, found, "docs/style.md has no table of words")
+	return column(t, string(text), "| instead of | write |"), column(t, string(text), "| in a message, instead of | write |")
+}
+
+func column(t *testing.T, text, head string) *regexp.Regexp {
+	_, table, found := strings.Cut(text, head+"\n|---|---|\n")
+	require.True(t, found, "docs/style.md has no table %q", head)
 	var phrases []string
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
@@ -58,8 +69,74 @@ func findings(text string, words *regexp.Regexp, comment bool) []string {
 	return found
 }
 
+// messages are the string literals of a file that have a space: error and log texts, usage texts, and the names and
+// constants in them. Literals that are added are one text, with … in place of other operands. Tags are no messages.
+func messages(file *ast.File) (texts []*message) {
+	var visit func(n ast.Node, in *message) bool
+	visit = func(n ast.Node, in *message) bool {
+		own := func(e ast.Expr) {
+			ast.Inspect(e, func(n ast.Node) bool { return visit(n, in) })
+		}
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.Field:
+			own(n.Type)
+			return false
+		case *ast.BinaryExpr:
+			if n.Op != token.ADD {
+				return true
+			}
+			if in == nil {
+				in = &message{at: n.Pos()}
+				texts = append(texts, in)
+			}
+			own(n.X)
+			own(n.Y)
+			return false
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+				if in == nil {
+					in = &message{at: n.Pos()}
+					texts = append(texts, in)
+				}
+				in.text += text
+			}
+		case ast.Expr:
+			_, inner := n.(*ast.ParenExpr)
+			if in != nil && !inner {
+				in.text += "…"
+				in = nil
+				ast.Inspect(n, func(inside ast.Node) bool { return inside == n || visit(inside, nil) })
+				return false
+			}
+		}
+		return true
+	}
+	ast.Inspect(file, func(n ast.Node) bool { return visit(n, nil) })
+	return slices.DeleteFunc(texts, func(m *message) bool { return !strings.ContainsAny(m.text, " \n") })
+}
+
+type message struct {
+	at   token.Pos
+	text string
+}
+
+// inMessage are the passages of a message that docs/style.md refuses.
+func inMessage(text string, words, more *regexp.Regexp) []string {
+	found := append(findings(text, words, false), more.FindAllString(text, -1)...)
+	found = append(found, clause.FindAllString(text, -1)...)
+	for _, m := range isNo.FindAllStringSubmatch(text, -1) {
+		if m[1] == "" && m[2] == "" {
+			found = append(found, m[0])
+		}
+	}
+	return found
+}
+
 func TestProse(t *testing.T) {
-	words, found, names := words(t), map[string][]string{}, map[string]string{}
+	words, ofMessages := words(t)
+	found, names := map[string][]string{}, map[string]string{}
 	require.NoError(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -82,7 +159,8 @@ func TestProse(t *testing.T) {
 			}
 			found[relative] = findings(string(text), words, false)
 		case ".go":
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+			files := token.NewFileSet()
+			file, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
 				return err
 			}
@@ -90,6 +168,14 @@ func TestProse(t *testing.T) {
 				for _, f := range findings(group.Text(), words, true) {
 					found[filepath.Dir(relative)] = append(found[filepath.Dir(relative)], f)
 					names[filepath.Dir(relative)] += fmt.Sprintf("\n\t%s: %q", relative, f)
+				}
+			}
+			if strings.HasSuffix(path, "_test.go") {
+				return nil
+			}
+			for _, m := range messages(file) {
+				if f := inMessage(m.text, words, ofMessages); len(f) > 0 {
+					t.Errorf("%s:%d: docs/style.md refuses %q in the text %q: rewrite it", relative, files.Position(m.at).Line, f, m.text)
 				}
 			}
 		}
@@ -124,7 +210,7 @@ func TestProse(t *testing.T) {
 
 // The control of TestProse: each rule finds its passage, and plain English has none.
 func TestProse_finds(t *testing.T) {
-	words := words(t)
+	words, _ := words(t)
 	for _, text := range []string{
 		"A reader is told of it.", "Nobody reads it.", "It stands\nhere.", "What is cut is saved.", "It ends. Who reads it waits.",
 	} {
@@ -134,5 +220,28 @@ func TestProse_finds(t *testing.T) {
 	require.NotEmpty(t, findings("Rate is how fast it goes.", words, true))
 	for _, text := range []string{"Scan returns the outputs.", "`behind` and\n```\nnobody\n```\nare code.", "It reports what changed."} {
 		require.Empty(t, findings(text, words, true), text)
+	}
+}
+
+// The control of the part that reads messages: it finds each literal, joined where literals are added, and each rule
+// finds its passage in one.
+func TestProse_findsInMessages(t *testing.T) {
+	words, ofMessages := words(t)
+	file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n\nimport \"a b\"\n\nconst why = \"it goes \" + (\"on here\")\n\n"+
+		"type t struct {\n\tF int `json:\"it stands here\"`\n\tG func(x [len(\"a type's\")]int)\n}\n\n"+
+		"func f() {\n\tg(\"one\", 1+2, \"the first \"+h(\"an inner text\")+\" and last\", `raw\ntext`)\n}\n", 0)
+	require.NoError(t, err)
+	var texts []string
+	for _, m := range messages(file) {
+		texts = append(texts, m.text)
+	}
+	require.ElementsMatch(t, []string{"it goes on here", "a type's", "the first … and last", "an inner text", "raw\ntext"}, texts)
+	for _, text := range []string{
+		"it goes on here", "x: what rank 0 says: %w", "%w\n  what fits is taken", "%q is no number", "the files are no texts", "the name is there twice", "who waits is asked",
+	} {
+		require.NotEmpty(t, inMessage(text, words, ofMessages), text)
+	}
+	for _, text := range []string{"there is no number", "it is no longer than 3, and no more", "it reports what changed", "the flag `behind`"} {
+		require.Empty(t, inMessage(text, words, ofMessages), text)
 	}
 }

@@ -67,7 +67,7 @@ func takenBy(n *graph.Node) []*graph.Node {
 	for _, v := range c.Captured() {
 		in := known.node(g, v)
 		if in == nil {
-			panic(fmt.Errorf("autodiff: a closure of GoMLX's %v takes a value that is no node of the graph %q", n.Type(), g.Name()))
+			panic(fmt.Errorf("autodiff: a closure of GoMLX's %v takes a value that is not a node of the graph %q", n.Type(), g.Name()))
 		}
 		if !slices.Contains(list, in) {
 			list = append(list, in)

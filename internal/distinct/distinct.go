@@ -8,7 +8,7 @@ func Names(n int, of string, name func(i int) string) error {
 	for i := range n {
 		for j := range i {
 			if name(i) == name(j) {
-				return fmt.Errorf("fields %d and %d %s have the one name %q: give each a name of its own (data.Named)", j+1, i+1, of, name(i))
+				return fmt.Errorf("fields %d and %d %s have the same name %q: give each its own name (data.Named)", j+1, i+1, of, name(i))
 			}
 		}
 	}

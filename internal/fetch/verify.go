@@ -16,7 +16,7 @@ func VerifyFile(path string, size int64, sha256 string) error {
 		return fmt.Errorf("fetch: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("fetch: %s is no regular file but %v: %w", path, info.Mode().Type(), ErrDigest)
+		return fmt.Errorf("fetch: %s is not a regular file but %v: %w", path, info.Mode().Type(), ErrDigest)
 	}
 	if size > 0 && info.Size() != size {
 		return fmt.Errorf("fetch: %s: %w", path, judge(info.Size(), sha256, size, sha256))

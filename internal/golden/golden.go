@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var write = flag.Bool("write-golden", false, "write the golden files anew")
+var write = flag.Bool("write-golden", false, "write the golden files again")
 
 // Equal compares got with the file.
 func Equal(t testing.TB, file, got string) {
@@ -19,5 +19,5 @@ func Equal(t testing.TB, file, got string) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got, "to write %s anew: go test -run '^%s$' -write-golden", file, t.Name())
+	require.Equal(t, string(want), got, "to write %s again: go test -run '^%s$' -write-golden", file, t.Name())
 }

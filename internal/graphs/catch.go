@@ -94,14 +94,14 @@ func Where(err error) string {
 	}
 }
 
-const kept = "a node of another graph is used, perhaps kept from an earlier call: make all nodes anew in each call of the function"
+const kept = "a node of another graph is used, perhaps kept from an earlier call: make all nodes again in each call of the function"
 
 // hints are for common mistakes, found by words in GoMLX's messages.
 var hints = []struct{ words, hint string }{
-	{"already visited from", `two layers have one scope: give each a scope of its own with In("name"), or say that they share its variables: Shared("name") for the second, or At("name") for both`},
-	{"not yet visited from", `Shared is for a name that In was given before, in the same build and at the same scope: where the same code runs the first time and later, say At("name")`},
-	{"for which no gradient is defined", "the operation has no gradient: leave it out by graph.StopGradient; of Sort and TopK take the places and gather the values: graph.Gather has one"},
-	{"requested to reuse variable", `the batch has another width than the first one had, or two layers share a scope: give each layer a scope of its own with In("name")`},
+	{"already visited from", `two layers have one scope: give each a scope of its own with In("name"), or let them share its variables: Shared("name") for the second, or At("name") for both`},
+	{"not yet visited from", `Shared is for a name that In was given before, in the same build and at the same scope: where the same code runs the first time and later, use At("name")`},
+	{"for which no gradient is defined", "the operation has no gradient: leave it out by graph.StopGradient; for Sort and TopK use the indices and gather the values: graph.Gather has a gradient"},
+	{"requested to reuse variable", `the batch has a width different from the first batch, or two layers share a scope: give each layer a scope of its own with In("name")`},
 	{"combining nodes from different graphs", kept},
 	{"already compiled and can't be used for building", kept},
 	{"has already returned or been compiled", kept},
@@ -115,7 +115,7 @@ var types = regexp.MustCompile(`previous shape=\((\w+)\)(\[[^\]]*\])?, requested
 
 func hintFor(words string) string {
 	if m := types.FindStringSubmatch(words); m != nil && m[1] != m[3] && m[2] == m[4] {
-		return "the variable is there in another type: under a policy of number types, ask for variables in the type of the layer's input or in the builder's DType, or build the part in managed.FullPrecision; without one, give all batches the types of the first, as float32"
+		return "the variable exists with another dtype: under a policy of dtypes, ask for variables in the dtype of the layer's input or in the builder's DType, or build the part in managed.FullPrecision; without a policy, give all batches the dtypes of the first, as float32"
 	}
 	for _, h := range hints {
 		if strings.Contains(words, h.words) {

@@ -74,7 +74,7 @@ func TestHint(t *testing.T) {
 		for name, dims := range map[string][]int{"scalar": nil, "vector": {3}, "table": {3, 4}} {
 			s.In("%s", name).VariableWithShape("weights", shapes.Make(dtypes.BFloat16, dims...))
 			err := Catch(func() { s.At("%s", name).VariableWithShape("weights", shapes.Make(dtypes.Float32, dims...)) })
-			require.ErrorContains(t, err, "\n  hint: the variable is there in another type: under a policy")
+			require.ErrorContains(t, err, "\n  hint: the variable exists with another dtype: under a policy")
 		}
 	})
 }

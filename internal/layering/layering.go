@@ -74,7 +74,7 @@ func Run(layer any, own, held bool, scope *model.Scope, x *graph.Node, build Bui
 		y = build(scope, x)
 	}
 	if y == nil {
-		panic(fmt.Errorf("the layer %s in %s gives nil, expected a node", Kind(layer), scope.Scope()))
+		panic(fmt.Errorf("the layer %s in %s returned nil, expected a node", Kind(layer), scope.Scope()))
 	}
 	HandOn(x, y)
 	return y

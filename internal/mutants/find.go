@@ -172,7 +172,7 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 	switch n.Op {
 	case token.NEQ:
 		if f.isNil(n.Y) && types.Identical(f.pkg.info.TypeOf(n.X), errorType) {
-			f.add(n, "error passed over", f.text(n)+": never", "(!"+on+" && (", n.X, " != nil))")
+			f.add(n, "error ignored", f.text(n)+": never", "(!"+on+" && (", n.X, " != nil))")
 			return
 		}
 		fallthrough

@@ -84,7 +84,7 @@ func (r *runner) sample(ctx context.Context, dir string, patterns, with []string
 			})
 		})
 		if n = len(all); n == 0 {
-			return nil, fmt.Errorf("no mutant stands at %s", only)
+			return nil, fmt.Errorf("no mutant is at %s", only)
 		}
 	}
 	order(all, seed)

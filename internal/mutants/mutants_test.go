@@ -69,7 +69,7 @@ func TestSample_testsElsewhere(t *testing.T) {
 	}
 	require.Contains(t, out.String(), "toytest TestBroken is left out: it fails without a mutant: ")
 	_, err = r.sample(t.Context(), ".", []string{"./testdata/toy"}, nil, 0, 1, "toy.go:1")
-	require.EqualError(t, err, "no mutant stands at toy.go:1")
+	require.EqualError(t, err, "no mutant is at toy.go:1")
 }
 
 // A sample is the same for a seed, another for another.
@@ -102,7 +102,7 @@ func TestControls(t *testing.T) {
 	}
 	require.NoError(t, try("TestHalf", edit{"n / 2", "n / 3"}))
 	require.ErrorIs(t, try("TestHalf", edit{"n > 0", "n >= 0"}), errSurvived)
-	require.ErrorContains(t, try("TestHalf", edit{"n / 9", "n"}), "stands 0 times")
+	require.ErrorContains(t, try("TestHalf", edit{"n / 9", "n"}), "appears 0 times")
 	require.ErrorContains(t, try("TestOther", edit{"n / 2", "n / 3"}), "there is no test TestOther")
 	require.ErrorContains(t, try("TestHalf", edit{"n / 2", "n / nothing"}), "undefined: nothing")
 }

@@ -46,7 +46,7 @@ func instead(name string, labels, output *Node) string {
 	case !single || o.Rank() < 2 || Classes(output) < 2 || !o.DType.IsFloat():
 		return ""
 	case strings.HasPrefix(name, "binary"):
-		return "\n  of two classes take one logit: end the network with nn.Dense{Units: 1}; or keep the output, and take sparse_categorical_crossentropy, " +
+		return "\n  for two classes use one logit: end the network with nn.Dense{Units: 1}; or keep the output, and take sparse_categorical_crossentropy, " +
 			"whose labels are integers"
 	case strings.HasPrefix(name, "categorical") && l.DType.IsInt():
 		return "\n  of labels that are numbers of classes take sparse_categorical_crossentropy, or make rows of them by data.OneHot"

@@ -55,7 +55,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file but %v", path, info.Mode().Type())
+		return nil, fmt.Errorf("%s is not a regular file but %v", path, info.Mode().Type())
 	}
 	if err := Own(path, info); err != nil {
 		return nil, err
@@ -147,19 +147,19 @@ func (u user) look(path string) error {
 func (u user) closed(path string, info fs.FileInfo, sticky bool) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return fmt.Errorf("%s is %w: its owner cannot be told on this system", path, ErrUnsafe)
+		return fmt.Errorf("%s is %w: its owner cannot be checked on this system", path, ErrUnsafe)
 	}
 	if stat.Uid != u.uid && stat.Uid != 0 && stat.Uid != u.root {
-		return fmt.Errorf("%s is %w: it belongs to user %d, expected you (%d) or root: copy it to a place of your own, or chown it", path, ErrUnsafe, stat.Uid, u.uid)
+		return fmt.Errorf("%s is %w: it belongs to user %d, expected you (%d) or root: copy it to a folder that you own, or chown it", path, ErrUnsafe, stat.Uid, u.uid)
 	}
 	mode := info.Mode()
 	switch {
 	case mode&fs.ModeSymlink != 0: // links have no own mode
 	case sticky && mode.IsDir() && mode&fs.ModeSticky != 0:
 	case mode&0o002 != 0:
-		return fmt.Errorf("%s is %w: everybody may write to it (%v): look at what is in it, then chmod o-w %s", path, ErrUnsafe, mode, path)
+		return fmt.Errorf("%s is %w: every user may write to it (%v): check its content, then chmod o-w %s", path, ErrUnsafe, mode, path)
 	case mode&0o020 != 0 && !u.private(path, int(stat.Gid)):
-		return fmt.Errorf("%s is %w: group %d may write to it (%v): look at what is in it, then chmod g-w %s", path, ErrUnsafe, stat.Gid, mode, path)
+		return fmt.Errorf("%s is %w: group %d may write to it (%v): check its content, then chmod g-w %s", path, ErrUnsafe, stat.Gid, mode, path)
 	}
 	return nil
 }

@@ -231,11 +231,11 @@ func TestR50_readFileNeverWaits(t *testing.T) {
 		lay        func(p *place) string
 	}{
 		{"a file", "", func(p *place) string { return p.file("a") }},
-		{"a pipe", "no regular file", func(p *place) string { require.NoError(t, unix.Mkfifo(p.in("a"), 0o600)); return p.in("a") }},
-		{"a folder", "no regular file", func(p *place) string { p.file("lib/a"); return p.in("lib") }},
+		{"a pipe", "not a regular file", func(p *place) string { require.NoError(t, unix.Mkfifo(p.in("a"), 0o600)); return p.in("a") }},
+		{"a folder", "not a regular file", func(p *place) string { p.file("lib/a"); return p.in("lib") }},
 		{"a link", "too many levels of symbolic links", func(p *place) string { return p.link("b", p.file("a")) }},
-		{"everybody's", "everybody may write to it", func(p *place) string { p.file("a"); p.mode("a", 0o606); return p.in("a") }},
-		{"in everybody's folder", "everybody may write to it", func(p *place) string { a := p.file("lib/a"); p.mode("lib", 0o777); return a }},
+		{"everybody's", "every user may write to it", func(p *place) string { p.file("a"); p.mode("a", 0o606); return p.in("a") }},
+		{"in everybody's folder", "every user may write to it", func(p *place) string { a := p.file("lib/a"); p.mode("lib", 0o777); return a }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			path, start := row.lay(newPlace(t)), time.Now()

@@ -71,7 +71,7 @@ func Read(file string) (Step, error) {
 		return Step{}, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return Step{}, fmt.Errorf("%s is no file of at most %d bytes", file, limit)
+		return Step{}, fmt.Errorf("%s is not a file of at most %d bytes", file, limit)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

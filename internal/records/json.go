@@ -67,7 +67,7 @@ func readJSON(d *json.Decoder, do func(*Row) error) (rows int, err error) {
 	switch {
 	case array && err == nil && token == json.Delim(']'):
 		if token, err = d.Token(); err == nil {
-			return rows, fmt.Errorf("want nothing behind the array, got %v", token)
+			return rows, fmt.Errorf("want nothing after the array, got %v", token)
 		}
 		array = false
 	case err == nil:

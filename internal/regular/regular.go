@@ -15,7 +15,7 @@ var Err error = irregular{}
 
 type irregular struct{}
 
-func (irregular) Error() string        { return "is no regular file" }
+func (irregular) Error() string        { return "is not a regular file" }
 func (irregular) Is(target error) bool { return target == syscall.EINVAL }
 
 // Open is [os.OpenFile] for regular files. It checks before it opens.

@@ -17,7 +17,7 @@ func TestPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	_, err := regular.Open(pipe, os.O_RDONLY, 0)
-	require.EqualError(t, err, "open "+pipe+": is no regular file (p---------)")
+	require.EqualError(t, err, "open "+pipe+": is not a regular file (p---------)")
 	require.ErrorIs(t, regular.Write(pipe, []byte("text"), 0o600), regular.Err)
 	file := pipe + ".txt"
 	require.NoError(t, regular.Write(file, []byte("longer"), 0o600))

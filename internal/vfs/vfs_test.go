@@ -151,7 +151,7 @@ func TestOpenTakesRegularFilesAlone(t *testing.T) {
 					require.ErrorIs(t, err, c.want)
 				}
 				if c.name == "pipe" {
-					require.EqualError(t, err, "open pipe: is no regular file")
+					require.EqualError(t, err, "open pipe: is not a regular file")
 				}
 			}
 		})

@@ -291,7 +291,7 @@ func TestF62_anotherValue(t *testing.T) {
 
 // F62: the set of one rank has more examples, of which each reads its part. The message has both numbers.
 func TestF62_anotherLength(t *testing.T) {
-	const says = "rank 1 differs from rank 0 in the set and how it is dealt out (rank 1 has 96 examples (content "
+	const says = "rank 1 differs from rank 0 in the set and the order of its examples (rank 1 has 96 examples (content "
 	unlikeData(t, says, func(rank int, fault func(), yield func(data.Batch, error) bool) {
 		n := 64 + 32*rank
 		set, err := data.New(data.X(make([]float32, n*8), n, 8), data.Y(make([]float32, n), n, 1))

@@ -234,7 +234,7 @@ func unequalData(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	}
 	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.Data[data.Batch](data.Take(wave(t, 32*job.Size()).Batches(32).From(0), batches)))
 	require.ErrorContains(t, err, fmt.Sprintf("the data of rank %d ended after 5 batches, rank ", job.Size()-1))
-	require.ErrorContains(t, err, "it must have equally many in each process")
+	require.ErrorContains(t, err, "it must have the same number of batches in each process")
 	require.EqualValues(t, 5, result.Elapsed.Steps)
 	t.Logf("F62: %v", err)
 }
@@ -279,7 +279,7 @@ func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	for b := range wave(t, 64).Batches(32, data.Shuffle(uint64(job.Rank()))).All() {
 		_, _, err = other.Step(t.Context(), held, b)
 		require.ErrorIs(t, err, xla.ErrDisagree)
-		require.ErrorContains(t, err, "other batches for this step")
+		require.ErrorContains(t, err, "batches for this step differ")
 	}
 	require.NoError(t, errors.Join(other.Close(), held.Close()))
 
@@ -301,7 +301,7 @@ func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	_, err = s.Batch(data.Batch{Fields: []data.Field{data.X(make([]float32, 4), 4)}, Part: data.Part{Rank: job.Rank(), Of: job.Size() + 1, Samples: 4}})
 	require.ErrorContains(t, err, "expected a whole one, or part")
 	_, err = strategies.Jit(s.Runtime()).Put("x", tensors.FromScalar(float32(1)))
-	require.ErrorContains(t, err, "take DataParallel")
+	require.ErrorContains(t, err, "use DataParallel")
 	_, err = strategies.DataParallel(s.Runtime(), strategies.Parallel{Devices: 1})
 	require.ErrorContains(t, err, "expected all")
 }

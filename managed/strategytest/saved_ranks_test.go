@@ -193,7 +193,7 @@ func TestF65_fullDiskOfAnotherRank(t *testing.T) {
 	}
 	err = train(faultSteps)
 	require.ErrorContains(t, err, "rank 1")
-	if job.Rank() == 1 || !strings.Contains(err.Error(), "its own error says why") { // a mark has no text on a disk that is full
+	if job.Rank() == 1 || !strings.Contains(err.Error(), "see the error of") { // a mark has no text on a disk that is full
 		require.ErrorContains(t, err, "file too large")
 	}
 	fmt.Fprintf(os.Stderr, "F65: %v\n", err)

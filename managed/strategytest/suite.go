@@ -134,7 +134,7 @@ func aStep(t *testing.T, s strategies.Strategy) {
 			require.True(t, running.Over())
 		}
 		require.Len(t, changed, 2)
-		require.Nil(t, changed[1], "the step leaves it alone")
+		require.Nil(t, changed[1], "the step leaves it unchanged")
 		require.Len(t, outputs, 2)
 		require.Equal(t, float32(120), scalar(t, s, outputs[0]))
 		batch, err := s.Fetch(outputs[1])

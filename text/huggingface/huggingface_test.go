@@ -120,7 +120,7 @@ func TestRefuses(t *testing.T) {
 	tokens, err := parse(content)
 	require.NoError(t, err)
 	for s, message := range map[string]string{
-		"zero\u200bwidth":              "huggingface: the text has U+200B at byte 4, which go-huggingface v0.4.0 takes for something else than tokenizers does: take it out of the text",
+		"zero\u200bwidth":              "huggingface: the text has U+200B at byte 4, which go-huggingface v0.4.0 treats differently from tokenizers: remove it from the text",
 		"private \ue000":               "has U+E000 at byte 8",
 		"a\xff":                        "huggingface: the text is not valid UTF-8 at byte 1: Hugging Face's tokenizers has no ids for it",
 		"x " + strings.Repeat("각", 12): "has 108 bytes: of words with letters beyond ASCII go-huggingface v0.4.0 splits only those of up to 100 bytes as tokenizers does",
@@ -139,7 +139,7 @@ func TestRefuses(t *testing.T) {
 		{`"unk_token":"[UNK]"`, `"unk_token":"[NO]"`, `its unknown token "[NO]" is not in the vocabulary`},
 		{`"lstrip":false`, `"lstrip":true`, "is taken out of texts in another way"},
 		{`"content":"[MASK]"`, `"content":"mask"`, "is taken out of texts in another way"},
-		{`"content":"[MASK]"`, `"content":"<unk>"`, `the added token "<unk>" stands beside the unknown token "[UNK]"`},
+		{`"content":"[MASK]"`, `"content":"<unk>"`, `the added token "<unk>" is in the list in addition to the unknown token "[UNK]"`},
 		{`"[MASK]":4`, `"[MASK]":5`, `the added token "[MASK]" has the number 4, and 5 in the vocabulary`},
 		{`"[MASK]":4`, `"[MASK]":4,"zzz":9`, "expected each from 0 to"},
 		{`"version"`, `"more":1,"version"`, `unknown field "more"`},
@@ -185,7 +185,7 @@ func TestRefuses_sentencePiece(t *testing.T) {
 		value        uint64
 		message      string
 	}{
-		{2, 3, 1, "it is no BPE with byte_fallback"}, {2, 35, 0, "it is no BPE with byte_fallback"}, {2, 24, 1, "treat_whitespace_as_suffix"},
+		{2, 3, 1, "it is not a BPE with byte_fallback"}, {2, 35, 0, "it is not a BPE with byte_fallback"}, {2, 24, 1, "treat_whitespace_as_suffix"},
 		{3, 3, 1, "its normalizer changes texts"}, {3, 4, 1, "its normalizer changes texts"}, {3, 5, 0, "its normalizer changes texts"},
 	} {
 		_, err := parseSentencePiece(with(row.part, row.option, row.value))

@@ -52,7 +52,7 @@ func checkSentencePiece(model []byte) error {
 	const bpe = 2
 	off := func(number protowire.Number) bool { return normalizer[number].set && normalizer[number].number == 0 } // the default is on
 	if trainer[3].number != bpe || trainer[35].number == 0 || trainer[24].number != 0 {
-		return fmt.Errorf("it is no BPE with byte_fallback, or has treat_whitespace_as_suffix: go-sentencepiece v0.7.0 does not do that")
+		return fmt.Errorf("it is not a BPE with byte_fallback, or has treat_whitespace_as_suffix: go-sentencepiece v0.7.0 does not do that")
 	}
 	if !off(3) || !off(4) || off(5) || len(normalizer[2].bytes) > 0 {
 		return fmt.Errorf("its normalizer changes texts (%q): expected the rule identity, without add_dummy_prefix and remove_extra_whitespaces", normalizer[1].bytes)

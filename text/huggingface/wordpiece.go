@@ -106,7 +106,7 @@ func (w *wordPiece) check(f wordPieceFile) error {
 		case known && id != a.ID:
 			return fmt.Errorf("the added token %q has the number %d, and %d in the vocabulary", a.Content, a.ID, id)
 		case (a.Content == "[UNK]" || a.Content == "<unk>") && a.Content != f.Model.Unknown:
-			return fmt.Errorf("the added token %q stands beside the unknown token %q", a.Content, f.Model.Unknown)
+			return fmt.Errorf("the added token %q is in the list in addition to the unknown token %q", a.Content, f.Model.Unknown)
 		}
 		ids[a.Content], w.added[a.Content] = a.ID, true
 	}
@@ -173,7 +173,7 @@ func (w *wordPiece) checkText(s string) error {
 			return fmt.Errorf("huggingface: the text is not valid UTF-8 at byte %d: Hugging Face's tokenizers has no ids for it", i)
 		}
 		if r >= utf8.RuneSelf && takenOtherwise(r) {
-			return fmt.Errorf("huggingface: the text has %U at byte %d, which go-huggingface v0.4.0 takes for something else than tokenizers does: take it out of the text", r, i)
+			return fmt.Errorf("huggingface: the text has %U at byte %d, which go-huggingface v0.4.0 treats differently from tokenizers: remove it from the text", r, i)
 		}
 	}
 	begin, runes := 0, 0

@@ -190,7 +190,7 @@ func (r *reader) computation(line string) error {
 	name = strings.TrimPrefix(name, "%")
 	c := &computation{name: name, line: r.line, named: map[string]*instruction{}}
 	if name == "" || r.m.computations[name] != nil {
-		return fmt.Errorf("a computation %q: expected a name that no other one has", name)
+		return fmt.Errorf("a computation %q: expected a name that no other computation has", name)
 	}
 	r.m.computations[name] = c
 	r.m.order = append(r.m.order, c)
@@ -315,7 +315,7 @@ func (c *computation) finish(operands map[*instruction][]string) error {
 				}
 			}
 			if o == nil {
-				return fmt.Errorf("instruction %q (line %d): its operand %q is no instruction of computation %q", i.name, i.line, name, c.name)
+				return fmt.Errorf("instruction %q (line %d): its operand %q is not an instruction of computation %q", i.name, i.line, name, c.name)
 			}
 			i.operands = append(i.operands, o)
 		}
@@ -378,7 +378,7 @@ func (c *computation) ordered() error {
 	for _, i := range c.instructions {
 		for _, o := range i.operands {
 			if !placed[o] {
-				return fmt.Errorf("computation %q: instruction %q (line %d) stands before its operand %q", c.name, i.name, i.line, o.name)
+				return fmt.Errorf("computation %q: instruction %q (line %d) comes before its operand %q", c.name, i.name, i.line, o.name)
 			}
 		}
 		placed[i] = true

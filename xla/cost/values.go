@@ -67,7 +67,7 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 		return p, nil
 	}
 	if l.stack[c] || len(l.stack) > maxDepth*maxDepth {
-		return peak{}, fmt.Errorf("computation %q calls itself, or stands too deep", c.name)
+		return peak{}, fmt.Errorf("computation %q calls itself, or is nested too deep", c.name)
 	}
 	l.stack[c] = true
 	defer delete(l.stack, c)

@@ -53,7 +53,7 @@ func sizeOf(s shapes.Shape) (int64, error) {
 		case d == 0:
 			empty = true
 		case int64(d) > math.MaxInt64/size:
-			return 0, fmt.Errorf("dimensions %v are more bytes than can be counted", s.Dimensions)
+			return 0, fmt.Errorf("the number of bytes of dimensions %v overflows an integer", s.Dimensions)
 		default:
 			size *= int64(d)
 		}

@@ -44,7 +44,7 @@ func damaged(name string, err error) error {
 func read(on vfs.FS) (*Program, error) {
 	text, err := readFile(on, manifestName, manifestLimit)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("it has no %s: expected a folder that was exported: %w", manifestName, err)
+		return nil, fmt.Errorf("it has no %s: expected an exported folder: %w", manifestName, err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func readTensors(on vfs.FS, name string, want map[string]Value) (map[string]*ten
 	return values, errors.Join(err, f.Close())
 }
 
-var errOther = errors.New("not what the manifest says")
+var errOther = errors.New("different from the manifest")
 
 func tensorsOf(f vfs.File, want map[string]Value) (map[string]*tensors.Tensor, error) {
 	size, err := f.Size()

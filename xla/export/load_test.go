@@ -116,7 +116,7 @@ func TestLoad_hostile(t *testing.T) {
 		{"no format", `"format": 1`, `"format": 0`, "format 0, expected 1 to 2"},
 		{"a file with a path", `"weights.safetensors"`, `"../weights.safetensors"`, "unknown file"},
 		{"an array of petabytes", `"role":"state","dtype":"f32","shape":[2]`, `"role":"state","dtype":"f32","shape":[1125899906842624]`, "expected"},
-		{"more than can be counted", `"shape":[2]`, `"shape":[2147483648,2147483648,2147483648]`, "more bytes than can be counted"},
+		{"more than can be counted", `"shape":[2]`, `"shape":[2147483648,2147483648,2147483648]`, "overflows an integer"},
 		{"a negative axis", `"shape":[2]`, `"shape":[-2]`, "negative"},
 		{"many axes", `"shape":[2]`, `"shape":[` + strings.Repeat("1,", 64) + `2]`, "65 axes, expected at most 64"},
 		{"an unknown dtype", `"i64"`, `"i65"`, `unknown dtype "i65"`},

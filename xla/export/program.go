@@ -125,7 +125,7 @@ func byName(what string, values []Value, roles ...Role) (map[string]Value, error
 		case !slices.Contains(roles, v.Role):
 			return nil, fmt.Errorf("%s %q: role %q, expected one of %q", what, v.Name, v.Role, roles)
 		case (v.Replaces != "") != (what == "output" && v.Role == State):
-			return nil, fmt.Errorf("%s %q, %s: it replaces %q; expected that outputs of the role state replace an input, and nothing else does", what, v.Name, v.Role, v.Replaces)
+			return nil, fmt.Errorf("%s %q, %s: it replaces %q; expected a replacement for each output of the role state, and for no other", what, v.Name, v.Role, v.Replaces)
 		case len(v.Fields) > 0 && (v.Role != Log || len(v.Fields) != v.Shape.Size()):
 			return nil, fmt.Errorf("%s %q, %s of shape %s: %d fields, expected one for each number of a log", what, v.Name, v.Role, v.Shape, len(v.Fields))
 		}

@@ -28,7 +28,7 @@ func (p *Program) checkSizes() error {
 		case v.Role == State && v.Replaces == "":
 			continue
 		case v.Role == Log || v.Role == State:
-			return fmt.Errorf("it has several sizes of batches and an output %q, %s: expected a model, and no step that logs or changes its state", v.Name, v.Role)
+			return fmt.Errorf("it has several batch sizes and an output %q, %s: expected a model, not a step that logs or changes its state", v.Name, v.Role)
 		case len(v.Shape.Dimensions) == 0 || rows >= 0 && v.Shape.Dimensions[0] != rows:
 			return fmt.Errorf("it has several sizes of batches, and %q is %s: expected a row for each example", v.Name, v.Shape)
 		}
@@ -39,7 +39,7 @@ func (p *Program) checkSizes() error {
 	}
 	for _, size := range slices.Sorted(maps.Keys(p.Sizes)) {
 		if text := p.Sizes[size]; size < 1 || size == rows || strings.TrimSpace(text) == "" || len(text) > maxText {
-			return fmt.Errorf("size %d of a batch has a program of %d bytes, beside that of %d: expected sizes of 1 and up, once each, and programs of 1 to %d bytes", size, len(text), rows, maxText)
+			return fmt.Errorf("batch size %d has a program of %d bytes, in addition to that of size %d: expected sizes of 1 or more, once each, and programs of 1 to %d bytes", size, len(text), rows, maxText)
 		}
 	}
 	return nil

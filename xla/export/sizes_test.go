@@ -68,8 +68,8 @@ func TestSizes(t *testing.T) {
 		},
 		`and "y" is (Float32): expected a row for each example`:    func(p *Program) { p.Outputs[0].Shape = shapes.Make(dtypes.Float32) },
 		`and "y" is (Float32)[3]: expected a row for each example`: func(p *Program) { p.Outputs[0].Shape = shapes.Make(dtypes.Float32, 3) },
-		`size 2 of a batch has a program of`:                       func(p *Program) { p.Sizes[2] = doubling },
-		`size 5 of a batch has a program of 0 bytes`:               func(p *Program) { p.Sizes[5] = "" },
+		`batch size 2 has a program of`:                            func(p *Program) { p.Sizes[2] = doubling },
+		`batch size 5 has a program of 0 bytes`:                    func(p *Program) { p.Sizes[5] = "" },
 	} {
 		p := doubles()
 		spoil(p)

@@ -52,7 +52,7 @@ func (p *Program) writeDir(dir string) (err error) {
 
 func (p *Program) write(on vfs.FS, name string) error {
 	if _, err := on.Stat(name); err == nil {
-		return fmt.Errorf("it is there already: %w; remove it, or give another name", fs.ErrExist)
+		return fmt.Errorf("it already exists: %w; remove it, or give another name", fs.ErrExist)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

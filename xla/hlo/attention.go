@@ -139,7 +139,7 @@ func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledD
 	case t != dtypes.Float16 && t != dtypes.BFloat16 || sameType(v...) != nil:
 		return "other types than float16 or bfloat16 for all"
 	case v[0].Shape().Rank() != 4 || v[1].Shape().Rank() != 4 || !v[1].Shape().Equal(v[2].Shape()):
-		return "other than 4 axes, with the values shaped as the keys"
+		return "a number of axes other than 4, or values of another shape than the keys"
 	}
 	q, k := dims(v[0]), dims(v[1])
 	switch {
@@ -165,7 +165,7 @@ func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledD
 		case d[2]%2 != 0 || d[3]%2 != 0:
 			return "a bias for an odd number of queries or keys"
 		case !f.fixed(b):
-			return "a bias that the program's inputs go into: GoMLX would take its gradient for 0"
+			return "a bias that depends on the program's inputs: its gradient in GoMLX would be 0"
 		}
 	}
 	return ""

@@ -41,7 +41,7 @@ func (f *Function) FFT(operand compute.Value, fftType compute.FFTType, fftLength
 			return nil, fmt.Errorf("elements of type %s, expected float32 or float64", t)
 		}
 		if t := x.Shape().DType; f.b.tpu && t.RealDType() == dtypes.Float64 {
-			return nil, fmt.Errorf("elements of type %s, but a TPU transforms float32 and complex64 alone: convert them (graph.ConvertDType)", t)
+			return nil, fmt.Errorf("elements of type %s, but a TPU transforms only float32 and complex64: convert them (graph.ConvertDType)", t)
 		}
 		if have := dims(x)[rank-len(want):]; !slices.Equal(have, want) || slices.Contains(fftLength, 0) {
 			return nil, fmt.Errorf("last dimensions %v for lengths %v, expected %v, and none 0", have, fftLength, want)

@@ -51,7 +51,7 @@ func (b *Builder) newFunction(name string, parent *Function, text *stablehlo.Fun
 
 // notImplemented is the error for the operations of [missing]. [compute.IsNotImplemented] recognizes it.
 func notImplemented(kind compute.OpType) error {
-	why := "GoMLX's graph functions do it with others"
+	why := "GoMLX's graph functions use other operations for it"
 	if strings.HasPrefix(kind.String(), "Dynamic") {
 		why = "it gives a shape that is not known before the program runs, expected fixed shapes"
 	}
@@ -67,9 +67,9 @@ func (b *Builder) NewFunction(name string) (compute.Function, error) {
 	switch {
 	case err != nil:
 	case name == "" || name == compute.MainName:
-		err = errors.New("expected a name of its own")
+		err = errors.New("expected its own name")
 	case slices.ContainsFunc(b.functions, func(f *Function) bool { return f.name == name }):
-		err = errors.New("there is a function of this name already")
+		err = errors.New("a function of this name already exists")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("hlo: new function %q: %w", name, err)
@@ -344,7 +344,7 @@ func (f *Function) region(role string, argument compute.Function, takes, gives [
 	}
 	if err := sameShapes(role+" takes", shapesOf(c.text.Inputs), "expected", takes); err != nil {
 		if len(c.text.Inputs) > len(takes) {
-			err = fmt.Errorf("%w: what a closure is the first to use of variables and random numbers becomes a parameter of it: use it before the closure is made", err)
+			err = fmt.Errorf("%w: variables and random numbers that are first used in a closure become its parameters: use them before the closure is made", err)
 		}
 		return nil, err
 	}

@@ -224,7 +224,7 @@ func fits(x *value, slice []int) error {
 		ok = ok && dim >= 0 && dim <= dims(x)[axis]
 	}
 	if !ok {
-		return fmt.Errorf("a slice of dimensions %v of %s, expected as many, each no larger", slice, x.Shape())
+		return fmt.Errorf("a slice of dimensions %v of %s, expected the same number of dimensions, each no larger", slice, x.Shape())
 	}
 	return nil
 }

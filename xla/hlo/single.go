@@ -87,10 +87,10 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 	where := b.places.Here()
 	return func(operands []*value) ([]*value, error) {
 		if kind == compute.OpTypeParameter {
-			return nil, errors.New("a builder that runs its operations takes values by Known")
+			return nil, errors.New("a builder that runs its operations has no parameters: give values by Known")
 		}
 		if b.devices.Count() > 1 {
-			return nil, fmt.Errorf("for %d devices, expected 1: operation by operation there is one", b.devices.Count())
+			return nil, fmt.Errorf("for %d devices, expected 1: operations that run one by one use one device", b.devices.Count())
 		}
 		m := &Module{Name: kind.String(), Ops: map[compute.OpType]int{kind: 1}, Devices: b.devices.clone(), meshes: b.meshes}
 		b.main.text = stablehlo.New(m.Name).Main() // for lowerings

@@ -204,7 +204,7 @@ func TestEager_refuses(t *testing.T) {
 		name, want string
 		do         func() error
 	}{
-		{"a parameter", "takes values by Known", func() error {
+		{"a parameter", "has no parameters: give values by Known", func() error {
 			_, err := eager.Parameter("x", shape, nil)
 			return err
 		}},
@@ -228,7 +228,7 @@ func TestEager_refuses(t *testing.T) {
 			_, err := eager.Value(x)
 			return err
 		}},
-		{"two devices", "operation by operation there is one", func() error {
+		{"two devices", "operations that run one by one use one device", func() error {
 			two := programOf(hlo.NewEager("two", r.one))
 			if err := two.DistributedSPMD(2); err != nil {
 				return err

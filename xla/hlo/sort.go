@@ -38,7 +38,7 @@ func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, in
 			return nil, err
 		}
 		if outside := comparator.(*Function).captured; len(outside) > 0 {
-			return nil, fmt.Errorf("the comparator uses a value from outside, %s, which XLA's sort does not see; sort by what is computed of it before", shapeOf(outside[0].value))
+			return nil, fmt.Errorf("the comparator uses a value from outside, %s, which XLA's sort does not see; compute the sort key before the sort", shapeOf(outside[0].value))
 		}
 		before.Statements = inTotalOrder(before.Statements)
 		for i := range v {

@@ -185,12 +185,12 @@ func TestTargets_refuse(t *testing.T) {
 			x := must(b.Parameter("x", shapes.Make(dtypes.Float64, 4, 8), nil))
 			_, err := b.FFT(x, compute.FFTForwardReal, []int{8})
 			return err
-		}, "elements of type Float64, but a TPU transforms float32 and complex64 alone"},
+		}, "elements of type Float64, but a TPU transforms only float32 and complex64"},
 		"a transform of complex128 on a TPU": {tpu, func(b program) error {
 			x := must(b.Parameter("x", shapes.Make(dtypes.Complex128, 4, 8), nil))
 			_, err := b.FFT(x, compute.FFTForward, []int{8})
 			return err
-		}, "elements of type Complex128, but a TPU transforms float32 and complex64 alone"},
+		}, "elements of type Complex128, but a TPU transforms only float32 and complex64"},
 		"a convolution of int64 on a TPU": {tpu, func(b program) error {
 			x, k := must(b.Parameter("x", shapes.Make(dtypes.Int64, 1, 8, 2), nil)), must(b.Parameter("k", shapes.Make(dtypes.Int64, 3, 2, 2), nil))
 			_, err := b.ConvGeneral(x, k, alongOne, nil, nil, nil, nil, 1, 1)

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrTraced reports a value of a loop's or a branch's traced body that is used outside the body.
-var ErrTraced = errors.New("the value was made in the body of a loop or of a branch and is not there outside of it: have the body return it")
+var ErrTraced = errors.New("the value was made in the body of a loop or of a branch and does not exist outside of it: return it from the body")
 
 // trace has the values of a body. The body is traced in main and written again in a function, so main must not use
 // them.

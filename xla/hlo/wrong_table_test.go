@@ -225,7 +225,7 @@ var wrong = []struct {
 	{"If", `the true branch is function "f", expected a closure`, func(o operands) (compute.Value, error) {
 		return last(o.If(o.yes(), named1(o, "f"), closure1(o, o.f)))
 	}},
-	{"If", "the false branch takes ((Float32)), expected (): what a closure is the first to use", func(o operands) (compute.Value, error) {
+	{"If", "the false branch takes ((Float32)), expected (): variables and random numbers that are first used in a closure", func(o operands) (compute.Value, error) {
 		return last(o.If(o.yes(), closure1(o, o.f), closure1(o, nil, o.scalar)))
 	}},
 	{"If", "the false branch gives ((Float32)[3, 2]), expected ((Float32)[2, 3])", func(o operands) (compute.Value, error) {

@@ -276,12 +276,12 @@ func TestWrongBuilder(t *testing.T) {
 			_, err := o.Compile()
 			return err
 		}},
-		{"a function's name twice", `new function "f": there is a function of this name already`, func(o operands) error {
+		{"a function's name twice", `new function "f": a function of this name already exists`, func(o operands) error {
 			named1(o, "f")
 			_, err := o.NewFunction("f")
 			return err
 		}},
-		{"a function called main", "expected a name of its own", func(o operands) error {
+		{"a function called main", "expected its own name", func(o operands) error {
 			_, err := o.NewFunction("main")
 			return err
 		}},

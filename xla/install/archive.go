@@ -48,7 +48,7 @@ func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root
 	source := &rationed{file: file, left: maxDirectory}
 	archive, err := zip.NewReader(source, info.Size())
 	if err != nil {
-		return nil, fmt.Errorf("%w: not a zip that can be read: %w", ErrArchive, fetch.Short(err))
+		return nil, fmt.Errorf("%w: not a readable zip file: %w", ErrArchive, fetch.Short(err))
 	}
 	source.left = -1
 	if err := judge(archive.File, info.Size(), patterns); err != nil {

@@ -111,7 +111,7 @@ func parseReceipt(text []byte) (*receipt, error) {
 		return nil, err
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, errors.New("something follows the receipt")
+		return nil, errors.New("data follows the receipt")
 	}
 	if r.Format != receiptFormat {
 		return nil, fmt.Errorf("format %d, want %d", r.Format, receiptFormat)
@@ -228,7 +228,7 @@ func readBack(ctx context.Context, dir string, files []fileRecord) error {
 			return context.Cause(ctx)
 		}
 		if err := fetch.VerifyFile(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Size, f.SHA256); err != nil {
-			return fmt.Errorf("what was written reads back differently, is the disk sound? %w", err)
+			return fmt.Errorf("the written file reads back differently: check the disk: %w", err)
 		}
 	}
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -47,7 +47,7 @@ func plan(kind string, table []Wheel, o Options) ([]piece, error) {
 	}
 	if o.From == "" {
 		if o.SHA256 != "" {
-			return nil, errors.New("a digest (--sha256) goes with a local file (--from): what is downloaded has its digest in the table")
+			return nil, errors.New("a digest (--sha256) is only for a local file (--from): the digests of downloads are in the table")
 		}
 		var pieces []piece
 		for _, w := range rows {
@@ -105,14 +105,14 @@ func planFile(kind, from string, rows []Wheel, digest string) ([]piece, error) {
 		}
 	}
 	if digest == "" {
-		return nil, fmt.Errorf("%s: %w: its SHA-256 is %s; if that is the file you mean, say so with --sha256", from, ErrUnknownWheel, got)
+		return nil, fmt.Errorf("%s: %w: its SHA-256 is %s; if that is the intended file, give it by --sha256", from, ErrUnknownWheel, got)
 	}
 	name := filepath.Base(from)
 	if !strings.HasSuffix(name, ".whl") {
 		return []piece{{Wheel: Wheel{Kind: kind, File: name, SHA256: got, Library: name}, local: from, bare: true}}, nil
 	}
 	if len(rows) != 1 {
-		return nil, fmt.Errorf("%s: %w: the table does not say which of its files to take here, so unpack it and give the library", from, ErrUnknownWheel)
+		return nil, fmt.Errorf("%s: %w: the table does not list which of its files to use on this platform, so unpack it and give the library", from, ErrUnknownWheel)
 	}
 	// Another version: the same members, an unknown library.
 	w := rows[0]
@@ -190,7 +190,7 @@ func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 	}
 	var info installer.PipPackageInfo
 	if err := json.Unmarshal(text, &info); err != nil {
-		return "", fmt.Errorf("what the package index says of %s: %w", w.Package, fetch.Short(err))
+		return "", fmt.Errorf("read the package index's page of %s: %w", w.Package, fetch.Short(err))
 	}
 	return address(&info, w)
 }
@@ -201,7 +201,7 @@ func publicPage(name string) (string, error) {
 	_, err := installer.GetPipInfo(impossible)
 	var where *url.Error
 	if !errors.As(err, &where) || strings.Count(where.URL, impossible) != 1 {
-		return "", errors.New("go-xla does not tell the address of the public package index: give one (--index-url URL), or a file (--from FILE)")
+		return "", errors.New("go-xla does not export the address of the public package index: give one (--index-url URL), or a file (--from FILE)")
 	}
 	return strings.Replace(where.URL, impossible, url.PathEscape(name), 1), nil
 }

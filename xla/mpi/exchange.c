@@ -467,7 +467,7 @@ static void *misfit(const call *c, int64_t i) {
 static void *check_arrays(call *c) {
 	const ffi_values *args = &c->ffi->args, *results = &c->ffi->results;
 	if (args->size != results->size || args->size < 1)
-		return fail(c, FFI_INVALID_ARGUMENT, "%lld arguments and %lld results, expected as many of one as of the other, the last a token",
+		return fail(c, FFI_INVALID_ARGUMENT, "%lld arguments and %lld results, expected the same number of both, the last a token",
 			(long long)args->size, (long long)results->size);
 	for (int64_t i = 0; i < args->size; i++)
 		if (args->types[i] != FFI_BUFFER || results->types[i] != FFI_BUFFER)

@@ -54,7 +54,7 @@ func TestLibraries(t *testing.T) {
 		{"Intel MPI", fake(t, "libmpi.so.12", `-DTEXT="Intel(R) MPI Library 2021.11 for Linux* OS"`, "-DTHREADS=3"), "library: Intel MPI 2021.11 by MPICH"},
 		{"ABI", fake(t, "libmpi_abi.so.1", mpich, "-DTHREADS=4096"), "library: MPICH 4.0.2 by MPI 5 ABI"},
 		{"rank", fake(t, "libmpi.so.12", mpich, "-DTHREADS=3"), "rank 0 of 1"},
-		{"one thread", fake(t, "libmpi.so.12", mpich, "-DTHREADS=2"), "(MPICH 4.0.2): the MPI library has no MPI_THREAD_MULTIPLE: programs and the host call it at the same time: take a build of it with threads"},
+		{"one thread", fake(t, "libmpi.so.12", mpich, "-DTHREADS=2"), "(MPICH 4.0.2): the MPI library has no MPI_THREAD_MULTIPLE: programs and the host call it at the same time: use a build of it with threads"},
 		{"no start", fake(t, "libmpi.so.12", mpich, "-DTHREADS=3", "-DFAILS=7"), ": start: MPI_Init_thread: no such rank (error 7)"},
 		{"no start, no words", fake(t, "libmpi.so.12", mpich, "-DTHREADS=3", "-DFAILS=8"), ": start: MPI_Init_thread: error 8"},
 		{"lacks", fake(t, "libmpi.so.12", mpich, "-DTHREADS=3", "-DLACKS"), "not an MPI library that lazo knows: it has no MPI_Barrier"},
@@ -174,8 +174,8 @@ func TestSearch(t *testing.T) {
 	}
 	get := environment(with(hydra))
 	_, err := search(launcherOf(get), get, os.DirFS(root))
-	assert.EqualError(t, err, "mpi: no MPI library for mpiexec of MPICH, which started this process: found /opt/four/lib/libmpi.so.40, of another: "+
-		"name its library by LAZO_MPI, or start by another mpirun")
+	assert.EqualError(t, err, "mpi: no MPI library for mpiexec of MPICH, which started this process: found /opt/four/lib/libmpi.so.40, of another MPI: "+
+		"name the launcher's library by LAZO_MPI, or use another mpirun")
 	_, err = search(launcher{}, environment(nil), os.DirFS(root))
 	require.ErrorIs(t, err, ErrNotFound)
 	assert.ErrorContains(t, err, "install Open MPI or MPICH")

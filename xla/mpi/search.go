@@ -94,10 +94,10 @@ func search(by launcher, getenv func(string) string, root fs.FS) (string, error)
 		}
 	}
 	if len(unfit) > 0 {
-		return "", fmt.Errorf("mpi: %w for %s, which started this process: found %s, of another: name its library by LAZO_MPI, or start by another mpirun",
+		return "", fmt.Errorf("mpi: %w for %s, which started this process: found %s, of another MPI: name the launcher's library by LAZO_MPI, or use another mpirun",
 			ErrNotFound, by.name, strings.Join(unfit, ", "))
 	}
-	return "", fmt.Errorf("mpi: %w in LD_LIBRARY_PATH, beside the mpirun in PATH, or in the system's folders: install Open MPI or MPICH (or use lazo run, which brings one), or name the library by LAZO_MPI", ErrNotFound)
+	return "", fmt.Errorf("mpi: %w in LD_LIBRARY_PATH, next to the mpirun in PATH, or in the system's folders: install Open MPI or MPICH (or use lazo run, which brings one), or name the library by LAZO_MPI", ErrNotFound)
 }
 
 // rooted converts an absolute path for fs.FS.

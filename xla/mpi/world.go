@@ -56,7 +56,7 @@ func (l *Library) Init() (*World, error) {
 		return nil, err
 	}
 	if w.place.threads == 0 {
-		return nil, fmt.Errorf("mpi: %s (%s): %w: programs and the host call it at the same time: take a build of it with threads (Open MPI: --enable-mpi-thread-multiple; MPICH: --enable-threads=multiple)",
+		return nil, fmt.Errorf("mpi: %s (%s): %w: programs and the host call it at the same time: use a build of it with threads (Open MPI: --enable-mpi-thread-multiple; MPICH: --enable-threads=multiple)",
 			l.path, l.Version(), ErrThreads)
 	}
 	w.warnings = warnings(w)

@@ -11,7 +11,7 @@ import (
 func checkFormat(file io.ReaderAt, size int64) error {
 	library, err := elf.NewFile(file)
 	if err != nil {
-		return fmt.Errorf("%d bytes, cut short or not an ELF file: %w", size, err)
+		return fmt.Errorf("%d bytes, truncated or not an ELF file: %w", size, err)
 	}
 	want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
 	if library.Type != elf.ET_DYN || library.Machine != want {

@@ -19,7 +19,7 @@ func checkNesting(program []byte) error {
 		switch program[i] {
 		case '(', '[', '{', '<':
 			if depth++; depth > maxNesting {
-				return fmt.Errorf("pjrt: %w: line %d: brackets stand more than %d deep in each other, which the compiler's stack does not bear: functions in place of nested regions need less",
+				return fmt.Errorf("pjrt: %w: line %d: brackets are nested more than %d deep, which overflows the compiler's stack: use functions instead of nested regions",
 					ErrInvalidArgument, 1+bytes.Count(program[:i], []byte("\n")), maxNesting)
 			}
 		case ')', ']', '}':

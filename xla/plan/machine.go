@@ -167,7 +167,7 @@ func ParseTarget(name string) (Target, error) {
 	for part := range strings.SplitSeq(grid, "x") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 1 || n > maxDevices || total > maxDevices/n {
-			return Target{}, fmt.Errorf("plan: target %q: %q is no number of devices", name, part)
+			return Target{}, fmt.Errorf("plan: target %q: %q is not a number of devices", name, part)
 		}
 		total *= n
 		t.Grid = append(t.Grid, n)
@@ -176,11 +176,11 @@ func ParseTarget(name string) (Target, error) {
 	case len(t.Grid) > 3:
 		return Target{}, fmt.Errorf("plan: target %q has %d axes, expected 3 at most", name, len(t.Grid))
 	case !t.Machine.described():
-		return Target{}, fmt.Errorf("plan: target %q: nothing here describes a %s to the compiler: expected one of %s", name, kind, strings.Join(xla.DeviceKinds(), ", "))
+		return Target{}, fmt.Errorf("plan: target %q: the kind %s has no description for the compiler: expected one of %s", name, kind, strings.Join(xla.DeviceKinds(), ", "))
 	case t.Machine.Plugin == "cuda" && len(t.Grid) == 1:
 		n, host := t.Grid[0], t.Machine.Host
 		if n > host && n%host != 0 {
-			return Target{}, fmt.Errorf("plan: target %q: %d devices are no whole hosts of %d: say \"%s:1xHOSTSxDEVICES\"", name, n, host, kind)
+			return Target{}, fmt.Errorf("plan: target %q: %d devices are not a whole number of hosts of %d: write \"%s:1xHOSTSxDEVICES\"", name, n, host, kind)
 		}
 		t.Grid = []int{1, max(1, n/host), min(n, host)}
 	case t.Machine.Plugin == "cuda" && len(t.Grid) != 3:

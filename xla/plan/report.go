@@ -77,7 +77,7 @@ func estimate(t Target, c *cost.Counts) Estimate {
 	if t.Machine.Vector > 0 {
 		compute += c.Vector / t.Machine.Vector
 	} else if c.Vector > 0 {
-		e.Missing = append(e.Missing, fmt.Sprintf("the rate of operations that are no products on %s: they count by their memory alone", t.Machine.Kind))
+		e.Missing = append(e.Missing, fmt.Sprintf("the rate of operations other than products on %s: only their memory is counted", t.Machine.Kind))
 	}
 	if t.Machine.Bandwidth > 0 {
 		memory = c.Bytes / t.Machine.Bandwidth

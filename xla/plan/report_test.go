@@ -50,8 +50,8 @@ func TestParseTarget(t *testing.T) {
 		require.Equal(t, want.hosts, target.Hosts(), name)
 	}
 	for name, want := range map[string]string{
-		"": "the kinds are v4, v5e", "h100": "the kinds are", "k80:8": "the kinds are", "h100:": `"" is no number`, "h100:0": "no number of devices", "h100:12": "no whole hosts of 8",
-		"h100:2x8": "SLICESxHOSTSxDEVICES", "v5e:16": `as "v5e:4x4"`, "v5e:2x2x2x2": "4 axes", "h100:9999999": "no number of devices",
+		"": "the kinds are v4, v5e", "h100": "the kinds are", "k80:8": "the kinds are", "h100:": `"" is not a number`, "h100:0": "not a number of devices", "h100:12": "not a whole number of hosts of 8",
+		"h100:2x8": "SLICESxHOSTSxDEVICES", "v5e:16": `as "v5e:4x4"`, "v5e:2x2x2x2": "4 axes", "h100:9999999": "not a number of devices",
 		"v5e:2x2x2": "two axes of at most 16", "v6e:32x8": "two axes of at most 16", "h200:8": "expected one of a100, h100",
 	} {
 		_, err := ParseTarget(name)
@@ -109,7 +109,7 @@ func TestEstimate(t *testing.T) {
 	e = estimate(at("v4:2x2x1"), c)
 	require.Zero(t, e.Compute+e.Links)
 	require.Equal(t, []string{"the rate of c64 products on v4: they are not in the estimate",
-		"the rate of operations that are no products on v4: they count by their memory alone",
+		"the rate of operations other than products on v4: only their memory is counted",
 		"the speed of the links of v4: the exchange is not in the estimate"}, e.Missing)
 	// Over several hosts, the slower of links and a host's network cards decides.
 	c = &cost.Counts{Matrix: map[string]float64{}, Exchanged: []cost.Exchange{{Kind: "all-reduce", Axes: "data", Group: 64, Sent: 450e6}}}
@@ -156,7 +156,7 @@ func TestStep_divided(t *testing.T) {
 	_, _, _, _, err = Step{Text: text}.divided(8)
 	require.ErrorContains(t, err, "divided over 4 devices")
 	_, _, _, _, err = Step{Text: stablehlo}.divided(2)
-	require.ErrorContains(t, err, "nothing says which inputs are the batch")
+	require.ErrorContains(t, err, "it is not known which inputs are the batch")
 	_, _, _, _, err = Step{Text: stablehlo, Batch: []int{7}}.divided(2)
 	require.ErrorContains(t, err, "input 7 is the batch's: the program has 3")
 	_, _, _, _, err = Step{Text: stablehlo, Batch: []int{2}}.divided(2)

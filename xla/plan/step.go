@@ -47,7 +47,7 @@ func StepOf(p *export.Program, size int) (Step, error) {
 	}
 	text, found := p.Sizes[size]
 	if !found {
-		return Step{}, fmt.Errorf("plan: %s has no program for a batch of %d: export it with one, or leave the size out", p.Name, size)
+		return Step{}, fmt.Errorf("plan: %s has no program for a batch of %d: export it with that size, or leave the size out", p.Name, size)
 	}
 	s.Text = text
 	return s, nil
@@ -176,10 +176,10 @@ func (s Step) divided(devices int) (text string, mesh []cost.Axis, batch int, di
 		return s.Text, nil, rows, "one device", nil
 	}
 	if len(s.Batch) == 0 {
-		return "", nil, 0, "", fmt.Errorf("nothing says which inputs are the batch, so it is a program for one device, and the target has %d: plan the folder that lazo exported, or a target of one device", devices)
+		return "", nil, 0, "", fmt.Errorf("it is not known which inputs are the batch, so it is a program for one device, and the target has %d: plan a folder exported by lazo, or a target of one device", devices)
 	}
 	if rows%devices != 0 {
-		return "", nil, 0, "", fmt.Errorf("a batch of %d over %d devices: %w: take a batch that they divide", rows, devices, xla.ErrUneven)
+		return "", nil, 0, "", fmt.Errorf("a batch of %d over %d devices: %w: use a batch size that they divide", rows, devices, xla.ErrUneven)
 	}
 	text, err = s.overData(devices, rows)
 	return text, []cost.Axis{{Name: "data", Size: devices}}, rows, fmt.Sprintf("data parallel: %d examples on each of %d devices, all of the state on each", rows/devices, devices), err
@@ -246,7 +246,7 @@ func (s Step) overData(devices, rows int) (string, error) {
 	rest := s.Text[end+1:]
 	arrow := strings.TrimLeft(rest, " \n")
 	if !strings.HasPrefix(arrow, "->") {
-		return "", errors.New("the program's function @main gives nothing")
+		return "", errors.New("the program's function @main returns nothing")
 	}
 	arrow = strings.TrimLeft(strings.TrimPrefix(arrow, "->"), " ")
 	var outputs []string

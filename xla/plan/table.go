@@ -76,7 +76,7 @@ func kinds(c *cost.Counts) string {
 	}
 	list = append(list, "others "+short(c.Vector))
 	if c.Transcendentals > 0 {
-		list = append(list, short(c.Transcendentals)+" transcendentals beside them")
+		list = append(list, short(c.Transcendentals)+" transcendentals in addition")
 	}
 	return strings.Join(list, ", ")
 }

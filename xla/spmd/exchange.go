@@ -84,11 +84,11 @@ func (r *rewriter) exchange(c *computation, in *instruction) (x *exchange, err e
 	case "collective-permute":
 		x.target = CollectivePermute
 	default:
-		return nil, refuse("the exchange is not known here")
+		return nil, refuse("the exchange is not supported")
 	}
 	for _, f := range in.rest {
 		if !slices.Contains(known, f.number) {
-			return nil, refuse("its field %d is not known here", f.number)
+			return nil, refuse("its field %d is not supported", f.number)
 		}
 	}
 	if in.channel <= 0 {
@@ -146,7 +146,7 @@ func (r *rewriter) reduction(x *exchange, refuse refusal) error {
 		}
 	}
 	if !ok {
-		return refuse("it reduces by the computation %s, whose root is %s; expected add, multiply, minimum, maximum, and or or of its two parameters", by.name, root.opcode)
+		return refuse("it reduces by the computation %s, whose root is %s; expected add, multiply, minimum, maximum, \"and\" or \"or\" of its two parameters", by.name, root.opcode)
 	}
 	for _, s := range x.arrays {
 		kind := types[s.element]
@@ -229,7 +229,7 @@ func (r *rewriter) members(x *exchange, refuse refusal) error {
 		x.groups.members = append(x.groups.members, list...)
 	}
 	if len(x.groups.members) != r.ranks {
-		return refuse("its groups %v have not each of %d partitions", lists, r.ranks)
+		return refuse("its groups %v do not contain each of %d partitions", lists, r.ranks)
 	}
 	x.groups.size = int64(len(lists[0]))
 	return nil
@@ -252,7 +252,7 @@ func (r *rewriter) shapes(x *exchange, refuse refusal) error {
 			}
 		}
 		if x.in.opcode == "all-to-all" && (len(axes) == 0) != x.tuple {
-			return refuse("it names %d axes beside a result that is a tuple (%v)", len(axes), x.tuple)
+			return refuse("it names %d axes, but whether its result is a tuple is %v: expected a tuple exactly without axes", len(axes), x.tuple)
 		}
 	}
 	if x.in.opcode == "all-to-all" && x.tuple && int64(len(x.arrays)) != x.groups.size {

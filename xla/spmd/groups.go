@@ -41,7 +41,7 @@ func (in *instruction) groups() (lists [][]int64, err error) {
 		}
 		if len(found) > 0 {
 			if sources++; sources > 1 && !slices.EqualFunc(lists, found, slices.Equal[[]int64]) {
-				return nil, fmt.Errorf("its fields say different groups: %v and %v", lists, found)
+				return nil, fmt.Errorf("its fields name different groups: %v and %v", lists, found)
 			}
 			lists = found
 		}
@@ -88,12 +88,12 @@ func deviceList(message field) (lists [][]int64, err error) {
 			var found [][]int64
 			if found, err = iotaGroups(f); err == nil && len(found) > 0 {
 				if len(lists) > 0 && !slices.EqualFunc(lists, found, slices.Equal[[]int64]) {
-					return nil, fmt.Errorf("its list of devices says different groups: %v and %v", lists, found)
+					return nil, fmt.Errorf("its list of devices names different groups: %v and %v", lists, found)
 				}
 				lists = found
 			}
 		default:
-			return nil, fmt.Errorf("the field %d of its list of devices is not known here", f.number)
+			return nil, fmt.Errorf("the field %d of its list of devices is not supported", f.number)
 		}
 	}
 	return lists, err
@@ -194,7 +194,7 @@ func meshGroups(message field) ([][]int64, error) {
 			}
 			along = append(along, part)
 		default:
-			return nil, fmt.Errorf("the field %d of its groups of a mesh is not known here", f.number)
+			return nil, fmt.Errorf("the field %d of its groups of a mesh is not supported", f.number)
 		}
 	}
 	if len(sizes) == 0 {
@@ -298,7 +298,7 @@ func partOf(message field) (part axisPart, err error) {
 				size, err = listIn(f, fieldSubSize)
 			}
 			if err == nil && (len(before) != 1 || len(size) != 1) {
-				err = fmt.Errorf("a part of an axis of its mesh says not how large it is")
+				err = fmt.Errorf("a part of an axis of its mesh has no size")
 			}
 			if err == nil {
 				part.before, part.size = before[0], size[0]

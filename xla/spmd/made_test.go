@@ -96,15 +96,15 @@ func TestRewrite_refuses(t *testing.T) {
 			in := c.add("send", "x", tupleOf(array(f32, 4), token), []int64{a}, nil)
 			in.channel = 3
 			return in
-		}, "send x.lazo.0.2 of main.lazo.0: the exchange is not known here"},
+		}, "send x.lazo.0.2 of main.lazo.0: the exchange is not supported"},
 		"a half": {func(m *module, c *computation, a int64) *instruction {
 			in := c.reduce("x", a, m.by("add", f32))
 			in.opcode = "all-reduce-start"
 			return in
-		}, "all-reduce-start x.lazo.0.2 of main.lazo.0: the exchange is not known here"},
+		}, "all-reduce-start x.lazo.0.2 of main.lazo.0: the exchange is not supported"},
 		"ragged": {func(_ *module, c *computation, a int64) *instruction {
 			return c.add("ragged-all-to-all", "x", array(f32, 4), []int64{a}, nil)
-		}, "the exchange is not known here"},
+		}, "the exchange is not supported"},
 		"a channel": {func(_ *module, c *computation, a int64) *instruction {
 			in := c.add("negate", "x", array(f32, 4), []int64{a}, nil)
 			in.channel = 7
@@ -114,7 +114,7 @@ func TestRewrite_refuses(t *testing.T) {
 			in := c.reduce("x", a, m.by("add", f32))
 			in.extra = appendBytes(in.extra, 777, "new groups")
 			return in
-		}, "its field 777 is not known here"},
+		}, "its field 777 is not supported"},
 		"replicas": {func(m *module, c *computation, a int64) *instruction {
 			in := c.reduce("x", a, m.by("add", f32))
 			in.channel = 0
@@ -127,7 +127,7 @@ func TestRewrite_refuses(t *testing.T) {
 		}, "its groups [[0 1]] are of replicas; expected one replica"},
 		"another sum": {func(m *module, c *computation, a int64) *instruction {
 			return c.reduce("x", a, m.by("subtract", f32))
-		}, "it reduces by the computation subtract.lazo.1, whose root is subtract; expected add, multiply, minimum, maximum, and or or of its two parameters"},
+		}, "it reduces by the computation subtract.lazo.1, whose root is subtract; expected add, multiply, minimum, maximum, \"and\" or \"or\" of its two parameters"},
 		"floats that have no and": {func(m *module, c *computation, a int64) *instruction {
 			return c.reduce("x", a, m.by("and", f32))
 		}, "and of f32 is not exchanged"},
@@ -136,7 +136,7 @@ func TestRewrite_refuses(t *testing.T) {
 		}, "it reduces f32 in another type"},
 		"groups without one": {func(m *module, c *computation, a int64) *instruction {
 			return c.reduce("x", a, m.by("add", f32), []int64{0, 1, 2})
-		}, "its groups [[0 1 2]] have not each of 4 partitions"},
+		}, "its groups [[0 1 2]] do not contain each of 4 partitions"},
 		"groups with one twice": {func(m *module, c *computation, a int64) *instruction {
 			return c.reduce("x", a, m.by("add", f32), []int64{0, 1}, []int64{1, 2})
 		}, "its groups [[0 1] [1 2]] name the partition 1, expected each of 4 once"},
@@ -227,7 +227,7 @@ func TestGroups(t *testing.T) {
 		"the second half":       {onMesh(twoByFour, along(1, 2, 2)), [][]int64{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, ""},
 		"a mesh in an order":    {onMesh(append(axis(4), appendNumbers(nil, fieldMeshIDs, []int64{3, 2, 1, 0})...), along(0)), [][]int64{{3, 2, 1, 0}}, ""},
 		"two that say the same": {append(listed([]int64{0, 1}), members([]int64{0, 1})...), [][]int64{{0, 1}}, ""},
-		"two that do not":       {append(listed([]int64{0, 1}), members([]int64{1, 0})...), nil, "its fields say different groups: [[0 1]] and [[1 0]]"},
+		"two that do not":       {append(listed([]int64{0, 1}), members([]int64{1, 0})...), nil, "its fields name different groups: [[0 1]] and [[1 0]]"},
 		"an empty one":          {listed([]int64{0, 1}, nil), nil, "a group of [[0 1] []] is empty"},
 		"iota that does not fit": {appendBytes(nil, fieldIotaGroups, iota8(4, 3, []int64{8}, []int64{0})), nil,
 			"[4] groups of [3] do not have the 8 partitions of the axes [8]"},
@@ -235,7 +235,7 @@ func TestGroups(t *testing.T) {
 		"no such axis":          {onMesh(twoByFour, along(2)), nil, "the mesh has no axis 2"},
 		"a part too large":      {onMesh(twoByFour, along(1, 3, 2)), nil, "a part of the axis 1 of the mesh does not divide it"},
 		"a mesh too large":      {onMesh(append(axis(1<<20), axis(1<<20)...), along(0)), nil, "axes [1048576 1048576] of partitions"},
-		"another field":         {appendBytes(nil, fieldDeviceList, appendBytes(nil, 9, "x")), nil, "the field 9 of its list of devices is not known here"},
+		"another field":         {appendBytes(nil, fieldDeviceList, appendBytes(nil, 9, "x")), nil, "the field 9 of its list of devices is not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields, err := fieldsOf(row.fields)

@@ -172,12 +172,12 @@ func (m *module) check() error {
 		for _, in := range c.instructions {
 			for _, id := range slices.Concat(in.operands, in.control) {
 				if !seen[id] {
-					return fmt.Errorf("%w: %s of %s has the operand %d, which does not stand before it", errMalformed, in.name, c.name, id)
+					return fmt.Errorf("%w: %s of %s has the operand %d, which does not come before it", errMalformed, in.name, c.name, id)
 				}
 			}
 			for _, id := range in.called {
 				if m.byID[id] == nil {
-					return fmt.Errorf("%w: %s of %s calls the computation %d, which is not there", errMalformed, in.name, c.name, id)
+					return fmt.Errorf("%w: %s of %s calls the computation %d, which does not exist", errMalformed, in.name, c.name, id)
 				}
 			}
 			if in.id < 0 {
@@ -193,7 +193,7 @@ func (m *module) check() error {
 	if !own {
 		m.next = last + 1
 		if last >= 1<<31 {
-			return fmt.Errorf("%w: instructions are numbered in a way that is not known (%d)", errMalformed, last)
+			return fmt.Errorf("%w: the numbering of instructions is not supported (%d)", errMalformed, last)
 		}
 	}
 	return nil
@@ -277,7 +277,7 @@ func sorted[T any](list []T, uses func(T) []T, key func(T) int64, name func(T) s
 			top.left = top.left[1:]
 			switch state[key(next)] {
 			case begun:
-				return nil, fmt.Errorf("%w: %s needs itself", errMalformed, name(next))
+				return nil, fmt.Errorf("%w: %s depends on itself", errMalformed, name(next))
 			case 0:
 				state[key(next)] = begun
 				stack = append(stack, visit{next, uses(next)})

@@ -53,7 +53,7 @@ func partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions,
 		return nil, err
 	}
 	if len(files) != 1 {
-		return nil, fmt.Errorf("the plugin wrote the module behind its pass %s %d times, expected once", partitioner, len(files))
+		return nil, fmt.Errorf("the plugin wrote the module after its pass %s %d times, expected once", partitioner, len(files))
 	}
 	dump, err := os.ReadFile(files[0])
 	if err != nil {
@@ -69,7 +69,7 @@ func partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions,
 		}
 	}
 	if err == nil && len(module) == 0 {
-		err = fmt.Errorf("%w: what the plugin wrote has none", errMalformed)
+		err = fmt.Errorf("%w: the plugin's file has no module", errMalformed)
 	}
 	return module, err
 }

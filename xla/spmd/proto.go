@@ -178,7 +178,7 @@ func fieldsOf(message []byte) (fields []field, err error) {
 
 func (f field) number64() (int64, error) {
 	if f.kind != protowire.VarintType {
-		return 0, fmt.Errorf("%w: field %d is no number", errMalformed, f.number)
+		return 0, fmt.Errorf("%w: field %d is not a number", errMalformed, f.number)
 	}
 	return int64(f.value), nil
 }
@@ -254,7 +254,7 @@ const deepest = 64
 
 func parseShape(message []byte, depth int) (s shape, err error) {
 	if depth > deepest {
-		return s, fmt.Errorf("%w: tuples lie more than %d deep in each other", errMalformed, deepest)
+		return s, fmt.Errorf("%w: tuples are nested more than %d deep", errMalformed, deepest)
 	}
 	s.raw = message
 	fields, err := fieldsOf(message)

@@ -118,7 +118,7 @@ func (r *rewriter) read(c *computation) error {
 		switch {
 		case in.opcode == "partition-id" || in.opcode == "replica-id":
 			if in.shape.element != typeU32 || len(in.shape.dims) > 0 {
-				return fmt.Errorf("%w: %s %s of %s is no u32", errMalformed, in.opcode, in.name, c.name)
+				return fmt.Errorf("%w: %s %s of %s is not a u32", errMalformed, in.opcode, in.name, c.name)
 			}
 			if in.opcode == "replica-id" { // there is one
 				literal := appendNumbers(appendBytes(nil, fieldLiteralShape, in.shape.marshal()), fieldU32s, []int64{0})

@@ -38,7 +38,7 @@ func TestRewrite_division(t *testing.T) {
 	require.EqualError(t, err, "spmd: rewrite for 0 ranks: expected 1 to 1048576")
 	_, _, err = spmd.Rewrite(module, 3)
 	require.ErrorIs(t, err, spmd.ErrUnsupported)
-	require.EqualError(t, err, "spmd: rewrite division: the exchange is not supported: all-reduce all-reduce of main.0_spmd (dot.1): its groups [[0 1]] have not each of 3 partitions")
+	require.EqualError(t, err, "spmd: rewrite division: the exchange is not supported: all-reduce all-reduce of main.0_spmd (dot.1): its groups [[0 1]] do not contain each of 3 partitions")
 }
 
 func TestRewrite_loop(t *testing.T) {

@@ -71,7 +71,7 @@ func (a *Access) within() *holder {
 // NotWithin refuses callers that would wait for themselves or see a change half done.
 func (a *Access) NotWithin() error {
 	if a.within() != nil {
-		return fmt.Errorf("the state is %w: the function of a step that is being built cannot wait for the state: ask before the step", xla.ErrBusy)
+		return fmt.Errorf("the state is %w: the function of a step that is being built cannot wait for the state: read the state before the step", xla.ErrBusy)
 	}
 	return nil
 }
