@@ -100,7 +100,7 @@ func TestF64_noThreads(t *testing.T) {
 	t.Parallel()
 	if ranks.Inside(t) {
 		_, err := dist.Join(t.Context())
-		require.ErrorContains(t, err, "has no MPI_THREAD_MULTIPLE: programs and the host call it at the same time: take a build of it with threads")
+		require.ErrorContains(t, err, "has no MPI_THREAD_MULTIPLE: programs and the host call it at the same time: use a build of it with threads")
 		refused(t, "F64", err)
 	}
 	installed, err := install.Find(install.MPI, "")

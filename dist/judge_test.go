@@ -57,7 +57,7 @@ func TestJudge(t *testing.T) {
 		"a phase is over":              {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(0)}, code: ExitStuck, rank: 2, says: `the limit that it set for "compile" has passed`},
 		"it was, a second ago":         {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), busy(0)}, pardon: second},
 		"one behind what others do":    {beats: [3]beat{exchanges(5, 11*second), calls(1, 11*second), computes(4)}, code: ExitStuck, rank: 2, says: "is stuck"},
-		"different places":             {beats: [3]beat{exchanges(5, 11*second), {Step: 7, Begun: 4, Calls: 1, Call: "Close", CallFor: 11 * second, CallLimit: 60 * second}, exchanges(5, 11*second)}, code: ExitDisagree, rank: 1, says: "do not run the same: rank 0 (host h0, pid 100) waits at step 5, in all_reduce"},
+		"different places":             {beats: [3]beat{exchanges(5, 11*second), {Step: 7, Begun: 4, Calls: 1, Call: "Close", CallFor: 11 * second, CallLimit: 60 * second}, exchanges(5, 11*second)}, code: ExitDisagree, rank: 1, says: "do not run the same program: rank 0 (host h0, pid 100) waits at step 5, in all_reduce"},
 		"Close waits longer":           {beats: [3]beat{computes(5), {Calls: 1, Call: "Close", CallFor: 50 * second, CallLimit: 60 * second}, computes(5)}},
 		"but not for ever":             {beats: [3]beat{computes(5), {Calls: 1, Call: "Close", CallFor: 61 * second, CallLimit: 60 * second}, computes(5)}, code: ExitStuck, rank: 0, says: "waits for it at step 0, in Close"},
 		"all are in it":                {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, 11*second)}, code: ExitStuck, says: "no other rank is late"},

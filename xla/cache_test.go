@@ -150,7 +150,7 @@ func TestCompileCache_refuses(t *testing.T) {
 		limit     int64
 		want      string
 	}{
-		{"a folder of everybody's", open, 0, "is not yours alone: everybody may write to it"},
+		{"a folder of everybody's", open, 0, "is not yours alone: every user may write to it"},
 		{"a file", file, 0, "not a directory"},
 		{"a negative limit", t.TempDir(), -1, "the limit must not be negative, got -1"},
 	} {

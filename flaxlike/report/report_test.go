@@ -105,7 +105,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 		`output "o": unknown name; the model has ["preds"]`: {Model: m, Test: test, Output: "o"},
 		"2 names for 10 classes":                            {Model: m, Test: test, Classes: names[:2]},
 		"but no Test set":                                   {Model: m, Classes: names},
-		"are not images":                                     {Model: m, Test: test, Images: "y"},
+		"are not images":                                    {Model: m, Test: test, Images: "y"},
 		`the class "zero" is named twice`: {Model: m, Test: test, Classes: append(append([]string{}, names[:9]...),
 			"zero")},
 	} {

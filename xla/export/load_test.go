@@ -136,7 +136,7 @@ func TestLoad_hostile(t *testing.T) {
 	changed := maps.Clone(files)
 	delete(changed, manifestName)
 	_, err := readBack(folder(t, changed))
-	require.ErrorContains(t, err, "it has no manifest.json: expected a folder that was exported")
+	require.ErrorContains(t, err, "it has no manifest.json: expected an exported folder")
 	_, err = Load(t.TempDir() + "/none")
 	require.ErrorContains(t, err, "export: load ")
 }

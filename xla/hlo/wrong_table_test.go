@@ -100,7 +100,7 @@ var wrong = []struct {
 		return o.ScatterMin(o.f, o.index, o.scalar, 0, nil, []int{0, 1}, nil, false, false)
 	}},
 	{"DynamicSlice", "0 start indices", func(o operands) (compute.Value, error) { return o.DynamicSlice(o.f, nil, []int{1, 1}) }},
-	{"DynamicSlice", "expected as many", func(o operands) (compute.Value, error) {
+	{"DynamicSlice", "expected the same number of dimensions", func(o operands) (compute.Value, error) {
 		return o.DynamicSlice(o.f, []compute.Value{o.index, o.index}, []int{1, 1, 1})
 	}},
 	{"DynamicSlice", "expected a scalar", func(o operands) (compute.Value, error) {
