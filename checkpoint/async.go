@@ -61,7 +61,7 @@ func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	if err == nil {
 		err = a.copy(ctx, d)
 	}
-	if err != nil && content.Cut() {
+	if err != nil && content.Sharded() {
 		err = errors.Join(err, a.folder.GiveUp(context.WithoutCancel(ctx), step, content.Share, err))
 	}
 	return errors.Join(a.folder.wrap(err, "save step %d", step), a.Check())

@@ -29,8 +29,8 @@ type Content struct {
 	Share shares.Share
 }
 
-// Cut reports whether a tensor is sharded over several processes.
-func (c Content) Cut() bool {
+// Sharded reports whether a tensor is sharded over several processes.
+func (c Content) Sharded() bool {
 	return slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Parts != nil })
 }
 
@@ -84,7 +84,7 @@ func newDraft(step Step, c Content) (*draft, error) {
 		metrics:  make(map[string]float, len(c.Metrics)),
 		sections: make(map[string]json.RawMessage, len(c.Sections)),
 		ranks:    map[string]stateSum{},
-		cuts:     map[string]*cutTensor{},
+		cuts:     map[string]*shardedTensor{},
 	}
 	if err := d.divide(inOrder(c.Tensors)); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (d *draft) checkNames() error {
 // Checkpoint is a loaded checkpoint with correct checksums.
 type Checkpoint struct {
 	Info
-	// Tensors have Data, except with [Options.LeaveCut]. They are sorted by dtype, the widest first, then by name.
+	// Tensors have Data, except with [Options.LeaveSharded]. They are sorted by dtype, the widest first, then by name.
 	Tensors []Tensor
 	// PassedOver has the reasons why [Folder.Newest] skipped newer checkpoints.
 	PassedOver []error

@@ -162,7 +162,7 @@ func (f *Folder) reserve() (release func(), err error) {
 // Close releases the lock.
 func (f *Folder) Close() error { return f.close(false) }
 
-// close with readable keeps files open that [Options].LeaveCut needs after the run.
+// close with readable keeps files open that [Options].LeaveSharded needs after the run.
 func (f *Folder) close(readable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

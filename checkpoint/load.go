@@ -75,7 +75,7 @@ func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone
 			return nil, false, context.Cause(ctx)
 		}
 		c, err := f.read(ctx, p, true)
-		if err == nil && !f.options.LeaveCut {
+		if err == nil && !f.options.LeaveSharded {
 			err = c.gathered()
 		}
 		if err == nil {
@@ -118,7 +118,7 @@ func readCheckpoint(ctx context.Context, open opener, dir string, step Step, kee
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	if m.format == cutFormat {
+	if m.format == shardedFormat {
 		cut, err := readShares(ctx, open, dir, m, keep)
 		if err != nil {
 			return nil, err

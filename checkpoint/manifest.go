@@ -15,7 +15,7 @@ import (
 
 const (
 	format        = 1 // unsharded
-	cutFormat     = 2 // with sharded tensors in rank files
+	shardedFormat = 2 // with sharded tensors in rank files
 	manifestLimit = 64 << 20
 	tensorLimit   = 1_000_000
 	entryLimit    = 10_000
@@ -30,7 +30,7 @@ type manifest struct {
 	state    stateSum
 	sums     map[string]crc
 	ranks    map[string]stateSum
-	cuts     map[string]*cutTensor
+	cuts     map[string]*shardedTensor
 	sections map[string]json.RawMessage
 }
 
@@ -98,9 +98,9 @@ func (m *manifest) fields() []field {
 		byName("sections", entryLimit, &m.sections, func(raw json.RawMessage) ([]byte, error) { return json.Marshal(raw) },
 			func(text []byte) (json.RawMessage, error) { return text, nil }),
 	}
-	if m.format == cutFormat {
+	if m.format == shardedFormat {
 		fields = append(fields, byName("ranks", tensorLimit, &m.ranks, encodeAny[stateSum], decodeStrict[stateSum]),
-			byName("cut", tensorLimit, &m.cuts, encodeAny[*cutTensor], decodeStrict[*cutTensor]))
+			byName("cut", tensorLimit, &m.cuts, encodeAny[*shardedTensor], decodeStrict[*shardedTensor]))
 	}
 	return fields
 }
@@ -210,7 +210,7 @@ func parseManifest(text []byte) (*manifest, error) {
 			return nil, fmt.Errorf("field %q: %w", field.name, err)
 		}
 		if i == 0 { // the format first: the rest may differ
-			if m.format != format && m.format != cutFormat {
+			if m.format != format && m.format != shardedFormat {
 				return nil, m.otherFormat()
 			}
 			fields = m.fields()
@@ -224,10 +224,10 @@ func parseManifest(text []byte) (*manifest, error) {
 }
 
 func (m *manifest) otherFormat() error {
-	if m.format > cutFormat {
-		return fmt.Errorf("format %d, this lazo reads up to %d: %w; load it with that one", m.format, cutFormat, ErrNewer)
+	if m.format > shardedFormat {
+		return fmt.Errorf("format %d, this lazo reads up to %d: %w; load it with that one", m.format, shardedFormat, ErrNewer)
 	}
-	return fmt.Errorf("format %d, expected %d to %d", m.format, format, cutFormat)
+	return fmt.Errorf("format %d, expected %d to %d", m.format, format, shardedFormat)
 }
 
 func (m *manifest) check() error {
@@ -239,7 +239,7 @@ func (m *manifest) check() error {
 	case m.state.HeaderSize < 0 || m.state.HeaderSize > m.state.Size:
 		return fmt.Errorf("a header of %d in a file of %d bytes", m.state.HeaderSize, m.state.Size)
 	}
-	return m.checkCuts()
+	return m.checkSharded()
 }
 
 func commit(manifest []byte) string {

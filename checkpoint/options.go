@@ -24,9 +24,9 @@ type Options struct {
 	// ReadBack verifies each save, which takes about 15 % longer; otherwise only the first after opening. The bytes
 	// usually come from the page cache, so this finds failing writes, not later damage.
 	ReadBack bool
-	// LeaveCut leaves loaded sharded tensors in their files, with Write instead of Data, for states larger than memory.
+	// LeaveSharded leaves sharded tensors in their files, with Write instead of Data, for states larger than memory.
 	// Write works while the folder is open and the checkpoint exists. Resume sets it in a job.
-	LeaveCut bool
+	LeaveSharded bool
 	// ReadOnly takes no lock and changes nothing.
 	ReadOnly bool
 	// Log receives removals at opening, skipped damaged checkpoints, tolerated failures, and differences of a resumed

@@ -161,7 +161,7 @@ func (s *saving) Close() error {
 		go func() { _ = errors.Join(s.async.Close(), s.folder.Close()) }()
 		return nil
 	}
-	return s.folder.close(s.folder.options.LeaveCut)
+	return s.folder.close(s.folder.options.LeaveSharded)
 }
 
 func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option, error) {

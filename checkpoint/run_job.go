@@ -18,7 +18,7 @@ import (
 // openTogether opens at rank 0 for writing, then at the others for reading.
 func openTogether(dir string, options Options, job loop.Job) (folder *Folder, err error) {
 	writes := job == nil || job.Rank() == 0
-	options.LeaveCut = options.LeaveCut || job != nil && job.Size() > 1
+	options.LeaveSharded = options.LeaveSharded || job != nil && job.Size() > 1
 	if writes {
 		folder, err = Open(dir, options)
 	}

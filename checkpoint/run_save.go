@@ -202,10 +202,10 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 		content, err = s.content(ctx, r, metrics)
 	}
 	var began error
-	if make && err == nil && content.Cut() && s.job == nil {
+	if make && err == nil && content.Sharded() && s.job == nil {
 		err = errors.Join(errors.New("checkpoint: the state has a value that is sharded over several processes, and no Job of these: see loop.Job"), discard(content))
 	}
-	if make && err == nil && content.Cut() {
+	if make && err == nil && content.Sharded() {
 		s.shared = true
 		if content.Share.At, began = s.folder.Begin(ctx, step); began != nil {
 			make, began = false, errors.Join(began, discard(content))

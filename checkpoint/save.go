@@ -22,7 +22,7 @@ func (f *Folder) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
 		err = f.save(ctx, d, new([]Step))
-	} else if content.Cut() {
+	} else if content.Sharded() {
 		err = errors.Join(err, f.GiveUp(context.WithoutCancel(ctx), step, content.Share, err))
 	}
 	return f.wrap(err, "save step %d", step)

@@ -50,7 +50,7 @@ func (d *draft) divide(tensors []Tensor) error {
 			}
 			continue
 		}
-		if err := d.addCut(t); err != nil {
+		if err := d.addSharded(t); err != nil {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
 	}
@@ -62,12 +62,12 @@ func (d *draft) divide(tensors []Tensor) error {
 	if len(d.manifest.cuts) == 0 {
 		return nil
 	}
-	d.manifest.format = cutFormat
+	d.manifest.format = shardedFormat
 	d.parts = inOrder(d.parts)
 	return d.checkShare()
 }
 
-func (d *draft) addCut(t Tensor) error {
+func (d *draft) addSharded(t Tensor) error {
 	s := d.share
 	_, twice := d.manifest.cuts[t.Name]
 	switch {
@@ -83,7 +83,7 @@ func (d *draft) addCut(t Tensor) error {
 	if err := checkName(t.Name); err != nil {
 		return err
 	}
-	c := &cutTensor{DType: t.DType, Dims: slices.Clone(t.Dims)}
+	c := &shardedTensor{DType: t.DType, Dims: slices.Clone(t.Dims)}
 	for _, p := range t.Parts {
 		if c.Part == nil {
 			c.Part = slices.Clone(p.Dims)
@@ -145,7 +145,7 @@ func (d *draft) writeShare(w io.Writer) error {
 		sums = binary.LittleEndian.AppendUint32(sums, uint32(sum))
 		at := d.of[t.Name]
 		c := d.manifest.cuts[at.tensor]
-		c.Parts = append(c.Parts, cutPlace{d.share.Rank, at.start, crc(sum)})
+		c.Parts = append(c.Parts, shardPlace{d.share.Rank, at.start, crc(sum)})
 	}
 	if _, err := file.Write(sumsName, sums); err != nil {
 		return err
@@ -276,7 +276,7 @@ func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
 	if _, err := c.place(start); err != nil || !slices.Equal(c.Part, h.Dims) || partName(name, start, c.Part) != h.Name {
 		return false
 	}
-	c.Parts = append(c.Parts, cutPlace{rank, start, sum})
+	c.Parts = append(c.Parts, shardPlace{rank, start, sum})
 	return true
 }
 

@@ -13,34 +13,34 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-func (m *manifest) shares() map[string]map[string]*cutPart {
-	files := make(map[string]map[string]*cutPart, len(m.ranks))
+func (m *manifest) shares() map[string]map[string]*shardPart {
+	files := make(map[string]map[string]*shardPart, len(m.ranks))
 	for name := range m.ranks {
-		files[name] = map[string]*cutPart{}
+		files[name] = map[string]*shardPart{}
 	}
 	for name, c := range m.cuts {
 		for i := range c.Parts {
 			p := &c.Parts[i]
 			of := files[shareName(p.Rank)]
 			if of == nil {
-				of = map[string]*cutPart{}
+				of = map[string]*shardPart{}
 				files[shareName(p.Rank)] = of
 			}
-			of[partName(name, p.Start, c.Part)] = &cutPart{name: name, of: c, place: p}
+			of[partName(name, p.Start, c.Part)] = &shardPart{name: name, of: c, place: p}
 		}
 	}
 	return files
 }
 
-type cutPart struct {
+type shardPart struct {
 	name  string
-	of    *cutTensor
-	place *cutPlace
+	of    *shardedTensor
+	place *shardPlace
 	at    int64
 }
 
-func (m *manifest) checkCuts() error {
-	if m.format != cutFormat {
+func (m *manifest) checkSharded() error {
+	if m.format != shardedFormat {
 		return nil
 	}
 	if len(m.cuts) == 0 {
@@ -108,7 +108,7 @@ func readShares(ctx context.Context, open opener, dir string, m *manifest, keep 
 	if err := sizesOfShares(open, dir, m); err != nil {
 		return nil, err
 	}
-	files, parts := m.shares(), map[string][]*cutPart{}
+	files, parts := m.shares(), map[string][]*shardPart{}
 	for _, name := range sortedKeys(m.ranks) {
 		path := dir + "/" + name
 		file, err := openFile(open, path)
@@ -136,7 +136,7 @@ func readShares(ctx context.Context, open opener, dir string, m *manifest, keep 
 	return tensors, nil
 }
 
-func (c *cutTensor) writeWhole(w io.Writer, open opener, dir string, parts []*cutPart) error {
+func (c *shardedTensor) writeWhole(w io.Writer, open opener, dir string, parts []*shardPart) error {
 	size, err := c.whole("").ByteSize()
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (c *Checkpoint) gathered() error {
 	return nil
 }
 
-func readShare(ctx context.Context, file file, path string, says stateSum, parts map[string]*cutPart) error {
+func readShare(ctx context.Context, file file, path string, says stateSum, parts map[string]*shardPart) error {
 	reader, err := openReader(ctx, file, path, says)
 	if err != nil {
 		return err

@@ -264,7 +264,7 @@ func TestShares_damage(t *testing.T) {
 // Tensors left in their files are read on demand, with their checksums verified again.
 func TestShares_leftInTheFiles(t *testing.T) {
 	m := sharedDisk(t, 1)
-	f := openMem(t, m, checkpoint.Options{ReadOnly: true, LeaveCut: true})
+	f := openMem(t, m, checkpoint.Options{ReadOnly: true, LeaveSharded: true})
 	c, err := f.Newest(t.Context())
 	require.NoError(t, err)
 	for _, w := range whole(1) {

@@ -54,7 +54,7 @@ func TestRestore_readsWhatWasCutOneByOne(t *testing.T) {
 	content, err := saved.Content(t.Context())
 	require.NoError(t, err)
 	dir := t.TempDir()
-	zero, err := checkpoint.Open(dir, checkpoint.Options{LeaveCut: true})
+	zero, err := checkpoint.Open(dir, checkpoint.Options{LeaveSharded: true})
 	require.NoError(t, err)
 	one, err := checkpoint.Open(dir, checkpoint.Options{ReadOnly: true})
 	require.NoError(t, err)

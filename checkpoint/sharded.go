@@ -21,20 +21,20 @@ func partName(tensor string, start, dims []int) string {
 	return string(append(b, ']'))
 }
 
-type cutTensor struct {
+type shardedTensor struct {
 	DType safetensors.DType `json:"dtype"`
 	Dims  []int             `json:"dims"`
 	Part  []int             `json:"part"`
-	Parts []cutPlace        `json:"parts"`
+	Parts []shardPlace      `json:"parts"`
 }
 
-type cutPlace struct {
+type shardPlace struct {
 	Rank  int   `json:"rank"`
 	Start []int `json:"start"`
 	Sum   crc   `json:"crc32c"`
 }
 
-func (c *cutTensor) checkForm() error {
+func (c *shardedTensor) checkForm() error {
 	switch {
 	case c.DType.Bits() == 0 || c.DType.Bits()%8 != 0:
 		return fmt.Errorf("elements of dtype %v cannot be sharded: expected a whole number of bytes per element", c.DType)
@@ -51,7 +51,7 @@ func (c *cutTensor) checkForm() error {
 }
 
 // check requires that the parts cover the tensor, each once.
-func (c *cutTensor) check() error {
+func (c *shardedTensor) check() error {
 	if err := c.checkForm(); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (c *cutTensor) check() error {
 	return nil
 }
 
-func (c *cutTensor) place(start []int) (int, error) {
+func (c *shardedTensor) place(start []int) (int, error) {
 	wrong := len(start) != len(c.Dims)
 	at := 0
 	for i := 0; i < len(c.Dims) && !wrong; i++ {
@@ -91,15 +91,15 @@ func (c *cutTensor) place(start []int) (int, error) {
 	return at, nil
 }
 
-func (c *cutTensor) whole(name string) safetensors.Tensor {
+func (c *shardedTensor) whole(name string) safetensors.Tensor {
 	return safetensors.Tensor{Name: name, DType: c.DType, Dims: c.Dims}
 }
 
-func (c *cutTensor) part(name string, start []int) safetensors.Tensor {
+func (c *shardedTensor) part(name string, start []int) safetensors.Tensor {
 	return safetensors.Tensor{Name: partName(name, start, c.Part), DType: c.DType, Dims: c.Part}
 }
 
-func (c *cutTensor) paste(whole, part []byte, start []int) {
+func (c *shardedTensor) paste(whole, part []byte, start []int) {
 	last := len(c.Dims) - 1
 	if last < 0 {
 		copy(whole, part)
