@@ -177,7 +177,7 @@ func (m *Model) report(b *managed.Builder) {
 		places := nn.MaskOf(output)
 		var v *graph.Node
 		switch {
-		case l.Func != nil || l.Name != maskedSparse && !ofBatch[l.Name]:
+		case l.Func != nil || l.Name != maskedSparse && !l.kind().ofBatch:
 			v = f(labels, output)
 		case l.Name == maskedSparse:
 			v = outputs.CrossEntropies(maskedSparse, "binary_crossentropy, and WithSampleWeights for the mask", labels, output)
@@ -370,11 +370,11 @@ func checkWeights(name string, v, weights *graph.Node) {
 // classesOf returns the number of classes of integer labels, 0 for other labels, -1 if unknown.
 func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 	switch {
-	case l.Func == nil && binaryLosses[l.Name] && oneEach(output):
+	case l.kind().binary && oneEach(output):
 		return 2
 	case !labels.DType().IsInt():
 		return 0
-	case l.Func == nil && (l.Name == "sparse_categorical_crossentropy" || l.Name == maskedSparse):
+	case l.kind().labels == classLabels:
 		return outputs.Classes(output)
 	}
 	return -1
@@ -384,11 +384,10 @@ func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 func (s *settings) noClasses() error {
 	for _, l := range s.losses {
 		switch {
-		case l.Func != nil:
-		case l.Name == "categorical_crossentropy" || l.Name == "categorical_focal_crossentropy":
+		case l.kind().labels == exclusiveLabels:
 			return fmt.Errorf("WithClassWeights: the labels of %s are one-hot rows, and class weights are for numbers of classes: "+
 				"take sparse_categorical_crossentropy with the class numbers, as []int32, as labels", l.Name)
-		case binaryLosses[l.Name]:
+		case l.kind().binary:
 			return fmt.Errorf("WithClassWeights: an example has several labels for %s, so there is no single class whose weight applies: "+
 				"leave WithClassWeights out, and weigh the examples, or each of their labels, by WithSampleWeights", l.Name)
 		}

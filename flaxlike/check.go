@@ -238,18 +238,18 @@ const rounding = 1e-5
 
 func labelsOf(l Loss, field string, output *graph.Node, weights string) bound {
 	r := bound{field: field, kind: "label", weights: weights, low: -math.MaxFloat32, high: math.MaxFloat32, why: l.Name + " takes finite numbers"}
-	switch l.Name {
-	case "sparse_categorical_crossentropy", maskedSparse:
+	switch l.kind().labels {
+	case classLabels:
 		r.class, r.low, r.high = true, 0, float64(outputs.Classes(output)-1)
 		r.why, r.hint = fmt.Sprintf("the output has %d", outputs.Classes(output)), "make the last layer wider, or number the classes from 0"
 		if l.Name == maskedSparse {
 			r.low = math.MinInt64
 		}
-	case "hinge", "squared_hinge":
+	case signLabels:
 		r.signs, r.why = true, l.Name+" takes only -1 and 1"
-	case "poisson":
+	case countLabels:
 		r.low, r.why = 0, l.Name+" takes counts, from 0 on"
-	case "binary_crossentropy", "binary_focal_crossentropy", "categorical_crossentropy", "categorical_focal_crossentropy", "categorical_hinge", "kl_divergence", "dice", "tversky":
+	case shareLabels, exclusiveLabels:
 		r.low, r.high, r.why = -rounding, 1+rounding, l.Name+" takes numbers from 0 to 1"
 		if strings.HasPrefix(l.Name, "categorical") {
 			r.hint = "numbers of classes become such rows by data.OneHot"
@@ -261,7 +261,7 @@ func labelsOf(l Loss, field string, output *graph.Node, weights string) bound {
 func (r bound) classes() bool { return r.class || r.signs || r.high < 2 }
 
 func rowsOf(l Loss, field string, output *graph.Node, weights string) (r bound, ok bool) {
-	ok = slices.Contains([]string{"categorical_crossentropy", "categorical_focal_crossentropy", "kl_divergence"}, l.Name)
+	ok = l.kind().labels == exclusiveLabels
 	return bound{field: field, kind: "sum of labels", weights: weights, row: outputs.Classes(output),
 		why: l.Name + " takes probabilities, whose sum is 1 (or 0, a row of loss 0; a mask or sample weights leave examples out)"}, ok
 }

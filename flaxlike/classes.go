@@ -51,9 +51,9 @@ func (s *settings) oddsOf(out map[string]*graph.Node, name string) odds {
 
 func oddsOfLoss(l Loss, output *graph.Node) odds {
 	switch {
-	case l.Func == nil && binaryLosses[l.Name]:
+	case l.kind().binary:
 		return sigmoid
-	case l.Name == "hinge" || l.Name == "squared_hinge" || l.Name == "categorical_hinge":
+	case l.kind().output == areLogits: // of a hinge
 		return oddsUnknown
 	}
 	switch numbersOf(l, output) {

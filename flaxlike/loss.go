@@ -32,9 +32,55 @@ type Loss struct {
 	Smoothing float64
 }
 
-// smoothing has the losses that allow it. The value is true if each number of the output is of two classes.
-var smoothing = map[string]bool{"sparse_categorical_crossentropy": false, "categorical_crossentropy": false, "categorical_focal_crossentropy": false,
-	"binary_crossentropy": true, "binary_focal_crossentropy": true}
+const maskedSparse = "masked_sparse_categorical_crossentropy"
+
+// lossKind is what a model needs to know about a loss of a name, besides its function.
+type lossKind struct {
+	output numbers
+	labels labelKind
+	// smooths: it allows smoothing. binary: each number of the output is of two classes, with their cross-entropy.
+	smooths, binary bool
+	// ofBatch: it is a loss of the whole batch, in which padding must be 0.
+	ofBatch bool
+}
+
+type labelKind int
+
+const (
+	anyLabels labelKind = iota
+	classLabels
+	signLabels      // -1 and 1
+	countLabels     // from 0 on
+	shareLabels     // from 0 to 1
+	exclusiveLabels // from 0 to 1, with the sum 1
+)
+
+// lossKinds has the losses whose kind is not that of numbers compared with numbers.
+var lossKinds = map[string]lossKind{
+	"sparse_categorical_crossentropy": {output: areExclusive, labels: classLabels, smooths: true},
+	maskedSparse:                      {output: areExclusive, labels: classLabels},
+	"categorical_crossentropy":        {output: areExclusive, labels: exclusiveLabels, smooths: true},
+	"categorical_focal_crossentropy":  {output: areExclusive, labels: exclusiveLabels, smooths: true},
+	"kl_divergence":                   {output: areExclusive, labels: exclusiveLabels},
+	"binary_crossentropy":             {output: areLogits, labels: shareLabels, smooths: true, binary: true},
+	"binary_focal_crossentropy":       {output: areLogits, labels: shareLabels, smooths: true, binary: true},
+	"hinge":                           {output: areLogits, labels: signLabels},
+	"squared_hinge":                   {output: areLogits, labels: signLabels},
+	"categorical_hinge":               {output: areLogits, labels: shareLabels},
+	"dice":                            {output: areProbabilities, labels: shareLabels, ofBatch: true},
+	"tversky":                         {output: areProbabilities, labels: shareLabels, ofBatch: true},
+	"poisson":                         {output: areNumbers, labels: countLabels},
+}
+
+func (l Loss) kind() lossKind {
+	if l.Func != nil {
+		return lossKind{output: areUntold} // of a custom function
+	}
+	if k, ok := lossKinds[l.Name]; ok {
+		return k
+	}
+	return lossKind{output: areNumbers}
+}
 
 func (l Loss) check() error {
 	if l.Func == nil {
@@ -42,7 +88,6 @@ func (l Loss) check() error {
 			return err
 		}
 	}
-	_, smooths := smoothing[l.Name]
 	switch {
 	case l.Weight < 0 || math.IsNaN(l.Weight) || math.IsInf(l.Weight, 0):
 		return fmt.Errorf("loss %q: the weight is %v, expected a finite number of at least 0", l.Name, l.Weight)
@@ -50,15 +95,16 @@ func (l Loss) check() error {
 		return fmt.Errorf("loss %q: it is Off and has the weight %v, expected one of them", l.Name, l.Weight)
 	case !(l.Smoothing >= 0 && l.Smoothing < 1):
 		return fmt.Errorf("loss %q: the smoothing is %v, expected a share from 0 to below 1", l.Name, l.Smoothing)
-	case l.Smoothing > 0 && (l.Func != nil || !smooths):
-		return fmt.Errorf("loss %q: Smoothing is not supported, expected a loss with one of the Names %q", l.Name, slices.Sorted(maps.Keys(smoothing)))
+	case l.Smoothing > 0 && !l.kind().smooths:
+		smooth := slices.DeleteFunc(slices.Sorted(maps.Keys(lossKinds)), func(name string) bool { return !lossKinds[name].smooths })
+		return fmt.Errorf("loss %q: Smoothing is not supported, expected a loss with one of the Names %q", l.Name, smooth)
 	}
 	return nil
 }
 
 func (l Loss) byName() losses.Func {
 	f, _ := losses.Named(l.Name)
-	if ofBatch[l.Name] {
+	if l.kind().ofBatch {
 		return func(labels, output *graph.Node) *graph.Node {
 			if !outputs.From0To1(output) {
 				panic(fmt.Errorf("%s takes probabilities, and the output %s is not known to have them: end the network with "+
@@ -72,12 +118,12 @@ func (l Loss) byName() losses.Func {
 		return f
 	}
 	return func(labels, output *graph.Node) *graph.Node {
-		if l.Name == "sparse_categorical_crossentropy" {
+		if l.kind().labels == classLabels {
 			even := graph.Neg(graph.ReduceMean(graph.LogSoftmax(output), -1))
 			return graph.Add(graph.MulScalar(f(labels, output), 1-l.Smoothing), graph.MulScalar(even, l.Smoothing))
 		}
 		classes := 2
-		if !smoothing[l.Name] {
+		if !l.kind().binary {
 			outputs.SeveralClasses(l.Name, output, "binary_crossentropy")
 			classes = outputs.Classes(output)
 		}
@@ -99,10 +145,3 @@ func (l Loss) logged(single bool) string {
 	}
 	return "loss"
 }
-
-const maskedSparse = "masked_sparse_categorical_crossentropy"
-
-var binaryLosses = map[string]bool{"binary_crossentropy": true, "binary_focal_crossentropy": true}
-
-// ofBatch are losses of the whole batch, in which padding must be 0.
-var ofBatch = map[string]bool{"dice": true, "tversky": true}

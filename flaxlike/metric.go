@@ -122,7 +122,7 @@ func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output
 	r.weights = weights
 	m.seen.take(r)
 	several := labels.Shape().EqualDimensions(output.Shape()) && !oneEach(output) && (outputs.MadeBy(output) == "sigmoid" ||
-		m.set.besides(metric, out, func(l Loss) bool { return l.Func == nil && binaryLosses[l.Name] }))
+		m.set.besides(metric, out, func(l Loss) bool { return l.kind().binary }))
 	if scores := scoresByName[metric.Name]; several && scores != nil {
 		return are.binary(metrics.MultiLabel(scores(outputs.Classes(output), metrics.Macro)))
 	}

@@ -39,19 +39,10 @@ func (s *settings) scaleOf(metric Metric, out map[string]*graph.Node, output *gr
 }
 
 func numbersOf(l Loss, output *graph.Node) numbers {
-	if l.Func != nil || ofBatch[l.Name] && !outputs.From0To1(output) {
+	if l.kind().ofBatch && !outputs.From0To1(output) {
 		return areUntold
 	}
-	switch l.Name {
-	case "binary_crossentropy", "binary_focal_crossentropy", "hinge", "squared_hinge", "categorical_hinge":
-		return areLogits
-	case "sparse_categorical_crossentropy", maskedSparse, "categorical_crossentropy", "categorical_focal_crossentropy",
-		"kl_divergence":
-		return areExclusive
-	case "dice", "tversky":
-		return areProbabilities
-	}
-	return areNumbers
+	return l.kind().output
 }
 
 func (s scale) binary(m metrics.Metric) metrics.Metric {

@@ -3,7 +3,7 @@
 package reused
 
 import (
-	"hash/crc32"
+	"bytes"
 	"reflect"
 	"unsafe"
 )
@@ -11,30 +11,30 @@ import (
 // Watch looks at the first batches of a source. The zero Watch is ready for use.
 type Watch struct {
 	taken int
-	seen  map[uintptr]content
+	// seen keeps the memory of the batches, so that no other array can begin there.
+	seen map[*byte]content
 }
 
 type content struct {
 	batch int
-	sum   uint32
+	bytes []byte
 }
 
 const (
-	watched = 8 // batches: a source may take turns with several memories
-	depth   = 5 // of a batch's structs and lists
-	listed  = 64
-	whole   = 1 << 16 // bytes of an array that are compared; of a larger one, parts
-	parts   = 16
+	watched  = 8 // batches: a source may take turns with several memories
+	depth    = 5 // of a batch's structs and lists
+	listed   = 64
+	compared = 1 << 16 // bytes of each array
 )
 
 // Done reports whether Next has seen enough batches.
 func (w *Watch) Done() bool { return w.taken == watched }
 
-// Next looks at the next batch. If an array of it lies in the memory of an array of an earlier batch and has other
-// contents, Next returns the number of the newest such batch, from 1; otherwise 0.
+// Next looks at the next batch. If an array of it begins in memory where an array of an earlier batch begins, and their
+// common part has other contents now, Next returns the number of the newest such batch, from 1; otherwise 0.
 func (w *Watch) Next(batch any) (of int) {
 	if w.seen == nil {
-		w.seen = map[uintptr]content{}
+		w.seen = map[*byte]content{}
 	}
 	w.taken++
 	v := reflect.ValueOf(batch)
@@ -42,12 +42,17 @@ func (w *Watch) Next(batch any) (of int) {
 		v = v.Elem()
 	}
 	each(v, depth, func(memory []byte) {
-		at, now := uintptr(unsafe.Pointer(unsafe.SliceData(memory))), content{w.taken, sum(memory)}
-		if before, ok := w.seen[at]; ok && before.batch < now.batch && before.sum != now.sum {
-			of = max(of, before.batch)
+		at, now := unsafe.SliceData(memory), content{w.taken, bytes.Clone(memory[:min(len(memory), compared)])}
+		if before, ok := w.seen[at]; ok && before.batch < now.batch {
+			if n := min(len(before.bytes), len(now.bytes)); !bytes.Equal(before.bytes[:n], now.bytes[:n]) {
+				of = max(of, before.batch)
+			}
 		}
 		w.seen[at] = now
 	})
+	if w.Done() {
+		w.seen = nil
+	}
 	return of
 }
 
@@ -71,17 +76,4 @@ func each(v reflect.Value, depth int, do func(memory []byte)) {
 			each(v.Index(i), depth-1, do)
 		}
 	}
-}
-
-func sum(memory []byte) uint32 {
-	table := crc32.MakeTable(crc32.Castagnoli)
-	if len(memory) <= whole {
-		return crc32.Checksum(memory, table)
-	}
-	all, size := uint32(0), whole/parts
-	for i := range parts {
-		at := (len(memory) - size) / (parts - 1) * i
-		all = crc32.Update(all, table, memory[at:at+size])
-	}
-	return all
 }

@@ -39,6 +39,11 @@ func TestNext(t *testing.T) {
 			}
 			return *of(large, nil)
 		}, []int{0, 1, 2, 3, 4, 5, 6, 7}},
+		"views of one array": {func(i int) any { return of(large[:8-i], nil) }, []int{0, 0, 0, 0, 0, 0, 0, 0}},
+		"longer and longer": {func() func(int) any {
+			x := make([]uint8, 8)
+			return func(i int) any { x[0] = uint8(i); return x[:i+1] }
+		}(), []int{0, 1, 2, 3, 4, 5, 6, 7}},
 		"no array": {func(i int) any { return i }, []int{0, 0, 0, 0, 0, 0, 0, 0}},
 		"nil":      {func(int) any { return nil }, []int{0, 0, 0, 0, 0, 0, 0, 0}},
 		"a slice": {func() func(int) any {
