@@ -524,7 +524,7 @@ var controls = []control{
 		edits: []edit{{"if stop, err = r.agreement.border(stop); err != nil {\n\t\t\treturn false, err\n\t\t}\n\t}\n\tif r.until", "_, err = r.agreement.border(stop)\n\t}\n\tif r.until"}}},
 	{name: "ranks that all take the first part of a batch", file: "data/batches.go", pkg: "data", test: "TestShare_union",
 		edits: []edit{{"i += h.rank * each", "i += 0 * each"}}},
-	{name: "ranks that differ in something", file: "loop/together_alike.go", pkg: "loop", test: "TestJob_messages",
+	{name: "ranks that differ in something", file: "internal/agreed/alike.go", pkg: "loop", test: "TestJob_messages",
 		edits: []edit{{"case key == otherKey && key != \"\":", "case key != \"\":"}}},
 	{name: "a rank without Across of which nothing is said", file: "dist/beat.go", pkg: "xla", test: "TestAcross_forgottenByOne",
 		edits: []edit{{"b.Note = a.noted()", "b.Note = \"\""}}},
