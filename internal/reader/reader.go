@@ -75,9 +75,14 @@ func (r *Reader) Left() bool { return r.crossings.Load() == leftBehind }
 // Yield passes what the source yielded to Turn.
 func (r *Reader) Yield(last bool, err error) bool {
 	if r.Shared {
-		r.Control.Lock()
-		defer r.Control.Unlock()
+		return r.yieldShared(last, err)
 	}
+	return r.Leave() && r.Turn(last, err)
+}
+
+func (r *Reader) yieldShared(last bool, err error) bool {
+	r.Control.Lock()
+	defer r.Control.Unlock()
 	return r.Leave() && r.Turn(last, err)
 }
 
