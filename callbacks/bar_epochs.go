@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -222,7 +223,7 @@ func (e *epochs) why(ending loop.Ending, some bool) (why string, style string) {
 }
 
 func (e *epochs) early(stop *EarlyStopError, now loop.Elapsed) string {
-	if stop.Best == stop.Mode.Worst() || stop.At == (loop.Elapsed{}) {
+	if stop.Best == better.Worst(stop.Mode) || stop.At == (loop.Elapsed{}) {
 		return strings.TrimSuffix(stop.Error(), ": "+loop.ErrStop.Error())
 	}
 	by, best := "", e.number(stop.At)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -55,13 +56,13 @@ func (m *Monitor) check(entry string) error {
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if entry == "" {
 		refuse("%w: no entry to watch", records.ErrName)
-	} else if mode, err := m.Mode.Of(entry); err != nil {
+	} else if mode, err := better.Of(m.Mode, entry); err != nil {
 		correct := ""
 		if m.Mode == 0 {
 			correct = "correct the name, or "
 		}
 		refuse("%w: %sgive callbacks.Monitor{Mode: loop.Lowest} or loop.Highest", err, correct)
-	} else if err := mode.Against(entry); err != nil && !m.AgainstName {
+	} else if err := better.Against(mode, entry); err != nil && !m.AgainstName {
 		refuse("%w; if this is intended, set AgainstName", err)
 	} else {
 		m.Mode = mode
@@ -116,7 +117,7 @@ func newMonitor(entry string, settings []Monitor) (monitor, error) {
 func newPlateauMonitor(entry string, settings []Monitor) (monitor, error) {
 	m := monitor{Monitor: joined(settings), entry: entry}
 	err := m.check(entry)
-	if m.best = m.Mode.Worst(); m.Baseline != nil {
+	if m.best = better.Worst(m.Mode); m.Baseline != nil {
 		m.best = *m.Baseline
 	}
 	return m, err
@@ -129,7 +130,7 @@ func (m *monitor) see(at loop.Elapsed, v float64) bool {
 	if !m.begun {
 		m.begun, m.since = true, at
 	}
-	if !m.Mode.Better(v, m.best, m.MinDelta) {
+	if !better.Than(m.Mode, v, m.best, m.MinDelta) {
 		m.waited++
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/callbacks"
+	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -43,12 +44,12 @@ func TestB68_autoMode(t *testing.T) {
 		"accuracy_test": loop.Highest, "metrics.accuracy_test": loop.Highest, "val-Accuracy": loop.Highest, "top5/acc_valid": loop.Highest,
 		"auc_loss": loop.Lowest, "accuracy_loss_test": loop.Lowest,
 	} {
-		got, err := loop.Mode(0).Of(entry)
+		got, err := better.Of(loop.Mode(0), entry)
 		require.NoError(t, err)
 		require.Equal(t, mode, got, entry)
 	}
 	for _, entry := range []string{"back", "", "accelerate", "acceptance", "score"} {
-		_, err := loop.Mode(0).Of(entry)
+		_, err := better.Of(loop.Mode(0), entry)
 		require.EqualError(t, err, fmt.Sprintf("it is not known whether a lower or a higher %q is better", entry))
 	}
 	require.Equal(t, "by name lowest highest Mode(3)", fmt.Sprint(loop.Mode(0), loop.Lowest, loop.Highest, loop.Mode(3)))
@@ -62,11 +63,11 @@ func TestB68_autoMode(t *testing.T) {
 		require.ErrorContains(t, err, `the mode is highest, but by its name "val_loss" is better when lower: use Lowest, or no mode; if this is intended, set AgainstName`)
 	}
 	for entry, mode := range map[string]loop.Mode{"val_accuracy": loop.Lowest, "f1": loop.Lowest, "class_precision": loop.Lowest, "rmse": loop.Highest, "val_crossentropy": loop.Highest} {
-		require.Error(t, mode.Against(entry), entry)
+		require.Error(t, better.Against(mode, entry), entry)
 	}
 	for _, entry := range []string{"score", "layer2", "policy_entropy", "conf1", "penalty", "dice"} { // not known
-		require.NoError(t, loop.Highest.Against(entry), entry)
-		require.NoError(t, loop.Lowest.Against(entry), entry)
+		require.NoError(t, better.Against(loop.Highest, entry), entry)
+		require.NoError(t, better.Against(loop.Lowest, entry), entry)
 	}
 	require.Equal(t, []int64{1, 3}, bettered(t, "mse", 0, []float64{2, 2, 1.5}))
 	require.Equal(t, []int64{1, 3}, bettered(t, "auc", loop.Lowest, []float64{2, 2, 1.5}, callbacks.Monitor{AgainstName: true}), "what is said goes before the name")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -115,7 +116,7 @@ func (e *EarlyStopError) Error() string {
 		side = fmt.Sprintf("more than %g %s", e.MinDelta, side)
 	}
 	switch {
-	case e.Best == e.Mode.Worst():
+	case e.Best == better.Worst(e.Mode):
 		return fmt.Sprintf("no finite value of %s for %s: %v", e.Entry, e.Patience, loop.ErrStop)
 	case e.At == loop.Elapsed{}:
 		return fmt.Sprintf("no value of %s %s the baseline %g for %s: %v", e.Entry, side, e.Best, e.Patience, loop.ErrStop)

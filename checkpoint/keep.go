@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -80,7 +81,7 @@ func first(list []Info, keep []bool, stretch func(Info) int64) {
 }
 
 func (r Retention) markBest(list []Info, keep []bool) {
-	mode, err := r.Mode.Of(r.Metric)
+	mode, err := better.Of(r.Mode, r.Metric)
 	if err != nil {
 		return
 	}
@@ -114,7 +115,7 @@ func (r Retention) check() error {
 	case r.Metric == "":
 		return fmt.Errorf("%v: the metric has no name", r)
 	}
-	if _, err := r.Mode.Of(r.Metric); err != nil {
+	if _, err := better.Of(r.Mode, r.Metric); err != nil {
 		return fmt.Errorf("%v: %w: set Mode to loop.Lowest or loop.Highest", r, err)
 	}
 	return nil

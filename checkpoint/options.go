@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -157,9 +158,9 @@ func (o *Options) check() error {
 		}
 	}
 	if o.Best != "" {
-		if _, err := o.Mode.Of(o.Best); err != nil {
+		if _, err := better.Of(o.Mode, o.Best); err != nil {
 			errs = append(errs, fmt.Errorf("%w: give Options{Best: %q, Mode: loop.Lowest} or loop.Highest", err, o.Best))
-		} else if err := o.Mode.Against(o.Best); err != nil && !o.AgainstName {
+		} else if err := better.Against(o.Mode, o.Best); err != nil && !o.AgainstName {
 			errs = append(errs, fmt.Errorf("%w; if this is intended, set AgainstName", err))
 		}
 	} else if o.Mode != 0 {

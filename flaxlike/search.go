@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
@@ -195,10 +196,10 @@ func (s Search) check() error {
 
 // directionOf does not guess: a wrong direction would return the worst trial.
 func directionOf(entry string, given loop.Mode) (loop.Mode, error) {
-	if err := given.Against(entry); err != nil {
+	if err := better.Against(given, entry); err != nil {
 		return given, fmt.Errorf("field Direction: %w", err)
 	}
-	mode, err := given.Of(entry)
+	mode, err := better.Of(given, entry)
 	if given == 0 && err != nil {
 		err = fmt.Errorf("%w: set Direction to loop.Highest or loop.Lowest", err)
 	}

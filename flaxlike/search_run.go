@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/internal/vfs"
@@ -174,9 +175,9 @@ func (r *searching) order(a, b int) int {
 			return 1
 		}
 		return -1
-	case x.Failed == "" && r.direction.Better(x.Value, y.Value, 0):
+	case x.Failed == "" && better.Than(r.direction, x.Value, y.Value, 0):
 		return -1
-	case x.Failed == "" && r.direction.Better(y.Value, x.Value, 0):
+	case x.Failed == "" && better.Than(r.direction, y.Value, x.Value, 0):
 		return 1
 	}
 	return a - b
@@ -420,7 +421,7 @@ func (r *searching) fits(f Fit, epochs int) error {
 }
 
 func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mode) error {
-	best := direction.Worst()
+	best := better.Worst(direction)
 	for _, logs := range history.Rows() {
 		epoch, err := logs.Float(epochEntry)
 		if err != nil {
@@ -428,7 +429,7 @@ func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mod
 		}
 		t.Epochs = int(epoch)
 		v, err := logs.Float(entry)
-		if err != nil || !direction.Better(v, best, 0) {
+		if err != nil || !better.Than(direction, v, best, 0) {
 			continue
 		}
 		best, t.Value, t.Epoch = v, v, int(epoch)

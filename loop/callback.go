@@ -168,7 +168,3 @@ func onEach(entry, name string) string {
 	}
 	return "on each " + entry + ": " + name
 }
-
-func hasEntry(entry string, logs Logs) bool {
-	return slices.ContainsFunc(logs.entries, func(e Entry) bool { return e.hasName(entry) || e.hasPath(entry) })
-}

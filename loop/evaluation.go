@@ -55,7 +55,7 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 		}
 		for _, entry := range logs.entries {
 			path := entry.Path()
-			if _, n := match(turn.Logs.entries, (*Entry).hasPath, path); n > 0 {
+			if slices.ContainsFunc(turn.Logs.entries, func(e Entry) bool { return e.hasPath(path) }) {
 				return fmt.Errorf("%s is already logged in this turn: give each evaluation its own name", path)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 func (r *run[S, B]) take() (end bool, err error) {
 	if !r.begun {
 		for _, e := range []*Elapsed{&r.from, &r.elapsed, &r.last.tasks, &r.last.callbacks, &r.last.history} {
-			e.Epochs += r.early.uncounted
+			e.Epochs += r.early.Uncounted
 		}
 		if end, err = r.begin(); end || err != nil {
 			return end, err
@@ -305,7 +305,7 @@ func (r *run[S, B]) noteLatest(logs Logs) {
 
 func (r *run[S, B]) reported(to *hook) Report {
 	ahead := r.taken - (r.elapsed.Steps - r.from.Steps)
-	if r.early != nil && (r.early.taken || r.early.asked.Load()) {
+	if r.early != nil && (r.early.Taken || r.early.Asked.Load()) {
 		ahead++
 	}
 	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,

@@ -59,8 +59,9 @@ func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 		size := sizer(&p.Batch)
 		c := newClock(s.from)
 		p.Elapsed.Date = cmp.Or(p.Elapsed.Date, c.date)
-		epochs := epochsOf[B]{source: data, from: s.from, until: s.until, ahead: byEpochs(s.until), newest: &p.Batch}
-		epochs.all(func(last bool, err error) bool {
+		all := epochsOf(data, s.from, s.until)
+		all.Ahead, all.Newest = byEpochs(s.until), &p.Batch
+		all.All(func(last bool, err error) bool {
 			p.Before = p.Elapsed
 			samples := int64(1)
 			if err == nil && size != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/ahead"
+	"github.com/lazo-ml/lazo/internal/epochs"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
@@ -36,7 +37,7 @@ func (q *reading) made() {
 // beginReading registers beforeRead with the state. Within the data source of another run, this makes the steps that
 // wait there.
 func (r *run[S, B]) beginReading() (end func(), err error) {
-	end, r.early = func() {}, new(early)
+	end, r.early = func() {}, new(epochs.Early)
 	state, ok := as[abilities.Queued](r.turn.State, &r.turn.State)
 	if !ok {
 		return end, nil
@@ -70,11 +71,11 @@ func (r *run[S, B]) beforeRead() error {
 	switch {
 	case ahead.Here():
 		return errReadAhead
-	case r.early.skips.Load():
-		if own, _ := ahead.Origin(); own == r.source.goroutine {
+	case r.early.Skips.Load():
+		if own, _ := ahead.Origin(); own == r.source.Goroutine {
 			return errReadSkipped
 		}
-	case !q.waiting.Load() && !r.early.asked.Load():
+	case !q.waiting.Load() && !r.early.Asked.Load():
 		return nil
 	}
 	own, parent := ahead.Origin()
@@ -82,32 +83,32 @@ func (r *run[S, B]) beforeRead() error {
 		return nil
 	}
 	q.making.Lock()
-	if !q.waiting.Load() && !r.early.asked.Load() { // another read made them
+	if !q.waiting.Load() && !r.early.Asked.Load() { // another read made them
 		q.making.Unlock()
 		return nil
 	}
 	s := r.source
-	if !s.control.TryLock() {
+	if !s.Control.TryLock() {
 		q.making.Unlock()
-		if own == s.goroutine {
+		if own == s.Goroutine {
 			return errors.New(untilStepped + ", by " + r.activity.String() + ", which must not read it: give the run the option SingleSteps")
 		}
 		return nil
 	}
-	defer s.control.Unlock()
+	defer s.Control.Unlock()
 	var err error
-	left := s.crossings.Load() == leftBehind
+	left := s.Left()
 	switch {
 	case !left && r.job != nil:
 		err = errReadByJob
-	case !left && r.early.asked.Load():
+	case !left && r.early.Asked.Load():
 		err = errReadEpoch
-	case !left && s.leave():
+	case !left && s.Leave():
 		q.maker.Store(&own)
 		defer q.made()
-		s.turn(false, errRead)
+		s.Turn(false, errRead)
 		return r.failure
-	case own == s.goroutine:
+	case own == s.Goroutine:
 		err = ErrSourceLeft
 	}
 	q.making.Unlock()

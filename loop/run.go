@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lazo-ml/lazo/internal/ahead"
+	"github.com/lazo-ml/lazo/internal/epochs"
+	"github.com/lazo-ml/lazo/internal/reader"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
@@ -36,7 +37,7 @@ type run[S, B any] struct {
 	over                     bool
 	failure                  error
 	taken                    int64
-	early                    *early
+	early                    *epochs.Early
 	shared                   int64 // those that all processes have
 	nextTaken                bool  // the newest batch belongs to the next iteration
 	changed                  bool
@@ -48,7 +49,7 @@ type run[S, B any] struct {
 	expected                 expectedEntries
 	blocks                   blocks[B]
 	reading                  reading
-	source                   *source[B]
+	source                   *reader.Reader
 	activity                 activity
 	stage                    string
 	observers                []*hook
@@ -166,15 +167,15 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if err := r.shielded(func() error { r.at(atData); return nil }); err != nil {
 		return false, err
 	}
-	s := &source[B]{uncancelable: r.ctx.Done() == nil, shared: r.reading.on}
-	s.turn = func(last bool, failure error) (more bool) {
+	s := &reader.Reader{Uncancelable: r.ctx.Done() == nil, Shared: r.reading.on}
+	s.Turn = func(last bool, failure error) (more bool) {
 		whole := false
 		defer func() {
 			if !whole {
 				r.over, r.failure = true, r.located(shield.Caught(recover()))
 			}
 			r.at(atData)
-			s.enter()
+			s.Enter()
 		}()
 		r.endsEpoch = last
 		if end, err := r.receive(failure); end || err != nil {
@@ -184,11 +185,11 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 		return !r.over && r.refused == nil
 	}
 	r.source = s
-	err, left = s.wait(r.ctx, shield.Start(func() error {
-		if r.reading.on {
-			s.goroutine, _ = ahead.Origin()
-		}
-		return s.all(r.epochs(data))
+	err, left = s.Wait(r.ctx, shield.Start(func() error {
+		s.Begin()
+		defer s.End()
+		r.epochs(data).All(s.Yield)
+		return nil
 	}))
 	switch {
 	case r.failure == nil:
@@ -199,8 +200,10 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	return false, r.failure
 }
 
-func (r *run[S, B]) epochs(data Source[B]) epochsOf[B] {
-	return epochsOf[B]{data, r.from, r.until, r.needsEpochs(), r.early, r.batch}
+func (r *run[S, B]) epochs(data Source[B]) epochs.Range[B] {
+	all := epochsOf(data, r.from, r.until)
+	all.Ahead, all.Early, all.Newest = r.needsEpochs(), r.early, r.batch
+	return all
 }
 
 func (r *run[S, B]) needsEpochs() bool {

@@ -2,12 +2,11 @@ package loop
 
 import (
 	"errors"
-	"fmt"
 	"iter"
-	"reflect"
-	"sync/atomic"
 
 	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/epochs"
+	"github.com/lazo-ml/lazo/internal/reader"
 )
 
 // Source is data that a run can begin at any position: the number of batches taken since the beginning, over all epochs
@@ -33,13 +32,7 @@ type Data[B any] func(yield func(B, error) bool)
 
 // From skips the batches before the position. Fewer batches than that are an error.
 func (d Data[B]) From(position int64) iter.Seq2[B, error] {
-	return func(yield func(B, error) bool) {
-		var batch, none B
-		p := pass[B]{newest: &batch, skip: position, yield: func(_ bool, err error) bool { return yield(batch, err) }}
-		if p.over(iter.Seq2[B, error](d)); p.skip > 0 && !p.stopped {
-			yield(none, errSkipped(position-p.skip, position))
-		}
-	}
+	return epochs.After(iter.Seq2[B, error](d), position)
 }
 
 // From makes a [Source] of a function that returns the batches from a position on, such as a pipeline over a set, a
@@ -87,185 +80,15 @@ func isNil[B any](data Source[B]) bool {
 	return data == nil || plain && d == nil
 }
 
-// epochsOf yields the batches of a run and whether each is the last of its epoch. Without an Until, it leaves a source
-// after its first epoch. With an Until in epochs, it asks an ended source again.
-type epochsOf[B any] struct {
-	source Source[B]
-	from   Elapsed
-	until  Period
-	// ahead: a batch that does not know whether it ends its epoch waits for the next one.
-	ahead bool
-	early *early
-	// newest receives each batch, because copies cost time.
-	newest *B
+// epochsOf returns the batches of a run that begins at from.
+func epochsOf[B any](data Source[B], from Elapsed, until Period) epochs.Range[B] {
+	plain, _ := data.(Data[B])
+	most, _ := until.(Epochs)
+	return epochs.Range[B]{Source: data, Plain: iter.Seq2[B, error](plain), Position: from.Steps, Epochs: from.Epochs, Once: until == nil, Until: int64(most)}
 }
 
-// early has what a source shares with its run, which an abandoned source must not hold.
-type early struct {
-	asked atomic.Bool // the source was asked for it
-	taken bool        // it was taken, and the previous one is yielded
-	skips atomic.Bool // batches are left out
-	// uncounted is the number of passes left out, if the earlier run counted no epochs.
-	uncounted int64
-}
-
-func (e epochsOf[B]) all(yield func(last bool, err error) bool) {
-	plain, isPlain := e.source.(Data[B])
-	again := byEpochs(e.until)
-	p := pass[B]{newest: e.newest, ahead: e.ahead, once: e.until == nil && !isPlain, plain: isPlain, place: placeOf(e.newest), yield: yield}
-	p.ahead = p.ahead || p.once && p.place != nil
-	if p.early = e.early; p.early == nil {
-		p.early = new(early)
-	}
-	if p.once && e.from.Epochs > 0 {
-		return
-	}
-	if isPlain {
-		p.skip = e.from.Steps
-		p.early.skips.Store(p.skip > 0)
-	}
-	for {
-		batches, taken, skip := iter.Seq2[B, error](plain), p.taken, p.skip
-		if !isPlain {
-			batches = e.source.From(e.from.Steps + taken)
-		}
-		if batches == nil {
-			yield(false, fmt.Errorf("the source returned no iterator for position %d", e.from.Steps+taken))
-			return
-		}
-		p.over(batches)
-		p.again = isPlain
-		nothing := p.taken == taken && p.skip == skip
-		if p.taken == taken && !p.stopped && e.from.Epochs == 0 {
-			p.early.uncounted++
-		}
-		switch {
-		case p.stopped:
-			return
-		case p.skip > 0 && (!again || nothing):
-			yield(false, errSkipped(e.from.Steps-p.skip, e.from.Steps))
-			return
-		case !again || nothing || p.skip == 0 && p.taken == 0 && (Elapsed{Epochs: p.early.uncounted}).Reached(e.until):
-			return
-		}
-	}
-}
-
-func errSkipped(had, position int64) error {
-	return fmt.Errorf("the data ended after %d batches, but the run continues after batch %d: give it the same data as the earlier run", had, position)
-}
-
-type pass[B any] struct {
-	place   func() (epoch int64, last, known bool)
-	yield   func(last bool, err error) bool
-	newest  *B
-	skip    int64
-	taken   int64
-	ahead   bool
-	plain   bool // the end of the iterator ends the epoch
-	once    bool // it ends with the epoch
-	stopped bool
-	again   bool // the iterator begins another time
-	early   *early
-	held    B
-}
-
-func (p *pass[B]) over(batches iter.Seq2[B, error]) {
-	if p.place != nil || p.ahead {
-		p.overEpochs(batches)
-		return
-	}
-	for batch, err := range batches {
-		switch {
-		case err != nil:
-		case p.skip > 0:
-			p.leaveOut()
-			continue
-		default:
-			p.taken++
-		}
-		*p.newest = batch
-		if !p.yield(false, err) {
-			p.stopped = true
-			return
-		}
-	}
-}
-
-func (p *pass[B]) leaveOut() {
-	if p.skip--; p.skip == 0 && p.early != nil {
-		p.early.skips.Store(false)
-	}
-}
-
-func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
-	var epoch int64
-	holds := false
-	for batch, err := range batches {
-		if p.skip > 0 && err == nil {
-			p.leaveOut()
-			continue
-		}
-		if holds {
-			p.early.asked.Store(false)
-		}
-		before := epoch
-		last, known := false, false
-		if holds {
-			p.held = *p.newest
-		}
-		*p.newest = batch // a loop variable would be allocated
-		if p.place != nil && err == nil {
-			epoch, last, known = p.place()
-			if s, ok := any(p.newest).(abilities.Shuffled); ok && p.again && epoch == 0 && s.Shuffled() {
-				err = errSameEpoch
-			}
-			p.again = false
-		}
-		if holds {
-			*p.newest, p.early.taken = p.held, err == nil
-			if !p.give(err == nil && epoch != before, nil) {
-				return
-			}
-			*p.newest, p.early.taken = batch, false
-		}
-		if err == nil {
-			p.taken++
-		}
-		if holds = p.ahead && err == nil && !last && (p.plain || !known); holds {
-			p.early.asked.Store(true)
-		} else if !p.give(last, err) {
-			return
-		}
-	}
-	if holds {
-		p.early.asked.Store(false)
-		p.give(true, nil)
-	}
-}
-
-func (p *pass[B]) give(last bool, err error) bool {
-	p.stopped = !p.yield(last, err) || last && p.once
-	return !p.stopped
-}
-
-func placeOf[B any](batch *B) func() (epoch int64, last, known bool) {
-	// A pointer in an interface needs no allocation.
-	if e, ok := any(batch).(abilities.InEpoch); ok {
-		return e.InEpoch
-	}
-	if t := reflect.TypeFor[B](); t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[abilities.InEpoch]()) {
-		return nil
-	}
-	return func() (epoch int64, last, known bool) { // B is a pointer or an interface
-		if e, ok := any(*batch).(abilities.InEpoch); ok {
-			return e.InEpoch()
-		}
-		return 0, false, false
-	}
-}
-
-var errSameEpoch = errors.New("the iterator yields epoch 0 of a shuffled set again, in the same order: give the run the Batches of the set instead of their All, or " +
-	"make a pipeline over Batches.From by loop.From")
+// ErrSourceLeft is wrapped by the error of a run that abandoned its data source: within half a second after the context
+// ended, the source neither yielded a batch nor ended. The goroutine of the source continues until the source returns.
+var ErrSourceLeft = errors.New("the data source did not return within " + reader.Grace.String() + ": it was abandoned, with its goroutine")
 
 var errNoData = errors.New("no data given")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/agreed"
 )
 
 // ranks is the agreement of several processes. All meet at the same places: at the start, before they use batches that
@@ -65,17 +66,10 @@ const (
 	pairs
 )
 
-const rankBits = 16
-
-func (p *ranks[S, B]) set(pair int, v int64) {
-	w := v<<rankBits | p.rank
-	p.words[factPairs+2*pair], p.words[factPairs+2*pair+1] = w, -w
-}
+func (p *ranks[S, B]) set(pair int, v int64) { agreed.SetPair(p.words[factPairs+2*pair:], v, p.rank) }
 
 func (p *ranks[S, B]) of(pair int) (most, least int64, highest, lowest int) {
-	a, b := p.words[factPairs+2*pair], -p.words[factPairs+2*pair+1]
-	const ranks = 1<<rankBits - 1
-	return a >> rankBits, b >> rankBits, int(a & ranks), int(b & ranks)
+	return agreed.Pair(p.words[factPairs+2*pair:])
 }
 
 func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
@@ -114,7 +108,7 @@ func (p *ranks[S, B]) agree(where place, failure error) error {
 		w[factFailed] = p.rank + 1
 		topic += ", which has failed here: " + point(failure)
 	case where == atBegin:
-		p.set(pairSetup, p.setup())
+		p.set(pairSetup, agreed.Sum(p.ofAll()))
 	}
 	p.acted = false
 	if err := p.exchange(topic, w[:]); err != nil {
@@ -232,28 +226,15 @@ func (p *ranks[S, B]) stops() bool {
 	return most > 0
 }
 
-const (
-	messageWords = 64
-	bytesInWord  = 7
-)
-
 func (p *ranks[S, B]) tell(from int, err error) (string, error) {
-	var words [messageWords]int64
+	var text agreed.Text
 	if int(p.rank) == from && err != nil {
-		text := point(err)
-		for i := range min(len(text), messageWords*bytesInWord) {
-			words[i/bytesInWord] |= int64(text[i]) << (8 * (i % bytesInWord))
-		}
+		text.Set(point(err))
 	}
-	if err := p.exchange("the text of an error", words[:]); err != nil {
+	if err := p.exchange("the text of an error", text[:]); err != nil {
 		return "", err
 	}
-	var text []byte
-	for i := range messageWords * bytesInWord {
-		text = append(text, byte(words[i/bytesInWord]>>(8*(i%bytesInWord))))
-	}
-	said, _, _ := strings.Cut(string(text), "\x00")
-	return strings.ToValidUTF8(said, ""), nil
+	return text.String(), nil
 }
 
 func (p *ranks[S, B]) tellBoth(a, b int, own error) (first, second string, err error) {

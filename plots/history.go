@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -305,7 +306,7 @@ func (s series) best() int {
 	mode, known := s.mode()
 	at := -1
 	for i, v := range s.values {
-		if known && finite(v) && (at < 0 || mode.Better(v, s.values[at], 0)) {
+		if known && finite(v) && (at < 0 || better.Than(mode, v, s.values[at], 0)) {
 			at = i
 		}
 	}
@@ -316,7 +317,7 @@ func (s series) mode() (mode loop.Mode, known bool) {
 	if s.Collection == loop.Losses {
 		return loop.Lowest, true
 	}
-	mode, err := mode.Of(s.of)
+	mode, err := better.Of(mode, s.of)
 	if err != nil && strings.HasSuffix(strings.ToLower(s.of), "dice") { // here a metric, not a loss
 		return loop.Highest, true
 	}

@@ -1,0 +1,58 @@
+package agreed
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"strings"
+)
+
+// Setting is one of the settings that must be equal in all processes.
+type Setting struct {
+	// What and Text are its name and its value in errors. Key decides whether two are equal.
+	What, Text, Key string
+}
+
+// Sum returns a checksum of the settings.
+func Sum(list []Setting) int64 {
+	text := ""
+	for _, x := range list {
+		text += x.Key
+	}
+	return hashOf(text)
+}
+
+func hashOf(text string) int64 {
+	h := fnv.New32a()
+	h.Write([]byte(text))
+	return int64(h.Sum32())
+}
+
+// Difference names the first setting in which the processes of two ranks differ. exchange passes the text of this
+// process, "" after its last setting, and returns those of both ranks.
+func Difference(list []Setting, a, b int, exchange func(own string) (first, second string, err error)) (string, error) {
+	for i := 0; ; i++ {
+		own := ""
+		if i < len(list) {
+			own = fmt.Sprintf("%x\x1f%s\x1f%s", hashOf(list[i].Key), list[i].Text, list[i].What)
+		}
+		first, second, err := exchange(own)
+		if err != nil {
+			return "", err
+		}
+		key, first, _ := strings.Cut(first, "\x1f")
+		otherKey, second, _ := strings.Cut(second, "\x1f")
+		switch {
+		case key == otherKey && key != "":
+			continue
+		case first < second: // first the part that the other may lack
+			first, second, a, b = second, first, b, a
+			fallthrough
+		case key != otherKey:
+			has, what, _ := strings.Cut(first, "\x1f")
+			other, _, _ := strings.Cut(second, "\x1f")
+			return fmt.Sprintf("%s: rank %d has %s, rank %d %s", what, a, has, b, cmp.Or(other, "none")), nil
+		}
+		return "the order or number of their tasks and callbacks", nil
+	}
+}

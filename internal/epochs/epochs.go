@@ -1,0 +1,217 @@
+// Package epochs ranges over the batches of a run from a position on, and reports which of them end an epoch.
+package epochs
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/lazo-ml/lazo/internal/abilities"
+)
+
+// Source is a loop.Source.
+type Source[B any] interface {
+	From(position int64) iter.Seq2[B, error]
+}
+
+// Range describes the batches of one run.
+type Range[B any] struct {
+	Source Source[B]
+	// Plain, if not nil, is used instead of the Source: an iterator that begins with the first batch each time, and
+	// whose end is that of an epoch.
+	Plain iter.Seq2[B, error]
+	// Position and Epochs are the numbers of batches and of complete epochs of the earlier runs.
+	Position, Epochs int64
+	// Once: it leaves a Source after its first epoch.
+	Once bool
+	// Until, if not 0, is the number of epochs of the run: it asks data that ended again.
+	Until int64
+	// Ahead: a batch that does not know whether it ends its epoch waits for the next one.
+	Ahead bool
+	// Early may be nil.
+	Early *Early
+	// Newest receives each batch, because copies cost time.
+	Newest *B
+}
+
+// Early has what a source shares with its run, which an abandoned source must not hold.
+type Early struct {
+	Asked atomic.Bool // the source was asked for a batch ahead
+	Taken bool        // it was taken, and the previous one is yielded
+	Skips atomic.Bool // batches are left out
+	// Uncounted is the number of passes left out, if the earlier run counted no epochs.
+	Uncounted int64
+}
+
+// All yields once for each batch, which is then in Newest, and reports whether it is the last of its epoch. It yields
+// an error of the data in the same way.
+func (e Range[B]) All(yield func(last bool, err error) bool) {
+	isPlain, again := e.Plain != nil, e.Until > 0
+	p := pass[B]{newest: e.Newest, ahead: e.Ahead, once: e.Once && !isPlain, plain: isPlain, place: placeOf(e.Newest), yield: yield}
+	p.ahead = p.ahead || p.once && p.place != nil
+	if p.early = e.Early; p.early == nil {
+		p.early = new(Early)
+	}
+	if p.once && e.Epochs > 0 {
+		return
+	}
+	if isPlain {
+		p.skip = e.Position
+		p.early.Skips.Store(p.skip > 0)
+	}
+	for {
+		batches, taken, skip := e.Plain, p.taken, p.skip
+		if !isPlain {
+			batches = e.Source.From(e.Position + taken)
+		}
+		if batches == nil {
+			yield(false, fmt.Errorf("the source returned no iterator for position %d", e.Position+taken))
+			return
+		}
+		p.over(batches)
+		p.again = isPlain
+		nothing := p.taken == taken && p.skip == skip
+		if p.taken == taken && !p.stopped && e.Epochs == 0 {
+			p.early.Uncounted++
+		}
+		switch {
+		case p.stopped:
+			return
+		case p.skip > 0 && (!again || nothing):
+			yield(false, errSkipped(e.Position-p.skip, e.Position))
+			return
+		case !again || nothing || p.skip == 0 && p.taken == 0 && p.early.Uncounted >= e.Until:
+			return
+		}
+	}
+}
+
+// After returns the batches of an iterator after the first n. Fewer than n are an error.
+func After[B any](batches iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
+	return func(yield func(B, error) bool) {
+		var batch, none B
+		p := pass[B]{newest: &batch, skip: n, yield: func(_ bool, err error) bool { return yield(batch, err) }}
+		if p.over(batches); p.skip > 0 && !p.stopped {
+			yield(none, errSkipped(n-p.skip, n))
+		}
+	}
+}
+
+func errSkipped(had, position int64) error {
+	return fmt.Errorf("the data ended after %d batches, but the run continues after batch %d: give it the same data as the earlier run", had, position)
+}
+
+type pass[B any] struct {
+	place   func() (epoch int64, last, known bool)
+	yield   func(last bool, err error) bool
+	newest  *B
+	skip    int64
+	taken   int64
+	ahead   bool
+	plain   bool // the end of the iterator ends the epoch
+	once    bool // it ends with the epoch
+	stopped bool
+	again   bool // the iterator begins another time
+	early   *Early
+	held    B
+}
+
+func (p *pass[B]) over(batches iter.Seq2[B, error]) {
+	if p.place != nil || p.ahead {
+		p.overEpochs(batches)
+		return
+	}
+	for batch, err := range batches {
+		switch {
+		case err != nil:
+		case p.skip > 0:
+			p.leaveOut()
+			continue
+		default:
+			p.taken++
+		}
+		*p.newest = batch
+		if !p.yield(false, err) {
+			p.stopped = true
+			return
+		}
+	}
+}
+
+func (p *pass[B]) leaveOut() {
+	if p.skip--; p.skip == 0 && p.early != nil {
+		p.early.Skips.Store(false)
+	}
+}
+
+func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
+	var epoch int64
+	holds := false
+	for batch, err := range batches {
+		if p.skip > 0 && err == nil {
+			p.leaveOut()
+			continue
+		}
+		if holds {
+			p.early.Asked.Store(false)
+		}
+		before := epoch
+		last, known := false, false
+		if holds {
+			p.held = *p.newest
+		}
+		*p.newest = batch // a loop variable would be allocated
+		if p.place != nil && err == nil {
+			epoch, last, known = p.place()
+			if s, ok := any(p.newest).(abilities.Shuffled); ok && p.again && epoch == 0 && s.Shuffled() {
+				err = errSameEpoch
+			}
+			p.again = false
+		}
+		if holds {
+			*p.newest, p.early.Taken = p.held, err == nil
+			if !p.give(err == nil && epoch != before, nil) {
+				return
+			}
+			*p.newest, p.early.Taken = batch, false
+		}
+		if err == nil {
+			p.taken++
+		}
+		if holds = p.ahead && err == nil && !last && (p.plain || !known); holds {
+			p.early.Asked.Store(true)
+		} else if !p.give(last, err) {
+			return
+		}
+	}
+	if holds {
+		p.early.Asked.Store(false)
+		p.give(true, nil)
+	}
+}
+
+func (p *pass[B]) give(last bool, err error) bool {
+	p.stopped = !p.yield(last, err) || last && p.once
+	return !p.stopped
+}
+
+func placeOf[B any](batch *B) func() (epoch int64, last, known bool) {
+	// A pointer in an interface needs no allocation.
+	if e, ok := any(batch).(abilities.InEpoch); ok {
+		return e.InEpoch
+	}
+	if t := reflect.TypeFor[B](); t.Kind() != reflect.Interface && !t.Implements(reflect.TypeFor[abilities.InEpoch]()) {
+		return nil
+	}
+	return func() (epoch int64, last, known bool) { // B is a pointer or an interface
+		if e, ok := any(*batch).(abilities.InEpoch); ok {
+			return e.InEpoch()
+		}
+		return 0, false, false
+	}
+}
+
+var errSameEpoch = errors.New("the iterator yields epoch 0 of a shuffled set again, in the same order: give the run the Batches of the set instead of their All, or " +
+	"make a pipeline over Batches.From by loop.From")

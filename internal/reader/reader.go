@@ -1,0 +1,113 @@
+// Package reader decides which goroutine owns a run: the one that ranges over its data source, which may never return,
+// or the one that waits for it.
+package reader
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lazo-ml/lazo/internal/ahead"
+)
+
+const (
+	// Grace is the time of a source after the context ended: one that returns within it can be closed after the run.
+	Grace = 500 * time.Millisecond
+	poll  = Grace / 5
+)
+
+// Reader is the goroutine that ranges over a source. One goroutine at a time owns the run: the reader while it handles
+// a batch, or the caller of Wait after it has taken the run.
+type Reader struct {
+	// Turn handles a batch and must call Enter at its end. It is nil after the run has left the reader.
+	Turn func(last bool, err error) (more bool)
+	// Shared: other goroutines can make the waiting steps. The run holds Control except while the reader is in the
+	// source.
+	Shared    bool
+	Control   sync.Mutex
+	Goroutine string // the number of the reader, if Shared
+	// Uncancelable: the context never ends, so the reader owns the run.
+	Uncancelable bool
+	// crossings counts how often the reader entered and left the source; it is odd within. The goroutine that replaces
+	// an odd value by compare-and-swap owns the run: the reader adds 1, the caller of Wait stores leftBehind.
+	crossings atomic.Int64
+	count     int64 // the reader's copy of crossings
+}
+
+const leftBehind = -1
+
+// Begin is called on the reader's goroutine before the source.
+func (r *Reader) Begin() {
+	if r.Shared {
+		r.Goroutine, _ = ahead.Origin()
+	}
+	r.Enter()
+}
+
+// End is called on the reader's goroutine after the source, also after a panic.
+func (r *Reader) End() {
+	if r.Shared {
+		r.Control.Lock()
+	}
+}
+
+// Enter notes that the run returns to the source.
+func (r *Reader) Enter() {
+	if !r.Uncancelable {
+		r.count++
+		r.crossings.Store(r.count)
+	}
+}
+
+// Leave notes that the source yielded. It reports whether the run still belongs to the reader.
+func (r *Reader) Leave() bool {
+	if r.Uncancelable {
+		return true
+	}
+	r.count++
+	return r.crossings.CompareAndSwap(r.count-1, r.count)
+}
+
+// Left reports whether the run has left the reader.
+func (r *Reader) Left() bool { return r.crossings.Load() == leftBehind }
+
+// Yield passes what the source yielded to Turn.
+func (r *Reader) Yield(last bool, err error) bool {
+	if r.Shared {
+		return r.yieldShared(last, err)
+	}
+	return r.Leave() && r.Turn(last, err)
+}
+
+func (r *Reader) yieldShared(last bool, err error) bool {
+	r.Control.Lock()
+	defer r.Control.Unlock()
+	return r.Leave() && r.Turn(last, err)
+}
+
+// Wait waits for the result of the reader. left reports that the context ended before the source; the run then belongs
+// to the caller.
+func (r *Reader) Wait(ctx context.Context, over <-chan error) (err error, left bool) {
+	select {
+	case err := <-over:
+		return err, false
+	case <-ctx.Done():
+	}
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for seen, since := r.crossings.Load(), time.Now(); ; {
+		select {
+		case err := <-over:
+			return err, false
+		case <-tick.C:
+		}
+		switch at := r.crossings.Load(); {
+		case at != seen:
+			seen, since = at, time.Now()
+		case at%2 == 1 && time.Since(since) >= Grace && r.crossings.CompareAndSwap(at, leftBehind):
+			r.Turn = nil
+			return nil, true
+		}
+	}
+}
