@@ -34,7 +34,7 @@ type Loss struct {
 
 const maskedSparse = "masked_sparse_categorical_crossentropy"
 
-// lossKind is what a model needs to know about a loss of a name, besides its function.
+// lossKind has the facts about a loss by name that a model needs besides its function.
 type lossKind struct {
 	output numbers
 	labels labelKind
