@@ -393,7 +393,7 @@ var controls = []control{
 	{name: "sample weights that are all 0", file: "flaxlike/check.go", pkg: "flaxlike", test: "TestWeights_byWhichNothingCounts",
 		edits: []edit{{"some = counts(batch, of, weights, at)", "some = true"}}},
 	{name: "the highest loss as the best", file: "internal/better/better.go", pkg: "callbacks", test: "TestB68_autoMode",
-		edits: []edit{{"if !ok || m == M(known) ||", "if true || m == M(known) ||"}}},
+		edits: []edit{{"if !ok || m == M(known) ||", "if !ok || m != 0 ||"}}},
 	{name: "an initializer for all variables", file: "nn/nn.go", pkg: "flaxlike", test: "TestWithInitializer",
 		edits: []edit{{"ok && kernelNames[name]", "ok"}}},
 	{name: "an Adam with another epsilon", file: "optim/adam.go", pkg: "nn", test: "TestTrajectories",
