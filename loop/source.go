@@ -22,12 +22,11 @@ type Source[B any] interface {
 
 // Data makes a [Source] of a plain iterator. A run that begins at a later position ranges over it from its start and
 // leaves out the earlier batches. If [Until] is in [Epochs], the run ranges over it once per epoch, so it must begin
-// again each time. Shuffled batches of a set that are in epoch 0 again are an error: the order would
-// repeat.
+// again each time. Shuffled batches of a set that are in epoch 0 again are an error: the order would repeat.
 //
 // A batch must not change until its step is over; a block of steps holds several. If one of the first batches is in the
-// memory of an earlier one, the run makes single steps. The iterator runs on a goroutine of
-// the run. If it waits for something, it should end when the context of the run ends ([Loop.Run]).
+// memory of an earlier one, the run makes single steps. The iterator runs on a goroutine of the run. If it waits for
+// something, it should end when the context of the run ends ([Loop.Run]).
 type Data[B any] func(yield func(B, error) bool)
 
 // From skips the batches before the position. Fewer batches than that are an error.
