@@ -150,7 +150,7 @@ func (o *Options) check() error {
 		errs = append(errs, errors.New("ReadOnly: a run saves into its folder"))
 	}
 	if o.Tolerate < 0 || o.Tolerate > math.MaxInt32 {
-		errs = append(errs, fmt.Errorf("option Tolerate is %d: expected a number that is not negative", o.Tolerate))
+		errs = append(errs, fmt.Errorf("option Tolerate is %d: expected 0 to %d", o.Tolerate, math.MaxInt32))
 	}
 	for name, x := range o.Also {
 		if v := reflect.ValueOf(x); v.Kind() != reflect.Pointer || v.IsNil() {

@@ -37,7 +37,7 @@ import (
 // A run is saved on a schedule ([Every]), in each iteration whose metric is good enough to be kept ([KeepBest],
 // [Options].Keep), and at its end, even if cancelled, but not if it failed or was cancelled within an iteration. A
 // checkpoint has the state, the elapsed counts, and the history (bound it by [loop.Thin]). The end is marked for
-// [Follow], unless the run failed, was cancelled, or pauses.
+// [Follow], before the best state is put back, unless the run failed, was cancelled, or pauses.
 //
 // Saves run in the background ([Async]). An iteration waits for the copy only, which is made after the callbacks of a
 // lower Order. A newer checkpoint never replaces a waiting best one. An error of a save ends the run at the next step

@@ -76,7 +76,8 @@ type Fit struct {
 
 	// FastDevRun makes one training step and evaluates one batch of each set. It neither saves nor resumes.
 	FastDevRun bool
-	// OverfitBatches limits training and validation to this many batches. A correct model can fit them exactly.
+	// OverfitBatches trains and validates on the first batches of the set, this many, in order. Validations and
+	// ValidationBatches stay. A correct model can fit them exactly.
 	OverfitBatches int
 	// SanityEvaluation evaluates two batches of each set before the first step.
 	SanityEvaluation bool

@@ -184,7 +184,7 @@ func (s Search) check() error {
 	case s.Make == nil:
 		return errors.New("the function Make is nil")
 	case s.Entry == "":
-		return errors.New(`Entry is empty, expected the name of the value to compare, as "val_loss"`)
+		return errors.New(`the field Entry is empty, expected the name of the value to compare, as "val_loss"`)
 	case s.Dir == "":
 		return errors.New("the folder has no name: set Dir")
 	}

@@ -28,8 +28,8 @@ type Callback struct {
 	Needs []string
 	// Monitor reports that the callback follows the values of Entry; see [MonitorsWhen].
 	Monitor bool
-	// Order sorts the callbacks of a run, default 0: started and called from lowest to highest, ended in reverse. Equal
-	// ones keep the order of the options.
+	// Order sorts the callbacks of a run, default 0: started and called from lowest to highest, ended in reverse; but all
+	// with Changes are called first. Equal ones keep the order of the options.
 	Order int
 	// AtRank0 runs the callback only in the process of rank 0 ([Job]), for example to write numbers, which are equal in
 	// all processes. It must not need the other processes, as reading a sharded state does.

@@ -149,7 +149,8 @@ func Until(p Period) Option {
 	})
 }
 
-// Keep selects the iterations that are added to the history. The default is every iteration that logged anything.
+// Keep selects the iterations that are added to the history. The default is every iteration that logged anything. Rows
+// of [AtStart] and [AtEnd], and those that a monitor follows, are added in any case.
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
 // MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to iterations in which a schedule

@@ -52,7 +52,7 @@ var (
 	EachStep = Schedule{name: "each step", rule: always{}}
 	// AtStart is due once, before the first iteration of a run.
 	AtStart = Schedule{name: "at start", starts: true}
-	// AtEnd is due once, after the last iteration of a run.
+	// AtEnd is due once, after the last iteration of a run that made one and ends without an error.
 	AtEnd = Schedule{name: "at end", ends: true}
 )
 
@@ -66,7 +66,7 @@ func (s Schedule) AndAtStart() Schedule {
 	return s
 }
 
-// AndAtEnd returns s, due also after the last iteration of a run, even if s was due in that iteration.
+// AndAtEnd returns s, due also at the end of a run as [AtEnd], even if s was due in the last iteration.
 func (s Schedule) AndAtEnd() Schedule {
 	if s.ends {
 		return s

@@ -20,9 +20,9 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// Stepper is a step for any number of states. It compiles for each state and shape of batch, and keeps the programs
-// until Close. It is safe for concurrent use; see [State]. Its build function is called by one goroutine at a time and
-// must not use the state of that build ([ErrBusy]).
+// Stepper is a step for any number of states. It compiles for each state and shape of batch ([MaxShapes]), and frees
+// its programs in Close. It is safe for concurrent use; see [State]. Its build function is called by one goroutine at a
+// time and must not use the state of that build ([ErrBusy]).
 type Stepper struct {
 	stepSettings
 	building sync.Mutex  // held by a build

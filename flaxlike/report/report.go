@@ -86,7 +86,7 @@ func (r Run) page(ctx context.Context) (plots.Report, error) {
 	}
 	if r.Test == nil {
 		if r.Classes != nil || r.Images != "" || r.Output != "" || r.Label != "" {
-			return page, errors.New("Classes, Images, Output or Label is set, but no Test set: set Test too")
+			return page, errors.New("the page has Classes, Images, Output or Label, but no Test set: set Test too")
 		}
 		d.leaveOut("Figures of a test set", errors.New("no test set was given"))
 	} else if err := r.test(ctx, &d); err != nil {
