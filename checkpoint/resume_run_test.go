@@ -181,7 +181,7 @@ func TestResume_refuses(t *testing.T) {
 		{"a step that is not there", folder().Resume(at(3)), checkpoint.ErrNoStep.Error()},
 		{"no pointer", folder().Resume(checkpoint.Options{Also: map[string]any{"position": 3}}), `Also "position": expected a pointer to the value to save and restore, got int`},
 		{"a nil pointer", folder().Resume(checkpoint.Options{Also: map[string]any{"position": (*int)(nil)}}), "got *int"},
-		{"a negative number", folder().Resume(checkpoint.Options{Tolerate: -1}), "Tolerate is -1: expected a number that is not negative"},
+		{"a negative number", folder().Resume(checkpoint.Options{Tolerate: -1}), "Tolerate is -1: expected 0 to 2147483647"},
 		{"no period", folder().Resume(checkpoint.Every(nil)), "period"},
 		{"a metric of an unknown kind", folder().Resume(checkpoint.KeepBest("test")), `it is not known whether a lower or a higher "test" is better: give Options{Best: "test", Mode: loop.Lowest} or loop.Highest`},
 		{"a metric without a name", folder().Resume(checkpoint.KeepBest("")), "without the name of a metric"},
