@@ -111,11 +111,9 @@ func (s *Set) batches(size int, d dealing, position, epochs int64) iter.Seq2[Bat
 	}
 	return parallel(dealt, runtime.GOMAXPROCS(0), func(b Batch) (_ Batch, err error) {
 		w := d.watch.own()
-		if !d.shuffle { // views, which a change would overwrite
-			begin := w.now()
-			b = b.copied()
-			w.end("copy", begin)
-		}
+		begin := w.now()
+		makeWritable(&b)
+		w.end("copy", begin)
 		for _, f := range s.changes {
 			if b, err = w.change(b, f); err != nil {
 				break

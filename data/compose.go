@@ -14,7 +14,7 @@ func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B
 	if err := refuse("map", source == nil, f == nil); err != nil {
 		return failed[B](err)
 	}
-	return mapped(source, func(a A) (B, error) { own(&a); return f(a) })
+	return mapped(source, func(a A) (B, error) { makeWritable(&a); return f(a) })
 }
 
 func mapped[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
@@ -71,8 +71,8 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 			}
 			var c C
 			if err == nil {
-				own(&a)
-				own(&b)
+				makeWritable(&a)
+				makeWritable(&b)
 				c, err = join(a, b)
 				forgetEnd(&c)
 			}

@@ -20,7 +20,7 @@ func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B
 	if err := refuse("parallel map", source == nil, f == nil); err != nil {
 		return failed[B](err)
 	}
-	return parallel(source, workers, func(a A) (B, error) { own(&a); return f(a) })
+	return parallel(source, workers, func(a A) (B, error) { makeWritable(&a); return f(a) })
 }
 
 func parallel[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, error)) iter.Seq2[B, error] {

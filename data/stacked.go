@@ -51,8 +51,8 @@ func (b Batch) copied() Batch {
 	return b
 }
 
-// own copies a batch that is a view of its set, so that a function may change it in place.
-func own(b any) {
+// makeWritable copies a batch that is a view of its set, so that a function may change it in place.
+func makeWritable(b any) {
 	if batch, ok := b.(*Batch); ok && batch.stack != nil && batch.stack.shared {
 		*batch = batch.copied()
 	}

@@ -384,7 +384,7 @@ func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 func (s *settings) noClasses() error {
 	for _, l := range s.losses {
 		switch {
-		case l.kind().labels == exclusiveLabels:
+		case l.kind().labels == exclusiveLabels && l.Name != "kl_divergence": // whose rows are not of one class
 			return fmt.Errorf("WithClassWeights: the labels of %s are one-hot rows, and class weights are for numbers of classes: "+
 				"take sparse_categorical_crossentropy with the class numbers, as []int32, as labels", l.Name)
 		case l.kind().binary:

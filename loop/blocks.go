@@ -68,11 +68,9 @@ func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[
 // gather runs the iteration of the newest batch, or lets the batch wait. end reports that the run is over.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
-	if !b.reused.Done() {
-		of := int64(b.reused.Next(*r.batch))
-		if b.singles = b.singles || of > 0; of > 0 && of >= r.taken-int64(len(b.batches)) {
-			r.leaveOut(r.taken - of)
-			return r.agreement.refuse(r.wrap(fmt.Errorf("the source has written into batch %d, whose step waits: give each batch its own memory, or the run the option SingleSteps", of)))
+	if !r.single && !b.reused.Done() {
+		if err = r.watchMemory(); err != nil {
+			return r.agreement.refuse(r.wrap(err))
 		}
 	}
 	last := r.last.tasks
@@ -109,6 +107,30 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 		}
 	}
 	return r.add(task, last, now, stop, !stop && !after)
+}
+
+// watchMemory turns blocks off if the newest batch was written over earlier ones. Of these it leaves out those that
+// wait, with the later ones, and returns an error. So it does in a job, because blocks end together.
+func (r *run[S, B]) watchMemory() error {
+	b := &r.blocks
+	first, last := b.reused.Next(*r.batch)
+	waits := r.taken - int64(len(b.batches)) // the first batch that waits
+	switch {
+	case last == 0:
+		return nil
+	case int64(last) >= waits:
+		first = int(max(int64(first), waits))
+		r.leaveOut(r.taken - int64(first))
+		return errReused(first, "whose step waits")
+	case r.job != nil:
+		return errReused(last, "and the blocks of all processes have equal lengths")
+	}
+	b.singles = true
+	return nil
+}
+
+func errReused(batch int, why string) error {
+	return fmt.Errorf("the source has written into batch %d, %s: give each batch its own memory, or the run the option SingleSteps", batch, why)
 }
 
 // blockOf returns the block stepper that is due if it can take the iteration into its block, or -1. before and after

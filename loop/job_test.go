@@ -334,3 +334,58 @@ func BenchmarkJobTurn(b *testing.B) {
 		return result, err
 	})
 }
+
+type memberSums struct{}
+
+func (memberSums) BlockSize() int { return 100 }
+
+func (s memberSums) Step(ctx context.Context, m member, b []int) (member, loop.Logs, error) {
+	m, logs, err := s.StepBlock(ctx, m, [][]int{b})
+	return m, logs[0], err
+}
+
+func (memberSums) StepBlock(_ context.Context, m member, batches [][]int) (member, []loop.Logs, error) {
+	for _, b := range batches {
+		m.value += uint64(b[0])
+	}
+	return m, make([]loop.Logs, len(batches)), nil
+}
+
+// A source of one process that reuses its memory ends the run of all before a step on a batch that was written over.
+func TestJob_aSourceThatReusesItsMemory(t *testing.T) {
+	for name, row := range map[string]struct {
+		value func(i int) int
+		steps int64
+		want  string
+	}{
+		"at once": {func(i int) int { return i }, 1, "the source has written into batch 1, and the blocks of all processes have equal lengths: give each batch its own memory"},
+		"later":   {func(i int) int { return i / 6 }, 4, "the source has written into batch 5, whose step waits: give each batch its own memory"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			all := together(3, func(rank int, s member) (loop.Result[member], error) {
+				memory := make([]int, 1)
+				source := loop.Data[[]int](func(yield func([]int, error) bool) {
+					for i := range 20 {
+						batch := []int{row.value(i)}
+						if rank == 1 {
+							memory[0], batch = batch[0], memory
+						}
+						if !yield(batch, nil) {
+							return
+						}
+					}
+				})
+				return loop.New(loop.On[member, []int](loop.EachStep, memberSums{})).Run(t.Context(), s, source)
+			})
+			var sum uint64
+			for i := range row.steps {
+				sum += uint64(row.value(int(i)))
+			}
+			for rank, e := range all {
+				require.ErrorContains(t, e.err, row.want, "%s: rank %d", name, rank)
+				require.Equal(t, row.steps, e.Elapsed.Steps, "%s: rank %d", name, rank)
+				require.Equal(t, sum, e.State.value, "%s: rank %d", name, rank)
+			}
+		})
+	}
+}

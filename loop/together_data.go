@@ -8,7 +8,7 @@ import (
 
 func (p *ranks[S, B]) refuse(err error) (bool, error) {
 	p.refused = err
-	p.taken--
+	p.taken = p.last.tasks.Steps - p.from.Steps + int64(len(p.blocks.batches)) // those with a step
 	return false, nil
 }
 

@@ -165,10 +165,12 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 		*p.newest = batch // a loop variable would be allocated
 		if p.place != nil && err == nil {
 			epoch, last, known = p.place()
-			if s, ok := any(p.newest).(abilities.Shuffled); ok && p.again && epoch == 0 && s.Shuffled() {
-				err = errSameEpoch
+			if p.again {
+				if s, ok := any(p.newest).(abilities.Shuffled); ok && epoch == 0 && s.Shuffled() {
+					err = errSameEpoch
+				}
+				p.again = false
 			}
-			p.again = false
 		}
 		if holds {
 			*p.newest, p.early.Taken = p.held, err == nil

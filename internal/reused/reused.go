@@ -4,6 +4,7 @@ package reused
 
 import (
 	"bytes"
+	"cmp"
 	"reflect"
 	"unsafe"
 )
@@ -16,8 +17,8 @@ type Watch struct {
 }
 
 type content struct {
-	batch int
-	bytes []byte
+	first, last int // the batches that have it
+	bytes       []byte
 }
 
 const (
@@ -30,9 +31,10 @@ const (
 // Done reports whether Next has seen enough batches.
 func (w *Watch) Done() bool { return w.taken == watched }
 
-// Next looks at the next batch. If an array of it begins in memory where an array of an earlier batch begins, and their
-// common part has other contents now, Next returns the number of the newest such batch, from 1; otherwise 0.
-func (w *Watch) Next(batch any) (of int) {
+// Next looks at the next batch. If an array of it begins in memory where an array of earlier batches begins, and their
+// common part has other contents now, Next returns the numbers of the first and the last such batch, from 1; otherwise
+// 0.
+func (w *Watch) Next(batch any) (first, last int) {
 	if w.seen == nil {
 		w.seen = map[*byte]content{}
 	}
@@ -42,10 +44,12 @@ func (w *Watch) Next(batch any) (of int) {
 		v = v.Elem()
 	}
 	each(v, depth, func(memory []byte) {
-		at, now := unsafe.SliceData(memory), content{w.taken, bytes.Clone(memory[:min(len(memory), compared)])}
-		if before, ok := w.seen[at]; ok && before.batch < now.batch {
-			if n := min(len(before.bytes), len(now.bytes)); !bytes.Equal(before.bytes[:n], now.bytes[:n]) {
-				of = max(of, before.batch)
+		at, now := unsafe.SliceData(memory), content{w.taken, w.taken, bytes.Clone(memory[:min(len(memory), compared)])}
+		if before, ok := w.seen[at]; ok && before.last < w.taken {
+			if n := min(len(before.bytes), len(now.bytes)); bytes.Equal(before.bytes[:n], now.bytes[:n]) {
+				now.first = before.first
+			} else {
+				first, last = min(before.first, cmp.Or(first, before.first)), max(last, before.last)
 			}
 		}
 		w.seen[at] = now
@@ -53,7 +57,7 @@ func (w *Watch) Next(batch any) (of int) {
 	if w.Done() {
 		w.seen = nil
 	}
-	return of
+	return first, last
 }
 
 // each calls do with the memory of each slice of numbers within v. It does not follow pointers.

@@ -55,9 +55,23 @@ func TestNext(t *testing.T) {
 		var got []int
 		for i := range watched {
 			require.False(t, w.Done(), name)
-			got = append(got, w.Next(row.next(i)))
+			first, last := w.Next(row.next(i))
+			require.Equal(t, first == 0, last == 0, name)
+			require.LessOrEqual(t, first, last, name)
+			got = append(got, last)
 		}
 		require.Equal(t, row.want, got, name)
 		require.True(t, w.Done())
+	}
+}
+
+// All batches that share a memory lose their numbers when it is written over.
+func TestNext_ofSeveralWithOneMemory(t *testing.T) {
+	var w Watch
+	x, y := []float32{1}, []float32{1}
+	for i, change := range []func(){func() {}, func() {}, func() { x[0] = 2 }, func() { y[0] = 2 }, func() { x[0], y[0] = 3, 3 }} {
+		change()
+		first, last := w.Next([][]float32{x, y})
+		require.Equal(t, [][2]int{{}, {}, {1, 2}, {1, 3}, {3, 4}}[i], [2]int{first, last}, i)
 	}
 }
