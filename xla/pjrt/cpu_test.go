@@ -143,6 +143,7 @@ func TestF18_fortyThousandRuns(t *testing.T) {
 		require.NoError(t, b.Close())
 	}
 	assert.Equal(t, start, Live(), "after the runs")
+	runtime.KeepAlive(call)
 	if !testing.Short() { // the race detector's memory hides the process's
 		assert.Less(t, slices.Min(grown), 1<<20, "an event that is left in each run, which nobody counts, takes 360 bytes: %v", grown)
 	}
