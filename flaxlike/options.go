@@ -150,7 +150,7 @@ func WithOptimizer(optimizer any) Option {
 func WithLearningRate(rate float64) Option {
 	return func(s *settings) error {
 		if !(rate > 0) || math.IsInf(rate, 0) {
-			return fmt.Errorf("the learning rate is %v, expected a positive number", rate)
+			return fmt.Errorf("the learning rate %v is %w: expected a positive number", rate, ErrValue)
 		}
 		s.rate = rate
 		return nil

@@ -62,8 +62,8 @@ type Trial struct {
 	Value         float64
 	Epoch, Epochs int
 	Figures       map[string]float64
-	// Failed is the reason why there is no value, or "".
-	Failed string
+	// Err is the reason why there is no value, or nil. After a restart it has the recorded text only.
+	Err error
 }
 
 // SearchResult is the result of a search.
@@ -79,7 +79,7 @@ type SearchResult struct {
 
 // Best returns the best trial; false if none has a value.
 func (s *SearchResult) Best() (Trial, bool) {
-	if len(s.Trials) == 0 || s.Trials[0].Failed != "" {
+	if len(s.Trials) == 0 || s.Trials[0].Err != nil {
 		return Trial{}, false
 	}
 	return s.Trials[0], true
@@ -105,8 +105,10 @@ func (s *SearchResult) Open(ctx context.Context, options ...Option) (*Model, err
 func (s *SearchResult) rows(number func(float64) string) (rows [][]string) {
 	rows = append(rows, slices.Concat([]string{"trial", s.Entry, "epoch", "epochs"}, s.names, []string{"failed"}))
 	for _, t := range s.Trials {
-		row := []string{fmt.Sprint(t.Number), "", "", ""}
-		if t.Failed == "" {
+		row, failed := []string{fmt.Sprint(t.Number), "", "", ""}, ""
+		if t.Err != nil {
+			failed = t.Err.Error()
+		} else {
 			row = []string{fmt.Sprint(t.Number), number(t.Value), fmt.Sprint(t.Epoch), fmt.Sprint(t.Epochs)}
 		}
 		for _, name := range s.names {
@@ -117,7 +119,7 @@ func (s *SearchResult) rows(number func(float64) string) (rows [][]string) {
 				row = append(row, inGo(v))
 			}
 		}
-		rows = append(rows, append(row, t.Failed))
+		rows = append(rows, append(row, failed))
 	}
 	return rows
 }

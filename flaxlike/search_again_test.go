@@ -98,7 +98,7 @@ func TestSearch_mended(t *testing.T) {
 	require.NotContains(t, err.Error(), "records of the folder")
 	found, err := small(t, dir, unchanged).Run(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, found.Trials[1].Failed)
+	require.NoError(t, found.Trials[1].Err)
 
 	dir = t.TempDir()
 	late := func(_ *flaxlike.Parameters, f *flaxlike.Fit) error {

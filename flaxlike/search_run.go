@@ -34,6 +34,7 @@ type trialRecord struct {
 	Fit        map[string]string  `json:"fit,omitempty"` // see [Fit.inWords]; nil in older records
 
 	began bool
+	err   error // Failed as an error, which a read record lacks
 }
 
 func modelOf(number int) string       { return fmt.Sprintf("trial-%04d.safetensors", number) }
@@ -149,7 +150,7 @@ func (r *searching) rungs(ctx context.Context) error {
 
 func (r *searching) end() error {
 	if _, ok := r.found.Best(); !ok {
-		err := fmt.Errorf("all %d trials failed; trial %d: %s", len(r.found.Trials), r.found.Trials[0].Number, r.found.Trials[0].Failed)
+		err := fmt.Errorf("all %d trials failed; trial %d: %w", len(r.found.Trials), r.found.Trials[0].Number, r.found.Trials[0].Err)
 		if n := len(r.failed); n > 0 {
 			files := strings.Join(r.failed[:min(n, 8)], ", ")
 			if n > 8 {
@@ -227,8 +228,12 @@ func (r *searching) take(record *trialRecord) {
 }
 
 func (r *searching) row(record *trialRecord) Trial {
+	err := record.err
+	if err == nil && record.Failed != "" {
+		err = errors.New(record.Failed)
+	}
 	return Trial{Number: record.Number, Parameters: r.parametersOf(record.Number), Value: record.Value, Epoch: record.Epoch, Epochs: record.Epochs,
-		Figures: maps.Clone(record.Figures), Failed: record.Failed}
+		Figures: maps.Clone(record.Figures), Err: err}
 }
 
 func (r *searching) tabulate() {
@@ -278,7 +283,8 @@ func (r *searching) trial(ctx context.Context, number, epochs int) (*trialRecord
 		return nil, context.Cause(ctx)
 	case err != nil:
 		record.Value, record.Epoch, record.Epochs, record.Figures = 0, 0, 0, nil
-		record.Failed = graphs.Inner(err).Error()
+		record.err = graphs.Inner(err)
+		record.Failed = record.err.Error()
 	}
 	return record, nil
 }
@@ -386,7 +392,7 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 		record.began = true
 		for _, name := range []string{trained, r.Entry} {
 			if v, err := report.Logs.Float(name); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-				return fmt.Errorf("%s is %v in epoch %d", name, v, report.Elapsed.Epochs)
+				return fmt.Errorf("%s is %v in epoch %d: %w", name, v, report.Elapsed.Epochs, loop.ErrNonFinite)
 			}
 		}
 		return nil

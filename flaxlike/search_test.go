@@ -67,14 +67,15 @@ func TestSearch_findsTheBest(t *testing.T) {
 	require.Less(t, best.Value, 1e-2)
 	require.Equal(t, best.Value, best.Figures["val_loss"])
 	for i, trial := range found.Trials[1:] {
-		if trial.Failed == "" {
+		if trial.Err == nil {
 			require.GreaterOrEqual(t, trial.Value, found.Trials[i].Value, "in order")
 		}
 	}
 	last := found.Trials[7]
 	require.Equal(t, 10.0, last.Parameters["rate"])
-	require.Contains(t, last.Failed, "in epoch ")
-	require.Contains(t, last.Failed, "loss is ")
+	require.ErrorContains(t, last.Err, "in epoch ")
+	require.ErrorContains(t, last.Err, "loss is ")
+	require.ErrorIs(t, last.Err, loop.ErrNonFinite)
 
 	m, err := found.Open(t.Context(), flaxlike.WithStrategy(jit(t)))
 	require.NoError(t, err)
@@ -95,7 +96,8 @@ func TestSearch_findsTheBest(t *testing.T) {
 	again, err := s.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 8, made)
-	require.Equal(t, found, again)
+	require.Equal(t, table(t, found), table(t, again))
+	require.EqualError(t, again.Trials[7].Err, last.Err.Error(), "a read trial has the text")
 }
 
 // With halving the trials that go on are as if they had never stopped, and those trained are the best before.

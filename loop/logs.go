@@ -5,6 +5,7 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/columns"
@@ -222,6 +223,23 @@ func (l Logs) Float(name string) (float64, error) {
 		return 0, fmt.Errorf("loop: %s: %w", e.Path(), err)
 	}
 	return v, nil
+}
+
+// String returns the entries' names and numbers with six digits, such as "loss=0.25 accuracy=0.9375", and the type of
+// any other value. It may wait for a device.
+func (l Logs) String() string {
+	words := make([]string, len(l.entries))
+	for i, e := range l.entries {
+		switch v, err := e.Any(); {
+		case err != nil:
+			words[i] = fmt.Sprintf("%s=(%v)", e.Name, err)
+		case e.IsNumber():
+			words[i] = fmt.Sprintf("%s=%.6g", e.Name, v)
+		default:
+			words[i] = fmt.Sprintf("%s=%T", e.Name, v)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // Value is a logged value that is read lazily. Float may wait for a device. It may be called again and must return the

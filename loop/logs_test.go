@@ -251,6 +251,17 @@ type late struct {
 
 func (l late) Float() (float64, error) { *l.fetched++; return l.value, l.err }
 
+// S65: logs print as numbers, not as pointers.
+func TestLogs_String(t *testing.T) {
+	var logs loop.Logs
+	require.Empty(t, logs.String())
+	logs.Loss("loss", 0.25)
+	logs.Metric("accuracy", float64(float32(0.1)))
+	logs.Output("preds", []float32{1, 2})
+	logs.Set(loop.Outputs, "broken", late{new(int), 0, errors.New("the device is gone")})
+	require.Equal(t, "loss=0.25 accuracy=0.1 preds=[]float32 broken=(the device is gone)", fmt.Sprint(logs))
+}
+
 func TestLogs_errorOfAValue(t *testing.T) {
 	lost := errors.New("device lost")
 	var logs loop.Logs

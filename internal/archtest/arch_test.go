@@ -81,6 +81,7 @@ var allowed = map[string][]string{
 	"xla/export":            {"safetensors", "internal/dtype", "internal/gate", "internal/vfs", "xla", "xla/pjrt"},
 	"xla/cost":              {"internal/brackets"},
 	"xla/plan":              {"internal/brackets", "internal/graphs", "xla", "xla/cost", "xla/export"},
+	"xla/register":          {"xla"},
 	"xla/spmd":              {"xla/pjrt"},
 	"xla":                   {"dist", "internal/aot", "internal/gate", "internal/graphs", "internal/joined", "internal/owners", "internal/planned", "internal/shield", "xla/cost", "xla/hlo", "xla/install", "xla/pjrt", "xla/probe", "xla/spmd"},
 	"dist":                  {"internal/joined", "xla/install", "xla/mpi"},
