@@ -76,7 +76,7 @@ staticcheck: ## staticcheck, the shell scripts
 lint: vet staticcheck ## formatting, go vet, staticcheck, the shell scripts
 
 # etcd's own dependencies take longer to compile than all else here together: nightly has it.
-MODULES ?= checkpoint/gocloud data/parquet text/huggingface
+MODULES ?= $(filter-out dist/etcd tools/site,$(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod')))
 
 .PHONY: modules
 modules: ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has dist/etcd and staticcheck too
@@ -138,6 +138,10 @@ upstream: setup ## build and test against the newest GoMLX, compute, go-xla and 
 targets: ## a corpus of steps, compiled for a TPU and GPUs that are not there: needs `lazo install tpu` and `lazo install cuda_compile`; docs/maintain/targets.md
 	$(GO) test -tags targets -timeout 120m -p 1 -count=1 -v ./managed/strategytest ./xla/hlo ./examples -run TestTargets
 
+.PHONY: release
+release: ## prepare VERSION=v0.1.0: versions of the nested modules, a user of each module, changed names, archives of the command in .release
+	cd tools && $(GO) run ./release -version "$(VERSION)"
+
 MUTANTS ?= 300
 SEED ?= 1
 
@@ -156,5 +160,5 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 		sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z0-9]*).*|\1 \2|' | while read -r package target; do \
 		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "$$package" </dev/null || exit 1; done
 	$(MAKE) modules MODULES=dist/etcd
-	@for module in $(MODULES) dist/etcd; do (cd "$$module" && GOGC=400 $(GO) tool -modfile=../../tools/go.mod staticcheck ./...) || exit 1; done
+	@for module in $(MODULES) dist/etcd; do (cd "$$module" && GOGC=400 $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...) || exit 1; done
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

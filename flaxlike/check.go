@@ -24,8 +24,8 @@ import (
 // nn.Embedding.
 var ErrLabelRange = errors.New("outside of the classes")
 
-// ErrValue is wrapped by the error about a learning rate that is not positive, and about a label or sample weight that a
-// loss or metric cannot take, such as a label 2 for binary_crossentropy.
+// ErrValue is wrapped by the error about a learning rate that is not positive, or a label or sample weight that a loss
+// or metric cannot take, such as a label 2 for binary_crossentropy.
 var ErrValue = errors.New("out of range")
 
 type seen struct {
