@@ -29,6 +29,14 @@ type Folder struct {
 	readBack bool
 	closed   bool
 	settled  map[string]bool
+	outdated *Step // see replace
+}
+
+// replace lets the next save of a step replace the checkpoint of this step, which stays until the new one is complete.
+func (f *Folder) replace(step Step) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.outdated = &step
 }
 
 // Open opens a folder of checkpoints, creates it unless it is ReadOnly, and removes incomplete checkpoints. It returns

@@ -40,6 +40,7 @@ type saving struct {
 	list      []Info // good checkpoints, with unfinished ones
 	failures  int
 	best      bool // the newest must not be replaced
+	final     bool // the newest has the effects of what ran at the end
 	err       error
 	job       loop.Job
 	shared    bool
@@ -192,7 +193,10 @@ func (s *saving) others(r loop.Report) []Info {
 // save is one agreement of all processes.
 func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
 	defer busy(s.job)()
-	make := false
+	make, again := false, s.outdated(r)
+	if again {
+		metrics = s.also(r, metrics)
+	}
 	if !leftOut && err == nil {
 		make, err = s.ready(ctx, r, metrics)
 	}
@@ -200,6 +204,9 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 	step := Step(r.Elapsed.Steps)
 	if make {
 		content, err = s.content(ctx, r, metrics)
+	}
+	if make && again {
+		s.folder.replace(step)
 	}
 	var began error
 	if make && err == nil && content.Sharded() && s.job == nil {
@@ -216,11 +223,12 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 		return errors.Join(err, s.failed(began))
 	}
 	s.list, s.best = append(s.others(r), Info{Step: step, Metrics: metrics}), s.worth(r, metrics)
+	s.final, _ = r.RanAtEnd()
 	return s.failed(s.async.Save(ctx, step, content))
 }
 
 func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]float64) (bool, error) {
-	if s.has(r.Elapsed.Steps) {
+	if s.has(r.Elapsed.Steps) && !s.outdated(r) {
 		s.best = s.best || s.worth(r, metrics)
 		return false, nil
 	}
@@ -250,6 +258,29 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 
 func (s *saving) has(step int64) bool {
 	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
+}
+
+// outdated reports whether the step is saved without what has run at the end. A best checkpoint is not replaced by a
+// changed state, of which its metric is not.
+func (s *saving) outdated(r loop.Report) bool {
+	ran, changed := r.RanAtEnd()
+	i := slices.IndexFunc(s.list, func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
+	return ran && !s.final && i >= 0 && !(changed && s.worth(r, s.list[i].Metrics))
+}
+
+// also adds the metrics with which the step is saved already, if they are of the same state.
+func (s *saving) also(r loop.Report, metrics map[string]float64) map[string]float64 {
+	if _, changed := r.RanAtEnd(); changed {
+		return metrics
+	}
+	all := map[string]float64{}
+	for _, i := range s.list {
+		if int64(i.Step) == r.Elapsed.Steps {
+			maps.Copy(all, i.Metrics)
+		}
+	}
+	maps.Copy(all, metrics)
+	return all
 }
 
 func (s *saving) End(ctx context.Context, e loop.Ending) error {

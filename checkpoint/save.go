@@ -112,8 +112,9 @@ func (f *Folder) free(ctx context.Context, step Step) (place, error) {
 	if err != nil || len(taken) == 0 {
 		return at, err
 	}
+	replaces := f.options.Overwrite || f.outdated != nil && *f.outdated == step
 	for _, p := range taken {
-		if f.options.Overwrite {
+		if replaces {
 			break
 		}
 		switch _, err := f.read(ctx, p, false); {

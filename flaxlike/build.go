@@ -231,12 +231,11 @@ func (m *Model) report(b *managed.Builder) {
 			}
 			mean(averaged+trained, total)
 		}
-		b.Loss(trained, m.set.scaleLoss(b, total))
+		b.Loss(trained, total)
 	}
 	if len(m.set.classWeights) > 0 && len(m.set.losses) > 0 && !weighed {
 		panic(m.set.noClasses())
 	}
-	m.set.scalePenalties(b)
 	for _, metric := range m.set.metrics {
 		m.figure(b, metric, out, sample)
 	}

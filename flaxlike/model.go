@@ -434,8 +434,11 @@ func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 }
 
 func (m *Model) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
-	if m.set.scale != nil {
-		return fmt.Errorf("policy %s: its loss scale belongs to the optimizer: make a new model, and Load the file that this one saved", *m.set.policy)
+	if o != nil {
+		var err error
+		if o, err = m.set.scaled(o); err != nil {
+			return err
+		}
 	}
 	if !m.fitting.CompareAndSwap(false, true) {
 		return fmt.Errorf("the model is %w: a Fit is training it: wait for it to end", managed.ErrBusy)

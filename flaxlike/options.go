@@ -37,7 +37,6 @@ type settings struct {
 	weights       string
 	classWeights  map[int]float64
 	policy        *optim.Policy
-	scale         *optim.LossScale
 	classes       map[string][]string
 	named         string // the source of names other than WithClasses
 	namedHint     string

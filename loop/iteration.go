@@ -206,6 +206,7 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	r.begun = true
 	r.turn.Batch = *r.batch
 	stop, err := r.atEdge(true)
+	r.edge = edge{}
 	if err == nil && r.acted {
 		stop, err = r.agreement.border(stop)
 	}
@@ -220,26 +221,31 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	return false, nil
 }
 
-// atEdge runs an uncounted iteration on the first or last batch. A run that continues another evaluates nothing at its
-// start, because the values would count twice.
+// atEdge runs an uncounted iteration on the first or last batch. A run that continues another runs no task at its start:
+// the earlier run did, and its state and logs have the effects.
 func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	edge := Schedule.endsAt
 	if start {
 		edge = Schedule.startsAt
 	}
+	continues := start && (r.from.Steps > 0 || r.resumed != nil && r.resumed.Len() > 0)
 	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
 	for i := range r.tasks {
-		if t := &r.tasks[i]; edge(t.when) && !(start && t.evaluates && (r.from.Steps > 0 || r.resumed != nil && r.resumed.Len() > 0)) {
-			r.acted = true
+		if t := &r.tasks[i]; edge(t.when) && !continues {
+			r.acted, r.edge.ran, r.edge.changed = true, true, r.edge.changed || !t.evaluates
 			if err := r.runTask(i, &stop); err != nil {
 				return false, err
 			}
 		}
 	}
 	r.changed = false
+	acted := r.acted
+	r.acted = false
 	if err = r.makeChanges(edge, &stop); err != nil {
 		return false, err
 	}
+	r.edge.ran, r.edge.changed = r.edge.ran || r.acted, r.edge.changed || r.acted
+	r.acted = r.acted || acted
 	if r.turn.Logs.Len() > 0 {
 		r.history.commit(r.elapsed, r.turn.Logs, 0, r.monitors && r.follows(r.last.history, r.elapsed, r.turn.Logs))
 	}
@@ -309,5 +315,5 @@ func (r *run[S, B]) reported(to *hook) Report {
 		ahead++
 	}
 	return Report{Elapsed: r.elapsed, Logs: r.turn.Logs.view(), Latest: r.latest.view(), History: r.history,
-		From: r.from, Until: r.until, Stop: r.stop, Ahead: ahead, state: &r.turn.State, changes: to.Changes}
+		From: r.from, Until: r.until, Stop: r.stop, Ahead: ahead, state: &r.turn.State, changes: to.Changes, edge: r.edge}
 }

@@ -35,11 +35,13 @@ type reference struct {
 	cancelled bool
 	firstStop string
 	begun     bool
+	continues bool // another run
 }
 
 // follow runs the program from where an earlier outcome ended.
 func (p program) follow(from outcome) outcome {
-	r := &reference{program: p, outcome: outcome{state: from.state, at: from.at, rows: slices.Clone(from.rows), all: slices.Clone(from.all)}, ran: map[int]bool{}}
+	r := &reference{program: p, ran: map[int]bool{}, continues: from.at.Steps > 0 || len(from.rows) > 0,
+		outcome: outcome{state: from.state, at: from.at, rows: slices.Clone(from.rows), all: slices.Clone(from.all)}}
 	if err := r.turns(); err != "" {
 		r.errs = append(r.errs, err)
 	}
@@ -140,7 +142,8 @@ func (r *reference) oneTurn(b batch) string {
 	return err
 }
 
-// mark handles the start or the end: no iteration, but a row, for any Keep.
+// mark handles the start or the end: no iteration, but a row, for any Keep. A run that continues another has no tasks
+// at its start.
 func (r *reference) mark(i int, is func(loop.Schedule) bool) string {
 	if !r.begun {
 		return ""
@@ -148,7 +151,7 @@ func (r *reference) mark(i int, is func(loop.Schedule) bool) string {
 	stop := false
 	r.logs = nil
 	for k := range r.tasks {
-		if is(r.tasks[k].when) {
+		if is(r.tasks[k].when) && !(r.continues && is(loop.AtStart)) {
 			if err := r.task(k, batch{i, r.sizes[i]}, &stop); err != "" {
 				r.note()
 				r.commit(0)

@@ -20,7 +20,15 @@ type Report struct {
 	Ahead   int64
 	state   any
 	changes bool
+	edge    edge
 }
+
+// edge has what ran at the end of a run, since the last iteration.
+type edge struct{ ran, changed bool }
+
+// RanAtEnd reports whether tasks or changes have run since the last iteration, which are those that are due at the end
+// of the run. changed is false if these were evaluations, so that the state is that of the last iteration.
+func (r Report) RanAtEnd() (ran, changed bool) { return r.edge.ran, r.edge.changed }
 
 // State returns the state after the tasks of the iteration, or nil outside a run. A callback without Changes must not
 // change it.

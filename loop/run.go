@@ -45,6 +45,7 @@ type run[S, B any] struct {
 	refused                  error // in a job: an error of the data, before the agreement
 	halted                   bool  // in a job: the run ends after the batches that all have
 	interrupted              bool
+	edge                     edge
 	partial                  bool // ended within an iteration that counts
 	expected                 expectedEntries
 	blocks                   blocks[B]

@@ -50,9 +50,11 @@ var (
 	Never = Schedule{name: "never"}
 	// EachStep is due in every iteration.
 	EachStep = Schedule{name: "each step", rule: always{}}
-	// AtStart is due once, before the first iteration of a run.
+	// AtStart is due once, before the first iteration of a run. Tasks are not due at the start of a run that continues
+	// another ([Continue], checkpoint.Resume): callbacks are.
 	AtStart = Schedule{name: "at start", starts: true}
-	// AtEnd is due once, after the last iteration of a run that made one and ends without an error.
+	// AtEnd is due once, after the last iteration of a run that made one and ends without an error. It is not due if the
+	// run pauses ([ErrPause]).
 	AtEnd = Schedule{name: "at end", ends: true}
 )
 

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -106,7 +107,7 @@ func (a alone[S, B]) end(left bool, err error) error {
 			err = fmt.Errorf("%w; %w", err, ErrSourceLeft)
 		}
 	}
-	if err == nil && r.begun {
+	if err == nil && r.begun && !(r.reason == Stopped && errors.Is(r.stop, ErrPause)) {
 		_, err = r.shieldedEnd(func() (bool, error) { return r.atEdge(false) })
 	}
 	return r.await(err)

@@ -317,6 +317,9 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 			if p.stops() { // in the last iteration, with steps only
 				r.reason = Stopped
 			}
+			if most, _, _, _ := p.of(pairStop); r.reason == Stopped && most == 1 { // all pause
+				return false, nil
+			}
 			return r.atEdge(false)
 		})
 	}

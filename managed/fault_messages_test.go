@@ -367,9 +367,6 @@ var mistakes = []mistake{
 		_, _, err := step.Step(m.Context(), m.state, m.batch)
 		return errors.Join(err, step.Close())
 	}},
-	{"loss that was not scaled", func(m desk) error {
-		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(optim.New(1, optim.LossScale{}))), m.batch, regression)
-	}},
 	{"given value of another shape", func(m desk) error {
 		values := managed.WithValues(map[string]*tensors.Tensor{"/dense/dense/weights": tensors.FromValue([]float32{1}), "/dense/biases": tensors.FromValue([]float32{1})})
 		return m.run(newState(m.T, m.runtime, managed.WithOptimizer(sgd()), values), m.batch, regression)

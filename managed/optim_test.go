@@ -115,7 +115,7 @@ func TestOptim_goesOnFromASnapshotWithEqualBits(t *testing.T) {
 			if row.policy.NeedsLossScale() {
 				build = func(b *managed.Builder) {
 					y := b.ToOutputType(layers.Dense(b.Scope().In("encoder"), b.Field("x"), true, 1))
-					b.Loss("loss", scale.Loss(b.Scope(), graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), y))))
+					b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.ToOutputType(b.Field("y")), y)))
 				}
 			}
 			state := newState(t, r, managed.WithOptimizer(optim.New(0.02, row.chain...)), managed.WithPolicy(row.policy))

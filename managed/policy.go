@@ -42,7 +42,7 @@ func (s *State) warnOfScale() {
 		return
 	}
 	s.values.Strategy().Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+
-		"put an optim.LossScale into the optimizer's chain and give its Loss the loss", s.model.policy))
+		"put an optim.LossScale into the optimizer's chain", s.model.policy))
 }
 
 // DType returns the layers' dtype: float32 or the policy's.

@@ -81,7 +81,7 @@ func TestWithPolicy_learnsAsInFloat32(t *testing.T) {
 			if row.policy.NeedsLossScale() {
 				chain = []optim.Transformation{scale, optim.Adam{}}
 				build = func(b *managed.Builder) {
-					b.Loss("loss", scale.Loss(b.Scope(), graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), perceptron(b)))))
+					b.Loss("loss", graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), perceptron(b))))
 				}
 			}
 			state := newState(t, r, managed.WithOptimizer(optim.New(3e-3, chain...)), managed.WithPolicy(row.policy))
@@ -128,7 +128,7 @@ func TestWithPolicy_float16SkipsTheStepThatOverflows(t *testing.T) {
 	scale := optim.LossScale{Start: 256}
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(3e-3, scale, optim.Adam{})), managed.WithPolicy(optim.MixedFloat16()))
 	step := stepper(t, managed.TrainStep(func(b *managed.Builder) {
-		b.Loss("loss", scale.Loss(b.Scope(), graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), perceptron(b)))))
+		b.Loss("loss", graph.ReduceAllMean(losses.CrossEntropy(b.Field("y"), perceptron(b))))
 	}))
 	const bad = 7
 	var skipped []int
@@ -253,7 +253,7 @@ func TestWithPolicy_errors(t *testing.T) {
 func TestWithPolicy_warnsOfScale(t *testing.T) {
 	var log bytes.Buffer
 	r := plugintest.CPU(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
-	const warning = `level=WARN msg="managed: policy parameters Float32, compute Float16, outputs Float32: gradients below 6e-8 vanish: put an optim.LossScale into the optimizer's chain and give its Loss the loss"`
+	const warning = `level=WARN msg="managed: policy parameters Float32, compute Float16, outputs Float32: gradients below 6e-8 vanish: put an optim.LossScale into the optimizer's chain"`
 	half := managed.WithPolicy(optim.MixedFloat16())
 	for _, row := range []struct {
 		name    string

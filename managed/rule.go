@@ -83,7 +83,10 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		panic(errors.New("the loss is computed from no trainable variable by floating-point operations, so every gradient is 0 and nothing would be " +
 			"trained: take graph.StopGradient, ArgMax and comparisons out of it, or give the loss the model's output"))
 	}
-	gradients := autodiff.Gradient(loss, parameters...)
+	if s.scope != "" {
+		scope = scope.At("%s", s.scope)
+	}
+	gradients := autodiff.Gradient(rule.ScaleLoss(scope, loss), parameters...)
 	defer func() {
 		for v := range state.model.store.IterVariables() {
 			if !before[v] {
@@ -91,9 +94,6 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 			}
 		}
 	}()
-	if s.scope != "" {
-		scope = scope.At("%s", s.scope)
-	}
 	report := s.reportRates(rule, b, scope, loss)
 	rule.UpdateGraphWithGradients(scope, gradients, loss.DType())
 	if s.rule == nil {

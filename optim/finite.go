@@ -3,7 +3,6 @@ package optim
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -53,11 +52,7 @@ func (s *Step) finite() *graph.Node {
 // before differentiation and divides the gradients. If they overflow, it holds the step back and reduces the scale;
 // after many good steps it raises the scale. bfloat16 does not need it.
 //
-// Use it in two places with the same settings: as the first link of the chain, and on the loss in the step's graph:
-//
-//	scale := optim.LossScale{}
-//	optimizer := optim.New(1e-3, scale, optim.Adam{})
-//	… b.Loss("loss", scale.Loss(b.Scope(), loss))
+// It is the first link of the chain. [Optimizer.UpdateGraph] and managed's steps scale the sum of all losses.
 //
 // The scale is in /optimizers/loss_scale/scale, the number of good steps since its last change in
 // /optimizers/loss_scale/good. A zero field takes its default.
@@ -73,13 +68,15 @@ type LossScale struct {
 // Name is "loss_scale".
 func (LossScale) Name() string { return "loss_scale" }
 
-// Loss returns the loss with its value unchanged and its gradient multiplied by the scale. Outside training it returns
-// the loss unchanged.
-func (t LossScale) Loss(scope *model.Scope, loss *graph.Node) *graph.Node {
-	g := loss.Graph()
-	if !scope.IsTraining(g) {
+// ScaleLoss returns the loss with its value unchanged and its gradient multiplied by the scale of the chain's
+// [LossScale], or the loss if there is none. The gradients for [Optimizer.UpdateGraphWithGradients] are those of the
+// returned loss. scope is that of the update.
+func (o *Optimizer) ScaleLoss(scope *model.Scope, loss *graph.Node) *graph.Node {
+	t, ok := o.chain.lossScale()
+	if !ok {
 		return loss
 	}
+	g := loss.Graph()
 	scale := t.scale(newStep(scope, g, loss.DType()).in(model.JoinPath(scopeIn(scope), t.Name()), nil)).NodeValue(g)
 	return graph.IdentityWithCustomGradient(loss, func(_, v *graph.Node) *graph.Node {
 		return graph.Mul(v, graph.ConvertDType(scale, v.DType()))
@@ -92,15 +89,24 @@ func (t LossScale) scale(s *Step) *model.Variable {
 	return s.Number("scale", float32(start))
 }
 
-// ScalesLoss reports whether the chain has a [LossScale], whose method Loss the step's loss then needs.
-func (o *Optimizer) ScalesLoss() bool { return o.chain.scalesLoss() }
+// ScalesLoss reports whether the chain has a [LossScale].
+func (o *Optimizer) ScalesLoss() bool {
+	_, ok := o.chain.lossScale()
+	return ok
+}
 
-func (c Chain) scalesLoss() bool {
-	return slices.ContainsFunc(c, func(t Transformation) bool {
-		inner, isChain := t.(Chain)
-		_, found := t.(LossScale)
-		return found || isChain && inner.scalesLoss()
-	})
+func (c Chain) lossScale() (LossScale, bool) {
+	for _, t := range c {
+		if inner, ok := t.(Chain); ok {
+			if scale, ok := inner.lossScale(); ok {
+				return scale, true
+			}
+		}
+		if scale, ok := t.(LossScale); ok {
+			return scale, true
+		}
+	}
+	return LossScale{}, false
 }
 
 // Update divides the updates by the scale and sets the next scale.
@@ -111,7 +117,7 @@ func (t LossScale) Update(s *Step) {
 	check(every > 0, "LossScale.Every is %d, expected a positive number of steps", every)
 	variable := t.scale(s)
 	// managed tries optimizers on a graph without a model, which is not a training graph.
-	check(variable.InUseByGraph(s.graph) || !s.model.IsTraining(s.graph), "the gradients were not scaled: give LossScale.Loss the loss in the step's graph")
+	check(variable.InUseByGraph(s.graph) || !s.model.IsTraining(s.graph), "the gradients were not scaled: put LossScale into the outer chain, and differentiate what ScaleLoss returns")
 	scale := variable.NodeValue(s.graph)
 	divisor := graph.ConvertDType(scale, s.dtype)
 	s.each(func(p *Parameter) *graph.Node { return graph.Div(p.Update, divisor) })

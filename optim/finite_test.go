@@ -57,7 +57,7 @@ func TestLossScale_followsTheGradients(t *testing.T) {
 	scale := optim.LossScale{Start: 1024, Every: 3}
 	chain := []optim.Transformation{scale, optim.Momentum{Decay: 0.5}}
 	state := newState(t, r, optim.New(0.05, chain...))
-	step := trainStep(t, func(b *managed.Builder) { b.Loss("loss", scale.Loss(b.Scope(), bowlLoss(b))) })
+	step := trainStep(t, func(b *managed.Builder) { b.Loss("loss", bowlLoss(b)) })
 	good := slopes(t, 12, 1)
 	x := make([]float32, size)
 	x[3] = float32(math.Inf(1))
@@ -80,19 +80,43 @@ func TestLossScale_followsTheGradients(t *testing.T) {
 	require.Equal(t, parameters(t, plain), parameters(t, state))
 }
 
+// The sum of all losses is scaled, so a second loss, a penalty of a layer and a step's own optimizer train as without a
+// scale, to the bit.
+func TestLossScale_scalesAllLosses(t *testing.T) {
+	r := plugintest.CPU(t)
+	build := func(b *managed.Builder) {
+		bowl(b)
+		w := b.Scope().Store().GetVariable("/w").NodeValue(b.Graph())
+		b.Loss("second", graph.MulScalar(graph.ReduceAllSum(graph.Square(w)), 0.25))
+		managed.AddLoss("penalty", graph.MulScalar(graph.ReduceAllSum(graph.Square(w)), 0.5))
+	}
+	trained := func(own bool, chain ...optim.Transformation) []float32 {
+		o := optim.New(0.05, chain...)
+		state, options := newState(t, r, o), []managed.StepOption(nil)
+		if own {
+			state, options = newState(t, r, optim.New(1)), []managed.StepOption{managed.WithStepOptimizer("own", o)}
+		}
+		step := managed.TrainStep(build, options...)
+		defer func() { require.NoError(t, step.Close()) }()
+		train(t, step, state, slopes(t, 12, 1))
+		return parameters(t, state)
+	}
+	want := trained(false)
+	require.Equal(t, want, trained(false, optim.LossScale{}))
+	require.Equal(t, want, trained(true, optim.LossScale{}))
+	require.NotEqual(t, want, parameters(t, run(t, r, optim.New(0.05), slopes(t, 12, 1))), "the other losses count")
+}
+
 // A gradient that underflows in float16 is kept by a scale, and the logged loss is the unscaled one.
 func TestLossScale_float16(t *testing.T) {
 	r := plugintest.CPU(t)
 	const tiny = 1e-8 // float16 ends at 6e-8
 	policy := optim.MixedFloat16()
 	require.True(t, policy.NeedsLossScale())
-	build := func(loss func(b *managed.Builder, l *graph.Node) *graph.Node) managed.Build {
-		return func(b *managed.Builder) {
-			w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
-			y := graph.Mul(policy.In(w), policy.In(graph.ReduceAllMean(b.Field("x"))))
-			l := graph.MulScalar(policy.Out(y), tiny)
-			b.Loss("loss", loss(b, l))
-		}
+	build := func(b *managed.Builder) {
+		w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
+		y := graph.Mul(policy.In(w), policy.In(graph.ReduceAllMean(b.Field("x"))))
+		b.Loss("loss", graph.MulScalar(policy.Out(y), tiny))
 	}
 	one := batchOf(t, []float32{1, 1}, 2)
 	for _, row := range []struct {
@@ -101,17 +125,12 @@ func TestLossScale_float16(t *testing.T) {
 		want  float64
 	}{{"without", false, 0}, {"with", true, tiny}} {
 		t.Run(row.name, func(t *testing.T) {
-			scale, chain := optim.LossScale{}, []optim.Transformation(nil)
+			chain := []optim.Transformation(nil)
 			if row.scale {
-				chain = append(chain, scale)
+				chain = append(chain, optim.LossScale{})
 			}
 			state := newState(t, r, optim.New(1e6, chain...))
-			step := trainStep(t, build(func(b *managed.Builder, l *graph.Node) *graph.Node {
-				if row.scale {
-					l = scale.Loss(b.Scope(), l)
-				}
-				return l
-			}))
+			step := trainStep(t, build)
 			_, logs, err := step.Step(t.Context(), state, one)
 			require.NoError(t, err)
 			loss, err := logs.Float("loss")

@@ -50,7 +50,7 @@ func TestRules_refuse(t *testing.T) {
 			`group 3 has the name "a", as an earlier group has: expected another name, since the rates of both would be logged under one name; with the name "a_3" it finds`},
 		{"name of a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a/b"})}, `group 1 has the name "a/b", expected one without "/"`},
 		{"two averages", 1, []optim.Transformation{optim.Average{Decay: 0.9}, optim.Average{Decay: 0.8}}, "average is at /optimizers/average_2; it may be in a chain once, and not inside a group"},
-		{"loss not scaled", 1, []optim.Transformation{optim.LossScale{}}, "the gradients were not scaled: give LossScale.Loss the loss in the step's graph"},
+		{"scale in a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a", Chain: optim.Chain{optim.LossScale{}}})}, "loss_scale is at /optimizers/groups/a/loss_scale; it may be in a chain once, and not inside a group"},
 		{"scale", 1, []optim.Transformation{optim.Scale(math.NaN())}, "Scale is given NaN, expected a finite number"},
 		{"adafactor", 1, []optim.Transformation{optim.Adafactor{Factored: -1}}, "Adafactor.Factored is -1, expected a positive number"},
 	} {
@@ -144,7 +144,7 @@ func TestGoMLX_refuses(t *testing.T) {
 	require.ErrorContains(t, err, "optimizer optim_test.byLoss cannot be given gradients (it needs UpdateGraphWithGradients, as all of GoMLX's have)")
 
 	o := optim.GoMLX(optimizer.Adam().Done())
-	_, _, err = o.Scaled()
+	_, err = o.Scaled()
 	require.EqualError(t, err, "optim: optimizer *optimizer.adam cannot scale losses, expected a chain of package optim: use optim.New")
 	require.True(t, math.IsNaN(o.RateAt(0)))
 	factors, err := o.FactorsAt(0)

@@ -199,7 +199,7 @@ func TestRules_namesOfVariables(t *testing.T) {
 			optim.Group{Name: "others", Chain: optim.Chain{optim.Adam{}, optim.LAMB{}}}),
 		optim.Average{Decay: 0.9})
 	state := newState(t, r, o)
-	train(t, trainStep(t, func(b *managed.Builder) { b.Loss("loss", scale.Loss(b.Scope(), bowlLoss(b))) }), state, slopes(t, 2, 1))
+	train(t, trainStep(t, func(b *managed.Builder) { b.Loss("loss", bowlLoss(b)) }), state, slopes(t, 2, 1))
 	require.ElementsMatch(t, []string{
 		"/w", "/b", "/#rngState", "/global_step", "/optimizers/learning_rate", "/optimizers/updates",
 		"/optimizers/loss_scale/scale", "/optimizers/loss_scale/good", "/optimizers/skip_non_finite/skipped",

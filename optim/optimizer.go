@@ -50,7 +50,7 @@ func (o *Optimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, loss *graph.
 	if len(values) == 0 {
 		panic(errNothing)
 	}
-	o.UpdateGraphWithGradients(scope, autodiff.Gradient(loss, values...), loss.DType())
+	o.UpdateGraphWithGradients(scope, autodiff.Gradient(o.ScaleLoss(scope, loss), values...), loss.DType())
 }
 
 var errNothing = errors.New("optim: the graph uses no trainable variable: nothing to train")
@@ -157,17 +157,14 @@ func names(variables []*model.Variable) []string {
 	return all
 }
 
-// Scaled returns the optimizer with a [LossScale] as its first link, and that link, which the step's losses also need.
-// An optimizer that begins with a LossScale is returned unchanged. A GoMLX optimizer is an error.
-func (o *Optimizer) Scaled() (*Optimizer, LossScale, error) {
+// Scaled returns the optimizer with a [LossScale] as its first link. An optimizer that has one is returned unchanged. A
+// GoMLX optimizer is an error.
+func (o *Optimizer) Scaled() (*Optimizer, error) {
 	if o.other != nil {
-		return nil, LossScale{}, fmt.Errorf("optim: optimizer %v cannot scale losses, expected a chain of package optim: use optim.New", o)
+		return nil, fmt.Errorf("optim: optimizer %v cannot scale losses, expected a chain of package optim: use optim.New", o)
 	}
-	if len(o.chain) > 0 {
-		if scale, ok := o.chain[0].(LossScale); ok {
-			return o, scale, nil
-		}
+	if o.ScalesLoss() {
+		return o, nil
 	}
-	scale := LossScale{}
-	return New(o.rate, append(Chain{scale}, o.chain...)...), scale, nil
+	return New(o.rate, append(Chain{LossScale{}}, o.chain...)...), nil
 }

@@ -14,19 +14,19 @@ import (
 func TestScaled(t *testing.T) {
 	r := plugintest.CPU(t)
 	plain := optim.New(0.02, optim.Adam{})
-	scaled, scale, err := plain.Scaled()
+	scaled, err := plain.Scaled()
 	require.NoError(t, err)
-	same, its, err := scaled.Scaled()
-	require.NoError(t, err)
-	require.Same(t, scaled, same)
-	require.Equal(t, scale, its)
-	_, its, err = optim.New(1, optim.LossScale{Start: 4}).Scaled()
-	require.NoError(t, err)
-	require.Equal(t, optim.LossScale{Start: 4}, its)
+	require.True(t, scaled.ScalesLoss())
+	for _, chain := range []optim.Chain{{optim.LossScale{Start: 4}}, {optim.Chain{optim.LossScale{Start: 4}}}} {
+		has := optim.New(1, chain...)
+		same, err := has.Scaled()
+		require.NoError(t, err)
+		require.Same(t, has, same)
+	}
 	batches := slopes(t, 20, 1)
 	want := run(t, r, plain, batches)
 	state := newState(t, r, scaled)
-	train(t, trainStep(t, func(b *managed.Builder) { b.Loss("loss", scale.Loss(b.Scope(), bowlLoss(b))) }), state, batches)
+	train(t, trainStep(t, func(b *managed.Builder) { b.Loss("loss", bowlLoss(b)) }), state, batches)
 	require.LessOrEqual(t, farthest(t, parameters(t, want), parameters(t, state)), tolerance)
 	require.Equal(t, 20.0, number(t, state, "/optimizers/loss_scale/good"))
 }
