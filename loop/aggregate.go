@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Aggregation computes one value from the values of a name; the zero Aggregation takes the newest. The default is, for
-// [Losses] and [Metrics], the mean weighted by examples, or plain if no row had any (as rows of [AtEnd]), else the
-// newest value.
+// Aggregation computes one value from the values of a name, by default the newest; [Losses] and [Metrics] get the mean
+// weighted by examples, or the plain mean if no row had any (as rows of [AtEnd]). The zero Aggregation takes the
+// newest.
 type Aggregation struct {
 	// Name appears in errors. An Aggregation with a Name needs Of.
 	Name string

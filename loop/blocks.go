@@ -63,7 +63,7 @@ func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[
 	return err
 }
 
-// gather iterates or lets the newest batch wait. end: the run is over.
+// gather iterates or lets the newest batch wait.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
 	if !r.single && !b.reused.Done() {
@@ -201,7 +201,6 @@ func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
 	return false
 }
 
-// flush makes the waiting steps and the rest of the last iteration.
 func (r *run[S, B]) flush() (end bool, err error) {
 	b := &r.blocks
 	if !b.pending() {

@@ -31,10 +31,10 @@ type Callback struct {
 	// Changes run first. Equal ones keep the order of the options.
 	Order int
 	// AtRank0 runs the callback only in rank 0 of a [Job], for example to write numbers, which are equal in all
-	// processes. It must not need the other processes, as reading a sharded state does.
+	// processes. It must not need the others, as reading a sharded state does.
 	AtRank0 bool
 	// Changes allows it to change the state ([Report.SetState]). It then runs before the row enters the history and
-	// before other callbacks, and AtRank0 is an error.
+	// before other callbacks. It excludes AtRank0.
 	Changes bool
 	// Start is called at the start of a run. An error ends the run; [ErrStop] ends it without an error before its first
 	// iteration.
@@ -43,9 +43,9 @@ type Callback struct {
 	Err error
 }
 
-// Attendant is a [Callback] started for one run. It may have a method Interrupts() bool, which asks for a call outside
-// its schedule, as after a failed save. The run calls Interrupts after each iteration, or before a step that may wait
-// in a block. It must be fast.
+// Attendant is a [Callback] started for one run. Its optional method Interrupts() bool asks for a call outside its
+// schedule, as after a failed save. The run calls Interrupts after each iteration, or before a step that may wait in a
+// block. It must be fast.
 type Attendant interface {
 	// Watch is called in each iteration in which the callback is due. An error ends the run; [ErrStop] ends it after
 	// the iteration.
@@ -140,7 +140,7 @@ func (h *hook) waitsForEntry() bool { return h.Entry != "" && !h.scheduled }
 
 func (h *hook) started() bool { return h.attendant != nil }
 
-// before puts callbacks with a negative Order before the changes of that Order, to observe them.
+// before puts observers with a negative Order before changes of that Order.
 func (h *hook) before(other *hook) int {
 	change := func(h *hook) int {
 		if h.Order < 0 && h.Changes {

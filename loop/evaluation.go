@@ -25,8 +25,8 @@ type Evaluation[S, B any] struct {
 	Aggregate map[Collection]Aggregation
 	// KeepState passes the final state to the outer loop. Changes in place always stay.
 	KeepState bool
-	// Reset resets a state's metrics before the first batch and, if the state changes in place, after the last. A step
-	// with BeginEvaluation ([Stepper]) needs none.
+	// Reset resets a state's metrics before the first batch and, if the state changes in place, after the last.
+	// BeginEvaluation ([Stepper]) replaces it.
 	Reset func(ctx context.Context, state S) (S, error)
 	// Loop has the step and may have other tasks.
 	Loop Loop[S, B]
@@ -173,7 +173,7 @@ func (e Evaluation[S, B]) label() string {
 	return "evaluation " + e.Name
 }
 
-// nestedError hides the second "loop: ", and an ErrStop (of a panic or the data), which would end the failed outer run
+// nestedError hides the second "loop: ", and an ErrStop of a panic or the data, which would end the failed outer run
 // without an error.
 type nestedError struct{ err error }
 

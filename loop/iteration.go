@@ -34,7 +34,7 @@ func (r *run[S, B]) take() (end bool, err error) {
 	return r.iterate(0, false)
 }
 
-// share ensures that all processes have the next batches. waiting: those in no block yet.
+// waiting: the batches in no block yet.
 func (r *run[S, B]) share(waiting, samples int64) (end bool, err error) {
 	if r.taken <= r.shared {
 		return false, nil
@@ -217,7 +217,8 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	return false, nil
 }
 
-// atEdge runs an uncounted iteration on the first or last batch. A continued run does not evaluate again at its start.
+// atEdge runs an uncounted iteration on the first or last batch. A continued run evaluates nothing at its start: the
+// values would count twice.
 func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	edge := Schedule.endsAt
 	if start {

@@ -65,7 +65,7 @@ func (e *rankError) Unwrap() error { return e.cause }
 
 func (e *rankError) Point() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
 
-// running has the jobs with a run, which two concurrent runs would not meet in one order.
+// running has the jobs with a run: two concurrent ones would not meet in one order.
 var running sync.Map // of Job
 
 type runningKey struct{}
@@ -102,7 +102,7 @@ func released(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// causeCode returns 0, or 1 plus the number of the signal that ended ctx.
+// causeCode returns 0 before ctx ends, then 1 plus the number of the signal that ended it, if any.
 func causeCode(ctx context.Context) int64 {
 	if ctx.Err() == nil {
 		return 0

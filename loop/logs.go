@@ -202,7 +202,7 @@ func (l Logs) Len() int { return len(l.entries) }
 func (l Logs) All() iter.Seq[Entry] { return slices.Values(l.entries) }
 
 // Get returns an entry by its name ("loss") or full name ("losses.loss"), which it prefers. Names may contain dots. The
-// error lists the known names, or wraps [ErrNoEntry] if none matches.
+// error lists the known names, and wraps [ErrNoEntry] if none matches.
 func (l Logs) Get(name string) (Entry, error) {
 	i, err := locate(l.entries, name)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 )
 
 // Mode determines whether lower or higher values of an entry are better. The zero Mode decides by the last known word
-// in its name, such as loss, error or accuracy: "accuracy_test" is an accuracy, "auc_loss" a loss. A name without such
-// a word is an error.
+// in its name: "accuracy_test" is an accuracy, "auc_loss" a loss. A name without such a word is an error.
 type Mode int
 
 const (

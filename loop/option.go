@@ -107,7 +107,6 @@ type settings struct {
 	errs          []error
 }
 
-// newSettings replaces each [Prepare] by its option in made.
 func newSettings(options []Option, job Job, made ...Option) settings {
 	s := collected(options, job, made)
 	from := s.beginning()
@@ -137,7 +136,7 @@ func (s *settings) beginning() Beginning {
 }
 
 // Until ends the run at a period, counted from the start of the first of the runs that continue each other
-// ([Continue]). With zero the run makes no iteration; negative periods are errors.
+// ([Continue]). Zero means no iteration; a negative period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {
@@ -153,8 +152,8 @@ func Until(p Period) Option {
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
 // MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to a schedule. A patience then
-// counts its iterations: epochs with Every(Steps(n)), if n is the steps of an epoch. Such a callback does not divide
-// blocks of steps.
+// counts its iterations: epochs with Every(Steps(n)), if an epoch has n steps. Such a callback does not divide blocks
+// of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {
@@ -168,7 +167,7 @@ func MonitorsWhen(when Schedule) Option {
 // history, which may be nil, and begins the data after the earlier batches.
 //
 // stop is the [Result].Stop of an earlier run, and must wrap [ErrStop]. The new run then makes no iteration, and its
-// Result.Stop is stop. After callbacks.StopEarly none is needed: the history shows it.
+// Result.Stop is stop. callbacks.StopEarly needs none: the history shows it.
 func Continue(elapsed Elapsed, history *History, stop ...error) Option {
 	err := elapsed.Check()
 	var endedBy error

@@ -18,7 +18,7 @@ import (
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
 // reading lets goroutines read the state while batches wait. The first reader makes their steps if the source has
-// control; otherwise the order is undefined.
+// control; else the order is undefined.
 type reading struct {
 	on      bool
 	waiting atomic.Bool            // batches wait for their steps
@@ -34,7 +34,7 @@ func (q *reading) made() {
 	}
 }
 
-// beginReading registers beforeRead with the state. In the source of another run, this makes the steps waiting there.
+// beginReading registers beforeRead with the state. In another run's source, this makes the steps waiting there.
 func (r *run[S, B]) beginReading() (end func(), err error) {
 	end, r.early = func() {}, new(epochs.Early)
 	state, ok := as[abilities.Queued](r.turn.State, &r.turn.State)

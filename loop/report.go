@@ -14,9 +14,9 @@ type Report struct {
 	Until Period
 	// Stop is the first request to stop, as in [Result].Stop, or nil.
 	Stop error
-	// Ahead is the number of batches taken from the data that are not in the state, without those of data.Prefetch. It
-	// is 0, except after a step failed or returned [ErrStop] within a block. In a run in [Epochs] whose batches do not
-	// report the end of an epoch, it is 1 except at the last batch.
+	// Ahead is the number of batches taken from the data and not in the state, without those of data.Prefetch. It is 0,
+	// except after a step in a block failed or returned [ErrStop]. In a run in [Epochs] whose batches do not report the
+	// end of an epoch, it is 1 except at the last batch.
 	Ahead   int64
 	state   any
 	changes bool

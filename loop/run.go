@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// run is one run. Each batch reaches receive; take iterates or lets it wait in a block.
 type run[S, B any] struct {
 	settings
 	tasks     []Task[S, B]
@@ -24,7 +23,7 @@ type run[S, B any] struct {
 	history   *History
 	latest    Logs
 	clock     clock
-	// readsClock is false if no one observes an iteration's time: the clock is slower than the rest.
+	// readsClock is false if no one observes the time: the clock is slower than the rest of an iteration.
 	readsClock, untilByClock bool
 	monitors                 bool
 	size                     func() int // of the newest batch; nil if it counts as one
@@ -158,8 +157,7 @@ func (r *run[S, B]) iterations(data Source[B]) error {
 	return err
 }
 
-// eachBatch passes batches to receive. The source sees no error of an iteration. left: the run ended without the
-// source.
+// eachBatch passes batches to receive. The source sees no error of an iteration. left: the run abandoned the source.
 func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if r.ctx.Err() != nil {
 		return false, nil
@@ -212,8 +210,8 @@ func (r *run[S, B]) needsEpochs() bool {
 		slices.ContainsFunc(r.hooks, func(h hook) bool { return h.When.needs().epochs })
 }
 
-// receive handles r.batch or a failure of the data. A batch has its iteration even if the context has ended, so that
-// the position of the data matches the state.
+// receive handles r.batch or a failure of the data. A batch has its iteration even after the context ended: the
+// position of the data must match the state.
 func (r *run[S, B]) receive(failure error) (end bool, err error) {
 	switch {
 	case r.over: // the source's read of the state ended the run

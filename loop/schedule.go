@@ -11,7 +11,7 @@ import (
 )
 
 // Schedule selects the iterations in which a task or callback is due. It is a pure function of the elapsed before and
-// after an iteration, so tasks and loops can share it. The zero Schedule is never due.
+// after an iteration, so it can be shared. The zero Schedule is never due.
 type Schedule struct {
 	_            [0]func() // some schedules have functions
 	name         string
@@ -170,8 +170,8 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 
 const searched = 100_000
 
-// never reports that s is certainly not due before until. Only an until in steps bounds a run: the last iteration may
-// exceed samples and time.
+// never reports that s is certainly not due before until. Only steps bound a run: its last iteration may exceed samples
+// and time.
 func (s Schedule) never(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Epochs: all, Time: all, Date: 4 * all}

@@ -83,7 +83,7 @@ func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
 	return nil
 }
 
-// agree is one meeting. It returns the failure of any process, or an error if the processes are at different places.
+// agree is one meeting. It returns the failure of any process, or an error at different places.
 func (p *ranks[S, B]) agree(where place, failure error) error {
 	if errors.As(failure, new(*apartError)) { // from a run within this one
 		p.met, p.broken = true, true
@@ -167,7 +167,7 @@ func (p *ranks[S, B]) samePlace() error {
 	return nil
 }
 
-// apartError is the error of processes at different places. They do not meet again, nor in the outer runs.
+// apartError: processes are at different places, and do not meet again, nor in outer runs.
 type apartError struct{ error }
 
 func (e *apartError) Unwrap() error { return e.error }
@@ -324,7 +324,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 	return err
 }
 
-// endHalted makes the waiting steps. known is the agreed reason for the end.
+// known is the agreed reason for the end.
 func (p *ranks[S, B]) endHalted(left bool) (known, err error) {
 	if end, err := p.shieldedEnd(p.flush); end || err != nil {
 		return nil, err
