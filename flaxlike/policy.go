@@ -15,8 +15,8 @@ import (
 // WithPolicy sets mixed precision: optim.MixedBFloat16() or optim.MixedFloat16(). Parameters, labels, losses, metrics,
 // predictions and normalization stay in float32. See managed.WithPolicy.
 //
-// With float16 the losses are scaled by the [optim.LossScale] at the beginning of the optimizer, or by a default one. A
-// step whose gradients overflow changes only the scale. The network must scale losses of managed.AddLoss by
+// With float16 the [optim.LossScale] at the optimizer's beginning, or a default one, scales the losses. A step with
+// overflowing gradients changes only the scale. The network must scale losses of managed.AddLoss by
 // optim.LossScale.Loss. [WithInnerLosses] is an error.
 func WithPolicy(p optim.Policy) Option {
 	return func(s *settings) error {
