@@ -10,12 +10,7 @@ import (
 )
 
 // Evaluation measures a state on its own data, each time from the beginning and with its own metrics. [Evaluate] makes
-// one:
-//
-//	test := loop.Evaluate("test", testStep, testBatches)
-//	training := loop.New(
-//		loop.On(loop.EachStep, trainStep),
-//		test.On(loop.Every(loop.Steps(500)).AndAtStart()))
+// one.
 type Evaluation[S, B any] struct {
 	// Name is appended to the names of entries: accuracy_test. An empty Name appends nothing.
 	Name string

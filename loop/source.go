@@ -34,8 +34,7 @@ func (d Data[B]) From(position int64) iter.Seq2[B, error] {
 	return epochs.After(iter.Seq2[B, error](d), position)
 }
 
-// From makes a [Source] of a function that returns the batches from a position on, such as a pipeline over a set or a
-// file with an index.
+// From makes a [Source] of a function that returns the batches from a position on, such as a pipeline over a set:
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		return data.Prefetch(set.Batches(32, data.Shuffle(0)).From(position), 4)

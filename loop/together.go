@@ -13,8 +13,8 @@ import (
 type agreement interface {
 	// meet is called at both ends of a run with this process's failure, and the one known to all.
 	meet(where place, known, failure error) error
-	// use is called before batches that only this process may have, with the samples up to the newest, waiting of them
-	// in no block.
+	// use is called before batches that only this process may have, with the samples up to the newest. waiting counts
+	// the batches in no block.
 	use(waiting, samples int64) (end bool, err error)
 	// refuse ends the run before an unusable batch.
 	refuse(err error) (end bool, _ error)
