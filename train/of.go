@@ -9,12 +9,7 @@ import (
 )
 
 // Of makes a loop of a state's TrainStep and its ResetStep(ctx) (S, error), if any. A ResetStep with another signature
-// is an error of Run. The other fields can be set:
-//
-//	training := train.Of[*Model]()
-//	training.Epoch = loop.Steps(100)
-//	training.Tests = []loop.Evaluation[*Model, Batch]{train.TestOf[*Model](testData)}
-//	training.Hooks = []train.Hooks[*Model, Batch]{{EpochEnd: train.Method((*Model).EpochEnd)}}
+// is an error of Run. The other fields can be set.
 func Of[S interface {
 	TrainStep(ctx context.Context, batch B) (S, loop.Logs, error)
 }, B any]() Loop[S, B] {
