@@ -13,12 +13,7 @@ import (
 )
 
 // Functional is a network with several inputs or outputs, by name. input returns a field of the batch. Apply each layer
-// in its own scope:
-//
-//	func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
-//		h := trunk.Apply(scope.In("trunk"), input("image"))
-//		return map[string]*graph.Node{"digit": digits.Apply(scope.In("digit"), h), "slant": slant.Apply(scope.In("slant"), h)}
-//	}
+// in its own scope: dense.Apply(scope.In("digit"), h).
 //
 // Any other layer is a network with the input "x" and the output "preds".
 type Functional func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node
