@@ -21,7 +21,6 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// modelScope separates the network's variables from the optimizer's and the metrics'.
 const modelScope = "model"
 
 func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
@@ -82,8 +81,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	return out
 }
 
-// checkAxes refuses an input [n] whose batch axis a layer took as that of the features. Later errors would blame the
-// labels.
+// checkAxes refuses an input [n] whose batch axis a layer took for features: later errors would blame the labels.
 func checkAxes(inputs []described, out map[string]*graph.Node) {
 	if len(inputs) != 1 || len(inputs[0].Dims) != 1 || !inputs[0].Type.IsFloat() {
 		return
@@ -97,7 +95,7 @@ func checkAxes(inputs []described, out map[string]*graph.Node) {
 	}
 }
 
-// ofWhole is a loss of the whole batch, repeated for each example.
+// ofWhole repeats a loss of the whole batch for each example.
 func ofWhole(name string, f losses.Func, labels, output, mask *graph.Node) *graph.Node {
 	if mask != nil {
 		labels = outputs.Same(name, labels, output)
@@ -366,7 +364,7 @@ func checkWeights(name string, v, weights *graph.Node) {
 	}
 }
 
-// classesOf returns the number of classes of integer labels, 0 for other labels, -1 if unknown.
+// classesOf returns the number of classes of integer labels, 0 for others, -1 if unknown.
 func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 	switch {
 	case l.kind().binary && oneEach(output):
@@ -379,7 +377,6 @@ func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 	return -1
 }
 
-// noClasses is the error about class weights without a loss whose labels are numbers of classes.
 func (s *settings) noClasses() error {
 	for _, l := range s.losses {
 		switch {

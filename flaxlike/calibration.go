@@ -12,14 +12,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Calibration corrects the probabilities of an output: they are the softmax or sigmoid of Scale·logit + Shift. Scale is
-// above 0.
+// Calibration corrects an output's probabilities to the softmax or sigmoid of Scale·logit + Shift. Scale is above 0.
 type Calibration struct {
 	Scale float64 `json:"scale"`
 	Shift float64 `json:"shift,omitempty"`
 }
 
-// Temperature returns 1/Scale, which is above 1 if the model was overconfident.
+// Temperature returns 1/Scale, above 1 for an overconfident model.
 func (c Calibration) Temperature() float64 { return 1 / c.Scale }
 
 // String prints the temperature if there is no shift.
@@ -39,29 +38,27 @@ func (c Calibration) check() error {
 
 func (c Calibration) of(logit float64) float64 { return c.Scale*logit + c.Shift }
 
-// ErrOutdated is wrapped by the error about a calibration or thresholds that were fitted to earlier weights, or
-// thresholds fitted before a calibration.
+// ErrOutdated is wrapped by the error about a calibration or thresholds fitted to earlier weights, or thresholds fitted
+// before a calibration.
 var ErrOutdated = graphs.ErrOutdated
 
-// fitted has values that were fitted to a set, and the model's count of changes at that time.
+// fitted has values fitted to a set, and the count of changes then.
 type fitted[T any] struct {
 	values []T
 	at     int64
 }
 
-// Calibrate fits the model's probabilities to a set that the model was not trained on, and returns the calibration by
-// output. [Model.Predict] applies it afterwards. Without names, it takes all outputs whose loss defines probabilities.
+// Calibrate fits the model's probabilities to a set that it was not trained on, for later predictions, and returns the
+// calibration by output. The default is all outputs whose loss defines probabilities.
 //
-// For one of several classes it fits a temperature (Guo et al., 2017) of the least crossentropy. For
-// binary_crossentropy it fits a scale and a shift for each class (Platt, 1999) against Platt's targets: (n₁+1)/(n₁+2)
-// for the n₁ examples with label 1, and 1/(n₀+2) for the n₀ others.
+// For one of several classes it fits a temperature of the least crossentropy (Guo et al., 2017). For
+// binary_crossentropy it fits a scale and a shift for each class, against the smoothed targets of Platt (1999).
 //
-// Errors: an output that went through a softmax or sigmoid in the network; an output of sequences; a set that no
-// temperature fits, because all or too few labels are predicted right; a class whose logits are higher where its label
-// is 0. Sample weights are ignored.
+// Errors: a softmax or sigmoid in the network; an output of sequences; a set with all or too few labels predicted
+// right, which no temperature fits; a class whose logits are higher where its label is 0. Sample weights are ignored.
 //
 // [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration. Calibrate makes
-// earlier thresholds outdated. Later training, Load and CopyFrom make the calibration outdated ([ErrOutdated]).
+// earlier thresholds outdated; later training, Load and CopyFrom the calibration ([ErrOutdated]).
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string) (map[string][]Calibration, error) {
 	at := m.seen.changes.Load()
 	outcomes, err := m.outcomes(ctx, set, true, outputs...)
@@ -83,7 +80,7 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string)
 	return found, nil
 }
 
-// calibrate requires s.mu. It makes earlier thresholds outdated.
+// calibrate requires s.mu.
 func (s *seen) calibrate(output string, values []Calibration, at int64) {
 	s.calibrations = maps.Clone(s.calibrations)
 	if s.calibrations == nil {
@@ -99,8 +96,8 @@ func (s *seen) calibrate(output string, values []Calibration, at int64) {
 	}
 }
 
-// SetCalibration sets the calibration of an output, or removes it if none is given. The name "" is the only output. An
-// output of binary_crossentropy takes one Calibration for each class, others take one.
+// SetCalibration sets an output's calibration, or removes it without values: one Calibration, or one for each class of
+// binary_crossentropy. The name "" is the only output.
 func (m *Model) SetCalibration(output string, of ...Calibration) error {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -159,7 +156,6 @@ type outcome struct {
 	by      []Calibration
 }
 
-// outcomes returns the outcomes of the named outputs, or of all outputs of classes. calibrating skips the calibration.
 func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, only ...string) (list []outcome, err error) {
 	p, err := m.Predict(ctx, set)
 	if err != nil {
@@ -291,7 +287,7 @@ func (o *outcome) calibration() ([]Calibration, error) {
 	return all, nil
 }
 
-// fitScale finds the b of the least crossentropy of softmax(b·logits), which is convex in b.
+// fitScale finds the b of the least crossentropy of softmax(b·logits), convex in b.
 func fitScale(logits, labels []float64, classes int) (float64, error) {
 	examples := len(logits) / classes
 	share := func(i, k int) float64 {
@@ -361,7 +357,8 @@ func fitScale(logits, labels []float64, classes int) (float64, error) {
 	return b, nil
 }
 
-// fitPlatt fits sigmoid(scale·logit + shift) to Platt's targets by Newton's method, on normalized logits.
+// fitPlatt fits sigmoid(scale·logit + shift) to the targets (n₁+1)/(n₁+2) and 1/(n₀+2), by Newton's method on
+// normalized logits.
 func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
 	n, ones, mean, deviation := float64(len(logits)), 0.0, 0.0, 0.0
 	for i, v := range logits {

@@ -16,18 +16,17 @@ type Card struct {
 	// Examples and Fields describe the set of the last Fit; a field is "x float32[28 28]". Examples is 0 for batches.
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
-	// Epochs is the number of rows in the history of the last Fit, or of a running one so far. Fit has the
-	// figures of the epoch whose weights the model has, and Evaluated those of the last Evaluate. Both are empty if the
-	// weights changed later.
+	// Epochs is the number of rows in the last or running Fit's history. Fit has the figures of the epoch whose weights
+	// the model has, Evaluated those of the last Evaluate. Other changes of the weights empty both.
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
-	// ClassWeights and SampleWeights are the arguments of [WithClassWeights] and [WithSampleWeights].
+	// ClassWeights and SampleWeights are the options' arguments.
 	ClassWeights  map[int]float64 `json:"class_weights,omitempty"`
 	SampleWeights string          `json:"sample_weights,omitempty"`
-	// Versions has the versions of lazo, GoMLX and the plugin that saved the model.
+	// Versions are those of lazo, GoMLX and the plugin that saved the model.
 	Versions map[string]string `json:"versions,omitempty"`
-	// Saved is the time of saving by the clock of [WithClock], or nil.
+	// Saved is the time of saving by [WithClock], or nil.
 	Saved *time.Time `json:"saved,omitempty"`
 }
 

@@ -20,12 +20,12 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// ErrLabelRange is wrapped by the error about a label that is no class of the output, and about an index outside an
+// ErrLabelRange is wrapped by the error about a label that is no class of the output, or an index outside an
 // nn.Embedding.
 var ErrLabelRange = errors.New("outside of the classes")
 
 // ErrValue is wrapped by the error about a learning rate that is not positive, or a label or sample weight that a loss
-// or metric cannot take, such as a label 2 for binary_crossentropy.
+// or metric refuses, such as a label 2 for binary_crossentropy.
 var ErrValue = errors.New("out of range")
 
 type seen struct {
@@ -174,7 +174,7 @@ func (s *stream) check(field string) error {
 	return failure(fmt.Errorf("field %q: the sample weights of all examples so far are 0, so none would count: %w", field, ErrValue))
 }
 
-// fieldOf returns the field whose numbers a node has, in any shape, or "".
+// fieldOf returns the field that a node has, in any shape, or "".
 func (t *trace) fieldOf(x *graph.Node) string {
 	for {
 		if name := t.inputs[x]; name != "" {
@@ -384,7 +384,7 @@ func isZero(flat any, at int) bool {
 	return false
 }
 
-// first returns the index of the first number out of bounds from index from on; ok is true if there is none.
+// first returns the index from on of the first number out of bounds; ok: none.
 func (r bound) first(field data.Array, from int) (at int, ok bool) {
 	switch f := field.Flat.(type) {
 	case []float32:

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
 
-// ErrNoProbabilities is wrapped by errors about an output that has no probabilities, as of [Prediction.Classes].
+// ErrNoProbabilities is wrapped by errors about an output without probabilities, as of [Prediction.Classes].
 var ErrNoProbabilities = errors.New("no probabilities")
 
 type odds int
@@ -96,7 +96,7 @@ func finiteIn(a data.Array) ([]float64, error) {
 	return nil, fmt.Errorf("example %d has %+v, which belongs to no class", at/(len(numbers)/a.Len()), numbers[at])
 }
 
-// probabilitiesOf converts the numbers of one position. by has one calibration for all classes, one for each, or none.
+// by has one calibration for all classes, one for each, or none.
 func probabilitiesOf(numbers []float64, of odds, by []Calibration) []float64 {
 	if of == softmaxed || of == sigmoided {
 		return numbers

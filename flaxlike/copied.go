@@ -17,13 +17,13 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Copied lists the variables that [Model.CopyFrom] or [Model.LoadSome] copied, by their full names.
+// Copied lists the variables of a [Model.CopyFrom] or [Model.LoadSome] by their full names.
 type Copied struct {
-	// Taken are the variables that were copied.
+	// Taken are the copied variables.
 	Taken []string
-	// Left are the model's variables that were not copied, and why.
+	// Left are the model's other variables, and why.
 	Left []struct{ Name, Why string }
-	// Unused are the source's variables that were not copied.
+	// Unused are the source's other variables.
 	Unused []string
 }
 
@@ -40,11 +40,9 @@ func (c Copied) String() string {
 	return b.String()
 }
 
-// CopyFrom copies variables of the network that match selects from another model, by name. Each must exist there with
-// the same shape and dtype. A nil match copies all that fit. It is an error if nothing is selected or fits; after an
-// error no value was changed. Both models must be built ([Model.Init]).
-//
-//	copied, err := model.CopyFrom(ctx, trained, optim.Under("/model/body"))
+// CopyFrom copies the network's variables that match selects, such as optim.Under("/model/body"), from another model,
+// by name, with equal shapes and dtypes. A nil match copies all that fit. Selecting or fitting nothing is an error; no
+// error changes a value. Both models must be built ([Model.Init]).
 func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (Copied, error) {
 	if from == nil {
 		return Copied{}, errors.New("flaxlike: copy: the model to copy from is nil")
@@ -60,7 +58,7 @@ func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (C
 	return c, nil
 }
 
-// LoadSome is [Model.CopyFrom] from a safetensors file, such as of [Model.Save] or lazo ckpt export.
+// LoadSome is [Model.CopyFrom] from a safetensors file, as of [Model.Save] or lazo ckpt export.
 func (m *Model) LoadSome(ctx context.Context, path string, match optim.Match) (Copied, error) {
 	values, _, err := readTensors(path)
 	var c Copied

@@ -38,37 +38,36 @@ func inputsOf(of []described) (inputs []Input) {
 
 // Description describes a model, or the file of one.
 type Description struct {
-	// Network has a line for each layer: its place, kind and settings, indented inside other layers. The line of a
-	// custom layer ends with "(own)". Code says why there is no network.
+	// Network has a line for each layer: place, kind and settings, indented inside other layers, with "(own)" after
+	// custom ones. Code says why there is no network.
 	Network []string `json:"network,omitempty"`
 	Code    string   `json:"code,omitempty"`
-	// Inputs are the fields that the network takes, as in the training batch that built it last, or in the first batch if
-	// none trained it. A network may take other lengths.
+	// Inputs are the fields that the network takes, as in the last training batch that built it, else in the first
+	// batch. Other lengths are possible.
 	Inputs []Input `json:"inputs,omitempty"`
 	// Losses and Metrics have a line for each: "mse, weight 2".
 	Losses  []string            `json:"losses,omitempty"`
 	Metrics []string            `json:"metrics,omitempty"`
 	Classes map[string][]string `json:"classes,omitempty"` // by output; "" is the only one
-	// Calibrations and Thresholds are those in force, by output; the default threshold is 0.5. Outdated has a line for
-	// each that is not in force, because the weights changed since ([ErrOutdated]): "calibration of preds".
+	// Calibrations and Thresholds in force are by output; the default threshold is 0.5. Outdated lists the others
+	// ([ErrOutdated]): "calibration of preds".
 	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
 	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
 	Outdated     []string                 `json:"outdated,omitempty"`
-	// Optimizer is its name and learning rate. Policy names the dtypes if they are not all float32.
+	// Optimizer is its name and learning rate. Policy names the dtypes if not all are float32.
 	Optimizer string `json:"optimizer,omitempty"`
 	BatchSize int    `json:"batch_size,omitempty"`
 	Policy    string `json:"policy,omitempty"`
-	// Preparation is the JSON of the argument of [WithPreparation], or nil.
+	// Preparation is the argument of [WithPreparation] as JSON, or nil.
 	Preparation json.RawMessage `json:"preparation,omitempty"`
-	// Variables are names, dtypes and dimensions. Numbers is the number of their elements.
+	// Variables are names, dtypes and dimensions. Numbers counts their elements.
 	Variables []string `json:"variables"`
 	Numbers   int      `json:"numbers"`
 	// Card describes the training, here or where the model was saved.
 	Card Card `json:"card"`
 }
 
-// Describe describes the model's layers, losses, variables and training. A model that has met no batch has no
-// variables.
+// Describe describes the model. Before its first batch it has no variables.
 func (m *Model) Describe() Description {
 	say := m.description(m.seen.changes.Load()).say()
 	for _, row := range m.state.Summary().Rows {
@@ -137,7 +136,7 @@ func (d description) say() Description {
 	return say
 }
 
-// decimal returns 0.1 for 0.10000000149011612, the same as float32.
+// decimal returns 0.1 for 0.10000000149011612, the same float32.
 func decimal(v float64) float64 {
 	if float64(float32(v)) != v {
 		return v

@@ -7,8 +7,8 @@
 //	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
 //	figures, err := model.Evaluate(ctx, test)
 //
-// A [Model] is a thin layer over managed.State. Its Fit is a train.Loop, which train.Of makes of a model too. Layers
-// are those of package nn, and GoMLX's functions as nn.Func. Each loop.Option can be a callback.
+// A [Model] is a thin layer over managed.State, and its Fit a train.Loop. Layers are those of package nn, and GoMLX's
+// functions as nn.Func. Callbacks are any loop.Option.
 //
 // # Names in Keras and Ciclo
 //
@@ -35,13 +35,10 @@
 //	load_weights                                            Load, LoadSome, CopyFrom
 //	export                                                  Export
 //
-// In Fit the unit is the epoch: a row of the history has means over its examples, and callbacks.StopEarly,
-// callbacks.KeepBest, callbacks.OnBest and callbacks.ReduceOnPlateau count epochs.
+// In Fit the unit is the epoch, also of callbacks such as callbacks.StopEarly.
 //
-// Fit checks labels, sample weights, indices of an Embedding, and that float inputs are finite: of a set before the
-// first step, of a stream of batches before each step.
+// Fit checks labels, sample weights, indices of an Embedding, and that float inputs are finite: for a set before the
+// first step, for batches before each step.
 //
-// Fit logs loss, accuracy, <output>_loss, learning_rate and epoch. The figures of a validation set begin with its name:
-// val_loss. TrainStep and TestStep log losses and, as avg_<loss>, their means since the last reset. The figures of a
-// test in a train.Loop end with the name of the test: loss_val.
+// In a train.Loop the figures of a test end with its name: loss_val.
 package flaxlike

@@ -14,14 +14,14 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Ensemble predicts the mean of the predictions of several models, which it does not close. It is a serve.Predictor.
+// Ensemble predicts the mean of several models' predictions, and does not close them. It is a serve.Predictor.
 type Ensemble struct {
 	models []*Model
 	odds   map[string]odds
 }
 
-// NewEnsemble returns an ensemble of models with equal inputs, outputs and classes, such as those of the folds of a
-// [CrossValidate] or of several seeds. The models must be built ([Model.Init]).
+// NewEnsemble returns an ensemble of models with equal inputs, outputs and classes, as of a [CrossValidate] or of
+// several seeds. They must be built ([Model.Init]).
 func NewEnsemble(models ...*Model) (*Ensemble, error) {
 	e := &Ensemble{models: slices.Clone(models)}
 	if err := e.check(); err != nil {
@@ -83,9 +83,8 @@ func (o odds) String() string {
 	return [...]string{"of no known kind", "numbers", "probabilities of classes", "probabilities", "logits of classes", "logits"}[o]
 }
 
-// Predict returns the mean outputs for all examples of a set, in their order. Outputs of classes have means of
-// calibrated probabilities. The threshold is 0.5, or that of [Prediction.WithThresholds]; the models' thresholds are
-// ignored.
+// Predict returns the mean outputs for a set's examples, in their order; for classes, of calibrated probabilities. The
+// threshold is 0.5, or that of [Prediction.WithThresholds], not the models'.
 func (e *Ensemble) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	options = slices.Clone(options)
 	p, failed, err := e.mean(func(m *Model) (Prediction, error) { return m.Predict(ctx, set, options...) })
@@ -104,7 +103,7 @@ func (e *Ensemble) Answer(ctx context.Context, batch data.Batch) (map[string]dat
 	return p.answers(failed)
 }
 
-// mean averages the predictions. failed has the error of each output that has no probabilities in one of the models.
+// failed has the errors of outputs without probabilities.
 func (e *Ensemble) mean(predict func(*Model) (Prediction, error)) (means Prediction, failed graphs.OutputErrors, err error) {
 	sums, failed := map[string][]float64{}, graphs.OutputErrors{}
 	var first Prediction

@@ -15,9 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/train"
 )
 
-// Evaluate returns the losses and metrics over all examples of a set, by name: "loss", "accuracy". Arrays, such as a
-// confusion matrix, are left out; train.TestOf logs them. Options are those of a run, such as
-// loop.Until(loop.Steps(10)) or callbacks.ProgressBar.
+// Evaluate returns the losses and metrics over a set's examples, by name: "accuracy". It leaves out arrays, such as a
+// confusion matrix, which train.TestOf logs. Options are those of a run, such as loop.Until(loop.Steps(10)).
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
@@ -25,7 +24,7 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 	return m.evaluate(ctx, m.testOf(set, m.set.batchSize), options)
 }
 
-// EvaluateBatches is [Model.Evaluate] for batches of any source. Each batch size is compiled separately; data.Pad
+// EvaluateBatches is [Model.Evaluate] for any source of batches. Each batch size is compiled separately; data.Pad
 // avoids this.
 func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) (map[string]float64, error) {
 	if batches == nil {
@@ -84,8 +83,7 @@ func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	return e
 }
 
-// testOf pads a smaller last batch with a mask, so that one program suffices, unless the model has a figure of a whole
-// batch.
+// testOf pads a smaller last batch with a mask, for one program, unless a figure is of a whole batch.
 func (m *Model) testOf(set *data.Set, size int) evaluation {
 	batches := set.Batches(size, data.KeepRemainder())
 	if set.Len()%size == 0 {
@@ -108,8 +106,8 @@ func (m *Model) takesNoPadding(ctx context.Context, batches iter.Seq2[data.Batch
 	return errors.Is(err, managed.ErrPadded)
 }
 
-// Predict returns the outputs for all examples of a set, in their order. The set needs only the inputs. Rows that its
-// [data.Mask] excludes are left out.
+// Predict returns the outputs for a set's examples, in their order, without those that its [data.Mask] excludes. The
+// set needs only inputs.
 func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	p, err := m.predictAll(ctx, set, options)
 	if err != nil {
@@ -188,7 +186,7 @@ func (m *Model) predictBatch(ctx context.Context, batch data.Batch) (Prediction,
 	return m.prediction(outputs, before, m.seen.changes.Load()), nil
 }
 
-// PredictBatches iterates over the outputs of batches of any source, without keeping them. All use one set of weights.
+// PredictBatches iterates over the outputs of any source of batches, without keeping them. All use one set of weights.
 // Each batch size is compiled separately.
 func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) iter.Seq2[Prediction, error] {
 	options = slices.Clone(options)
@@ -220,12 +218,10 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 	}
 }
 
-// Answer returns the arrays that package serve sends for a batch of inputs. An output of classes has two:
-// OUTPUT_probability, as [Prediction.Probabilities], and OUTPUT_class, as [Prediction.Classes] or, if the classes have
-// names, the names. With several classes for each example, "" is an absent class. Other outputs are unchanged.
-//
-// An output with an outdated calibration or thresholds ([ErrOutdated]), or with NaN, has an error. The other outputs
-// are returned with it.
+// Answer returns the arrays that package serve sends for a batch of inputs. An output of classes becomes
+// OUTPUT_probability, as [Prediction.Probabilities], and OUTPUT_class, as [Prediction.Classes] or their names, with ""
+// for an absent one of several. Other outputs are unchanged. An outdated calibration or thresholds ([ErrOutdated]), or
+// NaN, are an error of the output, which is returned with the other outputs.
 func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	p, err := m.predictBatch(ctx, batch)
 	if err != nil {
@@ -234,8 +230,8 @@ func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.A
 	return p.answers(nil)
 }
 
-// prediction adds calibration, thresholds and class names. They are current if their count of changes equals before and
-// after, the counts around the reading of the weights.
+// prediction adds calibration, thresholds and class names, current if their count of changes equals before and after,
+// the counts around the reading of the weights.
 func (m *Model) prediction(outputs map[string]data.Array, before, after int64) Prediction {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -281,7 +277,6 @@ func padded(set *data.Set, size int) loop.Data[data.Batch] {
 	}
 }
 
-// dropLeftover removes the rows that the strategy added for its devices.
 func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) error {
 	rows, whole := batch.Fields[0].Array.Len(), true
 	for _, a := range outputs {

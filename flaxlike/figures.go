@@ -17,8 +17,8 @@ const (
 	trained = "loss"
 )
 
-// meansOf returns for each entry the index of its running mean, or -1 for a running mean itself. losses has the means
-// of all trained losses. parts has the weights of several losses by name.
+// meansOf returns for each entry the index of its running mean, or -1 for a running mean itself; and the means of all
+// trained losses. parts has the weights of several losses.
 func meansOf(entries []loop.Entry, parts map[string]float64) (shown []int, losses []part) {
 	places := map[string]int{}
 	for i, e := range entries {
@@ -95,7 +95,6 @@ func sumOfLosses(entries []loop.Entry, losses []part) loop.Value {
 	return sum
 }
 
-// part is the index of a mean, with its weight in the sum of the losses.
 type part struct {
 	at     int
 	weight float64

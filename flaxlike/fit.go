@@ -16,68 +16,64 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Fit has the settings of [Model.Fit]. The zero value trains one epoch, with a progress bar on stderr.
+// Fit has the settings of [Model.Fit]. The zero value trains one epoch, with a progress bar.
 type Fit struct {
-	// Epochs is the number of the last epoch, default 1. InitialEpoch is the number of epochs to count as done.
+	// Epochs is the last epoch, default 1. InitialEpoch epochs count as done.
 	Epochs, InitialEpoch int
-	// Until is another end of the run, such as loop.Samples(1e6). It excludes Epochs.
+	// Until is another end, in place of Epochs, such as loop.Samples(1e6).
 	Until loop.Period
-	// BatchSize is by default the model's. A smaller last batch of an epoch is compiled as a second program, or padded
-	// if the strategy cannot divide it among its devices.
+	// BatchSize is by default the model's. A smaller last batch is compiled as a second program, or padded if the
+	// strategy cannot divide it among its devices.
 	BatchSize int
-	// StepsPerEpoch is the number of batches in an epoch, by default those of the set. The next epoch continues in the
-	// data where the last one ended. A resumed run continues to count epochs, also with other settings.
+	// StepsPerEpoch is by default the number of batches in the set. The next epoch continues in the data where the last
+	// one ended. A resumed run continues to count epochs, also with other settings.
 	StepsPerEpoch int
 	// OnDevice keeps the training set in device memory: see data.OnDevice.
 	OnDevice bool
-	// Augment has functions that change each training batch, in order, such as data.Augment, data.MixUp and
-	// data.CutMix. They run on several goroutines, ahead of the steps, and should depend on their batch alone. They may
-	// change it in place.
+	// Augment changes each training batch, in order, as data.Augment and data.MixUp do, possibly in place. The
+	// functions run ahead of the steps on several goroutines, and should depend on their batch alone.
 	Augment []func(data.Batch) (data.Batch, error)
-	// InOrder disables shuffling, whose order depends on the model's seed and the epoch.
+	// InOrder disables shuffling, which depends on seed and epoch.
 	InOrder bool
 
-	// Validation is evaluated at the end of epochs; its entries begin with val_. Validations are further sets by name;
-	// their entries begin with the name.
+	// Validation is evaluated at the end of epochs; its entries begin with val_. Entries of further Validations begin
+	// with their names.
 	Validation  *data.Set
 	Validations map[string]*data.Set
-	// ValidationBatches replaces the set Validation. An evaluation takes all batches (those of a set end after one
-	// epoch), or ValidationSteps. The first batch is also read before the first step. Each batch size is compiled
-	// separately.
+	// ValidationBatches replaces Validation. An evaluation takes ValidationSteps, or all batches: of a set, one epoch.
+	// The first batch is also read before the first step.
 	ValidationBatches loop.Source[data.Batch]
-	// ValidationSplit is the share of the set to hold out for Validation: its last examples, unshuffled.
+	// ValidationSplit is the share of the set held out for Validation: its last examples, unshuffled.
 	ValidationSplit float64
 	// ValidationEvery is the number of epochs between evaluations, default 1; ValidationAt lists epochs instead, from
-	// 1. ValidationSteps limits the batches of an evaluation. ValidationBatchSize is by default BatchSize.
+	// 1. ValidationSteps limits an evaluation's batches. ValidationBatchSize is by default BatchSize.
 	ValidationEvery, ValidationSteps, ValidationBatchSize int
 	ValidationAt                                          []int
 
 	// Callbacks are options of the run, such as callbacks.StopEarly("val_loss", …), but not loop.Until or
 	// loop.Continue.
 	//
-	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation. Its loop.Report has the
-	// epoch in Elapsed.Epochs, and the figures in Logs: Logs.Float("val_loss"). With the context of f, the model can
-	// evaluate and predict, also if several processes train it.
+	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation, with the epoch in
+	// Report.Elapsed.Epochs and the figures in Report.Logs. With the context of f, the model can evaluate and predict,
+	// also if several processes train it.
 	//
 	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there,
-	// with parameters bit-identical to those of an uninterrupted run. If the saved run had ended, more Epochs continue
-	// it, or more patience after a callbacks.StopEarly; else Fit makes no step. Output has a line for each setting that
-	// differs from the saved run.
-	//
-	// callbacks.KeepBest keeps its copy in memory: a resumed run whose best value is from an earlier process ends with
-	// an error. checkpoint.KeepBest restores the best state from the folder.
+	// with parameters bit-identical to an uninterrupted run's. An ended run continues with more Epochs, or more
+	// patience after a callbacks.StopEarly; else Fit makes no step. Output lists settings that differ from the saved
+	// run's. A resumed run with the best value of callbacks.KeepBest in an earlier process ends with an error;
+	// checkpoint.KeepBest uses the folder.
 	Callbacks []loop.Option
 	// Output receives a progress bar, or a line for each epoch if it is no terminal or Lines is set. The default is
-	// os.Stderr; io.Discard disables it. Lines written to a callbacks.Lines appear above the bar.
+	// os.Stderr; io.Discard disables it. Lines of a callbacks.Lines appear above the bar.
 	Output io.Writer
 	Lines  bool
-	// EachStep adds a row to the history for each step, in place of each epoch, with means since the epoch began.
+	// EachStep adds a row to the history for each step, not epoch, with means since the epoch began.
 	EachStep bool
 
-	// FastDevRun makes one training step and evaluates one batch of each set. It neither saves nor resumes.
+	// FastDevRun makes one training step and evaluates one batch of each set, without checkpoints.
 	FastDevRun bool
-	// OverfitBatches trains and validates on the first batches of the set, this many, in order. Validations and
-	// ValidationBatches stay. A correct model can fit them exactly.
+	// OverfitBatches trains and validates on the set's first batches, this many, in order, which a correct model can
+	// fit exactly. Validations and ValidationBatches stay.
 	OverfitBatches int
 	// SanityEvaluation evaluates two batches of each set before the first step.
 	SanityEvaluation bool
@@ -85,8 +81,8 @@ type Fit struct {
 
 // Fit trains on a set and returns the history, which is never nil. It has a row for each epoch:
 //
-//   - loss, the weighted sum of all trained losses, including penalties and losses that the network reports; of several
-//     losses also each before its weight, as <output>_loss or by the Name of a function;
+//   - loss, the weighted sum of all trained losses, including penalties and the network's own; of several also each
+//     before its weight, as <output>_loss or by the Name of a function;
 //   - metrics, means over the examples of the epoch;
 //   - the results of validation, such as val_loss;
 //   - learning_rate, at the end of the epoch, or learning_rate_<group> for groups with their own rates; absent if the
@@ -94,12 +90,10 @@ type Fit struct {
 //   - epoch, its number, from 1.
 //
 // A second Fit continues with the present state. Callbacks that wait for an entry see it at the end of epochs:
-// callbacks.Evaluations are epochs. An entry that is never logged is an error before the first step. Callbacks on each
-// step see means since the epoch began.
+// callbacks.Evaluations are epochs. An entry that is never logged is an error before the first step.
 //
-// A cancelled context ends the run between two steps and returns its cause; see loop.WithSignals. If the source blocks,
-// the run ends within a second, with loop.ErrSourceLeft in the error. A compilation is finished first. A callback that
-// stops the run is no error.
+// A cancelled context ends the run between two steps, after a running compilation, and returns its cause. If the source
+// blocks, the run ends within a second with a loop.ErrSourceLeft. A callback that stops the run is no error.
 func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
 	history, err := m.fitSet(ctx, set, f)
 	if err != nil {
@@ -108,13 +102,13 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 	return history, nil
 }
 
-// FitBatches is [Model.Fit] for batches of any source. StepsPerEpoch is required. InOrder, OnDevice, ValidationSplit
-// and OverfitBatches must be zero. Each batch must own its memory and must not change after it was yielded: up to a
-// hundred batches wait for a block of steps.
+// FitBatches is [Model.Fit] for any source of batches. StepsPerEpoch is required. InOrder, OnDevice, ValidationSplit
+// and OverfitBatches must be zero. Each batch must own its memory and not change later: up to a hundred wait for a
+// block of steps.
 //
-// After an InitialEpoch or a checkpoint, the run continues with the batches after the earlier steps. [data.Set.Batches]
-// and [loop.From] start there; a plain iterator ([loop.Data]) is read once, and its earlier batches are skipped.
-// Batches that end before the run are an [ErrDataEnded].
+// After an InitialEpoch or a checkpoint, the run continues with the batches after the earlier steps. A plain iterator
+// ([loop.Data]) is read once, and its earlier batches are skipped. Batches that end before the run are an
+// [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch], f Fit) (*loop.History, error) {
 	err := f.check(m)
 	switch {
@@ -218,7 +212,7 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	}))
 }
 
-// changed is data.Map for an f that writes into no batch, without its copies.
+// changed is data.Map without its copies, for an f that writes into no batch.
 func changed(batches iter.Seq2[data.Batch, error], f func(data.Batch) (data.Batch, error)) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		for b, err := range batches {
@@ -232,7 +226,6 @@ func changed(batches iter.Seq2[data.Batch, error], f func(data.Batch) (data.Batc
 	}
 }
 
-// divided pads the last batch of an epoch if the devices do not divide it.
 func (m *Model) divided(batches iter.Seq2[data.Batch, error], size int) iter.Seq2[data.Batch, error] {
 	return changed(batches, func(b data.Batch) (data.Batch, error) {
 		if rows, err := b.Rows(); err == nil && rows < size {

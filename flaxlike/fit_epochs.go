@@ -12,7 +12,7 @@ var eachEpoch = loop.Every(loop.Epochs(1))
 
 type place struct {
 	loop.Elapsed
-	// into counts the steps that the earlier run made in its epoch.
+	// into counts the earlier run's steps in its epoch.
 	into int64
 	// found: a checkpoint was restored.
 	found bool
@@ -37,9 +37,8 @@ func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) p
 	return at
 }
 
-// epochsOf marks the last batch of each epoch of epochSteps batches. It reads the source again when it ends, unless it
-// is a plain iterator. A run continues at its position in the data; if whole is true, at the same place of an epoch of
-// the data.
+// epochsOf marks the last batch of each epoch, and reads an ended source again unless it is a plain iterator. A run
+// continues at its position in the data; with whole, at the same place of an epoch of the data.
 func epochsOf(batches loop.Source[data.Batch], begin *place, epochSteps int64, whole bool) loop.Source[data.Batch] {
 	_, plain := batches.(loop.Data[data.Batch])
 	ended := false
@@ -73,8 +72,7 @@ func epochsOf(batches loop.Source[data.Batch], begin *place, epochSteps int64, w
 	})
 }
 
-// restored adds epochs to the rows of a saved history, and renames entries of an older lazo, such as loss_val and
-// avg_loss.
+// restored adds epochs to a saved history, and renames entries of an older lazo.
 func restored(h *loop.History, epochSteps int64, tests []evaluation) (*loop.History, error) {
 	if h.Len() == 0 {
 		return h, nil

@@ -108,7 +108,6 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 	return result.History, err
 }
 
-// placeOf returns "at epoch 3", or "at step 10" if no epoch ends there.
 func placeOf(at loop.Elapsed, history *loop.History) string {
 	ends, epochs, _ := history.Series(epochEntry)
 	i := slices.IndexFunc(ends, func(end loop.Elapsed) bool { return end.Steps == at.Steps })
@@ -140,7 +139,7 @@ func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 		values[len(values)-1], placeOf(at[since], history))
 }
 
-// bringIn creates the variables after a run that had ended. Without a batch, the next one creates them.
+// bringIn creates the variables after a run that had ended, or leaves them to the next batch.
 func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error], say func(format string, args ...any)) error {
 	var batch data.Batch
 	came := make(chan error, 1)
@@ -159,8 +158,8 @@ func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error]
 	return nil
 }
 
-// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run. The state and the
-// history are those of the completed steps.
+// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run. State and history
+// are those of the completed steps.
 var ErrDataEnded = errors.New("the batches ended")
 
 func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []evaluation, options []loop.Option) error {
@@ -203,7 +202,7 @@ func resumes(option loop.Option) bool {
 	return err == nil && slices.Contains(plan.Prepares, abilities.Resume)
 }
 
-// resumed reports the differences of a resumed run, and checks the entries by which checkpoints are kept.
+// resumed reports differences, and checks the entries by which checkpoints are kept.
 func (m *Model) resumed(prepared []loop.Option, say func(format string, args ...any)) error {
 	m.seen.mu.Lock()
 	e := m.seen.expected

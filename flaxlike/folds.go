@@ -18,19 +18,19 @@ import (
 
 // CrossValidation is the result of [CrossValidate].
 type CrossValidation struct {
-	// Figures are the results of Evaluate for each fold, on its held-out part.
+	// Figures are the results of Evaluate on each fold's held-out part.
 	Figures []map[string]float64
-	// Mean and Deviation (the population standard deviation, as numpy's std) are those of Figures.
+	// Mean and Deviation (of the population, as numpy's std) are those of Figures.
 	Mean, Deviation map[string]float64
-	// Predictions are for all examples in the set's order, each by the model that was not trained on it. Outputs of
-	// classes are calibrated probabilities.
+	// Predictions are for all examples in the set's order, by models not trained on them; for classes, calibrated
+	// probabilities.
 	Predictions Prediction
 }
 
 // CrossValidate divides a set by data.Set.Folds with seed and by, which may be data.Stratified or data.Grouped. For
-// each fold, from 0, it calls fit, which trains a new model on the rest of the set, evaluates the model on the held-out
-// part, and closes it. The first error ends it. For a validation during training, use Fit.ValidationSplit. A set with
-// examples that do not count ([data.Mask]) is an error.
+// each fold, from 0, fit trains a new model on the rest of the set; CrossValidate evaluates it on the held-out part and
+// closes it. The first error ends it. Fit.ValidationSplit is for validation during training. A set with examples that
+// do not count ([data.Mask]) is an error.
 func CrossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(ctx context.Context, fold int, training *data.Set) (*Model, error),
 	by ...data.SplitOption) (*CrossValidation, error) {
 	found, err := crossValidate(ctx, set, folds, seed, fit, by)
@@ -118,7 +118,7 @@ func (c *CrossValidation) summarize() error {
 	return nil
 }
 
-// String returns a table with a row for each fold, the mean and the deviation.
+// String returns a table of the folds, the mean and the deviation.
 func (c *CrossValidation) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

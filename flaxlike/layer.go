@@ -12,18 +12,13 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Functional is a network with several inputs or outputs. input returns a field of the batch by name; the result has
-// the outputs by name. Apply each layer in its own scope:
-//
-//	func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
-//		h := trunk.Apply(scope.In("trunk"), input("image"))
-//		return map[string]*graph.Node{"digit": digits.Apply(scope.In("digit"), h), "slant": slant.Apply(scope.In("slant"), h)}
-//	}
+// Functional is a network with several inputs or outputs, by name. input returns a field of the batch. Apply each layer
+// in its own scope: dense.Apply(scope.In("digit"), h).
 //
 // Any other layer is a network with the input "x" and the output "preds".
 type Functional func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node
 
-// Apply uses a network with one input "x" and one output as a layer of another network.
+// Apply uses a network of one input "x" and one output as a layer.
 func (f Functional) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	out := f.outputs(scope, func(name string) *graph.Node {
 		if name != "x" {
@@ -67,7 +62,7 @@ func outputsOf(network nn.Layer, scope *model.Scope, input func(string) *graph.N
 	return map[string]*graph.Node{preds: layering.Run(network, true, true, scope, x, network.Apply)}
 }
 
-// kinds has the layers by their permanent names in files. PositionEmbedding and CausalAttention are in older files.
+// kinds has the layers by their permanent names in files; two are of older files.
 var kinds = func() map[string]nn.Layer {
 	all := map[string]nn.Layer{"PositionEmbedding": nn.Positions{}, "CausalAttention": nn.Attention{}}
 	for _, l := range []nn.Layer{nn.Dense{}, nn.Conv{}, nn.DepthwiseConv{}, nn.SeparableConv{}, nn.ConvTranspose{}, nn.MaxPool{}, nn.MeanPool{}, nn.GlobalMeanPool{},

@@ -14,31 +14,29 @@ import (
 
 // Loss is a loss of a model. It needs a Name that losses.Named knows, or a Func.
 type Loss struct {
-	// Name is the name of the loss, or, with a Func and several losses, of the log entry. An only loss is logged as
-	// loss.
+	// Name is that of the loss or, with a Func and several losses, of the log entry. An only loss is logged as loss.
 	Name string
-	// Func is a function of package losses or a custom one. If it returns a scalar, it cannot be weighted, and Evaluate
-	// uses a smaller last batch in place of padding.
+	// Func is of package losses or custom. If scalar, it cannot be weighted, and Evaluate uses a smaller last batch in
+	// place of padding.
 	Func losses.Func
-	// Output is the name of the output, and Label the field of its labels. A model with one output needs neither, and
-	// its label is "y". Of several outputs, each has a label of its own name by default.
+	// Output is the name of the output, and Label the field of its labels, by default of the same name. A model with
+	// one output needs neither; its label is "y".
 	Output, Label string
-	// Weight multiplies the loss in the sum; 0 means 1. To leave the loss out set Off.
+	// Weight multiplies the loss in the sum; 0 means 1.
 	Weight float64
 	// Off logs the loss without training on it.
 	Off bool
-	// Smoothing is the share of each label that is spread evenly over all classes, in training and in tests (Szegedy et
-	// al., 2016): at least 0, below 1. It is for crossentropies by Name, except the masked one.
+	// Smoothing is the share of each label spread evenly over all classes, in training and in tests (Szegedy et al.,
+	// 2016): at least 0, below 1. It is for crossentropies by Name, except the masked one.
 	Smoothing float64
 }
 
 const maskedSparse = "masked_sparse_categorical_crossentropy"
 
-// lossKind has the facts about a loss by name that a model needs besides its function.
 type lossKind struct {
 	output numbers
 	labels labelKind
-	// smooths: it allows smoothing. binary: each number of the output is of two classes, with their cross-entropy.
+	// smooths: it allows smoothing. binary: each number is of two classes, with their cross-entropy.
 	smooths, binary bool
 	// ofBatch: it is a loss of the whole batch, in which padding must be 0.
 	ofBatch bool
@@ -55,7 +53,6 @@ const (
 	exclusiveLabels // from 0 to 1, with the sum 1
 )
 
-// lossKinds has the losses whose kind is not that of numbers compared with numbers.
 var lossKinds = map[string]lossKind{
 	"sparse_categorical_crossentropy": {output: areExclusive, labels: classLabels, smooths: true},
 	maskedSparse:                      {output: areExclusive, labels: classLabels},

@@ -13,15 +13,15 @@ import (
 type Metric struct {
 	// Name is the name in the logs; with an Output it is "<output>_<name>".
 	Name string
-	// Metric accumulates over an epoch or an evaluation. Its inputs are labels and output. If the same Output and Label
-	// have the loss masked_sparse_categorical_crossentropy, labels below 0 have weight 0, also in a metric by name.
+	// Metric accumulates labels and output over an epoch or an evaluation. Labels below 0 have weight 0 if the same
+	// Output and Label have the loss masked_sparse_categorical_crossentropy, also in a metric by name.
 	Metric metrics.Metric
-	// Func returns a value for each example, or a scalar of the batch. The metric is its mean over all examples.
+	// Func returns values for examples, or a scalar of the batch; the metric is the mean over all examples.
 	Func func(labels, output *graph.Node) *graph.Node
 	// Output and Label are as in [Loss].
 	Output, Label string
-	// Weighted applies the sample weights and, in training, the class weights, and divides by their sum. It is an error
-	// if there are neither.
+	// Weighted applies the sample weights and, in training, the class weights, and divides by their sum. Without either
+	// it is an error.
 	Weighted bool
 }
 
@@ -160,7 +160,7 @@ func (m *Model) oneClass(metric Metric, field string, labels, output *graph.Node
 // ranks are metrics over all thresholds, of which Keras has 200.
 var ranks = map[string]bool{"auc": true, "average_precision": true}
 
-// notLikeliest are metrics of classes that do not take the likeliest of probabilities.
+// notLikeliest are metrics of classes that do not take the likeliest.
 var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "average_precision": true, "perplexity": true, "crossentropy": true}
 
 func fixed(of func() metrics.Metric) figure {

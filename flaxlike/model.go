@@ -27,11 +27,11 @@ import (
 
 // Model is a network with its losses, metrics, optimizer and training state. It changes in place.
 //
-// Its methods can be called from any number of goroutines. Readers (Predict, Evaluate, Save, Summary, Export) run
-// concurrently with each other and with a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit
-// is a managed.ErrBusy. Evaluate, and Predict for more than one batch, use the weights of the moment when they began; a
-// concurrent Fit copies the weights for each. Close waits for the current step; then a running Fit and later calls
-// return managed.ErrClosed.
+// Any number of goroutines may call its methods. Readers (Predict, Evaluate, Save, Summary, Export) run concurrently
+// with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a
+// managed.ErrBusy. Evaluate, and Predict for more than one batch, use the weights of their start; a concurrent Fit
+// copies the weights for each. Close waits for the current step; then a running Fit and later calls return
+// managed.ErrClosed.
 type Model struct {
 	state                *managed.State
 	network              nn.Layer
@@ -44,8 +44,8 @@ type Model struct {
 	seen                 *seen
 }
 
-// New makes a model. Its variables are created with the first batch, which has the shapes; see [Model.Init]. Training
-// needs at least one loss. The default optimizer is adam with rate 0.001.
+// New makes a model. Its first batch has the shapes and creates its variables; see [Model.Init]. Training needs at
+// least one loss. The default optimizer is adam with rate 0.001.
 func New(ctx context.Context, network nn.Layer, options ...Option) (*Model, error) {
 	m, err := newModel(ctx, network, options)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *settings) checkNames() error {
 	return nil
 }
 
-// Init creates the variables for batches like this one, and changes no value. [Model.Load] and [Model.Summary] need it.
+// Init creates the variables for batches like this one, and changes no value.
 func (m *Model) Init(ctx context.Context, batch data.Batch) error {
 	return m.init(ctx, func() ([]strategies.Input, error) {
 		host, err := batch.OnHost()
@@ -173,7 +173,8 @@ func (m *Model) init(ctx context.Context, inputs func() ([]strategies.Input, err
 	return nil
 }
 
-// TrainStep makes one training step. It logs each loss, its running mean avg_<loss>, the metrics and the learning rate.
+// TrainStep makes one training step. It logs each loss, its mean since the last reset as avg_<loss>, the metrics and
+// the learning rate.
 func (m *Model) TrainStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
 	return step{of: m.train}.Step(ctx, m, batch)
 }
@@ -220,8 +221,8 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	return outputs, m.dropLeftover(batch, outputs)
 }
 
-// ofOtherInputs adds to an error the fields that differ from those of the build. A difference alone is no error: a
-// network may take other lengths.
+// ofOtherInputs adds to an error the fields that differ from the build's. Only that is no error: networks may take
+// other lengths.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)
@@ -232,14 +233,14 @@ func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	return err
 }
 
-// Export writes the model as StableHLO with its weights, for serving; see managed.ExportModel. batch has the shapes,
-// and needs only the inputs.
+// Export writes the model with its weights as StableHLO for serving; see managed.ExportModel. batch has the shapes, and
+// needs only the inputs.
 func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptions) error {
 	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
 }
 
 // Close frees the state, the programs, and a runtime that New opened if no other model uses it. A second Close waits
-// for the first. Close within the function of a step is a managed.ErrBusy.
+// for the first. Close within a step's function is a managed.ErrBusy.
 func (m *Model) Close() error {
 	err := m.state.Close()
 	if errors.Is(err, managed.ErrBusy) {
@@ -304,8 +305,8 @@ func ofShapes(err error) error {
 	return failure(fmt.Errorf("%w: each is a program to be compiled: give it batches of one shape (data.Pad, data.PadSequences)", managed.ErrShapes))
 }
 
-// step is a step for a loop, in blocks if these are faster. With set, the set is checked once, and looked is the number
-// of bounds checked. means logs running means ([asShown]). part: the set may lack classes.
+// step is a step for a loop, in blocks if these are faster. With set, the set is checked once, up to looked bounds.
+// means logs running means ([asShown]). part: the set may lack classes.
 type step struct {
 	of     *managed.Stepper
 	means  bool
@@ -334,7 +335,7 @@ type untrained struct{ error }
 func (u *untrained) Unwrap() error { return u.error }
 func (u *untrained) Point() string { return graphs.Point(u.error) }
 
-// beforeAll removes the step's number from the error of a run that made no step.
+// beforeAll removes the step's number from an error without a step.
 func beforeAll(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if u, ok := e.(*untrained); ok {
@@ -346,7 +347,7 @@ func beforeAll(err error) error {
 
 func (s step) String() string { return s.of.String() }
 
-// BeginEvaluation separates the step's metrics from those of training. A view has its own metrics.
+// BeginEvaluation separates the step's metrics from training's. A view has its own.
 func (s step) BeginEvaluation(ctx context.Context, m *Model) (end func(context.Context) error, err error) {
 	if m.view != nil {
 		end, err = func(context.Context) error { return nil }, m.view.ResetMetrics()
@@ -422,9 +423,9 @@ func (m *Model) built() ([]variable, error) {
 	return m.seen.variables, nil
 }
 
-// SetOptimizer replaces the optimizer from the next step on, and drops the previous one's state and learning rate. The
-// steps are compiled again. During a Fit it is a managed.ErrBusy. With a policy that scales losses it is an error: make
-// a new model and Load the saved weights.
+// SetOptimizer replaces the optimizer from the next step on, without the previous one's state and learning rate. The
+// steps are compiled again. During a Fit it is a managed.ErrBusy. With a policy that scales losses it is an error: Load
+// the saved weights into a new model.
 func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	err := m.setOptimizer(ctx, o)
 	if err != nil {

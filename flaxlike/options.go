@@ -44,7 +44,7 @@ type settings struct {
 	namesClasses  namesClasses
 	clock         func() time.Time
 	initializer   model.VariableInitializer
-	// For Open: the network, layers by their names in the file, and why the model cannot be tested or trained.
+	// For Open: the network, layers by name, and why the model cannot be tested or trained.
 	network             nn.Layer
 	layers              map[string]nn.Layer
 	noTests, noTraining error
@@ -72,8 +72,7 @@ func WithLoss[L string | Loss](losses ...L) Option {
 	}
 }
 
-// WithInnerLosses allows a model without losses, whose network reports them by managed.AddLoss, such as a variational
-// autoencoder.
+// WithInnerLosses allows a model without losses, whose network reports them by managed.AddLoss.
 func WithInnerLosses() Option {
 	return func(s *settings) error { s.innerLosses = true; return nil }
 }
@@ -83,9 +82,9 @@ func WithInnerLosses() Option {
 // pearson_correlation, concordance_correlation, crossentropy, perplexity; and the mean losses binary_crossentropy,
 // categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge, squared_hinge, categorical_hinge.
 //
-// "accuracy" is binary if the output has one number for each example. Otherwise it compares the likeliest class, as
-// does top_5_accuracy, and refuses labels with several classes. For these use binary_accuracy, or precision, recall and
-// f1 with a sigmoid or binary_crossentropy.
+// "accuracy" is binary for an output of one number per example. Otherwise it compares the likeliest class, as does
+// top_5_accuracy, and refuses labels with several classes: use binary_accuracy, or precision, recall and f1 with a
+// sigmoid or binary_crossentropy.
 //
 // Metrics of two classes, auc and average_precision take the output's numbers as
 //
@@ -93,8 +92,8 @@ func WithInnerLosses() Option {
 //   - logits, with threshold 0, with a crossentropy or a hinge;
 //   - numbers near 0 and 1, with threshold 0.5, with other losses such as mse; auc clips them.
 //
-// Without a loss by name this is an error. auc and average_precision have 200 thresholds, as in Keras, which are few
-// where most probabilities are close to each other; plots.ROCCurve uses each probability.
+// Without a loss by name this is an error. auc and average_precision have 200 thresholds, as in Keras; plots.ROCCurve
+// uses each probability.
 func WithMetrics[M string | Metric](list ...M) Option {
 	all := make([]Metric, len(list))
 	for i, m := range list {
@@ -123,7 +122,7 @@ func WithMetrics[M string | Metric](list ...M) Option {
 	}
 }
 
-// WithOptimizer sets the optimizer: a result of optim.New or optim.GoMLX, or a name: sgd, momentum, nesterov, adam (the
+// WithOptimizer sets the optimizer: of optim.New or optim.GoMLX, or a name: sgd, momentum, nesterov, adam (the
 // default), adamw, adamax, rmsprop, adagrad, adadelta, nadam, lion, lamb, adafactor. A name has Keras's default
 // learning rate; see [WithLearningRate].
 func WithOptimizer(optimizer any) Option {
@@ -156,7 +155,7 @@ func WithLearningRate(rate float64) Option {
 	}
 }
 
-// WithInitializer sets the initializer of kernels: one of package nn, such as nn.RandomNormal(0.02), or a name of
+// WithInitializer sets the initializer of kernels: of package nn, such as nn.RandomNormal(0.02), or a name of
 // nn.Initial, such as "he_normal". It applies to layers of package nn without a Kernel setting, but not to recurrent
 // kernels, biases and embeddings. It is an error if no kernel takes it.
 func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](initializer I) Option {
@@ -178,8 +177,8 @@ func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](i
 	}
 }
 
-// InstallIfMissing lets New install the CPU plugin if none is found and there is no [WithStrategy]; see
-// xla.InstallIfMissing. progress receives lines for the user, and may be nil.
+// InstallIfMissing lets New install the CPU plugin if there is none and no [WithStrategy]; see xla.InstallIfMissing.
+// progress receives lines for the user, and may be nil.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(s *settings) error {
 		s.plugin = append(s.plugin, xla.InstallIfMissing(progress))
@@ -187,8 +186,7 @@ func InstallIfMissing(progress func(line string)) Option {
 	}
 }
 
-// WithStrategy sets how and on which devices the steps run. By default New opens the CPU, whose plugin must be
-// installed, and [Model.Close] closes it.
+// WithStrategy sets how and on which devices the steps run, by default on the CPU, whose plugin must be installed.
 func WithStrategy(strategy strategies.Strategy) Option {
 	return func(s *settings) error {
 		if strategy == nil {
@@ -199,7 +197,7 @@ func WithStrategy(strategy strategies.Strategy) Option {
 	}
 }
 
-// WithSeed sets the seed of initial parameters, random numbers and the order of the data, default 0.
+// WithSeed sets the seed of initial parameters, random numbers and the data's order, default 0.
 func WithSeed(seed int64) Option { return func(s *settings) error { s.seed = seed; return nil } }
 
 // WithBatchSize sets the number of examples in a batch, default 32.
@@ -213,11 +211,9 @@ func WithBatchSize(n int) Option {
 	}
 }
 
-// WithSampleWeights names the field with the weight of each example in losses and weighted metrics: floats of shape
-// [batch], or of more leading axes of the loss. All training and test sets need it. The sum of weighted losses is
-// divided by the number of examples. Weights [batch, targets] weigh single values of a loss that has one for each
-// target, such as mse or binary_crossentropy; weights [batch, positions] weigh positions of a sequence.
-//
+// WithSampleWeights names the field with each example's weight in losses and weighted metrics: floats of shape [batch],
+// or of more leading axes of the loss, as [batch, targets] for mse or binary_crossentropy, or [batch, positions] for a
+// sequence. All training and test sets need it. The sum of weighted losses is divided by the number of examples.
 // Negative and non-finite weights are errors, and so is a set with all weights 0.
 func WithSampleWeights(field string) Option {
 	return func(s *settings) error {
@@ -230,8 +226,8 @@ func WithSampleWeights(field string) Option {
 }
 
 // WithClassWeights sets the weight of classes in training, default 1, for integer labels and for labels 0 and 1 of
-// binary_crossentropy. Errors before the first step: several outputs; a class that the output does not have; no loss
-// with such labels; a class without examples in the set; weights by which no example counts.
+// binary_crossentropy. Errors before the first step: several outputs; no loss with such labels; a class that the output
+// or the set lacks; weights by which no example counts.
 func WithClassWeights(weights map[int]float64) Option {
 	weights = maps.Clone(weights)
 	return func(s *settings) error {

@@ -11,9 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Prediction has the outputs of a model for examples, in their order. The first axis of each array is that of the
-// examples, also for one example. It keeps the calibration, thresholds and class names that the model had. The name of
-// an output can be left out if there is one.
+// Prediction has a model's outputs for examples, in their order along the first axis. It keeps the model's calibration,
+// thresholds and class names. The name of an only output can be left out.
 type Prediction struct {
 	outputs map[string]data.Array
 	of      map[string]answering
@@ -40,16 +39,16 @@ func (p Prediction) Len() int {
 // Outputs returns the names of the outputs, sorted.
 func (p Prediction) Outputs() []string { return slices.Sorted(maps.Keys(p.outputs)) }
 
-// Output returns an output of the network: logits if the network ends without a softmax or sigmoid. For an [Ensemble]
-// it is the mean, for classes the mean of probabilities.
+// Output returns an output of the network: logits if it ends without a softmax or sigmoid. For an [Ensemble] it is the
+// mean, for classes of probabilities.
 func (p Prediction) Output(output ...string) (data.Array, error) {
 	_, a, _, err := p.find("output", output...)
 	return a, err
 }
 
-// Kind returns the kind of an output: "classes" (an example has one of several), "binary" (one of two, and the output
-// is the probability of class 1 or its logit), "multi-label" (any number of classes), "numbers" (the loss is of
-// numbers, such as mse), or "unknown" (no loss by name).
+// Kind returns an output's kind: "classes" (one of several), "binary" (one of two; the output is the probability of
+// class 1 or its logit), "multi-label" (any number of classes), "numbers" (a loss of numbers, such as mse), or
+// "unknown" (no loss by name).
 func (p Prediction) Kind(output ...string) (string, error) {
 	_, a, of, err := p.find("kind", output...)
 	if err != nil {
@@ -119,12 +118,10 @@ func (p Prediction) answer(what string, f func(a data.Array, of answering) (data
 	return a, nil
 }
 
-// Probabilities returns the probabilities of an output of classes, in the output's shape. It applies the calibration
+// Probabilities returns the probabilities of an output of classes, in its shape. It applies the calibration
 // ([Model.Calibrate]), then a softmax over the last axis for one of several classes, or a sigmoid for
-// binary_crossentropy. An output that went through a softmax or sigmoid, or whose loss is dice or tversky, is returned
-// unchanged.
-//
-// NaN and infinity are errors. An output of another loss, such as mse or a custom function, is an [ErrNoProbabilities].
+// binary_crossentropy. An output after a softmax or sigmoid, or with the loss dice or tversky, is unchanged. NaN and
+// infinity are errors. An output of another loss, such as mse or a custom function, is an [ErrNoProbabilities].
 func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	return p.answer("probabilities", func(a data.Array, of answering) (data.Array, error) {
 		numbers, err := finiteIn(a)
@@ -142,11 +139,10 @@ func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 }
 
 // Classes returns the classes of the examples as int32. The shape is [examples], or [examples, classes] with 0 or 1 if
-// an example may have several; outputs of sequences have the axes of their positions too, and a class at masked ones.
+// an example may have several; outputs of sequences add the axes of their positions, with a class at masked ones.
 //
-// For one of several classes it is the likeliest, the first of equal ones. Otherwise it is 1 if the probability is
-// above the threshold: that of [Prediction.WithThresholds], of [Model.ChooseThresholds], or 0.5. NaN and infinity are
-// errors.
+// Of several classes it is the likeliest, the first of equal ones. Otherwise it is 1 if the probability is above the
+// threshold: that of [Prediction.WithThresholds], of [Model.ChooseThresholds], or 0.5. NaN and infinity are errors.
 func (p Prediction) Classes(output ...string) (data.Array, error) {
 	return p.answer("classes", p.classes, output...)
 }
@@ -204,9 +200,8 @@ func (p Prediction) classes(a data.Array, of answering) (data.Array, error) {
 	return data.Array{Flat: flat, Dims: narrow}, nil
 }
 
-// Labels returns the class names of each example ([WithClasses]), or the class numbers if there are no names: one, any
-// number if an example may have several classes, or one for each position of a sequence, also where a mask leaves the
-// position out.
+// Labels returns each example's class names ([WithClasses]), or numbers: one, any number if it may have several
+// classes, or one for each position of a sequence, also a masked one.
 func (p Prediction) Labels(output ...string) ([][]string, error) {
 	classes, err := p.Classes(output...)
 	if err != nil {
@@ -240,8 +235,7 @@ func (a answering) name(class int) string {
 	return strconv.Itoa(class)
 }
 
-// ClassNames returns the names of an output's classes in the order of their numbers, or the numbers. A binary output
-// has two.
+// ClassNames returns an output's class names in the order of their numbers, or the numbers. A binary output has two.
 func (p Prediction) ClassNames(output ...string) ([]string, error) {
 	var names []string
 	_, err := p.answer("class names", func(a data.Array, of answering) (data.Array, error) {
@@ -258,13 +252,12 @@ func (p Prediction) ClassNames(output ...string) ([]string, error) {
 }
 
 // WithThresholds returns a prediction with other thresholds for binary and multi-label outputs: one for all classes, or
-// one for each. Without arguments it has the model's.
+// one for each; none for the model's.
 func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 	p.given = slices.Clone(thresholds)
 	return p
 }
 
-// answers returns the arrays of [Model.Answer]. The error has the outputs in failed, and those without an answer.
 func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, error) {
 	all, errs := map[string]data.Array{}, graphs.OutputErrors{}
 	give := func(name string, a data.Array, err error) {
@@ -308,7 +301,6 @@ func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, 
 	return all, nil
 }
 
-// decided converts logits to probabilities. failed has the errors of outputs.
 func (p Prediction) decided() (_ Prediction, failed graphs.OutputErrors) {
 	p.outputs, p.of, failed = maps.Clone(p.outputs), maps.Clone(p.of), graphs.OutputErrors{}
 	for name, of := range p.of {

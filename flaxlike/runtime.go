@@ -8,8 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// process is the runtime of all models without a strategy: each runtime has threads and memory of its own. The first
-// model opens it, the last one closes it.
+// process is the runtime of all models without a strategy: each runtime has its own threads and memory.
 var process struct {
 	gate    gate.Gate
 	runtime *xla.Runtime

@@ -28,8 +28,8 @@ const descriptionKey = "lazo.model"
 // The file's own checksum covers the elements alone.
 const descriptionSum = "lazo.model_crc32c"
 
-// Versions of the description. Fields may be added; a changed meaning needs a new number. A model with a calibration or
-// thresholds has the second, which an older lazo refuses.
+// Fields may be added; a changed meaning needs a new number. A calibration or thresholds need the second version, which
+// an older lazo refuses.
 const (
 	descriptionVersion = 1
 	decisionVersion    = 2
@@ -137,12 +137,11 @@ func moduleVersion(path string) string {
 }
 
 // Open makes a model of a file of [Model.Save]: the network, its values, losses and metrics by name, the policy, class
-// names and the card. The model predicts, evaluates and trains as the saved one, but the optimizer's state is not in
-// the file.
+// names and the card. It predicts, evaluates and trains as the saved one, but without the optimizer's state.
 //
-// Options are those of [New]. Losses, metrics, an optimizer or a policy replace those of the file. Give code that is
-// needed, which is not in the file: custom layers by [WithLayer], a network by [WithNetwork], functions of losses and
-// metrics to evaluate and train, and an optimizer without a name to train.
+// Options are those of [New]. Losses, metrics, an optimizer or a policy replace those of the file. Code is not in the
+// file: give custom layers by [WithLayer], a network by [WithNetwork], functions of losses and metrics to evaluate and
+// train, and an optimizer without a name to train.
 //
 // A file of values alone, by another program or an older lazo, is an error: see [Model.Load].
 func Open(ctx context.Context, path string, options ...Option) (*Model, error) {
@@ -175,7 +174,7 @@ func openFile(ctx context.Context, path string, options []Option) (*Model, error
 	return m, nil
 }
 
-// build sets the file's values before it creates the variables, so that missing ones allocate no memory.
+// build sets the values before it creates the variables: missing ones allocate no memory.
 func (m *Model) build(ctx context.Context, d description, content *checkpoint.Checkpoint) error {
 	err := m.state.Transfer(ctx, content, func(name string) string {
 		if of := short(name); of != name {

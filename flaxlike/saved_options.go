@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// WithNetwork sets the network for [Open], if the file has none because it is code without a name.
+// WithNetwork sets the network for [Open] if the file has none, as for code without a name.
 func WithNetwork(network nn.Layer) Option {
 	return func(s *settings) error {
 		if layering.IsNil(network) {
@@ -23,8 +23,8 @@ func WithNetwork(network nn.Layer) Option {
 	}
 }
 
-// WithLayer sets a custom layer for [Open] by its name in the file: that of its type, or of the function of an nn.Func
-// or a [Functional]. The settings of a type come from the file.
+// WithLayer sets a custom layer for [Open] by its name in the file: of its type, or of the function of an nn.Func or a
+// [Functional]. A type's settings come from the file.
 func WithLayer(name string, layer nn.Layer) Option {
 	return func(s *settings) error {
 		if name == "" || layering.IsNil(layer) {
@@ -41,9 +41,9 @@ func WithLayer(name string, layer nn.Layer) Option {
 	}
 }
 
-// WithClasses names the classes in the order of their numbers, for the only output or for outputs by name. Where
-// [WithPreparation] numbers the classes, or for [Open] the file, the names may be a translation; one of their names at
-// another number is an error, as is another number of names than the preparation's.
+// WithClasses names the classes in the order of their numbers, for the only output or for outputs by name. They may
+// translate the names in [WithPreparation] or the file of [Open]; one of those at another number is an error, as is
+// another number of names than the preparation's.
 func WithClasses[C []string | map[string][]string](classes C) Option {
 	all, several := any(classes).(map[string][]string)
 	if !several {
@@ -63,9 +63,9 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 	}
 }
 
-// WithPreparation saves the preparation of the data with the model: any value that JSON can encode. [Model.Describe]
-// returns it. If it has a method Classes(field) that returns the class names of a label field, these name the classes,
-// unless [WithClasses] does. For [Open], it must equal that of the file.
+// WithPreparation saves the preparation of the data with the model: any value that JSON can encode, for
+// [Model.Describe]. Its method Classes(field), if any, names the classes of a label field, unless [WithClasses] does.
+// For [Open], it must equal the file's.
 func WithPreparation(p any) Option {
 	text, err := json.Marshal(p)
 	return func(s *settings) error {
@@ -157,8 +157,7 @@ func (s *settings) checkOrder(given []string, field string) error {
 		"preparation, whose numbers the model is trained on\n  %s", by, field, at, given[at], by, own[at], hint)
 }
 
-// WithClock saves the time by this clock, such as time.Now, with the model. Without it, two saves of one model are
-// bit-identical.
+// WithClock saves the time by this clock, such as time.Now, with the model. Without it, two saves are bit-identical.
 func WithClock(now func() time.Time) Option {
 	return func(s *settings) error { s.clock = now; return nil }
 }

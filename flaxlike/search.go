@@ -26,27 +26,25 @@ type Search struct {
 	Trials int
 	Seed   uint64
 	// Grid replaces Trials: it tries all combinations of Values, and of each range this number of evenly spaced points
-	// including the ends, or all its integers if they are fewer.
+	// with the ends, or all its integers if fewer.
 	Grid int
 	// FirstEpochs and Factor select successive halving (Jamieson and Talwalkar, 2016): all Trials train for
 	// FirstEpochs, the best 1/Factor of them (rounded down) for Factor times as many epochs, and so on. A continued
-	// trial is bit-identical to an uninterrupted one. Of equal trials the one drawn first continues.
+	// trial is bit-identical to an uninterrupted one. Of equal trials the first drawn continues.
 	FirstEpochs, Factor int
 	// Entry is the figure of Fit's history to optimize, such as "val_loss". A trial has the value and the model of its
-	// best epoch. Direction is the better direction; the zero [loop.Mode] is known for losses, errors and metrics by
-	// name, and an error for others.
+	// best epoch. Direction is the better direction; zero is an error unless Entry is a loss, an error or a metric by
+	// name.
 	Entry     string
 	Direction loop.Mode
 	// Training is the training set of each model.
 	Training *data.Set
 	// Make returns a new model for a trial, and its Fit. The search trains the model and closes it. With FirstEpochs,
-	// Make is called each time a trial continues, and Epochs and Until must be 0. checkpoint.Resume, InitialEpoch,
-	// EachStep and FastDevRun are errors. A search resumed in its folder calls Make once more for a recorded trial, to
-	// compare its Fit.
+	// each continuation calls Make, and Epochs and Until must be 0. checkpoint.Resume, InitialEpoch, EachStep and
+	// FastDevRun are errors. A resumed search calls Make once more for a recorded trial, to compare its Fit.
 	Make func(ctx context.Context, p *Parameters) (*Model, Fit, error)
-	// Dir is the folder of the search, created if needed. It has a record of each ended trial (but see Run),
-	// checkpoints of the current one, and the best model. A search that is started again with the same settings makes
-	// the missing trials.
+	// Dir is the folder of the search, created if needed, with a record of each ended trial (but see Run), checkpoints
+	// of the current one, and the best model. Another search with the same settings makes the missing trials.
 	Dir string
 	// OnTrial, if not nil, is called for each trial that ended or completed a rung, also for those of the folder.
 	OnTrial func(Trial)
@@ -57,12 +55,12 @@ type Trial struct {
 	// Number is its place in the order of drawing, from 0.
 	Number     int
 	Parameters map[string]any
-	// Value is the best value of the search's entry, Epoch its epoch, from 1, Epochs the number of trained epochs, and
-	// Figures the losses and metrics of Epoch.
+	// Value is the best value of the entry, Epoch its epoch, from 1, Epochs the number of trained epochs, and Figures
+	// the losses and metrics of Epoch.
 	Value         float64
 	Epoch, Epochs int
 	Figures       map[string]float64
-	// Err is the reason why there is no value, or nil. After a restart it has the recorded text only.
+	// Err is the reason why there is no value, or nil. After a restart it is only the recorded text.
 	Err error
 }
 
@@ -85,7 +83,7 @@ func (s *SearchResult) Best() (Trial, bool) {
 	return s.Trials[0], true
 }
 
-// Path returns the file of the best trial's model, "" if there is none.
+// Path returns the file of the best trial's model, or "".
 func (s *SearchResult) Path() string {
 	best, ok := s.Best()
 	if !ok {
@@ -153,13 +151,12 @@ func (s *SearchResult) WriteCSV(w io.Writer) error {
 
 // Run makes the missing trials one after the other, and returns the table of all. A trial fails by an error or panic of
 // Make or Fit, or if a loss or the entry is not finite. The table has the reason, and the search continues. Another Run
-// does not repeat a failed trial, unless its record is removed or it failed in its first epoch. It is an error if all
-// fail.
+// repeats a failed trial only if its record is removed or it failed in its first epoch. It is an error if all fail.
 //
-// These errors end the search, and the table has the trials until then: a space, method, seed, entry, training set (of
-// which a sample is compared, see data.Deal) or Fit that differs from the folder's; an entry that Fit does not log; a
-// name that Make reads and the space lacks; a parameter that no trial has read; a record that is damaged or cannot be
-// written; a context that ends, with its cause.
+// Other errors end the search, with the table until then: a space, method, seed, entry, training set (a sample is
+// compared, see data.Deal) or Fit that differs from the folder's; an entry that Fit does not log; a name that Make
+// reads and the space lacks; a parameter that no trial has read; a record that is damaged or cannot be written; a
+// context that ends, with its cause.
 func (s Search) Run(ctx context.Context) (*SearchResult, error) {
 	found := &SearchResult{Entry: s.Entry, dir: s.Dir}
 	err := s.check()

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// searchFolder has the records of a search. Each is written whole or not at all.
+// searchFolder has the records of a search, each written whole or not at all.
 type searchFolder struct {
 	files vfs.FS
 	lock  io.Closer
@@ -61,7 +61,6 @@ func (f *searchFolder) write(name string, record any) error {
 
 const mostOfRecord = 16 << 20
 
-// read returns false if there is no such record.
 func (f *searchFolder) read(name string, record any) (bool, error) {
 	file, err := f.files.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

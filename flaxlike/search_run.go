@@ -243,7 +243,7 @@ func (r *searching) tabulate() {
 	}
 }
 
-// sweep removes the checkpoints of trials that do not continue and, in the last rung, all models but the best.
+// sweep removes the checkpoints of ended trials and, in the last rung, all models but the best.
 func (r *searching) sweep(last bool) error {
 	best, ok := r.found.Best()
 	var errs []error
@@ -289,7 +289,6 @@ func (r *searching) trial(ctx context.Context, number, epochs int) (*trialRecord
 	return record, nil
 }
 
-// compare calls Make for a recorded trial, whose Fit must equal the recorded one.
 func (r *searching) compare(ctx context.Context) error {
 	if r.compared {
 		return nil

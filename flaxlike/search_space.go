@@ -127,7 +127,6 @@ func (p Parameter) between(share float64) float64 {
 	return min(p.High, max(p.Low, p.Low+share*(p.High-p.Low)))
 }
 
-// grid returns at most points values, including the ends, or all Values.
 func (p Parameter) grid(points int) (values []any) {
 	switch {
 	case p.Values != nil:
@@ -185,7 +184,6 @@ func (s Search) method() method {
 	return method{kind: "RandomSearch", trials: s.Trials}
 }
 
-// String returns the method in the folder's record.
 func (m method) String() string {
 	switch m.kind {
 	case "GridSearch":
@@ -222,7 +220,7 @@ func (s Search) checkMethod() error {
 
 func (m method) halving() bool { return m.kind == "SuccessiveHalving" }
 
-// rung is the number of trials that are trained until an epoch; 0 means that of the Fit.
+// rung is the number of trials trained until an epoch; 0 is the Fit's.
 type rung struct{ trials, epochs int }
 
 func (m method) rungs(trials int) (all []rung) {
@@ -286,8 +284,8 @@ func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 	return trials, nil
 }
 
-// Parameters are the values of one trial. Reading a name that the Space lacks, or with another type, returns zero and
-// ends the search with an error.
+// Parameters are the values of one trial. A name that the Space lacks, or another type, reads as zero and ends the
+// search with an error.
 type Parameters struct {
 	// Number is that of the trial, from 0.
 	Number int

@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Settings adds to the settings of the state those of the model that change what it learns: losses, weights and layers.
-// Layers within the code of a network are known after the first training step is built.
+// Settings adds the model's settings that change what it learns: losses, weights and layers. Layers within a network's
+// code are known after the first training step is built.
 func (s modelState) Settings() []checkpoint.Setting {
 	of := &s.m.set
 	all := s.m.state.Settings()
@@ -54,7 +54,6 @@ func (s modelState) Settings() []checkpoint.Setting {
 	return all
 }
 
-// layersOf adds the settings of a layer and of those in it, by place.
 func layersOf(l nn.Layer, place string, all map[string]string) map[string]string {
 	if layering.IsNil(l) || reflect.TypeOf(l).Kind() == reflect.Func {
 		return all
@@ -74,8 +73,8 @@ func layersOf(l nn.Layer, place string, all map[string]string) map[string]string
 	return all
 }
 
-// note adds a layer's kind and settings without initializers, which change no resumed run. A layer that JSON cannot
-// encode has its kind alone.
+// note adds a layer's kind and its settings, if JSON can encode them, without initializers, which change no resumed
+// run.
 func note(all map[string]string, place string, l any) {
 	text := layering.Kind(l)
 	of, ok := reflect.Indirect(reflect.ValueOf(l)).Interface().(nn.Layer)

@@ -16,11 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// State returns the value by which loops, callbacks and [checkpoint.Resume] use the model; they find it by themselves.
-// It is a [checkpoint.State] with the other methods that [loop.Stepper] and checkpoint.State list. A custom loop can
-// save a model by it:
-//
-//	content, err := model.State().(checkpoint.State).Content(ctx)
+// State returns the value by which loops, callbacks and [checkpoint.Resume] use the model. It is a [checkpoint.State]
+// with the other methods that [loop.Stepper] and checkpoint.State list. A custom loop can save its Content.
 func (m *Model) State() any { return modelState{m} }
 
 // modelState changes the weights through the model, which counts the changes.
@@ -65,8 +62,8 @@ func (m *Model) SetValue(name string, t *tensors.Tensor) error {
 	return m.change(func() error { return m.state.SetValue(name, t) })
 }
 
-// LearningRate returns the optimizer's learning rate; before the first training step the initial one. An optimizer of
-// GoMLX does not know it before that (managed.ErrNoLearningRate). See managed.State.LearningRate.
+// LearningRate returns the optimizer's learning rate; before the first training step the initial one, or
+// managed.ErrNoLearningRate for an optimizer of GoMLX. See managed.State.LearningRate.
 func (m *Model) LearningRate() (float64, error) {
 	rate, err := m.state.LearningRate()
 	m.seen.mu.Lock()
@@ -86,10 +83,10 @@ func (m *Model) LearningRate() (float64, error) {
 	return rate, err
 }
 
-// SetLearningRate sets the optimizer's learning rate. Nothing is compiled again. See managed.State.SetLearningRate.
+// SetLearningRate sets the optimizer's learning rate, without a compilation. See managed.State.SetLearningRate.
 func (m *Model) SetLearningRate(rate float64) error { return m.state.SetLearningRate(rate) }
 
-// MoveTo moves the model to another strategy, without changing values; see managed.State.MoveTo.
+// MoveTo moves the model to another strategy; see managed.State.MoveTo.
 func (m *Model) MoveTo(ctx context.Context, to strategies.Strategy) error {
 	return m.state.MoveTo(ctx, to)
 }
@@ -110,7 +107,7 @@ func (s *snapshot) Restore(ctx context.Context) error {
 	})
 }
 
-// origin is the source of the weights: a step of a run, or a checkpoint of that step. run is -1 if they are of no run.
+// origin is the source of the weights: a step of a run, or a checkpoint of it; run is -1 for others.
 type origin struct {
 	run, step int64
 	saved     bool
@@ -147,7 +144,7 @@ func (s *seen) weights() origin {
 	return s.origin
 }
 
-// has returns the step of the last run whose weights the model has, or -1. The run began after step began.
+// has returns the last run's step whose weights the model has, or -1. The run began after step began.
 func (s *seen) has(began int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Summary lists the variables of a model's state, with totals, and its layers.
+// Summary lists a model's layers and variables, with totals.
 type Summary struct {
 	managed.Summary
 	Layers []LayerRow
@@ -26,7 +26,7 @@ type Summary struct {
 	Inputs map[string]shapes.Shape
 }
 
-// Arrow connects a layer with another one whose output it uses, directly or through operations outside of layers.
+// Arrow connects a layer with one whose output it uses, directly or through operations outside of layers.
 type Arrow struct {
 	// From and To are indices in [Summary.Layers]; From is -1 for an input of the network.
 	From, To int
@@ -34,21 +34,20 @@ type Arrow struct {
 	Input string
 }
 
-// LayerRow is a layer in a [Summary]: of package nn, or a custom one, with the layers that it calls. Variables outside
-// of layers have rows of the kind "variables" without an output, and outputs of a [Functional] rows of the kind
-// "output".
+// LayerRow is a layer in a [Summary], of package nn or custom, with the layers that it calls. Variables outside of
+// layers have rows of the kind "variables" without an output, and outputs of a [Functional] the kind "output".
 type LayerRow struct {
 	Name string
 	Kind string
 	// Output is the shape for the batch size that built the model last.
 	Output shapes.Shape
-	// Size is the number of elements of its variables, including inner layers. Fixed counts those that are not trained,
-	// such as the statistics of a BatchNorm.
+	// Size is the number of elements of its variables, with inner layers. Fixed counts untrained ones, such as the
+	// statistics of a BatchNorm.
 	Size, Fixed int64
 }
 
-// Summary lists the layers in the order of their calls, and the variables, including the optimizer's. It is empty
-// before the first batch ([Model.Init]).
+// Summary lists the layers in the order of their calls, and all variables. It is empty before the first batch
+// ([Model.Init]).
 func (m *Model) Summary() Summary {
 	m.seen.mu.Lock()
 	layers, arrows, inputs := m.seen.layers, m.seen.arrows, m.seen.inputs
@@ -150,14 +149,14 @@ const (
 type layerRow struct {
 	LayerRow
 	took map[string]bool
-	// y is the layer's output during the build; the rows until end are inner layers.
+	// y is the layer's output; the rows until end are inner layers.
 	y   *graph.Node
 	end int
 }
 
 type trace struct {
 	rows []layerRow
-	// own counts the custom layers that are being called.
+	// own counts the custom layers being called.
 	own int
 	// seen receives the bounds of input fields.
 	inputs   map[*graph.Node]string
@@ -251,7 +250,6 @@ func (t *trace) rowsOf(n nn.Layer, out map[string]*graph.Node) (rows []layerRow,
 	return rows, arrows
 }
 
-// arrowsTo searches from a layer's output back to outputs of earlier layers and inputs.
 func (t *trace) arrowsTo(to int, givers map[*graph.Node][]int) (arrows []Arrow) {
 	been := map[*graph.Node]bool{}
 	var walk func(n *graph.Node)

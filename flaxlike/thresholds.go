@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Aim is the goal of a threshold. The zero value is the greatest F1, the harmonic mean of precision and recall; of
-// equal ones the highest threshold wins. At most one field is set.
+// Aim is the goal of a threshold, in at most one field. The zero value is the greatest F1, the harmonic mean of
+// precision and recall; of equal ones the highest threshold wins.
 type Aim struct {
 	Precision float64 // greatest recall at this precision or more, up to 1
 	Recall    float64 // greatest precision at this recall or more, up to 1
@@ -38,13 +38,13 @@ type Threshold struct {
 	Precision, Recall, F1 float64
 }
 
-// ChooseThresholds finds the best threshold of each class for an aim, on a set that the model was not trained on, and
-// returns the thresholds by output. [Prediction.Classes] uses them afterwards. Without names, it takes all outputs that
-// are binary or multi-label ([Prediction.Kind]). A threshold is halfway between two probabilities of the set.
+// ChooseThresholds finds the best threshold of each class for an aim, on a set that the model was not trained on, for
+// [Prediction.Classes], and returns the thresholds by output. The default is all binary and multi-label outputs
+// ([Prediction.Kind]). A threshold is halfway between two probabilities of the set.
 //
-// Errors: an aim that no threshold reaches, with the best one; a class that no example or each example has; no such
-// output. Sample weights are ignored. [Model.Save] saves the thresholds. Calibrate first: a later calibration or change
-// of the weights makes them outdated ([ErrOutdated]).
+// Errors: an aim that no threshold reaches, with the best one; a class that no or each example has; no such output.
+// Sample weights are ignored. [Model.Save] saves the thresholds. Calibrate first: a later calibration or change of the
+// weights makes them outdated ([ErrOutdated]).
 func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim Aim, outputs ...string) (map[string][]Threshold, error) {
 	if err := aim.check(); err != nil {
 		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", err)
@@ -166,8 +166,8 @@ func (s *seen) setThresholds(output string, values []float64, at int64) {
 	}
 }
 
-// SetThresholds sets the thresholds of an output: one for all classes, or one for each; none resets them to 0.5. The
-// name "" is the only output.
+// SetThresholds sets an output's thresholds: one for all classes, or one for each; none resets them to 0.5. The name ""
+// is the only output.
 func (m *Model) SetThresholds(output string, thresholds ...float64) error {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()

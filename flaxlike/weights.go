@@ -16,12 +16,12 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Save writes the model to one file, from which [Open] makes the model in any program: the network's variables and, as
+// Save writes the model to one file, from which [Open] makes it in any program: the network's variables and, as
 // metadata, the network with its settings, losses and metrics by name, the policy, class names, the preparation of the
-// data and the [Card]. The file has the safetensors format; variables have names such as "0/kernel".
+// data and the [Card]. The format is safetensors; variables have names such as "0/kernel".
 //
-// The optimizer's state is not in the file; a checkpoint has it ([checkpoint.Resume]). A network that is code without a
-// name is not in it either. An existing file is replaced atomically; after an error it is unchanged.
+// The file lacks the optimizer's state, which a checkpoint has ([checkpoint.Resume]), and a network that is code
+// without a name. An existing file is replaced atomically, or unchanged after an error.
 func (m *Model) Save(path string) error {
 	if err := m.save(path); err != nil {
 		return fmt.Errorf("flaxlike: save %s: %w", path, graphs.Inner(err))
@@ -105,7 +105,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Load sets the network's variables to those of a file of [Model.Save]: all, or none after an error. The file must have
+// Load sets the network's variables to those of a file of [Model.Save], or none after an error. The file must have
 // exactly these variables, with the same shapes and dtypes. The model must be built ([Model.Init]). The optimizer's
 // state does not change. Values damaged since Save are a [safetensors.ErrChecksum], except in files of other programs.
 func (m *Model) Load(ctx context.Context, path string) error {

@@ -7,8 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// activity is a task, a callback, or waiting for data. Its text is made on demand, because it is set several times per
-// iteration.
+// activity is a task, a callback, or waiting for data. Its text is made on demand: it is set often.
 type activity struct {
 	of   fmt.Stringer
 	name string
@@ -79,7 +78,6 @@ func (r *run[S, B]) errorAt(where string, err error) error {
 	return &runError{fmt.Sprintf("%sstep %d: %s", r.stage, r.elapsed.Steps, where), err}
 }
 
-// runError is an error with its place in a run.
 type runError struct {
 	where string
 	err   error

@@ -6,14 +6,13 @@ import (
 	"sync"
 )
 
-// Aggregation computes one value from the values logged under one name. The zero Aggregation takes the newest value. By
-// default [Losses] and [Metrics] get the mean weighted by the examples of each batch, or the plain mean if no row had
-// examples (as rows of [AtEnd]); other collections get the newest value.
+// Aggregation computes one value from the values of a name, by default the newest; [Losses] and [Metrics] get the mean
+// weighted by examples, or the plain mean if no row had any (as rows of [AtEnd]). The zero Aggregation takes the
+// newest.
 type Aggregation struct {
 	// Name appears in errors. An Aggregation with a Name needs Of.
 	Name string
-	// Of computes the value from the numbers of all rows with the name, at least one, oldest first, and the examples in
-	// their batches.
+	// Of computes the value from the numbers of all rows with the name (at least one, oldest first) and their examples.
 	Of func(values, samples []float64) float64
 }
 
@@ -37,7 +36,7 @@ func checkAggregations(as map[Collection]Aggregation) error {
 	return errors.Join(errs...)
 }
 
-// Aggregate returns one entry for each name in the history, which is computed when it is read.
+// Aggregate returns one entry for each name, computed when it is read.
 func (h *History) Aggregate(as map[Collection]Aggregation) Logs {
 	var entries []Entry
 	for _, c := range h.columns {

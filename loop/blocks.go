@@ -8,8 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/reused"
 )
 
-// blocks collects batches, to pass several at once to a [Stepper] with StepBlock. In their iterations nothing else is
-// due, except before the first step and after the last.
+// blocks collects batches for StepBlock. Nothing else is due between the first step and the last.
 type blocks[B any] struct {
 	on      bool
 	tasks   []blockTask
@@ -17,7 +16,7 @@ type blocks[B any] struct {
 	batches []B
 	elapsed []Elapsed
 	since   time.Time
-	// reused watches the memory of the first batches. singles: the source reuses it, so no batch may wait.
+	// singles: the source reuses memory, so no batch may wait.
 	reused  reused.Watch
 	singles bool
 }
@@ -28,8 +27,7 @@ type blockTask struct {
 	limit int
 }
 
-// blockTime bounds the time to gather a block and its expected time: the loop checks schedules of time and the context
-// only between blocks.
+// blockTime bounds the times to gather and to make a block, because clocks and the context are checked between blocks.
 const blockTime = 50 * time.Millisecond
 
 func (b *blocks[B]) pending() bool { return len(b.batches) > 0 }
@@ -65,7 +63,7 @@ func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[
 	return err
 }
 
-// gather runs the iteration of the newest batch, or lets the batch wait. end reports that the run is over.
+// gather iterates or lets the newest batch wait.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
 	if !r.single && !b.reused.Done() {
@@ -109,8 +107,8 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	return r.add(task, last, now, stop, !stop && !after)
 }
 
-// watchMemory turns blocks off if the newest batch was written over earlier ones. Of these it leaves out those that
-// wait, with the later ones, and returns an error. So it does in a job, because blocks end together.
+// watchMemory turns blocks off if the newest batch was written over earlier ones. It returns an error in a job, whose
+// blocks end together, and if such batches wait, which it leaves out with the later ones.
 func (r *run[S, B]) watchMemory() error {
 	b := &r.blocks
 	first, last := b.reused.Next(*r.batch)
@@ -133,9 +131,8 @@ func errReused(batch int, why string) error {
 	return fmt.Errorf("the source has written into batch %d, %s: give each batch its own memory, or the run the option SingleSteps", batch, why)
 }
 
-// blockOf returns the block stepper that is due if it can take the iteration into its block, or -1. before and after
-// report that other tasks are due before and after it. A block with batches cannot include an iteration with a task
-// before its step.
+// blockOf returns the due block stepper if it can take the iteration into its block, or -1. before, after: other tasks
+// are due there. With waiting batches, before is impossible.
 func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before, after bool) {
 	task = -1
 	for i := range r.tasks {
@@ -190,7 +187,6 @@ func (r *run[S, B]) add(task int, last, now Elapsed, stop, may bool) (end bool, 
 	return end || stop, err
 }
 
-// callbackDue does not know the logs of the step.
 func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
 	if len(r.hooks) == 0 {
 		return false
@@ -205,7 +201,6 @@ func (r *run[S, B]) callbackDue(last, now *Elapsed) bool {
 	return false
 }
 
-// flush runs the waiting steps and the rest of the last one's iteration.
 func (r *run[S, B]) flush() (end bool, err error) {
 	b := &r.blocks
 	if !b.pending() {
@@ -241,7 +236,7 @@ func (r *run[S, B]) flush() (end bool, err error) {
 		r.elapsed = r.last.tasks
 		return r.conclude(stop)
 	}
-	// The limit stays 1 if a callback waits for a name that the block logs: it is called after each step.
+	// The limit stays 1 if a callback waits for a name that the block logs.
 	if done > 0 && !r.single && (b.tasks[b.current].limit > 1 || r.watchedName(logs[0]) == "") {
 		r.agreement.timed(done, time.Since(begin))
 	}
@@ -266,8 +261,7 @@ func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
 	return state, logs, err
 }
 
-// keepBlock adds the iterations of a block to the history. With finish, the last one is left as an iteration whose
-// tasks have run.
+// keepBlock adds iterations to the history. finish leaves the last one as an iteration whose tasks have run.
 func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finish bool) (err error) {
 	from, to := r.last.history, r.clock.at(r.elapsed)
 	for i, now := range elapsed {

@@ -12,50 +12,49 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Callback is an [Option] that is called after the tasks of an iteration, in any number of runs. A hand-written loop
-// calls Start, then Watch in each pass in which it is due, then End.
+// Callback is an [Option] that is called after an iteration's tasks, in any number of runs. A hand-written loop calls
+// Start, then Watch when it is due, then End.
 type Callback struct {
 	// Name appears in errors and in the plan.
 	Name string
-	// When selects the iterations. WhenRun, if set, computes it from the beginning and the end of a run.
+	// When selects the iterations. WhenRun, if set, computes it for each run.
 	When    Schedule
 	WhenRun func(Beginning) Schedule
-	// Entry, if set, restricts the calls to iterations that logged a value under this name ([Logs.Get]), such as
-	// "loss_test". When may then be left out. If every task has run and none logged the name, the run ends with an
-	// error.
+	// Entry, if set, restricts the calls to iterations that logged this name ([Logs.Get]); When is then optional. If
+	// every task has run and none logged the name, the run ends with an error.
 	Entry string
-	// Needs are further names that some task must log in some iteration.
+	// Needs are further names that some task must log.
 	Needs []string
-	// Monitor reports that the callback follows the values of Entry; see [MonitorsWhen].
+	// Monitor: the callback follows the values of Entry; see [MonitorsWhen].
 	Monitor bool
-	// Order sorts the callbacks of a run, default 0: started and called from lowest to highest, ended in reverse; but all
-	// with Changes are called first. Equal ones keep the order of the options.
+	// Order sorts a run's callbacks, default 0: they start and run from lowest to highest, and end in reverse; but
+	// Changes run first. Equal ones keep the order of the options.
 	Order int
-	// AtRank0 runs the callback only in the process of rank 0 ([Job]), for example to write numbers, which are equal in
-	// all processes. It must not need the other processes, as reading a sharded state does.
+	// AtRank0 runs the callback only in rank 0 of a [Job], for example to write numbers, which are equal in all
+	// processes. It must not need the others, as reading a sharded state does.
 	AtRank0 bool
-	// Changes makes it a change, which may change the state ([Report.SetState]). The run calls changes before it
-	// extends the history and before the other callbacks. AtRank0 is then an error.
+	// Changes allows it to change the state ([Report.SetState]). It then runs before the row enters the history and
+	// before other callbacks. It excludes AtRank0.
 	Changes bool
-	// Start is called when a run starts. An error ends the run. One that wraps [ErrStop] ends it without an error
-	// before its first iteration.
+	// Start is called at the start of a run. An error ends the run; [ErrStop] ends it without an error before its first
+	// iteration.
 	Start func(Beginning) (Attendant, error)
-	// Err is a mistake in the callback, which a run returns before anything starts.
+	// Err is a mistake that a run returns before anything starts.
 	Err error
 }
 
-// Attendant is started by a [Callback] for one run. It may have a method Interrupts() bool to ask for a call outside
-// its schedule, for example after a failed save. The run calls it after each iteration, or before a step that may wait
-// in a block. It must be fast.
+// Attendant is a [Callback] started for one run. Its optional method Interrupts() bool asks for a call outside its
+// schedule, as after a failed save. The run calls Interrupts after each iteration, or before a step that may wait in a
+// block. It must be fast.
 type Attendant interface {
 	// Watch is called in each iteration in which the callback is due. An error ends the run; [ErrStop] ends it after
 	// the iteration.
 	Watch(ctx context.Context, report Report) error
-	// End is called once at the end of the run, also after an error. The context does not end.
+	// End is called once, also after an error, with a context that does not end.
 	End(ctx context.Context, ending Ending) error
 }
 
-// Watch returns a [Callback] that calls a function in the iterations of a schedule.
+// Watch returns a [Callback] that calls a function on a schedule.
 func Watch(when Schedule, watch func(ctx context.Context, report Report) error) Callback {
 	return Callback{When: when, Start: startWatch(watch)}
 }
@@ -141,7 +140,7 @@ func (h *hook) waitsForEntry() bool { return h.Entry != "" && !h.scheduled }
 
 func (h *hook) started() bool { return h.attendant != nil }
 
-// before puts callbacks with a negative Order before the changes of that Order, to observe them.
+// before puts observers with a negative Order before changes of that Order.
 func (h *hook) before(other *hook) int {
 	change := func(h *hook) int {
 		if h.Order < 0 && h.Changes {

@@ -96,7 +96,6 @@ func errNegative(samples int64) error {
 	return fmt.Errorf("a batch must not have a negative number of samples, got %d", samples)
 }
 
-// expectedEntries finds names that callbacks need and no task logs.
 type expectedEntries struct {
 	expected []expectedEntry
 	pending  int

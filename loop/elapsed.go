@@ -11,18 +11,18 @@ import (
 type Elapsed struct {
 	// Steps is the number of iterations, including the current one.
 	Steps int64
-	// Samples is the number of examples in the batches of these iterations (see [Stepper]).
+	// Samples is the number of examples in their batches ([Stepper]).
 	Samples int64
-	// Epochs is the number of complete passes over the data: see [Source]. Over data that does not report where an epoch
-	// ends, a run counts them only if something depends on them.
+	// Epochs is the number of complete passes over the data ([Source]). If the data does not report their ends, a run
+	// counts them only where needed.
 	Epochs int64
-	// Time is the active time of the run by the monotonic clock.
+	// Time is the active time by the monotonic clock.
 	Time time.Duration
 	// Date is the wall clock at the start plus the monotonic time since then.
 	Date Date
 }
 
-// Since returns the difference in steps, samples, epochs and time between e and an earlier o. Date stays that of e.
+// Since returns the difference between e and an earlier o, with the Date of e.
 func (e Elapsed) Since(o Elapsed) Elapsed {
 	e.Steps -= o.Steps
 	e.Samples -= o.Samples
@@ -31,7 +31,7 @@ func (e Elapsed) Since(o Elapsed) Elapsed {
 	return e
 }
 
-// set avoids a copy of the whole struct, which waits for fields that were just written.
+// set avoids a copy of the struct, which waits for fields just written.
 func (e *Elapsed) set(o *Elapsed) {
 	e.Steps, e.Samples, e.Epochs, e.Time, e.Date = o.Steps, o.Samples, o.Epochs, o.Time, o.Date
 }
@@ -50,13 +50,13 @@ func (e Elapsed) Check() error {
 	return nil
 }
 
-// Reached reports whether e is at p or beyond it; a nil p is never reached.
+// Reached reports whether e is at p or beyond; a nil p is never reached.
 func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length() }
 
 // Period is a length of a run in [Steps], [Samples], [Epochs] or [Time], or a [Date].
 type Period interface {
 	fmt.Stringer
-	// Of returns the part of e that this period measures, in steps, examples, epochs or nanoseconds.
+	// Of returns this period's part of e, in steps, examples, epochs or nanoseconds.
 	Of(e Elapsed) int64
 	with(e Elapsed, x int64) Elapsed
 	// Length returns the period in its unit; 0 for a Date.
@@ -69,14 +69,14 @@ type Steps int64
 // Samples is a period in examples.
 type Samples int64
 
-// Epochs is a period in passes over the data. A pass is complete in the iteration of its last batch.
+// Epochs is a period in passes over the data, complete with the last batch's iteration.
 type Epochs int64
 
 // Time is a period of active time.
 type Time time.Duration
 
-// Date is a moment by the wall clock in nanoseconds since 1970: Date(t.UnixNano()). Zero is no date. [At], [After] and
-// [Until] accept it; [Every] does not. A [time.Time] has a pointer, which makes copies of an Elapsed slower.
+// Date is a wall-clock moment in nanoseconds since 1970: Date(t.UnixNano()). Zero is no date. [At], [After] and [Until]
+// accept it; [Every] does not. A [time.Time] has a pointer, which makes copies of an Elapsed slower.
 type Date int64
 
 // Time returns the date in UTC.
@@ -138,7 +138,7 @@ type clock struct {
 	start time.Time
 	date  Date
 	base  time.Duration
-	// agreed, if not nil, is the time since the start on which the processes agreed.
+	// agreed is the processes' time since the start, or nil.
 	agreed *time.Duration
 }
 

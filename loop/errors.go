@@ -7,12 +7,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// ErrStop is returned by a task or callback to end the run after the current iteration, which is completed, without an
-// error. The run uses the state and logs that a task returns with it.
+// ErrStop is returned by a task or callback to end the run without an error after the iteration. The run uses the state
+// and logs that a task returns with it.
 var ErrStop = errors.New("stop")
 
-// ErrPause is an [ErrStop] that ends this run and not the training: a resumed run makes further iterations. After
-// another ErrStop it makes none ([Continue]).
+// ErrPause is an [ErrStop] that ends this run and not the training: a resumed run makes further iterations
+// ([Continue]).
 var ErrPause error = pause{}
 
 type pause struct{}
@@ -26,11 +26,11 @@ var errNoSchedule = errors.New("no schedule given; if it must never be due, use 
 
 func isStop(err error) bool { return errors.Is(err, ErrStop) }
 
-// PanicError is the error for a panic or a [runtime.Goexit] in a task, a callback or the data. It wraps Value, the
-// value of the panic, if that is an error. Where is the innermost line of the user's code. Stack is not in the text.
+// PanicError is the error for a panic or a [runtime.Goexit] in a task, a callback or the data. It wraps the panic's
+// Value if that is an error. Where is the innermost line of the user's code. The text lacks Stack.
 type PanicError = shield.Panic
 
-// scheduleFault names the schedule of a panic in [When]: setting an activity for each schedule would cost time.
+// scheduleFault names the schedule of a panic in [When]: an activity for each schedule would cost time.
 type scheduleFault struct {
 	schedule string
 	*PanicError

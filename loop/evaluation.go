@@ -10,43 +10,36 @@ import (
 )
 
 // Evaluation measures a state on its own data, each time from the beginning and with its own metrics. [Evaluate] makes
-// one:
-//
-//	test := loop.Evaluate("test", testStep, testBatches)
-//	training := loop.New(
-//		loop.On(loop.EachStep, trainStep),
-//		test.On(loop.Every(loop.Steps(500)).AndAtStart()))
+// one.
 type Evaluation[S, B any] struct {
-	// Name is appended to the names of the entries, with "_": accuracy_test. An empty Name appends nothing.
+	// Name is appended to the names of entries: accuracy_test. An empty Name appends nothing.
 	Name string
 	// Prefix puts the Name first: test_accuracy.
 	Prefix bool
 	// Aggregate combines the values of all batches, by collection.
 	Aggregate map[Collection]Aggregation
-	// KeepState passes the state at the end of the evaluation to the outer loop. By default it is dropped. Changes in
-	// place always stay.
+	// KeepState passes the final state to the outer loop. Changes in place always stay.
 	KeepState bool
-	// Reset resets the metrics in a state before the first batch and, if the state changes in place, after the last. A
-	// step with BeginEvaluation ([Stepper]) does not need it.
+	// Reset resets a state's metrics before the first batch and, if the state changes in place, after the last.
+	// BeginEvaluation ([Stepper]) replaces it.
 	Reset func(ctx context.Context, state S) (S, error)
 	// Loop has the step and may have other tasks.
 	Loop Loop[S, B]
 	// Data is read from its beginning, with the smaller last batch of a set.
 	Data Source[B]
-	// Options are the options of each evaluation's run.
+	// Options are those of each evaluation's run.
 	Options []Option
 }
 
 // Evaluate makes an evaluation of a step on data: one pass, or until the [Until] among the options. The outer iteration
-// gets one entry for each name that the step logs, such as accuracy_test. Data without a batch is an error. An
-// [ErrStop] within it ends only the evaluation.
+// gets an entry for each logged name, such as accuracy_test. Data without a batch is an error. An [ErrStop] ends only
+// the evaluation.
 func Evaluate[S, B any](name string, step Stepper[S, B], data Source[B], options ...Option) Evaluation[S, B] {
 	return Evaluation[S, B]{Name: name, Loop: New(On(EachStep, step)), Data: data, Options: slices.Clone(options)}
 }
 
 // On makes a task of the evaluation. A run reports its mistakes before it starts. An entry that the iteration already
-// has is an error. With [Schedule.AndAtStart] the state is evaluated before the first step, but not in a run that
-// continues another.
+// has is an error. With [Schedule.AndAtStart] it also runs before the first step, except in a continued run.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, evaluates: true, err: e.check(), do: func(ctx context.Context, turn *Turn[S, B]) error {
 		result, logs, err := e.run(ctx, turn.State)
@@ -67,8 +60,8 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	}}
 }
 
-// Run evaluates once. The result's history has a row for each batch; the logs have one value for each name. Without
-// KeepState the result's State is the given one.
+// Run evaluates once. The result's history has a row for each batch, the logs a value for each name. Without KeepState
+// the result has the given state.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
 	e.Options = slices.Concat(e.Options, options)
 	if err = e.check(); err == nil {
@@ -175,8 +168,8 @@ func (e Evaluation[S, B]) label() string {
 	return "evaluation " + e.Name
 }
 
-// nestedError hides an ErrStop (of a panic or the data), which would end the failed outer run without an error, and the
-// second "loop: ".
+// nestedError hides the second "loop: ", and an ErrStop of a panic or the data, which would end the failed outer run
+// without an error.
 type nestedError struct{ err error }
 
 func (e nestedError) Error() string        { return point(e.err) }

@@ -9,11 +9,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// History has the logs of a run: one row for each iteration that logged anything and was kept ([Keep], [Thin]). The
-// zero History is empty. It is not safe for concurrent use.
+// History has the logs of a run: a row for each kept iteration ([Keep], [Thin]) that logged anything. The zero History
+// is empty. It is not safe for concurrent use.
 //
-// Names are those of [Logs.Get], looked up in the whole history: a name that is a loss in one row and a metric in
-// another is ambiguous. The collection "elapsed" has the progress at each row:
+// Names are those of [Logs.Get] in the whole history: a loss in one row and a metric in another are ambiguous. The
+// collection "elapsed" has the progress at each row:
 //
 //	elapsed.steps    iterations
 //	elapsed.samples  examples
@@ -22,7 +22,7 @@ import (
 //	elapsed.epochs   complete passes over the data
 //	elapsed.date     seconds since 1970, NaN if the run had no date
 //
-// A [Value] is read when it is first needed, and is then kept as a number. An array is not kept.
+// A [Value] is read when first needed and kept as a number. An array is not kept.
 type History struct {
 	most    int   // limit of rows, or 0
 	every   int64 // it keeps rows whose number this divides
@@ -47,8 +47,8 @@ type entryKey struct {
 	name       string
 }
 
-// Commit adds a row, for hand-written loops: the logs of the iteration that ended at elapsed, and the examples in its
-// batch. It copies the entries.
+// Commit adds a row, for hand-written loops: a copy of the logs of the iteration that ended at elapsed, and the
+// examples in its batch.
 func (h *History) Commit(elapsed Elapsed, logs Logs, samples int64) {
 	h.commit(elapsed, logs, samples, false)
 }
@@ -111,7 +111,7 @@ func (h *History) known() []Entry {
 // Len returns the number of rows.
 func (h *History) Len() int { return h.rows.Len() }
 
-// Names returns the names of all entries, such as "loss", sorted and each once.
+// Names returns the names of all entries, such as "loss", sorted and distinct.
 func (h *History) Names() []string {
 	var names []string
 	for _, c := range h.columns {
@@ -133,7 +133,7 @@ func (h *History) Rows() iter.Seq2[Elapsed, Logs] {
 	}
 }
 
-// Since returns the part of the history after a step as a new history. Unread values are read once for both.
+// Since returns a new history of the part after a step. Unread values are read once for both.
 func (h *History) Since(step int64) *History {
 	part := &History{}
 	first := h.rows.Search(func(r *row) bool { return r.elapsed.Steps > step })
@@ -172,8 +172,8 @@ func (h *History) cursors() []cursor {
 	return all
 }
 
-// Collect returns the values of the rows that have all of the names: one list per name, of equal length, oldest first.
-// A name that no row has is an error that wraps [ErrNoEntry].
+// Collect returns the values of the rows that have all names: a list per name, oldest first. A name that no row has is
+// an [ErrNoEntry].
 func (h *History) Collect(names ...string) ([][]float64, error) {
 	cursors := make([]cursor, len(names))
 	for i, name := range names {
@@ -201,7 +201,7 @@ rows:
 	return lists, nil
 }
 
-// Series returns all values under a name with the elapsed of each. The error wraps [ErrNoEntry] if no row has the name.
+// Series returns all values under a name with the elapsed of each. None is an [ErrNoEntry].
 func (h *History) Series(name string) (at []Elapsed, values []float64, err error) {
 	err = h.each(name, func(r row, v float64) { at, values = append(at, r.elapsed), append(values, v) })
 	if err != nil {
@@ -230,8 +230,7 @@ func (h *History) Last(name string) (float64, error) {
 	return c.read(*h.rows.At(i))
 }
 
-// Mean returns the mean of all values under a name, weighted by the examples in their batches. It returns an error if
-// no batch had examples.
+// Mean returns the mean of all values under a name, weighted by examples. Without examples it returns an error.
 func (h *History) Mean(name string) (float64, error) {
 	values, samples, err := h.weighted(name)
 	if err != nil {

@@ -12,14 +12,12 @@ type column struct {
 	columns.Column
 }
 
-// cursor moves along the values of one name.
 type cursor struct {
 	field  *records.Field
 	column *column
 	at     int
 }
 
-// seek moves forward to a row and reports whether it has the name.
 func (c *cursor) seek(row int64) bool {
 	if c.field != nil {
 		return true

@@ -10,21 +10,21 @@ import (
 const elapsedCollection Collection = records.Collection
 
 // WriteJSON writes all rows as an array of flat objects, one per line: {"elapsed.steps":1,…,"losses.loss":0.5}. Numbers
-// keep every bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity". It omits values that are not
-// numbers. Names that are not UTF-8 or have control characters are an error.
+// keep every bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity". Other values are omitted.
+// Names that are not UTF-8 or have control characters are errors.
 func (h *History) WriteJSON(w io.Writer) error { return written(records.WriteJSON(w, h.records)) }
 
-// WriteCSV writes a line of column names (elapsed, then collection.name) and all rows. A row without an entry has an
-// empty cell. It treats values and names as [History.WriteJSON] does.
+// WriteCSV writes a line of column names (elapsed, then collection.name) and all rows. A missing entry is an empty
+// cell. Values and names are as in [History.WriteJSON].
 func (h *History) WriteCSV(w io.Writer) error { return written(records.WriteCSV(w, h.records)) }
 
-// ReadJSON adds the rows of an array that [History.WriteJSON] wrote, or of consecutive objects as in a file of
-// callbacks.JSONL. Steps, samples and time are 0 to 2^62. After an error, which names its place, the rows before it
-// have been added: all but the last of a file that a crash truncated.
+// ReadJSON adds the rows of an array of [History.WriteJSON], or of consecutive objects as in a file of callbacks.JSONL.
+// Steps, samples and time are 0 to 2^62. An error names its place; the rows before it are added: all but the last of a
+// truncated file.
 func (h *History) ReadJSON(r io.Reader) error { return read(records.ReadJSON(r, h.add)) }
 
-// ReadCSV adds the rows of a table that [History.WriteCSV] or callbacks.CSV wrote, as [History.ReadJSON] does. Only the
-// column elapsed.steps is required.
+// ReadCSV adds the rows of a table of [History.WriteCSV] or callbacks.CSV, as [History.ReadJSON] does. Only the column
+// elapsed.steps is required.
 func (h *History) ReadCSV(r io.Reader) error { return read(records.ReadCSV(r, h.add)) }
 
 func written(err error) error {

@@ -3,8 +3,8 @@ package loop
 import "fmt"
 
 // Thin limits the history, and its memory on the device, to this many rows (at least 1), spread over the whole run:
-// every k-th row and the newest. If there are too many rows, it doubles k and drops every second row unread. Rows that
-// a callback follows ([Callback].Monitor) are kept in addition. [History.Mean] is then the mean of the remaining rows.
+// every k-th and the newest. Above the limit it doubles k and drops every second row unread. Rows that a callback
+// follows ([Callback].Monitor) are kept in addition. [History.Mean] uses the remaining rows.
 func Thin(rows int) Option {
 	return setting(func(s *settings) {
 		if rows <= 0 {
@@ -22,7 +22,6 @@ func (h *History) restrict(rows int) {
 	}
 }
 
-// dropProvisional drops the newest row if it was kept only as the newest.
 func (h *History) dropProvisional() {
 	if h.most == 0 || h.rows.Len() == 0 {
 		return
@@ -37,8 +36,7 @@ func (h *History) dropProvisional() {
 	h.rows.Pop()
 }
 
-// bound drops rows down to the limit. Their distance depends only on the number of committed rows, so a resumed run
-// keeps the same ones.
+// bound drops rows down to the limit. Their distance depends only on the number of committed rows, as in a resumed run.
 func (h *History) bound() {
 	if h.most == 0 {
 		return

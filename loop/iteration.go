@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// take runs the iteration of the newest batch, or lets the batch wait in a block. end reports that the run is over.
 func (r *run[S, B]) take() (end bool, err error) {
 	if !r.begun {
 		for _, e := range []*Elapsed{&r.from, &r.elapsed, &r.last.tasks, &r.last.callbacks, &r.last.history} {
@@ -35,7 +34,7 @@ func (r *run[S, B]) take() (end bool, err error) {
 	return r.iterate(0, false)
 }
 
-// share ensures that all processes have the batches that will be used. waiting counts those in no block yet.
+// waiting: the batches in no block yet.
 func (r *run[S, B]) share(waiting, samples int64) (end bool, err error) {
 	if r.taken <= r.shared {
 		return false, nil
@@ -50,8 +49,6 @@ func (r *run[S, B]) open(now *Elapsed) {
 	r.turn.Logs = Logs{}
 }
 
-// iterate runs an iteration from task number from: tasks, changes, history, callbacks. stop: an earlier task asked to
-// stop.
 func (r *run[S, B]) iterate(from int, stop bool) (end bool, err error) {
 	for i := from; i < len(r.tasks); i++ {
 		if when := &r.tasks[i].when; when.always() || when.Due(r.last.tasks, r.elapsed) {
@@ -121,7 +118,7 @@ func (r *run[S, B]) conclude(stop bool) (end bool, err error) {
 	return true, nil
 }
 
-// untilReached avoids a copy of Elapsed in the usual case.
+// untilReached avoids a copy of Elapsed.
 func (r *run[S, B]) untilReached(now *Elapsed) bool {
 	if steps, ok := r.until.(Steps); ok {
 		return now.Steps >= int64(steps)
@@ -176,7 +173,7 @@ func (r *run[S, B]) callDue(changes bool, edge func(Schedule) bool, stop *bool) 
 		if h.Changes != changes || h.Entry != "" && !hasEntry(h.Entry, r.turn.Logs) {
 			continue
 		}
-		// It is due by time alone. It waits until the position of the data matches the state.
+		// It is due by time alone, and waits until the position of the data matches the state.
 		if r.nextTaken && !h.waitsForEntry() {
 			continue
 		}
@@ -273,7 +270,7 @@ func (r *run[S, B]) cancelled() (end bool, err error) {
 	return true, r.wrap(context.Cause(r.ctx))
 }
 
-// stepContext returns a context that has not ended: a batch that was taken gets its step.
+// stepContext returns a context that has not ended: each batch gets its step.
 func stepContext(ctx context.Context) context.Context {
 	if ctx.Err() != nil {
 		return context.WithoutCancel(ctx)

@@ -11,28 +11,27 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Job is a group of processes that run one loop together, each on its own state and data. Package dist has one. The
-// state belongs to a job if it has the method
+// Job is a group of processes that run one loop, each on its own state and data, as in package dist. A state belongs to
+// a job if it has the method
 //
 //	Job() loop.Job
 //
-// and the result is not nil: its steps are then one program of all processes, which exchange numbers.
+// and the result is not nil. Its steps are then one program of all processes.
 //
-// All processes must have the same tasks, callbacks, schedules and logged names, and make the same steps; otherwise
-// they wait for each other without end. They agree on each decision of a clock, a signal, the data or an error: all
-// runs end at the same border between iterations. A schedule of time uses the time that was agreed before the
-// iteration, so it may be due one iteration late.
+// All processes must have the same tasks, callbacks, schedules, logged names and steps; otherwise they wait for each
+// other without end. They agree on each decision of a clock, a signal, the data or an error: all runs end between the
+// same iterations. Schedules of time use the time agreed before the iteration, so they may be due one iteration late.
 //
-// The context of a task or callback does not end with that of the run, because one process would then leave its
-// iteration alone. A run within it, as an [Evaluation], does end with the outer context. A job makes one run at a time.
-// A second run is an error, unless it receives the context of a task or callback of the first.
+// The context of a task or callback does not end with that of the run: one process would leave its iteration alone. A
+// run within it, as an [Evaluation], does. A second concurrent run of a job is an error, unless it receives the context
+// of a task or callback of the first.
 type Job interface {
 	// Rank returns the number of this process, from 0 to Size()-1.
 	Rank() int
 	// Size returns the number of processes.
 	Size() int
-	// Agree replaces each word by the largest that any process passed in its place, and returns when all have called
-	// it. All must call it equally often with equally many words. After an error the processes can no longer agree.
+	// Agree replaces each word by the largest that any process passed in its place. It waits for all, which must call
+	// it equally often with equally many words. After an error the processes can no longer agree.
 	Agree(words []int64) error
 }
 
@@ -52,7 +51,7 @@ func jobOf(state, pointer any) (job Job, err error) {
 	return job, err
 }
 
-// rankError is the error of a run that another process ended. As [Result].Stop it wraps [ErrStop].
+// rankError is the error of a run that another process ended.
 type rankError struct {
 	Rank int
 	// Message is at most 448 bytes of that process's error.
@@ -66,8 +65,7 @@ func (e *rankError) Unwrap() error { return e.cause }
 
 func (e *rankError) Point() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
 
-// running has the jobs that are making a run. The processes meet in one order, which two concurrent runs do not have. A
-// job belongs to the whole process, and so does this map.
+// running has the jobs with a run: two concurrent ones would not meet in one order.
 var running sync.Map // of Job
 
 type runningKey struct{}
@@ -86,14 +84,14 @@ func claim(ctx context.Context, job Job) (own context.Context, end func(), err e
 	return context.WithValue(ctx, runningKey{}, job), func() { running.Delete(job) }, nil
 }
 
-// held returns the context of tasks and callbacks in a job, which does not end.
+// held returns a context that does not end, for tasks and callbacks in a job.
 func held(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), heldKey{}, ctx)
 }
 
 type heldKey struct{}
 
-// released returns a context that ends with ctx and with the outer context of [held].
+// released returns a context that ends with ctx and with the outer one of [held].
 func released(ctx context.Context) (context.Context, context.CancelFunc) {
 	outer, ok := ctx.Value(heldKey{}).(context.Context)
 	if !ok {
@@ -104,7 +102,7 @@ func released(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// causeCode returns 0, or 1 plus the number of the signal that ended the context.
+// causeCode returns 0 before ctx ends, then 1 plus the number of the signal that ended it, if any.
 func causeCode(ctx context.Context) int64 {
 	if ctx.Err() == nil {
 		return 0

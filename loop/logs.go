@@ -17,7 +17,7 @@ type Collection string
 const (
 	Losses  Collection = "losses"
 	Metrics Collection = "metrics"
-	// Stateful has metrics over several steps, such as a mean since the last reset.
+	// Stateful has metrics over several steps, such as means since the last reset.
 	Stateful Collection = "stateful_metrics"
 	Outputs  Collection = "outputs"
 )
@@ -38,7 +38,7 @@ func (e Entry) IsNumber() bool {
 	return !payload
 }
 
-// Any returns the value: a float64, an array, or any other logged value. It may wait for a device.
+// Any returns the value: a float64, an array, or another logged value. It may wait for a device.
 func (e Entry) Any() (any, error) {
 	if p, ok := e.Value.(abilities.Payload); ok {
 		return p.Any()
@@ -46,25 +46,24 @@ func (e Entry) Any() (any, error) {
 	return e.Value.Float()
 }
 
-// Logs has the values that the tasks of an iteration logged, in order. The zero value is empty and ready for use.
+// Logs has the logged values of an iteration, in order. The zero value is ready for use.
 type Logs struct {
 	entries []Entry
 	inline  *inline // nil if other logs share the entries
 }
 
-// inline has the first entries and their numbers in one allocation. Room for four was slower than for two.
+// inline has the first entries and numbers in one allocation. Room for four was slower than for two.
 type inline struct {
 	entries [3]Entry
 	numbers [3]number
 	filled  int
 }
 
-// SetAll logs entries as [Logs.Set] does. Empty logs keep the slice; then no two entries may have the same collection
-// and name, and none a nil value.
+// SetAll is [Logs.Set] for a list. Empty logs keep the slice; then no two entries may have the same collection and
+// name, and none a nil value.
 func (l *Logs) SetAll(entries []Entry) { l.Merge(Logs{entries: entries}) }
 
-// Set logs a value: a number of any type, a [Value], or any other value. It replaces an entry with the same collection
-// and name.
+// Set logs a number of any type, a [Value], or any other value, in place of an entry of the same collection and name.
 func (l *Logs) Set(c Collection, name string, v any) {
 	value, ok := v.(Value)
 	if !ok {
@@ -91,7 +90,7 @@ func (l *Logs) set(c Collection, name string, v Value) {
 }
 
 func (l *Logs) copyBeforeWrite() {
-	// If the array has more entries, another copy of these logs was extended.
+	// With more entries, another copy of these logs was extended.
 	if l.inline == nil || l.inline.filled != len(l.entries) {
 		l.inline = &inline{filled: len(l.entries)}
 		l.entries = append(l.inline.entries[:0], l.entries...)
@@ -118,7 +117,7 @@ func (l *Logs) number(c Collection, name string, v float64) {
 	l.inline.filled = len(l.entries)
 }
 
-// Loss logs a number in [Losses] and in the other given collections. With one of these, the short name is ambiguous.
+// Loss logs a number in [Losses] and other given collections, which make the short name ambiguous.
 func (l *Logs) Loss(name string, v float64, also ...Collection) {
 	l.number(Losses, name, v)
 	for _, c := range also {
@@ -147,7 +146,7 @@ func (l *Logs) Merge(other Logs) {
 	case len(other.entries) == 0:
 		return
 	case len(l.entries) == 0:
-		// Usually one task logs. The limited capacity keeps later entries out of the task's slice.
+		// The capacity keeps later entries out of the task's slice.
 		*l = other.view()
 		return
 	}
@@ -156,7 +155,7 @@ func (l *Logs) Merge(other Logs) {
 	}
 }
 
-// update is Merge in place, for logs that no other logs share.
+// update is Merge in place, for unshared logs.
 func (l *Logs) update(other Logs) {
 	for i := range other.entries {
 		e := &other.entries[i]
@@ -168,7 +167,7 @@ func (l *Logs) update(other Logs) {
 	}
 }
 
-// view returns the same logs; setting an entry in the view does not change l.
+// view returns the same logs; setting an entry in it does not change l.
 func (l Logs) view() Logs {
 	return Logs{entries: l.entries[:len(l.entries):len(l.entries)]}
 }
@@ -176,7 +175,7 @@ func (l Logs) view() Logs {
 // Clone returns an independent copy.
 func (l Logs) Clone() Logs { return Logs{entries: slices.Clone(l.entries)} }
 
-// Suffix returns a copy with "_" and the suffix appended to each name. An empty suffix changes nothing.
+// Suffix returns a copy with "_" and the suffix, if not empty, after each name.
 func (l Logs) Suffix(suffix string) Logs { return l.renamed("", suffix) }
 
 // Prefix returns a copy with the prefix and "_" before each name.
@@ -202,8 +201,8 @@ func (l Logs) Len() int { return len(l.entries) }
 // All iterates over the entries.
 func (l Logs) All() iter.Seq[Entry] { return slices.Values(l.entries) }
 
-// Get returns an entry by its name ("loss") or full name ("losses.loss"), which it prefers. A name may contain dots.
-// The error lists the known names, and wraps [ErrNoEntry] if no entry has the name.
+// Get returns an entry by its name ("loss") or full name ("losses.loss"), which it prefers. Names may contain dots. The
+// error lists the known names, and wraps [ErrNoEntry] if none matches.
 func (l Logs) Get(name string) (Entry, error) {
 	i, err := locate(l.entries, name)
 	if err != nil {
@@ -212,7 +211,7 @@ func (l Logs) Get(name string) (Entry, error) {
 	return l.entries[i], nil
 }
 
-// Float returns the number under a name, with the names and errors of [Logs.Get].
+// Float is [Logs.Get] for a number.
 func (l Logs) Float(name string) (float64, error) {
 	e, err := l.Get(name)
 	if err != nil {
@@ -225,8 +224,8 @@ func (l Logs) Float(name string) (float64, error) {
 	return v, nil
 }
 
-// String returns the entries' names and numbers with six digits, such as "loss=0.25 accuracy=0.9375", and the type of
-// any other value. It may wait for a device.
+// String returns names and numbers with six digits, such as "loss=0.25 accuracy=0.9375", and the types of other values.
+// It may wait for a device.
 func (l Logs) String() string {
 	words := make([]string, len(l.entries))
 	for i, e := range l.entries {
@@ -242,11 +241,10 @@ func (l Logs) String() string {
 	return strings.Join(words, " ")
 }
 
-// Value is a logged value that is read lazily. Float may wait for a device. It may be called again and must return the
-// same result. A Value that may be more than a number, such as an array or a text, also has the method Any() (any,
-// error).
+// Value is a logged value that is read lazily. Float may be called again, with the same result. A Value that is more
+// than a number, as an array or a text, also has the method Any() (any, error).
 type Value interface {
-	// Float returns the number, or an error for another value.
+	// Float returns the number, or an error for another value. It may wait for a device.
 	Float() (float64, error)
 }
 

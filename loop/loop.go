@@ -9,18 +9,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Loop is an ordered list of tasks. It holds nothing of a run, so it can run any number of times.
+// Loop is an ordered list of tasks, for any number of runs.
 type Loop[S, B any] struct{ tasks []Task[S, B] }
 
 // New returns a loop that runs the tasks in this order in each iteration.
 func New[S, B any](tasks ...Task[S, B]) Loop[S, B] { return Loop[S, B]{slices.Clone(tasks)} }
 
-// Result is the outcome of a run. With an error too, State is the last good state.
+// Result is the outcome of a run. State is the last good state, also with an error.
 type Result[S any] struct {
 	State   S
 	History *History
-	// Elapsed counts the iterations that are in State. A failed iteration counts if one of its tasks had changed the
-	// state.
+	// Elapsed counts the iterations in State. A failed one counts if one of its tasks had changed the state.
 	Elapsed Elapsed
 	Reason  Reason
 	// Stop is set if Reason is [Stopped]. It wraps [ErrStop] and names the task or callback that returned it.
@@ -28,17 +27,15 @@ type Result[S any] struct {
 }
 
 // Run makes an iteration for each batch until the data ends, [Until] is reached, a task or callback returns [ErrStop],
-// the context ends, or an error occurs. Without Until it makes one pass over the data. The iterations run on a
-// goroutine of the run.
+// the context ends, or an error occurs. Without Until it makes one pass over the data. Iterations run on a goroutine of
+// the run.
 //
-// If the context ends, the run ends at the next border between iterations, and the error wraps the cause of the
-// context. Tasks, callbacks and steps receive the context; one that blocks also blocks the run. A compilation, and a
-// step that begins after the context ended, cannot be interrupted. A run waits half a second for a batch, which still
-// has its iteration, so that the position of the data matches the state. Then it abandons the goroutine in the source
-// ([ErrSourceLeft]).
+// If the context ends, the run ends after the iteration with an error that wraps its cause. A task, callback or step
+// that ignores the context blocks the run. A compilation, and a step that begins after the context ended, cannot be
+// interrupted. A run waits half a second for a batch, which still has its iteration, so that the position of the data
+// matches the state. Then it abandons the source ([ErrSourceLeft]).
 //
-// Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic or a [runtime.Goexit] in
-// a task, a callback or the data becomes a [*PanicError].
+// Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic becomes a [*PanicError].
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (result Result[S], err error) {
 	r := &run[S, B]{tasks: l.tasks, turn: Turn[S, B]{State: state}}
 	job, err := jobOf(state, &r.turn.State)

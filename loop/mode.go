@@ -8,8 +8,7 @@ import (
 )
 
 // Mode determines whether lower or higher values of an entry are better. The zero Mode decides by the last known word
-// in its name: Lowest for losses and errors, Highest for accuracies and similar metrics. "accuracy_test" is an
-// accuracy, "auc_loss" a loss. A name without a known word is an error.
+// in its name: "accuracy_test" is an accuracy, "auc_loss" a loss. A name without such a word is an error.
 type Mode int
 
 const (
@@ -31,8 +30,8 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", int(m))
 }
 
-// Best returns the best value under a name in the kept rows and its elapsed; of equal values, the first. It ignores NaN
-// and infinities. If there are no others, the error wraps [ErrNonFinite].
+// Best returns the best finite value under a name in the kept rows and its elapsed; of equal values, the first. None is
+// an [ErrNonFinite].
 func (h *History) Best(entry string, mode Mode) (value float64, at Elapsed, err error) {
 	mode, err = better.Of(mode, entry)
 	if err != nil {

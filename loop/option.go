@@ -29,13 +29,12 @@ func Options(options ...Option) Option {
 	})
 }
 
-// Prepare is an option that is made when a run starts: each run calls f once, in the order of the options, before it
-// checks them. The returned option, such as [Continue], takes its place; nil adds nothing. f may change the state of
-// the run ([Beginning.State]). Its error or panic ends the run before anything starts. In a [Job], all processes call
-// f.
+// Prepare is an option made when a run starts: each run calls f once, in the order of the options, before it checks
+// them. The returned option, such as [Continue], takes its place; nil adds nothing. f may change the state of the run
+// ([Beginning.State]). Its error ends the run before anything starts. In a [Job], all processes call f.
 //
-// A returned Continue replaces one among the other options. A returned [io.Closer] is closed after the callbacks have
-// ended, also if the run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.
+// A returned Continue replaces one among the options. A returned [io.Closer] is closed after the callbacks, also if the
+// run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.
 func Prepare(name string, f func(ctx context.Context, from Beginning) (Option, error)) Option {
 	return preparation{name, f}
 }
@@ -97,8 +96,8 @@ type settings struct {
 	job     Job // nil for a process alone
 	single  bool
 	plain   bool
-	// prepares are the [Prepare] options; made has the options that the first of them returned. making: one of these is
-	// being applied. given: one of them has set from.
+	// prepares are the [Prepare] options, made the options of the first of them. making: one of these is applied.
+	// given: one of them has set from.
 	prepares      []preparation
 	made          []Option
 	making, given bool
@@ -108,7 +107,6 @@ type settings struct {
 	errs          []error
 }
 
-// newSettings puts the options in made in the place of each [Prepare].
 func newSettings(options []Option, job Job, made ...Option) settings {
 	s := collected(options, job, made)
 	from := s.beginning()
@@ -137,8 +135,8 @@ func (s *settings) beginning() Beginning {
 	return Beginning{From: s.from, Skipped: skipped, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored, Job: s.job}
 }
 
-// Until ends the run when the period is reached, counted from the start of the first of the runs that continue each
-// other ([Continue]). With zero the run makes no iteration. A negative period is an error.
+// Until ends the run at a period, counted from the start of the first of the runs that continue each other
+// ([Continue]). Zero means no iteration; a negative period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {
@@ -149,13 +147,13 @@ func Until(p Period) Option {
 	})
 }
 
-// Keep selects the iterations that are added to the history. The default is every iteration that logged anything. Rows
-// of [AtStart] and [AtEnd], and those that a monitor follows, are added in any case.
+// Keep selects the iterations that are added to the history, by default all that logged anything. Rows of [AtStart] and
+// [AtEnd], and rows that a monitor follows, are always added.
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
-// MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to iterations in which a schedule
-// is due. A patience then counts these: epochs with Every(Steps(n)), if n is the steps of an epoch. Such a callback
-// does not divide blocks of steps.
+// MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to a schedule. A patience then
+// counts its iterations: epochs with Every(Steps(n)), if an epoch has n steps. Such a callback does not divide blocks
+// of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {
@@ -165,12 +163,11 @@ func MonitorsWhen(when Schedule) Option {
 	})
 }
 
-// Continue continues an earlier run: it counts from elapsed, as in the earlier [Result], adds rows to history, which
-// may be nil, and begins the data after the earlier batches. An elapsed that [Elapsed.Check] refuses is an error.
+// Continue continues an earlier run: it counts from the earlier [Result]'s elapsed ([Elapsed.Check]), adds rows to
+// history, which may be nil, and begins the data after the earlier batches.
 //
-// stop is the [Result].Stop of an earlier run that was stopped, and must wrap [ErrStop]. The new run then makes no
-// iteration, and its Result.Stop is stop. A run that callbacks.StopEarly stopped needs none, because its history shows
-// it.
+// stop is the [Result].Stop of an earlier run, and must wrap [ErrStop]. The new run then makes no iteration, and its
+// Result.Stop is stop. callbacks.StopEarly needs none: the history shows it.
 func Continue(elapsed Elapsed, history *History, stop ...error) Option {
 	err := elapsed.Check()
 	var endedBy error

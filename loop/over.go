@@ -27,23 +27,11 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 	return Report{Elapsed: p.Elapsed, Logs: logs, History: history, From: p.from, Until: p.until}
 }
 
-// Over counts for a hand-written loop. It yields each batch with what has elapsed, and ends with the data or by
-// [Until], as [Loop.Run] does. It also takes [Continue] without a history. Any other option is an error.
+// Over counts for a hand-written loop. It yields each batch with its elapsed, and ends with the data or by [Until], as
+// [Loop.Run] does. It takes [Continue] without a history; any other option is an error.
 //
-//	for pass, err := range loop.Over(batches, loop.Until(loop.Steps(1000))) {
-//		if err != nil {
-//			return err
-//		}
-//		state, logs, err = step(ctx, state, pass.Batch)
-//		…
-//		history.Commit(pass.Elapsed, logs, pass.Samples())
-//		if pass.Due(loop.Every(loop.Steps(100))) {
-//			…
-//		}
-//	}
-//
-// An error of the data or the options is yielded once and ends the sequence. Data that blocks also blocks the loop.
-// Over counts epochs if the batches report them ([Stepper]) or Until is in [Epochs].
+// An error of the data or the options is yielded once, at the end. Data that blocks also blocks the loop. Over counts
+// epochs if the batches report them ([Stepper]) or Until is in [Epochs]. [History.Commit] keeps logs.
 func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {

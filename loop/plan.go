@@ -8,16 +8,16 @@ import (
 	"github.com/lazo-ml/lazo/internal/timetable"
 )
 
-// Plan has the steps in which the tasks and callbacks of a run are due. Its String is a table.
+// Plan has the steps in which a run's tasks and callbacks are due. Its String is a table.
 type Plan struct {
-	// From and Until are the beginning and the end of the run; Until is nil if only the data ends it.
+	// From and Until are the beginning and the end; Until is nil if only the data ends the run.
 	From  Elapsed
 	Until Period
 	// Entries are the names for which callbacks wait.
 	Entries []string
 	// Prepares are the names of the [Prepare] options, which the plan ignores.
 	Prepares []string
-	// In the order of the calls, with the changes among the callbacks.
+	// In the order of calls, changes among the callbacks.
 	tasks, callbacks []timetable.Row
 }
 

@@ -12,13 +12,13 @@ import (
 )
 
 // SingleSteps makes each step before the run takes the next batch, so StepBlock ([Stepper]) receives one batch at a
-// time. It is for data that depends on the steps other than through the state, such as by a file, and for data that
-// reads the state in a [Job]. data.Prefetch takes batches ahead nevertheless; a run in [Epochs] takes one if the
-// batches do not report the end of an epoch ([Stepper]).
+// time. Data needs it that depends on the steps other than through the state, as by a file, or that reads the state in
+// a [Job]. data.Prefetch still takes batches ahead; a run in [Epochs] takes one if the batches do not report the end of
+// an epoch.
 func SingleSteps() Option { return setting(func(s *settings) { s.single = true }) }
 
-// reading lets goroutines read the state while batches wait for their steps. The first reader makes these steps, if the
-// source has control. Otherwise the order is undefined.
+// reading lets goroutines read the state while batches wait. The first reader makes their steps if the source has
+// control; else the order is undefined.
 type reading struct {
 	on      bool
 	waiting atomic.Bool            // batches wait for their steps
@@ -34,8 +34,7 @@ func (q *reading) made() {
 	}
 }
 
-// beginReading registers beforeRead with the state. Within the data source of another run, this makes the steps that
-// wait there.
+// beginReading registers beforeRead with the state. In another run's source, this makes the steps waiting there.
 func (r *run[S, B]) beginReading() (end func(), err error) {
 	end, r.early = func() {}, new(epochs.Early)
 	state, ok := as[abilities.Queued](r.turn.State, &r.turn.State)

@@ -8,15 +8,15 @@ type Report struct {
 	// Latest has the newest value of each name in this run.
 	Latest  Logs
 	History *History
-	// From is the beginning of this run: zero, or the elapsed of [Continue].
+	// From is the beginning of the run: zero, or the elapsed of [Continue].
 	From Elapsed
 	// Until is the end of the run, or nil.
 	Until Period
 	// Stop is the first request to stop, as in [Result].Stop, or nil.
 	Stop error
-	// Ahead is the number of batches that were taken from the data and are not in the state, without those of
-	// data.Prefetch. It is 0, except after a step failed or returned [ErrStop] within a block. In a run in [Epochs]
-	// whose batches do not report the end of an epoch ([Stepper]), it is 1 except at the last batch.
+	// Ahead is the number of batches taken from the data and not in the state, without those of data.Prefetch. It is 0,
+	// except after a step in a block failed or returned [ErrStop]. In a run in [Epochs] whose batches do not report the
+	// end of an epoch, it is 1 except at the last batch.
 	Ahead   int64
 	state   any
 	changes bool
@@ -37,8 +37,7 @@ func (r Report) State() any { return stateAt(r.state) }
 // StatePointer returns a pointer to the variable with the state, or nil.
 func (r Report) StatePointer() any { return r.state }
 
-// SetState replaces the state. It returns an error for another type, without a state, or for a callback without
-// Changes.
+// SetState replaces the state. Another type, no state, or a callback without Changes is an error.
 func (r Report) SetState(state any) error {
 	if r.state != nil && !r.changes {
 		return errObserves
@@ -52,8 +51,7 @@ func (r Report) With(pointer any) Report {
 	return r
 }
 
-// Detached returns a copy for another goroutine, which does not change when the loop continues. It has no History and
-// no State.
+// Detached returns a copy for another goroutine, which later iterations do not change, without History and State.
 func (r Report) Detached() Report {
 	r.Logs, r.Latest = r.Logs.Clone(), r.Latest.Clone()
 	r.History, r.state = nil, nil
@@ -66,36 +64,36 @@ type Ending struct {
 	Reason Reason
 	// Err is the error of the run, or nil.
 	Err error
-	// Partial reports that the last iteration counts but was not completed, for example because an evaluation after the
-	// training step was cancelled.
+	// Partial: the last iteration counts but was not completed, as when an evaluation after the training step was
+	// cancelled.
 	Partial bool
 }
 
-// Normal reports whether the run ended without an error: by its data, by [Until], or because it was stopped.
+// Normal reports whether the run ended by its data, by [Until], or by [ErrStop], without an error.
 func (e Ending) Normal() bool {
 	return e.Err == nil && (e.Reason == DataEnded || e.Reason == UntilReached || e.Reason == Stopped)
 }
 
 // Beginning is passed to the Start of a callback.
 type Beginning struct {
-	// From is the beginning of the run. History has the rows of the earlier run, or is nil.
+	// From is the beginning of the run. History has the earlier run's rows, or is nil.
 	From    Elapsed
 	History *History
-	// Skipped is the number of batches of the earlier run that plain data ([Data]) yields again and the run leaves out.
-	// In a [Prepare] it is 0.
+	// Skipped is the number of earlier batches that plain data ([Data]) yields again and the run leaves out. In a
+	// [Prepare] it is 0.
 	Skipped int64
 	// Until is the end of the run, or nil.
 	Until Period
-	// MonitorsWhen is the schedule of the option of that name, or nil.
+	// MonitorsWhen is the schedule of the option, or nil.
 	MonitorsWhen *Schedule
 	// Job is the group of processes that make the run, or nil.
 	Job Job
-	// Prepared has, in a [Prepare], the options that the earlier ones returned.
+	// Prepared has, in a [Prepare], the options that earlier ones returned.
 	Prepared []Option
 	state    any
 }
 
-// State returns the state with which the run begins, nil in a hand-written loop.
+// State returns the state at the start, nil in a hand-written loop.
 func (b Beginning) State() any { return stateAt(b.state) }
 
 // StatePointer is [Report.StatePointer].

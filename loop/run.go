@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// run is one run of a loop. Each batch reaches receive; take runs its iteration or lets it wait in a block.
 type run[S, B any] struct {
 	settings
 	tasks     []Task[S, B]
@@ -24,7 +23,7 @@ type run[S, B any] struct {
 	history   *History
 	latest    Logs
 	clock     clock
-	// readsClock is false if no one observes the time of an iteration: reading the clock takes longer than the rest.
+	// readsClock is false if no one observes the time: the clock is slower than the rest of an iteration.
 	readsClock, untilByClock bool
 	monitors                 bool
 	size                     func() int // of the newest batch; nil if it counts as one
@@ -56,7 +55,7 @@ type run[S, B any] struct {
 	observers                []*hook
 }
 
-// lastIteration has the elapsed that tasks, callbacks and history saw: each schedule must see a timeline without gaps.
+// lastIteration has the elapsed that each kind last saw: schedules need a timeline without gaps.
 type lastIteration struct{ tasks, callbacks, history Elapsed }
 
 func (r *run[S, B]) start() error {
@@ -159,8 +158,7 @@ func (r *run[S, B]) iterations(data Source[B]) error {
 	return err
 }
 
-// eachBatch passes each batch to receive. The source sees no error of an iteration. left reports that the run ended
-// without the source.
+// eachBatch passes batches to receive. The source sees no error of an iteration. left: the run abandoned the source.
 func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if r.ctx.Err() != nil {
 		return false, nil
@@ -213,8 +211,8 @@ func (r *run[S, B]) needsEpochs() bool {
 		slices.ContainsFunc(r.hooks, func(h hook) bool { return h.When.needs().epochs })
 }
 
-// receive handles a batch (r.batch) or a failure of the data. A batch has its iteration even if the context has ended,
-// so that the position of the data matches the state.
+// receive handles r.batch or a failure of the data. A batch has its iteration even after the context ended: the
+// position of the data must match the state.
 func (r *run[S, B]) receive(failure error) (end bool, err error) {
 	switch {
 	case r.over: // the source's read of the state ended the run
@@ -293,7 +291,7 @@ func (r *run[S, B]) endHooks(err error) error {
 		}
 		endErr := shield.Run(func() error {
 			r.at(ofHook(h))
-			// The callback must be able to close its files after a cancellation.
+			// The callback must be able to close its files.
 			return h.attendant.End(context.WithoutCancel(r.ctx), Ending{Report: r.reported(h), Reason: reason, Err: failure, Partial: r.partial})
 		})
 		if endErr == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Schedule selects the iterations in which a task or callback is due. It is a pure function of what had elapsed before
-// and after an iteration, so tasks and loops can share it. The zero Schedule is never due.
+// Schedule selects the iterations in which a task or callback is due. It is a pure function of the elapsed before and
+// after an iteration, so it can be shared. The zero Schedule is never due.
 type Schedule struct {
 	_            [0]func() // some schedules have functions
 	name         string
@@ -28,9 +28,9 @@ type rule interface {
 
 type needs struct {
 	samples, epochs, clock bool
-	// joint: the rule may be due in a range of steps and in no single step of it, as "every 2 steps and every 3 steps".
-	// inverse: in a step and not in the range, as "not every 2 steps". never asks a rule about the whole run as one
-	// range, so it does not trust these.
+	// joint: the rule may be due in a range of steps and in none of them, as "every 2 steps and every 3 steps".
+	// inverse: in a step and not in the range, as "not every 2 steps". never asks about the whole run as one range, so
+	// it trusts neither.
 	joint, inverse bool
 }
 
@@ -68,7 +68,7 @@ func (s Schedule) AndAtStart() Schedule {
 	return s
 }
 
-// AndAtEnd returns s, due also at the end of a run as [AtEnd], even if s was due in the last iteration.
+// AndAtEnd returns s, due also as [AtEnd], even if s was due in the last iteration.
 func (s Schedule) AndAtEnd() Schedule {
 	if s.ends {
 		return s
@@ -88,10 +88,9 @@ func (s Schedule) extend(word string) Schedule {
 	return s
 }
 
-// When returns a schedule that is due where a pure function of what had elapsed before and after the iteration returns
-// true. A run calls it in every iteration. When itself calls it too, with 1 to 1e9 steps, to find out whether it
-// depends on epochs: over data that does not report where an epoch ends (see [Stepper]), a run counts epochs only if
-// something needs them. Errors contain the name.
+// When returns a schedule that is due where a pure function of the elapsed before and after the iteration returns true.
+// A run calls it in every iteration. When itself calls it, with 1 to 1e9 steps, to find out whether it depends on
+// epochs, which a run may not count ([Elapsed]). Errors contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {
@@ -111,7 +110,6 @@ func (s Schedule) String() string {
 // Due reports whether the schedule is due in an iteration from before to after.
 func (s Schedule) Due(before, after Elapsed) bool { return s.rule != nil && s.rule.due(before, after) }
 
-// always avoids the copies of a call of Due.
 func (s *Schedule) always() bool {
 	_, each := s.rule.(always)
 	return each
@@ -152,7 +150,6 @@ func (s Schedule) zero() bool {
 	return s.name == "" && s.rule == nil && !s.starts && !s.ends && s.err == nil
 }
 
-// firstSteps returns up to n due steps after from, and whether there may be more.
 func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, more bool) {
 	if s.rule == nil {
 		return nil, false
@@ -175,8 +172,8 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 
 const searched = 100_000
 
-// never reports that the schedule is certainly not due before until. Only an until in steps bounds a run: the last
-// iteration may exceed any number of samples and any time.
+// never reports that s is certainly not due before until. Only steps bound a run: its last iteration may exceed samples
+// and time.
 func (s Schedule) never(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Epochs: all, Time: all, Date: 4 * all}

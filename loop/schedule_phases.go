@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// After returns a schedule that is due in the iteration that reaches p and in each later one.
+// After returns a schedule that is due from the iteration that reaches p on.
 func After(p Period) Schedule {
 	if err := checkPoint("after", p); err != nil {
 		return Schedule{name: named("after", p), err: err}
@@ -14,13 +14,12 @@ func After(p Period) Schedule {
 	return Schedule{name: named("after", p), rule: reached{p}}
 }
 
-// Then returns a schedule that is s up to a point, counted from the start of the run, and next after it. next counts
-// from the point in its unit: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, … steps. Other units
-// count from the start of the run.
+// Then returns a schedule that is s up to a point from the start of the run, and next after it. next counts from the
+// point in its unit: Never.Then(Steps(1000), Every(Steps(100))) is due after 1100, 1200, … steps. Other units count
+// from the start of the run.
 //
-// The iteration that reaches the point belongs to s. If samples or time cross it within an iteration, s decides about
-// the part before it and next about the part after it. Points of one unit must be ascending: s.Then(p, t).Then(q, u)
-// with q after p.
+// The iteration that reaches the point belongs to s. If samples or time cross it, s decides about the part before it
+// and next about the part after. In s.Then(p, t).Then(q, u), q must be after p if their units are equal.
 func (s Schedule) Then(point Period, next Schedule) Schedule {
 	name := s.part() + "; "
 	earlier, continues := s.rule.(phases)

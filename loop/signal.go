@@ -16,16 +16,15 @@ type SignalError struct{ Signal syscall.Signal }
 
 func (e *SignalError) Error() string { return e.Signal.String() }
 
-// ExitCode returns the exit code of a process that this signal ended: 128 plus its number, 130 for SIGINT.
+// ExitCode returns the exit code of a process that this signal ended: 128 plus its number.
 func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 
 // WithSignals returns a context that the first SIGINT (Ctrl-C), SIGTERM or SIGHUP cancels with a [*SignalError] as its
-// cause. A run then ends at the next border between iterations ([Loop.Run]). The second signal ends the process at
-// once. A SIGHUP that is ignored, as under nohup, remains ignored. Call stop when the run is over; signals then have
-// their earlier effect.
+// cause. A run then ends after its iteration ([Loop.Run]). The second signal ends the process at once. An ignored
+// SIGHUP, as under nohup, remains ignored. stop restores the earlier effects.
 //
-// Until then a write to a standard output or error without a reader (a pipe to head, a closed terminal) returns an
-// error; by default it ends the process.
+// Until then a write to a standard output or error without a reader (a pipe to head) returns an error; by default it
+// ends the process.
 func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	return signals.Context(parent, func(s syscall.Signal) error { return &SignalError{s} })
 }
@@ -42,9 +41,9 @@ func exitCode(err error) int {
 	return 1
 }
 
-// Exit ends the program if err is not nil: it prints err by the standard logger and exits with the
-// [SignalError.ExitCode] of the signal that ended the run, or with 1. Deferred calls do not run. In a job of package
-// dist it reports the error to the other processes, which end too. For package must:
+// Exit ends the program if err is not nil: it prints err by the standard logger and exits with [SignalError.ExitCode],
+// or with 1. Deferred calls do not run. In a job of package dist the other processes receive the error and end too. For
+// package must:
 //
 //	must.M = loop.Exit
 func Exit(err error) {

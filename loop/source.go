@@ -9,33 +9,32 @@ import (
 	"github.com/lazo-ml/lazo/internal/reader"
 )
 
-// Source is data that a run can begin at any position: the number of batches taken since the beginning, over all epochs
-// ([Elapsed].Steps). The batches of a set ([data.Set.Batches]) are a Source. [Data] makes one of a plain iterator, and
-// [From] of a function.
+// Source is data that a run can begin at any position. The batches of a set ([data.Set.Batches]) are a Source. [Data]
+// makes one of a plain iterator, and [From] of a function.
 //
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 type Source[B any] interface {
-	// From returns the batches from a position on, each with a nil error. They end with their epoch, or continue into
-	// the next if the batches report where an epoch ends ([Stepper]). An error ends the run.
+	// From returns the batches from a position on, each with a nil error. The position is the number of earlier batches
+	// over all epochs ([Elapsed].Steps). The batches end with their epoch, or continue into the next if they report its
+	// end ([Stepper]). An error ends the run.
 	From(position int64) iter.Seq2[B, error]
 }
 
-// Data makes a [Source] of a plain iterator. A run that begins at a later position ranges over it from its start and
-// leaves out the earlier batches. If [Until] is in [Epochs], the run ranges over it once per epoch, so it must begin
-// again each time. Shuffled batches of a set that are in epoch 0 again are an error: the order would repeat.
+// Data makes a [Source] of a plain iterator. A run at a later position skips the earlier batches. If [Until] is in
+// [Epochs], the iterator must begin again for each epoch. Shuffled batches of a set that are in epoch 0 again are an
+// error: the order would repeat.
 //
 // A batch must not change until its step is over; a block of steps holds several. If one of the first batches is in the
-// memory of an earlier one, the run makes single steps. The iterator runs on a goroutine of the run. If it waits for
-// something, it should end when the context of the run ends ([Loop.Run]).
+// memory of an earlier one, the run makes single steps. The iterator runs on a goroutine of the run, and should end
+// with the run's context if it waits for something.
 type Data[B any] func(yield func(B, error) bool)
 
-// From skips the batches before the position. Fewer batches than that are an error.
+// From skips the batches before the position. Fewer batches are an error.
 func (d Data[B]) From(position int64) iter.Seq2[B, error] {
 	return epochs.After(iter.Seq2[B, error](d), position)
 }
 
-// From makes a [Source] of a function that returns the batches from a position on, such as a pipeline over a set, a
-// file with an index, or an environment.
+// From makes a [Source] of a function that returns the batches from a position on, such as a pipeline over a set:
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		return data.Prefetch(set.Batches(32, data.Shuffle(0)).From(position), 4)
@@ -51,7 +50,7 @@ type sourceFunc[B any] func(position int64) iter.Seq2[B, error]
 
 func (f sourceFunc[B]) From(position int64) iter.Seq2[B, error] { return f(position) }
 
-// whole returns the data with the examples that a training leaves out. A pipeline that lacks them is an error.
+// whole returns the data with the examples that a training leaves out, or an error for a pipeline without them.
 func whole[B any](data Source[B]) Source[B] {
 	if isNil(data) {
 		return data
@@ -79,15 +78,14 @@ func isNil[B any](data Source[B]) bool {
 	return data == nil || plain && d == nil
 }
 
-// epochsOf returns the batches of a run that begins at from.
 func epochsOf[B any](data Source[B], from Elapsed, until Period) epochs.Range[B] {
 	plain, _ := data.(Data[B])
 	most, _ := until.(Epochs)
 	return epochs.Range[B]{Source: data, Plain: iter.Seq2[B, error](plain), Position: from.Steps, Epochs: from.Epochs, Once: until == nil, Until: int64(most)}
 }
 
-// ErrSourceLeft is wrapped by the error of a run that abandoned its data source: within half a second after the context
-// ended, the source neither yielded a batch nor ended. The goroutine of the source continues until the source returns.
+// ErrSourceLeft is wrapped by the error of a run that abandoned its data source: it neither yielded a batch nor ended
+// within half a second after the context ended. Its goroutine continues until the source returns.
 var ErrSourceLeft = errors.New("the data source did not return within " + reader.Grace.String() + ": it was abandoned, with its goroutine")
 
 var errNoData = errors.New("no data given")

@@ -38,7 +38,7 @@ func setState(pointer, state any) error {
 	return nil
 }
 
-// as also looks at the result of the method State, and at a pointer to the value.
+// as also asks the result of the method State, and a pointer to the value.
 func as[I any](value, pointer any) (found I, ok bool) {
 	if found, ok = abilities.As[I](value); !ok {
 		found, ok = pointer.(I)

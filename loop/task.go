@@ -10,34 +10,33 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Stepper makes one step: from a state and a batch to the next state and the logs. If it returns an error other than
-// [ErrStop], the run keeps the old state, which must still be valid.
+// Stepper makes one step: from a state and a batch to the next state and the logs. After an error other than [ErrStop],
+// the run keeps the old state, which must still be valid.
 //
 // A run asks a Stepper for further methods. Steps that may still run after Step returns, as on a device, have
 //
 //	Await(ctx context.Context, state S) error
 //
-// which waits for all steps begun on the state and returns the error of one that failed. The loop calls it after the
-// last iteration, also after a failure. A step that fails then has been counted. Steps that accumulate metrics in a
-// state that changes in place have
+// which waits for all steps begun on the state and returns the error of a failed one, which has been counted. The loop
+// calls it after the last iteration, also after a failure. Steps with metrics in a state that changes in place have
 //
 //	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 //
-// which resets their metrics before the first batch of an [Evaluation]. end restores the earlier metrics after its last
-// batch, also after an error. Steps that may train nothing have
+// which resets the metrics before an [Evaluation]; end restores them after it, also after an error. Steps that may
+// train nothing have
 //
 //	Measures() bool
 //
-// A run whose steps all return true reads all examples of its data, with the last, smaller batch of a set.
+// If all return true, the run reads all examples of its data, with the last, smaller batch of a set.
 //
-// A batch with the method Samples() int has that number of examples, any other counts as one. A batch with the method
-// InEpoch() (epoch int64, last, known bool) reports its epoch, and whether it is the last of the epoch if it knows. The
-// epoch of any other batch ends with its iterator.
+// A batch with the method Samples() int has that number of examples, any other counts as one. One with InEpoch() (epoch
+// int64, last, known bool) reports its epoch and, if known, whether it is the epoch's last. Otherwise an epoch ends
+// with its iterator.
 //
 // # Methods of a state
 //
-// A state can be any value. Some callbacks and options ask it, or the result of its method State() any, for a method,
-// which may have a pointer receiver. A state that changes in place must be copied to be kept:
+// A state can be any value. Callbacks and options ask it, or the result of its method State() any, for methods, also of
+// a pointer receiver. A state that changes in place must be copied to be kept:
 //
 //	Snapshot(ctx context.Context) (loop.Snapshot, error)
 //
@@ -46,14 +45,14 @@ import (
 //	LearningRate() (float64, error)
 //	SetLearningRate(rate float64) error
 //
-// A state that can be read while batches wait for their steps, for example by data that depends on the state, has
+// A state that can be read while batches wait for their steps, as by data that depends on it, has
 //
 //	OnRead(f func() error) (remove func(), err error)
 //
 // which calls the functions registered earlier, then registers f. The state calls f on any goroutine before each read,
-// and returns an error of f in place of the value. While the data source has control, f makes the waiting steps, so
-// each read shows every step whose batch was handed out. On a goroutine of data.Prefetch or data.ParallelMap, f returns
-// an error. See [Job] and checkpoint.State for further methods.
+// and returns its error. While the data source has control, f makes the waiting steps, so each read shows all steps
+// whose batches were handed out. On a goroutine of data.Prefetch or data.ParallelMap, f returns an error. See also
+// [Job] and checkpoint.State.
 //
 // # Blocks
 //
@@ -62,15 +61,15 @@ import (
 //	BlockSize() int
 //	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 //
-// The loop then passes several batches at once, never across a point at which another task, a callback or the end of
-// the run is due. The results are the same, except that schedules of time are asked between blocks only. A block ends
-// with the first batch that arrives 50 ms after its first one, when its steps are expected to take 50 ms, or when the
-// data reads the state. [SingleSteps] turns blocks off.
+// StepBlock makes the steps in order and returns the logs of each, with the same names. With an error, ErrStop
+// included, it returns the logs of the steps before the error and the state after them. A panic loses all steps of the
+// block.
 //
-// BlockSize returns the largest number of steps in a block, when a run starts. Below 2 the loop calls Step. Otherwise
-// it calls only StepBlock, also for a single batch, so that a step computes the same in blocks of any length. StepBlock
-// makes the steps in order and returns the logs of each, with the same names. With an error, ErrStop included, it
-// returns the logs of the steps before the error and the state after them. A panic loses all steps of the block.
+// BlockSize returns the largest number of steps in a block, when a run starts. Below 2 the loop calls Step, otherwise
+// only StepBlock, so that a step computes the same in blocks of any length. A block never crosses a point at which
+// another task, a callback or the end of the run is due; but schedules of time are asked only between blocks. It ends
+// with a batch 50 ms after its first one, when its steps are expected to take 50 ms, or when the data reads the state.
+// [SingleSteps] turns blocks off.
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }
@@ -95,7 +94,7 @@ func (f stepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, er
 	return f(ctx, state, batch)
 }
 
-// Turn is the iteration that a task receives: the batch, and the state and logs after the earlier tasks.
+// Turn is a task's iteration: the batch, and the state and logs after earlier tasks.
 type Turn[S, B any] struct {
 	State   S
 	Batch   B
@@ -109,7 +108,7 @@ type Task[S, B any] struct {
 	when  Schedule
 	do    func(ctx context.Context, turn *Turn[S, B]) error
 	start func() func(ctx context.Context, turn *Turn[S, B]) error
-	// ignoresTime: the function does not see the time of the iteration.
+	// ignoresTime: the function does not see the iteration's time.
 	ignoresTime bool
 	steps       bool
 	measures    bool // it reports that it trains nothing
@@ -121,7 +120,7 @@ type Task[S, B any] struct {
 	err         error
 }
 
-// On makes a task of a [Stepper], whose text as a [fmt.Stringer] is the name of the task.
+// On makes a task of a [Stepper], whose text as a [fmt.Stringer] is the task's name.
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
@@ -149,7 +148,7 @@ func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	return task
 }
 
-// OnTurn makes a task of a function that may read and change the whole iteration.
+// OnTurn makes a task of a function that may change the whole iteration.
 func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if do == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
@@ -157,7 +156,7 @@ func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, 
 	return Task[S, B]{when: when, do: do}
 }
 
-// OnTurnOf is [OnTurn] for a task that keeps something between iterations: start makes the function for each run.
+// OnTurnOf is [OnTurn] for a task with a memory between iterations: start makes the function for each run.
 func OnTurnOf[S, B any](when Schedule, start func() func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if start == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
@@ -171,7 +170,7 @@ func (t Task[S, B]) Named(name string) Task[S, B] {
 	return t
 }
 
-// WithErr returns the task with a mistake, which a run reports before its first iteration. A nil error changes nothing.
+// WithErr returns the task with a mistake, which a run reports before its first iteration; nil changes nothing.
 func (t Task[S, B]) WithErr(err error) Task[S, B] {
 	t.err = errors.Join(t.err, err)
 	return t

@@ -12,21 +12,20 @@ import (
 
 // agreement decides where the processes of a run must agree.
 type agreement interface {
-	// meet is called at the start and at the end of a run with the failure of this process, and the failure known to
-	// all.
+	// meet is called at both ends of a run with this process's failure, and the one known to all.
 	meet(where place, known, failure error) error
-	// use is called before the run uses batches that only this process may have, with the samples up to the newest.
-	// waiting counts those in no block yet.
+	// use is called before batches that only this process may have, with the samples up to the newest. waiting counts
+	// the batches in no block.
 	use(waiting, samples int64) (end bool, err error)
-	// refuse ends the run before a batch that cannot be used.
+	// refuse ends the run before an unusable batch.
 	refuse(err error) (end bool, _ error)
-	// next is called after each batch and with an error of the data. It reports whether the run is over.
+	// next is called after each batch and an error of the data.
 	next(end bool, failure error) (bool, error)
-	// border is called after work that some process may have stopped.
+	// border is called after work that a process may have stopped.
 	border(stop bool) (bool, error)
 	interrupts(h *hook) bool
 	timed(steps int, took time.Duration)
-	// end makes the waiting steps and the work that is due at the end. left: the run abandoned the source.
+	// end makes the waiting steps and the work due at the end.
 	end(left bool, err error) error
 }
 

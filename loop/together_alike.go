@@ -7,7 +7,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/agreed"
 )
 
-// ofAll returns the parts of a run that must be equal in all processes.
 func (p *ranks[S, B]) ofAll() []agreed.Setting {
 	same := func(what string, is any) agreed.Setting {
 		text := fmt.Sprint(is)

@@ -11,10 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/agreed"
 )
 
-// ranks is the agreement of several processes. All meet at the same places: at the start, before they use batches that
-// not all are known to have, after an iteration with anything but steps, and at the end. They decide only by the words
-// that they exchange there, never by a clock in between. A process that fails goes to the end at once, and the others
-// learn this at their next place.
+// ranks is the agreement of several processes. All meet at the start, before they use batches that some may lack, after
+// an iteration with anything but steps, and at the end. They decide only by the words exchanged there, never by a clock
+// in between. A failed process goes to the end at once; the others learn this at their next place.
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job
@@ -22,7 +21,7 @@ type ranks[S, B any] struct {
 	rank   int64
 	words  [facts]int64
 	passed time.Duration
-	// The newest block: its task, its steps, and the time to gather and make it.
+	// The newest block: its task, its steps, its time.
 	block, steps int
 	took         time.Duration
 	made         int64
@@ -43,8 +42,7 @@ var placeNames = [...]string{"at its start", "before its first turn", "at a batc
 var placeTopics = [...]string{"the start of a run", "the first turn of a run", "a batch for the next step", "the work after the tasks and callbacks of a step",
 	"the tasks and callbacks at the end of a run", "the end of a run", "the end of a run's callbacks"}
 
-// The words that the processes exchange. A pair has the largest and the smallest of a number, each with a process that
-// has it.
+// The words exchanged. A pair has the largest and the smallest of a number, each with a rank that has it.
 const (
 	factTime = iota
 	factDate
@@ -85,8 +83,7 @@ func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
 	return nil
 }
 
-// agree is one meeting. It returns the failure of this or another process, or an error if the processes are not at the
-// same place.
+// agree is one meeting. It returns the failure of any process, or an error at different places.
 func (p *ranks[S, B]) agree(where place, failure error) error {
 	if errors.As(failure, new(*apartError)) { // from a run within this one
 		p.met, p.broken = true, true
@@ -170,7 +167,7 @@ func (p *ranks[S, B]) samePlace() error {
 	return nil
 }
 
-// apartError is the error of processes that are not at the same place. They do not meet again, nor in the outer runs.
+// apartError: processes are at different places, and do not meet again, nor in outer runs.
 type apartError struct{ error }
 
 func (e *apartError) Unwrap() error { return e.error }
@@ -274,10 +271,9 @@ func (p *ranks[S, B]) meet(where place, known, err error) error {
 	return err
 }
 
-// interrupts: the callback asked at the last meeting and was not called since.
 func (p *ranks[S, B]) interrupts(h *hook) bool { return p.interrupted && h.interrupted }
 
-// timed notes the time. The longest of all processes decides.
+// timed notes the time; the longest of all processes decides.
 func (p *ranks[S, B]) timed(steps int, _ time.Duration) {
 	p.block, p.steps, p.took = p.blocks.current, steps, time.Since(p.blocks.since)
 }
@@ -331,7 +327,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 	return err
 }
 
-// endHalted makes the waiting steps. known is the agreed reason for the end.
+// known is the agreed reason for the end.
 func (p *ranks[S, B]) endHalted(left bool) (known, err error) {
 	if end, err := p.shieldedEnd(p.flush); end || err != nil {
 		return nil, err

@@ -9,30 +9,27 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Hooks are functions that are called at fixed places of a loop. Each may be nil, but not all of them.
+// Hooks are functions that are called at fixed places of a loop. Not all may be nil.
 //
-// A hook may read and change the state and the logs of the iteration. If it returns an error, the state remains as
-// before the call and the run fails. With [loop.ErrStop] the change is kept and the run ends after the iteration. In
-// Begin and End the iteration is not counted, its batch is the first or the last one, and its logs are a separate row.
+// A hook may change the state and logs of the iteration. After an error the state remains as before the call and the
+// run fails; with [loop.ErrStop] the change is kept and the run ends after the iteration. Begin and End are not in an
+// iteration: their batch is the first or the last one, and their logs are a separate row.
 type Hooks[S, B any] struct {
-	// Name appears in errors: "epoch end (NAME)". Without a name, hooks that are not alone in their list have their
-	// number there.
+	// Name appears in errors: "epoch end (NAME)". The default is the number in a list of several.
 	Name string
-	// Begin is called before the first step, with the first batch, and End after the last step. BatchBegin is called
-	// before everything else in an iteration, BatchEnd after everything but Tasks. AfterStep is called after the step.
+	// Begin is called before the first step, with the first batch, and End after the last step. BatchBegin comes before
+	// everything else in an iteration, BatchEnd after everything but Tasks, AfterStep after the step.
 	Begin, BatchBegin, AfterStep, BatchEnd, End func(ctx context.Context, turn *loop.Turn[S, B]) error
 	// AfterReset is called after a Reset, or in its place if there is none: at the end of an epoch before the tests,
-	// and before the first step of a test. A prediction has no AfterReset.
+	// and before the first step of a test, but not in a prediction.
 	AfterReset func(ctx context.Context, turn *loop.Turn[S, B]) error
-	// EpochEnd is called at the end of an epoch after the tests. Only a [Loop] has it.
+	// EpochEnd is called at the end of an epoch after the tests, only in a [Loop].
 	EpochEnd func(ctx context.Context, turn *loop.Turn[S, B]) error
 }
 
 type hook[S, B any] func(ctx context.Context, turn *loop.Turn[S, B]) error
 
-// Method returns a hook that calls a method of the state:
-//
-//	train.Hooks[*Model, Batch]{EpochEnd: train.Method((*Model).EpochEnd)}
+// Method returns a hook that calls a method of the state: train.Method((*Model).EpochEnd).
 func Method[S, B any](method func(state S, ctx context.Context, turn *loop.Turn[S, B]) error) func(context.Context, *loop.Turn[S, B]) error {
 	if method == nil {
 		return nil
@@ -40,8 +37,8 @@ func Method[S, B any](method func(state S, ctx context.Context, turn *loop.Turn[
 	return func(ctx context.Context, turn *loop.Turn[S, B]) error { return method(turn.State, ctx, turn) }
 }
 
-// Test makes Ciclo's test_loop: an evaluation with hooks. Without hooks it is [loop.Evaluate]. An iteration calls
-// BatchBegin, the step, AfterStep and BatchEnd in this order. [loop.Evaluation].Reset comes before Begin.
+// Test makes Ciclo's test_loop: an evaluation with hooks. An iteration calls BatchBegin, the step, AfterStep and
+// BatchEnd. [loop.Evaluation].Reset comes before Begin.
 func Test[S, B any](name string, step loop.Stepper[S, B], data loop.Source[B], hooks ...Hooks[S, B]) loop.Evaluation[S, B] {
 	return test(name, loop.On(loop.EachStep, step), data, hooks)
 }
@@ -53,7 +50,6 @@ func test[S, B any](name string, step loop.Task[S, B], data loop.Source[B], hook
 	return loop.Evaluation[S, B]{Name: name, Loop: loop.New(tasks...), Data: data}
 }
 
-// named checks hooks and gives each of several a name.
 func named[S, B any](kind string, list []Hooks[S, B]) (hooks []Hooks[S, B], err error) {
 	for i, h := range list {
 		switch {
@@ -73,7 +69,6 @@ func named[S, B any](kind string, list []Hooks[S, B]) (hooks []Hooks[S, B], err 
 	return hooks, err
 }
 
-// around returns the tasks of a loop in order, with the hooks between them.
 func around[S, B any](kind string, hooks []Hooks[S, B], begin []loop.Task[S, B], step loop.Task[S, B],
 	epoch, last []loop.Task[S, B]) []loop.Task[S, B] {
 	return slices.Concat(
@@ -89,7 +84,6 @@ func around[S, B any](kind string, hooks []Hooks[S, B], begin []loop.Task[S, B],
 	)
 }
 
-// call makes a task of each hook that pick returns.
 func call[S, B any](when loop.Schedule, name string, hooks []Hooks[S, B],
 	pick func(Hooks[S, B]) hook[S, B]) (tasks []loop.Task[S, B]) {
 	for _, h := range hooks {

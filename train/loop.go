@@ -9,10 +9,10 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Loop is Ciclo's train_loop: it makes one step per batch, and resets and tests at the end of each epoch. Only Step is
-// required. It keeps nothing of a run, so it can run any number of times.
+// Loop is Ciclo's train_loop: one step per batch, and a reset and tests at the end of each epoch. Only Step is
+// required. It can run any number of times.
 //
-// An iteration runs what is due in this order. Each hook is called for all of Hooks, in their order:
+// The order of an iteration, with each hook for all of Hooks:
 //
 //  1. Hooks.BatchBegin
 //  2. Step, then Hooks.AfterStep
@@ -20,15 +20,13 @@ import (
 //  4. Hooks.BatchEnd
 //  5. Tasks
 type Loop[S, B any] struct {
-	// Step is the training step. A step with StepBlock makes several steps at once while no hook or task is due in each
+	// Step is the training step. With StepBlock it makes several steps at once while no hook or task is due in each
 	// iteration.
 	Step loop.Stepper[S, B]
-	// Reset resets the metrics in the state. It is called after the last step of an epoch has logged. A test has its
-	// own Reset.
+	// Reset resets the state's metrics, after the last step of an epoch has logged. A test has its own Reset.
 	Reset func(ctx context.Context, state S) (S, error)
-	// Epoch is the length of an epoch: [loop.Epochs], [loop.Steps], [loop.Samples] or [loop.Time]. An epoch that the
-	// end of the run truncates has no end. With nil the whole run is one epoch, which ends once, after the last
-	// iteration.
+	// Epoch is the length of an epoch: [loop.Epochs], [loop.Steps], [loop.Samples] or [loop.Time]. An epoch truncated
+	// by the end of the run has no end. With nil the whole run is one epoch, which ends after the last iteration.
 	Epoch loop.Period
 	// Tests run at the end of each epoch, in this order: [loop.Evaluate], [Test], [TestOf]. Their logs become entries
 	// of the iteration: loss_test.
@@ -42,18 +40,17 @@ type Loop[S, B any] struct {
 	err error // found by Of
 }
 
-// Run trains as [loop.Loop.Run] does. A context that is cancelled during a test ends the whole run.
+// Run trains as [loop.Loop.Run] does. A context cancelled during a test ends the whole run.
 func (l Loop[S, B]) Run(ctx context.Context, state S, data loop.Source[B], options ...loop.Option) (loop.Result[S], error) {
 	return loop.New(l.tasks()...).Run(ctx, state, data, options...)
 }
 
-// Plan returns the steps in which tasks and callbacks are due, or the mistakes in the loop, without a run; see
-// [loop.Loop.Plan].
+// Plan returns the steps in which tasks and callbacks are due, without a run; see [loop.Loop.Plan].
 func (l Loop[S, B]) Plan(options ...loop.Option) (loop.Plan, error) {
 	return loop.New(l.tasks()...).Plan(options...)
 }
 
-// tasks returns the tasks of the loop. The task of the step has the errors of the settings.
+// tasks returns the loop's tasks; the step's has the errors of the settings.
 func (l Loop[S, B]) tasks() []loop.Task[S, B] {
 	hooks, err := named("train", l.Hooks)
 	epoch := loop.AtEnd
@@ -84,7 +81,7 @@ func (l Loop[S, B]) tasks() []loop.Task[S, B] {
 	return around("train", hooks, nil, loop.On(loop.EachStep, l.Step).WithErr(err), ends, l.Tasks)
 }
 
-// checkTests returns an error for tests whose entries would have the same names.
+// checkTests refuses tests whose entries would have the same names.
 func (l Loop[S, B]) checkTests() (err error) {
 	if l.TestAtStart && len(l.Tests) == 0 {
 		err = errors.New("TestAtStart is set, but there are no Tests")

@@ -8,13 +8,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Of makes a loop of the methods of a state: of TrainStep, and of ResetStep(ctx) (S, error) if the state has it. A
-// ResetStep with another signature is an error of Run. The other fields can then be set:
-//
-//	training := train.Of[*Model]()
-//	training.Epoch = loop.Steps(100)
-//	training.Tests = []loop.Evaluation[*Model, Batch]{train.TestOf[*Model](testData)}
-//	training.Hooks = []train.Hooks[*Model, Batch]{{EpochEnd: train.Method((*Model).EpochEnd)}}
+// Of makes a loop of a state's TrainStep and its ResetStep(ctx) (S, error), if any. A ResetStep with another signature
+// is an error of Run. The other fields can be set.
 func Of[S interface {
 	TrainStep(ctx context.Context, batch B) (S, loop.Logs, error)
 }, B any]() Loop[S, B] {
@@ -25,7 +20,7 @@ func Of[S interface {
 	return l
 }
 
-// TestOf makes an evaluation of the methods of a state: of TestStep, and of ResetStep as [Of] does. Its name is "test".
+// TestOf makes an evaluation named "test" of a state's TestStep, and of ResetStep as [Of] does.
 func TestOf[S interface {
 	TestStep(ctx context.Context, batch B) (S, loop.Logs, error)
 }, B any](data loop.Source[B], hooks ...Hooks[S, B]) loop.Evaluation[S, B] {
@@ -39,7 +34,7 @@ func TestOf[S interface {
 	return t
 }
 
-// PredictOf makes predictions of the method PredictStep of a state. P has the outputs for the examples of a batch.
+// PredictOf makes predictions of a state's PredictStep. P has the outputs for a batch.
 func PredictOf[S interface {
 	PredictStep(ctx context.Context, batch B) (P, error)
 }, B, P any]() Predict[S, B, P] {
@@ -48,8 +43,7 @@ func PredictOf[S interface {
 	}}
 }
 
-// resetOf returns the ResetStep of states of type S, nil if they have none. A method of that name with another
-// signature is an error, because it would never be called.
+// resetOf returns the ResetStep of states of type S, or nil. Another signature is an error: no one would call it.
 func resetOf[S any]() (func(context.Context, S) (S, error), error) {
 	type resetter interface {
 		ResetStep(ctx context.Context) (S, error)

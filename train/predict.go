@@ -9,19 +9,17 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Predict is Ciclo's predict_loop: it returns the outputs of a state for each batch, one after the other, and keeps
-// none of them. An iteration runs Hooks.BatchBegin, Step, AfterStep, BatchEnd and Tasks in this order, and then yields
-// the output.
+// Predict is Ciclo's predict_loop: it returns a state's outputs for each batch and keeps none of them. An iteration
+// runs Hooks.BatchBegin, Step, AfterStep, BatchEnd and Tasks in this order, and then yields the output.
 type Predict[S, B, P any] struct {
-	// Step returns the outputs for a batch. It changes nothing. If a batch is padded, Step leaves out the rows of the
-	// padding.
+	// Step returns the outputs for a batch, without the rows of padding. It changes nothing.
 	Step  func(ctx context.Context, state S, batch B) (P, error)
 	Hooks []Hooks[S, B]
 	Tasks []loop.Task[S, B]
 }
 
-// Run calls each with the output of each batch in order. An error of each ends the run; [loop.ErrStop] ends it without
-// an error.
+// Run calls each with each batch's output in order. An error of each ends the run; [loop.ErrStop] ends it without an
+// error.
 func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Source[B],
 	each func(ctx context.Context, output P) error, options ...loop.Option) (loop.Result[S], error) {
 	switch d := data.(type) {
@@ -37,12 +35,12 @@ func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Source[B],
 }
 
 // All returns the outputs of Run as a sequence. It yields an error once, at the end. If the consumer ends early, the
-// run stops, and a later error, such as one of Hooks.End, is lost: use Run if it matters. The run waits while the
-// consumer's loop body works.
+// run stops, and a later error, such as of Hooks.End, is lost: use Run if it matters. The run waits during the
+// consumer's loop body.
 func (p Predict[S, B, P]) All(ctx context.Context, state S, data loop.Source[B], options ...loop.Option) iter.Seq2[P, error] {
 	options = slices.Clone(options)
 	return func(yield func(P, error) bool) {
-		// The run has its own goroutine, so that a panic in the consumer's loop body remains the consumer's.
+		// The run has its own goroutine: a panic in the consumer's loop body remains the consumer's.
 		outputs, more := make(chan P), make(chan bool)
 		var err error
 		go func() {

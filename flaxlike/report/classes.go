@@ -82,7 +82,7 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// ranks reports whether a figure is the area under a curve of few thresholds, by the lines of a model's metrics.
+// ranks reports whether a figure is the area under a curve of few thresholds.
 func ranks(metrics []string, figure string) bool {
 	return slices.ContainsFunc(metrics, func(line string) bool {
 		line, _ = strings.CutSuffix(line, ", weighted")
@@ -98,7 +98,6 @@ func ofClasses(loss string) bool {
 	return strings.Contains(loss, "crossentropy") || strings.Contains(loss, "hinge")
 }
 
-// fieldOf returns a field of the set's batches, or the usual one if it exists.
 func fieldOf(set *data.Set, name, usual, what string) (all data.Array, err error) {
 	of := name
 	if of == "" {
@@ -237,7 +236,6 @@ func eachClass(names []string, labels []float64, classes []int32) (rows []plots.
 	return rows
 }
 
-// labelsOf returns class numbers of integers or one-hot rows.
 func labelsOf(dims []int, given []float64, classes int) (labels []int, err error) {
 	hot := len(dims) == 2 && dims[1] == classes
 	if !hot && len(dims) != 1 && !(len(dims) == 2 && dims[1] == 1) {
@@ -301,8 +299,8 @@ const (
 	mostWrong = 12
 )
 
-// samples returns images: at most half of them wrong, most probable first, then the first correct ones; how describes
-// this.
+// samples returns images, and how it chose: at most half of them wrong, most probable first, then the first correct
+// ones.
 func (r Run) samples(c classified) (samples []plots.Sample, how string, err error) {
 	predicted := c.predicted
 	var wrong, right []int
@@ -355,7 +353,7 @@ func (r Run) samples(c classified) (samples []plots.Sample, how string, err erro
 	return samples, how, nil
 }
 
-// light returns the values of black and white: 0 and 1, 0 and 255, or the least and the greatest.
+// light returns the values of black and white: 0 and 1, 0 and 255, or the extremes.
 func light(images data.Array) (black, white float32) {
 	all := numbers(images.Flat)
 	low, high := slices.Min(all), slices.Max(all)

@@ -20,28 +20,27 @@ import (
 	"github.com/lazo-ml/lazo/plots"
 )
 
-// Run has the subjects of a report. Model is required.
+// Run has the subjects of a report. Only Model is required.
 type Run struct {
-	// Title is the title of the page, default "Report".
+	// Title is by default "Report".
 	Title string
 	Model *flaxlike.Model
 	// History is the result of Fit.
 	History *loop.History
-	// Test has examples that the model was not trained on. With it the page has the model's figures and, for a
-	// classifier, the confusion matrix, curves, and some images if the inputs are images.
+	// Test has examples that the model was not trained on, for the model's figures and, of a classifier, the confusion
+	// matrix, curves and input images.
 	Test *data.Set
-	// Output is the output to report, and Label the field of its labels. The defaults are the only output and "y".
+	// Output is the output to report, and Label the field of its labels, by default the only output and "y".
 	Output, Label string
-	// Classes are the names of the classes, by default those of the model (flaxlike.WithClasses) or their numbers. They
-	// are an error for a model that is no classifier.
+	// Classes are class names, by default the model's (flaxlike.WithClasses) or numbers. They are an error for a model
+	// that is no classifier.
 	Classes []string
-	// Images is a field of images, [examples, height, width, 1 or 3], by default "x" if it has that shape.
+	// Images is a field [examples, height, width, 1 or 3], by default "x" if it has that shape.
 	Images string
 }
 
-// Save writes report.html into a folder, and creates the folder. The section "Not drawn" lists plots that this model or
-// data does not allow, with the reasons. A field or output that does not exist, and class names that do not fit, are
-// errors.
+// Save writes report.html into a folder, which it creates. The section "Not drawn" lists plots that this model or data
+// does not allow, with reasons. Unknown fields and outputs, and class names that do not fit, are errors.
 func (r Run) Save(ctx context.Context, dir string) error {
 	page, err := r.page(ctx)
 	if err == nil {
@@ -162,7 +161,6 @@ func (r Run) card(d draft) []plots.Part {
 	return slices.DeleteFunc(card, func(p plots.Part) bool { return len(p.Rows) == 0 })
 }
 
-// configured is the state of a model: see checkpoint.State.
 type configured interface {
 	Settings() []checkpoint.Setting
 	Versions() map[string]string
@@ -235,8 +233,8 @@ func counted(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Network returns the diagram of a model's inputs, layers and outputs with their shapes and sizes. The model must be
-// built ([flaxlike.Model.Init]), else the figure has an error. Layers inside a layer are a part of its block.
+// Network returns the diagram of a model's inputs, layers and outputs with shapes and sizes. Inner layers are parts of
+// their block. A model that is not built ([flaxlike.Model.Init]) is an error in the figure.
 func Network(model *flaxlike.Model) *plots.Figure {
 	s := model.Summary()
 	var blocks []plots.Block

@@ -1,13 +1,12 @@
-// Package agreed encodes numbers and texts in words, of which the processes of a job receive the largest that any of
-// them passed.
+// Package agreed encodes numbers and texts in words, of which all processes of a job receive the largest.
 package agreed
 
 import "strings"
 
 const rankBits = 16
 
-// SetPair writes a number of this process, so that all processes learn the largest and the smallest one, each with a
-// rank that has it. A pair takes two words.
+// SetPair writes a number into two words, so that all processes learn the largest and the smallest one, each with a
+// rank that has it.
 func SetPair(words []int64, v, rank int64) {
 	w := v<<rankBits | rank
 	words[0], words[1] = w, -w
@@ -22,10 +21,10 @@ func Pair(words []int64) (most, least int64, highest, lowest int) {
 
 const bytesInWord = 7 // so that no word is negative
 
-// Text is a text of at most 448 bytes. One process sets it, and the others pass the zero Text.
+// Text is a text of at most 448 bytes. One process sets it, the others pass the zero Text.
 type Text [64]int64
 
-// Set writes the text as far as there is room.
+// Set writes the text, truncated to the room.
 func (t *Text) Set(text string) {
 	for i := range min(len(text), len(t)*bytesInWord) {
 		t[i/bytesInWord] |= int64(text[i]) << (8 * (i % bytesInWord))

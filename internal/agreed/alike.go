@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Setting is one of the settings that must be equal in all processes.
+// Setting is a setting that must be equal in all processes.
 type Setting struct {
-	// What and Text are its name and its value in errors. Key decides whether two are equal.
+	// What and Text are its name and value in errors; Key decides equality.
 	What, Text, Key string
 }
 
@@ -28,8 +28,8 @@ func hashOf(text string) int64 {
 	return int64(h.Sum32())
 }
 
-// Difference names the first setting in which the processes of two ranks differ. exchange passes the text of this
-// process, "" after its last setting, and returns those of both ranks.
+// Difference names the first setting in which two ranks differ. exchange passes this process's text, "" after its last
+// setting, and returns those of both ranks.
 func Difference(list []Setting, a, b int, exchange func(own string) (first, second string, err error)) (string, error) {
 	for i := 0; ; i++ {
 		own := ""

@@ -1,4 +1,4 @@
-// Package epochs ranges over the batches of a run from a position on, and reports which of them end an epoch.
+// Package epochs ranges over the batches of a run from a position on, and reports which end an epoch.
 package epochs
 
 import (
@@ -19,16 +19,16 @@ type Source[B any] interface {
 // Range describes the batches of one run.
 type Range[B any] struct {
 	Source Source[B]
-	// Plain, if not nil, is used instead of the Source: an iterator that begins with the first batch each time, and
-	// whose end is that of an epoch.
+	// Plain, if not nil, replaces the Source: an iterator from the first batch to the end of an epoch, any number of
+	// times.
 	Plain iter.Seq2[B, error]
-	// Position and Epochs are the numbers of batches and of complete epochs of the earlier runs.
+	// Position and Epochs are the batches and complete epochs of earlier runs.
 	Position, Epochs int64
 	// Once: it leaves a Source after its first epoch.
 	Once bool
-	// Until, if not 0, is the number of epochs of the run: it asks data that ended again.
+	// Until, if not 0, is the run's number of epochs: ended data begins again.
 	Until int64
-	// Ahead: a batch that does not know whether it ends its epoch waits for the next one.
+	// Ahead: a batch that may end its epoch waits for the next.
 	Ahead bool
 	// Early may be nil.
 	Early *Early
@@ -36,17 +36,16 @@ type Range[B any] struct {
 	Newest *B
 }
 
-// Early has what a source shares with its run, which an abandoned source must not hold.
+// Early is shared by a source and its run: an abandoned source must not hold the run.
 type Early struct {
 	Asked atomic.Bool // the source was asked for a batch ahead
 	Taken bool        // it was taken, and the previous one is yielded
 	Skips atomic.Bool // batches are left out
-	// Uncounted is the number of passes left out, if the earlier run counted no epochs.
+	// Uncounted is the number of passes left out, if earlier runs counted no epochs.
 	Uncounted int64
 }
 
-// All yields once for each batch, which is then in Newest, and reports whether it is the last of its epoch. It yields
-// an error of the data in the same way.
+// All yields once for each batch, which is then in Newest, or error of the data, and reports the last of an epoch.
 func (e Range[B]) All(yield func(last bool, err error) bool) {
 	isPlain, again := e.Plain != nil, e.Until > 0
 	p := pass[B]{newest: e.Newest, ahead: e.Ahead, once: e.Once && !isPlain, plain: isPlain, place: placeOf(e.Newest), yield: yield}
@@ -88,7 +87,7 @@ func (e Range[B]) All(yield func(last bool, err error) bool) {
 	}
 }
 
-// After returns the batches of an iterator after the first n. Fewer than n are an error.
+// After returns an iterator's batches after the first n. Fewer than n are an error.
 func After[B any](batches iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var batch, none B

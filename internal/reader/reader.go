@@ -1,5 +1,5 @@
-// Package reader decides which goroutine owns a run: the one that ranges over its data source, which may never return,
-// or the one that waits for it.
+// Package reader decides which goroutine owns a run: the one in its data source, which may never return, or the one
+// that waits for it.
 package reader
 
 import (
@@ -12,25 +12,24 @@ import (
 )
 
 const (
-	// Grace is the time of a source after the context ended: one that returns within it can be closed after the run.
+	// Grace is the time of a source to return after the context ended.
 	Grace = 500 * time.Millisecond
 	poll  = Grace / 5
 )
 
-// Reader is the goroutine that ranges over a source. One goroutine at a time owns the run: the reader while it handles
-// a batch, or the caller of Wait after it has taken the run.
+// Reader is the goroutine that ranges over a source. It owns the run while it handles a batch; the caller of Wait does
+// after it has taken the run.
 type Reader struct {
 	// Turn handles a batch and must call Enter at its end. It is nil after the run has left the reader.
 	Turn func(last bool, err error) (more bool)
-	// Shared: other goroutines can make the waiting steps. The run holds Control except while the reader is in the
-	// source.
+	// Shared: other goroutines can make the waiting steps. The run holds Control except in the source.
 	Shared    bool
 	Control   sync.Mutex
 	Goroutine string // the number of the reader, if Shared
-	// Uncancelable: the context never ends, so the reader owns the run.
+	// Uncancelable: the context never ends.
 	Uncancelable bool
-	// crossings counts how often the reader entered and left the source; it is odd within. The goroutine that replaces
-	// an odd value by compare-and-swap owns the run: the reader adds 1, the caller of Wait stores leftBehind.
+	// crossings counts how often the reader entered and left the source; it is odd within. The run belongs to the
+	// goroutine that replaces an odd value by compare-and-swap: the reader adds 1, Wait stores leftBehind.
 	crossings atomic.Int64
 	count     int64 // the reader's copy of crossings
 }
@@ -60,7 +59,7 @@ func (r *Reader) Enter() {
 	}
 }
 
-// Leave notes that the source yielded. It reports whether the run still belongs to the reader.
+// Leave notes that the source yielded, and reports whether the reader owns the run.
 func (r *Reader) Leave() bool {
 	if r.Uncancelable {
 		return true
@@ -72,7 +71,7 @@ func (r *Reader) Leave() bool {
 // Left reports whether the run has left the reader.
 func (r *Reader) Left() bool { return r.crossings.Load() == leftBehind }
 
-// Yield passes what the source yielded to Turn.
+// Yield passes a batch to Turn.
 func (r *Reader) Yield(last bool, err error) bool {
 	if r.Shared {
 		return r.yieldShared(last, err)
@@ -86,8 +85,7 @@ func (r *Reader) yieldShared(last bool, err error) bool {
 	return r.Leave() && r.Turn(last, err)
 }
 
-// Wait waits for the result of the reader. left reports that the context ended before the source; the run then belongs
-// to the caller.
+// Wait waits for the reader's result. left: the context ended before the source, and the run belongs to the caller.
 func (r *Reader) Wait(ctx context.Context, over <-chan error) (err error, left bool) {
 	select {
 	case err := <-over:

@@ -1,5 +1,5 @@
-// Package reused finds a data source that writes a batch into the memory of an earlier one. A loop that holds several
-// batches would then make their steps on the same numbers.
+// Package reused finds a data source that writes a batch into the memory of an earlier one. A loop that holds both
+// would make two steps on equal numbers.
 package reused
 
 import (
@@ -9,10 +9,10 @@ import (
 	"unsafe"
 )
 
-// Watch looks at the first batches of a source. The zero Watch is ready for use.
+// Watch looks at a source's first batches. The zero Watch is ready for use.
 type Watch struct {
 	taken int
-	// seen keeps the memory of the batches, so that no other array can begin there.
+	// seen keeps the batches' memory, so that no other array can begin there.
 	seen map[*byte]content
 }
 
@@ -31,9 +31,8 @@ const (
 // Done reports whether Next has seen enough batches.
 func (w *Watch) Done() bool { return w.taken == watched }
 
-// Next looks at the next batch. If an array of it begins in memory where an array of earlier batches begins, and their
-// common part has other contents now, Next returns the numbers of the first and the last such batch, from 1; otherwise
-// 0.
+// Next looks at the next batch. If one of its arrays begins where an array of earlier batches does, and their common
+// part has changed, Next returns the numbers of the first and the last such batch, from 1; else 0.
 func (w *Watch) Next(batch any) (first, last int) {
 	if w.seen == nil {
 		w.seen = map[*byte]content{}
@@ -60,7 +59,7 @@ func (w *Watch) Next(batch any) (first, last int) {
 	return first, last
 }
 
-// each calls do with the memory of each slice of numbers within v. It does not follow pointers.
+// each calls do for each slice of numbers within v, not through pointers.
 func each(v reflect.Value, depth int, do func(memory []byte)) {
 	switch {
 	case depth == 0:
