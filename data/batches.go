@@ -28,8 +28,8 @@ type dealing struct {
 	watch     *watch
 }
 
-// Shuffle shuffles the examples, in each epoch differently, as the seed, the epoch and the number of examples alone
-// determine.
+// Shuffle shuffles the examples, differently in each epoch. The order depends only on the seed, the epoch and the
+// number of examples.
 func Shuffle(seed uint64) Option {
 	return func(d *dealing) { d.shuffle, d.seed = true, seed }
 }
@@ -61,8 +61,8 @@ func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }
 
-// WholeFrom is From with the remainder of each epoch, unless [DropRemainder] was given, as evaluations and predictions
-// use it.
+// WholeFrom is From with the remainder of each epoch, unless [DropRemainder] was given. Evaluations and predictions use
+// it.
 func (b Batches) WholeFrom(position int64) iter.Seq2[Batch, error] {
 	b.whole = true
 	return b.sequence(position, math.MaxInt64)

@@ -36,8 +36,7 @@ func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 
 var errMapped = errors.New("the set has functions of MapBatches, whose outputs it does not know: call this before MapBatches")
 
-// Select returns a change for [Map] and [Set.Map] that keeps the named fields, in this order. A missing one is an
-// error.
+// Select returns a change for [Map] and [Set.Map] that keeps the named fields, in this order.
 func Select(names ...string) func(Batch) (Batch, error) {
 	names = slices.Clone(names)
 	return changed("select", names, func(fields []Field) ([]Field, error) {
@@ -66,7 +65,7 @@ func Drop(names ...string) func(Batch) (Batch, error) {
 	})
 }
 
-// Rename returns a change for [Map] and [Set.Map] that renames a field.
+// Rename returns a change like [Select] that renames a field.
 func Rename(from, to string) func(Batch) (Batch, error) {
 	return changed("rename", []string{from, to}, func(fields []Field) ([]Field, error) {
 		if _, err := find(fields, from, "the batch"); err != nil {

@@ -7,7 +7,6 @@ import (
 )
 
 // Chunk groups each n items (at least 1) in their own memory. A smaller last group is kept or dropped, as rest says.
-// Errors are yielded at once.
 func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[]E, error] {
 	if rest != Dropped && rest != Kept {
 		return failed[[]E](fmt.Errorf("data: chunk: the policy for the remainder is %v, expected data.Dropped or data.Kept", rest))
@@ -16,7 +15,7 @@ func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[
 }
 
 // Window yields windows of n items, each stride items after the one before (both at least 1), in their own memory,
-// without an incomplete one. Errors are yielded at once.
+// without an incomplete one.
 func Window[E any](source iter.Seq2[E, error], n, stride int) iter.Seq2[[]E, error] {
 	if stride < 1 {
 		return failed[[]E](fmt.Errorf("data: window with the stride %d: expected at least 1", stride))

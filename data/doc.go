@@ -35,5 +35,6 @@
 // pipeline, or streams from files, as a plain iterator, loop.Data: a resumed run iterates it from its start and skips
 // the earlier batches.
 //
-// Functions that read from an io.Reader, such as [TFRecords], can be iterated once, all others repeatedly.
+// Functions that read from an io.Reader, such as [TFRecords], can be iterated once, all others repeatedly. Functions
+// that hold items back yield errors at once.
 package data

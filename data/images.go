@@ -49,7 +49,7 @@ const (
 
 // ImageFormat describes the array of an image.
 type ImageFormat struct {
-	// In pixels.
+	// Height and Width are in pixels.
 	Height, Width int
 	// Channels is 1 for grey (ITU-R 601 luma) or 3 for RGB; 0 means 3. Transparent parts are black.
 	Channels int
@@ -68,9 +68,8 @@ const (
 	imageResult = 1 << 28
 )
 
-// OpenImageFolder lists the images of dir: one subfolder per class, with files *.png, *.jpg or *.jpeg,
-// case-insensitively. Names that start with a dot are ignored; other files, empty classes and links out of dir are
-// errors.
+// OpenImageFolder lists the images of dir: in each subfolder *.png, *.jpg or *.jpeg, case-insensitively. Names that
+// start with a dot are ignored; other files, empty classes and links out of dir are errors.
 func OpenImageFolder(dir string, format ImageFormat) (*ImageFolder, error) {
 	f := &ImageFolder{dir: dir, format: format}
 	err := f.format.check()
@@ -151,9 +150,9 @@ func (f *ImageFolder) list() error {
 // Len returns the number of images.
 func (f *ImageFolder) Len() int { return len(f.files) }
 
-// Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n], the
-// class. Images are read when their batch is made, on several goroutines. An unreadable image is an [*ImageError] in
-// place of its batch; the iteration continues.
+// Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n]. Images
+// are read when their batch is made, on several goroutines. An unreadable image is an [*ImageError] in place of its
+// batch; the iteration continues.
 func (f *ImageFolder) Set() *Set {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
 	for i, file := range f.files {

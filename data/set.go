@@ -87,7 +87,7 @@ func (s *Set) Mapped() bool { return len(s.changes) > 0 }
 // Fields returns views of the fields, in the order of [New], before [Set.MapBatches].
 func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
-// Field returns a view of the named array. A missing field is an error.
+// Field returns a view of the named array.
 func (s *Set) Field(name string) (Array, error) {
 	a, err := find(s.view(0, s.len).fields, name, "the set")
 	if err != nil {
@@ -161,7 +161,7 @@ type Batch struct {
 	// number of rows, the field [Mask] must mark the examples, or a step that reports numbers refuses the batch; of a
 	// step that only returns outputs, drop the rows from Size on.
 	Size int
-	// Epoch is from 0.
+	// Epoch counts from 0.
 	Epoch int
 	// At is the first example's position in the epoch, from 0.
 	At int
@@ -170,7 +170,7 @@ type Batch struct {
 	Resident *Resident
 	// Deal is nil unless a set made the batch.
 	Deal *Deal
-	// See [Share].
+	// Part is that of [Share].
 	Part Part
 	end  epochEnd
 	left int
@@ -180,7 +180,7 @@ type Batch struct {
 	watch *watch
 }
 
-// Field returns the named array. A missing field is an error. It allocates only for a [Resident] set.
+// Field returns the named array. It allocates only for a [Resident] set.
 func (b Batch) Field(name string) (Array, error) {
 	if b.Resident != nil && name != Rows {
 		host, err := b.OnHost()

@@ -58,7 +58,7 @@ func makeWritable(b any) {
 	}
 }
 
-// alone is for replaced elements.
+// alone returns a batch for replaced elements.
 func (b Batch) alone() Batch {
 	b.stack, b.row = nil, 0
 	return b

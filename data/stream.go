@@ -9,7 +9,7 @@ import (
 
 // ShuffleBuffer shuffles a stream with a buffer of size items (at least 1): it draws each item at random from the
 // buffer and replaces it by the next. No item comes more than size-1 positions early. The order depends only on the
-// seed, size and the number of items; for another in each pass, use [Passes]. Errors are yielded at once.
+// seed, size and the number of items; for another in each pass, use [Passes].
 func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) iter.Seq2[B, error] {
 	if size < 1 {
 		return failed[B](fmt.Errorf("data: shuffle by a buffer of %d: expected at least 1", size))

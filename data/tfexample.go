@@ -200,7 +200,7 @@ func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []by
 }
 
 // Field returns the named feature as a field of one example with the given dims: []float32, []int64, or the single
-// bytes value as []uint8. A missing feature is an error.
+// bytes value as []uint8.
 func (e TFExample) Field(name string, dims ...int) (Field, error) {
 	flat, ok := e[name]
 	if !ok {
