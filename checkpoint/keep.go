@@ -21,7 +21,7 @@ type Retention struct {
 	Last int
 	// EverySteps keeps the first checkpoint in each interval of n steps: 0 to n-1, n to 2n-1, and so on.
 	EverySteps Step
-	// EveryTime is EverySteps by time since 1970, UTC.
+	// EveryTime is EverySteps by the save's time since 1970, UTC.
 	EveryTime time.Duration
 	// Best keeps the n best by finite Metric ([Content.Metrics]), of equal ones the earlier.
 	Best   int

@@ -10,12 +10,13 @@ import (
 // Info describes a checkpoint without its tensors.
 type Info struct {
 	Step Step
-	// Time of the save, in UTC.
+	// Time is that of the save, in UTC.
 	Time    time.Time
 	Metrics map[string]float64
 	// Bytes is the size of the tensors.
 	Bytes int64
-	// Err is a [*DamagedError], [ErrNewer], or an error of reading. Then only Step is set.
+	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. Then only Step
+	// is set.
 	Err error
 }
 

@@ -19,8 +19,8 @@ type Options struct {
 	// Keep has rules; a checkpoint stays if any keeps it. Without rules, [Open] keeps all. [Resume] also keeps the two
 	// newest if no rule has a Last. The newest complete checkpoint and the one just saved always stay.
 	Keep []Retention
-	// Overwrite allows saving an undamaged step again, otherwise [ErrExists]. A run may then begin before the newest
-	// checkpoint; right before its first save is complete, later ones are removed.
+	// Overwrite allows saving an undamaged step again, and a run to begin before the newest checkpoint, otherwise
+	// [ErrExists]; right before its first save is complete, later ones are removed.
 	Overwrite bool
 	// ReadBack verifies each save, about 15 % slower, not only the first after opening. It usually reads the page
 	// cache: it finds failing writes, not later damage.
@@ -38,7 +38,7 @@ type Options struct {
 
 	// When is the schedule of saves, default every 10 minutes.
 	When loop.Schedule
-	// See [KeepBest].
+	// Best is the metric of [KeepBest].
 	Best string
 	// Mode is as in [Retention].
 	Mode loop.Mode
@@ -65,7 +65,7 @@ type Options struct {
 // Every saves a run each time the period has passed.
 func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 
-// KeepBest saves the run in each iteration with a better value of the metric than in all resumed runs, keeps the best
+// KeepBest saves the run in each iteration with the metric's best value yet, in all resumed runs, keeps the best
 // checkpoint, and restores it into the state at a normal end. The metric's name decides whether lower or higher is
 // better; for other names set Best and Mode of [Options].
 //

@@ -36,8 +36,7 @@ import (
 //
 // Saves run in the background ([Async]). An iteration waits only for the copy, made after the callbacks of a lower
 // Order. A newer checkpoint never replaces a waiting best one. An error of a save ends the run at the next step or
-// block, or at its end ([Options].Tolerate). After a cancellation, saves may take five more minutes. If the folder has
-// later steps than the run begins with ([Options].At), the error is [ErrExists], unless [Options].Overwrite is set.
+// block, or at its end ([Options].Tolerate). After a cancellation, saves may take five more minutes.
 //
 // All processes of a job ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint to restore, decides when
 // to save, writes unsharded values, and completes each checkpoint. An error of one is an error of all.

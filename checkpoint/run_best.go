@@ -21,6 +21,7 @@ type bestBack struct {
 
 func (b *bestBack) Watch(context.Context, loop.Report) error { return nil }
 
+// End runs after the End of the saves.
 func (b *bestBack) End(ctx context.Context, e loop.Ending) error {
 	state, ok := abilities.StateAs[State](e)
 	if !e.Normal() || !ok {

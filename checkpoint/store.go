@@ -30,8 +30,7 @@ type Store interface {
 // store open.
 //
 // COMMIT is put last and deleted first. The next OpenStore or Save removes the objects of a step without it. There is
-// no lock: the user must ensure that one process writes at a time, as two could remove each other's steps. Any number
-// may read ([Options.ReadOnly]).
+// no lock: the user must ensure that one process writes at a time, as two could remove each other's steps.
 func OpenStore(ctx context.Context, store Store, name string, options Options) (*Folder, error) {
 	var f *Folder
 	err := errors.New("no store given")
