@@ -12,12 +12,11 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Async saves checkpoints in the background. One checkpoint is being written and at most one waits; a newer one
-// replaces it, so a slow disk costs checkpoints and not training time. Call Wait after a checkpoint that must not be
-// replaced.
+// Async saves checkpoints in the background. One is being written and at most one waits; a newer one replaces it. Call
+// Wait after a checkpoint that must not be replaced.
 type Async struct {
 	folder  *Folder
-	another []Step // of another run; the first save removes them
+	another []Step // another run's; the first save removes them
 
 	mu       sync.Mutex
 	idle     sync.Cond
@@ -53,9 +52,9 @@ func (e *backgroundError) Error() string {
 
 func (e *backgroundError) Unwrap() error { return e.Err }
 
-// Save copies the content and starts writing the copy. ctx applies to the copying only. An error of the content is
-// returned at once; if Write failed, the waiting checkpoint is dropped too, because the copy reuses its memory. Save
-// also returns errors of earlier saves, each once; they do not prevent this one.
+// Save copies the content, until ctx ends, and starts writing the copy. It returns an error of the content at once; if
+// Write failed, the waiting checkpoint, whose memory the copy reuses, is dropped too. It also returns errors of earlier
+// saves, each once; they do not prevent this one.
 func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
@@ -132,7 +131,7 @@ func (a *Async) work() {
 	a.idle.Broadcast()
 }
 
-// Check returns the errors of background saves that were not returned yet.
+// Check returns the errors of background saves, each once.
 func (a *Async) Check() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -167,7 +166,7 @@ func (a *Async) lastCall() {
 	}
 }
 
-// Wait waits until everything is written or ctx ends, and returns errors as Check does.
+// Wait waits until everything is written or ctx ends, and returns errors as Check.
 func (a *Async) Wait(ctx context.Context) error {
 	wake := context.AfterFunc(ctx, func() {
 		a.mu.Lock()
@@ -188,7 +187,7 @@ func (a *Async) Wait(ctx context.Context) error {
 	return err
 }
 
-// Close waits for all saves and returns errors as Check does. The folder stays open.
+// Close waits for all saves and returns errors as Check. The folder stays open.
 func (a *Async) Close() error {
 	a.mu.Lock()
 	a.closed = true
@@ -196,7 +195,7 @@ func (a *Async) Close() error {
 	return a.Wait(context.Background())
 }
 
-// Replaced returns how many checkpoints were replaced before they were written.
+// Replaced returns how many checkpoints were replaced unwritten.
 func (a *Async) Replaced() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Best loads the checkpoint with the best value of a metric ([Content.Metrics]), or returns [ErrNone] if none has a
-// finite value. The zero [loop.Mode] decides by the metric's name.
+// Best loads the checkpoint with the best finite value of a metric ([Content.Metrics]), or returns [ErrNone]. The zero
+// [loop.Mode] decides by the metric's name.
 func (f *Folder) Best(ctx context.Context, metric string, mode loop.Mode) (*Checkpoint, error) {
 	by := Retention{Best: 1, Metric: metric, Mode: mode}
 	step, err := f.bestStep(ctx, by)

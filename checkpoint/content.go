@@ -17,19 +17,18 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Content is the content of a checkpoint.
+// Content is a checkpoint's content.
 type Content struct {
 	Tensors []Tensor
-	// Metrics select the best checkpoints ([Retention]). They are saved exactly, also NaN and infinities.
+	// Metrics select the best checkpoints ([Retention]). NaN and infinities are allowed.
 	Metrics map[string]float64
-	// Sections are all other values by name, in JSON. Integers stay exact. [Params] saves dynamic types, NaN,
-	// infinities, and text that is not UTF-8.
+	// Sections are all other values by name, in JSON. Integers stay exact; see [Params] for other types.
 	Sections map[string]any
 	// Share is set if several processes save one state.
 	Share shares.Share
 }
 
-// Sharded reports whether a tensor is sharded over several processes.
+// Sharded reports whether any tensor is sharded over processes.
 func (c Content) Sharded() bool {
 	return slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Parts != nil })
 }
@@ -40,17 +39,16 @@ type Tensor struct {
 	Name  string
 	DType safetensors.DType
 	Dims  []int
-	// Data holds the elements in row-major order, little-endian.
+	// Data is the elements in row-major order, little-endian.
 	Data []byte
-	// Write, if not nil, writes the elements instead of Data, exactly the size of Dims and DType. Save calls it once,
-	// in its goroutine. Bytes put into the writer's AvailableBuffer, if it has that method as [bytes.Buffer] does, are
-	// written without a copy.
+	// Write, if not nil, replaces Data: it writes exactly the size of Dims and DType. Save calls it once, in its
+	// goroutine. Bytes in the writer's AvailableBuffer, if it has one as [bytes.Buffer], are not copied.
 	Write func(io.Writer) error
-	// Parts, if not nil, replace Data and Write for a sharded tensor: the parts that this process saves, possibly none.
+	// Parts, if not nil, replace Data and Write: this process's parts of a sharded tensor, possibly none.
 	Parts []shares.Part
 }
 
-// draft is checked content, except for the tensors' bytes.
+// draft has checked all but the tensors' bytes.
 type draft struct {
 	manifest manifest
 	tensors  []Tensor
@@ -58,7 +56,7 @@ type draft struct {
 	parts    []Tensor
 	of       map[string]partOf
 	written  atomic.Bool
-	// over is closed when the other processes will write nothing more.
+	// over is closed when the other processes write nothing more.
 	over     chan struct{}
 	overOnce sync.Once
 }
@@ -134,17 +132,17 @@ func (d *draft) checkNames() error {
 	return nil
 }
 
-// Checkpoint is a loaded checkpoint with correct checksums.
+// Checkpoint is a loaded checkpoint, verified.
 type Checkpoint struct {
 	Info
-	// Tensors have Data, except with [Options.LeaveSharded]. They are sorted by dtype, the widest first, then by name.
+	// Tensors have Data, except with [Options.LeaveSharded]. They are sorted by dtype, widest first, then by name.
 	Tensors []Tensor
-	// PassedOver has the reasons why [Folder.Newest] skipped newer checkpoints.
+	// PassedOver is why [Folder.Newest] skipped newer checkpoints.
 	PassedOver []error
 	sections   map[string]json.RawMessage
 }
 
-// Content returns the content, for saving it elsewhere.
+// Content returns the content, to save it elsewhere.
 func (c *Checkpoint) Content() Content {
 	sections := make(map[string]any, len(c.sections))
 	for name, text := range c.sections {
@@ -153,7 +151,7 @@ func (c *Checkpoint) Content() Content {
 	return Content{Tensors: c.Tensors, Metrics: c.Metrics, Sections: sections}
 }
 
-// Tensor returns the tensor with this name, if any.
+// Tensor returns the named tensor, if any.
 func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
 	i := slices.IndexFunc(c.Tensors, func(t Tensor) bool { return t.Name == name })
 	if i < 0 {
@@ -162,11 +160,11 @@ func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
 	return c.Tensors[i], true
 }
 
-// Sections returns the sorted names of the sections.
+// Sections returns the sections' sorted names.
 func (c *Checkpoint) Sections() []string { return sortedKeys(c.sections) }
 
-// Section decodes a section into the value that into points to. Unknown fields are an error. Numbers decode into an any
-// as json.Number.
+// Section decodes a section into the value that into points to. Unknown fields are an error. Numbers in an any are
+// json.Number.
 func (c *Checkpoint) Section(name string, into any) error {
 	text, ok := c.sections[name]
 	if !ok {

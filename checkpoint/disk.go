@@ -83,7 +83,7 @@ func (d *disk) begin(_ context.Context, temp string) error { return d.fs.Mkdir(t
 
 func (d *disk) giveUp(_ context.Context, _, temp string) error { return d.discard(temp) }
 
-// share renames a complete rank file, so that rank 0 sees no incomplete one.
+// share renames a complete rank file: rank 0 sees no incomplete one.
 func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writer) error) error {
 	part := temp + "/" + file + partSuffix
 	err := d.create(part, write)
@@ -115,7 +115,7 @@ func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	return err
 }
 
-// create does not retry a failed sync: the kernel may have dropped the pages, and then report success.
+// A failed sync is not retried: the kernel may have dropped the pages, and then report success.
 func (d *disk) create(path string, write func(io.Writer) error) error {
 	file, err := d.fs.Create(path)
 	if err != nil {
@@ -167,7 +167,7 @@ func (d *disk) takeBack(name, temp string) error {
 	return d.discard(temp)
 }
 
-// remove renames first, so that no half removed checkpoint is visible.
+// remove renames first: no half removed checkpoint is visible.
 func (d *disk) remove(_ context.Context, names []string) error {
 	trash := make([]string, len(names))
 	for i, name := range names {
@@ -197,7 +197,7 @@ func (d *disk) clean(_ context.Context, removed func(name string)) error {
 		if !staleForm.MatchString(name) {
 			continue
 		}
-		if !synced { // a power loss could undo an earlier rename
+		if !synced { // a power loss could undo a rename
 			if err := d.fs.SyncDir("."); err != nil {
 				return err
 			}

@@ -11,11 +11,11 @@ var (
 	ErrNone = errors.New("no checkpoint in the folder")
 	// ErrExists means that the step is already saved; see [Options.Overwrite].
 	ErrExists = errors.New("the step is saved already")
-	// ErrNewer means that the checkpoint has an unknown format of a newer lazo.
+	// ErrNewer means that a newer lazo wrote the checkpoint, in an unknown format.
 	ErrNewer = errors.New("written by a newer lazo")
 	// ErrNotPruned means that the step was saved, but older checkpoints were not removed.
 	ErrNotPruned = errors.New("saved, but old checkpoints are not removed")
-	// ErrNoSection means that the checkpoint lacks the section.
+	// ErrNoSection means that the checkpoint lacks it.
 	ErrNoSection = errors.New("no such section")
 	errNoStep    = errors.New("no checkpoint of this step")
 	errReadOnly  = errors.New("the folder is open read-only")
@@ -23,13 +23,13 @@ var (
 	errClosed    = errors.New("the folder is closed")
 )
 
-// DamagedError means that a checkpoint differs from the content that was saved.
+// DamagedError means that a checkpoint differs from the saved content.
 type DamagedError struct {
-	// Path is the file, relative to the folder.
+	// Path is relative to the folder.
 	Path string
-	// Tensor is the damaged tensor, or "".
+	// Tensor is damaged, if not "".
 	Tensor string
-	// Err is the cause. It wraps [safetensors.ErrLimit] if a size exceeds a limit.
+	// Err wraps [safetensors.ErrLimit] if a size exceeds a limit.
 	Err error
 }
 
@@ -53,7 +53,7 @@ func (e *twiceError) Is(err error) bool { return err == errReserved }
 
 type lockedError struct {
 	Dir string
-	// PID and Host identify the owner; 0 and "" if unknown.
+	// PID and Host are the owner's; 0 and "" if unknown.
 	PID  int
 	Host string
 }

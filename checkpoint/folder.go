@@ -39,8 +39,8 @@ func (f *Folder) replace(step Step) {
 	f.outdated = &step
 }
 
-// Open opens a folder of checkpoints, creates it unless it is ReadOnly, and removes incomplete checkpoints. It returns
-// an error if another process has it open for writing. The lock of a dead process does not remain.
+// Open opens a folder, creates it unless it is ReadOnly, and removes incomplete checkpoints. It returns an error if
+// another live process has it open for writing.
 func Open(dir string, options Options) (*Folder, error) {
 	f, err := openDir(dir, options)
 	if err != nil {
@@ -140,7 +140,7 @@ func parseOwner(note string) owner {
 	return o
 }
 
-// writer returns the text of the lock file, new at each opening: processes that read the same text see the same folder.
+// writer returns the lock file's text, new at each opening: processes that read the same text see the same folder.
 func (f *Folder) writer() (string, error) {
 	d, ok := f.medium.(*disk)
 	if !ok {
@@ -170,7 +170,7 @@ func (f *Folder) reserve() (release func(), err error) {
 // Close releases the lock.
 func (f *Folder) Close() error { return f.close(false) }
 
-// close with readable keeps files open that [Options].LeaveSharded needs after the run.
+// close with readable keeps files open that [Options].LeaveSharded needs.
 func (f *Folder) close(readable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

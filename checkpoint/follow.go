@@ -13,22 +13,15 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Follow restores the checkpoints of a run as they appear, in the order of their steps, to evaluate them in another
-// process:
+// Follow restores a run's checkpoints as they appear, in order, to evaluate them in another process:
 //
-//	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) {
-//		if err != nil {
-//			return err
-//		}
-//		_, logs, err := test.Run(ctx, state)
-//		…
-//	}
+//	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) { … }
 //
-// The loop ends after the last one when the folder marks the end of the run ([Resume]).
+// The loop ends after the last one when the folder marks the run's end ([Resume]).
 type Follow struct {
-	// Dir is the folder. It may appear later.
+	// Dir may appear later.
 	Dir string
-	// Folder replaces Dir by an open folder, such as one of [OpenStore]. It stays open.
+	// Folder, such as one of [OpenStore], replaces Dir. It stays open.
 	Folder *Folder
 	// Newest skips all but the newest checkpoint at each look.
 	Newest bool
@@ -36,13 +29,13 @@ type Follow struct {
 	Poll time.Duration
 	// Timeout limits the wait for the next checkpoint; 0 means no limit. The error wraps [context.DeadlineExceeded].
 	Timeout time.Duration
-	// Stop, if not nil, replaces the folder's mark: it reports whether the run has ended. It is called before each
-	// look, so earlier checkpoints are still restored.
+	// Stop, if not nil, replaces the mark of the run's end. It is called before each look, so earlier checkpoints are
+	// still restored.
 	Stop func(ctx context.Context) (bool, error)
 }
 
 // Into restores each checkpoint into the state and yields its position. It ends after an error or with ctx. It skips
-// checkpoints that were removed meanwhile.
+// removed checkpoints.
 func (f Follow) Into(ctx context.Context, state State) iter.Seq2[loop.Elapsed, error] {
 	return func(yield func(loop.Elapsed, error) bool) {
 		more := true
@@ -146,7 +139,7 @@ func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.El
 			return from.elapsed, false, nil
 		}
 	}
-	// The training process may have removed it since the look.
+	// The training process may have removed it.
 	list, listErr := f.Folder.List(ctx)
 	if listErr == nil && !slices.ContainsFunc(list, func(i Info) bool { return i.Step == step }) {
 		f.Folder.Options().Log.Info("checkpoint: removed before it was restored", "folder", f.Folder.Dir(), "step", int64(step))

@@ -26,16 +26,16 @@ const (
 	gomlxTextSize = 8 << 20
 )
 
-// ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28. path is a checkpoint's .json file, or a folder, of which it
-// reads only the checkpoint with the highest number.
+// ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28. path is its .json file, or a folder, of which the highest
+// number counts.
 //
 // Tensors have the variables' full names ("/model/dense/weights"), as in a managed.State. Step is the number in the
 // file's name, or 0. GoMLX does not save which variables are trainable, so use State.Transfer, not State.Restore.
 //
-// The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"), with exact
-// integers. "params.other" has those of other types, such as lists, as objects with type and value.
+// The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"). "params.other"
+// has those of other types, such as lists, as objects with type and value.
 //
-// A malformed file is a [*DamagedError]. The error wraps [safetensors.ErrLimit] for more than 50,000 variables, 10,000
+// A malformed file is a [*DamagedError]. It wraps [safetensors.ErrLimit] for more than 50,000 variables, 10,000
 // parameters, 2 MB of parameters or 8 MB of JSON, or a file that expands to more than maxBytes. Zero means twice the
 // file plus 32 MB, in at most twice the files plus 64 MB of memory. Files of mostly zeros need more.
 func ImportGoMLX(path string, maxBytes int64) (*Checkpoint, error) {

@@ -215,7 +215,7 @@ func (m *gomlxMeta) sections() (map[string]json.RawMessage, error) {
 	return all, err
 }
 
-// gomlxFields allows no other fields. Only the last may be missing, in old files.
+// gomlxFields allows no others. Only the last may be missing, in old files.
 func gomlxFields(object []byte, values [][]byte, names ...string) error {
 	clear(values)
 	if object[0] != '{' {

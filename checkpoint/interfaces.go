@@ -3,15 +3,13 @@ package checkpoint
 import "context"
 
 // State is a run's state that can be saved and restored, such as a managed.State. [Resume] saves and compares the
-// results of two more methods, if it has them:
-//
-//   - Versions() map[string]string: for example the plugin and the number of devices.
-//   - Settings() []Setting: its settings, without those that are not known yet.
+// results of two more methods, if it has them: Versions() map[string]string, as the plugin and the number of devices,
+// and Settings() []Setting, without those that are not known yet.
 type State interface {
 	// Content returns all that the state needs to continue bit-identically. The tensors' Write is called before the
 	// state is used again. The sections "loop", "versions" and "loop.…" are reserved.
 	Content(ctx context.Context) (Content, error)
-	// Restore restores the content that Content returned. After an error the state is unchanged.
+	// Restore restores Content's result. After an error the state is unchanged.
 	Restore(ctx context.Context, c *Checkpoint) error
 }
 
@@ -19,11 +17,11 @@ type versioned interface{ Versions() map[string]string }
 
 type configured interface{ Settings() []Setting }
 
-// Setting is a setting of a training run, as text.
+// Setting is a training run's setting, as text.
 type Setting struct {
-	// Name identifies the setting: "batch", "optimizer.rate". An empty Value means that the state cannot know it: it is
-	// not saved, and is a [Difference] if the saved run knew it.
+	// Name is such as "batch" or "optimizer.rate". An empty Value, which the state cannot know, is not saved, and is a
+	// [Difference] if the saved run knew it.
 	Name, Value string
-	// Saved means that the saved value overrides the program's, as that of a learning rate in a variable.
+	// Saved means that the saved value overrides the program's, as for a learning rate in a variable.
 	Saved bool
 }

@@ -13,23 +13,20 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Retention is a rule for which checkpoints are kept: those that any of its fields keeps.
+// Retention is a rule for which checkpoints are kept: those that any field keeps. It uses only the folder's content.
 //
-//	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"} // the three newest, and the two with the lowest loss
-//
-// It uses only the folder's content, so it also holds after a restart.
+//	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"}
 type Retention struct {
 	// Last keeps the n newest steps.
 	Last int
 	// EverySteps keeps the first checkpoint in each interval of n steps: 0 to n-1, n to 2n-1, and so on.
 	EverySteps Step
-	// EveryTime keeps the first one saved in each interval of this length since 1970, UTC.
+	// EveryTime is EverySteps by the save's time since 1970, UTC.
 	EveryTime time.Duration
-	// Best keeps the n best checkpoints by Metric ([Content.Metrics]), of equal ones the earlier. The value must be
-	// finite.
+	// Best keeps the n best by finite Metric ([Content.Metrics]), of equal ones the earlier.
 	Best   int
 	Metric string
-	// Mode is whether lower or higher is better. Zero decides by Metric's name.
+	// Mode is whether lower or higher is better. Zero decides by the name.
 	Mode loop.Mode
 }
 
@@ -50,7 +47,7 @@ func (r Retention) String() string {
 	return "{" + strings.Join(fields, ", ") + "}"
 }
 
-// Kept reports which checkpoints of a list sorted by step are kept. An invalid rule keeps none.
+// Kept reports which checkpoints of a list sorted by step are kept: for an invalid rule none.
 func (r Retention) Kept(list []Info) []bool {
 	keep := make([]bool, len(list))
 	if r.check() != nil {

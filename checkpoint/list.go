@@ -10,13 +10,13 @@ import (
 // Info describes a checkpoint without its tensors.
 type Info struct {
 	Step Step
-	// Time is the time of the save, in UTC.
+	// Time is that of the save, in UTC.
 	Time    time.Time
 	Metrics map[string]float64
 	// Bytes is the size of the tensors.
 	Bytes int64
-	// Err is the reason why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading.
-	// Then only Step is set.
+	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. Then only Step
+	// is set.
 	Err error
 }
 
@@ -41,8 +41,7 @@ func (m *manifest) info() Info {
 	return Info{Step: m.step, Time: m.time, Metrics: metrics, Bytes: m.state.Size - m.state.HeaderSize + m.cutBytes()}
 }
 
-// List returns the checkpoints, one per step, sorted by step. It does not detect damage in tensors; [Folder.Verify]
-// does.
+// List returns the checkpoints, one per step, sorted by step. Only [Folder.Verify] detects damage in tensors.
 func (f *Folder) List(ctx context.Context) ([]Info, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

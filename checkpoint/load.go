@@ -7,22 +7,21 @@ import (
 	"slices"
 )
 
-// Newest loads the checkpoint with the highest step and verifies it. If it is damaged or cannot be read, Newest logs
-// this, adds it to PassedOver and tries the one before. If none can be loaded, the error has all causes
-// ([*DamagedError]); only an empty folder is [ErrNone]. A newest checkpoint of a newer lazo is [ErrNewer]; no older one
-// is tried.
+// Newest loads and verifies the checkpoint with the highest step. If it is damaged or cannot be read, Newest logs this,
+// adds it to PassedOver and tries the one before. If none can be loaded, the error has all causes ([*DamagedError]);
+// only an empty folder is [ErrNone]. After [ErrNewer] no older one is tried.
 func (f *Folder) Newest(ctx context.Context) (*Checkpoint, error) {
 	c, err := f.load(ctx, func(place) bool { return true }, ErrNone)
 	return c, f.wrap(err, "load the newest")
 }
 
-// Load loads and verifies the checkpoint of a step.
+// Load loads and verifies a step's checkpoint.
 func (f *Folder) Load(ctx context.Context, step Step) (*Checkpoint, error) {
 	c, err := f.load(ctx, func(p place) bool { return p.step == step }, errNoStep)
 	return c, f.wrap(err, "load step %d", step)
 }
 
-// Verify checks the checkpoint of a step completely, without keeping it in memory.
+// Verify checks a step's checkpoint completely, without keeping it in memory.
 func (f *Folder) Verify(ctx context.Context, step Step) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,7 +43,7 @@ func (f *Folder) verify(ctx context.Context, step Step) error {
 	return err
 }
 
-// turns limits how often a list that another process changed is read again.
+// turns limits rereading of a list that another process changed.
 const turns = 100
 
 func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*Checkpoint, error) {

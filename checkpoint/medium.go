@@ -8,23 +8,23 @@ import (
 	"io/fs"
 )
 
-// medium stores the checkpoints of a [Folder]. Incomplete ones are never visible. Names are those of place.String.
+// medium stores the checkpoints of a [Folder], visible only when complete. Names are those of place.String.
 type medium interface {
-	// names has all complete checkpoints, and maybe other names.
+	// names has all complete checkpoints, and maybe others.
 	names(ctx context.Context) ([]string, error)
 	has(ctx context.Context, name string) (bool, error)
 	// open returns fs.ErrNotExist for a missing file.
 	open(ctx context.Context, path string) (file, error)
 	// put is durable. After an error the checkpoint does not exist.
 	put(ctx context.Context, name string, writing writing) error
-	// For a checkpoint of several processes: begin makes the temporary folder, giveUp removes everything, share writes
-	// one process's file, and mark records that this file will not come.
+	// For several processes: giveUp removes all, share writes one process's file, and mark records that it will not
+	// come.
 	begin(ctx context.Context, temp string) error
 	giveUp(ctx context.Context, name, temp string) error
 	share(ctx context.Context, name, temp, file string, write func(io.Writer) error) error
 	mark(ctx context.Context, name, temp, file, text string) error
 	remove(ctx context.Context, names []string) error
-	// clean removes the remains of dead processes and failed removals.
+	// clean removes remains of dead processes and failed removals.
 	clean(ctx context.Context, removed func(name string)) error
 	// note replaces a small file next to the checkpoints.
 	note(ctx context.Context, name, text string) error
@@ -45,7 +45,7 @@ type creator func(name string, write func(io.Writer) error) error
 
 type writing struct {
 	begun string
-	// files creates all files but COMMIT and returns its content. open reads other processes' files in dir.
+	// files creates all but COMMIT, its result. open reads other processes' files in dir.
 	files func(create creator, open opener, dir string) (commit []byte, err error)
 	// last is called when all is durable but not visible yet.
 	last  func() error

@@ -17,7 +17,7 @@ const (
 	stateName    = "state.safetensors"
 )
 
-// Step is a number of training steps. It identifies a checkpoint.
+// Step is a number of training steps, which identifies a checkpoint.
 type Step int64
 
 type place struct {
@@ -80,7 +80,7 @@ func freshName(prefix string) string {
 	return prefix + hex.EncodeToString(b[:])
 }
 
-// freshToken is positive, because processes exchange it by a maximum.
+// Processes exchange a token by a maximum, so it is positive.
 func freshToken() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:])

@@ -96,7 +96,7 @@ func (o objects) note(ctx context.Context, name, text string) error {
 
 func (o objects) forget(ctx context.Context, name string) error { return o.delete(ctx, name) }
 
-// remove deletes COMMIT first. It lists all keys to find other ranks' files, since the manifest may be missing.
+// remove deletes COMMIT first. It lists all keys to find other ranks' files: the manifest may be missing.
 func (o objects) remove(ctx context.Context, names []string) error {
 	for _, file := range []string{commitName, manifestName, stateName} {
 		for _, name := range names {
@@ -161,7 +161,7 @@ func (inMemory) Close() error           { return nil }
 // window is the size of one request, each of which takes tens of milliseconds.
 const window = 8 << 20
 
-// object reads ahead, because files are read in small pieces.
+// object reads ahead: files are read in small pieces.
 type object struct {
 	ctx   context.Context
 	store Store

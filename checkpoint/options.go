@@ -14,66 +14,63 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Options configure a folder, and how [Resume] saves a run. The zero Options of [Open] keep all checkpoints.
+// Options configure a folder, and how [Resume] saves a run.
 type Options struct {
-	// Keep has rules; a checkpoint stays if any of them keeps it. Without rules, [Open] keeps all. [Resume] also keeps
-	// the two newest if no rule has a Last. The newest complete checkpoint and the one just saved always stay.
+	// Keep has rules; a checkpoint stays if any keeps it. Without rules, [Open] keeps all. [Resume] also keeps the two
+	// newest if no rule has a Last. The newest complete checkpoint and the one just saved always stay.
 	Keep []Retention
-	// Overwrite allows saving a step that exists, otherwise [ErrExists] unless it is damaged. With Overwrite a run may
-	// begin before the newest checkpoint; its first save removes the later ones.
+	// Overwrite allows saving an undamaged step again, and a run to begin before the newest checkpoint, otherwise
+	// [ErrExists]; right before its first save is complete, later ones are removed.
 	Overwrite bool
-	// ReadBack verifies each save, which takes about 15 % longer; otherwise only the first after opening. The bytes
-	// usually come from the page cache, so this finds failing writes, not later damage.
+	// ReadBack verifies each save, about 15 % slower, not only the first after opening. It usually reads the page
+	// cache: it finds failing writes, not later damage.
 	ReadBack bool
-	// LeaveSharded leaves sharded tensors in their files, with Write instead of Data, for states larger than memory.
-	// Write works while the folder is open and the checkpoint exists. Resume sets it in a job.
+	// LeaveSharded leaves sharded tensors in their files, with Write instead of Data, which works while the folder is
+	// open and the checkpoint exists. Resume sets it in a job.
 	LeaveSharded bool
 	// ReadOnly takes no lock and changes nothing.
 	ReadOnly bool
-	// Log receives removals at opening, skipped damaged checkpoints, tolerated failures, and differences of a resumed
-	// run. Nil means no log.
+	// Log receives removals at opening, skipped damaged checkpoints, tolerated failures, and a resumed run's
+	// differences. Nil means no log.
 	Log *slog.Logger
 
-	// The fields below are for Resume; Open refuses them.
+	// Open refuses the fields below, which are for Resume.
 
-	// When is the schedule of saves, default every 10 minutes. [Every] sets it.
+	// When is the schedule of saves, default every 10 minutes.
 	When loop.Schedule
-	// Best is the metric whose best checkpoint is kept; see [KeepBest].
+	// Best is the metric of [KeepBest].
 	Best string
-	// Mode is whether lower or higher is better. Zero decides by the name of Best.
+	// Mode is as in [Retention].
 	Mode loop.Mode
-	// AgainstName allows a Mode that contradicts the name of Best, such as a loss to maximize.
+	// AgainstName allows a Mode that contradicts Best's name, such as a loss to maximize.
 	AgainstName bool
-	// Tolerate is the number of saves that may fail, with a warning in the log, before the run ends. The last save must
-	// succeed.
+	// Tolerate is the number of saves, except the last, that may fail, with a warning in the log, before the run ends.
 	Tolerate int
-	// Also has pointers to further values, by section, that are saved as JSON and read when the run is resumed. A data
-	// position must be counted before the batch is returned; a save with batches taken ahead ([loop.Report].Ahead) is
-	// an error. A source in data.Prefetch or data.ParallelMap must not change these values, because it is several
-	// batches ahead.
+	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed. Count a data
+	// position before the batch is returned; a save with batches taken ahead ([loop.Report].Ahead) is an error. A
+	// source in data.Prefetch or data.ParallelMap, which is ahead, must not change these values.
 	Also map[string]any
-	// Same has settings that must equal those of the saved run: a struct or a map, compared as JSON. A difference is an
-	// error that wraps [ErrChanged], and nothing is restored.
+	// Same has settings, a struct or a map, that must equal the saved ones as JSON. A difference is an error that wraps
+	// [ErrChanged], and nothing is restored.
 	Same any
-	// Changed is called for each [Difference] of a resumed run, before the first step or, for the data and batch size,
-	// after it. An error ends the run. In a job, rank 0 calls it.
+	// Changed is called, in a job by rank 0, for each [Difference] of a resumed run, before the first step or, for the
+	// data and batch size, after it. An error ends the run.
 	Changed func(Difference) error
-	// At is the checkpoint to resume from. Nil means the newest good one.
+	// At is the checkpoint to resume from; nil means the newest good one.
 	At *Step
-	// IgnoreEnd continues a run that was stopped ([loop.ErrStop]).
+	// IgnoreEnd continues a stopped run ([loop.ErrStop]).
 	IgnoreEnd bool
 }
 
 // Every saves a run each time the period has passed.
 func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 
-// KeepBest saves the run in each iteration with a better value of the metric, keeps the best checkpoint, and restores
-// it into the state at a normal end. The metric's name decides whether lower or higher is better; for other names set
-// Best and Mode of [Options].
+// KeepBest saves the run in each iteration with the metric's best value yet, in all resumed runs, keeps the best
+// checkpoint, and restores it into the state at a normal end. The metric's name decides whether lower or higher is
+// better; for other names set Best and Mode of [Options].
 //
-// The best is that of all resumed runs. The last step is saved too, and a longer run continues from it.
-// [loop.Result].Elapsed is that of the last iteration. A run that was cancelled, failed, or has no finite value keeps
-// its last state.
+// The last step is saved too; a longer run continues from it. [loop.Result].Elapsed is the last iteration's. A run that
+// was cancelled, failed, or has no finite value keeps its last state.
 func KeepBest(metric string) Options {
 	if metric == "" {
 		return Options{Mode: -1}

@@ -11,8 +11,8 @@ import (
 )
 
 // Params are values by name whose type and value JSON preserves exactly: bool, string, integers, float32, float64,
-// []byte, and nil. A value is an object with its type as the key: {"uint64":"18446744073709551615"}, or {"text64": …}
-// in base64 for text that is not UTF-8.
+// []byte, and nil. A value is {"uint64":"18446744073709551615"}, for example, or {"text64": …} in base64 for text that
+// is not UTF-8.
 type Params map[string]any
 
 // MarshalJSON returns an error for other types.
@@ -48,7 +48,7 @@ func encodeParam(value any) (kind string, text any, err error) {
 	case float64:
 		return kind, float(x), nil
 	case float32:
-		if x != x { // a float64 may lose the NaN's bits
+		if x != x { // a float64 may lose a NaN's bits
 			return kind, fmt.Sprintf("NaN:%08x", math.Float32bits(x)), nil
 		}
 		return kind, float(x), nil

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Prune removes checkpoints that [Options.Keep] does not keep, as each Save does. It first reads checkpoints, the
-// newest first, until one is good; this and all newer ones stay. Damaged checkpoints are never removed.
+// Prune removes checkpoints that [Options.Keep] does not keep, as each Save. It first reads checkpoints, the newest
+// first, until one is good; this and all newer ones stay. Damaged checkpoints are never removed.
 func (f *Folder) Prune(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,25 +13,20 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Resume is an option of a run that saves it into a folder and resumes it from there:
-//
-//	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(10000)),
-//		checkpoint.Resume("run", checkpoint.Every(loop.Steps(500)), checkpoint.KeepBest("loss_test")))
+// Resume is an option of a run that saves it into a folder and resumes it from there.
 //
 // The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the state, which
 // must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there. In an empty
-// folder the run starts fresh, and the log says so. With the same model, data and options, losses and parameters are
+// folder the run starts fresh, and logs so. With the same model, data and options, losses and parameters are
 // bit-identical to those of a run that was never stopped. Another plugin, number of devices or version of lazo may
 // change the last bits.
 //
 // The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
-// program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX. It logs
-// differences as warnings; [Options].Changed may refuse them. A managed.State has the optimizer with its links, the
-// learning rate, the policy, the seed, the batch size, the data (a checksum of a sample, the order), the plugin and the
-// number of devices; another model is an error. A flaxlike.Model also has its losses, the weights of classes and
-// examples, and the layers' settings. Pass other settings, such as those of callbacks and functions, to [Options].Same.
+// program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX, and logs
+// differences as warnings; [Options].Changed may refuse them. Another model is an error. [Options].Same compares other
+// settings, such as those of callbacks and functions.
 //
-// A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when it is started again, unless its
+// A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when started again, unless its
 // [loop.Until] differs. [loop.Result].Stop has the reason.
 //
 // A run is saved on a schedule ([Every]), in each iteration whose metric is good enough to be kept ([KeepBest],
@@ -39,19 +34,15 @@ import (
 // checkpoint has the state, the elapsed counts, and the history (bound it by [loop.Thin]). The end is marked for
 // [Follow], before the best state is put back, unless the run failed, was cancelled, or pauses.
 //
-// Saves run in the background ([Async]). An iteration waits for the copy only, which is made after the callbacks of a
-// lower Order. A newer checkpoint never replaces a waiting best one. An error of a save ends the run at the next step
-// or block, or at its end ([Options].Tolerate). After a cancellation, saves may take five more minutes.
-//
-// If the folder has later steps than the run begins with ([Options].At), the error is [ErrExists]. With
-// [Options].Overwrite they are removed right before the run's first checkpoint is complete.
+// Saves run in the background ([Async]). An iteration waits only for the copy, made after the callbacks of a lower
+// Order. A newer checkpoint never replaces a waiting best one. An error of a save ends the run at the next step or
+// block, or at its end ([Options].Tolerate). After a cancellation, saves may take five more minutes.
 //
 // All processes of a job ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint to restore, decides when
-// to save, writes unsharded values, and completes each checkpoint. Each rank writes its parts of sharded values. An
-// error of one is an error of all.
+// to save, writes unsharded values, and completes each checkpoint. An error of one is an error of all.
 //
 // Several Options are merged: lists are appended, and of other fields the last set value counts. A run may have one
-// option Resume per folder. For a store use [Folder.Resume].
+// Resume per folder.
 func Resume(dir string, options ...Options) loop.Option {
 	return resume(dir, options, func(o Options, job loop.Job) (*Folder, error) {
 		// If one is damaged, the other can be resumed.
@@ -62,8 +53,8 @@ func Resume(dir string, options ...Options) loop.Option {
 	})
 }
 
-// Resume is the option [Resume] for an open folder, such as one of [OpenStore]. The folder keeps its options and stays
-// open. In a job, rank 0 opens it for writing, and the others ReadOnly.
+// Resume is [Resume] for an open folder, such as one of [OpenStore], which keeps its options and stays open. In a job,
+// rank 0 opens it for writing, the others ReadOnly.
 func (f *Folder) Resume(options ...Options) loop.Option {
 	dir := ""
 	if f != nil {
@@ -80,7 +71,6 @@ func (f *Folder) Resume(options ...Options) loop.Option {
 	}, f)
 }
 
-// resume leaves the folders in kept open.
 func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder, error), kept ...*Folder) loop.Option {
 	options = slices.Clone(options)
 	prepare := loop.Prepare(abilities.Resume, func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
@@ -107,7 +97,7 @@ func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder
 	if best == "" {
 		return prepare
 	}
-	// The loop then finds an entry that nothing logs before the first step.
+	// The loop then finds an entry that is not logged before the first step.
 	return loop.Options(prepare, loop.WatchEntry(best, func(context.Context, loop.Report) error { return nil }))
 }
 
@@ -268,7 +258,7 @@ type resumption struct {
 	stated      map[string]string
 }
 
-// restore leaves the state unchanged after an error.
+// restore changes nothing after an error.
 func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also map[string]any, same any) (*resumption, error) {
 	start, err := f.startOf(c, state)
 	if err == nil && same != nil {

@@ -96,7 +96,7 @@ func addSection(c Content, section string, x any) error {
 
 // rows are a history as JSON. follow encodes only new ones.
 type rows struct {
-	text []byte // objects, separated by a comma and a line break
+	text []byte // separated by a comma and a line break
 	n    int
 	last int64
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// openTogether opens at rank 0 for writing, then at the others for reading.
 func openTogether(dir string, options Options, job loop.Job) (folder *Folder, err error) {
 	writes := job == nil || job.Rank() == 0
 	options.LeaveSharded = options.LeaveSharded || job != nil && job.Size() > 1
@@ -62,8 +61,7 @@ func closed(folder *Folder) error {
 	return folder.Close()
 }
 
-// decided sends rank 0's number, which is not negative, to all. failed means that rank 0 has an error, which only rank
-// 0 returns.
+// decided sends rank 0's number, not negative, to all. failed means that rank 0 has an error, which only it returns.
 func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ error) {
 	if job == nil {
 		return number, err != nil, err
@@ -199,7 +197,7 @@ func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Che
 	return together(job, "restore the checkpoint", use(c))
 }
 
-// together makes an error in one process an error in all.
+// together makes one process's error an error in all.
 func together(job loop.Job, what string, err error) error {
 	if job == nil {
 		return err

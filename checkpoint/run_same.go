@@ -13,7 +13,7 @@ import (
 // ErrChanged means that a resumed run's settings differ from the saved ones; see [Options].Same.
 var ErrChanged = errors.New("the run was saved with other settings")
 
-// compare returns an error for settings that differ as JSON, and reports missing ones.
+// compare returns settings that differ as JSON as an error, and reports missing ones.
 func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	text, err := encodeSection(now)
 	if err != nil {
@@ -51,7 +51,7 @@ func different(saved, now json.RawMessage) (list []string) {
 	return list
 }
 
-// fields returns another value than an object as one field without a name.
+// fields returns other values than objects as one field without a name.
 func fields(text json.RawMessage) (all map[string]json.RawMessage) {
 	if json.Unmarshal(text, &all) != nil || all == nil {
 		return map[string]json.RawMessage{"": text}

@@ -37,7 +37,7 @@ type saving struct {
 	resumed   *resumption // nil if the run starts fresh
 	over      bool        // the resumed run was stopped: make no step
 	begun     bool
-	list      []Info // good checkpoints, with unfinished ones
+	list      []Info // good, with unfinished ones
 	failures  int
 	best      bool // the newest must not be replaced
 	final     bool // the newest has the effects of what ran at the end
@@ -58,7 +58,7 @@ func (s *saving) options() []loop.Option {
 		all, best = sharing{s}, attend(watch(s.saveShare))
 	}
 	options := []loop.Option{
-		// A run too short for the schedule is still saved at its end.
+		// A run too short for the schedule is still saved.
 		loop.Callback{When: s.When.AndAtEnd(), Order: 1, Start: attend(all)},
 		loop.Callback{When: loop.AtStart, Order: 1, AtRank0: true, Start: attend(watch(s.begin))},
 		loop.Callback{Name: "a save has failed", Order: 1, Start: attend(failures{watch(s.check), s.async})},
@@ -106,12 +106,12 @@ type watch func(context.Context, loop.Report) error
 func (w watch) Watch(ctx context.Context, r loop.Report) error { return w(ctx, r) }
 func (watch) End(context.Context, loop.Ending) error           { return nil }
 
-// savePatience limits saves after a cancellation, because a store can hang.
+// savePatience limits saves after a cancellation: a store can hang.
 const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not finished the save %s later", savePatience)
 
-// lasting returns a context that outlives the run's: a cancelled run must still be saved.
+// lasting returns a context that outlives the run's: a cancelled run must be saved.
 func lasting(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {

@@ -15,18 +15,18 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Difference is a difference between a resumed run and the saved one: in "go", "lazo", "gomlx", a name of the [State]'s
-// Versions or Settings, or "newest checkpoint" if that was damaged.
+// Difference is one between a resumed run and the saved one: in "go", "lazo", "gomlx", a name of the [State]'s Versions
+// or Settings, or "newest checkpoint" if that was damaged.
 type Difference struct {
-	// Now is "not known" if the resumed run cannot know the setting.
+	// Now is "not known" if the run cannot know it.
 	What, Saved, Now string
 	// Kept means that the saved value is in force; see [Setting].Saved.
 	Kept bool
-	// Err is the reason why the newest checkpoint was skipped.
+	// Err is why the newest checkpoint was skipped.
 	Err error
 }
 
-// String returns, for example, "batch was 32 and is 64".
+// String returns "batch was 32 and is 64", for example.
 func (d Difference) String() string {
 	if d.Err != nil {
 		return fmt.Sprintf("the %s was skipped in favor of %s: %v", d.What, d.Now, d.Err)
@@ -65,7 +65,7 @@ func noted(settings []Setting) map[string]string {
 	return m
 }
 
-// inForce replaces settings by saved values ([Setting].Saved), unless they changed during the run.
+// inForce uses saved values ([Setting].Saved), unless they changed during the run.
 func (s *saving) inForce(settings []Setting) []Setting {
 	if s.resumed == nil {
 		return settings
@@ -161,7 +161,7 @@ func versions(state any) map[string]string {
 	return v
 }
 
-// versionDifferences allows for an older lazo, which did not save GoMLX's version.
+// An older lazo did not save GoMLX's version.
 func versionDifferences(c *Checkpoint, state any) ([]Difference, error) {
 	saved, err := textsOf(c, versionsSection)
 	if err != nil || saved == nil {

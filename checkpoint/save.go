@@ -11,10 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Save writes a checkpoint and removes those that [Options.Keep] does not keep. If it returns nil or [ErrNotPruned],
-// the step survives a power loss. After any other error the step does not exist, older checkpoints are unchanged, and
-// the space is free again. A full disk is syscall.ENOSPC. The end of ctx and panics of the content's functions are
-// errors.
+// Save writes a checkpoint and removes those that [Options.Keep] does not keep. After nil or [ErrNotPruned], the step
+// survives a power loss. After any other error it does not exist, older checkpoints are unchanged, and the space is
+// free again. A full disk is syscall.ENOSPC. The end of ctx and panics of the content's functions are errors.
 func (f *Folder) Save(ctx context.Context, step Step, content Content) error {
 	if ctx == nil {
 		return f.wrap(shield.ErrNoContext, "save step %d", step)
@@ -92,7 +91,7 @@ func (f *Folder) supersede(ctx context.Context, steps *[]Step) error {
 	return nil
 }
 
-// missing warns once about a metric in Keep that no checkpoint has. In a run the loop finds these.
+// missing warns once about a metric in Keep that no checkpoint has. In a run the loop does.
 func (f *Folder) missing(d *draft) {
 	for name := range d.manifest.metrics {
 		f.settled[name] = true

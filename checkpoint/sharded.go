@@ -8,7 +8,6 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// partName returns, for example, "/dense/weights[0:128,0:64]".
 func partName(tensor string, start, dims []int) string {
 	b := append([]byte(tensor), '[')
 	for i := range start {

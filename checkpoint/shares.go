@@ -21,7 +21,7 @@ var errGivenUp = errors.New("the folder that rank 0 made for the parts does not 
 
 const patience = 10 * time.Minute
 
-// lastCall replaces patience when the others write nothing more: a file of another host may become visible late.
+// lastCall replaces patience when the others write nothing more: another host's file may become visible late.
 const lastCall = 10 * time.Second
 
 func shareName(rank int) string { return fmt.Sprintf("rank-%05d.safetensors", rank) }
@@ -308,8 +308,8 @@ func tempOf(s shares.Slot) string { return fmt.Sprintf("%s%016x", tempPrefix, s.
 
 func placeIn(s shares.Slot, step Step) place { return place{step, int(s.Again)} }
 
-// GiveUp records why a share of a step will not come. Rank 0's call removes the slot; another rank's call ends rank 0's
-// wait. A failed [Folder.Save] or [Async.Save] calls it.
+// GiveUp records why a share of a step will not come. Rank 0's call removes the slot; another's ends rank 0's wait. A
+// failed [Folder.Save] or [Async.Save] calls it.
 func (f *Folder) GiveUp(ctx context.Context, step Step, share shares.Share, why error) error {
 	var err error
 	if name, temp := placeIn(share.At, step).String(), tempOf(share.At); share.Rank == 0 {

@@ -148,7 +148,7 @@ func openReader(ctx context.Context, file file, path string, says stateSum) (*sa
 // parallelSize is the smallest file that two goroutines read: one sums while the other waits for memory.
 const parallelSize = 32 << 20
 
-// inParallel returns the error of the lowest i.
+// inParallel returns the lowest i's error.
 func inParallel(goroutines, n int, do func(i int) error) (err error) {
 	var mu sync.Mutex
 	next, failed := 0, n

@@ -7,19 +7,17 @@ import (
 	"io"
 )
 
-// Store is an object store, or the part of one that belongs to one run, for [OpenStore]. Keys are such as
-// "step-000000001200/COMMIT" and "END". Package storetest tests implementations.
-//
-// Each change must be visible to later calls from anywhere. Methods may be called concurrently. Errors should wrap the
-// service's.
+// Store is an object store, or one run's part of it, for [OpenStore]. Keys are such as "step-000000001200/COMMIT".
+// Package storetest tests implementations. Each change must be visible to later calls from anywhere. Methods may be
+// called concurrently. Errors should wrap the service's.
 type Store interface {
-	// Put creates or replaces an object atomically with the bytes that write writes. When it returns nil, the object is
-	// durable. After an error, which may be that of write, the old or the new object may exist.
+	// Put creates or replaces an object atomically with what write writes, durably when it returns nil. After an error,
+	// which may be that of write, the old or the new object may exist.
 	Put(ctx context.Context, key string, write func(io.Writer) error) error
 	// ReadAt is [io.ReaderAt]'s: it reads less than len(p) only at the end, with [io.EOF]. A missing object is
 	// fs.ErrNotExist.
 	ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error)
-	// Size returns the size in bytes. A missing object is fs.ErrNotExist.
+	// Size is in bytes. A missing object is fs.ErrNotExist.
 	Size(ctx context.Context, key string) (int64, error)
 	// Keys returns all keys in any order.
 	Keys(ctx context.Context) ([]string, error)
@@ -27,15 +25,12 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// OpenStore opens a store as [Open] opens a folder. name is for messages. The objects are the folder's files, so
-// checkpoints can be copied between the two. In a job, each process puts its own object, and rank 0 polls for the
-// others. Close leaves the store open.
+// OpenStore opens a store as [Open] opens a folder, with the same files: checkpoints can be copied between the two.
+// name is for messages. In a job, each process puts its own object, and rank 0 polls for the others. Close leaves the
+// store open.
 //
-// COMMIT is put last and deleted first, in place of an atomic rename. The next OpenStore or Save removes the objects of
-// a step without COMMIT.
-//
-// There is no lock: the user must ensure that one process writes at a time. Two could remove each other's steps. Any
-// number may read ([Options.ReadOnly]).
+// COMMIT is put last and deleted first. The next OpenStore or Save removes the objects of a step without it. There is
+// no lock: the user must ensure that one process writes at a time, as two could remove each other's steps.
 func OpenStore(ctx context.Context, store Store, name string, options Options) (*Folder, error) {
 	var f *Folder
 	err := errors.New("no store given")

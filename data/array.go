@@ -8,18 +8,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
-// Array is a multidimensional array of numbers, bools or texts. In a [Set] and a [Batch] the first axis is the
-// examples. A copy shares the elements.
+// Array is a multidimensional array. In a [Set] and a [Batch] the first axis is the examples. A copy shares the
+// elements.
 type Array struct {
-	// Flat holds the elements in row-major order: []float32, []float64, []int8 to []int64, []uint8 to []uint64, []bool,
-	// or []string. Steps do not accept texts; a [Preparation] converts them.
+	// Flat is the elements in row-major order: []float32, []float64, []int8 to []int64, []uint8 to []uint64, []bool, or
+	// []string. Steps refuse texts; a [Preparation] converts them.
 	Flat any
-	// Dims are the lengths of the axes. A scalar has none.
+	// Dims are the lengths of the axes, none for a scalar.
 	Dims []int
 }
 
-// Check returns an error if a step cannot take the array: Flat has an invalid type or texts, or a length other than the
-// product of Dims.
+// Check refuses, as steps do, an invalid type of Flat, texts, and a length other than the product of Dims.
 func (a Array) Check() error {
 	if err := a.checkNumbers(); err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -69,20 +68,19 @@ func (a Array) Len() int {
 	return a.Dims[0]
 }
 
-// Size returns the number of elements, 0 if the type of Flat is invalid.
+// Size returns the number of elements, 0 for an invalid type.
 func (a Array) Size() int {
 	_, n := typeOf(a.Flat)
 	return n
 }
 
-// DType returns the Go name of the element type ("float32", "bool"), "" if the type of Flat is invalid.
+// DType returns the Go name of the element type, as "float32", or "" if it is invalid.
 func (a Array) DType() string {
 	t, _ := typeOf(a.Flat)
 	return t
 }
 
-// Slice returns a view of rows i to j-1 of the first axis. For bounds out of range or an inconsistent array it returns
-// the zero Array, which [Array.Check] refuses.
+// Slice returns a view of rows i to j-1, or for invalid arguments the zero Array, which [Array.Check] refuses.
 func (a Array) Slice(i, j int) Array {
 	if len(a.Dims) == 0 || a.check() != nil || i < 0 || j < i || j > a.Dims[0] {
 		return Array{}
@@ -90,7 +88,7 @@ func (a Array) Slice(i, j int) Array {
 	return a.slice(i, j, dimsOf(a, j-i))
 }
 
-// Gather returns a copy of the given rows of the first axis. Errors are those of [Array.Slice].
+// Gather returns a copy of the given rows. Errors are those of [Array.Slice].
 func (a Array) Gather(rows []int) Array {
 	if len(a.Dims) == 0 || a.check() != nil {
 		return Array{}
@@ -103,7 +101,7 @@ func (a Array) Gather(rows []int) Array {
 	return a.gather(rows, dimsOf(a, len(rows)))
 }
 
-// slice and gather do not check their arguments. dims are the result's.
+// slice and gather do not check arguments. dims are the result's.
 
 func (a Array) slice(i, j int, dims []int) Array {
 	width := a.width()

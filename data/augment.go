@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Augmentation is a random change of one image.
+// Augmentation is a random change of an image.
 type Augmentation struct {
 	name  string
 	check func(h, w int) error
@@ -42,7 +42,7 @@ func FlipVertical() Augmentation {
 	return Augmentation{name: "flip vertical", place: func(d *draws, _, _ int) placement { return placement{flipRows: d.upTo(2) == 1} }}
 }
 
-// RandomCrop pads an image with pad zero pixels on each side and crops height x width pixels at a uniform position.
+// RandomCrop adds pad zero pixels on each side and crops height x width pixels at a uniform position.
 func RandomCrop(height, width, pad int) Augmentation {
 	return Augmentation{
 		name: "random crop",
@@ -62,8 +62,7 @@ func RandomCrop(height, width, pad int) Augmentation {
 
 const maxPad = 1 << 15
 
-// RandomShift moves an image by up to rows vertically and columns horizontally, uniformly. The nearest edge pixel fills
-// the rest.
+// RandomShift moves an image by up to rows and columns, uniformly. Edge pixels fill the rest.
 func RandomShift(rows, columns int) Augmentation {
 	return Augmentation{
 		name: "random shift",
@@ -83,8 +82,8 @@ func RandomShift(rows, columns int) Augmentation {
 // changes in order to copies of the images in the field, [n, height, width, channels]. Changes of numbers, as
 // [RandomRotation], need floating point images.
 //
-// The draws depend only on the seed, the epoch, the example's position in it ([Batch].At) and the changes. Set Epoch
-// and At if you call the function yourself, or if a source without positions starts later than at its beginning.
+// The draws depend only on the seed, the epoch, the position in it ([Batch].At) and the changes. Set Epoch and At if
+// you call the function yourself, or start a source without positions later than at its beginning.
 func Augment(seed uint64, field string, changes ...Augmentation) func(Batch) (Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b Batch) (Batch, error) {
@@ -176,7 +175,7 @@ func moved(a Array, changes []Augmentation, d []*draws) Array {
 	return Array{flat, dims}
 }
 
-// compose returns the source row and column of each row and column of the result, or -1.
+// compose returns the source row and column of each row and column, or -1.
 func compose(h, w int, changes []Augmentation, d *draws) (rows, columns []int) {
 	rows, columns = upTo(h), upTo(w)
 	for _, c := range changes {

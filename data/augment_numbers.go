@@ -14,8 +14,8 @@ func (d *draws) between(low, high float64) float64 {
 	return low + (high-low)*float64(d.Uint64()>>11)/(1<<53)
 }
 
-// RandomRotation rotates an image about its centre by a uniform angle of up to degrees in either direction, bilinearly.
-// The nearest edge pixel fills the rest.
+// RandomRotation rotates an image about its centre by a uniform angle of up to degrees either way, bilinearly. Edge
+// pixels fill the rest.
 func RandomRotation(degrees float64) Augmentation {
 	return altering("random rotation", setting("an angle", degrees, 180), func(d *draws, p *picture) {
 		sin, cos := math.Sincos(d.between(-degrees, degrees) * math.Pi / 180)
@@ -23,8 +23,8 @@ func RandomRotation(degrees float64) Augmentation {
 	})
 }
 
-// RandomZoom scales an image about its centre by a uniform factor from 1-share to 1+share, bilinearly. The nearest edge
-// pixel fills the rest.
+// RandomZoom scales an image about its centre by a uniform factor from 1-share to 1+share, bilinearly. Edge pixels fill
+// the rest.
 func RandomZoom(share float64) Augmentation {
 	return altering("random zoom", setting("a share", share, 0.99), func(d *draws, p *picture) {
 		times := d.between(1-share, 1+share)
@@ -32,7 +32,7 @@ func RandomZoom(share float64) Augmentation {
 	})
 }
 
-// RandomBrightness adds a uniform number from -by to by to a whole image, without clipping.
+// RandomBrightness adds a uniform number from -by to by to an image, without clipping.
 func RandomBrightness(by float64) Augmentation {
 	return altering("random brightness", setting("a number to add", by, math.MaxFloat32), func(d *draws, p *picture) {
 		plus := d.between(-by, by)
@@ -42,8 +42,8 @@ func RandomBrightness(by float64) Augmentation {
 	})
 }
 
-// RandomContrast multiplies the deviation of each pixel from its channel's mean by a uniform factor from 1-share to
-// 1+share, without clipping.
+// RandomContrast multiplies each pixel's deviation from its channel's mean by a uniform factor from 1-share to 1+share,
+// without clipping.
 func RandomContrast(share float64) Augmentation {
 	return altering("random contrast", setting("a share", share, 1), func(d *draws, p *picture) {
 		times := d.between(1-share, 1+share)
@@ -60,8 +60,8 @@ func RandomContrast(share float64) Augmentation {
 	})
 }
 
-// Cutout sets a square of size x size pixels around a random pixel to 0; part of it may lie outside the image (DeVries
-// and Taylor 2017).
+// Cutout sets a square of size x size pixels around a random pixel, clipped to the image, to 0 (DeVries and Taylor
+// 2017).
 func Cutout(size int) Augmentation {
 	return altering("cutout", func(h, w int) error {
 		if size < 1 || size > max(h, w) {

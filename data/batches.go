@@ -34,13 +34,13 @@ func Shuffle(seed uint64) Option {
 	return func(d *dealing) { d.shuffle, d.seed = true, seed }
 }
 
-// KeepRemainder ends each epoch with a smaller batch if the size does not divide the number of examples. Most steps
-// compile again for it. By default a training drops the remainder, and an evaluation or a prediction keeps it.
+// KeepRemainder ends each epoch with a smaller batch if the size does not divide the examples. Most steps compile again
+// for it. By default a training drops the remainder; evaluations and predictions keep it.
 func KeepRemainder() Option {
 	return func(d *dealing) { d.remainder, d.drop = true, false }
 }
 
-// DropRemainder leaves out the examples that do not fill a batch, in an evaluation or a prediction too.
+// DropRemainder leaves out the remainder in evaluations and predictions too.
 func DropRemainder() Option {
 	return func(d *dealing) { d.remainder, d.drop = false, true }
 }
@@ -55,14 +55,14 @@ type Batches struct {
 // All returns the batches of the first epoch.
 func (b Batches) All() iter.Seq2[Batch, error] { return b.sequence(0, 1) }
 
-// From returns the batches from a position on, epoch after epoch without end; [Take] ends it. The position, 0 or more,
-// is the number of batches to skip, which are not made. Without [KeepRemainder] the remainder is dropped.
+// From returns the batches from a position on, 0 or more, epoch after epoch without end. It does not make the skipped
+// batches. Without [KeepRemainder] the remainder is dropped.
 func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }
 
-// WholeFrom is From with the remainder of each epoch as a smaller batch, unless [DropRemainder] was given. Evaluations
-// and predictions of package loop use it. Like From, it has no end; one pass is All with [KeepRemainder].
+// WholeFrom is From with the remainder of each epoch, unless [DropRemainder] was given. Evaluations and predictions use
+// it.
 func (b Batches) WholeFrom(position int64) iter.Seq2[Batch, error] {
 	b.whole = true
 	return b.sequence(position, math.MaxInt64)
@@ -77,14 +77,14 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 
 var errNoBatches = errors.New("data: the Batches are the zero value: make them with Set.Batches")
 
-// Batches divides the set into batches of size examples, in order by default. See [KeepRemainder] for the remainder.
+// Batches divides the set into batches of size examples, in order by default.
 //
-// Batches stay valid while later ones are made. Ordered batches are views of the set's memory: do not write to them
-// outside [Map], which copies them. Shuffled batches are copies, which the consumer may change until a step receives
-// them. Small batches are contiguous in memory, so that a block of steps reads them without copying ([Stacked]); one of
-// them keeps up to a hundred alive. Batches of one iteration share their Dims.
+// Batches stay valid while later ones are made. Ordered batches are views of the set's memory: write to them only in
+// [Map], which copies them. Shuffled batches are copies, which the consumer may change until a step receives them.
+// Small ones are contiguous in memory, so that a block of steps reads them without copying ([Stacked]); one keeps up to
+// a hundred alive. Batches of one iteration share their Dims.
 //
-// An error in the arguments, or a set smaller than one batch, is the only item of an iteration. Batches can be iterated
+// An invalid argument, or a set smaller than one batch, is an error as the only item. Batches can be iterated
 // repeatedly and concurrently.
 func (s *Set) Batches(size int, opts ...Option) Batches {
 	var d dealing
@@ -123,17 +123,17 @@ func (s *Set) batches(size int, d dealing, position, epochs int64) iter.Seq2[Bat
 	})
 }
 
-// Deal describes how [Set.Batches] makes batches. A resumed run compares it with the saved one.
+// Deal describes how [Set.Batches] makes batches, for a resumed run to compare.
 type Deal struct {
-	// Examples is the number of examples of the set. Fields describes its fields: "x float32[28 28]".
+	// Examples is the set's length. Fields describes its fields: "x float32[28 28]".
 	Examples int
 	Fields   []string
 	// Content is a checksum of up to 4096 elements of each field of at most 16 evenly spaced examples.
 	Content string
-	// Size is the size of a full batch. Remainder reports whether an epoch may end with a smaller one.
+	// Size is that of a full batch. Remainder reports whether an epoch may end with a smaller one.
 	Size      int
 	Remainder bool
-	// Seed is the seed of the order, if Shuffled.
+	// Seed is the order's, if Shuffled.
 	Shuffled bool
 	Seed     uint64
 }
@@ -166,7 +166,7 @@ func (s *Set) sampled() string {
 	return fmt.Sprintf("%08x", sum.Sum32())
 }
 
-// deal yields a number of epochs of batches from a position on. If it returns an error, it has yielded nothing.
+// deal yields epochs of batches from a position on, or nothing if it returns an error.
 func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch, error) bool) error {
 	switch {
 	case size < 1:
@@ -227,7 +227,7 @@ type dealer struct {
 	masked bool
 	size   int
 	left   int64
-	// stack is the memory of the batches from row on. If shuffled, it has room for free more.
+	// stack is the memory of the batches from row on, with room for free more if shuffled.
 	stack *stack
 	row   int
 	free  int
@@ -322,7 +322,6 @@ func (h *dealer) examples(i, j int) int {
 	return n
 }
 
-// makeStack allocates memory for a block of small shuffled batches if none is left.
 func (h *dealer) makeStack() {
 	if h.free > 0 {
 		return
@@ -341,11 +340,11 @@ func (h *dealer) makeStack() {
 	}
 }
 
-// splitEpoch exceeds all epochs: a split and an order with the same seed are independent.
+// splitEpoch exceeds all epochs: a split and an order with one seed are independent.
 const splitEpoch = math.MaxUint64
 
-// permute fills rows with a random permutation of 0 to len(rows)-1. A saved position must mean the same with later Go
-// versions: PCG is a fixed algorithm, but rand.Shuffle's use of it is not promised.
+// permute fills rows with a random permutation, which for saved positions must not differ between Go versions: PCG is a
+// fixed algorithm, but rand.Shuffle's use of it is not promised.
 func permute(rows []int, seed, epoch uint64) {
 	random := rand.NewPCG(seed, epoch)
 	for i := range rows {

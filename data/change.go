@@ -8,11 +8,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/distinct"
 )
 
-// Map returns the set that results from applying the changes in order, each to all examples as one batch: [Select],
-// [Drop], [Rename], [OnField], [Preparation.Apply] or your own functions. A change must return new arrays: one that
-// writes into those of the set is an error. To change each batch when it is made, use [Set.MapBatches].
-//
-//	set.Map(data.Drop("id"), data.Rename("species", "y"))
+// Map applies the changes in order, each to all examples as one batch: [Select], [Drop], [Rename], [OnField],
+// [Preparation.Apply] or your own. A change must return new arrays: writing into the set's is an error.
+// [Set.MapBatches] changes batches when they are made.
 func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 	if s.Mapped() {
 		return nil, fmt.Errorf("data: map a set: %w", errMapped)
@@ -38,8 +36,7 @@ func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 
 var errMapped = errors.New("the set has functions of MapBatches, whose outputs it does not know: call this before MapBatches")
 
-// Select returns a change for [Map] and [Set.Map] that keeps the named fields, in this order. A missing one is an
-// error.
+// Select returns a change for [Map] and [Set.Map] that keeps the named fields, in this order.
 func Select(names ...string) func(Batch) (Batch, error) {
 	names = slices.Clone(names)
 	return changed("select", names, func(fields []Field) ([]Field, error) {
@@ -55,7 +52,7 @@ func Select(names ...string) func(Batch) (Batch, error) {
 	})
 }
 
-// Drop returns a change for [Map] and [Set.Map] that removes the named fields. A missing one is an error.
+// Drop returns a change like [Select] that removes the named fields.
 func Drop(names ...string) func(Batch) (Batch, error) {
 	names = slices.Clone(names)
 	return changed("drop", names, func(fields []Field) ([]Field, error) {
@@ -68,7 +65,7 @@ func Drop(names ...string) func(Batch) (Batch, error) {
 	})
 }
 
-// Rename returns a change for [Map] and [Set.Map] that renames a field.
+// Rename returns a change like [Select] that renames a field.
 func Rename(from, to string) func(Batch) (Batch, error) {
 	return changed("rename", []string{from, to}, func(fields []Field) ([]Field, error) {
 		if _, err := find(fields, from, "the batch"); err != nil {

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Chunk groups n items (at least 1) of source at a time, each group in its own memory. A smaller last one is kept or
-// dropped, as rest says. Errors are yielded at once.
+// Chunk groups each n items (at least 1) in their own memory. A smaller last group is kept or dropped, as rest says.
 func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[]E, error] {
 	if rest != Dropped && rest != Kept {
 		return failed[[]E](fmt.Errorf("data: chunk: the policy for the remainder is %v, expected data.Dropped or data.Kept", rest))
@@ -15,8 +14,8 @@ func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[
 	return windows("chunk", source, n, n, rest)
 }
 
-// Window yields windows of n items, each stride items after the one before (both at least 1), in their own memory.
-// Items that do not fill a window are dropped. Errors are yielded at once.
+// Window yields windows of n items, each stride items after the one before (both at least 1), in their own memory,
+// without an incomplete one.
 func Window[E any](source iter.Seq2[E, error], n, stride int) iter.Seq2[[]E, error] {
 	if stride < 1 {
 		return failed[[]E](fmt.Errorf("data: window with the stride %d: expected at least 1", stride))

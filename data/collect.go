@@ -6,8 +6,7 @@ import (
 	"iter"
 )
 
-// Items returns a sequence of the slice's items, which can be iterated repeatedly. It keeps the slice: do not change
-// it.
+// Items returns a sequence of the slice's items. Do not change the slice.
 func Items[E any](items []E) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		for _, e := range items {
@@ -18,8 +17,8 @@ func Items[E any](items []E) iter.Seq2[E, error] {
 	}
 }
 
-// Collect copies all examples of source, batches of any sizes, into a set. More than limit examples (at least 1) are an
-// error that wraps [ErrLimit]. No examples are an error.
+// Collect copies all examples of source, batches of any sizes, into a set. No examples are an error; more than limit
+// (at least 1) are one that wraps [ErrLimit].
 func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 	switch {
 	case limit < 1:
@@ -50,7 +49,7 @@ func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 	if have == 0 {
 		return nil, errors.New("data: collect: the source has no examples")
 	}
-	if len(parts) == 1 { // joined would not copy one part
+	if len(parts) == 1 { // joined copies
 		parts = append(parts, parts[0].slice(0, 0, have))
 	}
 	return New(joined(parts).Fields...)

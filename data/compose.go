@@ -7,9 +7,8 @@ import (
 	"slices"
 )
 
-// Map yields f of each batch. f may change the batch in place: it receives a copy of one that is a view of its set. An
-// error of f takes the place of its batch. Map sets At of batches without a position (Epoch 0, At 0, no Deal) to the
-// number of rows before. Use [ParallelMap] for an expensive f.
+// Map yields f of each batch. f may change the batch: it receives a copy of a view of a set. An error of f takes the
+// place of its batch. Map sets At of batches without a position (Epoch 0, At 0, no Deal) to the number of rows before.
 func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	if err := refuse("map", source == nil, f == nil); err != nil {
 		return failed[B](err)
@@ -33,7 +32,7 @@ func mapped[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq
 	}
 }
 
-// Filter yields the batches for which keep returns true, and all errors.
+// Filter yields all errors and the batches for which keep returns true.
 func Filter[B any](source iter.Seq2[B, error], keep func(B) bool) iter.Seq2[B, error] {
 	if err := refuse("filter", source == nil, keep == nil); err != nil {
 		return failed[B](err)
@@ -51,8 +50,8 @@ func Filter[B any](source iter.Seq2[B, error], keep func(B) bool) iter.Seq2[B, e
 	}
 }
 
-// Zip yields join of the first batches of both sources, of the second ones, and so on, up to the end of the shorter. An
-// error of a source takes the place of the pair; two errors are joined.
+// Zip yields join of the first batches of both sources, of the second ones, and so on, up to the end of the shorter.
+// Errors take the place of the pair.
 func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], join func(A, B) (C, error)) iter.Seq2[C, error] {
 	if err := refuse("zip", first == nil || second == nil, join == nil); err != nil {
 		return failed[C](err)
@@ -83,7 +82,7 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 	}
 }
 
-// Interleave yields run batches (at least 1) of each source in turn, until all sources have ended.
+// Interleave yields run batches (at least 1) of each source in turn, until all have ended.
 func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, error] {
 	sources = slices.Clone(sources)
 	if run < 1 {
@@ -125,8 +124,7 @@ func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, err
 	}
 }
 
-// pull is iter.Pull2 over a range loop, which panics if source calls yield after it returned false. Otherwise stop
-// would wait forever.
+// pull is iter.Pull2 over a range loop, which panics if source yields after a false, where stop would wait forever.
 func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop func()) {
 	return iter.Pull2(func(yield func(B, error) bool) {
 		for b, err := range source {

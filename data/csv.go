@@ -12,31 +12,23 @@ import (
 )
 
 // CSV describes how rows of comma-separated values (RFC 4180) become examples. The zero CSV expects a header and makes
-// one field "x", float32 [n, columns].
-//
-//	data.CSV{Fields: []data.CSVField{
-//		{Name: "x"},
-//		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
-//	}}
-//
-// Empty lines are skipped. In a file of one column they are empty cells, except before the header and at the end.
-//
-// [StreamCSV] keeps the slices of its format: do not change them.
+// one field "x", float32 [n, columns]. Empty lines are skipped. In a file of one column they are empty cells, except
+// before the header and at the end. [StreamCSV] keeps the slices of its format: do not change them.
 type CSV struct {
 	// Comma separates the cells; 0 means ','.
 	Comma rune
-	// NoHeader makes the first row an example. The columns are then named "1", "2" and so on.
+	// NoHeader makes the first row an example. The columns are named "1", "2" and so on.
 	NoHeader bool
-	// Fields are the fields of an example. Empty means "x" with all columns.
+	// Fields are an example's fields. Empty means "x" with all columns.
 	Fields []CSVField
 	// Texts reads each column into its own text field [n], with "" for missing cells, for a [Preparation]. It excludes
 	// Fields. A column without a name is named by its number.
 	Texts bool
-	// Missing are the texts of a missing cell, in addition to "".
+	// Missing are texts of a missing cell, besides "".
 	Missing []string
-	// MaxRow is the maximum length of a row in bytes; 0 means 256 kB. A row has at most 65,536 columns.
+	// MaxRow is the maximum bytes of a row; 0 means 256 kB. A row has at most 65,536 columns.
 	MaxRow int
-	// Limit is the maximum memory of a [Set]'s values in bytes; a text counts 16 more than its length. 0 means 1 GB for
+	// Limit is the maximum bytes of a [Set]'s values; a text counts 16 more than its length. 0 means 1 GB for
 	// [ReadCSV], and for [OpenCSV] 16 MB plus four times the file's size (sixteen times with Texts). Streams have no
 	// limit.
 	Limit int64
@@ -45,15 +37,15 @@ type CSV struct {
 // CSVField assigns columns of a [CSV] file to a field.
 type CSVField struct {
 	Name string
-	// Columns are names from the header, in this order. Empty means all columns that no other field names. The field is
-	// [n] for one named column, else [n, columns].
+	// Columns are names from the header, in order. Empty means all that no other field names. The field is [n] for one
+	// named column, else [n, columns].
 	Columns []string
 	// DType is named as by [Array.DType]. "" means "float32", or "int32" with Classes. "string" keeps the cells as
 	// texts, without surrounding spaces.
 	DType string
-	// Classes are the allowed texts. The value is the index of the text.
+	// Classes are the allowed texts. The value is the index.
 	Classes []string
-	// Fill is the value of a missing cell, as text. If "", a missing cell is an error, or "" for the dtype "string".
+	// Fill replaces a missing cell. If "", that is an error, or "" for the dtype "string".
 	Fill string
 }
 
@@ -66,14 +58,14 @@ const (
 
 // RowError is a row of a CSV file that cannot be read.
 type RowError struct {
-	// Path is the file, "" if it was read from an [io.Reader].
+	// Path is the file, "" for an [io.Reader].
 	Path string
-	// Row is the number of the example, from 1; 0 for the header.
+	// Row is the example's number, from 1; 0 for the header.
 	Row int
-	// Line is the line in the file, from 1. Column is the name of the column, or "" for the whole row.
+	// Line is in the file, from 1. Column is a name, or "" for the whole row.
 	Line   int
 	Column string
-	// Err is the cause. It wraps [ErrLimit] if the file is too large.
+	// Err wraps [ErrLimit] if the file is too large.
 	Err error
 }
 
@@ -94,8 +86,8 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// ReadCSV reads all rows of r, plain or gzip-compressed, into a set. It returns a [*RowError] for invalid content, and
-// a [*FormatError] for an invalid gzip stream.
+// ReadCSV reads r, plain or gzip-compressed, into a set. It returns a [*RowError] for invalid content, and a
+// [*FormatError] for an invalid gzip stream.
 func ReadCSV(r io.Reader, format CSV) (*Set, error) {
 	format.Limit = cmp.Or(format.Limit, 1<<30)
 	set, err := readCSV(r, format)
@@ -105,7 +97,7 @@ func ReadCSV(r io.Reader, format CSV) (*Set, error) {
 	return set, nil
 }
 
-// OpenCSV reads a file as [ReadCSV] does. For files larger than memory use [StreamCSV].
+// OpenCSV is [ReadCSV] of a file.
 func OpenCSV(path string, format CSV) (*Set, error) {
 	var set *Set
 	err := withFile(path, func(file *os.File, size int64) error {
@@ -124,8 +116,8 @@ func OpenCSV(path string, format CSV) (*Set, error) {
 	return set, nil
 }
 
-// StreamCSV reads a file, plain or gzip-compressed, in batches of size examples; the last one may be smaller. It holds
-// about one batch in memory and opens the file in each iteration, which the first error ends. No examples are an error.
+// StreamCSV reads a file as [ReadCSV], in batches of size examples; the last one may be smaller. It holds about one
+// batch in memory. Each iteration opens the file and ends at the first error. No examples are an error.
 func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 	if size < 1 {
 		return failed[Batch](fmt.Errorf("data: stream csv in batches of %d: expected at least 1", size))

@@ -10,7 +10,7 @@ import (
 type csvText struct {
 	text []byte
 	line int
-	// The last row is incomplete, and longer than a row may be.
+	// The last row is incomplete and too long.
 	tooLong bool
 }
 
@@ -64,8 +64,8 @@ func (s *csvSource) fill(want int) {
 	}
 }
 
-// border returns the end of the last whole row: a line end with an even number of quotes before it. A misplaced quote
-// ends the reading anyway.
+// border returns the end of the last whole row: a line end after an even number of quotes. A misplaced quote ends the
+// reading anyway.
 func (s *csvSource) border() int {
 	inside := bytes.Count(s.held, []byte{'"'})%2 == 1
 	for i := len(s.held) - 1; i >= 0; i-- {
@@ -111,7 +111,7 @@ func (s *csvSource) cut(end int, tooLong bool) csvText {
 	return b
 }
 
-// giveBack returns final empty lines, read before the number of columns was known, to the source.
+// giveBack returns final empty lines, read before the number of columns was known.
 func (s *csvSource) giveBack(b csvText) csvText {
 	end := len(b.text)
 	for end > 0 && b.text[end-1] == '\n' && emptyLine(b.text[:end-1]) {

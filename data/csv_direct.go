@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// planDirect decides whether rows are parsed without splitting them into cells. It needs several columns, and those of
-// a field in the file's order.
+// planDirect decides whether to parse rows without splitting them into cells. It needs several columns, and those of a
+// field in the file's order.
 func (f *csvFile) planDirect() {
 	if f.single || f.comma >= utf8.RuneSelf || numeric(string(f.comma)) {
 		return
@@ -40,7 +40,7 @@ func (c *csvColumn) floats() *csvSlice[float32] {
 	return values
 }
 
-// directRow parses a valid row without quotes. Otherwise it returns false and changes nothing.
+// directRow parses a valid row without quotes, or returns false and changes nothing.
 func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	text, comma := r.text[r.at:], byte(r.comma)
 	at, last := 0, len(r.direct)-1

@@ -19,7 +19,7 @@ import (
 
 const (
 	csvBuffer     = 4096
-	byteOrderMark = "\ufeff" // as spreadsheets write it
+	byteOrderMark = "\ufeff"
 )
 
 var errUTF16 = errors.New("it begins with the byte order mark of UTF-16: write it as UTF-8")
@@ -36,7 +36,7 @@ type csvFile struct {
 	limit   int64
 	first   csvText
 	ends    [256]bool
-	// direct has the field of each cell of a row, or -1; nil if rows are split into cells.
+	// direct is the field of each cell, or -1; nil if rows are split into cells.
 	direct []int32
 
 	spareCells sync.Pool
@@ -253,7 +253,7 @@ type csvReader struct {
 
 func (f *csvFile) reader(b csvText) *csvReader { return &csvReader{csvFile: f, csvText: b} }
 
-// row returns the cells of the next row, valid until the next call. ok is false after the last.
+// row returns the next row's cells, valid until the next call. ok is false after the last.
 func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *RowError) {
 	for r.at < len(r.text) {
 		if c := r.text[r.at]; c == '\n' || c == '\r' && r.at+1 < len(r.text) && r.text[r.at+1] == '\n' {
@@ -282,7 +282,7 @@ func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *R
 	return nil, 0, false, nil
 }
 
-// plainRow returns false for rows with quotes, of invalid length or number of cells.
+// plainRow returns false for rows with quotes, or of invalid length or number of cells.
 func (r *csvReader) plainRow() bool {
 	if r.comma >= utf8.RuneSelf {
 		return false

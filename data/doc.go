@@ -1,8 +1,7 @@
 // Package data holds training data, reads it from files, and divides it into batches.
 //
 // An [Array] is a flat slice with dimensions, a [Field] an array with a name, a [Set] fields over the same examples.
-// [Batches.All] and [Batches.From] of [Set.Batches] return sequences of batches, iter.Seq2[B, error]. These functions
-// process them:
+// [Set.Batches] returns sequences of batches, iter.Seq2[B, error]. These functions process them:
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot], [Select],
 //	                   [Drop], [Rename]
@@ -10,35 +9,32 @@
 //	batches of items   [Rebatch], [Chunk], [Window], [Buckets], [Pad], [PadSequences]
 //	cost               [Prefetch], [Cache]
 //	looks              [Peek], [Checked]
-//	ends               [Items] of a slice begin one, [Collect] makes a set of one
+//	ends               [Items], [Collect]
 //
 // Readers of files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX],
-// [MNIST]; the module data/parquet reads Parquet. They check lengths before they allocate, and document their memory
-// limits. The package contains [Digits].
+// [MNIST]; the module data/parquet reads Parquet. They check lengths before they allocate. [Digits] is embedded.
 //
-// A table with texts, classes and missing values is a set with one field per column ([CSV.Texts]). A [Preparation],
-// fitted on the training data, converts it to numbers.
+// A [Preparation], fitted on the training data, converts a table with texts, classes and missing values ([CSV.Texts])
+// to numbers.
 //
 // # Positions
 //
-// Order and augmentation depend only on a seed and on the position: the number of batches that a pipeline has yielded
+// Order and augmentation depend only on a seed and the position: the number of batches that a pipeline has yielded
 // (loop.Elapsed.Steps). A resumed run starts the data there.
 //
-// Pass the [Batches] of a set or a [Resident] to a run directly: starting them at a position costs nothing. For a
-// pipeline over a set, pass loop.From:
+// Pass the [Batches] of a set or a [Resident] to a run directly. For a pipeline over a set, pass loop.From, for an
+// evaluation with [Batches.WholeFrom] instead of From, as an evaluation refuses data that leave out examples:
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		batches := set.Batches(32, data.Shuffle(0)).From(position)
 //		return data.Prefetch(data.Map(batches, data.Augment(1, "x", data.FlipHorizontal())), 4)
 //	})
 //
-// For an evaluation, use [Batches.WholeFrom] instead of From: an evaluation refuses data that leave out examples.
-//
 // Each function of such a pipeline must yield one batch per batch: Map, ParallelMap, Augment, Prefetch, Checked,
-// OnField, [ShareOf]. With one that combines k batches, as Chunk(k), start the set at k*position.
+// OnField, [ShareOf]. With one that combines k batches, as Chunk(k), start the set at k*position. Pass any other
+// pipeline, or streams from files, as a plain iterator, loop.Data: a resumed run iterates it from its start and skips
+// the earlier batches.
 //
-// Pass any other pipeline (Filter, Zip, Interleave, ShuffleBuffer, Rebatch, Buckets, Shard, Repeat, Passes, streams
-// from files) as a plain iterator, loop.Data. A resumed run iterates it from its start and skips the earlier batches.
-//
-// Functions that read from an io.Reader, such as [TFRecords], can be iterated once, all others repeatedly.
+// Functions that read from an io.Reader, such as [TFRecords], can be iterated once, all others repeatedly. Functions
+// that hold items back yield errors at once.
 package data

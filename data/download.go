@@ -24,15 +24,15 @@ var mnistFiles = [...]fetch.File{
 // DownloadOption is an option of [DownloadMNIST].
 type DownloadOption func(*download)
 
-// FromURL downloads from the mirror base/<file name>, an https address. The files are still verified.
+// FromURL downloads from the mirror base/<file name>, an https address.
 func FromURL(base string) DownloadOption { return func(d *download) { d.base = base } }
 
-// WithHTTP downloads with your own client, for example for a proxy.
+// WithHTTP downloads with your own client.
 func WithHTTP(client *http.Client) DownloadOption {
 	return func(d *download) { d.client.HTTP = client }
 }
 
-// WithProgress calls f after each received piece, with the bytes done and in total of the current file.
+// WithProgress calls f after each received piece, with the done and total bytes of the current file.
 func WithProgress(f func(file string, done, total int64)) DownloadOption {
 	return func(d *download) { d.progress = f }
 }
@@ -45,8 +45,7 @@ type download struct {
 }
 
 // DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, which it creates
-// if needed. It verifies sizes and SHA-256 digests, keeps correct files and replaces wrong ones. A file gets its name
-// when it is verified.
+// if needed. It verifies sizes and SHA-256 digests before it names a file, keeps correct files and replaces wrong ones.
 func DownloadMNIST(ctx context.Context, dir string, opts ...DownloadOption) error {
 	d := download{base: mnistURL, files: mnistFiles[:]}
 	for _, opt := range opts {

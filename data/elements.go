@@ -17,12 +17,12 @@ type elements interface {
 	make(n int) any
 	gather(to, flat any, rows []int, width int)
 	concat(parts []any) any
-	// move returns images of dims [n, height, width, channels]. pixels returns the source row and column of each row
-	// and column of an image, -1 for zeros.
+	// move returns images of dims [n, height, width, channels]. pixels returns the source row and column of an image's,
+	// -1 for zeros.
 	move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any
 }
 
-// of has no fields, so that an elements value does not allocate.
+// of has no fields: an elements value does not allocate.
 type of[T element] struct{}
 
 func elementsOf(flat any) elements {
@@ -41,7 +41,7 @@ var allElements = [dtype.Count]elements{
 
 func (of[T]) len(flat any) int { return len(flat.([]T)) }
 
-// The capacity ends with the view, so that an append does not overwrite the next rows.
+// The capacity ends with the view: an append does not overwrite the next rows.
 func (of[T]) slice(flat any, i, j int) any { return flat.([]T)[i:j:j] }
 
 func (of[T]) is(flat any, i, j int, part any) bool {

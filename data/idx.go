@@ -19,11 +19,11 @@ var errShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
 // FormatError is a malformed file.
 type FormatError struct {
-	// Path is the file, "" if it was read from an [io.Reader].
+	// Path is the file, "" for an [io.Reader].
 	Path string
-	// Offset is the position of the error, in bytes of the decompressed file.
+	// Offset is the error's position in bytes of the decompressed file.
 	Offset int64
-	// Err is the cause. It wraps io.ErrUnexpectedEOF if the file is truncated, and [ErrLimit] if it is too large.
+	// Err wraps io.ErrUnexpectedEOF if the file is truncated, and [ErrLimit] if it is too large.
 	Err error
 }
 
@@ -34,13 +34,12 @@ func (e *FormatError) Error() string {
 
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// An IDX file has two zero bytes, the element type, the number of axes, a big-endian 32-bit length per axis, and
-// big-endian elements.
+// An IDX file has two zero bytes, the element type, the number of axes, and big-endian lengths (32-bit) and elements.
 const idxPreamble = 4
 
-// ReadIDX reads one IDX array (the format of [MNIST]), plain or gzip-compressed, up to the end of r. Elements are
-// []uint8, []int8, []int16, []int32, []float32 or []float64, of at most limit bytes and 2^34 elements. ReadIDX
-// allocates about 200 kB more. Invalid content is a [*FormatError]; an error of r is wrapped.
+// ReadIDX reads one IDX array (the format of [MNIST]), plain or gzip-compressed, to the end of r. Elements are []uint8,
+// []int8, []int16, []int32, []float32 or []float64, at most limit bytes and 2^34 elements. It allocates about 200 kB
+// more. Invalid content is a [*FormatError]; an error of r is wrapped.
 func ReadIDX(r io.Reader, limit int64) (Array, error) {
 	a, err := readIDX(bufio.NewReader(r), limit, ErrLimit)
 	if err != nil {
@@ -49,8 +48,7 @@ func ReadIDX(r io.Reader, limit int64) (Array, error) {
 	return a, nil
 }
 
-// OpenIDX reads an IDX file as [ReadIDX] does, with a limit of about twice the file's size plus 60 MB. For higher
-// compression ratios use ReadIDX.
+// OpenIDX is [ReadIDX] of a file, with a limit of about twice its size plus 60 MB: use ReadIDX for higher compression.
 func OpenIDX(path string) (Array, error) {
 	a, err := openIDX(path)
 	if err != nil {

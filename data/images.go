@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
-	_ "image/png" // for what internal/png does not support
+	_ "image/png" // for formats that internal/png does not support
 	"io"
 	"io/fs"
 	"os"
@@ -47,20 +47,18 @@ const (
 	CropCentre
 )
 
-// ImageFormat describes the array that an image becomes.
+// ImageFormat describes the array of an image.
 type ImageFormat struct {
 	// Height and Width are in pixels.
 	Height, Width int
 	// Channels is 1 for grey (ITU-R 601 luma) or 3 for RGB; 0 means 3. Transparent parts are black.
 	Channels int
-	// Resize is for images of another size. The filter is a triangle as wide as the larger of source and target pixel:
-	// linear to enlarge, a weighted mean to shrink.
+	// Resize is for images of another size. The filter is a triangle as wide as the larger of source and target pixel.
 	Resize Resize
-	// MaxPixels refuses larger images before they are decoded; 0 means 2048 x 2048. Decoding takes up to 16 bytes per
-	// pixel.
+	// MaxPixels refuses larger images before decoding, which takes up to 16 bytes per pixel; 0 means 2048 x 2048.
 	MaxPixels int
-	// Cache is the memory in bytes in which an [ImageFolder] keeps the images read first, resized, for later epochs; 0
-	// disables it. An image takes 4 bytes per pixel and channel. Later changes of files are not noticed.
+	// Cache is the bytes of memory in which an [ImageFolder] keeps resized images for later epochs, 4 bytes per pixel
+	// and channel. Later changes of files are not noticed.
 	Cache int64
 }
 
@@ -70,9 +68,8 @@ const (
 	imageResult = 1 << 28
 )
 
-// OpenImageFolder lists the images of dir: one subfolder per class, with files named *.png, *.jpg or *.jpeg,
-// case-insensitively. Names that start with a dot are ignored; other files, empty classes and links out of dir are
-// errors.
+// OpenImageFolder lists the images of dir: in each subfolder *.png, *.jpg or *.jpeg, case-insensitively. Names that
+// start with a dot are ignored; other files, empty classes and links out of dir are errors.
 func OpenImageFolder(dir string, format ImageFormat) (*ImageFolder, error) {
 	f := &ImageFolder{dir: dir, format: format}
 	err := f.format.check()
@@ -153,9 +150,9 @@ func (f *ImageFolder) list() error {
 // Len returns the number of images.
 func (f *ImageFolder) Len() int { return len(f.files) }
 
-// Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n], the
-// class. Images are read when their batch is made, on several goroutines. An unreadable image is an [*ImageError] in
-// place of its batch; the iteration continues.
+// Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n]. Images
+// are read when their batch is made, on several goroutines. An unreadable image is an [*ImageError] in place of its
+// batch; the iteration continues.
 func (f *ImageFolder) Set() *Set {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
 	for i, file := range f.files {
@@ -204,7 +201,7 @@ func (f *ImageFolder) load(b *Batch) error {
 // ImageError is an image file that cannot be read.
 type ImageError struct {
 	Path string
-	// Err is the cause. It wraps [ErrLimit] if the image has too many pixels.
+	// Err wraps [ErrLimit] if the image has too many pixels.
 	Err error
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// OneHot encodes labels 0 to classes-1, integers of any dtype except uint64, as float32 with one more axis: 1 at the
-// label, else 0. A label out of range is an error.
+// OneHot encodes labels 0 to classes-1, integers of any dtype except uint64, as float32 with one more axis. Other
+// labels are an error.
 func OneHot(labels Array, classes int) (Array, error) {
 	numbers, err := integers(labels)
 	if err != nil {

@@ -14,12 +14,12 @@ const (
 	mnistLabels = 10
 )
 
-// MNIST reads the four files of the MNIST database, or of another in its format such as Fashion-MNIST, from a folder:
+// MNIST reads the four files of the MNIST database, or of a similar one such as Fashion-MNIST, from a folder:
 // train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or with
 // gzip and .gz. See [DownloadMNIST].
 //
-// Field "x" is float32 [n, 28, 28, 1] (height, width, channel), 0 to 1; field "y" is int32 [n]. They take 220 MB. A
-// malformed file is a [*FormatError]; the error for missing files wraps fs.ErrNotExist.
+// Field "x" is float32 [n, 28, 28, 1], 0 to 1; "y" is int32 [n]. They take 220 MB. A malformed file is a
+// [*FormatError]; the error for missing files wraps fs.ErrNotExist.
 func MNIST(dir string) (train, test *Set, err error) {
 	paths, err := mnistPaths(dir)
 	if err == nil {

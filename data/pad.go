@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Mask is the name of the bool field that marks the real examples of a padded batch. Without real examples the loss is
-// 0, a training step refuses the batch, a test step skips it, and metrics over nothing else are NaN.
+// Mask is the name of the bool field that marks the real examples of a padded batch. Without any, the loss is 0, a
+// training step refuses the batch, a test step skips it, and metrics over nothing else are NaN.
 const Mask = "mask"
 
-// Pad extends a batch to size rows with copies of its last row. The field [Mask] is true for the original examples; an
-// existing mask is extended. [Batch].Size still counts the real examples.
+// Pad extends a batch to size rows with copies of its last row, for which the field [Mask] is false. [Batch].Size
+// counts the real examples.
 func Pad(b Batch, size int) (Batch, error) {
 	rows, err := b.divisible()
 	if err != nil {

@@ -6,30 +6,27 @@ import (
 	"iter"
 )
 
-// Part describes a batch that is one process's part of a larger batch of Of·r rows: its rows are Rank·r to
-// (Rank+1)·r-1. The zero Part means a whole batch.
+// Part describes a batch that is one process's part of a larger one of Of·r rows: rows Rank·r to (Rank+1)·r-1. The zero
+// Part means a whole batch.
 type Part struct {
-	// Rank is the number of the part, from 0 to Of-1.
+	// Rank is the part's number, from 0 to Of-1.
 	Rank, Of int
 	// Samples is the number of examples of the whole batch.
 	Samples int
 }
 
-// Partial reports whether the batch is a part of a larger one.
+// Partial reports whether the batch has a [Part].
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
 // Share yields only rank's part of each batch, 0 <= rank < of, so that each of several processes makes only its
-// examples. The parts of all ranks, in order, form the batches without Share. Positions and Deal are those of the whole
-// batches, At is that of the part's first example. Size counts the part's examples, [Batch.Samples] the whole batch's.
-//
-// All parts have the same number of rows: of must divide the batch size, and with [KeepRemainder] also the last batch.
-// With of = 1 batches are whole.
+// examples. The parts of all ranks, in order, form the whole batches, whose positions, Deal and [Batch.Samples] they
+// have; At and Size are the part's. Of must divide the batch size, and with [KeepRemainder] also the last batch. With
+// of = 1 batches are whole.
 func Share(rank, of int) Option {
 	return func(d *dealing) { d.rank, d.of, d.shared = rank, of, true }
 }
 
-// ShareOf yields rank's part, 0 <= rank < of, of each whole batch of source, as [Share] does for a set. A part is an
-// error, and so is a batch whose rows of does not divide.
+// ShareOf is [Share] for each whole batch of source. A part, and a batch whose rows of does not divide, are errors.
 func ShareOf(source iter.Seq2[Batch, error], rank, of int) iter.Seq2[Batch, error] {
 	if err := checkShare(rank, of); err != nil {
 		return failed[Batch](fmt.Errorf("data: %w", err))

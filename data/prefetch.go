@@ -12,9 +12,8 @@ import (
 // are unchanged. Source must give each batch its own memory, must not read the trained state, which is an error of the
 // run, nor change what is saved with it (checkpoint.Options.Also).
 //
-// A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source to
-// return; a run of package loop stops waiting when its context ends. If source fails after that, the consumer's range
-// panics.
+// A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source; a
+// run of package loop stops waiting when its context ends. If source fails after that, the consumer's range panics.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {
@@ -30,7 +29,7 @@ func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] 
 			close(p.stop)
 			for range p.made {
 			}
-			if stopped && p.afterStop != nil { // the consumer's own panic continues
+			if stopped && p.afterStop != nil {
 				panic(p.afterStop)
 			}
 		}()
@@ -58,7 +57,7 @@ type producer[B any] struct {
 
 func (p *producer[B]) send(i item[B]) bool {
 	select {
-	case <-p.stop: // stop counts even if made has room
+	case <-p.stop: // even if made has room
 		return false
 	default:
 	}

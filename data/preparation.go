@@ -18,39 +18,38 @@ type Columns interface {
 
 // Numbers converts columns of numbers, or of texts that are numbers, to float32 in a field [n, …].
 type Numbers struct {
-	// Columns are their names. Empty means all that no other item names.
+	// Columns are names. Empty means all that no other item names.
 	Columns []string
-	// Field is the name of the field, "x" if "".
+	// Field is the field's name, "x" if "".
 	Field string
-	// Fill replaces missing values, before scaling. NoFill refuses them. Value is used by FillValue.
+	// Fill replaces missing values, before scaling, Value with FillValue. NoFill refuses them.
 	Fill  Fill
 	Value float64
-	// Indicator adds a column after each: 1 where the value was missing, else 0.
+	// Indicator adds a column after each: 1 if the value was missing, else 0.
 	Indicator bool
 	Scale     Scale
 }
 
-// Categories converts columns of texts, integers or bools that name a class to one-hot columns in a float32 field [n,
-// …], or to integers.
+// Categories converts columns of texts, integers or bools to one-hot columns in a float32 field [n, …], or to integers.
 type Categories struct {
-	// Columns are their names. Empty means all that no other item names; this requires a Labels item, and refuses
-	// columns of ten or more rows whose values all differ, such as ids.
+	// Columns are as in [Numbers], but empty requires a Labels item, and refuses columns of ten or more rows whose
+	// values all differ, such as ids.
 	Columns []string
-	// Field is the name of the field, "x" if "".
+	// Field is the field's name, "x" if "".
 	Field string
-	// Integers encodes the class as int32 instead, for an embedding: in a field [n] named like the column, or together
-	// in Field, [n, columns].
+	// Integers encodes the class as int32, for an embedding: in a field [n] named like the column, or together in
+	// Field, [n, columns].
 	Integers bool
-	// Classes are the classes in order. Empty means those of the training data, sorted; by value if all are integers.
+	// Classes are in order. Empty means those of the training data, sorted; by value if all are integers.
 	Classes []string
-	// Fill replaces missing values: FillMostFrequent, or FillValue with Value, which then is a class even if the
-	// training data lack it. NoFill refuses them.
+	// Fill replaces missing values: FillMostFrequent, or FillValue with Value, then a class even if the training data
+	// lack it. NoFill refuses them.
 	Fill    Fill
 	Value   string
 	Unknown Unknown
 }
 
-// Missing are texts, such as "NA", that mean a missing value in any column, in addition to "".
+// Missing are texts, such as "NA", of a missing value in any column, besides "".
 type Missing []string
 
 func (Missing) rule() (columns []string, field string, err error) { return nil, "", nil }
@@ -60,12 +59,12 @@ func (Missing) fit(string, Array) (prepared, error) {
 }
 
 // Labels converts targets, or other columns needed only in training, such as weights. One column becomes int32 [n], the
-// index of the class. Several columns of 0 and 1 or bools are multi-label targets: they become float32 [n, columns],
-// and their names are the classes.
+// class index. Several columns of 0 and 1 or bools are multi-label targets: float32 [n, columns], with their names as
+// classes.
 type Labels struct {
-	// Columns are their names, at least one.
+	// Columns are names, at least one.
 	Columns []string
-	// Field is the name of the field, "y" if "".
+	// Field is the field's name, "y" if "".
 	Field string
 	// Classes are the classes of a single column, as in [Categories].
 	Classes []string
@@ -73,7 +72,7 @@ type Labels struct {
 	Numbers bool
 }
 
-// Fill determines how a missing value is replaced.
+// Fill determines how to replace a missing value.
 type Fill int
 
 // The values of Fill.
@@ -85,7 +84,7 @@ const (
 	FillValue
 )
 
-// Scale determines how numbers are scaled.
+// Scale determines how to scale numbers.
 type Scale int
 
 // The values of Scale. A column that is constant in the training data becomes 0.
@@ -95,7 +94,7 @@ const (
 	MinMax         // training minimum 0, maximum 1; no clipping
 )
 
-// Unknown determines how an unknown class is encoded.
+// Unknown determines how to encode an unknown class.
 type Unknown int
 
 // The values of Unknown.
@@ -105,20 +104,9 @@ const (
 	UnknownZeros                  // 0 in all one-hot columns; not for Integers
 )
 
-// Preparation converts a table with missing values, texts and numbers into the input of a model, in the same way for
-// training and later data. Save it with the model, as JSON. It is safe for concurrent use.
-//
-//	table, err := data.OpenCSV("penguins.csv", data.CSV{Texts: true})
-//	train, test, err := table.Split(0.8, 0, data.Stratified("species"))
-//	p, err := data.FitPreparation(train, data.Missing{"NA"},
-//		data.Numbers{Columns: []string{"bill", "mass"}, Fill: data.FillMean, Scale: data.Standard},
-//		data.Categories{Columns: []string{"island", "sex"}, Fill: data.FillMostFrequent},
-//		data.Labels{Columns: []string{"species"}})
-//	training, err := train.Map(p.Apply) // "x" and "y"
-//	one, err := p.Rows(map[string]any{"bill": 39.1, "mass": 3750, "island": "Dream", "sex": nil})
-//
-// The table is a [Set] with one field [n] per column. Other fields are ignored. A missing value is "", NaN, or one of
-// [Missing].
+// Preparation converts a table with missing values, texts and numbers into a model's input, in the same way for
+// training and later data. Save it with the model, as JSON. It is safe for concurrent use. The table is a [Set] with
+// one field [n] per column. Other fields are ignored. A missing value is "", NaN, or one of [Missing].
 type Preparation struct {
 	columns []prepared
 	missing []string
@@ -129,8 +117,8 @@ const (
 	mostWide   = 1 << 16
 )
 
-// FitPreparation determines classes, fill values and scales from the training data: a [Set] whose fields are columns,
-// as [CSV.Texts] reads them. Results equal those of scikit-learn's StandardScaler, MinMaxScaler and SimpleImputer.
+// FitPreparation determines classes, fill values and scales from a table of training data. Results equal those of
+// scikit-learn's StandardScaler, MinMaxScaler and SimpleImputer.
 func FitPreparation(training *Set, columns ...Columns) (*Preparation, error) {
 	p, err := fitPreparation(training, columns)
 	if err != nil {

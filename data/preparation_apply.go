@@ -11,7 +11,7 @@ type prepared struct {
 	Column string `json:"column"`
 	Field  string `json:"field"`
 	As     string `json:"as"`
-	// Numbers: the fill value, or nil; then (value - Shift) / Scale.
+	// Fill is nil for none. Then (value - Shift) / Scale.
 	Fill      *float64 `json:"fill,omitempty"`
 	Indicator bool     `json:"indicator,omitempty"`
 	Shift     float64  `json:"shift,omitempty"`
@@ -46,7 +46,7 @@ func (c *prepared) names() []string {
 	return []string{c.Column}
 }
 
-// Columns returns the names of the columns that a prediction needs, and those of the labels, in the order of fitting.
+// Columns returns the names of the columns of inputs and of labels, in the order of fitting.
 func (p *Preparation) Columns() (inputs, labels []string) {
 	if p == nil {
 		return nil, nil
@@ -61,11 +61,10 @@ func (p *Preparation) Columns() (inputs, labels []string) {
 	return inputs, labels
 }
 
-// Apply converts a batch of a table to the model's fields, inputs and labels. It is a change for [Set.Map] and [Map]. A
-// [Mask] is kept.
+// Apply converts a batch of a table to inputs and labels, for [Set.Map] and [Map]. A [Mask] is kept.
 func (p *Preparation) Apply(table Batch) (Batch, error) { return p.prepare(table, true, "apply") }
 
-// Inputs is Apply for prediction: it makes no labels and does not need their columns.
+// Inputs is Apply for prediction, without labels or their columns.
 func (p *Preparation) Inputs(table Batch) (Batch, error) { return p.prepare(table, false, "inputs") }
 
 func (p *Preparation) prepare(table Batch, labels bool, what string) (Batch, error) {
@@ -248,8 +247,8 @@ func rowError(i int, format string, args ...any) error {
 	return fmt.Errorf("row %d: "+format, append([]any{i + 1}, args...)...)
 }
 
-// Classes returns the classes of a field, in the order of their indices: of labels or a column of integers. With
-// [UnknownOwn] an unknown class has the next index. For labels of several columns it returns their names.
+// Classes returns the classes of a field of labels or integers, by index; [UnknownOwn] has the next one. For labels of
+// several columns it returns their names.
 func (p *Preparation) Classes(field string) ([]string, error) {
 	of, err := p.columnsOf(field)
 	if err == nil && of[0].As == asFlag {
@@ -264,7 +263,7 @@ func (p *Preparation) Classes(field string) ([]string, error) {
 	return slices.Clone(of[0].Classes), nil
 }
 
-// Names returns the names of the numbers per example in a field: "mass", "mass missing", "island=Dream".
+// Names returns the names of a field's columns: "mass", "mass missing", "island=Dream".
 func (p *Preparation) Names(field string) ([]string, error) {
 	of, err := p.columnsOf(field)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"strconv"
 )
 
-// Rows makes the inputs of examples given as maps from column name to value, as from JSON: numbers, texts, bools, or
-// nil if missing. Each row needs exactly the columns other than labels.
+// Rows makes the inputs of examples, given as maps from column name to value, as from JSON: numbers, texts, bools, or
+// nil if missing. Each needs exactly the input columns.
 func (p *Preparation) Rows(rows ...map[string]any) (*Set, error) {
 	set, err := p.rows(rows)
 	if err != nil {
@@ -95,8 +95,7 @@ func (p *Preparation) MarshalJSON() ([]byte, error) {
 	return json.Marshal(preparationFile{preparationVersion, p.columns, p.missing})
 }
 
-// UnmarshalJSON decodes the output of MarshalJSON of this or an earlier version. Unknown content is an error and leaves
-// p unchanged.
+// UnmarshalJSON decodes the output of MarshalJSON of this or an earlier version. On an error p is unchanged.
 func (p *Preparation) UnmarshalJSON(text []byte) error {
 	var version struct{ Version int }
 	err := json.Unmarshal(text, &version)

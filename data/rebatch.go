@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Remainder determines what happens to examples that do not fill a batch, or do not divide evenly over shards.
+// Remainder determines the fate of examples that do not fill a batch, or do not divide evenly over shards.
 type Remainder int
 
 const (
 	// Dropped discards them.
 	Dropped Remainder = iota
-	// Kept keeps them, so sizes differ.
+	// Kept keeps them: sizes differ.
 	Kept
-	// Padded adds copies, for which the field [Mask] is false, so that all sizes are equal.
+	// Padded adds copies, for which the field [Mask] is false: sizes are equal.
 	Padded
 )
 
@@ -32,10 +32,9 @@ func (r Remainder) check() error {
 	return nil
 }
 
-// Rebatch regroups batches of any sizes, such as single examples, into batches of size examples. At the end of each
-// epoch of source the rest is dropped, kept as a smaller batch, or padded; then all batches have the [Mask]. Batches
-// that differ in fields, dtypes or dims, except for the number of examples, are an error that ends the sequence. An
-// error of source is yielded at once.
+// Rebatch regroups batches of any sizes into batches of size examples. At the end of each epoch of source the rest is
+// dropped, kept, or padded; then all batches have the [Mask]. Batches that differ in fields, dtypes or dims are an
+// error that ends the sequence.
 func Rebatch(source iter.Seq2[Batch, error], size int, rest Remainder) iter.Seq2[Batch, error] {
 	if err := rest.check(); err != nil {
 		return failed[Batch](fmt.Errorf("data: rebatch: %w", err))
@@ -194,8 +193,8 @@ func (b Batch) names() []string {
 	return names
 }
 
-// Checked yields an error for a batch that fails [Batch.Check] or differs from the first one in fields, dtypes or dims,
-// except for the number of examples. A step would compile again for it, or fail in the model.
+// Checked yields an error for a batch that fails [Batch.Check] or differs from the first one in fields, dtypes or dims
+// other than the first: a step would compile again for it, or fail.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

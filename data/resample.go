@@ -11,11 +11,11 @@ func resample(from image.Image, format ImageFormat, to []float32) {
 	p.run(from, to)
 }
 
-// resampling resizes one dimension after the other, and reads each source row once.
+// resampling resizes one dimension after the other.
 type resampling struct {
 	rows, columns []tap
 	channels      int
-	// narrowFirst resizes rows before it sums them, if that is cheaper.
+	// narrowFirst resizes rows before summing, if that is cheaper.
 	narrowFirst bool
 }
 
@@ -209,8 +209,7 @@ type tap struct {
 
 func (t tap) end() int { return t.from + len(t.weights) }
 
-// weights are the triangle filter's for n pixels that show length source pixels, from start on, of a line of size
-// pixels.
+// weights are the triangle filter's for n pixels of length source pixels, from start on, of a line of size pixels.
 func weights(size int, start, length float64, n int) []tap {
 	scale := length / float64(n)
 	reach := max(scale, 1)

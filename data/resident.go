@@ -15,15 +15,15 @@ type Resident struct {
 	rows func() *Set
 }
 
-// Rows is the field of a batch of a [Resident] set: the int32 positions of its examples.
+// Rows is the field of the examples' int32 positions in a batch of a [Resident] set.
 const Rows = "rows"
 
-// OnDevice marks a set to be kept in device memory. A state copies the whole set to its devices at the first batch and
-// keeps it until the state is closed. Per batch, 4 bytes per example are transferred. Use it for an accelerator whose
-// memory holds the set and the model; on the CPU small steps are slower than with [Set.Batches].
+// OnDevice marks a set to be kept in device memory, which must hold it and the model. A state copies the set to its
+// devices at the first batch and keeps it until it is closed. Per batch, 4 bytes per example are transferred. On the
+// CPU small steps are slower than with [Set.Batches].
 //
-// Order and fields are those of [Set.Batches]. Host functions, such as [Map] and [Augment], see only [Rows] and [Mask];
-// [Batch.OnHost] gathers the other fields. Writes to the set's arrays after the first step have no effect.
+// Order and fields are those of [Set.Batches]. Host functions, such as [Map] and [Augment], see only [Rows] and [Mask].
+// Writes to the set's arrays after the first step have no effect.
 func OnDevice(s *Set) *Resident {
 	return &Resident{s, sync.OnceValue(func() *Set {
 		places := make([]int32, s.len)
@@ -93,8 +93,8 @@ func (r *Resident) made(what string) error {
 	return nil
 }
 
-// Places returns the positions of the examples in the batch's [Resident] set, nil for any other batch. Positions out of
-// range, which a device would clamp, are an error.
+// Places returns the positions of the examples in the batch's [Resident] set, or nil. Positions out of range, which a
+// device would clamp, are an error.
 func (b Batch) Places() ([]int32, error) {
 	if b.Resident == nil {
 		return nil, nil
@@ -124,7 +124,7 @@ func (s *Set) has(field string) bool {
 	return slices.ContainsFunc(s.fields, func(f Field) bool { return f.Name == field })
 }
 
-// OnHost returns the batch with the fields of a [Resident] set gathered in host memory, and any other batch unchanged.
+// OnHost returns the batch with the fields of its [Resident] set gathered in host memory, or unchanged.
 func (b Batch) OnHost() (Batch, error) {
 	if b.Resident == nil {
 		return b, nil

@@ -2,8 +2,8 @@ package data
 
 import "fmt"
 
-// Rows returns the length of the first axis, which all fields with axes must share; 1 if none has any. Padding rows
-// count.
+// Rows returns the length of the first axis, which all fields with axes must share, with padding rows; 1 if none has
+// any.
 func (b Batch) Rows() (int, error) {
 	rows, of := 1, -1
 	for i, f := range b.Fields {
@@ -19,7 +19,7 @@ func (b Batch) Rows() (int, error) {
 }
 
 // Samples returns the number of examples: Size, or if that is 0, those that the mask marks, else the first field's rows
-// (1 without axes). For a [Part] it is the whole batch's number.
+// (1 without axes). For a [Part] it is the whole batch's.
 func (b Batch) Samples() int {
 	if b.Partial() {
 		return b.Part.Samples
@@ -42,8 +42,8 @@ func (b Batch) own() int {
 	return 1
 }
 
-// Slice returns a view of rows i to j-1. Its Size counts the examples among them: those that the mask marks, or without
-// a mask the rows before padding.
+// Slice returns a view of rows i to j-1. Its Size counts the examples that the mask marks, or without a mask the rows
+// before padding.
 func (b Batch) Slice(i, j int) (Batch, error) {
 	rows, err := b.divisible()
 	if err != nil {
@@ -55,8 +55,8 @@ func (b Batch) Slice(i, j int) (Batch, error) {
 	return b.slice(i, j, rows), nil
 }
 
-// Check returns an error if a step cannot take the batch: field names must be unique, each field must pass
-// [Array.Check], a [Mask] needs one value per row, and Resident must come from [OnDevice].
+// Check returns an error if a step refuses the batch: field names must be unique, each field must pass [Array.Check], a
+// [Mask] needs one value per row, and Resident must come from [OnDevice].
 func (b Batch) Check() error {
 	if err := b.valid(); err != nil {
 		return fmt.Errorf("data: %w", err)

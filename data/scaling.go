@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Scaling scales each column (or channel: the last axis) to mean 0 and standard deviation 1. Save it with a model as
-// JSON.
+// Scaling scales each column (the last axis) to mean 0 and standard deviation 1. Save it with a model as JSON.
 type Scaling struct {
 	Mean, Std []float64
 }
@@ -45,7 +44,7 @@ func fitScaling(a Array) (Scaling, error) {
 		s.Std[i%columns] += d * d / n
 	})
 	for c := range columns {
-		// The bound on rounding errors is scikit-learn's.
+		// The bound is scikit-learn's.
 		rounding := n * s.Mean[c] * epsilon
 		constant := s.Std[c] <= n*epsilon*s.Std[c]+rounding*rounding
 		if s.Std[c] = math.Sqrt(s.Std[c]); math.IsNaN(s.Std[c]) || math.IsInf(s.Std[c], 0) {
@@ -109,8 +108,8 @@ func (s Scaling) Apply(a Array) (Array, error) {
 	return Array{flat, dims}, nil
 }
 
-// OnField returns a function for [Map] and [ParallelMap] that replaces one field of a batch by f of it, for example f =
-// [Scaling.Apply]. The given batch is unchanged.
+// OnField returns a function for [Map] and [ParallelMap] that replaces one field by f of it, as f = [Scaling.Apply].
+// The given batch is unchanged.
 func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
 	return func(b Batch) (Batch, error) {
 		a, err := b.Field(name)

@@ -8,9 +8,8 @@ import (
 
 var errNoSource = errors.New("there is no source (nil)")
 
-// Repeat iterates source times times (at least 1). Only the positions ([Batch].At) continue from pass to pass. A pass
-// with an error is the last one. A pass without a batch is an error. For passes that differ, see [Batches.From] and
-// [Passes].
+// Repeat iterates source times times (at least 1), with positions ([Batch].At) that continue. A pass with an error is
+// the last one. A pass without a batch is an error. For passes that differ, see [Passes].
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))
@@ -42,7 +41,7 @@ func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 //		return data.ShuffleBuffer(stream, 10_000, seed+uint64(pass))
 //	})
 //
-// Source must not count its passes itself: each iteration would differ, and a run could not resume.
+// A source that counts passes itself cannot resume.
 func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if err := refuse("passes", false, source == nil); err != nil {
 		return failed[B](err)
@@ -82,7 +81,7 @@ func passes[B any](what string, source func(pass int) iter.Seq2[B, error]) iter.
 	}
 }
 
-// Take ends source after its first n batches (0 or more), without requesting another one. An error counts as a batch.
+// Take ends source after n batches (0 or more), without requesting another one. An error counts as a batch.
 func Take[B any](source iter.Seq2[B, error], n int64) iter.Seq2[B, error] {
 	if n < 0 {
 		return failed[B](fmt.Errorf("data: take %d batches: expected at least 0", n))

@@ -64,20 +64,12 @@ type Bucket[E any] struct {
 }
 
 // Buckets groups items of similar length, n (at least 1) at a time: each item goes into the smallest sufficient bucket
-// of lengths (in any order), and a full bucket is yielded. With [Map] and [PadSequences] a step is compiled once per
-// bucket:
+// of lengths (in any order), and a full bucket is yielded in its own memory. With [Map] and [PadSequences] a step is
+// compiled once per bucket.
 //
-//	buckets := data.Buckets(sentences, 32, data.Dropped, words, 8, 16, 64)
-//	batches := data.Map(buckets, func(b data.Bucket[[]int32]) (data.Batch, error) {
-//		x, mask, err := data.PadSequences(b.Items, 0, b.Length)
-//		…
-//	})
-//
-// The argument length returns an item's length, 0 or more. A longer item than all buckets becomes an error in its
-// place. At the end, incomplete buckets are yielded, the shortest length first, or dropped. Each Items slice has its
-// own memory.
-//
-// To shuffle, put [ShuffleBuffer] in [Passes] before Buckets, so that incomplete buckets continue in the next pass.
+// The argument length returns an item's length, 0 or more. An item longer than all buckets becomes an error in its
+// place. At the end, incomplete buckets are yielded, the shortest length first, or dropped. To shuffle, put
+// [ShuffleBuffer] in [Passes] before Buckets: incomplete buckets continue in the next pass.
 func Buckets[E any](
 	source iter.Seq2[E, error], n int, rest Remainder, length func(E) int, lengths ...int,
 ) iter.Seq2[Bucket[E], error] {

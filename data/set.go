@@ -15,25 +15,23 @@ type Field struct {
 	Array Array
 }
 
-// X returns the field "x", the model's input. It keeps flat and dims; see [Named].
+// X returns [Named] "x", the model's input.
 func X(flat any, dims ...int) Field { return Named("x", flat, dims...) }
 
-// Y returns the field "y", the target. It keeps flat and dims; see [Named].
+// Y returns [Named] "y", the target.
 func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
 
-// Named returns a field. Dims are the lengths of the axes, examples first. It keeps both slices; a [Set] copies dims.
+// Named returns a field with dims [examples, …]. It keeps both slices; a [Set] copies dims.
 func Named(name string, flat any, dims ...int) Field { return Field{name, Array{flat, dims}} }
 
-// Set holds examples in memory, as fields with the same first axis. Its methods do not change it. It is safe for
-// concurrent use.
+// Set holds examples in memory. Its methods do not change it. It is safe for concurrent use.
 type Set struct {
 	fields  []Field
 	len     int
 	changes []func(Batch) (Batch, error)
 }
 
-// New makes a set of fields with unique names and the same number of examples. The set keeps the slices: do not change
-// them.
+// New makes a set of fields with unique names and the same number of examples. It keeps the slices: do not change them.
 func New(fields ...Field) (*Set, error) {
 	if len(fields) == 0 {
 		return nil, errors.New("data: a set needs at least one field")
@@ -70,7 +68,7 @@ func (s *Set) Len() int { return s.len }
 
 // MapBatches returns a set whose [Set.Batches] yields f of each batch, after the functions of earlier calls. As in
 // [ParallelMap], f runs on several goroutines, ahead of the consumer. f may change its batch. Results are not kept, so
-// the set can hold file names that f reads (see [ImageFolder.Set]).
+// the set can hold file names that f reads.
 //
 // [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and [FitPreparation] refuse such a
 // set.
@@ -86,10 +84,10 @@ func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 // Mapped reports whether the set has functions of [Set.MapBatches].
 func (s *Set) Mapped() bool { return len(s.changes) > 0 }
 
-// Fields returns views of the fields, in the order of [New] and without the effect of [Set.MapBatches].
+// Fields returns views of the fields, in the order of [New], before [Set.MapBatches].
 func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
-// Field returns a view of the named array. A missing field is an error.
+// Field returns a view of the named array.
 func (s *Set) Field(name string) (Array, error) {
 	a, err := find(s.view(0, s.len).fields, name, "the set")
 	if err != nil {
@@ -106,7 +104,7 @@ func (s *Set) Slice(i, j int) (*Set, error) {
 	return s.view(i, j), nil
 }
 
-// Gather returns a copy of the examples with the given indices, from 0, in that order. Indices may repeat.
+// Gather returns a copy of the given examples, in that order. Indices may repeat.
 func (s *Set) Gather(rows []int) (*Set, error) {
 	for _, r := range rows {
 		if r < 0 || r >= s.len {
@@ -117,7 +115,7 @@ func (s *Set) Gather(rows []int) (*Set, error) {
 }
 
 // Where returns a copy of the examples for which keep returns true; it may be empty. keep receives a batch of one
-// example, valid only during the call, whose At is the example's index.
+// example, valid only during the call, whose At is the index.
 func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 	if err := refuse("where", false, keep == nil); err != nil {
 		return nil, err
@@ -156,33 +154,33 @@ func (s *Set) gather(rows []int) *Set {
 	return t
 }
 
-// Batch holds some examples, for one step. A copy shares Fields: change a clone of them (slices.Clone).
+// Batch holds the examples of a step. A copy shares Fields: change a clone (slices.Clone).
 type Batch struct {
 	Fields []Field
 	// Size is the number of examples without padding rows. If 0, [Batch.Samples] counts them. If it is less than the
 	// number of rows, the field [Mask] must mark the examples, or a step that reports numbers refuses the batch; of a
-	// step that only returns outputs, the caller must drop the rows from Size on.
+	// step that only returns outputs, drop the rows from Size on.
 	Size int
-	// Epoch is the pass over the set, from 0.
+	// Epoch counts from 0.
 	Epoch int
-	// At is the position of the batch's first example in its epoch, from 0.
+	// At is the first example's position in the epoch, from 0.
 	At int
-	// Resident is the set in device memory that the batch belongs to, or nil. Fields then has only [Rows] and perhaps a
-	// [Mask]; [Batch.Field] gathers the others.
+	// Resident is the set in device memory, or nil. Fields then has only [Rows] and perhaps a [Mask]; [Batch.Field]
+	// gathers others.
 	Resident *Resident
-	// Deal describes how a set made the batch, or is nil.
+	// Deal is nil unless a set made the batch.
 	Deal *Deal
-	// Part describes which part of a larger batch this is; see [Share].
+	// Part is that of [Share].
 	Part Part
 	end  epochEnd
 	left int
-	// stack has the rows of adjacent batches too, or is nil; see [Stacked].
+	// stack has the rows of adjacent batches too, or is nil.
 	stack *stack
 	row   int
 	watch *watch
 }
 
-// Field returns the named array. A missing field is an error. It allocates only for a batch of a [Resident] set.
+// Field returns the named array. It allocates only for a [Resident] set.
 func (b Batch) Field(name string) (Array, error) {
 	if b.Resident != nil && name != Rows {
 		host, err := b.OnHost()
@@ -214,21 +212,20 @@ func find(fields []Field, name, what string) (Array, error) {
 	return Array{}, fmt.Errorf("%s has no field %q; there are %s", what, name, strings.Join(names, ", "))
 }
 
-// InEpoch returns the batch's epoch and whether it is the last batch of it, if known. It is known for batches of
-// [Set.Batches], but not after functions that may drop, join or reorder: [Rebatch], [Take], [Filter], [Zip],
-// [Interleave], [ShuffleBuffer], [Shard].
+// InEpoch returns the epoch and whether the batch is its last, known for batches of [Set.Batches], but not after
+// functions that may drop, join or reorder: [Rebatch], [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard].
 func (b Batch) InEpoch() (epoch int64, last, known bool) {
 	return int64(b.Epoch), b.end == epochEnds, b.end != epochUnknown
 }
 
-// LeftOut returns, for the last batch of an epoch, how many examples [Set.Batches] left out because they do not fill a
+// LeftOut returns, for an epoch's last batch, how many examples [Set.Batches] left out because they do not fill a
 // batch; otherwise, and with [DropRemainder], 0. Evaluations of package loop refuse such a batch.
 func (b Batch) LeftOut() int { return b.left }
 
 // Shuffled reports whether [Set.Batches] shuffled the examples.
 func (b Batch) Shuffled() bool { return b.Deal != nil && b.Deal.Shuffled }
 
-// WithEnd returns the batch with last as the answer of [Batch.InEpoch].
+// WithEnd returns the batch with last as in [Batch.InEpoch].
 func (b Batch) WithEnd(last bool) Batch {
 	if b.end = epochGoesOn; last {
 		b.end = epochEnds

@@ -14,12 +14,11 @@ type SplitOption func(*splitting)
 
 type splitting struct{ by, field string }
 
-// Stratified keeps the proportion of each class on each side, rounded to whole examples. The field, [n] of integers,
-// bools or texts, holds the class. Each class needs an example on each side.
+// Stratified keeps the proportion of each class on each side, rounded to whole examples, at least one. The field, [n]
+// of integers, bools or texts, holds the class.
 func Stratified(field string) SplitOption { return splitBy("stratified", field) }
 
-// Grouped keeps the examples of a group, such as those of one patient, on one side. The field, [n] of integers, bools
-// or texts, holds the group.
+// Grouped keeps the examples of a group, such as those of one patient, on one side. The field is as in [Stratified].
 func Grouped(field string) SplitOption { return splitBy("grouped", field) }
 
 func splitBy(by, field string) SplitOption {
@@ -93,9 +92,9 @@ func classesIn[T comparable](values []T, format string) *classed {
 	return c
 }
 
-// Split splits the examples at random, by the seed, into two nonempty copies. Of n examples train receives fraction·n,
-// rounded down; with [Stratified] that fraction of each class, rounded to nearest; with [Grouped] as many groups, in
-// random order, as fit into it.
+// Split splits the examples at random into two nonempty copies. Of n examples train receives fraction·n, rounded down;
+// with [Stratified] that fraction of each class, rounded to nearest; with [Grouped] as many groups, in random order, as
+// fit into it.
 func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (train, test *Set, err error) {
 	how, by, err := s.classed(options)
 	what := "split"
@@ -110,7 +109,7 @@ func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (trai
 	}
 	rows := make([]int, s.len)
 	permute(rows, seed, splitEpoch)
-	// 0.29 times 100 is 28.999999999999996, where 29 is meant.
+	// 0.29 times 100 is 28.999999999999996.
 	n := int(math.Floor(fraction*float64(s.len) + 1e-9))
 	left := n
 	switch how.by {
@@ -162,16 +161,16 @@ func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(r
 	return s.gather(left), s.gather(right), nil
 }
 
-// Fold is one part of [Set.Folds] as test set, and the rest as training set. Both are copies.
+// Fold is a part of [Set.Folds] as test set, and the rest as training set, both copies.
 type Fold struct {
 	Train, Test *Set
-	// TestRows are the indices in the set of Test's examples, in order.
+	// TestRows are the indices of Test's examples, in order.
 	TestRows []int
 }
 
-// Folds splits the examples at random, by the seed, into k parts; each is the test set of one fold of a
-// cross-validation. Sizes differ by at most one example; with [Stratified] also per class, of at least k examples; with
-// [Grouped] by whole groups, at least k. Each fold is made when requested.
+// Folds splits the examples at random into k parts; each is the test set of one fold of a cross-validation. Sizes
+// differ by at most one example; with [Stratified] also per class, of at least k examples; with [Grouped] by whole
+// groups, at least k. Each fold is made when requested.
 func (s *Set) Folds(k int, seed uint64, options ...SplitOption) iter.Seq2[Fold, error] {
 	parts, rows, err := s.folds(k, seed, options)
 	if err != nil {

@@ -2,14 +2,14 @@ package data
 
 import "slices"
 
-// stack is memory with consecutive batches, per field: the set's own for ordered batches, copies for shuffled ones.
+// stack is memory of consecutive batches, per field: the set's own for ordered batches, copies for shuffled ones.
 type stack struct {
 	fields []any
-	shared bool // the set's own
+	shared bool
 }
 
-// Stacked appends to list, for each field, a view over the memory of k consecutive batches that begin with the given
-// ones. It returns false unless the batches are unchanged and contiguous, with room for k; see [Set.Batches].
+// Stacked appends to list, for each field, a view of k consecutive batches that begin with the given ones. It returns
+// false unless the batches are unchanged and contiguous, with room for k.
 func Stacked(list []any, batches []Batch, k int) ([]any, bool) {
 	if len(batches) == 0 || len(batches) > k || batches[0].stack == nil || len(batches[0].stack.fields) < len(batches[0].Fields) {
 		return list, false
@@ -51,14 +51,14 @@ func (b Batch) copied() Batch {
 	return b
 }
 
-// makeWritable copies a batch that is a view of its set, so that a function may change it in place.
+// makeWritable copies a batch that is a view of its set.
 func makeWritable(b any) {
 	if batch, ok := b.(*Batch); ok && batch.stack != nil && batch.stack.shared {
 		*batch = batch.copied()
 	}
 }
 
-// alone returns the batch without its stack, for replaced elements.
+// alone returns a batch for replaced elements.
 func (b Batch) alone() Batch {
 	b.stack, b.row = nil, 0
 	return b

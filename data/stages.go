@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// Stages accumulates the time of a pipeline's stages, to find a slow one. [Timed] records the batches of a set in it;
-// callbacks.Measure and callbacks.Bar report which stages a run waited for. The zero value is ready to use. It is safe
-// for concurrent use.
+// Stages accumulates the time of a pipeline's stages: those that [Timed] or [Stages.Note] record. callbacks.Measure and
+// callbacks.Bar report which ones a run waited for. The zero value is ready to use. It is safe for concurrent use.
 //
 // The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of an [ImageFolder], "augment" of
-// [Augment], and "map" for the rest of [Set.MapBatches]. Record others with [Stages.Note]. In flaxlike use FitBatches,
-// not Fit. Stages run in parallel, so their sum may exceed the elapsed time.
+// [Augment], and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in parallel:
+// their sum may exceed the elapsed time.
 type Stages struct {
 	mu    sync.Mutex
 	names []string
@@ -34,7 +33,7 @@ func (s *Stages) Note(stage string, took time.Duration) {
 	s.times[stage] += took
 }
 
-// All yields each stage and its time so far, in the order of their first notes.
+// All yields each stage and its time so far, in the order of first notes.
 func (s *Stages) All() iter.Seq2[string, time.Duration] {
 	return func(yield func(string, time.Duration) bool) {
 		s.mu.Lock()
@@ -52,7 +51,7 @@ func (s *Stages) All() iter.Seq2[string, time.Duration] {
 	}
 }
 
-// Timed records in stages, unless nil, the time that each stage of the batches takes.
+// Timed records the time of each stage of the batches in stages, unless nil.
 func Timed(stages *Stages) Option {
 	return func(d *dealing) {
 		if d.watch = nil; stages != nil {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// TFExample is a tf.train.Example. It maps feature names to [][]byte, []float32 or []int64.
+// TFExample is a tf.train.Example: [][]byte, []float32 or []int64 by feature name.
 type TFExample map[string]any
 
 const (
@@ -18,9 +18,8 @@ const (
 	tfValues   = 8 << 20
 )
 
-// ParseTFExample parses a tf.train.Example, the usual content of a TFRecord, with at most 10,000 features, and 8 MB
-// plus the size of record for their values. Bytes are views of record. Unknown fields are skipped. The last of
-// duplicate names counts.
+// ParseTFExample parses a tf.train.Example, the usual TFRecord, with at most 10,000 features, and 8 MB plus the size of
+// record for their values. Bytes are views of record. Unknown fields are skipped. The last of duplicate names counts.
 func ParseTFExample(record []byte) (TFExample, error) {
 	p := tfParser{example: TFExample{}, left: tfValues + len(record)}
 	err := p.message(record, func(number protowire.Number, value []byte) error {
@@ -154,7 +153,7 @@ func (p *tfParser) intList(b []byte) ([]int64, error) {
 	list := []int64{}
 	err := p.numbers(b, protowire.VarintType, func(packed []byte) error {
 		n := 0
-		for _, c := range packed { // the last byte of a number is below 128
+		for _, c := range packed { // a number's last byte is below 128
 			if c < 0x80 {
 				n++
 			}
@@ -175,7 +174,7 @@ func (p *tfParser) intList(b []byte) ([]int64, error) {
 	return list, err
 }
 
-// numbers calls add for each run of numbers: protocol buffers allow packed and single ones.
+// Protocol buffers allow packed and single numbers.
 func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -201,7 +200,7 @@ func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []by
 }
 
 // Field returns the named feature as a field of one example with the given dims: []float32, []int64, or the single
-// bytes value as []uint8, as raw pixels are stored. A missing feature is an error.
+// bytes value as []uint8.
 func (e TFExample) Field(name string, dims ...int) (Field, error) {
 	flat, ok := e[name]
 	if !ok {

@@ -15,15 +15,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/tfrecord"
 )
 
-// The header of a record is its length and the length's checksum; see internal/tfrecord.
+// A record begins with its length and the length's checksum; see internal/tfrecord.
 const (
 	tfHeader      = 12
 	tfRecordLimit = 16 << 20
 )
 
-// TFRecords yields the records of r, a plain or gzip-compressed TFRecord file; see [ParseTFExample]. Each record has
-// its own memory, at most limit bytes; 0 means 16 MB. Checksums are verified. Invalid content is a [*FormatError] that
-// ends the sequence. An error of r is wrapped. The sequence can be iterated once.
+// TFRecords yields the records of r, a plain or gzip-compressed TFRecord file. Each has its own memory, at most limit
+// bytes; 0 means 16 MB. Checksums are verified. Invalid content is a [*FormatError] that ends the sequence. An error of
+// r is wrapped. The sequence can be iterated once.
 func TFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := eachTFRecord(r, limit, yield); err != nil {
@@ -32,7 +32,7 @@ func TFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	}
 }
 
-// TFRecordFile yields the records of a file as [TFRecords] does. Each iteration opens it again.
+// TFRecordFile is [TFRecords] of a file, which each iteration opens.
 func TFRecordFile(path string, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := withFile(path, func(file *os.File, _ int64) error { return eachTFRecord(file, limit, yield) })

@@ -6,12 +6,11 @@
 //	          {"__metadata__":{"key":"text"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}
 //	the rest  the elements, row-major and little endian, tensor by tensor without gaps
 //
-// [NewWriter] writes the header, then accepts the tensors one after another. [NewReader] validates the whole header,
-// then reads single tensors or their rows. [ReadFile] reads a whole file. Both compute CRC-32C checksums; see
-// [ChecksumKey]. [Bytes] and [Values] convert between numbers and bytes, usually without a copy.
+// [NewWriter] writes the header, then accepts the tensors. [NewReader] validates the header, then reads single tensors
+// or their rows. [ReadFile] reads a whole file. All compute CRC-32C checksums. [Bytes] and [Values] convert numbers.
 //
-// Files are untrusted. So that a file has only one meaning, a header must match the format exactly: unlike the Python
-// package 0.8, this one refuses duplicate names and unknown fields. Names are arbitrary strings, never paths.
+// Files are untrusted. So that a file has only one meaning, the reader refuses, unlike the Python package 0.8,
+// duplicate names and unknown fields. Names are arbitrary strings, never paths.
 //
 // Source: https://github.com/huggingface/safetensors (format description and version 0.8.0).
 package safetensors

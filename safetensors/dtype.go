@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// DType is the dtype of a tensor. The zero value is invalid. The order is upstream's, by width, which [Sort] uses.
+// DType is a tensor's dtype; 0 is invalid. The order is upstream's, by width.
 type DType uint8
 
-// The dtypes of safetensors 0.8.0. Elements of F4 and F6 are packed without gaps; such tensors fill whole bytes.
+// The dtypes of safetensors 0.8.0. Elements of F4 and F6 are packed without gaps, into whole bytes per tensor.
 const (
 	Bool   DType = iota + 1 // one byte, 0 or 1
 	F4                      // OCP E2M1; the lower half of a byte comes first
@@ -47,7 +47,7 @@ var dtypes = [...]struct {
 	C64: {"C64", 64}, F64: {"F64", 64}, I64: {"I64", 64}, U64: {"U64", 64},
 }
 
-// ParseDType returns the dtype with the given name in files: "F32", "BF16", "F8_E4M3".
+// ParseDType returns the dtype of a name in files: "F32", "BF16", "F8_E4M3".
 func ParseDType(name string) (DType, error) {
 	if d := dtypeNamed(name); d != 0 {
 		return d, nil
@@ -82,7 +82,7 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// Bits returns the width of an element in bits, 0 if d is invalid.
+// Bits returns an element's width in bits, 0 if d is invalid.
 func (d DType) Bits() int {
 	if !d.valid() {
 		return 0
@@ -104,8 +104,8 @@ func (d *DType) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// byteSize returns a tensor's length in bytes. An axis of 0 does not hide an overflow of the others, so that readers
-// agree in any order of multiplication.
+// byteSize returns a tensor's bytes. An axis of 0 does not hide an overflow of the others: readers agree in any order
+// of multiplication.
 func byteSize(d DType, dims []int) (int64, error) {
 	bits, empty := dtypes[d].bits, false
 	for i, dim := range dims {

@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// ErrLimit reports a file or content to write that exceeds [Limits] or the range of integers.
+// ErrLimit reports content that exceeds [Limits] or the range of integers.
 var ErrLimit = errors.New("over the limit")
 
-// ErrNotFound reports that a file has no tensor of that name.
+// ErrNotFound reports that a file lacks a tensor.
 var ErrNotFound = errors.New("no such tensor")
 
-// ErrChecksum reports elements that differ from those originally written.
+// ErrChecksum reports elements that differ from those written.
 var ErrChecksum = errors.New("damaged: the checksum differs")
 
 // FormatError is an invalid file.
 type FormatError struct {
-	// Offset is the position of the error in bytes.
+	// Offset is the error's position in bytes.
 	Offset int64
-	// Tensor is the name of the invalid tensor; "" for other errors, or if the name is "".
+	// Tensor is the invalid tensor's name; "" for other errors.
 	Tensor string
-	// Err is the cause. It wraps io.ErrUnexpectedEOF if the file is truncated, and [ErrLimit] if it is too large.
+	// Err wraps io.ErrUnexpectedEOF if the file is truncated, and [ErrLimit] if it is too large.
 	Err error
 }
 

@@ -9,9 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// ReadFile reads a whole file: its tensors in the order of their bytes, their elements, and the metadata. It verifies
-// the file's checksum, if there is one ([Reader.Verify]). Pipes and other irregular files are errors. Errors name the
-// path; [errors.As] finds a [*FormatError].
+// ReadFile reads a whole regular file: its tensors in the order of their bytes, their elements, and the metadata. It
+// verifies the checksum, if there is one ([Reader.Verify]). Errors name the path; [errors.As] finds a [*FormatError].
 func ReadFile(path string, limits Limits) (tensors []Tensor, elements [][]byte, metadata map[string]string, err error) {
 	if tensors, elements, metadata, err = readFile(path, limits); err != nil {
 		return nil, nil, nil, &fileError{path, err}
@@ -26,7 +25,7 @@ type fileError struct {
 
 func (e *fileError) Error() string { return "safetensors: read " + e.path + ": " + e.Point() }
 
-// Point is the text for errors that name the path themselves.
+// Point is for errors that name the path themselves.
 func (e *fileError) Point() string { return strings.TrimPrefix(e.err.Error(), "safetensors: ") }
 
 func (e *fileError) Unwrap() error { return e.err }

@@ -17,12 +17,11 @@ const (
 
 var errShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
-// entry is a tensor of a checked header. Its dims stay text to be small, since a tensor may take only 50 bytes of a
-// file.
+// entry is a tensor of a checked header. Its dims stay text: a tensor may take only 50 bytes of a file.
 type entry struct {
 	name   string
 	shape  string // JSON array of the dims
-	begin  int64  // in bytes from the end of the header
+	begin  int64  // in bytes from the header's end
 	length int64
 	dtype  DType
 }
@@ -39,13 +38,13 @@ func (e *entry) tensor() Tensor {
 
 type header struct {
 	entries  []entry // in the order of their bytes, which fill the file
-	byName   []int32 // indices of the entries, sorted by name
+	byName   []int32 // sorted by name
 	metadata map[string]string
 }
 
 func parseHeader(text string, size int64, limits Limits) (header, error) {
 	p := headerParser{scanner: scanner{text: text}, limits: limits}
-	for i, r := range text { // range yields a U+FFFD of width 1 for invalid UTF-8
+	for i, r := range text { // invalid UTF-8 yields a U+FFFD of width 1
 		if r == utf8.RuneError {
 			if _, width := utf8.DecodeRuneInString(text[i:]); width == 1 {
 				return header{}, p.errorAt(i, "byte 0x%02x is not UTF-8", text[i])
@@ -69,8 +68,8 @@ func parseHeader(text string, size int64, limits Limits) (header, error) {
 	return h, h.indexNames()
 }
 
-// memberCount estimates the number of members of the object in text, bounded by its length. Growing a slice instead
-// would take five times its size.
+// memberCount estimates the members of the object in text, bounded by its length. Growing a slice would take five times
+// its size.
 func memberCount(text string) int {
 	const shortest = len(`"":{"dtype":"U8","shape":[],"data_offsets":[0,0]},`)
 	members, depth, quoted := 0, 0, false
@@ -121,7 +120,7 @@ func (h *header) checkLayout(base, size int64) error {
 	return nil
 }
 
-// indexNames fills byName and refuses duplicate names.
+// indexNames refuses duplicate names.
 func (h *header) indexNames() error {
 	h.byName = make([]int32, len(h.entries))
 	for i := range h.byName {

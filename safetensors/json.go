@@ -10,7 +10,7 @@ import (
 )
 
 // scanner parses a header's JSON, valid UTF-8, without recursion. encoding/json would take many times the memory,
-// accept duplicate keys, and turn half a surrogate pair into U+FFFD, which may make two names equal.
+// accept duplicate keys, and turn half a surrogate pair into U+FFFD, so that two names may become equal.
 type scanner struct {
 	text string
 	pos  int
@@ -54,7 +54,7 @@ func (s *scanner) unexpected(expected string) error {
 	return s.errorf("%s in the header's JSON, expected %s", strconv.QuoteRuneToASCII(r), expected)
 }
 
-// object calls member at each member's value, which it must consume. at is the offset of the key.
+// object calls member at each value, which it must consume. at is the key's offset.
 func (s *scanner) object(member func(key string, at int) error) error {
 	if err := s.expect('{'); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (s *scanner) integer() (int64, error) {
 	return n, nil
 }
 
-// string parses a string. One without escapes is a slice of the text.
+// A string without escapes is a slice of the text.
 func (s *scanner) string() (string, error) {
 	if err := s.expect('"'); err != nil {
 		return "", err
@@ -218,7 +218,7 @@ func hexEscape(text string) (rune, bool) {
 	return n, true
 }
 
-// appendString escapes only quotes, backslashes and control characters, as the Python package does.
+// appendString escapes only quotes, backslashes and control characters, as the Python package.
 func appendString(b []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -10,14 +10,13 @@ import (
 	"strings"
 )
 
-// The sizes of reads and writes. Small reads are still in the cache when they are summed; files prefer fewer, larger
-// writes.
+// Sizes of reads, still in the cache when they are summed, and of writes, as files prefer fewer, larger ones.
 const (
 	chunkSize      = 256 << 10
 	writeChunkSize = 1 << 20
 )
 
-// Reader reads the tensors of a file. It is safe for concurrent use if its source is.
+// Reader reads a file's tensors. It is safe for concurrent use if its source is.
 type Reader struct {
 	source io.ReaderAt
 	base   int64
@@ -26,10 +25,9 @@ type Reader struct {
 }
 
 // NewReader reads and validates the header of a file of size bytes: its JSON, the limits, and that the tensors fill the
-// file without overlap or gap. For headers of up to 100 MB it needs at most 64 MB plus twice the header's size.
-//
-// An invalid file is a [*FormatError]; an error of source is wrapped. If the file is shorter than size or changes,
-// reads return errors.
+// file without overlap or gap. For headers of up to 100 MB it needs at most 64 MB plus twice the header's size. An
+// invalid file is a [*FormatError]; an error of source is wrapped. If the file is shorter or changes, reads return
+// errors.
 func NewReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	r, err := newReader(source, size, limits.withDefaults())
 	if err != nil {
@@ -70,12 +68,11 @@ func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	return r, err
 }
 
-// HeaderChecksum returns the CRC-32C of the header and its length prefix. No other checksum covers names, dtypes and
-// dims.
+// HeaderChecksum returns the CRC-32C of the header and its length prefix, which no other checksum covers.
 func (r *Reader) HeaderChecksum() Checksum { return r.sum }
 
-// Verify reads all elements and returns [ErrChecksum] if their checksum differs from the metadata's entry
-// [ChecksumKey]. Without such an entry it reads nothing and returns nil.
+// Verify reads all elements and returns [ErrChecksum] if their checksum differs from the metadata's [ChecksumKey], or
+// without one nil at once.
 func (r *Reader) Verify() error {
 	want, found := r.metadata[ChecksumKey]
 	if !found {
@@ -83,7 +80,7 @@ func (r *Reader) Verify() error {
 	}
 	sum, length := Checksum(0), int64(0)
 	for i := range r.entries {
-		length += r.entries[i].length // there are no gaps
+		length += r.entries[i].length // without gaps
 	}
 	err := r.each(r.base, length, "", func(chunk []byte) error {
 		sum = sum.Update(chunk)
@@ -99,13 +96,13 @@ func (r *Reader) Verify() error {
 	return nil
 }
 
-// Metadata returns a copy of the file's metadata; nil if there is none.
+// Metadata returns a copy of the file's metadata, or nil.
 func (r *Reader) Metadata() map[string]string { return maps.Clone(r.metadata) }
 
 // Len returns the number of tensors.
 func (r *Reader) Len() int { return len(r.entries) }
 
-// Tensors yields the tensors in the order of their bytes, which is the fastest order to read them.
+// Tensors yields the tensors in the order of their bytes, the fastest to read them.
 func (r *Reader) Tensors() iter.Seq[Tensor] {
 	return func(yield func(Tensor) bool) {
 		for i := range r.entries {
@@ -125,7 +122,7 @@ func (r *Reader) Tensor(name string) (Tensor, bool) {
 	return e.tensor(), true
 }
 
-// Read returns the bytes of a tensor, row-major and little endian (see [Values]), and their checksum. It returns
+// Read returns a tensor's bytes, row-major and little endian (see [Values]), and their checksum. It returns
 // [ErrNotFound] for an unknown name, and a [*FormatError] if the file was truncated.
 func (r *Reader) Read(name string) ([]byte, Checksum, error) {
 	e, err := r.named(name)
@@ -143,7 +140,7 @@ func (r *Reader) Read(name string) ([]byte, Checksum, error) {
 	return data, sum, nil
 }
 
-// ReadInto is [Reader.Read] into data, which must have the tensor's length. After an error its content is undefined.
+// ReadInto is [Reader.Read] into data, which must have the tensor's length. On an error its content is undefined.
 func (r *Reader) ReadInto(name string, data []byte) (Checksum, error) {
 	e, err := r.named(name)
 	if err != nil {
@@ -155,8 +152,8 @@ func (r *Reader) ReadInto(name string, data []byte) (Checksum, error) {
 	return r.fill(data, e)
 }
 
-// ReadRows returns the bytes of rows from to to-1 along the first axis, without a checksum. Errors are as in
-// [Reader.Read], also for a scalar, and for rows of sub-byte elements that are not whole bytes.
+// ReadRows returns the bytes of rows from to to-1, without a checksum. Errors are as in [Reader.Read], also for a
+// scalar, and for rows that are not whole bytes.
 func (r *Reader) ReadRows(name string, from, to int) ([]byte, error) {
 	e, err := r.named(name)
 	if err != nil {
@@ -194,8 +191,8 @@ func (e *entry) row(from, to int) (int64, error) {
 	return e.length / int64(rows), nil
 }
 
-// Copy writes the bytes of a tensor to w in pieces and returns their checksum. Errors are as in [Reader.Read]; an error
-// of w is wrapped.
+// Copy writes a tensor's bytes to w in pieces and returns their checksum. Errors are as in [Reader.Read]; those of w
+// are wrapped.
 func (r *Reader) Copy(w io.Writer, name string) (Checksum, error) {
 	e, err := r.named(name)
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// Tensor describes a tensor without its elements.
+// Tensor describes a tensor.
 type Tensor struct {
-	// Name is any UTF-8 text except "__metadata__". It comes from a file: do not use it as a path.
+	// Name is any UTF-8 text except "__metadata__". Do not use a file's as a path.
 	Name  string
 	DType DType
-	// Dims are the lengths of the axes, outermost first. A scalar has none. Lengths may be 0.
+	// Dims are the lengths of the axes, outermost first, 0 or more. A scalar has none.
 	Dims []int
 }
 
-// ByteSize returns the length of the elements in bytes.
+// ByteSize returns the elements' size in bytes.
 func (t Tensor) ByteSize() (int64, error) {
 	size, err := t.byteSize()
 	if err != nil {
@@ -34,7 +34,7 @@ func (t Tensor) byteSize() (int64, error) {
 }
 
 // Sort sorts tensors as the Python package does: the widest dtypes first, then by name. Each tensor then starts at a
-// multiple of its element size, so readers can map it into memory.
+// multiple of its element size, for readers that map it into memory.
 func Sort(tensors []Tensor) {
 	slices.SortFunc(tensors, func(a, b Tensor) int {
 		return cmp.Or(cmp.Compare(b.DType, a.DType), cmp.Compare(a.Name, b.Name))
@@ -44,27 +44,27 @@ func Sort(tensors []Tensor) {
 // Checksum is a CRC-32C (Castagnoli).
 type Checksum uint32
 
-// String returns the sum as eight hexadecimal digits.
+// String returns eight hexadecimal digits.
 func (c Checksum) String() string { return fmt.Sprintf("%08x", uint32(c)) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ChecksumKey is the metadata entry with the [Checksum] of all elements as text. lazo writes it to files that no
-// manifest covers. [Reader.Verify] compares it.
+// ChecksumKey is the metadata entry of the [Checksum] of all elements, for files that no manifest covers.
+// [Reader.Verify] compares it.
 const ChecksumKey = "lazo.crc32c"
 
-// Update returns the checksum of the previous data followed by data. The checksum of no data is 0.
+// Update returns the checksum of the previous data followed by data. It starts from 0.
 func (c Checksum) Update(data []byte) Checksum {
 	return Checksum(crc32.Update(uint32(c), castagnoli, data))
 }
 
-// Limits bound what a header may claim. A value of 0 or less means the default. A [Writer] uses the defaults.
+// Limits bound what a header may claim; 0 or less is the default, which a [Writer] uses.
 type Limits struct {
 	Header   int64 // bytes; 100,000,000, as in the Python package
 	Tensors  int   // 1,000,000
-	Rank     int   // axes of one tensor; 32
-	Name     int   // bytes of a tensor's name; 4096
-	Metadata int   // entries of the metadata; 100,000
+	Rank     int   // axes; 32
+	Name     int   // bytes; 4096
+	Metadata int   // entries; 100,000
 }
 
 func (l Limits) withDefaults() Limits {

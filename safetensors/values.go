@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// Only this file uses unsafe: a copy of a model just to view it as bytes would double its memory.
+// Only this file uses unsafe: a copy of a model to view it as bytes would double its memory.
 
-// Element is a Go type whose values have the file's layout on little-endian machines. F16, BF16 and 8-bit floats use
+// Element is a Go type whose values have the file's layout on little-endian machines. F16, BF16 and 8-bit floats are
 // their bits as uint16 and uint8, or types based on these.
 type Element interface {
 	~bool | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | ~complex64
@@ -18,8 +18,7 @@ type Element interface {
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Bytes returns values as the bytes of a file. On little-endian machines the result shares memory with values,
-// elsewhere it is a copy.
+// Bytes returns values as the bytes of a file, on little-endian machines as a view, elsewhere as a copy.
 func Bytes[T Element](values []T) []byte {
 	data := memory(values)
 	if !littleEndian {
@@ -29,9 +28,9 @@ func Bytes[T Element](values []T) []byte {
 	return data
 }
 
-// Values returns the bytes of a file as values. On little-endian machines the result shares memory with data if that is
-// aligned for T, as the result of [Reader.Read] is; otherwise it is a copy. The caller must choose the T that fits the
-// DType. Errors: data is not a whole number of values, or a byte of a bool is neither 0 nor 1.
+// Values returns the bytes of a file as values, on little-endian machines as a view if data is aligned for T, as that
+// of [Reader.Read] is; otherwise as a copy. T must fit the DType. Errors: data is not a whole number of values, or a
+// byte of a bool is neither 0 nor 1.
 func Values[T Element](data []byte) ([]T, error) {
 	var zero T
 	width := int(unsafe.Sizeof(zero))
@@ -40,7 +39,7 @@ func Values[T Element](data []byte) ([]T, error) {
 	}
 	if reflect.TypeFor[T]().Kind() == reflect.Bool {
 		for i, b := range data {
-			if b > 1 { // such a bool is undefined behaviour in Go
+			if b > 1 { // undefined behaviour in Go
 				return nil, fmt.Errorf("safetensors: byte %d of %d is 0x%02x, expected 0 or 1 for a bool", i, len(data), b)
 			}
 		}
@@ -50,7 +49,7 @@ func Values[T Element](data []byte) ([]T, error) {
 	}
 	start := unsafe.Pointer(unsafe.SliceData(data))
 	if littleEndian && uintptr(start)%unsafe.Alignof(zero) == 0 {
-		// Aligned, long enough, and each bit pattern is a value of T.
+		// Each bit pattern is a value of T.
 		return unsafe.Slice((*T)(start), len(data)/width), nil
 	}
 	values := make([]T, len(data)/width)
@@ -62,7 +61,7 @@ func Values[T Element](data []byte) ([]T, error) {
 	return values, nil
 }
 
-// memory returns the memory of values. A slice without pointers may be viewed as bytes, which keep it alive.
+// A slice without pointers may be viewed as bytes, which keep it alive.
 func memory[T Element](values []T) []byte {
 	if len(values) == 0 {
 		return []byte{}
@@ -73,7 +72,7 @@ func memory[T Element](values []T) []byte {
 func swapBytes[T Element](data []byte) {
 	width := int(unsafe.Sizeof(*new(T)))
 	if reflect.TypeFor[T]().Kind() == reflect.Complex64 {
-		width /= 2 // two numbers, in the same order
+		width /= 2 // two numbers
 	}
 	for word := range slices.Chunk(data, width) {
 		slices.Reverse(word)

@@ -15,7 +15,7 @@ import (
 var ErrClosed = errors.New("the writer is closed")
 
 // Writer writes a file: first the header, then the tensors one by one. After an error the file is incomplete, and each
-// further call returns the same error. A Writer does not buffer: for small pieces use a bufio.Writer and flush it after
+// further call returns the same error. It does not buffer: for small pieces use a bufio.Writer and flush it after
 // Close.
 type Writer struct {
 	w     io.Writer
@@ -31,9 +31,9 @@ type part struct {
 	length int64
 }
 
-// NewWriter writes the header for tensors that will follow in the given order (see [Sort]), with metadata that may be
-// nil. The output is deterministic. For sorted tensors and at most one metadata entry it equals that of the Python
-// package 0.8. Content beyond the default [Limits] of a [Reader] is an [ErrLimit].
+// NewWriter writes the header for tensors that follow in the given order (see [Sort]), with metadata that may be nil.
+// The output is deterministic. For sorted tensors and at most one metadata entry it equals that of the Python package
+// 0.8. Content beyond the default [Limits] is an [ErrLimit].
 func NewWriter(w io.Writer, tensors []Tensor, metadata map[string]string) (*Writer, error) {
 	header, parts, err := appendHeader(tensors, metadata)
 	if err == nil {
@@ -45,11 +45,11 @@ func NewWriter(w io.Writer, tensors []Tensor, metadata map[string]string) (*Writ
 	return &Writer{w: w, parts: parts, sum: Checksum(0).Update(header)}, nil
 }
 
-// HeaderChecksum returns the same as [Reader.HeaderChecksum].
+// HeaderChecksum is [Reader.HeaderChecksum].
 func (w *Writer) HeaderChecksum() Checksum { return w.sum }
 
-// Write writes the bytes of the next tensor, row-major and little endian (see [Bytes]), and returns their checksum.
-// name and length must be those of the next tensor.
+// Write writes the bytes of the next tensor, with its name and length, row-major and little endian (see [Bytes]), and
+// returns their checksum.
 func (w *Writer) Write(name string, data []byte) (Checksum, error) {
 	return w.write(name, func(tensor *partWriter) error {
 		if int64(len(data)) != tensor.left {
@@ -60,8 +60,8 @@ func (w *Writer) Write(name string, data []byte) (Checksum, error) {
 	})
 }
 
-// WriteFunc is [Writer.Write] for bytes in pieces: write must write exactly the tensor's length, before it returns. An
-// error of write is returned wrapped.
+// WriteFunc is [Writer.Write] for bytes in pieces: write must write exactly the tensor's length, before it returns. Its
+// error is wrapped.
 func (w *Writer) WriteFunc(name string, write func(io.Writer) error) (Checksum, error) {
 	return w.write(name, func(tensor *partWriter) error { return write(tensor) })
 }
@@ -89,7 +89,7 @@ func (w *Writer) writeNext(name string, write func(*partWriter) error) (Checksum
 	if name != part.name {
 		return 0, fmt.Errorf("tensor %d of the header is %s, expected the order of the header", w.next, quoted(part.name))
 	}
-	// A panic or Goexit in write leaves half a tensor in the file.
+	// A panic or Goexit in write leaves half a tensor.
 	w.err = fmt.Errorf("safetensors: write tensor %s: not ended", quoted(name))
 	tensor := partWriter{w: w.w, left: part.length}
 	err := write(&tensor)
@@ -107,7 +107,7 @@ func (w *Writer) writeNext(name string, write func(*partWriter) error) (Checksum
 	return tensor.sum, nil
 }
 
-// Close checks that all tensors were written; it does not close the destination. Repeated calls return the same result.
+// Close checks that all tensors were written; it does not close the destination. Repeated calls return the same.
 func (w *Writer) Close() error {
 	if w.err == nil && w.next < len(w.parts) {
 		w.err = fmt.Errorf("safetensors: close: %d of %d tensors are written, next is %s", w.next, len(w.parts), quoted(w.parts[w.next].name))
@@ -151,7 +151,7 @@ func writeAll(w io.Writer, data []byte) error {
 	return err
 }
 
-// appendHeader returns the file's bytes before the elements.
+// appendHeader returns the bytes before the elements.
 func appendHeader(tensors []Tensor, metadata map[string]string) ([]byte, []part, error) {
 	limits := Limits{}.withDefaults()
 	if len(tensors) > limits.Tensors || len(metadata) > limits.Metadata {

@@ -8,8 +8,8 @@ import (
 )
 
 // BPE is a byte-level BPE tokenizer. It splits a text into pieces (words with the preceding space, numbers,
-// punctuation, spaces), and merges pairs of tokens, first bytes, in the order learned. Make one with [BPETraining] or
-// [BPE.UnmarshalJSON]. The zero BPE encodes nothing.
+// punctuation, spaces), and merges pairs of tokens, first bytes, in the order learned. [BPETraining] or
+// [BPE.UnmarshalJSON] makes one. The zero BPE encodes nothing.
 type BPE struct {
 	tokens []string
 	ids    map[string]int32 // added tokens take precedence over equal bytes
@@ -17,7 +17,7 @@ type BPE struct {
 	merges []merge
 	ranks  map[pair]int32
 	added  []addedToken
-	firsts [2]map[byte][]int // indices into added by first byte, longest first: those matched first, and the others
+	firsts [2]map[byte][]int // into added by first byte, longest first: those matched first, and the others
 }
 
 type pair [2]int32
@@ -27,7 +27,7 @@ type merge struct {
 	into int32
 }
 
-// addedToken is matched in a text before any splitting, as in a tokenizer.json.
+// addedToken is matched before any splitting.
 type addedToken struct {
 	ID         int32  `json:"id"`
 	Content    string `json:"content"`
@@ -52,7 +52,7 @@ func (b *BPE) made() *BPE {
 	for i, a := range b.added {
 		b.ids[a.Content] = a.ID
 		set := b.firsts[0]
-		if a.Normalized { // Hugging Face matches these after the others
+		if a.Normalized { // Hugging Face matches these later
 			set = b.firsts[1]
 		}
 		set[a.Content[0]] = append(set[a.Content[0]], i)
@@ -68,7 +68,7 @@ func (b *BPE) made() *BPE {
 // Size returns the number of tokens.
 func (b *BPE) Size() int { return len(b.tokens) }
 
-// Token returns the text of a token, which may be part of a character.
+// Token returns a token's text, which may be part of a character.
 func (b *BPE) Token(id int32) (text string, ok bool) {
 	if id < 0 || int(id) >= len(b.tokens) {
 		return "", false
@@ -82,8 +82,8 @@ func (b *BPE) ID(token string) (id int32, ok bool) {
 	return id, ok
 }
 
-// Encode returns the tokens of a text. It recognizes special tokens in the text; use EncodeOrdinary for untrusted text.
-// It returns an error only for an empty BPE.
+// Encode returns the tokens of a text, also special ones: use EncodeOrdinary for untrusted text. An empty BPE is an
+// error.
 func (b *BPE) Encode(text string) ([]int32, error) { return b.encode(text, b.firsts[:]) }
 
 // EncodeOrdinary is Encode that treats special tokens as ordinary text.
@@ -115,17 +115,17 @@ func (b *BPE) Decode(ids []int32) (string, error) {
 type encoder struct {
 	*BPE
 	out     []int32
-	seen    map[string][2]int // position in out of a piece seen before
+	seen    map[string][2]int // a piece's position in out
 	symbols []symbol
 	merging heap[candidate]
 }
 
-// symbol is a token of a piece, in a doubly linked list. The token is -1 if it was merged into its left neighbour.
+// symbol is a token of a piece, in a doubly linked list, -1 if merged into its left neighbour.
 type symbol struct{ id, left, right int32 }
 
 type candidate struct{ rank, at int32 }
 
-// segments splits at added tokens, the leftmost and longest first, and encodes the rest.
+// segments splits at added tokens, the leftmost and longest first.
 func (e *encoder) segments(text string, firsts []map[byte][]int) {
 	if len(firsts) == 0 {
 		e.pieces(text)
@@ -160,7 +160,7 @@ func (e *encoder) pieces(text string) {
 	}
 }
 
-// piece repeatedly merges the pair that was learned first, the leftmost of several, in O(n·log n).
+// piece repeatedly merges the pair learned first, the leftmost of several, in O(n·log n).
 func (e *encoder) piece(s string) {
 	e.symbols = e.symbols[:0]
 	for i := range len(s) {

@@ -3,14 +3,12 @@
 //
 //	tokens, err := text.BPETraining{Size: 2048, Special: []string{"<|endoftext|>"}}.Train(texts)
 //	ids, err := tokens.Encode("package text")
-//	back, err := tokens.Decode(ids)
 //
-// A [BPE] has tokens for all 256 bytes. So it can encode any text, also invalid UTF-8, and decode it without loss.
-// The package needs nothing but the standard library.
+// A [BPE] encodes any text, also invalid UTF-8, and decodes it without loss. The package needs nothing but the standard
+// library.
 //
 // # Files
 //
 // [BPE.MarshalJSON] and [BPE.UnmarshalJSON] use Hugging Face's tokenizer.json. Python's tokenizers returns the same
-// ids, and trains the same vocabulary from the same texts. Unsupported content is an error that names it; the module
-// text/huggingface reads more.
+// ids, and trains the same vocabulary from the same texts. The module text/huggingface reads more.
 package text

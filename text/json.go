@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// A tokenizer.json maps each byte to a letter: printable Latin-1 to itself, others to letters from U+0100 on, such as Ġ
-// for a space.
+// A tokenizer.json maps each byte to a letter: printable Latin-1 to itself, others to letters from U+0100 on.
 var (
 	letters  [256]rune
 	byLetter = map[rune]byte{}
@@ -119,7 +118,7 @@ func (b *BPE) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a tokenizer.json of Hugging Face like GPT-2's: model BPE, pre-tokenizer and decoder ByteLevel.
-// Other content is an error, because it would change the tokens. After an error the BPE is unchanged.
+// Other content, which would change the tokens, is an error, which leaves the BPE unchanged.
 func (b *BPE) UnmarshalJSON(text []byte) error {
 	read, err := parse(text)
 	if err != nil {
@@ -139,7 +138,7 @@ func parse(text []byte) (*BPE, error) {
 			return nil, fmt.Errorf("it has a %s (%.80s), expected none", name, part)
 		}
 	}
-	level := byteLevel{UseRegex: true} // the default of files without use_regex
+	level := byteLevel{UseRegex: true} // without use_regex
 	if err := ofType(f.PreTokenizer, "pre_tokenizer", "ByteLevel", &level); err != nil {
 		return nil, err
 	}
@@ -166,7 +165,7 @@ func parse(text []byte) (*BPE, error) {
 
 func absent(part json.RawMessage) bool { return len(part) == 0 || string(part) == "null" }
 
-// strictly decodes JSON and refuses unknown fields, which might change tokens.
+// strictly decodes JSON without unknown fields, which might change tokens.
 func strictly(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -219,7 +218,7 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 			b.tokens[id] = token
 		}
 	}
-	// id returns the id of a token of the model. An added token of the same name must mean the same bytes.
+	// An added token of the same name must mean the same bytes.
 	id := func(name string) (int32, error) {
 		id, ok := m.Vocabulary[name]
 		if !ok {
@@ -258,7 +257,7 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 	return b.made(), nil
 }
 
-// mergesOf reads both forms: "a b", and the later ["a", "b"].
+// mergesOf reads "a b", and the later ["a", "b"].
 func mergesOf(part json.RawMessage) (merges [][2]string, err error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(part, &list); err != nil {

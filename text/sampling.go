@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// Sampling configures the choice of a token from logits. The zero value chooses the likeliest one.
+// Sampling configures the choice of a token from logits. The zero value chooses the likeliest.
 type Sampling struct {
 	// Temperature divides the logits: lower values favour likely tokens. 0 chooses the greatest logit, the first of
 	// several, and ignores the other settings.
 	Temperature float64
-	// TopK keeps the tokens with the TopK greatest logits, including ties with the last; 0 keeps all.
+	// TopK keeps the tokens with the greatest logits, with ties; 0 keeps all.
 	TopK int
-	// TopP then keeps the smallest set of likeliest tokens whose probabilities sum to TopP (Holtzman et al. 2020); 0 or
-	// 1 keeps all.
+	// TopP then keeps the fewest likeliest tokens whose probabilities sum to TopP (Holtzman et al. 2020); 0 or 1 keeps
+	// all.
 	TopP float64
 }
 
@@ -88,8 +88,7 @@ func (s Sampling) cut(p []float64, logits []float32) {
 	}
 }
 
-// Draw returns the id of a random token, which random and logits determine. With Temperature 0, random is unused and
-// may be nil.
+// Draw returns the id of a random token, by random and logits. With Temperature 0, random may be nil.
 func (s Sampling) Draw(random *rand.Rand, logits []float32) (int32, error) {
 	p, err := s.Probabilities(logits)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// contractions are pieces of their own, tried in this order.
+// contractions are tried in this order.
 var contractions = []string{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}
 
 // Added in Unicode 16; Go's tables have Unicode 15. Tokens must not change with Go's version.
@@ -60,8 +60,7 @@ func run(s string, of class) (n int) {
 	return n
 }
 
-// piece returns the length of the first piece of a nonempty text. No token crosses pieces. It is the regular expression
-// of GPT-2:
+// piece returns the length of a nonempty text's first piece, which no token crosses. It is GPT-2's regular expression:
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 func piece(s string) int {
@@ -82,7 +81,7 @@ func piece(s string) int {
 	}
 	n := run(s, space)
 	if _, last := utf8.DecodeLastRuneInString(s[:n]); n < len(s) && n > last {
-		return n - last // the last space belongs to the next piece
+		return n - last // the last belongs to the next piece
 	}
 	return n
 }

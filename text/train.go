@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// BPETraining configures how a vocabulary is learned from texts.
+// BPETraining configures how to learn a vocabulary.
 type BPETraining struct {
 	// Size is the maximum number of tokens: special ones, 256 bytes, and merges.
 	Size int
-	// Special tokens have the first ids. They do not occur in the texts, such as "<|endoftext|>" between texts.
+	// Special tokens have the first ids. They do not occur in the texts, such as "<|endoftext|>".
 	Special []string
-	// MinCount is the minimum number of occurrences of a pair to be merged; 0 means 2.
+	// MinCount is the minimum occurrences of a pair to be merged; 0 means 2.
 	MinCount int
 }
 
 // Train repeatedly merges the most frequent pair of tokens (of several, that with the lowest ids), until there are Size
-// tokens or no pair occurs MinCount times. Pairs do not cross texts or pieces. The order of the texts does not matter.
-// Memory grows with the number of distinct pieces only.
+// tokens or no pair occurs MinCount times. Pairs do not cross texts or pieces. The texts' order does not matter. Memory
+// grows with the distinct pieces only.
 func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
 	if least := 256 + len(t.Special); t.Size < least {
 		return nil, fmt.Errorf("text: BPETraining: Size is %d, expected at least %d, for 256 bytes and %d special tokens", t.Size, least, len(t.Special))
@@ -40,7 +40,7 @@ func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
 		b.tokens = append(b.tokens, s)
 		b.added = append(b.added, addedToken{ID: int32(i), Content: s, Special: true})
 	}
-	for _, c := range alphabet { // in the order of their letters in a file
+	for _, c := range alphabet { // as in a file
 		b.bytes[c] = int32(len(b.tokens))
 		b.tokens = append(b.tokens, string([]byte{c}))
 	}
@@ -63,7 +63,7 @@ func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
 	return b.made(), nil
 }
 
-// checkSpecial refuses a special token that merges could also produce: a file has one name for both.
+// checkSpecial refuses a special token that merges could produce: a file has one name for both.
 func checkSpecial(s string) error {
 	if s == "" {
 		return fmt.Errorf("a special token is empty")
@@ -84,11 +84,10 @@ type counted struct {
 	count int
 }
 
-// learn merges pairs. Counts are updated from the words that change; stale counts in the heap are corrected when they
-// reach the top.
+// learn merges pairs. Only words that change update counts; stale ones in the heap are corrected at the top.
 func learn(b *BPE, counts map[string]int, size, least int) {
 	var words []word
-	pairs, in := map[pair]int{}, map[pair][]int32{} // in may include words that no longer have the pair
+	pairs, in := map[pair]int{}, map[pair][]int32{} // in may include words that lost the pair
 	has := func(p pair, w int32) {
 		if l := in[p]; len(l) == 0 || l[len(l)-1] != w {
 			in[p] = append(l, w)
@@ -158,7 +157,7 @@ func learn(b *BPE, counts map[string]int, size, least int) {
 	}
 }
 
-// merge replaces each pair by a token and reports changes of pair counts.
+// merge replaces each pair and reports changes of counts.
 func (w *word) merge(p pair, id int32, changed func(p pair, n int)) {
 	first, last := -1, -1
 	for i := range w.ids[1:] {

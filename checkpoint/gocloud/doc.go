@@ -1,10 +1,8 @@
 // Package gocloud keeps checkpoints in the object stores of gocloud.dev/blob: S3 and compatible services, Google Cloud
-// Storage, Azure, and, for tests, memory and files. It is a separate module because of its dependencies.
+// Storage, Azure, and, for tests, memory and files.
 //
 //	import _ "gocloud.dev/blob/s3blob" // for s3:// addresses
 //
 //	bucket, err := blob.OpenBucket(ctx, "s3://models?region=eu-west-1")
-//	…
-//	defer bucket.Close()
 //	folder, err := checkpoint.OpenStore(ctx, gocloud.Store{Bucket: blob.PrefixedBucket(bucket, "run-7/")}, "s3://models/run-7", checkpoint.Options{})
 package gocloud

@@ -13,10 +13,10 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// Store is a bucket as a [checkpoint.Store]. Use one bucket, or one blob.PrefixedBucket, per run. The caller closes the
-// bucket. Errors are package blob's; a missing object is also fs.ErrNotExist.
+// Store is a bucket as a [checkpoint.Store], one bucket, or one blob.PrefixedBucket, per run. The caller closes it.
+// Errors are package blob's; a missing object is also fs.ErrNotExist.
 //
-// Package fileblob does not sync its files, so a power loss may lose saves. On a disk use checkpoint.Open.
+// Package fileblob does not sync: a power loss may lose saves. On a disk use checkpoint.Open.
 type Store struct{ Bucket *blob.Bucket }
 
 var _ checkpoint.Store = Store{}
@@ -46,7 +46,7 @@ func (s Store) Put(ctx context.Context, key string, write func(io.Writer) error)
 	return named("put", key, w.Close())
 }
 
-// ReadAt reads a part of an object.
+// ReadAt reads part of an object.
 func (s Store) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
 	r, err := s.Bucket.NewRangeReader(ctx, key, offset, int64(len(p)), nil)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s Store) ReadAt(ctx context.Context, key string, p []byte, offset int64) (
 	return n, err
 }
 
-// Size returns an object's size in bytes.
+// Size is in bytes.
 func (s Store) Size(ctx context.Context, key string) (int64, error) {
 	a, err := s.Bucket.Attributes(ctx, key)
 	if err != nil {

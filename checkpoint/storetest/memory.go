@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// Memory is a store in memory. The zero Memory is empty.
+// Memory is a store in memory, initially empty.
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string][]byte // never changed in place
@@ -21,7 +21,7 @@ type Memory struct {
 
 var _ checkpoint.Store = (*Memory)(nil)
 
-// Clone returns an independent copy, as another process would find the store.
+// Clone returns an independent copy.
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,7 +59,7 @@ func (m *Memory) get(ctx context.Context, op, key string) ([]byte, error) {
 	return object, nil
 }
 
-// ReadAt reads a part of an object.
+// ReadAt reads part of an object.
 func (m *Memory) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
 	object, err := m.get(ctx, "read", key)
 	if err != nil {
@@ -68,7 +68,7 @@ func (m *Memory) ReadAt(ctx context.Context, key string, p []byte, offset int64)
 	return bytes.NewReader(object).ReadAt(p, offset)
 }
 
-// Size returns an object's size.
+// Size is in bytes.
 func (m *Memory) Size(ctx context.Context, key string) (int64, error) {
 	object, err := m.get(ctx, "size", key)
 	return int64(len(object)), err
@@ -113,14 +113,14 @@ type Call struct {
 	Key string
 }
 
-// Faulty is a store that can fail at each call. [Memory.Clone] in a hook is what a crash at that call leaves.
+// Faulty is a store that can fail. [Memory.Clone] in a hook is what a crash at that call leaves.
 type Faulty struct {
 	Store checkpoint.Store
-	// Before runs before a call. If it returns an error, the call fails without effect, except that Put may have called
-	// its function.
+	// Before runs before a call. If it returns an error, the call fails without effect, though Put may have called its
+	// function.
 	Before func(Call) error
-	// After runs after a successful call. If it returns an error, the call fails although it took effect, as when a
-	// response is lost.
+	// After runs after a successful call. If it returns an error, the call fails but took effect, as when a response is
+	// lost.
 	After func(Call) error
 }
 
@@ -154,7 +154,7 @@ type broken struct{ err error }
 
 func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
-// ReadAt reads a part of an object.
+// ReadAt reads part of an object.
 func (f *Faulty) ReadAt(ctx context.Context, key string, p []byte, offset int64) (n int, err error) {
 	err = f.around(Call{OpRead, key}, func() (err error) {
 		n, err = f.Store.ReadAt(ctx, key, p, offset)
@@ -163,7 +163,7 @@ func (f *Faulty) ReadAt(ctx context.Context, key string, p []byte, offset int64)
 	return n, err
 }
 
-// Size returns an object's size.
+// Size is in bytes.
 func (f *Faulty) Size(ctx context.Context, key string) (n int64, err error) {
 	err = f.around(Call{OpSize, key}, func() (err error) {
 		n, err = f.Store.Size(ctx, key)

@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// batches yields batches of size rows, or one of all rows if size is 0. It returns errors instead of yielding them.
+// batches yields batches of size rows, or one of all rows if size is 0. It returns errors.
 func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield func(data.Batch, error) bool) error {
 	r, err := openRows(file, bytes, format)
 	if err != nil {
@@ -52,7 +52,7 @@ func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield fun
 		}
 		b, taken := r.batch(int(n))
 		b.At = int(r.row - n)
-		if r.row == total { // before the last batch is yielded: a damaged file must not become a set
+		if r.row == total { // a damaged file must not become a set
 			if _, err := r.more(); err != nil {
 				return err
 			}

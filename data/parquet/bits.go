@@ -30,14 +30,14 @@ func bitsAt(b []byte, p uint64, width uint) uint64 {
 	return v
 }
 
-// runs are Parquet's run-length and bit-packed numbers of up to 32 bits. Numbers are decoded on request, so a run's
-// claimed length allocates nothing.
+// runs are Parquet's run-length and bit-packed numbers of up to 32 bits, decoded on request: a claimed length allocates
+// nothing.
 type runs struct {
 	b      []byte
 	width  uint
 	left   uint64
 	same   uint32
-	packed []byte // nil in a run of one number
+	packed []byte // nil for one number
 	bit    uint64
 }
 
@@ -82,7 +82,7 @@ func (r *runs) run() error {
 		}
 		return nil
 	}
-	// Some writers truncate the last group. That is an error only if the missing part is read.
+	// Some writers truncate the last group: an error only if the missing part is read.
 	bytes := min(head>>1*uint64(r.width), uint64(len(r.b)))
 	r.left, r.packed, r.bit = head>>1*8, r.b[:bytes:bytes], 0
 	if r.packed == nil { // width 0
@@ -96,8 +96,8 @@ func (r *runs) run() error {
 type deltas struct {
 	b       []byte
 	count   uint64
-	block   uint64 // values per block
-	minis   uint64 // miniblocks per block
+	block   uint64
+	minis   uint64 // per block
 	first   bool
 	value   int64
 	least   int64

@@ -5,10 +5,9 @@ import (
 	"math"
 )
 
-// blockRows is the number of rows decoded at once; their values fit into the L1 cache.
+// blockRows values fit into the L1 cache.
 const blockRows = 512
 
-// inBlocks reports whether no field has lists or texts.
 func (r *rows) inBlocks() bool {
 	for _, f := range r.fields {
 		if _, texts := f.sink.(*textual); texts || f.list {
@@ -18,8 +17,8 @@ func (r *rows) inBlocks() bool {
 	return true
 }
 
-// block decodes up to most rows at once, column by column. It returns 0 and changes nothing if it cannot, so that all
-// errors come from [rows.take].
+// block decodes up to most rows, column by column. If it cannot, it returns 0 and changes nothing: all errors come from
+// [rows.take].
 func (r *rows) block(most int64) int64 {
 	if r.oneByOne > 0 {
 		r.oneByOne--
@@ -77,13 +76,13 @@ type taken struct {
 }
 
 type blockSink interface {
-	// extend adds n values, starting at the returned index, if memory allows.
+	// extend adds n values from the returned index on, if memory allows.
 	extend(n int) (at int, ok bool)
 	shorten(n int)
 	set(at int, v *value) bool
-	// setAll converts n numbers of leaf's type, consecutive in b or at those places in b, to indices at, at+stride, ….
+	// setAll converts n numbers of leaf's type, consecutive in b or at places, to indices at, at+stride, ….
 	setAll(at, stride int, l *leaf, b []byte, places []uint32, n int) bool
-	// setClasses does the same for places of texts.
+	// setClasses does so for texts.
 	setClasses(at, stride int, d *dictionary, places []uint32) bool
 }
 
@@ -124,7 +123,7 @@ func (f *field) column(c *cursor, numbers *[blockRows]uint32, at, n int) (taken,
 	return f.oneByOne(c, at, n)
 }
 
-// oneByOne does the same for all encodings and for nulls.
+// oneByOne works for all encodings and for nulls.
 func (f *field) oneByOne(c *cursor, at, n int) (taken, bool) {
 	sink := f.sink.(blockSink)
 	t := taken{c.def, c.decoded.clone()}
@@ -244,18 +243,18 @@ func setFloats(to []float32, stride int, l *leaf, b []byte, places []uint32, n i
 	return bad == 0
 }
 
-// notFinite are the exponent bits, all set in infinities and NaNs.
+// notFinite bits are all set in infinities and NaNs.
 const notFinite = 0x7f800000
 
 const mostClasses = 256
 
-// setClasses looks up each text of the dictionary once.
+// setClasses looks up each text once.
 func (s *slice[T]) setClasses(at, stride int, d *dictionary, places []uint32) bool {
 	if d.classes == nil {
 		d.classes = make([]int32, 0, mostClasses)
 	}
 	for i := len(d.classes); i < d.count; i++ {
-		class := int32(-1) // an error, if it is used
+		class := int32(-1) // an error if used
 		if t, err := s.to(&value{kind: text, text: d.text(i)}); err == nil {
 			class, _ = any(t).(int32)
 		}
@@ -273,7 +272,7 @@ func (s *slice[T]) setClasses(at, stride int, d *dictionary, places []uint32) bo
 	return true
 }
 
-// skip advances by n numbers if the current run repeats v that often.
+// skip advances by n numbers if the run repeats v that often.
 func (r *runs) skip(v uint32, n uint64) bool {
 	if r.left < n || r.packed != nil || r.same != v {
 		return false

@@ -105,7 +105,7 @@ type cursor struct {
 	def     runs
 	decoded values
 
-	loaded   bool // the next level and value are decoded
+	loaded   bool
 	r, d     int
 	value    value
 	pageFrom int64
@@ -119,7 +119,7 @@ func (c *cursor) open(k chunk, end int64) error {
 		return errors.New("it is in another file, or encrypted, which is not supported")
 	case k.typ != c.leaf.typ:
 		return fmt.Errorf("it has type %d in a row group, and %d in the schema", k.typ, c.leaf.typ)
-	case k.values == 0: // it has no pages, so its offset is meaningless
+	case k.values == 0: // without pages the offset is meaningless
 		k = chunk{codec: k.codec}
 	case k.at < 4 || k.length < 0 || k.at > end || k.length > end-k.at || k.values < 0:
 		return fmt.Errorf("%d values in %d bytes from byte %d on, expected them between byte 4 and %d", k.values, k.length, k.at, end)
@@ -130,7 +130,7 @@ func (c *cursor) open(k chunk, end int64) error {
 	return nil
 }
 
-// peek decodes the next level, and its value if it has one. It returns false at the chunk's end.
+// peek decodes the next level and value, and returns false at the chunk's end.
 func (c *cursor) peek() (bool, error) {
 	for !c.loaded {
 		if c.left == 0 {

@@ -89,7 +89,6 @@ func (w *textual) add(v *value) error {
 	return nil
 }
 
-// text formats a value for data.Preparation.
 func (w *textual) text(v *value) string {
 	switch {
 	case v.kind == text:

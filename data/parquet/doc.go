@@ -6,5 +6,4 @@
 // DELTA_BYTE_ARRAY, LZ4 and Brotli.
 //
 // It does not use parquet-go, which allocates the sizes that a file claims (six bytes may claim 2^31 numbers).
-// Allocations count against [Format].Limit first.
 package parquet

@@ -40,11 +40,11 @@ type leaf struct {
 	typ      int
 	length   int // of typeFixed, in bytes
 	unsigned bool
-	repeats  int // levels of lists around it
+	repeats  int // levels of lists
 	maxDef   int
-	listDef  int   // definition level from which a list has an element
-	pandas   bool  // an index of pandas, not a column of its table
-	err      error // why it cannot be read
+	listDef  int  // definition level of an element
+	pandas   bool // an index of pandas
+	err      error
 }
 
 type element struct {
@@ -58,7 +58,7 @@ type element struct {
 	half       bool
 }
 
-// footer has the file's metadata. Row groups stay encoded until they are read.
+// footer is the metadata. Row groups stay encoded until read.
 type footer struct {
 	leaves []leaf
 	rows   int64
@@ -178,7 +178,7 @@ func (f *footer) parse(b []byte, mem *memory) error {
 	return nil
 }
 
-// noteOf reads a writer's metadata. That of pandas names its index columns.
+// noteOf reads a writer's metadata, of pandas the index columns.
 func noteOf(t *thrift, kind byte, mem *memory, indexes *[]string) error {
 	var key, value []byte
 	t.structure(kind, func(id int64, kind byte) {
@@ -196,7 +196,7 @@ func noteOf(t *thrift, kind byte, mem *memory, indexes *[]string) error {
 		return err
 	}
 	var note struct {
-		Indexes []any `json:"index_columns"` // names, or objects that describe a range
+		Indexes []any `json:"index_columns"` // names, or descriptions of a range
 	}
 	if err := json.Unmarshal(value, &note); err != nil {
 		return fmt.Errorf("the note of pandas: %w", err)
@@ -254,7 +254,7 @@ func small(t *thrift, kind byte) int {
 	return int(v)
 }
 
-// schema finds the leaves of the tree, which elements holds in pre-order.
+// schema finds the leaves of the tree, whose elements are in pre-order.
 func (f *footer) schema(elements []element, mem *memory) error {
 	at := 0
 	var walk func(path []string, named, repeats, def, listDef int) error
@@ -284,7 +284,7 @@ func (f *footer) schema(elements []element, mem *memory) error {
 		}
 		if e.children > 0 || root {
 			if repeats > 0 && e.children > 1 {
-				named = 0 // several columns would have the name
+				named = 0 // several columns would have it
 			}
 			for range e.children {
 				if err := walk(path[:len(path):len(path)], named, repeats, def, listDef); err != nil {
@@ -338,7 +338,7 @@ func damaged(offset int64, format string, args ...any) error {
 	return &data.FormatError{Offset: offset, Err: fmt.Errorf(format, args...)}
 }
 
-// readAt fills b, and distinguishes a truncated file from an unreadable one.
+// readAt distinguishes a truncated file from an unreadable one.
 func readAt(file io.ReaderAt, b []byte, at int64) error {
 	n, err := file.ReadAt(b, at)
 	switch {

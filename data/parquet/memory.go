@@ -7,8 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// memory is the remaining allowance in bytes. Everything whose size comes from the file is subtracted before it is
-// allocated.
+// memory is the remaining bytes. Sizes from the file are subtracted before allocation.
 type memory struct{ limit, left int64 }
 
 func (m *memory) take(bytes int64) error {

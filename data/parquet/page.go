@@ -21,7 +21,7 @@ type pageHeader struct {
 	crc                    uint32
 	hasCRC                 bool
 	values, encoding       int
-	levels                 [2]int // encodings of pageData's levels: definition, repetition
+	levels                 [2]int // definition, repetition
 	defBytes, repBytes     int    // of pageDataV2
 	isPacked, hasOwnHeader bool
 }
@@ -55,7 +55,7 @@ func parsePageHeader(t *thrift) pageHeader {
 				case 2:
 					h.encoding = small(t, kind)
 				case 3, 4:
-					if kind == thriftInt32 { // in a dictionary's header this field is a bool
+					if kind == thriftInt32 { // a bool in a dictionary's header
 						h.levels[id-3] = small(t, kind)
 					}
 				}
@@ -126,7 +126,7 @@ const (
 	codecZstd   = 6
 )
 
-// page reads a page into buffer and decompresses it, except for the leading levels of version 2.
+// page reads and decompresses a page, except for the leading levels of version 2.
 func (u *unpacker) page(h pageHeader, codec int, at int64, buffer []byte) ([]byte, error) {
 	levels := 0
 	if h.typ == pageDataV2 {
@@ -182,7 +182,7 @@ func (u *unpacker) page(h pageHeader, codec int, at int64, buffer []byte) ([]byt
 	return buffer, nil
 }
 
-// possible refuses impossible sizes before they are allocated.
+// possible refuses impossible sizes.
 func possible(codec, packed, unpacked int) error {
 	most := int64(packed)
 	switch codec {

@@ -12,50 +12,45 @@ import (
 )
 
 // Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns], as [data.CSV]
-// does.
+// does. A stream keeps its slices: do not change them.
 //
-//	parquet.Format{Fields: []parquet.Field{
-//		{Name: "x", Columns: []string{"pixels"}, Dims: []int{28, 28, 1}},
-//		{Name: "y", Columns: []string{"species"}, Classes: []string{"setosa", "versicolor", "virginica"}},
-//	}}
-//
-// A stream keeps the slices of its format: do not change them.
+//	parquet.Format{Fields: []parquet.Field{{Name: "x", Columns: []string{"pixels"}, Dims: []int{28, 28, 1}}}}
 type Format struct {
-	// Fields are the fields of an example. Empty means "x" with all columns.
+	// Fields are an example's fields. Empty means "x" with all columns.
 	Fields []Field
-	// Texts reads each column into its own text field [n], as [data.CSV.Texts], for a [data.Preparation]. Numbers are
-	// formatted; a null or NaN is "". Lists are errors. It excludes Fields.
+	// Texts reads each column into its own text field [n], as [data.CSV.Texts]. Numbers are formatted; a null or NaN is
+	// "". Lists are errors. It excludes Fields.
 	Texts bool
-	// Limit is the maximum memory in bytes for footer, pages, dictionaries, and the values of the set or one batch. A
-	// text counts 16 bytes more than its length. 0 means 56 MB plus twice the file's size, or sixteen times with Texts.
+	// Limit is the maximum bytes for footer, pages, dictionaries, and the values of the set or one batch. A text counts
+	// 16 more than its length. 0 means 56 MB plus twice the file's size, or sixteen times with Texts.
 	Limit int64
 }
 
 // Field assigns columns of a file to a field.
 type Field struct {
 	Name string
-	// Columns are names from the schema, in this order. Empty means all that no other field names, except an index of
+	// Columns are names from the schema, in order. Empty means all that no other field names, except an index of
 	// pandas. A column in a structure is named "outer.inner", a list by the list's name. The field is [n] for one named
 	// column, else [n, columns]. A list of numbers makes [n, length]; it must be the only column, with the same length
 	// in each row.
 	Columns []string
-	// Dims is the shape of an example of such a list; nil means [length].
+	// Dims is an example's shape for such a list; nil means [length].
 	Dims []int
-	// DType is the dtype, named as by data.Array.DType; "" means "float32", or "int32" with Classes. Floats are rounded
-	// to nearest; integers must be representable. Bools are 0 and 1, times the file's numbers. Texts as "uint8" are
-	// lists of bytes. "string" keeps texts and formats numbers and bools; a null or NaN is "".
+	// DType is named as by data.Array.DType; "" means "float32", or "int32" with Classes. Floats are rounded to
+	// nearest; integers must be representable. Bools are 0 and 1, times the file's numbers. Texts as "uint8" are lists
+	// of bytes. "string" keeps texts and formats numbers and bools; a null or NaN is "".
 	DType string
-	// Classes are the texts that the column may hold. The value is the index of the text.
+	// Classes are the allowed texts. The value is the index.
 	Classes []string
-	// Fill is the value for a null, NaN or infinity, as text. With "" they are errors.
+	// Fill replaces a null, NaN or infinity. With "" they are errors.
 	Fill string
 }
 
 // RowError is a value that does not fit the format.
 type RowError struct {
-	// Path is the file, "" if it was read from an [io.ReaderAt].
+	// Path is the file, "" for an [io.ReaderAt].
 	Path string
-	// Row is the number of the example, from 1.
+	// Row is the example's number, from 1.
 	Row    int64
 	Column string
 	// Err is the cause.
@@ -72,8 +67,8 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Read reads all rows of a file of size bytes into a set. It returns a [*data.FormatError] for an invalid file, a
-// [*RowError] for a value, and an error that wraps [data.ErrLimit] for too much memory.
+// Read reads a file of size bytes into a set. It returns a [*data.FormatError] for an invalid file, a [*RowError] for a
+// value, and an error that wraps [data.ErrLimit] for too much memory.
 func Read(file io.ReaderAt, size int64, format Format) (*data.Set, error) {
 	set, err := read(file, size, format)
 	if err != nil {
@@ -82,7 +77,7 @@ func Read(file io.ReaderAt, size int64, format Format) (*data.Set, error) {
 	return set, nil
 }
 
-// Open reads a file as [Read] does. For files larger than memory use [Stream].
+// Open is [Read] of a file on disk.
 func Open(path string, format Format) (*data.Set, error) {
 	var set *data.Set
 	err := withFile(path, func(file *os.File, size int64) (err error) {
@@ -105,10 +100,8 @@ func read(file io.ReaderAt, size int64, format Format) (set *data.Set, err error
 }
 
 // Stream reads a file in batches of size examples, which may span row groups; the last one may be smaller. It holds one
-// batch and one page per column in memory, and opens the file in each iteration. The first error ends the iteration.
-// Epoch is 0.
-//
-// A small file can claim any number of equal rows; [data.Take] bounds the stream.
+// batch and one page per column in memory. Each iteration opens the file and ends at the first error. Epoch is 0. A
+// small file can claim any number of equal rows; [data.Take] bounds the stream.
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		if size < 1 {
@@ -125,7 +118,7 @@ func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 }
 
 // Texts yields a column of texts or bytes, row by row, each in its own memory; a null is nil. It holds one page in
-// memory and opens the file in each iteration. The first error ends the iteration.
+// memory. Each iteration opens the file and ends at the first error.
 func Texts(path, column string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := withFile(path, func(file *os.File, size int64) error { return texts(file, size, column, yield) })

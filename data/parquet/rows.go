@@ -13,8 +13,8 @@ type field struct {
 	cursors []*cursor
 	sink    sink
 	fill    *value
-	list    bool // every row has as many values as the first
-	width   int  // values per row; 0 before the first row of a list
+	list    bool // all rows have as many values as the first
+	width   int  // values per row; 0 before a list's first row
 	dims    []int
 }
 
@@ -23,7 +23,7 @@ type rows struct {
 	footer  *footer
 	fields  []field
 	cursors []*cursor
-	wanted  map[int]int // indices of cursors by leaf number
+	wanted  map[int]int // cursors by leaf number
 	left    int64
 	row     int64
 
@@ -140,7 +140,7 @@ func (r *rows) field(f Field, leaves []*leaf) (field, error) {
 	return one, nil
 }
 
-// more opens the next row group when the current one is exhausted. It returns false after the last.
+// more opens the next row group after the current one, and returns false after the last.
 func (r *rows) more() (bool, error) {
 	for r.left == 0 {
 		if r.row > 0 || r.footer.count == 0 {
@@ -252,7 +252,7 @@ func (r *rows) list(f *field, c *cursor) error {
 		} else if !more || c.r == 0 {
 			break
 		}
-		if f.width > 0 && f.sink.len()-before > f.width { // stop reading
+		if f.width > 0 && f.sink.len()-before > f.width {
 			break
 		}
 	}

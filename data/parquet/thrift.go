@@ -82,7 +82,7 @@ func (t *thrift) varint() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// int and its siblings read a value, which must be of that kind.
+// int and its siblings require that kind.
 func (t *thrift) int(kind byte) int64 {
 	switch kind {
 	case thriftByte:
@@ -117,7 +117,7 @@ func (t *thrift) structure(kind byte, field func(id int64, kind byte)) {
 	t.fields(field)
 }
 
-// fields calls field for each field and skips the values it does not read. The value of a bool is its kind.
+// fields calls field for each field and skips unread values. The value of a bool is its kind.
 func (t *thrift) fields(field func(id int64, kind byte)) {
 	if t.depth++; t.depth > thriftDepth {
 		t.fail(fmt.Errorf("the header is nested more than %d deep", thriftDepth))
@@ -195,7 +195,7 @@ func (t *thrift) skipElements(n int, of byte) {
 	}
 	defer func() { t.depth-- }()
 	if of == thriftTrue || of == thriftFalse {
-		of = thriftByte // their size outside a structure
+		of = thriftByte
 	}
 	for ; n > 0 && t.err == nil; n-- {
 		t.skip(of)

@@ -160,7 +160,7 @@ type dictionary struct {
 	buffer []byte
 	count  int
 	starts []uint32 // of typeBytes, in b
-	// classes caches the classes of the first texts; -1 for a text that is none.
+	// classes caches those of the first texts; -1 for none.
 	classes []int32
 }
 
@@ -201,7 +201,6 @@ func (d *dictionary) fill(l *leaf, count int, mem *memory) error {
 	return nil
 }
 
-// places decodes indices into a dictionary.
 type places struct {
 	runs
 	dict *dictionary
@@ -258,7 +257,7 @@ func newLengths(b []byte, count int) (*lengths, error) {
 	if err != nil {
 		return nil, err
 	}
-	behind := *d // skips the lengths to find their end
+	behind := *d // skips the lengths
 	for behind.count > 0 {
 		if _, err := behind.next(); err != nil {
 			return nil, err

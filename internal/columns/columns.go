@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/pieces"
 )
 
-// Value is a number that may be read late, such as from a device.
+// Value is a number that may be read late, as from a device.
 type Value = interface{ Float() (float64, error) }
 
 // Number is a known [Value].
@@ -17,11 +17,11 @@ type Number float64
 // Float returns the number.
 func (n Number) Float() (float64, error) { return float64(n), nil }
 
-// Column has the values of one name in ascending order of their rows. Rows without the name take no memory.
+// Column has the values of one name by ascending row. Rows without it take no memory.
 type Column struct {
 	cells pieces.List[cell]
-	// unread has the values that were not read yet, nil for a known number. It stays empty while all values are numbers:
-	// the column then has no pointers for the garbage collector.
+	// unread has the values not read yet, nil for a known number. It is empty while all are numbers: the column then
+	// has no pointers for the garbage collector.
 	unread pieces.List[Value]
 }
 
@@ -33,21 +33,21 @@ type cell struct {
 // Len returns the number of values.
 func (c *Column) Len() int { return c.cells.Len() }
 
-// Row returns the row of the i-th value.
+// Row returns the i-th value's row.
 func (c *Column) Row(i int) int64 { return c.cells.At(i).row }
 
-// Search returns the index of the first value whose row is at least row, or Len.
+// Search returns the index of the first value from row on, or Len.
 func (c *Column) Search(row int64) int {
 	return c.cells.Search(func(c *cell) bool { return c.row >= row })
 }
 
-// Add appends a value at the newest row, and replaces the value that this row has.
+// Add appends or replaces the newest row's value.
 func (c *Column) Add(row int64, v Value) {
 	c.Pop(row)
 	var n Number
 	p, known := v.(*Number)
 	if known {
-		n = *p // it points into an array of its logs, which must not be kept alive
+		n = *p // it points into an array, which must not be kept alive
 	} else {
 		n, known = v.(Number)
 	}
@@ -64,7 +64,7 @@ func (c *Column) Add(row int64, v Value) {
 	}
 }
 
-// Pop removes the value of the newest row, if it has one.
+// Pop removes the newest row's value, if any.
 func (c *Column) Pop(row int64) {
 	if c.cells.Len() == 0 || c.cells.At(c.cells.Len()-1).row != row {
 		return
@@ -75,7 +75,7 @@ func (c *Column) Pop(row int64) {
 	}
 }
 
-// Keep removes the values of the rows for which stays is false.
+// Keep removes the rows for which stays is false.
 func (c *Column) Keep(stays func(row int64) bool) {
 	c.unread.Keep(func(i int) bool { return stays(c.cells.At(i).row) })
 	c.cells.Keep(func(i int) bool { return stays(c.cells.At(i).row) })
@@ -104,7 +104,7 @@ func (c *Column) Number(i int) (float64, error) {
 	return v, nil
 }
 
-// Value returns the i-th value without reading it. It can be read as long as the column has its row.
+// Value returns the i-th value unread, readable as long as the column has its row.
 func (c *Column) Value(i int) Value {
 	switch late := c.unreadAt(i).(type) {
 	case nil:

@@ -10,8 +10,7 @@ import (
 	"slices"
 )
 
-// WriteCSV writes rows with a header line. Missing values are empty cells. each calls do with each row; it is called
-// twice.
+// WriteCSV writes rows with a header. Missing values are empty cells. each calls do with each row, twice.
 func WriteCSV(w io.Writer, each func(do func(*Row) error) error) error {
 	table := tableOfFields()
 	err := each(func(r *Row) error { table.widen(r); return r.Check() })
@@ -29,8 +28,8 @@ func WriteCSV(w io.Writer, each func(do func(*Row) error) error) error {
 	})
 }
 
-// ReadCSV calls do with each row of a table. Only the column elapsed.steps is required. do is called for the rows
-// before an error, which has the position.
+// ReadCSV calls do with each row of a table, up to an error, which has the position. Only the column elapsed.steps is
+// required.
 func ReadCSV(r io.Reader, do func(*Row) error) error {
 	text, _, err := skipMark(r)
 	if err != nil {
@@ -82,7 +81,7 @@ func readCSV(in *csv.Reader, do func(*Row) error) (rows int, err error) {
 	}
 }
 
-// skipMark skips a byte-order mark, which spreadsheets write.
+// Spreadsheets write a byte-order mark.
 func skipMark(r io.Reader) (text io.Reader, mark int64, err error) {
 	const byteOrderMark = "\ufeff"
 	in := bufio.NewReader(r)
@@ -123,7 +122,7 @@ type table struct {
 	filled  []bool
 }
 
-// tableOfFields lacks the columns of the epochs and the row, which widen adds.
+// tableOfFields lacks the columns that widen adds: the epochs and the row.
 func tableOfFields(without ...string) *table {
 	t := tableOf(nil)
 	for _, f := range Fields {
@@ -147,7 +146,7 @@ func (t *table) put(column string) {
 	t.columns = append(t.columns, column)
 }
 
-// widen adds the row's new columns and returns their number.
+// widen returns the number of new columns.
 func (t *table) widen(r *Row) int {
 	before := len(t.columns)
 	const epochs = Collection + "." + epochsField
@@ -173,7 +172,7 @@ func (t *table) header() []byte {
 	return b.Bytes()
 }
 
-// append writes a row. No cell needs quotes.
+// No cell needs quotes.
 func (t *table) append(b []byte, r *Row) []byte {
 	t.cells = append(t.cells[:0], make([]float64, len(t.columns))...)
 	t.filled = append(t.filled[:0], make([]bool, len(t.columns))...)

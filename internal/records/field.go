@@ -14,10 +14,10 @@ import (
 // Collection is the fields' prefix, before a dot.
 const Collection = "elapsed"
 
-// ErrName means that a column's name would change when it is read back.
+// ErrName means that a column's name would change when read back.
 var ErrName = errors.New("malformed name")
 
-// Field is a part of [Elapsed], as a number and as text in a file.
+// Field is a part of [Elapsed], as number and text.
 type Field struct {
 	Name   string
 	Number func(at Elapsed) float64
@@ -28,7 +28,7 @@ type Field struct {
 const (
 	// stepsField is required in each row.
 	stepsField = "elapsed.steps"
-	// epochsField is omitted until a row has completed an epoch: most runs count none.
+	// epochsField is omitted until a row has completed an epoch.
 	epochsField = "epochs"
 )
 
@@ -42,13 +42,12 @@ var Fields = [...]Field{
 	integer(epochsField, func(at *Elapsed) *int64 { return &at.Epochs }),
 }
 
-// rowField is omitted if it equals the position in the file. It is not in Fields, so that a history does not look it
-// up.
+// rowField is omitted if it equals the position in the file. A history does not look it up: it is not in Fields.
 var rowField = integer("row", func(at *Elapsed) *int64 { return &at.Row })
 
 var ofFiles = append(Fields[:len(Fields):len(Fields)], rowField)
 
-// Path returns the name of the field's column.
+// Path returns the field's column.
 func (f Field) Path() string { return Collection + "." + f.Name }
 
 func fieldOf(path string) *Field {
@@ -85,7 +84,7 @@ func parseInteger(text string) (int64, error) {
 	return v, nil
 }
 
-// appendSeconds writes nanoseconds as seconds exactly, unlike a float.
+// appendSeconds writes nanoseconds as exact seconds.
 func appendSeconds(b []byte, at Elapsed) []byte {
 	ns := uint64(at.Time)
 	if at.Time < 0 {
@@ -164,7 +163,7 @@ func SplitColumn(column string) (collection, name string, err error) {
 	return collection, name, err
 }
 
-// Column returns an entry's column, collection.name. Errors are those of SplitColumn.
+// Column returns collection.name. Errors are those of SplitColumn.
 func Column(collection, name string) (string, error) {
 	column := collection + "." + name
 	before, _, err := SplitColumn(column)

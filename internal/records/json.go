@@ -33,8 +33,8 @@ func WriteJSON(w io.Writer, each func(do func(*Row) error) error) error {
 	return out.Flush()
 }
 
-// ReadJSON calls do with each row of WriteJSON's array, or of consecutive objects. do is called for the rows before an
-// error, which has the position.
+// ReadJSON calls do with each row of WriteJSON's array, or of consecutive objects, up to an error, which has the
+// position.
 func ReadJSON(r io.Reader, do func(*Row) error) error {
 	text, mark, err := skipMark(r)
 	if err != nil {
@@ -125,7 +125,7 @@ func setJSON(r *Row, column string, value json.Token) error {
 		return r.set(column, v)
 	case nil:
 		if column != stepsField {
-			return nil // other programs write missing values this way
+			return nil // other programs' missing values
 		}
 	}
 	return fmt.Errorf("want a number, got %v", value)
@@ -147,16 +147,16 @@ func appendJSON(b []byte, r *Row) []byte {
 		b = append(quoted(b, start), ',')
 	}
 	for i, column := range r.Columns {
-		name, _ := json.Marshal(column) // cannot fail for a string; escapes "<" and so on
+		name, _ := json.Marshal(column) // escapes "<" and so on
 		b = append(append(b, name...), ':')
 		start := len(b)
 		b = append(quoted(appendNumber(b, r.Numbers[i]), start), ',')
 	}
-	b[len(b)-1] = '}' // a comma is there: steps are always known
+	b[len(b)-1] = '}' // instead of the comma
 	return b
 }
 
-// quoted quotes the text from start if it is not a JSON number.
+// quoted quotes a text that is not a JSON number.
 func quoted(b []byte, start int) []byte {
 	if json.Valid(b[start:]) {
 		return b

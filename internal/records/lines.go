@@ -9,13 +9,13 @@ import (
 
 // Lines is a format with one row per line, for a file that several runs extend.
 type Lines interface {
-	// Read returns the steps of a line. isRow is false for a header.
+	// Read returns a line's steps. isRow is false for a header.
 	Read(line []byte) (steps int64, isRow bool, err error)
-	// Start returns the start of the first line.
+	// Start returns the first line's start.
 	Start() string
-	// Forget forgets an old file of which no row remains.
+	// Forget forgets an old file without remaining rows.
 	Forget()
-	// Widen returns a new header if the row needs one, and what to append to all other lines.
+	// Widen returns a new header if the row needs one, and what to append to other lines.
 	Widen(r *Row) (header, behind []byte)
 	// Append appends the row as a line.
 	Append(b []byte, r *Row) []byte
@@ -61,7 +61,7 @@ func (l *csvLines) Read(line []byte) (steps int64, isRow bool, err error) {
 		l.table = tableOf(columns)
 		return 0, false, nil
 	}
-	cells := bytes.Split(line, []byte(",")) // lazo does not quote numbers
+	cells := bytes.Split(line, []byte(",")) // without quotes
 	if len(cells) != len(l.table.columns) {
 		return 0, false, fmt.Errorf("want %d cells, got %d", len(l.table.columns), len(cells))
 	}

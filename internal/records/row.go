@@ -1,5 +1,5 @@
-// Package records reads and writes the rows of a history as JSON objects and CSV tables, with exact numbers. Package
-// loop uses it for whole histories, the recorders of package callbacks line by line.
+// Package records reads and writes the rows of a history as JSON objects and CSV tables, with exact numbers, for
+// package loop and, line by line, the recorders of package callbacks.
 package records
 
 import (
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Elapsed is the position of a row in a run.
+// Elapsed is a row's position in a run.
 type Elapsed struct {
 	Steps, Samples, Epochs int64
-	// Batch is the number of examples in the row's batch, or UnknownBatch.
+	// Batch is the examples of the row's batch, or UnknownBatch.
 	Batch int64
 	// Row is the row's number, from 1, if earlier rows were dropped, otherwise 0.
 	Row  int64
@@ -21,11 +21,11 @@ type Elapsed struct {
 const (
 	// UnknownBatch is not written. A reader uses the examples since the previous row.
 	UnknownBatch = -1
-	// Most limits a row's steps, samples and nanoseconds, so that sums and differences do not overflow.
+	// Most limits a row's steps, samples and nanoseconds: sums and differences do not overflow.
 	Most = 1 << 62
 )
 
-// Row is a position with the logged numbers by column (see [Column]).
+// Row is a position with the logged numbers by column.
 type Row struct {
 	Elapsed
 	Columns []string
@@ -40,7 +40,7 @@ type (
 	payload interface{ Any() (any, error) }
 )
 
-// Add adds a column's value. A payload (a method Any) that is not a number is left out.
+// Add adds a column's value, unless it is a payload (a method Any) that is not a number.
 func (r *Row) Add(column string, v value) error {
 	number, err := v.Float()
 	if err != nil {

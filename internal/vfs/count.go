@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Counted counts the open files and locks of a file system.
+// Counted counts a file system's open files and locks.
 type Counted struct {
 	FS
 	open atomic.Int64

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// Crash returns the file system as it may be after a power loss; m itself is unchanged. Each change that is not durable
-// survives with the given chance: 0 loses all, 1 none. In between, each name and each file is drawn separately, and a
-// file may lose its end, or have zeros or noise in some blocks. No lock is held. random may be nil for 0 and 1.
+// Crash returns the file system as it may be after a power loss, without locks; m is unchanged. Each change that is not
+// durable survives with the given chance: 0 loses all, 1 none. In between, each name and each file is drawn separately,
+// and a file may lose its end, or have zeros or noise in some blocks. random may be nil for 0 and 1.
 //
-// Real file systems lose less: most keep the order of changes of names, and a renamed file has one of its names. Here
-// it may have both or none.
+// Most real file systems keep the order of changes of names, and one name of a renamed file; here it may have both or
+// none.
 func (m *Mem) Crash(chance float64, random *rand.Rand) *Mem {
 	defer m.lock()()
 	c := &crash{chance, random}
@@ -36,7 +36,7 @@ func (c *crash) node(n *node) *node {
 	}
 	maps.Copy(all, n.names)
 	names := map[string]*node{}
-	for _, name := range slices.Sorted(maps.Keys(all)) { // sorted, so that a seed is reproducible
+	for _, name := range slices.Sorted(maps.Keys(all)) { // for reproducible seeds
 		child := n.kept[name]
 		if now := n.names[name]; now != child && c.lucky() {
 			child = now

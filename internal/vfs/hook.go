@@ -26,7 +26,7 @@ const (
 	OpClose   Op = "close"
 )
 
-// Changes reports whether this kind of call changes content or its durability.
+// Changes reports whether such a call changes content or its durability.
 func (o Op) Changes() bool {
 	switch o {
 	case OpOpen, OpReadDir, OpStat, OpRead:
@@ -35,26 +35,26 @@ func (o Op) Changes() bool {
 	return true
 }
 
-// Call is one call of a file system or of its file.
+// Call is a call of a file system or file.
 type Call struct {
 	Op Op
-	// Name is the file, or the old name of a rename.
+	// Name is the file, or a rename's old name.
 	Name string
 }
 
-// Hook calls before ahead of each call of fs. If it returns an error, the call is not made and returns that error. But
-// a failed write still writes the first half of its bytes, as on a full disk, and a failed close closes.
+// Hook calls before ahead of each call of fs, which it replaces if it returns an error. But a failed write still writes
+// the first half of its bytes, as on a full disk, and a failed close closes.
 func Hook(fs FS, before func(Call) error) FS { return &hooked{fs, before} }
 
 // Rule selects calls that fail.
 type Rule struct {
-	// Op is the kind of call; "" means all.
+	// Op "" means all.
 	Op Op
 	// Name is a pattern of path.Match; "" means all.
 	Name string
-	// N is the first matching call that fails, counted from 1.
+	// N is the first matching call that fails, from 1.
 	N int64
-	// On makes all later ones fail too.
+	// On makes later ones fail too.
 	On  bool
 	Err error
 }

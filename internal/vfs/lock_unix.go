@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TryLock locks a file until it is closed. taken reports that another has locked it.
+// TryLock locks a file until it is closed. taken reports that another has the lock.
 func TryLock(file *os.File) (taken bool, err error) {
 	for {
 		switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {

@@ -11,17 +11,16 @@ import (
 	"sync"
 )
 
-// Mem is a file system in memory that knows which content is durable ([Mem.Crash]). The zero Mem is empty.
+// Mem is a file system in memory that knows which content is durable ([Mem.Crash]), initially empty.
 type Mem struct {
 	mu   sync.Mutex
 	root node
 }
 
-// node is a folder or a file, with its durable part.
 type node struct {
 	dir             bool
 	names, kept     map[string]*node
-	content, synced []byte // of a file; append-only, so copies may share them
+	content, synced []byte // append-only: copies may share them
 	locked          bool
 }
 
@@ -58,7 +57,7 @@ func (m *Mem) folder(op, name string) (*node, error) {
 	return n, err
 }
 
-// place returns the folder for a new name, which must not exist.
+// place returns a new name's folder.
 func (m *Mem) place(op, name string) (*node, error) {
 	if err := checkChild(op, name); err != nil {
 		return nil, err

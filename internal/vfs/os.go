@@ -18,8 +18,8 @@ const (
 
 type osFS struct{ root *os.Root }
 
-// OS opens an existing folder ([MkdirAll]) of the real file system. Nothing outside it is accessible, even by links.
-// New folders have mode 0750, new files 0640, minus the umask.
+// OS opens an existing folder. Nothing outside it is accessible, even by links. New folders have mode 0750, new files
+// 0640, minus the umask.
 func OS(dir string) (FS, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -189,7 +189,7 @@ func lock(file *os.File, name, note string) error {
 	return err
 }
 
-// osFile starts writing to the disk early, so that Sync has little left. This also blocks, so a goroutine does it.
+// osFile writes to the disk early, in a goroutine that may block, so that Sync has little left.
 type osFile struct {
 	*os.File
 	written, begun int64
@@ -197,7 +197,7 @@ type osFile struct {
 	busy           atomic.Bool
 }
 
-// writeBackSize is the number of bytes that are written at once. Smaller files wait for Sync.
+// writeBackSize is written at once. Smaller files wait for Sync.
 const writeBackSize = 8 << 20
 
 func (f *osFile) Write(p []byte) (int, error) {

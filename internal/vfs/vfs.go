@@ -1,5 +1,5 @@
-// Package vfs is the part of a file system that checkpoints need. Besides the real one ([OS]) there are, for tests, one
-// in memory that can crash ([Mem]), one that fails by rules ([Fail], [Hook]) and one that counts open files ([Count]).
+// Package vfs is the part of a file system that checkpoints need: the real one ([OS]) and, for tests, one in memory
+// that can crash ([Mem]), one that fails by rules ([Fail], [Hook]) and one that counts open files ([Count]).
 package vfs
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// FS is one folder of a file system. Names are relative, with slashes, without "." and ".." elements; "." is the folder
-// itself. Errors are those of packages fs and syscall and contain the name.
+// FS is a folder of a file system. Names are relative, with slashes, without "." and ".." elements; "." is the folder.
+// Errors are those of packages fs and syscall and contain the name.
 type FS interface {
 	// Create creates a file for writing. An existing file is fs.ErrExist.
 	Create(name string) (File, error)
-	// Open opens a regular file for reading. Anything else is an error, even a symbolic link to one.
+	// Open opens a regular file for reading. Links are errors.
 	Open(name string) (File, error)
-	// Rename moves a file or folder to a new name. An existing one is fs.ErrExist, but concurrent creation by another
-	// process may be overwritten.
+	// Rename moves a file or folder to a new name. An existing one is fs.ErrExist, but another process's concurrent one
+	// may be overwritten.
 	Rename(from, to string) error
 	// Remove removes a file or an empty folder.
 	Remove(name string) error
@@ -28,27 +28,27 @@ type FS interface {
 	ReadDir(name string) ([]string, error)
 	// Stat does not follow links.
 	Stat(name string) (Info, error)
-	// SyncDir makes the creation, renaming and removal of names in a folder durable.
+	// SyncDir makes the changes of names in a folder durable.
 	SyncDir(name string) error
-	// Lock locks a file, which it creates if necessary, and writes the note into it. If another has the lock, the error
-	// is a *[LockedError]. The lock ends with Close or with the process.
+	// Lock locks a file, created if necessary, until Close or the process's end, and writes the note into it. If
+	// another has the lock, the error is a *[LockedError].
 	Lock(name, note string) (io.Closer, error)
 	Close() error
 }
 
-// File is an open file. A created one has Write, which appends; an opened one has ReadAt.
+// File is a created file, with Write, which appends, or an opened one, with ReadAt.
 type File interface {
 	io.Writer
 	io.ReaderAt
 	io.Closer
-	// Sync makes the content durable, but not the name; see [FS.SyncDir].
+	// Sync makes the content durable, but not the name.
 	Sync() error
 	Size() (int64, error)
 }
 
 // Info describes a file or folder.
 type Info struct {
-	// Size is the length of a regular file in bytes, otherwise 0.
+	// Size is a regular file's bytes, otherwise 0.
 	Size int64
 	// Type is 0 for a regular file, fs.ModeDir for a folder.
 	Type fs.FileMode
@@ -60,7 +60,7 @@ func (i Info) IsDir() bool { return i.Type == fs.ModeDir }
 // LockedError means that another process, or another user in this one, has the lock.
 type LockedError struct {
 	Name string
-	// Note is the owner's note, truncated to 1 kB. It is empty while the owner writes it, and not to be trusted.
+	// Note is the owner's, truncated to 1 kB, empty while the owner writes it. Do not trust it.
 	Note string
 }
 

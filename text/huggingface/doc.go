@@ -1,8 +1,5 @@
 // Package huggingface opens tokenizers that package text does not read, from a folder in the layout of the Hugging Face
-// hub. It is a module of its own and downloads nothing.
-//
-//	tokens, err := huggingface.Open("bert-base-uncased")
-//	ids, err := tokens.Encode("The loop takes a batch.")
+// hub, as "bert-base-uncased". It is a module of its own and downloads nothing.
 //
 // Ids equal those of Python's tokenizers and sentencepiece. A file or text that would get other ids is an error:
 //
@@ -13,6 +10,6 @@
 //	tokenizer.model  BPE of sentencepiece with byte fallback, whose     github.com/eliben/go-sentencepiece
 //	                 normalizer changes nothing, as Gemma's
 //
-// The other models of go-huggingface v0.4.0 return wrong ids for 48 to 106 of 126 texts. Word-piece refuses characters
-// that it classifies differently from tokenizers, such as U+200B, and very long words beyond ASCII.
+// Other models of go-huggingface v0.4.0 return wrong ids. Word-piece refuses characters that it classifies differently
+// from tokenizers, such as U+200B, and very long words beyond ASCII.
 package huggingface

@@ -17,7 +17,7 @@ type sentencePiece struct {
 	size      int
 }
 
-// parseSentencePiece reads a tokenizer.model. Encode adds no tokens for beginning and end.
+// Encode adds no tokens for beginning and end.
 func parseSentencePiece(model []byte) (text.Tokenizer, error) {
 	if err := checkSentencePiece(model); err != nil {
 		return nil, fmt.Errorf("huggingface: tokenizer.model: %w", err)
@@ -50,7 +50,7 @@ func checkSentencePiece(model []byte) error {
 		return err
 	}
 	const bpe = 2
-	off := func(number protowire.Number) bool { return normalizer[number].set && normalizer[number].number == 0 } // the default is on
+	off := func(number protowire.Number) bool { return normalizer[number].set && normalizer[number].number == 0 } // on by default
 	if trainer[3].number != bpe || trainer[35].number == 0 || trainer[24].number != 0 {
 		return fmt.Errorf("it is not a BPE with byte_fallback, or has treat_whitespace_as_suffix: go-sentencepiece v0.7.0 does not do that")
 	}
@@ -66,7 +66,7 @@ type field struct {
 	bytes  []byte
 }
 
-// fieldsOf returns the last field of each number.
+// fieldsOf returns each number's last field.
 func fieldsOf(message []byte) (map[protowire.Number]field, error) {
 	fields := map[protowire.Number]field{}
 	for len(message) > 0 {

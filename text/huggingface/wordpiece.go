@@ -150,7 +150,7 @@ func checkPostProcessor(part json.RawMessage) error {
 //go:embed characters.txt
 var characters string
 
-// others are ranges of characters that go-huggingface v0.4.0 classifies differently from tokenizers.
+// others are ranges that go-huggingface v0.4.0 classifies differently from tokenizers.
 var others = func() (ranges [][2]rune) {
 	for line := range strings.Lines(characters) {
 		var r [2]rune
@@ -166,7 +166,7 @@ func takenOtherwise(r rune) bool {
 	return i < len(others) && others[i][0] <= r
 }
 
-// checkText refuses a text for which go-huggingface returns wrong ids.
+// checkText refuses texts for which go-huggingface returns wrong ids.
 func (w *wordPiece) checkText(s string) error {
 	for i, r := range s {
 		if r == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {
@@ -205,10 +205,10 @@ func (w *wordPiece) Encode(s string) (ids []int32, err error) {
 	return ids, err
 }
 
-// endings are joined to the previous word by the decoder's cleanup.
+// The decoder's cleanup joins endings to the previous word.
 var endings = strings.NewReplacer(" .", ".", " ?", "?", " !", "!", " ,", ",", " ' ", "'", " n't", "n't", " 'm", "'m", " do not", " don't", " 's", "'s", " 've", "'ve", " 're", "'re")
 
-// Decode returns the text as tokenizers does. Case and spacing of the original are lost.
+// Decode returns the text as tokenizers does, without the original's case and spacing.
 func (w *wordPiece) Decode(ids []int32) (string, error) {
 	var out strings.Builder
 	for i, id := range ids {
