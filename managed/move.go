@@ -7,10 +7,9 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// MoveTo moves the state to another strategy, such as several devices, eager, or another runtime, with parameters,
-// optimizer variables, metrics, counters and random numbers. It waits for started steps and reads all logs, so the old
-// runtime may be closed. Steppers compile again, even if the state moves back. Moving to the current strategy does
-// nothing.
+// MoveTo moves the whole state to another strategy, even of another runtime. It waits for started steps and reads all
+// logs, so the old runtime may be closed. Steppers compile again, even if the state moves back. Moving to the current
+// strategy does nothing.
 //
 // Both copies of the values exist meanwhile. After an error the state has not moved, unless only freeing the old values
 // failed.
