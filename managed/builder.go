@@ -20,7 +20,7 @@ import (
 // Build builds a step's graph.
 type Build func(b *Builder)
 
-// Builder gives a [Build] function the model's variables and the batch's fields, and takes the values to report.
+// Builder has the model's variables and the batch's fields for a [Build], and takes the values to report.
 type Builder struct {
 	graph        *graph.Graph
 	scope        *model.Scope

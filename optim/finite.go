@@ -9,9 +9,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// SkipNonFinite holds the step back if an update has an infinity or a NaN. Put it first in the chain, or first in a
-// group, where it checks and holds back only that group. The number of skipped steps is in
-// /optimizers/skip_non_finite/skipped. There is no limit of consecutive skips; callbacks.NonFinite ends such a run.
+// SkipNonFinite holds the step back if an update has an infinity or a NaN. Put it first in the chain, or in a group,
+// where it holds back only that group. The number of skipped steps is in /optimizers/skip_non_finite/skipped.
+// Consecutive skips have no limit; callbacks.NonFinite ends such a run.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
 type skipNonFinite struct{}
@@ -29,7 +29,6 @@ func (skipNonFinite) Update(s *Step) {
 	s.Require(finite)
 }
 
-// finite reports whether all updates are finite; nil if there are none.
 func (s *Step) finite() *graph.Node {
 	var all *graph.Node
 	for p := range s.Parameters() {
@@ -51,20 +50,20 @@ func (s *Step) finite() *graph.Node {
 
 // LossScale keeps small gradients from underflowing in float16 (Micikevicius et al. 2018). It multiplies the loss
 // before differentiation and divides the gradients. If they overflow, it holds the step back and reduces the scale;
-// after many good steps it raises the scale. bfloat16 does not need it.
+// after many good steps it raises it. bfloat16 does not need it.
 //
-// Use it in two places with the same settings: as the first link of the chain, and on the loss in the step's graph:
+// Use it with the same settings as the chain's first link and on the loss in the step's graph:
 //
 //	scale := optim.LossScale{}
 //	optimizer := optim.New(1e-3, scale, optim.Adam{})
 //	… b.Loss("loss", scale.Loss(b.Scope(), loss))
 //
 // The scale is in /optimizers/loss_scale/scale, the number of good steps since its last change in
-// /optimizers/loss_scale/good. A zero field takes its default.
+// /optimizers/loss_scale/good.
 type LossScale struct {
 	// Start is the initial scale. Default 32768, the largest power of two in float16.
 	Start float64
-	// Factor multiplies or divides the scale. Default 2. The scale is at least 1.
+	// Factor multiplies or divides the scale, which is at least 1. Default 2.
 	Factor float64
 	// Every is the number of good steps after which the scale grows. Default 2000.
 	Every int
@@ -73,8 +72,7 @@ type LossScale struct {
 // Name is "loss_scale".
 func (LossScale) Name() string { return "loss_scale" }
 
-// Loss returns the loss with its value unchanged and its gradient multiplied by the scale. Outside training it returns
-// the loss unchanged.
+// Loss returns the loss with its gradient multiplied by the scale; outside training, unchanged.
 func (t LossScale) Loss(scope *model.Scope, loss *graph.Node) *graph.Node {
 	g := loss.Graph()
 	if !scope.IsTraining(g) {
@@ -92,7 +90,7 @@ func (t LossScale) scale(s *Step) *model.Variable {
 	return s.Number("scale", float32(start))
 }
 
-// ScalesLoss reports whether the chain has a [LossScale], whose method Loss the step's loss then needs.
+// ScalesLoss reports whether the chain has a [LossScale], whose Loss the step then needs.
 func (o *Optimizer) ScalesLoss() bool { return o.chain.scalesLoss() }
 
 func (c Chain) scalesLoss() bool {
@@ -103,7 +101,7 @@ func (c Chain) scalesLoss() bool {
 	})
 }
 
-// Update divides the updates by the scale and sets the next scale.
+// Update implements [Transformation].
 func (t LossScale) Update(s *Step) {
 	s.once(t.Name())
 	factor, every := cmp.Or(t.Factor, 2), cmp.Or(t.Every, 2000)
