@@ -16,12 +16,12 @@ import (
 // running averages (Ioffe and Szegedy 2015). It excludes padding examples and masked places ([MaskOf]) from the
 // statistics.
 //
-// If the optimizer freezes scale and offset (optim.Frozen), it uses the running averages in training too, and does not
+// If the optimizer freezes scale and offset (optim.Frozen), it also trains with the running averages, and does not
 // change them. If a step trains neither for another reason (managed.TrainOnly, graph.StopGradient), it normalizes by
 // the batch and does not change the averages.
 //
-// Step n uses the momentum min(Momentum, 1 - 1/n), so the averages have no initial bias. Keras and flax use Momentum
-// from the first step.
+// Step n uses the momentum min(Momentum, 1 - 1/n), so the averages have no initial bias. Keras and flax always use
+// Momentum.
 type BatchNorm struct {
 	Momentum float64 // decay of the running averages, 0.99 if 0; for short runs 0.9
 	Epsilon  float64 // added to the variance, 1e-3 if 0

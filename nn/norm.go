@@ -29,7 +29,6 @@ func (l LayerNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	})
 }
 
-// normal normalizes with f in at least 32 bits, then applies gamma and beta.
 func (l LayerNorm) normal(scope *model.Scope, x *graph.Node, f func(x *graph.Node) *graph.Node) *graph.Node {
 	wide, n := widened(x), x.Shape().Dimensions[x.Rank()-1]
 	weight := func(name string, initial model.VariableInitializer) *graph.Node {
@@ -88,7 +87,7 @@ func (n GroupNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	})
 }
 
-// precise builds a normalization in the dtype of the step's parameters, because sums in 16 bits lose precision.
+// precise builds a normalization in the parameters' dtype, because sums in 16 bits lose precision.
 func precise(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	if step := layering.StepOf(x); step != nil && x.DType().Size() < 4 {
 		return step.FullPrecision(x, build)

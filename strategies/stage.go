@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// field is a batch field divided over the devices.
 type field struct {
 	Input
 	each   shapes.Shape // one device's part
@@ -42,7 +41,7 @@ func newField(in Input, place xla.Placement) (field, error) {
 	return f, nil
 }
 
-// part returns the elements for device d of this process, whose first is from.
+// part returns the elements of device d of this process, whose first is from.
 func (f *field) part(from, d int, flat any) any {
 	if len(f.starts) == 1 {
 		return flat
@@ -73,8 +72,8 @@ func (r *stagedRun) wait() {
 	}
 }
 
-// stack stacks the batches of a block per device and field. Adjacent batches in memory for all k are used directly; the
-// device reads no further.
+// stack stacks the batches of a block per device and field, unless all k are adjacent in memory; the device reads no
+// further.
 func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices int) []any {
 	if len(fields) > 0 && len(fields[0].starts) == 1 {
 		var ok bool
