@@ -13,8 +13,8 @@ func Pearson(columnCount int) Metric {
 	}}
 }
 
-// Concordance is Lin's coefficient (1989): [Pearson] that also penalizes differences of mean and scale. Inputs and
-// columns are as in Pearson. If targets and predictions of a column are all one number, it is NaN.
+// Concordance is Lin's coefficient (1989): [Pearson] that also penalizes differences of mean and scale. If targets and
+// predictions of a column are all one number, it is NaN.
 func Concordance(columnCount int) Metric {
 	return correlation{columns(columnCount), "Concordance", func(x, y moments, together *graph.Node) *graph.Node {
 		apart := graph.Mul(x.weight, graph.Square(graph.Sub(x.mean, y.mean)))
@@ -22,7 +22,6 @@ func Concordance(columnCount int) Metric {
 	}}
 }
 
-// correlation computes a value from the moments of targets and predictions and their co-moment.
 type correlation struct {
 	columns
 	name string
