@@ -8,18 +8,18 @@
 //
 // # Loops and branches
 //
-// [Scan] iterates along an axis, for recurrences, decoding or inner training. Its body is in the program once, so the
-// compilation time does not depend on the length. [Cond] and [Switch] run one branch. [While] runs as long as a
-// condition is true. All but While have gradients of any order, and all may be nested.
+// [Scan] iterates along an axis, for recurrences, decoding or inner training. The compilation time does not depend on
+// the length. [Cond] and [Switch] run one branch. [While] runs as long as a condition is true. All but While have
+// gradients, and all may be nested.
 //
 // A body may use nodes of the graph from outside, draw random numbers and set variables, if the graph belongs to a step
 // of package managed or another user of GoMLX's model.Store. Variables that it sets are carried along. Other nodes of a
-// body are not valid outside and must be returned.
+// body must be returned for use outside.
 //
-// A body is called once, to record its operations, without values. Under the strategy Eager, and on GoMLX's backend in
-// Go, it is called once per place; under Eager, xla.Value reads its nodes. GoMLX's backend in Go has no Cond and no
-// Switch. A body with layers by In must take their scope from managed.Builder.Scope when it is called: a scope from
-// outside was used up by the first call.
+// A body is called once, to record its operations, without values. Under the strategy Eager, where xla.Value reads its
+// nodes, and on GoMLX's backend in Go, it is called once per place. GoMLX's backend in Go has no Cond and no Switch. A
+// body with layers by In must take their scope from managed.Builder.Scope when it is called: the first call uses up a
+// scope from outside.
 //
 // # Derivatives
 //
@@ -39,8 +39,8 @@
 //	l := ops.Cholesky(a)
 //	x := ops.SolveUpper(graph.Transpose(l, -2, -1), ops.SolveLower(l, b))
 //
-// and log det A is twice the sum of the logarithms of l's diagonal. Each is a loop of n matrix-vector products,
-// suitable for Gaussian processes or whitening, but not for thousands of rows.
+// and log det A is twice the sum of the logarithms of l's diagonal. Each is a loop of n matrix-vector products, for
+// Gaussian processes or whitening, not for thousands of rows.
 //
 // # Errors
 //
