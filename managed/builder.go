@@ -113,15 +113,14 @@ func (b *Builder) Steps() *graph.Node {
 	return b.steps
 }
 
-// stepsBy counts the training steps with [WithStepOptimizer].
 func stepsBy(scope *model.Scope) *model.Variable {
 	return scope.Store().RootScope().VariableWithValue(stepsByName, int64(0)).SetTrainable(false)
 }
 
 const stepsByName = "steps_by"
 
-// Samples returns the number of earlier training examples, without padding, as int64. The count begins with the first
-// training step that calls it.
+// Samples returns the number of earlier training examples, without padding, as int64, from the first training step that
+// calls it.
 func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)

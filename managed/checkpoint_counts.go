@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// oldCounts are an older version's counts for all parameters. Package optim counts per parameter.
+// oldCounts are an older version's, for all parameters. Package optim counts per parameter.
 type oldCounts struct {
 	values map[string]*tensors.Tensor
 	own    bool

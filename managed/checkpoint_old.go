@@ -109,7 +109,7 @@ func (r *restored) ask(v *model.Variable, name string) {
 	}
 }
 
-// olderNames are pairs of a new and an old layer name. Optimizer variables contain the parameter's name.
+// olderNames are pairs of a new and an old name. Optimizer variables contain the parameter's.
 var olderNames = [][2]string{
 	{"query/kernel", "MultiHeadAttention/query/dense/weights"}, {"query/bias", "MultiHeadAttention/query/dense/biases"},
 	{"key/kernel", "MultiHeadAttention/key/dense/weights"}, {"key/bias", "MultiHeadAttention/key/dense/biases"},
@@ -136,8 +136,8 @@ func (r *restored) older(name string) string {
 	return name
 }
 
-// atRoot returns the saved name of a moment of a step's own Adam from an older version, which had moments at the root
-// and counts in the step's scope.
+// atRoot returns the saved name of a moment of a step's own Adam from an older version, with moments at the root and
+// counts in the step's scope.
 func (r *restored) atRoot(name string) string {
 	at := strings.Index(name, "/"+optimizer.AdamDefaultScope)
 	if at <= 0 || !strings.HasSuffix(name, moment) {

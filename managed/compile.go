@@ -81,10 +81,10 @@ func (s *Stepper) makeRoom(state *State, block int) error {
 	})
 }
 
-// ErrShapes reports a training step's too many shapes of batches ([MaxShapes]).
+// ErrShapes reports too many shapes of batches for a training step ([MaxShapes]).
 var ErrShapes = errors.New("too many shapes of batches")
 
-// manyShapes are logged as a warning; mostShapes is the default limit.
+// manyShapes are logged; mostShapes is the default limit.
 const (
 	manyShapes = 8
 	mostShapes = 100

@@ -123,7 +123,7 @@ func (c *compiled) close() error {
 	return err
 }
 
-// cache has its own lock because a step serves many states.
+// cache has its own lock: a step serves many states.
 type cache struct {
 	mu       sync.Mutex
 	compiled []*compiled

@@ -13,8 +13,8 @@ type evaluating struct {
 	view *View
 }
 
-// BeginEvaluation has the step's metrics on this state start from zero until end; then earlier metrics continue. A
-// loop's evaluation calls it. Evaluations of one step on one state must not overlap; use [State.View] for that.
+// BeginEvaluation has the step's metrics on this state start from zero until end; then earlier metrics continue. Loops
+// call it. Evaluations of one step on one state must not overlap; [State.View] allows that.
 //
 // It separates metrics of [Builder.Track], [Builder.Mean] and [RunningAverages]. Other changes stay in the state: batch
 // normalization averages, [Builder.Samples], random numbers.

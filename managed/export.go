@@ -18,8 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// Export writes a step into a new folder: StableHLO, names, shapes and dtypes of inputs and outputs, and the state's
-// values; see package export. The batch sets the shapes. The state does not change.
+// Export writes a step into a new folder (package export): StableHLO, names, shapes and dtypes of inputs and outputs,
+// and the state's values. The batch sets the shapes. The state does not change.
 //
 // The program is that of [Stepper.Step] under jit. Inputs are the used fields, then the state. Outputs are the new
 // state and the numbers as one float32 array "logs". GELU's error function is expanded to plain StableHLO and may
@@ -45,12 +45,12 @@ func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) 
 type ExportOptions struct {
 	// NoWeights omits the state's values; the reader must have them.
 	NoWeights bool
-	// Example runs the program once and writes its inputs (the batch's data) and outputs for verification
-	// (scripts/load_stablehlo.py).
+	// Example runs the program once and writes its inputs (the batch's data) and outputs, for
+	// scripts/load_stablehlo.py.
 	Example bool
-	// Sizes are further batch sizes for [ExportModel]. The loaded model takes any number of examples up to the largest
-	// (export.Model.Run). Each size is compiled: choose a few powers of two. The model must return a row per example
-	// and log nothing.
+	// Sizes are further batch sizes for [ExportModel], each compiled: choose a few powers of two. The loaded model
+	// takes any number of examples up to the largest (export.Model.Run). The model must return a row per example and
+	// log nothing.
 	Sizes []int
 }
 

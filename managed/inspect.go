@@ -44,8 +44,8 @@ func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, 
 
 type dumped struct{ step, text string }
 
-// DumpXLA writes the programs for this state into an existing directory as StableHLO, in the order of compilation
-// (00-train_step.mlir). The Go backend has none. [callbacks.Profile] calls it.
+// DumpXLA writes the programs for this state as StableHLO into an existing directory, in the order of compilation
+// (00-train_step.mlir), for [callbacks.Profile]. The Go backend has none.
 func (s *State) DumpXLA(dir string) error {
 	leave := s.values.PeekAll()
 	programs := slices.Clone(s.programs)

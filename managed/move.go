@@ -11,8 +11,7 @@ import (
 // logs, so the old runtime may be closed. Steppers compile again, even if the state moves back. Moving to the current
 // strategy does nothing.
 //
-// Both copies of the values exist meanwhile. After an error the state has not moved, unless only freeing the old values
-// failed.
+// Both copies exist meanwhile. After an error the state has not moved, unless only freeing the old values failed.
 func (s *State) MoveTo(ctx context.Context, to strategies.Strategy) error {
 	if err := usable(to, "strategies.Jit(runtime)"); err != nil {
 		return fmt.Errorf("managed: move: %w", err)

@@ -64,7 +64,7 @@ func (b *Builder) padding() *graph.Node {
 
 const batchNormCount = "avg_weight"
 
-// checkBatchNorm refuses GoMLX's layer on a padded training batch, because it averages the padding.
+// checkBatchNorm refuses GoMLX's layer on a padded training batch: it averages the padding.
 func (b *Builder) checkBatchNorm() {
 	if b.padding() == nil || !b.Training() {
 		return

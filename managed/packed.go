@@ -73,7 +73,7 @@ func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value
 	return shapes.CastAsDType(t.Value(), dtypes.Int64).(int64), name, true, nil
 }
 
-// packInto fills a pack with saved scalars; missing ones are 0 and noted in lacks.
+// packInto fills a pack with saved scalars; missing ones are 0, in lacks.
 func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	value := make([]int64, len(names))
 	var lacks, given []string

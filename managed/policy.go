@@ -62,8 +62,8 @@ func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 }
 
 // FullPrecision builds a part of a model in the parameters' dtype and converts the result to x's dtype, for
-// normalizations, whose sums are inaccurate in 16 bits. Without a policy it is build(x). It works only within build
-// functions of this package.
+// normalizations, whose sums are inaccurate in 16 bits. Without a policy it is build(x). It works only in this
+// package's build functions.
 func FullPrecision(scope *model.Scope, x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	c := builderOf(x).casting
 	if c == nil || c.dtype == c.policy.Parameters {
@@ -132,8 +132,8 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	}
 }
 
-// rehearse returns the variables to cast, by a discarded graph in the parameters' dtype: GoMLX's layers create
-// variables in the dtype of their input.
+// rehearse returns the variables to cast, by a discarded graph in the parameters' dtype: layers create variables in
+// their input's.
 func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*model.Variable {
 	g := graph.NewGraph(c.state.values.Strategy().Runtime(), s.name)
 	defer g.Finalize()

@@ -16,8 +16,7 @@ import (
 )
 
 // Prepare creates the step's variables and compiles it as loops run it ([Stepper.StepBlock]). Only the batch's names,
-// shapes and dtypes matter: see [ZeroBatch]. It runs no step. The following run is bit-identical. [Stepper.Step]
-// compiles another program for small steps.
+// shapes and dtypes matter: see [ZeroBatch]. It runs no step. The following run is bit-identical.
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
 	if err := s.prepare(ctx, state, batch); err != nil {
 		return &graphs.Failure{Package: "managed", What: "prepare the " + s.String(), Err: err}

@@ -31,9 +31,9 @@ var _ abilities.LearningRater = (*State)(nil)
 
 const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
 
-// LearningRate reads the optimizer's base rate from the device, with its precision: 0.1 in float32 is
-// 0.10000000149011612. Changes within the optimizer, such as the decay of GoMLX's gradient descent, are not included.
-// It returns [ErrNoLearningRate] before the first training step, unless a rate was set.
+// LearningRate reads the optimizer's base rate from the device: 0.1 in float32 is 0.10000000149011612. Changes within
+// the optimizer, such as the decay of GoMLX's gradient descent, are not included. It returns [ErrNoLearningRate] before
+// the first training step, unless a rate was set.
 func (s *State) LearningRate() (float64, error) {
 	rate, err := s.rate(func() error { return nil })
 	if err != nil {
@@ -137,9 +137,8 @@ func (s *State) factors() (map[string]float64, error) {
 // SetLearningRate sets the optimizer's learning rate, also before the first training step, without compiling. The rate
 // must be finite, not negative, and representable in the variable's dtype.
 //
-// Without its own optimizer, the state uses the rate of its one compiled step with [WithStepOptimizer]. For several
-// such steps use [State.SetValue]. A schedule within the model's graph, such as GoMLX's cosineschedule, overwrites the
-// rate.
+// Without its own optimizer, the state uses the rate of its one compiled step with [WithStepOptimizer]; for several,
+// use [State.SetValue]. A schedule in the model's graph, such as GoMLX's cosineschedule, overwrites the rate.
 func (s *State) SetLearningRate(rate float64) error {
 	if err := s.setLearningRate(rate); err != nil {
 		return fmt.Errorf("managed: set the learning rate to %g: %w", rate, err)

@@ -22,7 +22,7 @@ type logged struct {
 }
 
 // Loss reports a floating-point loss, averaged without padding unless scalar. A training step minimizes the sum of its
-// losses. avg_<name> of [RunningAverages] weights batches by their examples, as Keras. Clu and Ciclo weight batches
+// losses. avg_<name> of [RunningAverages] weights batches by their examples, as Keras; clu and Ciclo weight them
 // equally.
 func (b *Builder) Loss(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
@@ -128,15 +128,14 @@ var ErrPadded = errors.New("the batch is padded")
 // with outputs runs singly, not in blocks.
 func (b *Builder) Output(name string, v *graph.Node) { b.whole(loop.Outputs, name, v) }
 
-// AddLoss reports a loss from within a model, such as a penalty. A suffix _1, _2, … makes the name unique in repeated
-// layers. GoMLX's AddRegularizationLoss is reported as "aux_loss", its AddMainLoss as "main_loss".
+// AddLoss reports a loss from within a model, such as a penalty, under a unique name, with a suffix _1, _2, … in
+// repeated layers. GoMLX's AddRegularizationLoss is reported as "aux_loss", its AddMainLoss as "main_loss".
 func AddLoss(name string, v *graph.Node) {
 	b := builderOf(v)
 	b.Loss(b.unique(loop.Losses, name), v)
 }
 
-// AddMetric reports a metric from within a model, under a unique name as [AddLoss], with [RunningAverages] also its
-// mean.
+// AddMetric reports a metric as [AddLoss], with [RunningAverages] also its mean.
 func AddMetric(name string, v *graph.Node) {
 	b := builderOf(v)
 	name = b.unique(loop.Metrics, name)

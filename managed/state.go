@@ -23,7 +23,7 @@ import (
 
 // State holds a model's variables where a strategy keeps them, and the optimizer. A step changes it in place,
 // completely or not at all: after an error the previous values remain. If the device failed during a step, the values
-// are lost and the error wraps [strategies.ErrStateLost].
+// are lost: [strategies.ErrStateLost].
 //
 // A State is safe for concurrent use:
 //   - Readers share it: values, snapshots, checkpoints, steps that change nothing.
@@ -43,7 +43,7 @@ type State struct {
 	settings settings
 	programs []dumped
 	compiles compiles
-	training atomic.Bool // a training step runs
+	training atomic.Bool
 	// evaluations have the newest last; the value gate guards them.
 	evaluations []evaluating
 	gathering   gathering
@@ -115,7 +115,7 @@ func (s *State) Strategy() strategies.Strategy {
 	return s.values.Strategy()
 }
 
-// Names returns the full names of the variables ("/conv_0/weights") in the order of creation, then, sorted, restored
+// Names returns the full names of the variables ("/conv_0/weights") in the order of creation, then, sorted, of restored
 // values not yet used.
 func (s *State) Names() []string {
 	defer s.values.PeekValues()()
@@ -191,8 +191,8 @@ func (s *State) Parameters() int {
 	return n
 }
 
-// Wait waits for started steps, which may run on after their method has returned. Methods that read values wait too.
-// Wait or the next step returns a started step's error, which wraps [strategies.ErrStateLost].
+// Wait waits for started steps, which may run on after their method has returned, as do methods that read values. Wait
+// or the next step returns a started step's error, which wraps [strategies.ErrStateLost].
 func (s *State) Wait() error {
 	done, err := s.values.Read(context.Background())
 	if err != nil {

@@ -57,9 +57,9 @@ func TrainOnly(match func(name string) bool) StepOption {
 	return func(s *stepSettings) { s.only = match }
 }
 
-// WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator. Its values are
-// under the scope name, so that several optimizers of one parameter are independent, as in optax. GoMLX's own Adams
-// ([optim.GoMLX]) share their moments, named after the parameter.
+// WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator, with values under
+// the scope name: several optimizers of one parameter are independent, as in optax. GoMLX's own Adams ([optim.GoMLX])
+// share their moments, named after the parameter.
 func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
@@ -67,8 +67,8 @@ func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 // RunningAverages reports the mean since the last reset of each loss and each value of [AddMetric] as avg_<name>.
 func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = true } }
 
-// OutputsAlone restricts a step's reports to outputs, without losses and metrics, also those of [AddLoss] and
-// [AddMetric]. The step then accepts unmarked padding.
+// OutputsAlone restricts a step's reports to outputs, without losses and metrics. The step then accepts unmarked
+// padding.
 func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone = true } }
 
 // LearningRates has a training step report its rate as the metric learning_rate: the optimizer's rate times the factors

@@ -22,8 +22,8 @@ var ErrValues = store.ErrValues
 // another state. A variable takes its value when a step creates it. The tensors belong to the caller and must not
 // change until then.
 //
-// Each trainable variable must be listed, except for [DrawMissing], with its shape and dtype. Otherwise the step lists
-// all differences in an error that wraps [ErrValues], and changes nothing. Unused values are ignored.
+// Each trainable variable must be listed, except for [DrawMissing], with its shape and dtype. Otherwise the step
+// returns an [ErrValues] that lists all differences, and changes nothing. Unused values are ignored.
 func WithValues(values map[string]*tensors.Tensor) Option {
 	return func(s *State) error {
 		for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -16,9 +16,9 @@ import (
 
 // View has a state's values of one moment, for tests and predictions during training, which does not wait for it.
 //
-// Each value is that between two training steps when a step of the view first uses it. It is copied when the training
-// overwrites it, once per view. Each step of a view has its own metrics of [Builder.Track]. Other changes, such as
-// drawing random numbers, go to the state.
+// Each value is that between two training steps when a step of the view first uses it, copied once when the training
+// overwrites it. Each step of a view has its own metrics of [Builder.Track]. Other changes, such as drawing random
+// numbers, go to the state.
 //
 // A view is safe for concurrent use; steps run in turn. Its metrics cover all steps since [View.ResetMetrics], so let
 // one goroutine run a test. Close each view. It returns [ErrClosed] after its state's Close, [ErrBusy] after

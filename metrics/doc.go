@@ -1,16 +1,15 @@
 // Package metrics computes metrics over many batches inside the graph: means, accuracies, scores of classes, areas
 // under curves.
 //
-// A [Metric] defines its accumulators, how a batch changes them, how they are merged, and the values that follow. It
-// has no state. The caller keeps the accumulators, graph nodes, as variables that a step updates or as inputs and
-// outputs:
+// A [Metric] has no state. The caller keeps its accumulators, graph nodes, as variables that a step updates or as
+// inputs and outputs:
 //
 //	acc := metrics.Initial(m, g)                   // before the first batch, and after a reset
 //	acc = m.Update(acc, weights, labels, logits)   // a batch; weights may be nil
 //	acc = m.Merge(acc, more)                       // what another process gathered
 //	for _, v := range m.Compute(acc) { … }         // the figures so far, as float64
 //
-// A custom metric is a type with these four methods, or [MapInputs] of a metric here.
+// A custom metric is a type with these methods, or [MapInputs] of a metric here.
 //
 // # Classes
 //
@@ -54,5 +53,5 @@
 //	Update, Merge, Reduce       update_state, merge_state                    from_model_output, merge, reduce
 //	Initial, Compute            reset_state, result                          empty, compute
 //
-// Without examples a mean is NaN. docs/maintain/parity.md lists the differences from Keras and clu.
+// Without examples a mean or a score is NaN. docs/maintain/parity.md lists the differences from Keras and clu.
 package metrics

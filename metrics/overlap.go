@@ -7,8 +7,7 @@ import (
 )
 
 // IoU is the intersection over union of a class (Jaccard index): the examples labeled and predicted as the class,
-// divided by those that are either. Its inputs are as in [Accuracy]. A class that is neither has 0. Without examples it
-// is NaN.
+// divided by those that are either. Its inputs are as in [Accuracy]. A class that is neither has 0.
 func IoU(classes int, average Average) Metric { return newScores("IoU", classes, average, iou) }
 
 // MeanIoU is the mean of [IoU] over the classes that are labeled or predicted.

@@ -32,19 +32,19 @@ func (a Average) String() string {
 }
 
 // Precision is the share of the examples predicted as a class that have its label. Its inputs are as in [Accuracy]. A
-// class that is never predicted has 0. Without examples it is NaN.
+// class that is never predicted has 0.
 func Precision(classes int, average Average) Metric {
 	return newScores("Precision", classes, average, precision)
 }
 
 // Recall is the share of the examples of a class that are predicted as it. Its inputs are as in [Accuracy]. A class
-// without examples has 0. Without any examples it is NaN.
+// without examples has 0.
 func Recall(classes int, average Average) Metric {
 	return newScores("Recall", classes, average, recall)
 }
 
 // Specificity is the share of the examples not of a class that are not predicted as it. A class with all examples has
-// 0. Without examples it is NaN.
+// 0.
 func Specificity(classes int, average Average) Metric {
 	return newScores("Specificity", classes, average, specificity)
 }
@@ -100,9 +100,9 @@ func newScores(name string, n int, average Average, scores ...score) Metric {
 			value: func(acc []*graph.Node) []Value { return average.values(scores, acc, acc[3]) }}}
 }
 
-// MultiLabel makes [Precision], [Recall], [FBeta], [Specificity], [ClassScores], [IoU] or [MeanIoU] a metric of
-// examples with any number of classes. Its inputs are labels and predictions as integers [examples…, classes], 1 for
-// the example's classes, else 0, as from [Threshold]. Weights are per example.
+// MultiLabel makes a metric of scores, [IoU] or [MeanIoU] one of examples with any number of classes. Its inputs are
+// labels and predictions as integers [examples…, classes], 1 for the example's classes, else 0, as from [Threshold].
+// Weights are per example.
 func MultiLabel(m Metric) Metric {
 	if s, ok := m.(*sums); ok && s.multiLabel != nil {
 		return s.multiLabel

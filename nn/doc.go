@@ -1,5 +1,5 @@
-// Package nn has dense layers, convolutions, embeddings, position encodings, normalizations, recurrent layers and
-// attention. docs/layers.md lists each with its defaults and its names in Keras and flax.
+// Package nn has dense, convolution, embedding, position, normalization, recurrent and attention layers. docs/layers.md
+// lists each with its defaults and its names in Keras and flax.
 //
 //	h := nn.Embedding{Vocabulary: 1000, Width: 64, Padding: new(0)}.Apply(s.In("tokens"), ids)
 //	h = nn.LSTM{Units: 128, Bidirectional: true, Mask: lengths}.Apply(s.In("lstm"), h)
@@ -13,7 +13,7 @@
 //	logits := network.Apply(s, images)
 //
 // Inputs have the batch first and the features last. Sequences are [batch, places, n]. Variables have the input's
-// dtype.
+// dtype. Normalizations sum 16-bit inputs in float32.
 //
 // # Variables
 //

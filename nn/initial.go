@@ -179,7 +179,7 @@ func uniform(g *graph.Graph, shape shapes.Shape, limit float64) *graph.Node {
 	return RandomUniform(-limit, limit)(g, shape)
 }
 
-// cutDeviation is the standard normal distribution's deviation, truncated at ±2.
+// cutDeviation is the deviation of the standard normal distribution truncated at ±2.
 const cutDeviation = 0.87962566103423978
 
 // cutNormal draws from a normal distribution truncated at two of its deviations, with the given one after. It applies

@@ -8,8 +8,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 )
 
-// Layer is a part of a network or a whole one: a value with settings, whose Apply builds it in the graph of a step,
-// with variables at the scope. Package flaxlike trains a Layer as a model.
+// Layer is a part of a network or a whole one. Apply builds it in the graph of a step, with variables at the scope.
+// Package flaxlike trains a Layer as a model.
 //
 // A custom layer is a [Func], or a type with settings:
 //

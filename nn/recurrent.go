@@ -48,8 +48,8 @@ type GRU Recurrent
 // SimpleRNN computes tanh(x·kernel + h·recurrent_kernel + bias).
 type SimpleRNN Recurrent
 
-// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional. With
-// Last it returns only the state after the last place, [batch, units].
+// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional. Last
+// returns only the state after the last place, without that axis.
 //
 // The variables are kernel [n, 4·units], recurrent_kernel [units, 4·units] and bias [4·units], in the order input gate,
 // forget gate, candidate, output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in forward and

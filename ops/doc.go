@@ -1,5 +1,5 @@
-// Package ops has graph operations that GoMLX lacks, with derivatives of any order: loops over the places of a
-// sequence, conditional loops and branches; derivatives; and linear algebra.
+// Package ops has graph operations that GoMLX lacks: loops over the places of a sequence, conditional loops and
+// branches; derivatives of any order; and linear algebra.
 //
 //	last, outputs := ops.Scan(carry, xs, func(carry, x []*graph.Node) (next, out []*graph.Node) {
 //		h := cell(carry[0], x[0])
@@ -23,8 +23,8 @@
 //
 // # Derivatives
 //
-// [Gradient], products with the Jacobian from either side ([VJP], [JVP]), and gradients of each example ([PerExample]).
-// They may be nested and used in bodies:
+// [Gradient], products with the Jacobian from either side ([VJP], [JVP]), and gradients per example ([PerExample]) may
+// be nested and used in bodies:
 //
 //	dw := ops.Gradient(loss, w)[0]
 //	hv := ops.JVP([]*graph.Node{dw}, []*graph.Node{w}, []*graph.Node{v})[0] // the Hessian times v
@@ -39,8 +39,8 @@
 //	l := ops.Cholesky(a)
 //	x := ops.SolveUpper(graph.Transpose(l, -2, -1), ops.SolveLower(l, b))
 //
-// and log det A is twice the sum of the logarithms of l's diagonal. Each is a loop of n matrix-vector products, for
-// Gaussian processes or whitening, not for thousands of rows.
+// and log det A is twice the sum of the logarithms of l's diagonal. Each is a loop of n matrix-vector products, not for
+// thousands of rows.
 //
 // # Errors
 //

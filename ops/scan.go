@@ -51,7 +51,7 @@ type scan struct {
 // least one place.
 //
 // The gradient iterates in the opposite direction. For each place it keeps the carried values and the results of costly
-// operations, and recomputes the rest. On the CPU, XLA runs convolutions in loops slowly: see docs/layers.md.
+// operations, and recomputes the rest. XLA's CPU runs convolutions in loops slowly: see docs/layers.md.
 func Scan(carry, xs []*graph.Node, body func(carry, x []*graph.Node) (next, out []*graph.Node), options ...Option) (last, outs []*graph.Node) {
 	var s scan
 	for _, o := range options {

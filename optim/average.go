@@ -12,8 +12,8 @@ import (
 )
 
 // Average keeps a moving average of the parameters, for evaluation (Polyak and Juditsky 1992). It does not change the
-// updates. The averages are corrected for bias, so the first is the parameter's value. They are in
-// /optimizers/average/<parameter>/sum and count. Steps held back do not count. A test step uses them with [Average.In]:
+// updates. The averages are corrected for bias, so the first is the parameter's value. Steps held back do not count. A
+// test step uses them with [Average.In]:
 //
 //	average := optim.Average{Decay: 0.999}
 //	optimizer := optim.New(1e-3, optim.Adam{}, average)
@@ -50,8 +50,8 @@ func (t Average) Update(s *Step) {
 // In panics unless the optimizer has an Average and an earlier training step was compiled, as by
 // [managed.Stepper.Prepare]. A training step with In sees the averages before its own update.
 //
-// The averages are those of the optimizer in this scope, else in the nearest enclosing scope, else of the only one that
-// keeps averages. If several do in other scopes (managed.WithStepOptimizer), In panics and lists them.
+// The averages are those of the optimizer in this scope, else in the nearest enclosing one, else of the only optimizer
+// with averages. In panics and lists them if there are several (managed.WithStepOptimizer).
 //
 // [managed.Stepper.Prepare]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#Stepper.Prepare
 func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {

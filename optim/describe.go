@@ -20,7 +20,7 @@ func (o *Optimizer) String() string {
 
 // Describe returns the optimizer's settings as text by name, to save and compare: the links ("adam, weight_decay")
 // under "", the rate under "rate", and each link's settings under its name. For a GoMLX optimizer, "" has its fields
-// without the rate. Zero fields, which mean defaults, are left out. A function is described by its name.
+// without the rate. Zero fields are left out. Functions are described by name.
 func (o *Optimizer) Describe() map[string]string {
 	if o.other != nil {
 		d := &describer{rates: true}

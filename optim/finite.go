@@ -10,8 +10,8 @@ import (
 )
 
 // SkipNonFinite holds the step back if an update has an infinity or a NaN. Put it first in the chain, or in a group,
-// where it holds back only that group. The number of skipped steps is in /optimizers/skip_non_finite/skipped.
-// Consecutive skips have no limit; callbacks.NonFinite ends such a run.
+// where it holds back only that group. Its variable skipped counts skipped steps. Consecutive skips have no limit;
+// callbacks.NonFinite ends such a run.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
 type skipNonFinite struct{}
@@ -58,8 +58,7 @@ func (s *Step) finite() *graph.Node {
 //	optimizer := optim.New(1e-3, scale, optim.Adam{})
 //	… b.Loss("loss", scale.Loss(b.Scope(), loss))
 //
-// The scale is in /optimizers/loss_scale/scale, the number of good steps since its last change in
-// /optimizers/loss_scale/good.
+// Its variables are scale and good, the number of good steps since the last change.
 type LossScale struct {
 	// Start is the initial scale. Default 32768, the largest power of two in float16.
 	Start float64

@@ -124,8 +124,8 @@ type Group struct {
 	Chain Chain
 }
 
-// Groups applies a separate chain to each group of parameters: other rules, or other rates ([Scale] and
-// [ScaleBySchedule] multiply the one learning rate). A parameter in no group is an error.
+// Groups applies a separate chain to each group of parameters: other rules, or other rates by [Scale] and
+// [ScaleBySchedule]. A parameter in no group is an error.
 func Groups(groups ...Group) Transformation {
 	groups = slices.Clone(groups)
 	for i := range groups {

@@ -31,8 +31,8 @@ var _ optimizer.Interface = (*Optimizer)(nil)
 // New makes an optimizer from a learning rate and a chain; an empty chain is gradient descent. An invalid rate,
 // schedule or setting is an error when the training step is compiled.
 //
-// The rate is in the variable /optimizers/learning_rate, which the host can change without compiling again
-// (managed.State.SetLearningRate). [ScaleBySchedule] multiplies it.
+// The host can change the rate without compiling again (managed.State.SetLearningRate). [ScaleBySchedule] multiplies
+// it.
 func New(rate float64, chain ...Transformation) *Optimizer {
 	return &Optimizer{rate: rate, chain: slices.Clone(chain)}
 }

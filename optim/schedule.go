@@ -153,7 +153,7 @@ func cosine(name string, from, to float64, steps int, part func(t, steps number)
 }
 
 // OneCycle rises as half a cosine wave from peak/25 to peak in the first 30 percent of the steps, then falls to
-// peak/250,000 and stays there (Smith and Topin 2018). For other proportions join two [Cosine] with [Schedule.Then].
+// peak/250,000 and stays there (Smith and Topin 2018). For other proportions use [Cosine] and [Schedule.Then].
 func OneCycle(peak float64, steps int) Schedule {
 	const share, first, last = 0.3, 25, 1e4
 	up := int(share * float64(steps))

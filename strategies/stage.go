@@ -72,8 +72,8 @@ func (r *stagedRun) wait() {
 	}
 }
 
-// stack stacks the batches of a block per device and field, unless all k are adjacent in memory; the device reads no
-// further.
+// stack stacks the batches of a block per device and field. Adjacent batches in memory for all k are used directly; the
+// device reads no further.
 func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices int) []any {
 	if len(fields) > 0 && len(fields[0].starts) == 1 {
 		var ok bool

@@ -23,12 +23,12 @@ func unbroadcast(v, input *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceSum(v, axes...), input.Shape())
 }
 
-// larger gives v to the first operand at a tie, as GoMLX. GoMLX's rule subtracts: NaN for equal infinities.
+// larger: at a tie the first operand gets v, as in GoMLX. GoMLX's rule subtracts: NaN for equal infinities.
 func larger(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.GreaterOrEqual(node.Inputs()[0], node.Inputs()[1]))
 }
 
-// smaller gives v to the second operand at a tie, as GoMLX.
+// smaller: at a tie the second operand gets v, as in GoMLX.
 func smaller(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.LessThan(node.Inputs()[0], node.Inputs()[1]))
 }

@@ -5,8 +5,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// extremum gives v to every element equal to the extremum, as GoMLX. GoMLX's rule subtracts: NaN for an infinite
-// extremum.
+// extremum: every element equal to it gets v, as in GoMLX. GoMLX's rule subtracts: NaN for an infinite extremum.
 func extremum(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	_, kept := reducedAxes(node)
