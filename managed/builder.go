@@ -119,8 +119,8 @@ func stepsBy(scope *model.Scope) *model.Variable {
 
 const stepsByName = "steps_by"
 
-// Samples returns the number of earlier training examples, without padding, as int64, from the first training step that
-// calls it.
+// Samples returns the number of earlier training examples, without padding, as int64, counted from the first training
+// step that calls it.
 func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)

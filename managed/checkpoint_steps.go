@@ -91,7 +91,7 @@ func (s *saved) note(step usedStep) {
 }
 
 // must reports whether a missing variable is an error. related: the step shares variables with the checkpoint or is the
-// first after it; trained: with a training step's.
+// first after it; trained: it shares a training step's.
 func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	v := m.variable
 	switch {
@@ -109,8 +109,8 @@ func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	return !r.recorded || len(r.same(step.stepID)) > 0
 }
 
-// comesLater reports whether a training step is first used after the checkpoint: its function, except by name, or
-// optimizer is new, and this process made all earlier training steps.
+// comesLater reports whether a training step is first used after the checkpoint: its function or optimizer is new, and
+// this process made all earlier training steps. A renamed function is not new.
 func (r *restored) comesLater(step *asking) bool {
 	for _, s := range r.steps {
 		place, made := madeSteps.Load(s.stepID)

@@ -23,7 +23,7 @@ import (
 
 // State holds a model's variables where a strategy keeps them, and the optimizer. A step changes it in place,
 // completely or not at all: after an error the previous values remain. If the device failed during a step, the values
-// are lost: [strategies.ErrStateLost].
+// are lost and the error wraps [strategies.ErrStateLost].
 //
 // A State is safe for concurrent use:
 //   - Readers share it: values, snapshots, checkpoints, steps that change nothing.
@@ -191,8 +191,8 @@ func (s *State) Parameters() int {
 	return n
 }
 
-// Wait waits for started steps, which may run on after their method has returned, as do methods that read values. Wait
-// or the next step returns a started step's error, which wraps [strategies.ErrStateLost].
+// Wait waits for started steps, which may run on after their method has returned. Methods that read values wait too.
+// Wait or the next step returns a started step's error, which wraps [strategies.ErrStateLost].
 func (s *State) Wait() error {
 	done, err := s.values.Read(context.Background())
 	if err != nil {

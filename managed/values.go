@@ -37,7 +37,7 @@ func WithValues(values map[string]*tensors.Tensor) Option {
 	}
 }
 
-// DrawMissing has matching trainable variables that [WithValues] lacks, such as a new last layer, drawn.
+// DrawMissing allows drawing matching trainable variables that [WithValues] lacks, such as a new last layer.
 func DrawMissing(match func(name string) bool) Option {
 	return func(s *State) error { s.model.given.MayDraw = match; return nil }
 }

@@ -16,7 +16,7 @@ import (
 // running averages (Ioffe and Szegedy 2015). It excludes padding examples and masked places ([MaskOf]) from the
 // statistics.
 //
-// If the optimizer freezes scale and offset (optim.Frozen), it also trains with the running averages, and does not
+// If the optimizer freezes scale and offset (optim.Frozen), it uses the running averages in training too, and does not
 // change them. If a step trains neither for another reason (managed.TrainOnly, graph.StopGradient), it normalizes by
 // the batch and does not change the averages.
 //

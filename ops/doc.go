@@ -10,7 +10,7 @@
 //
 // [Scan] iterates along an axis, for recurrences, decoding or inner training. The compilation time does not depend on
 // the length. [Cond] and [Switch] run one branch. [While] runs as long as a condition is true. All but While have
-// gradients, and all may be nested.
+// gradients of any order, and all may be nested.
 //
 // A body may use nodes of the graph from outside, draw random numbers and set variables, if the graph belongs to a step
 // of package managed or another user of GoMLX's model.Store. Variables that it sets are carried along. Other nodes of a

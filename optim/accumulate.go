@@ -3,7 +3,8 @@ package optim
 import "github.com/gomlx/gomlx/core/graph"
 
 // Accumulate makes one update from k batches: at every k-th batch it passes on the mean of their updates, at the others
-// it holds the parameters back. Later links see only the means, and their counts and schedules advance only then.
+// it holds the parameters back. Earlier links see every batch, later ones only the means; their counts and schedules
+// advance only then.
 //
 // Each parameter counts its own batches, so Accumulate also works in a group and with [managed.TrainOnly]. A run can be
 // resumed at any batch.

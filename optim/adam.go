@@ -70,7 +70,7 @@ func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased
 	})
 }
 
-// adamPath is GoMLX's. link is "" outside groups.
+// adamPath is the path of GoMLX's Adam. link is "" outside groups.
 func adamPath(scope, link string, names ...string) string {
 	return model.JoinPath(append([]string{scope, optimizer.AdamDefaultScope + strings.ReplaceAll(link, "/", "_")}, names...)...)
 }

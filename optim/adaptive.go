@@ -6,7 +6,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Adagrad divides by the root of the sum of all earlier squares (Duchi, Hazan and Singer 2011).
+// Adagrad divides by the root of the sum of all squares so far (Duchi, Hazan and Singer 2011).
 type Adagrad struct {
 	// Start is the initial sum, default 0.1. Epsilon is added under the root, default 1e-7.
 	Start, Epsilon float64
@@ -52,7 +52,7 @@ func (t Adadelta) Update(s *Step) {
 	})
 }
 
-// Nadam is [Adam] with Nesterov momentum (Dozat 2016), but constant.
+// Nadam is [Adam] with constant Nesterov momentum, which grows in the paper (Dozat 2016).
 type Nadam struct {
 	// Beta1 and Beta2 are as in [Adam]: 0.9 and 0.999. Epsilon is added to the root, default 1e-8.
 	Beta1, Beta2, Epsilon float64

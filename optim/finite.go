@@ -9,9 +9,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// SkipNonFinite holds the step back if an update has an infinity or a NaN. Put it first in the chain, or in a group,
-// where it holds back only that group. Its variable skipped counts skipped steps. Consecutive skips have no limit;
-// callbacks.NonFinite ends such a run.
+// SkipNonFinite holds the step back if an update has an infinity or a NaN. Put it first in the chain, or first in a
+// group, where it holds back only that group. Its variable skipped counts skipped steps. Consecutive skips have no
+// limit; callbacks.NonFinite ends such a run.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
 type skipNonFinite struct{}

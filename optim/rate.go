@@ -19,8 +19,8 @@ var errNoRate = errors.New("the chain has no single learning rate")
 func (o *Optimizer) Base() (rate float64, ok bool) { return o.rate, o.other == nil }
 
 // Rate returns the learning rate of the next update, a scalar for a step's logs: the rate variable times the scales at
-// the end of the chain. It panics if [Optimizer.FactorsAt] returns an error or several factors. loss supplies the graph
-// and the dtype.
+// the end of the chain. It panics if [Optimizer.FactorsAt] returns an error or several factors. loss, the first of
+// several, supplies the graph and the dtype.
 func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 	scales, err := o.one(scope)
 	if err != nil {

@@ -86,8 +86,9 @@ func (s *Step) Graph() *graph.Graph { return s.graph }
 // DType is the dtype of all updates and state: float32 or float64.
 func (s *Step) DType() dtypes.DType { return s.dtype }
 
-// Count returns the number of earlier updates of a parameter that this link has seen, an int64 scalar. Not every step
-// may train it ([managed.TrainOnly]). Steps that an earlier link held back do not count.
+// Count returns the number of earlier updates of a parameter that this link has seen, an int64 scalar. Counts are
+// separate, because a step may leave parameters out ([managed.TrainOnly]). Steps that an earlier link held back do not
+// count.
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func (s *Step) Count(p *Parameter) *graph.Node {
@@ -150,8 +151,8 @@ func (s *Step) ofAll(v *model.Variable) *model.Variable {
 	return v.SetTrainable(false)
 }
 
-// Set assigns a variable's value after the step. It keeps its value if an earlier link holds its parameter back, or,
-// for a [Step.Number], all of the link.
+// Set assigns a variable's value after the step. The variable keeps its value if an earlier link holds back its
+// parameter or, for a [Step.Number], all of the link.
 func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	gate := s.gate()
 	if p := s.owners[v]; p != nil {

@@ -39,7 +39,7 @@ func rules() map[graph.NodeType]rule {
 	}
 }
 
-// missing are rules for operations of one output that GoMLX lacks.
+// missing are rules that GoMLX lacks, of operations with one output.
 func missing() map[graph.NodeType]rule {
 	return map[graph.NodeType]rule{
 		graph.NodeTypeReduceProduct:         productOfAll,

@@ -20,7 +20,7 @@ import (
 //     the programs, the resident sets, and the settings of optimizers.
 //
 // Data that both use (the list of variables, the strategy, the given values, the saved origins) changes only with both
-// held. Structure is entered first. Pins and the last run have their own locks.
+// held, so one gate suffices to read it. Structure is entered first. Pins and the last run have their own locks.
 //
 //	call                                            structure    values   for how long
 //	Value, Wait, Snapshot, Content, View, Stepper.Await          shared   the copy; a wait for the last run

@@ -81,7 +81,7 @@ func (g *Given) taken(fresh []*Variable) error {
 	return errors.Join(errs...)
 }
 
-// Late are tensors in checkpoint files, by functions that write their bytes. They are read singly when moved, to save
+// Late are tensors in checkpoint files, with functions that write their bytes. They are read singly when moved, to save
 // memory.
 type Late map[*Tensor]func(io.Writer) error
 

@@ -71,7 +71,7 @@ const RandomName = model.RootScopePath + model.RNGStateVariableName
 // drawnAtOnce bounds the host's memory: the number of values drawn before they are moved.
 const drawnAtOnce = 1 << 20
 
-// draw draws missing values and moves all, as for any drawnAtOnce.
+// draw draws missing values and moves all. The result does not depend on drawnAtOnce.
 func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	if s.strategy.Runtime().Topology() != "" {
 		return s.describe(fresh)

@@ -85,7 +85,7 @@ type unread struct {
 	queue []waiting
 }
 
-// waiting does not fetch dropped logs.
+// waiting has a weak pointer: dropped logs are not fetched.
 type waiting struct {
 	device *onDevice
 	logs   weak.Pointer[Remote]
