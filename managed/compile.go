@@ -84,7 +84,6 @@ func (s *Stepper) makeRoom(state *State, block int) error {
 // ErrShapes reports too many shapes of batches for a training step ([MaxShapes]).
 var ErrShapes = errors.New("too many shapes of batches")
 
-// manyShapes are logged; mostShapes is the default limit.
 const (
 	manyShapes = 8
 	mostShapes = 100

@@ -203,7 +203,7 @@ func (s *State) Wait() error {
 }
 
 // Close waits for running uses, such as one step but not a whole training, and frees the values. Logged values stay
-// readable. A second Close waits for the first. Within a build function it returns [ErrBusy].
+// readable. A second Close waits for the first.
 func (s *State) Close() error {
 	if err := s.values.NotWithin(); err != nil {
 		return fmt.Errorf("managed: close: %w", err)

@@ -71,9 +71,8 @@ func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = 
 // padding.
 func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone = true } }
 
-// LearningRates has a training step report its rate as the metric learning_rate: the optimizer's rate times the factors
-// at the end of an optim chain. Groups of optim.Groups that scale are reported as learning_rate_<group>. If a chain
-// scales elsewhere, none is reported.
+// LearningRates has a training step report its rate, as in [State.RatesInForce], as the metric learning_rate, or
+// learning_rate_<group>. If there is no single rate, none is reported.
 func LearningRates() StepOption { return func(s *stepSettings) { s.rates = true } }
 
 // MaxShapes limits the shapes of batches for which a step is compiled on one state, default 100. Beyond it a training
@@ -201,8 +200,7 @@ func (s *Stepper) CompileTime() (sum time.Duration) {
 	return sum
 }
 
-// Close waits for running steps and frees the programs. The step stays usable and compiles again. Within a build
-// function Close returns [ErrBusy].
+// Close waits for running steps and frees the programs. The step stays usable and compiles again.
 func (s *Stepper) Close() (err error) {
 	s.cache.each(func(c *compiled) { err = cmp.Or(err, c.state.values.NotWithin()) })
 	if err != nil {

@@ -30,7 +30,6 @@ type count struct {
 	at int
 }
 
-// factor is the key of a number computed from counts.
 type factor struct {
 	of         *counts
 	ahead, key float64

@@ -109,7 +109,6 @@ func (s *Step) ofModel() (all []*model.Variable) {
 	return all
 }
 
-// meant suggests scopes with the same last element.
 func meant(m Match, all []*model.Variable) string {
 	u, ok := m.(under)
 	if !ok {

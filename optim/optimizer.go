@@ -133,7 +133,6 @@ func typeFor(loss dtypes.DType) dtypes.DType {
 	return dtypes.Float32
 }
 
-// scopeIn is the scope of the optimizer's variables, as GoMLX's.
 func scopeIn(scope *model.Scope) string { return model.JoinPath(scope.Scope(), optimizer.Scope) }
 
 func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {

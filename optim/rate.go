@@ -12,7 +12,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// errNoRate: a scale comes before a rule, which may cancel it, as [Adam], or mix it with other updates.
 var errNoRate = errors.New("the chain has no single learning rate")
 
 // Base returns the initial learning rate, without schedules. ok is false for a GoMLX optimizer.
@@ -126,7 +125,6 @@ func (o *Optimizer) one(scope *model.Scope) ([]scaling, error) {
 	return nil, fmt.Errorf("optim: %w: each of the groups %q has its own (FactorsAt)", errNoRate, slices.Sorted(maps.Keys(scales)))
 }
 
-// place is a chain's scope, and the links' scopes taken there.
 type place struct {
 	scope string
 	taken map[string]bool

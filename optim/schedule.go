@@ -48,7 +48,6 @@ func (s Schedule) Node(update *graph.Node, dtype dtypes.DType) *graph.Node {
 	return s.value(number{node: step}).like(step)
 }
 
-// schedule makes a schedule. wrong is the error in its settings, or "".
 func schedule(name, wrong string, value func(step number) number) Schedule {
 	if wrong != "" {
 		return Schedule{name: name, err: fmt.Errorf("optim: schedule %s: %s", name, wrong)}

@@ -164,7 +164,6 @@ func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	v.SetNodeValue(value)
 }
 
-// gate reports whether any parameter is updated; nil: always.
 func (s *Step) gate() *graph.Node {
 	var gates []*graph.Node
 	for p := range s.Parameters() {
