@@ -34,7 +34,7 @@ type compiled struct {
 	wholes   []logged
 	// cast are a policy's variables; nil before the first build.
 	cast []*model.Variable
-	// metrics has the accumulators among the changed values, else nil.
+	// metrics has the accumulators among the values, else nil.
 	changed []bool
 	metrics []*metrics.Accumulator
 	claim   int // of the step on the state's metrics; 0 without metrics

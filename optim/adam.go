@@ -14,8 +14,8 @@ import (
 // Adam divides a moving average of the updates by the root of a moving average of their squares, both corrected for
 // bias (Kingma and Ba 2015). Followed by [WeightDecay] it is AdamW.
 //
-// Its variables have the names of GoMLX's Adam, /AdamOptimizer/…, so either can continue the other's training; in an
-// optimizer with a scope (managed.WithStepOptimizer) they are under the scope.
+// Its variables have the names of GoMLX's Adam, /AdamOptimizer/…, under a managed.WithStepOptimizer's scope, so either
+// can continue the other's training.
 type Adam struct {
 	// Beta1 and Beta2 are the decays of the averages of updates and squares. Defaults 0.9 and 0.999.
 	Beta1, Beta2 float64

@@ -8,13 +8,13 @@ import (
 )
 
 // Policy has the dtypes of a model's parameters, of its layers' arithmetic, and of the outputs that the loss receives.
-// It changes nothing itself. The optimizer's arithmetic is independent of it.
+// The optimizer's arithmetic is independent of it.
 type Policy struct{ Parameters, Compute, Outputs dtypes.DType }
 
 // MixedBFloat16 computes in bfloat16, with parameters and outputs in float32. It needs no [LossScale].
 func MixedBFloat16() Policy { return Policy{dtypes.Float32, dtypes.BFloat16, dtypes.Float32} }
 
-// MixedFloat16 computes in float16, with parameters and outputs in float32. It needs a [LossScale].
+// MixedFloat16 is [MixedBFloat16] with float16. It needs a [LossScale].
 func MixedFloat16() Policy { return Policy{dtypes.Float32, dtypes.Float16, dtypes.Float32} }
 
 // String is "parameters Float32, compute BFloat16, outputs Float32".
