@@ -18,8 +18,8 @@ type Func func(labels, output *graph.Node) *graph.Node
 // Named returns a loss by Keras's name, or a short one:
 //
 //	sparse_categorical_crossentropy   integer labels [batch, …] and logits [batch, …, classes], in nats
-//	masked_sparse_categorical_crossentropy  the same over the labels of a batch that are not below 0, as data.PadSequences or a
-//	                                  tokenizer fills up with: their mean, 0 if there is none
+//	masked_sparse_categorical_crossentropy  the same over a batch's labels not below 0, as data.PadSequences or a tokenizer
+//	                                  pads: their mean, 0 if none
 //	categorical_crossentropy          labels as probabilities of the logits' shape
 //	binary_crossentropy               labels 0 or 1 and logits, of one shape
 //	mean_squared_error, mse           labels and output of one shape
@@ -29,20 +29,20 @@ type Func func(labels, output *graph.Node) *graph.Node
 //	mean_absolute_percentage_error, mape  in percent of the labels
 //	mean_squared_logarithmic_error, msle  of 1 + labels and 1 + output
 //	poisson                           labels as counts, output as the expected count, above 0
-//	cosine_similarity                 minus the cosine of vectors, which the last axis holds
+//	cosine_similarity                 minus the cosine of vectors along the last axis
 //	hinge, squared_hinge              labels -1 or 1
 //	categorical_hinge                 labels one-hot
 //	kl_divergence                     labels as probabilities, output as logits
 //	categorical_focal_crossentropy    as categorical_crossentropy, with gamma 2 and alpha 0.25 (Lin et al. 2017)
 //	binary_focal_crossentropy         as binary_crossentropy, with gamma 2
-//	dice, tversky                     labels 0 or 1 and probabilities, of one shape: of the whole batch, so that batches of other
-//	                                  sizes have other values
+//	dice, tversky                     labels 0 or 1 and probabilities, of one shape: of the whole batch, so other batch sizes
+//	                                  have other values
 //
-// The hinges accept only labels -1 or 1. Tversky's two weights are 0.5, which makes it dice.
+// Tversky's two weights are 0.5, which makes it dice.
 //
-// The crossentropies take logits, because the logarithm of a softmax that was rounded to 0 is infinite. They refuse an
-// output that went through softmax or sigmoid or is clipped to [0, 1], also if a Reshape, a Dropout, a pool or a mean
-// follows. In flaxlike, dice and tversky refuse logits.
+// The crossentropies take logits, because the logarithm of a softmax rounded to 0 is infinite. They refuse an output of
+// softmax, sigmoid or a clip to [0, 1], also before a Reshape, a Dropout, a pool or a mean. In flaxlike, dice and
+// tversky refuse logits.
 func Named(name string) (Func, error) { return names.Find("loss", name, byName) }
 
 var byName = map[string]Func{
@@ -72,13 +72,13 @@ var byName = map[string]Func{
 	"tversky":                                tversky,
 }
 
-// GoMLX's losses are not used: most return the mean of the batch, which cannot exclude padding or apply weights.
+// GoMLX's losses mostly return the mean of the batch, which cannot exclude padding or apply weights.
 
 const sparseName = "sparse_categorical_crossentropy"
 
 // CrossEntropy is the softmax cross-entropy, in nats, of logits [batch, …, classes] and labels: integers [batch, …], or
 // probabilities of the logits' shape. For an integer outside [0, classes) the loss is NaN, as in optax, and the
-// gradient is 0. [MaskedMean] excludes labels, which may then have any value.
+// gradient is 0. [MaskedMean] excludes labels of any value.
 func CrossEntropy(labels, logits *graph.Node) *graph.Node {
 	if labels.DType().IsInt() {
 		return sparse(labels, logits)
@@ -95,9 +95,9 @@ func masked(labels, logits *graph.Node) *graph.Node {
 	return MaskedMean(outputs.CrossEntropies(name, instead, labels, logits), outputs.AtLeastZero(labels, logits))
 }
 
-// MaskedMean is the mean of the values where mask, of the same dimensions, is true, or 0 if it is true nowhere. With a
-// numeric mask it is the weighted sum divided by the larger of 1 and the sum of the weights. Where the mask is 0 a
-// value may be anything, even NaN.
+// MaskedMean is the mean of the values where mask, of the same dimensions, is true, or 0 if nowhere. With a numeric
+// mask it is the weighted sum divided by the larger of 1 and the sum of the weights. Where the mask is 0 a value may
+// even be NaN.
 //
 //	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(labels, logits), mask)) // [batch, time]
 func MaskedMean(values, mask *graph.Node) *graph.Node {
@@ -110,7 +110,7 @@ func MaskedMean(values, mask *graph.Node) *graph.Node {
 	return graph.Div(graph.ReduceAllSum(graph.Mul(values, weights)), graph.MaxScalar(graph.ReduceAllSum(weights), 1))
 }
 
-// Accuracy is 1 for each label [batch, …] that is the argmax of the logits [batch, …, classes], else 0. It is meant for
+// Accuracy is 1 for each label [batch, …] that is the argmax of the logits [batch, …, classes], else 0, for
 // Builder.Metric. Package metrics has the accuracy over all batches.
 func Accuracy(labels, logits *graph.Node) *graph.Node {
 	labels = outputs.Sparse("Accuracy", labels, logits)
@@ -134,9 +134,9 @@ func KLDivergence(labels, logits *graph.Node) *graph.Node {
 	return graph.ReduceSum(graph.Mul(labels, graph.Sub(graph.Log(labels), log)), -1)
 }
 
-// BinaryCrossEntropy is the cross-entropy, in nats, of labels in [0, 1] and the sigmoid of logits of the same shape. It
-// is computed as max(z, 0) - z·y + log(1 + exp(-|z|)), which does not overflow. For any other label, such as -1 or 2,
-// the loss is NaN and the gradient 0.
+// BinaryCrossEntropy is the cross-entropy, in nats, of labels in [0, 1] and the sigmoid of logits of the same shape,
+// computed as max(z, 0) - z·y + log(1 + exp(-|z|)), which does not overflow. For other labels the loss is NaN and the
+// gradient 0.
 func BinaryCrossEntropy(labels, z *graph.Node) *graph.Node {
 	outputs.NoProbabilities("binary_crossentropy", z)
 	labels = outputs.Same("binary_crossentropy", labels, z)
@@ -195,7 +195,7 @@ func categoricalHinge(labels, output *graph.Node) *graph.Node {
 	return above0(graph.AddScalar(graph.Sub(graph.Add(graph.Squeeze(best, -1), shared), own), 1))
 }
 
-// The focal losses clip probabilities to [1e-7, 1 - float32's epsilon], as Keras does. The slope outside is 0.
+// The focal losses clip probabilities to [1e-7, 1 - float32's epsilon], as Keras. The slope outside is 0.
 const (
 	leastLog = -16.118095650958319 // ln(1e-7)
 	mostLog  = -1.1920929665620834e-07
@@ -228,14 +228,14 @@ func softPlus(z *graph.Node) *graph.Node {
 	return graph.Add(graph.Max(z, graph.ZerosLike(z)), graph.Log1P(graph.Exp(graph.Neg(graph.Abs(z)))))
 }
 
-// Poisson is the Poisson loss of counts and an expected count above 0, without the term that is constant in the output.
+// Poisson is the Poisson loss of counts and an expected count above 0, without the term constant in the output.
 func Poisson(labels, output *graph.Node) *graph.Node {
 	labels = outputs.Same("poisson", labels, output)
 	return graph.Sub(output, graph.Mul(labels, graph.Log(graph.AddScalar(output, tiny))))
 }
 
-// LogCosh is the logarithm of the hyperbolic cosine of the difference, computed as d + softplus(-2d) - log(2), which
-// does not overflow.
+// LogCosh is the logarithm of the hyperbolic cosine of the difference, as d + softplus(-2d) - log(2), which does not
+// overflow.
 func LogCosh(labels, output *graph.Node) *graph.Node {
 	d := graph.Abs(graph.Sub(output, outputs.Same("log_cosh", labels, output)))
 	return graph.AddScalar(graph.Add(d, graph.Log1P(graph.Exp(graph.MulScalar(d, -2)))), -math.Ln2)
@@ -270,7 +270,7 @@ func Cosine(labels, output *graph.Node) *graph.Node {
 // (Milletari et al. 2016).
 func Dice(labels, output *graph.Node) *graph.Node { return overlap("dice", labels, output) }
 
-// tversky has equal weights for false positives and false negatives (Salehi et al. 2017), so it is [Dice].
+// tversky is [Dice]: false positives and false negatives have equal weights (Salehi et al. 2017).
 func tversky(labels, output *graph.Node) *graph.Node { return overlap("tversky", labels, output) }
 
 func overlap(name string, labels, output *graph.Node) *graph.Node {
@@ -280,5 +280,5 @@ func overlap(name string, labels, output *graph.Node) *graph.Node {
 	return graph.OneMinus(graph.Div(graph.MulScalar(both, 2), graph.AddScalar(all, tiny)))
 }
 
-// tiny is Keras's epsilon. It keeps logarithms and quotients finite.
+// tiny is Keras's epsilon, for finite logarithms and quotients.
 const tiny = 1e-7

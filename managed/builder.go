@@ -17,10 +17,10 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Build is the function of a step: it builds the graph from the batch to the reported values.
+// Build builds a step's graph.
 type Build func(b *Builder)
 
-// Builder has the model's variables and the batch's fields for a [Build] function, and takes the values to report.
+// Builder has the model's variables and the batch's fields for a [Build], and takes the values to report.
 type Builder struct {
 	graph        *graph.Graph
 	scope        *model.Scope
@@ -49,11 +49,10 @@ type Builder struct {
 // Graph returns the graph being built.
 func (b *Builder) Graph() *graph.Graph { return b.graph }
 
-// Scope returns the root scope of the variables, for layers. Each build has a new root; a second In of one name is an
-// error of GoMLX. Share variables by Shared or At.
+// Scope returns the variables' root scope, new in each build. A second In of one name is an error of GoMLX: share
+// variables by Shared or At.
 func (b *Builder) Scope() *model.Scope { return b.scope }
 
-// again sets a new root for a repeated body: see [graphs.AgainParam].
 func (b *Builder) again() (done func()) {
 	first := b.scope
 	b.scope = first.Store().RootScope()
@@ -63,8 +62,8 @@ func (b *Builder) again() (done func()) {
 // Training reports whether the step trains.
 func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
-// Inference calls build with Training false, for a part of a training step that is not trained, such as a teacher: its
-// layers have no dropout, and normalize by their averages.
+// Inference calls build with Training false, for an untrained part such as a teacher: its layers have no dropout, and
+// normalize by their averages.
 func (b *Builder) Inference(build func()) {
 	store, training := b.scope.Store(), b.Training()
 	store.SetTraining(b.graph, false)
@@ -75,7 +74,7 @@ func (b *Builder) Inference(build func()) {
 // Fields returns the names of the batch's fields.
 func (b *Builder) Fields() []string { return slices.Clone(b.names) }
 
-// Field returns a field of the batch by its name ("x", "y"), and panics if there is none.
+// Field returns the batch's field of this name ("x", "y"), and panics if there is none.
 func (b *Builder) Field(name string) *graph.Node {
 	i := slices.Index(b.names, name)
 	if i < 0 {
@@ -104,8 +103,8 @@ func (b *Builder) mask() *graph.Node {
 	return v
 }
 
-// Steps returns the number of training steps before this one, as int64, including steps with [WithStepOptimizer].
-// Checkpoints keep it.
+// Steps returns the number of earlier training steps, as int64, including those with [WithStepOptimizer]. Checkpoints
+// keep it.
 func (b *Builder) Steps() *graph.Node {
 	if b.steps == nil {
 		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)
@@ -114,15 +113,14 @@ func (b *Builder) Steps() *graph.Node {
 	return b.steps
 }
 
-// stepsBy counts the training steps with [WithStepOptimizer].
 func stepsBy(scope *model.Scope) *model.Variable {
 	return scope.Store().RootScope().VariableWithValue(stepsByName, int64(0)).SetTrainable(false)
 }
 
 const stepsByName = "steps_by"
 
-// Samples returns the number of training examples, without padding, before this step, as int64. The count begins with
-// the first training step that calls it.
+// Samples returns the number of earlier training examples, without padding, as int64, counted from the first training
+// step that calls it.
 func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)

@@ -24,12 +24,12 @@ var (
 
 const variablesSection = "variables"
 
-// Content returns the whole state for a checkpoint, with optimizer variables and random state, by full names. It waits
-// for started steps. Each value is fetched when it is written; a step that changes it earlier copies it first. A run
-// continued under the same strategy is bit-identical.
+// Content returns the whole state for a checkpoint, by full names, after the started steps. Each value is fetched when
+// it is written; a step that changes it earlier copies it first. A run continued under the same strategy is
+// bit-identical.
 //
-// Each of several processes returns its [shares.Share] without waiting for others: its parts of sharded values, and
-// rank 0 all else. checkpoint.Resume saves them together.
+// Each of several processes returns its [shares.Share] without waiting: its parts of sharded values, and rank 0 all
+// else. checkpoint.Resume saves them together.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
 	if ctx == nil {
 		return checkpoint.Content{}, fmt.Errorf("managed: content: %w", shield.ErrNoContext)
@@ -129,16 +129,15 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 }
 
 // Restore replaces the state's values by those of a checkpoint, of any strategy. Later variables take theirs when a
-// step creates them. If the model differs, Restore returns a [*MismatchError], or, for later variables, the step that
-// creates them does ([Stepper.Prepare] checks earlier); so a new state is best. After an error the state is unchanged.
-// A successful Restore also repairs lost values.
+// step creates them. If the model differs, Restore or that step ([Stepper.Prepare] checks earlier) returns a
+// [*MismatchError]; so a new state is best. After an error the state is unchanged. A successful Restore repairs lost
+// values.
 //
-// A step used before the checkpoint must have its variables of then, except for metrics. A training step first used
-// later, such as one for a discriminator, gives missing variables initial values, bit-identical to a run without the
-// restore. Optimizer variables are new for parameters that the optimizer has not trained. Layers are new if the step
-// has another function or its own optimizer ([WithStepOptimizer]), and the process has made the earlier training steps
-// too; otherwise prepare an earlier step first. Variables that the checkpoint lacks are removed from the state; steps
-// that need them compile again.
+// A step used before the checkpoint must have the same variables, except for metrics. A training step first used later,
+// such as one for a discriminator, gives missing variables initial values, bit-identical to a run without the restore.
+// Optimizer variables are new for parameters that the optimizer has not trained. Layers are new if the step has another
+// function or its own optimizer ([WithStepOptimizer]), and the process has made the earlier training steps; otherwise
+// prepare one of these first. Variables that the checkpoint lacks are removed; steps that need them compile again.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	if err := s.restore(ctx, c, nil); err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
@@ -148,8 +147,8 @@ func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 
 // Transfer copies tensors of any checkpoint into variables of another model. from returns the tensor's name for a
 // variable's full name, or "" to keep or draw its value. A missing or unfitting tensor is a [*MismatchError]; unused
-// tensors are ignored. It is an error if none of the state's first variables takes a tensor. For later variables, the
-// step that creates them returns the error.
+// tensors are ignored. It is an error if no variable takes a tensor. Errors of later variables come from the step that
+// creates them.
 //
 //	err := state.Transfer(ctx, c, func(name string) string {
 //		if strings.HasPrefix(name, "/logits/") { return "" } // a new last layer
@@ -204,7 +203,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return fmt.Errorf("the checkpoint lists %s, but does not contain it", name)
 		}
 	}
-	_ = s.values.Last.Follow(nil) // its values are replaced in any case
+	_ = s.values.Last.Follow(nil) // replaced in any case
 	known := s.values.Variables()
 	r.counts = countsOf(given, r.origins)
 	r.all, r.tensors = len(given), given
@@ -249,7 +248,6 @@ func (s *State) pending() map[string]*tensors.Tensor {
 	return nil
 }
 
-// replace sets existing variables, all or none, and removes those that the checkpoint lacks.
 func (s *State) replace(ctx context.Context, r *restored, given map[string]*tensors.Tensor) error {
 	lacks := map[string]bool{}
 	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) {

@@ -11,13 +11,12 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// oldCounts are an older version's counts, one for all parameters. Package optim counts per parameter.
+// oldCounts are an older version's, for all parameters. Package optim counts per parameter.
 type oldCounts struct {
 	values map[string]*tensors.Tensor
 	own    bool
 }
 
-// countsOf collects old counts, and deletes unused batch counts from given and origins.
 func countsOf(given map[string]*tensors.Tensor, origins map[string]origin) *oldCounts {
 	c := &oldCounts{values: map[string]*tensors.Tensor{}}
 	for name, t := range given {
@@ -38,13 +37,13 @@ func countsOf(given map[string]*tensors.Tensor, origins map[string]origin) *oldC
 
 const inOptimizers = "/" + optimizer.Scope + "/"
 
-// isCount reports whether a value is a count of package optim. A removed link leaves its count.
+// isCount: a removed link leaves its count.
 func isCount(name string) bool {
 	_, slot := model.SplitPath(name)
 	return slot == "count" && strings.Contains(name, inOptimizers)
 }
 
-// inherited returns a count's value from an older version's common count, or nil if there is none or it is 0.
+// inherited returns a count's value from an older version's common count, or nil.
 func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensors.Tensor, error) {
 	counts := r.counts
 	switch {

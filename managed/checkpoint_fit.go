@@ -26,7 +26,7 @@ type MismatchError struct {
 	later      bool
 }
 
-// Mismatch is a variable that differs. Saved and Model are its dtype and dims, "" if missing.
+// Mismatch is a variable that differs: dtype and dims of Saved and Model, "" if missing.
 type Mismatch struct{ Name, Saved, Model string }
 
 const shownMismatches = 20
@@ -104,7 +104,6 @@ type missing struct {
 	packed   bool
 }
 
-// asked returns an error if a model with parameters takes no tensor.
 func (r *restored) asked(variables []*model.Variable) error {
 	var model []string
 	for _, v := range variables {
@@ -173,8 +172,7 @@ func (s *State) fit(fresh []*model.Variable, step asking) error {
 	return nil
 }
 
-// check adds differences between a step's variables and the waiting tensors to e. Tensors of others, which replaced
-// pending ones, may continue to wait.
+// check adds differences between a step's variables and the waiting tensors to e. others may continue to wait.
 func (r *restored) check(e *MismatchError, step *asking, variables []*model.Variable, waiting, others map[string]*tensors.Tensor) {
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
 	var lacks []missing

@@ -18,9 +18,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// renewed returns a checkpoint in the form that the variables need. GoMLX v0.28 changed step counts from the integer
+// renewed converts a checkpoint to the form of the variables. GoMLX v0.28 changed step counts from the integer
 // …/global_step to the float …/step, flattened the output axes of dense layers, and divides attention by the root of
-// the head's width instead of the width. flaxlike's layers were renamed: see olderNames.
+// the head's width instead of the width. flaxlike's layers were renamed (olderNames).
 func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, error) {
 	n := *r
 	rescaled := false
@@ -109,7 +109,7 @@ func (r *restored) ask(v *model.Variable, name string) {
 	}
 }
 
-// olderNames are pairs of a new layer name and an old one. Optimizer variables contain the parameter's name.
+// olderNames are pairs of a new and an old name. Optimizer variables contain the parameter's.
 var olderNames = [][2]string{
 	{"query/kernel", "MultiHeadAttention/query/dense/weights"}, {"query/bias", "MultiHeadAttention/query/dense/biases"},
 	{"key/kernel", "MultiHeadAttention/key/dense/weights"}, {"key/bias", "MultiHeadAttention/key/dense/biases"},
@@ -136,8 +136,8 @@ func (r *restored) older(name string) string {
 	return name
 }
 
-// atRoot returns the saved name of a moment of a step's own Adam if an older version saved the step: then the moments
-// were at the root, and the counts in the step's scope.
+// atRoot returns the saved name of a moment of a step's own Adam from an older version, with moments at the root and
+// counts in the step's scope.
 func (r *restored) atRoot(name string) string {
 	at := strings.Index(name, "/"+optimizer.AdamDefaultScope)
 	if at <= 0 || !strings.HasSuffix(name, moment) {
@@ -168,8 +168,8 @@ func (d *definition) counts(v *model.Variable) bool {
 	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
 }
 
-// queryScale returns the factor for a query's variables and their moments, after which attention with one scaling by
-// 1/√width computes what attention with two did. Gradients grow as weights shrink.
+// queryScale returns the factor for a query's variables and moments that replaces the second scaling by 1/√width.
+// Gradients grow as weights shrink.
 func queryScale(path string, width int) float64 {
 	root := math.Sqrt(float64(width))
 	switch {
@@ -200,7 +200,6 @@ func rescale(t *tensors.Tensor, by float64) error {
 	return errors.Join(err, unknown)
 }
 
-// flattened: a dense layer's or its optimizer's variable was saved with several output axes.
 func flattened(path string, saved, now shapes.Shape) bool {
 	rank := 0
 	switch {

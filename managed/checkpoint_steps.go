@@ -19,22 +19,22 @@ import (
 // Old checkpoints lack it.
 const stepsSection = "steps"
 
-// stepID is the same in all processes.
+// stepID is equal in all processes.
 type stepID struct {
 	Train    bool   `json:"train,omitempty"`
 	By       string `json:"by,omitempty"`
 	Function string `json:"function"`
 }
 
-// Without usedStep, a step first used after the checkpoint, which gets initial values, would look like a changed model.
+// A usedStep tells a step first used after the checkpoint, which gets initial values, from a changed model.
 type usedStep struct {
 	stepID
 	Uses   []string `json:"uses"`
 	Trains []string `json:"trains,omitempty"`
 }
 
-// madeSteps maps each stepID of this process to its function's source position. It is global because a state must know
-// of later steps before they run.
+// madeSteps maps each stepID to its function's source position. It is global: a state must know later steps before they
+// run.
 var madeSteps sync.Map
 
 // id also returns the function's source position, because inlining gives a function literal several names.
@@ -110,7 +110,7 @@ func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 }
 
 // comesLater reports whether a training step is first used after the checkpoint: its function or optimizer is new, and
-// this process made all earlier training steps as well. A renamed function does not count as new.
+// this process made all earlier training steps. A renamed function is not new.
 func (r *restored) comesLater(step *asking) bool {
 	for _, s := range r.steps {
 		place, made := madeSteps.Load(s.stepID)
@@ -126,8 +126,8 @@ func (r *restored) same(id stepID) []usedStep {
 	return slices.DeleteFunc(slices.Clone(r.steps), func(s usedStep) bool { return s.stepID != id })
 }
 
-// hadRule reports whether the step's optimizer had this variable before: one per trained parameter, and shared ones
-// from the first of their parameters on.
+// hadRule reports whether the step's optimizer had this variable: one per trained parameter, and shared ones since the
+// first of their parameters.
 func (r *restored) hadRule(step *asking, name string) bool {
 	parameter := owner(name, step.Trains)
 	if !r.recorded { // Another parameter's variable shows the same optimizer, which did not train this one.
@@ -162,7 +162,7 @@ func ofOptimizers(name string) bool {
 	return strings.Contains(name, "/"+optimizer.Scope+"/") || strings.Contains(name, "/"+optimizer.AdamDefaultScope)
 }
 
-// left returns tensors that the step used before and does not use again, the fewest among candidate steps.
+// left returns tensors that the step used before and does not use, the fewest among candidate steps.
 func (r *restored) left(step *asking, waits func(name string) bool) (names []string) {
 	for i, s := range r.same(step.stepID) {
 		var left []string

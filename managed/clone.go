@@ -14,9 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Clone returns an independent copy of the state under a strategy, which may be [State.Strategy]: parameters, optimizer
-// variables, random state, metrics and counters, so both make the same further steps. Steppers serve both, and the
-// optimizer value is shared. The caller closes the clone. After an error nothing of it is left.
+// Clone returns an independent copy of the whole state under a strategy, such as [State.Strategy]: both make the same
+// further steps. They share Steppers and the optimizer value. The caller closes the clone. An error leaves no clone.
 func (s *State) Clone(ctx context.Context, under strategies.Strategy) (*State, error) {
 	if err := usable(under, "the state's own"); err != nil {
 		return nil, fmt.Errorf("managed: clone: %w", err)
@@ -64,7 +63,7 @@ func (d *definition) takeSettings(of *definition) {
 	}
 }
 
-// cloneVariables skips variables left by a failed step, which creates them again.
+// cloneVariables skips variables left by a failed step.
 func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 	all := make([]*model.Variable, s.values.Len())
 	for v := range s.model.store.IterVariables() {

@@ -22,7 +22,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// prepareFor compiles the step if necessary. Others may use the state meanwhile, but not build on it.
+// prepareFor compiles if necessary. Others may use the state meanwhile, but not build on it.
 func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch, block int) error {
 	done, err := state.values.HoldStructure(ctx)
 	if err != nil {
@@ -81,10 +81,9 @@ func (s *Stepper) makeRoom(state *State, block int) error {
 	})
 }
 
-// ErrShapes reports that a training step met too many shapes of batches. See [MaxShapes].
+// ErrShapes reports too many shapes of batches for a training step ([MaxShapes]).
 var ErrShapes = errors.New("too many shapes of batches")
 
-// manyShapes are logged as a warning; mostShapes is the default limit.
 const (
 	manyShapes = 8
 	mostShapes = 100
@@ -92,8 +91,7 @@ const (
 
 type compiler func(strategies.Step) (strategies.Program, error)
 
-// compileFor compiles the step and moves its new variables to the devices, with the structure held. It repeats if a new
-// pack's saved scalars differ.
+// compileFor needs the structure held. It compiles again if a new pack's saved scalars differ.
 func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) error {
 	for {
 		if err := s.compileOnce(ctx, c, by); err != nil || !c.apart() {
@@ -164,7 +162,7 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 	return nil
 }
 
-// compile needs the structure held. Its lock serializes build functions over all states.
+// compile needs the structure held. It serializes build functions over all states.
 func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.Variable, err error) {
 	s.building.Lock()
 	defer s.building.Unlock()

@@ -25,7 +25,7 @@ type compiled struct {
 	moves   int // the state's count at compilation
 	runtime *xla.Runtime
 	inputs  []strategies.Input
-	// resident is the set on the device that the batch indexes, or nil.
+	// resident is the batch's set on the device, or nil.
 	resident *data.Resident
 	program  strategies.Program
 	block    int // requested steps per run
@@ -34,7 +34,7 @@ type compiled struct {
 	wholes   []logged
 	// cast are a policy's variables; nil before the first build.
 	cast []*model.Variable
-	// metrics has the accumulators among the changed values, else nil.
+	// metrics has the accumulators among the values, else nil.
 	changed []bool
 	metrics []*metrics.Accumulator
 	claim   int // of the step on the state's metrics; 0 without metrics
@@ -49,7 +49,7 @@ type compiled struct {
 	equal     []int // packs whose scalars the program assumes equal
 }
 
-// stale: the state moved, has new variables that matter, or unequal scalars that the program assumes equal.
+// stale: the state moved, has new variables that matter, or unequal scalars assumed equal.
 func (c *compiled) stale() bool {
 	return c.moves != c.state.values.Moves() || c.open && c.variables != c.state.values.Len() || c.apart()
 }
@@ -78,7 +78,7 @@ func (c *compiled) needs(view *View) hold {
 	return shareValues
 }
 
-// changesState: a run changes values under the state's gate. A view's metrics are not under it, an evaluation's are.
+// changesState: a run changes values under the state's gate, such as an evaluation's metrics, not a view's.
 func (c *compiled) changesState(view *View) bool {
 	for i, changed := range c.changed {
 		if changed && (view == nil || view.live || c.metrics[i] == nil) {
@@ -88,7 +88,7 @@ func (c *compiled) changesState(view *View) bool {
 	return false
 }
 
-// counts refuses a batch with unmarked padding, which would distort the reported numbers.
+// counts refuses unmarked padding, which would distort the reported numbers.
 func (c *compiled) counts(b *data.Batch) error {
 	if b.Size == 0 || len(c.layout) == 0 || len(b.Fields) == 0 {
 		return nil
@@ -123,15 +123,14 @@ func (c *compiled) close() error {
 	return err
 }
 
-// cache has its own lock because the step serves many states.
+// cache has its own lock: a step serves many states.
 type cache struct {
 	mu       sync.Mutex
 	compiled []*compiled
 	uses     int64
 }
 
-// lookup returns the program for a state, a batch's shape and a block size, or nil. The caller shares the state's
-// values or holds its structure.
+// lookup returns a program or nil. The caller shares the state's values or holds its structure.
 func (k *cache) lookup(state *State, batch data.Batch, block int) *compiled {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -174,7 +173,6 @@ func (k *cache) each(look func(*compiled)) {
 	}
 }
 
-// drop closes programs after releasing the lock.
 func (k *cache) drop(which func(*compiled) bool, closeOne func(*compiled) error) error {
 	var dropped []*compiled
 	k.mu.Lock()
@@ -193,7 +191,6 @@ func (k *cache) drop(which func(*compiled) bool, closeOne func(*compiled) error)
 	return errors.Join(errs...)
 }
 
-// fields gathers the rows of a resident set on the device.
 func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, nodes []*graph.Node, sets []strategies.Slot) {
 	for i, in := range c.inputs {
 		if c.resident == nil || in.Name != data.Rows {

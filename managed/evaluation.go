@@ -13,11 +13,11 @@ type evaluating struct {
 	view *View
 }
 
-// BeginEvaluation has the step's metrics on this state start from zero until end, after which earlier metrics continue.
-// A loop's evaluation calls it. Two evaluations of one step on one state must not overlap; use [State.View] for that.
+// BeginEvaluation has the step's metrics on this state start from zero until end; then earlier metrics continue. Loops
+// call it. Evaluations of one step on one state must not overlap; [State.View] allows that.
 //
-// It separates metrics of [Builder.Track] and [Builder.Mean], with the means of [RunningAverages]. Other changes stay
-// in the state: batch normalization averages, [Builder.Samples], random numbers.
+// It separates metrics of [Builder.Track], [Builder.Mean] and [RunningAverages]. Other changes stay in the state: batch
+// normalization averages, [Builder.Samples], random numbers.
 func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(context.Context) error, err error) {
 	err = errors.New("the state is nil: make one with New")
 	if state != nil {

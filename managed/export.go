@@ -18,11 +18,11 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// Export writes a step into a new folder: StableHLO, names, shapes and dtypes of inputs and outputs, and the state's
-// values; see package export. The batch sets the shapes. The state does not change.
+// Export writes a step into a new folder (package export): StableHLO, names, shapes and dtypes of inputs and outputs,
+// and the state's values. The batch sets the shapes. The state does not change.
 //
 // The program is that of [Stepper.Step] under jit. Inputs are the used fields, then the state. Outputs are the new
-// state and the numbers as one float32 array "logs". The error function (GELU) is expanded to plain StableHLO and may
+// state and the numbers as one float32 array "logs". GELU's error function is expanded to plain StableHLO and may
 // differ in the last bits.
 func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ExportOptions) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
@@ -31,9 +31,8 @@ func (s *Stepper) Export(dir string, state *State, batch data.Batch, options Exp
 	return nil
 }
 
-// ExportModel writes a model for inference as [Stepper.Export] does. f is built as in a [TestStep] on the state's
-// variables. Outputs are its results, sorted by name, and its losses and metrics. Unused fields, such as labels, are no
-// inputs.
+// ExportModel writes a model for inference, as [Stepper.Export]. f is built as in a [TestStep]. Outputs are its
+// results, sorted by name, and its losses and metrics. Unused fields, such as labels, are not inputs.
 func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) map[string]*graph.Node, options ExportOptions) error {
 	var outputs map[string]*graph.Node
 	s := newStepper(stepSettings{name: "model", build: func(b *Builder) { outputs = f(b) }}, nil)
@@ -46,12 +45,12 @@ func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) 
 type ExportOptions struct {
 	// NoWeights omits the state's values; the reader must have them.
 	NoWeights bool
-	// Example runs the program once and writes its inputs, which are the batch's data, and outputs for verification
-	// (scripts/load_stablehlo.py).
+	// Example runs the program once and writes its inputs (the batch's data) and outputs, for
+	// scripts/load_stablehlo.py.
 	Example bool
-	// Sizes has [ExportModel] write the program for further batch sizes. The loaded model takes any number of examples
-	// up to the largest, see export.Model.Run. Each size is compiled, so choose a few powers of two. The model must
-	// return a row per example and log nothing.
+	// Sizes are further batch sizes for [ExportModel], each compiled: choose a few powers of two. The loaded model
+	// takes any number of examples up to the largest (export.Model.Run). The model must return a row per example and
+	// log nothing.
 	Sizes []int
 }
 
@@ -143,7 +142,7 @@ func (c *compiled) nameLogs(outputs []export.Value) {
 	}
 }
 
-// lower writes the program, and adds only the step's new variables to the state.
+// lower adds only the step's new variables to the state.
 func (s *Stepper) lower(ctx context.Context, c *compiled, x *exporting) error {
 	state := c.state
 	done, err := state.values.HoldStructure(ctx)
@@ -170,7 +169,7 @@ type notRun struct{ strategies.Program }
 func (notRun) StableHLO() string { return "" }
 func (notRun) Close() error      { return nil }
 
-// compile orders inputs and outputs as jit, so texts are identical.
+// compile orders inputs and outputs as jit, for identical texts.
 func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	p := &x.program
 	module, err := x.runtime.Lower(s.Name, func(g *graph.Graph) xla.Built {

@@ -14,9 +14,8 @@ import (
 )
 
 // Costs returns the estimated costs of the step's programs, in the order of [Stepper.StableHLO]; a program of several
-// steps counts as about one. If the plugin has no estimate, lazo compiles once more and counts: see [xla.Program.Cost].
-// It is an error before the first step or [Stepper.Prepare], and [xla.ErrUnimplemented] under a strategy that does not
-// compile whole steps.
+// steps counts as about one. If the plugin has no estimate, lazo counts ([xla.Program.Cost]). It is an error before the
+// first step or [Stepper.Prepare], and [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
 func (s *Stepper) Costs() ([]xla.Cost, error) { return estimates(s, "cost", strategies.Program.Cost) }
 
 // Memory returns the compiler's estimates in bytes, with the order and errors of [Stepper.Costs].
@@ -45,8 +44,8 @@ func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, 
 
 type dumped struct{ step, text string }
 
-// DumpXLA writes the programs for this state into an existing directory as StableHLO, in the order of compilation
-// (00-train_step.mlir). The Go backend has none. [callbacks.Profile] calls it.
+// DumpXLA writes the programs for this state as StableHLO into an existing directory, in the order of compilation
+// (00-train_step.mlir), for [callbacks.Profile]. The Go backend has none.
 func (s *State) DumpXLA(dir string) error {
 	leave := s.values.PeekAll()
 	programs := slices.Clone(s.programs)

@@ -7,13 +7,11 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// MoveTo moves the state to another strategy, such as several devices, eager, or another runtime, with parameters,
-// optimizer variables, metrics, counters and random numbers. It waits for started steps and reads all logs, so the old
-// runtime may be closed. Steppers compile again, even if the state moves back. Moving to the current strategy does
-// nothing.
+// MoveTo moves the whole state to another strategy, even of another runtime. It waits for started steps and reads all
+// logs, so the old runtime may be closed. Steppers compile again, even if the state moves back. Moving to the current
+// strategy does nothing.
 //
-// Both copies of the values exist meanwhile. After an error the state has not moved, unless only freeing the old values
-// failed.
+// Both copies exist meanwhile. After an error the state has not moved, unless only freeing the old values failed.
 func (s *State) MoveTo(ctx context.Context, to strategies.Strategy) error {
 	if err := usable(to, "strategies.Jit(runtime)"); err != nil {
 		return fmt.Errorf("managed: move: %w", err)

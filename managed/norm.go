@@ -28,7 +28,6 @@ func (b inStep) Freezes(path string, shape shapes.Shape) bool {
 
 func (b inStep) Normalised(count *model.Variable) { b.norms = append(b.norms, count) }
 
-// keepStatistics keeps the averages of a batch normalization whose scale and offset are not trained.
 func (b *Builder) keepStatistics(loss *graph.Node) {
 	store := b.scope.Store()
 	for v := range store.IterVariables() {
@@ -65,7 +64,7 @@ func (b *Builder) padding() *graph.Node {
 
 const batchNormCount = "avg_weight"
 
-// checkBatchNorm refuses GoMLX's layer on a padded training batch, because its averages would include the padding.
+// checkBatchNorm refuses GoMLX's layer on a padded training batch: it averages the padding.
 func (b *Builder) checkBatchNorm() {
 	if b.padding() == nil || !b.Training() {
 		return

@@ -16,7 +16,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// namesOf returns the names for checkpoints and callers: the variable's, or those of its packed scalars.
 func (d *definition) namesOf(v *model.Variable) []string {
 	if names := packs.Names(d.store, v.Path()); names != nil {
 		return names
@@ -54,8 +53,7 @@ func setElement(pack *tensors.Tensor, element int, to *tensors.Tensor) error {
 	return pack.MutableFlatData(func(flat any) { flat.([]int64)[element] = tensors.ToScalar[int64](to) })
 }
 
-// savedScalar returns a packed scalar's saved value, or an older version's count. name is that in the checkpoint, or
-// "".
+// savedScalar also finds an older version's count. name is that in the checkpoint or "".
 func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value int64, name string, found bool, err error) {
 	if name = path; r.from != nil {
 		name = r.from(path)
@@ -75,7 +73,7 @@ func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value
 	return shapes.CastAsDType(t.Value(), dtypes.Int64).(int64), name, true, nil
 }
 
-// packInto fills a pack with saved scalars; missing ones are 0 and noted in lacks.
+// packInto fills a pack with saved scalars; missing ones are 0, in lacks.
 func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	value := make([]int64, len(names))
 	var lacks, given []string

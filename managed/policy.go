@@ -15,7 +15,7 @@ import (
 
 // WithPolicy enables mixed precision (Micikevicius et al. 2018). Build functions see floating-point fields and
 // trainable variables in the policy's Compute dtype. The state and the optimizer keep variables in Parameters. Losses
-// and metrics are converted to Outputs. Variables that are not trainable keep their dtype.
+// and metrics are converted to Outputs. Untrained variables keep their dtype.
 //
 //	state, err := managed.New(strategy, managed.WithOptimizer(o), managed.WithPolicy(optim.MixedBFloat16()))
 //
@@ -53,7 +53,7 @@ func (b *Builder) DType() dtypes.DType {
 	return b.casting.dtype
 }
 
-// ToOutputType converts a model's result to the policy's Outputs dtype, if there is a policy.
+// ToOutputType converts a model's result to a policy's Outputs dtype.
 func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 	if b.casting == nil {
 		return x
@@ -61,9 +61,9 @@ func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 	return b.casting.policy.Out(x)
 }
 
-// FullPrecision builds a part of a model in the parameters' dtype and converts the result back to x's dtype, for
-// normalizations, whose sums are inaccurate in 16 bits. Without a policy it is build(x). It works only within build
-// functions of this package.
+// FullPrecision builds a part of a model in the parameters' dtype and converts the result to x's dtype, for
+// normalizations, whose sums are inaccurate in 16 bits. Without a policy it is build(x). It works only in this
+// package's build functions.
 func FullPrecision(scope *model.Scope, x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	c := builderOf(x).casting
 	if c == nil || c.dtype == c.policy.Parameters {
@@ -89,7 +89,6 @@ type cast struct {
 	seen           *graph.Node
 }
 
-// report calls the build function and restores the variables after a policy's casts.
 func (s *Stepper) report(b *Builder, c *compiled) {
 	p := c.state.model.policy
 	if p == nil {
@@ -133,8 +132,8 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	}
 }
 
-// rehearse builds a discarded graph in the parameters' dtype, because layers create variables in the dtype of their
-// input. It returns the variables to cast. GoMLX's layers do not know policies.
+// rehearse returns the variables to cast, by a discarded graph in the parameters' dtype: layers create variables in
+// their input's.
 func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*model.Variable {
 	g := graph.NewGraph(c.state.values.Strategy().Runtime(), s.name)
 	defer g.Finalize()
@@ -190,7 +189,7 @@ func (k cast) restore() {
 	}
 }
 
-// retype sets an empty value, from which GoMLX takes the dtype that it checks.
+// retype sets an empty value: GoMLX checks its dtype.
 func retype(v *model.Variable, dtype dtypes.DType) {
 	if v.DType() == dtype {
 		return

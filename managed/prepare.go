@@ -15,9 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Prepare creates the step's variables and compiles it as a loop runs it ([Stepper.StepBlock]). Only the batch's names,
-// shapes and dtypes matter: see [ZeroBatch]. It runs no step and keeps existing values. The following run is
-// bit-identical. Direct calls of [Stepper.Step] compile another program for small steps.
+// Prepare creates the step's variables and compiles it as loops run it ([Stepper.StepBlock]). Only the batch's names,
+// shapes and dtypes matter: see [ZeroBatch]. It runs no step. The following run is bit-identical.
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
 	if err := s.prepare(ctx, state, batch); err != nil {
 		return &graphs.Failure{Package: "managed", What: "prepare the " + s.String(), Err: err}
@@ -44,8 +43,7 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 }
 
 // Program prepares the step and returns its program, for Cost, Memory and Optimized; do not run or close it. On a
-// runtime of xla.OpenTopology it is compiled on demand. It returns [xla.ErrUnimplemented] under a strategy that does
-// not compile whole steps.
+// runtime of xla.OpenTopology it is compiled on demand. Errors include [xla.ErrUnimplemented], as for [Stepper.Costs].
 func (s *Stepper) Program(ctx context.Context, state *State, batch data.Batch) (*xla.Program, error) {
 	err := s.prepare(ctx, state, batch)
 	var p *xla.Program
@@ -92,7 +90,7 @@ func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.I
 	return nil
 }
 
-// ZeroBatch returns a batch of zeros for [Stepper.Prepare], as Jaxloop's get_zeroed_batch. A field's nil slice sets its
+// ZeroBatch returns a batch of zeros for [Stepper.Prepare], as Jaxloop's get_zeroed_batch. A nil slice sets a field's
 // dtype, default float32:
 //
 //	managed.ZeroBatch(data.X(nil, 32, 28, 28), data.Y([]int32(nil), 32))

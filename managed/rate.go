@@ -24,16 +24,16 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// ErrNoLearningRate reports that the state has no learning rate, or none yet.
+// ErrNoLearningRate reports that the state has no learning rate yet.
 var ErrNoLearningRate = errors.New("no learning rate")
 
 var _ abilities.LearningRater = (*State)(nil)
 
 const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
 
-// LearningRate reads the optimizer's base rate from the device, with the precision there: 0.1 in float32 is
-// 0.10000000149011612. Changes within the optimizer, such as the decay of GoMLX's gradient descent, are not included.
-// It returns [ErrNoLearningRate] before the first training step, unless a rate was set.
+// LearningRate reads the optimizer's base rate from the device: 0.1 in float32 is 0.10000000149011612. Changes within
+// the optimizer, such as the decay of GoMLX's gradient descent, are not included. It returns [ErrNoLearningRate] before
+// the first training step, unless a rate was set.
 func (s *State) LearningRate() (float64, error) {
 	rate, err := s.rate(func() error { return nil })
 	if err != nil {
@@ -134,12 +134,11 @@ func (s *State) factors() (map[string]float64, error) {
 	return factors, cmp.Or(err, wrong)
 }
 
-// SetLearningRate sets the optimizer's learning rate, also before the first training step, without compiling again. The
-// rate must be finite, not negative, and representable in the variable's dtype.
+// SetLearningRate sets the optimizer's learning rate, also before the first training step, without compiling. The rate
+// must be finite, not negative, and representable in the variable's dtype.
 //
-// Without its own optimizer, the state uses the rate of its one compiled step with [WithStepOptimizer]. For several
-// such steps use [State.SetValue]. A schedule within the model's graph, such as GoMLX's cosineschedule, overwrites the
-// rate in each step.
+// Without its own optimizer, the state uses the rate of its one compiled step with [WithStepOptimizer]; for several,
+// use [State.SetValue]. A schedule in the model's graph, such as GoMLX's cosineschedule, overwrites the rate.
 func (s *State) SetLearningRate(rate float64) error {
 	if err := s.setLearningRate(rate); err != nil {
 		return fmt.Errorf("managed: set the learning rate to %g: %w", rate, err)
@@ -204,8 +203,7 @@ func (s *State) rateOfBy() (int, error) {
 	return 0, fmt.Errorf("%w of the state's own: steps with managed.WithStepOptimizer have %q: use Value and SetValue", ErrNoLearningRate, found)
 }
 
-// tryOptimizer builds the optimizer for one number to see whether it keeps a rate: the state has none before the first
-// training step.
+// tryOptimizer builds the optimizer for one number to see whether it keeps a rate.
 func (d *definition) tryOptimizer() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {

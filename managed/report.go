@@ -21,8 +21,8 @@ type logged struct {
 	node       *graph.Node
 }
 
-// Loss reports a floating-point loss, averaged without padding if it is no scalar. A training step minimizes the sum of
-// its losses. avg_<name> of [RunningAverages] weights batches by their examples, as Keras. Clu and Ciclo weight batches
+// Loss reports a floating-point loss, averaged without padding unless scalar. A training step minimizes the sum of its
+// losses. avg_<name> of [RunningAverages] weights batches by their examples, as Keras; clu and Ciclo weight them
 // equally.
 func (b *Builder) Loss(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
@@ -42,8 +42,8 @@ func (b *Builder) count() *graph.Node {
 	return graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
 }
 
-// Metric reports a number of this batch, averaged if it is no scalar. It is logged as float32, which rounds integers
-// above 16,777,216; [Builder.Output] keeps the dtype.
+// Metric reports a number of this batch, averaged unless scalar, as float32, which rounds integers above 16,777,216;
+// [Builder.Output] keeps the dtype.
 func (b *Builder) Metric(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
 		v = graph.ConvertDType(v, dtypes.Float32)
@@ -55,8 +55,8 @@ func (b *Builder) Metric(name string, v *graph.Node) {
 // Track reports a metric over all batches since the last [Reset] or the start of the evaluation, with this batch. The
 // state keeps its accumulators (float64 in package metrics), separate for training and test steps. weights are per
 // example, nil for 1 each; padding is excluded. On a padded batch, an input computed from the batch without a row per
-// example is [ErrPadded], unless the function asked for the mask. A metric with several values logs each under
-// name/value, numbers as [Builder.Metric] and arrays as [Builder.Output].
+// example is [ErrPadded], unless the function asked for the mask. Several values are logged as name/value, numbers as
+// [Builder.Metric] and arrays as [Builder.Output].
 func (b *Builder) Track(name string, m metrics.Metric, weights *graph.Node, inputs ...*graph.Node) {
 	if mask := b.mask(); mask != nil {
 		rows := false
@@ -128,15 +128,14 @@ var ErrPadded = errors.New("the batch is padded")
 // with outputs runs singly, not in blocks.
 func (b *Builder) Output(name string, v *graph.Node) { b.whole(loop.Outputs, name, v) }
 
-// AddLoss reports a loss from within a model, such as a penalty. A suffix _1, _2, … makes the name unique if a layer is
-// used twice. GoMLX's AddRegularizationLoss is reported as "aux_loss", its AddMainLoss as "main_loss".
+// AddLoss reports a loss from within a model, such as a penalty, under a unique name, with a suffix _1, _2, … in
+// repeated layers. GoMLX's AddRegularizationLoss is reported as "aux_loss", its AddMainLoss as "main_loss".
 func AddLoss(name string, v *graph.Node) {
 	b := builderOf(v)
 	b.Loss(b.unique(loop.Losses, name), v)
 }
 
-// AddMetric reports a metric from within a model, under a unique name as [AddLoss], with [RunningAverages] also its
-// mean.
+// AddMetric reports a metric as [AddLoss], with [RunningAverages] also its mean.
 func AddMetric(name string, v *graph.Node) {
 	b := builderOf(v)
 	name = b.unique(loop.Metrics, name)
@@ -220,7 +219,6 @@ func padded(name string, v, mask *graph.Node) error {
 // withFunctions may use nodes that are not among their inputs.
 var withFunctions = []graph.NodeType{graph.NodeTypeCall, graph.NodeTypeWhile, graph.NodeTypeIf}
 
-// ofBatch reports whether a value depends on the batch. Others, such as penalties, contain no padding.
 func (b *Builder) ofBatch(v *graph.Node) bool {
 	seen := map[*graph.Node]bool{}
 	for list := []*graph.Node{v}; len(list) > 0; {
@@ -267,7 +265,6 @@ func (b *Builder) loss() *graph.Node {
 	return sum
 }
 
-// pack packs all logged numbers into one array, for a single transfer.
 func (b *Builder) pack() *graph.Node {
 	if len(b.logged) == 0 {
 		return nil

@@ -49,15 +49,15 @@ func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 	return t, errors.Join(outer, err)
 }
 
-// gathering has the step of each metric of the state. A later step takes a metric over; then a run of an earlier one is
-// an error, because it would mix both.
+// gathering has the step of each metric. After a later step takes it over, an earlier one's run is an error: it would
+// mix both.
 type gathering struct {
 	claims  int
 	by      map[int]int // claims of the steps, by store index
 	changes int         // of by
 }
 
-// claimOf returns the claim of a program's step. Later claims are greater.
+// claimOf returns the claim of a program's step, greater if later.
 func (g *gathering) claimOf(c *compiled) int {
 	claim := 0
 	c.step.cache.each(func(o *compiled) {
@@ -72,7 +72,7 @@ func (g *gathering) claimOf(c *compiled) int {
 	return claim
 }
 
-// continues needs exclusive access to the values of a program with metrics.
+// continues needs exclusive access to values.
 func (g *gathering) continues(c *compiled) error {
 	if c.claim == 0 || c.seen == g.changes && g.by != nil {
 		return nil
@@ -97,8 +97,7 @@ func (g *gathering) continues(c *compiled) error {
 	return nil
 }
 
-// Reset clears the metrics of [Builder.Track] in all steps, as at the start of an epoch, and returns the same state.
-// Evaluations do not need it.
+// Reset clears the metrics of [Builder.Track] in all steps and returns the same state. Evaluations do not need it.
 func Reset(ctx context.Context, state *State) (*State, error) {
 	if err := state.resetMetrics(ctx); err != nil {
 		return state, fmt.Errorf("managed: reset metrics: %w", err)

@@ -22,8 +22,7 @@ func (s *Stepper) ruleOf(state *State) *optim.Optimizer {
 	return state.model.optimizer
 }
 
-// otherRule returns an error if another step's optimizer of the same name has other settings: what the name keeps, such
-// as the rate, would be that of the first.
+// otherRule returns an error if another step's optimizer of this name has other settings: they would share a rate.
 func otherRule(name string, first, rule *optim.Optimizer) error {
 	if first == nil || first == rule {
 		return nil

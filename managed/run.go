@@ -23,7 +23,7 @@ const (
 var errTrained = fmt.Errorf("the state is %w: another training step on it is running, and only one may train a state at a time: "+
 	"wait for the other step to end, or train a Clone", ErrBusy)
 
-// run runs the first batches in one program run of at most most steps. view may be nil.
+// run runs the first batches in one program run. view may be nil.
 func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {
 	switch {
 	case s == nil:
@@ -148,8 +148,8 @@ type arguments struct {
 	batches []data.Batch
 }
 
-// trainable refuses a batch of padding only: momentum and decay would still move the parameters. mask is the mask's
-// index, or negative.
+// trainable refuses a batch of padding only: momentum and decay would move the parameters. mask is the mask's index, or
+// negative.
 func trainable(b *data.Batch, mask int) error {
 	if mask < 0 {
 		return nil
@@ -161,7 +161,7 @@ func trainable(b *data.Batch, mask int) error {
 	return nil
 }
 
-// start also waits for the previous run.
+// start waits for the previous run.
 func (c *compiled) start(a *arguments, view *View) ([]loop.Logs, error) {
 	state, on := c.state, &c.state.values.Last
 	if view != nil && !view.live && !c.changesState(view) {

@@ -19,12 +19,12 @@ type settings struct {
 	rules map[string]*optim.Optimizer
 	deal  *data.Deal
 	size  int
-	// batches has settings common to all batches; "" if they vary.
+	// batches has settings equal in all batches; "" if they vary.
 	batches map[string]string
 	undealt bool
 }
 
-// noteBatch runs once per block of steps. goesOn: the state was restored, so a set's first batch shows a set made for
+// noteBatch runs once per block of steps. goesOn: the state was restored. Then a set's first batch shows a set made for
 // this run, as by Gather, and the run's data are unknown.
 func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	if b.Deal == c.deal && c.batches != nil && (b.Deal != nil || b.Samples() == c.size) {
@@ -63,9 +63,9 @@ func dealt(b data.Batch) map[string]string {
 		"data.content": fmt.Sprintf("%s (checksum of a sample)", d.Content), "order": order}
 }
 
-// Settings returns the training's settings as text: "optimizer", "optimizer.<link>" (see [optim.Optimizer.Describe]),
+// Settings returns the training's settings as text: "optimizer", "optimizer.<link>" ([optim.Optimizer.Describe]),
 // "optimizer.rate", "policy" and "seed"; after a training step also "batch", "data", "data.content" and "order", if
-// equal in all batches. The last three are empty if no batch came from a [data.Set]. Optimizers of compiled steps with
+// equal in all batches, the last three empty if no batch came from a [data.Set]. Optimizers of compiled steps with
 // [WithStepOptimizer] have the step's name as prefix. Checkpoints keep the settings, and checkpoint.Resume reports
 // differences. A restored state continues with the saved rate and random numbers.
 func (s *State) Settings() []checkpoint.Setting {
@@ -107,8 +107,7 @@ func (s *State) Settings() []checkpoint.Setting {
 
 var _ interface{ Versions() map[string]string } = (*State)(nil)
 
-// Versions returns "plugin", its platform and versions, and "devices", their number. checkpoint.Resume reports
-// differences.
+// Versions returns "plugin", its platform and versions, and "devices", their number, for checkpoint.Resume's report.
 func (s *State) Versions() map[string]string {
 	strategy := s.Strategy()
 	p := strategy.Runtime().Plugin()

@@ -19,13 +19,12 @@ var (
 	ErrClosed = gate.ErrClosed
 	// ErrBusy reports a use of a state that cannot wait for its turn; see [State].
 	ErrBusy = xla.ErrBusy
-	// ErrNewerVariables reports that the state has gained variables since the snapshot.
+	// ErrNewerVariables reports variables that the state has gained since the snapshot.
 	ErrNewerVariables = errors.New("the state has variables that were created after the snapshot")
 )
 
-// Snapshot copies all values to the host: parameters, optimizer variables, random state. Training from them is
-// bit-identical. It takes as much host memory as the state takes on the device, and stays valid after a loss of the
-// state ([strategies.ErrStateLost]).
+// Snapshot copies all values to the host. Training from them is bit-identical. It takes as much host memory as the
+// state on the device, and outlives a loss of the state ([strategies.ErrStateLost]).
 func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	done, err := s.values.Read(ctx)
 	if err != nil {
@@ -47,9 +46,9 @@ type snapshot struct {
 	values    []*tensors.Tensor
 }
 
-// Restore puts all values back, or none after an error. The state takes twice its device memory meanwhile. Restore also
-// repairs lost values. If the state has gained variables since, it returns [ErrNewerVariables]; take snapshots after
-// the first step of each kind.
+// Restore puts all values back, or none after an error. The state takes twice its device memory meanwhile. Restore
+// repairs lost values. It returns [ErrNewerVariables] if the state has gained some; take snapshots after the first step
+// of each kind.
 func (c *snapshot) Restore(ctx context.Context) error {
 	s := c.of
 	done, err := s.values.ChangeAll(ctx)

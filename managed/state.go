@@ -31,9 +31,9 @@ import (
 //   - A second simultaneous training step returns [ErrBusy].
 //   - Close waits for running uses; later ones return [ErrClosed].
 //
-// A build function must not use the state that its step is built for: it gets [ErrBusy], except from methods without an
-// error result (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for
-// another goroutine that uses the state blocks forever, unless that use has a context that ends.
+// A build function must not use the state of its build: it gets [ErrBusy], except from methods without an error result
+// (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for another
+// goroutine that uses the state blocks forever, unless that use has a context that ends.
 //
 // Use [State.View] to test or predict during training, with separate metrics and fixed values.
 type State struct {
@@ -43,7 +43,7 @@ type State struct {
 	settings settings
 	programs []dumped
 	compiles compiles
-	training atomic.Bool // a training step runs
+	training atomic.Bool
 	// evaluations have the newest last; the value gate guards them.
 	evaluations []evaluating
 	gathering   gathering
@@ -115,8 +115,8 @@ func (s *State) Strategy() strategies.Strategy {
 	return s.values.Strategy()
 }
 
-// Names returns the full names of the variables ("/conv_0/weights") in the order of creation, then, sorted, restored
-// values that no step has used.
+// Names returns the full names of the variables ("/conv_0/weights") in the order of creation, then, sorted, of restored
+// values not yet used.
 func (s *State) Names() []string {
 	defer s.values.PeekValues()()
 	return s.names()
@@ -126,7 +126,7 @@ func (s *State) names() []string {
 	return append(s.values.Names(), slices.Sorted(maps.Keys(s.pending()))...)
 }
 
-// Value waits for started steps and copies the variable with this full name to the host.
+// Value waits for started steps and copies the variable of this full name to the host.
 func (s *State) Value(name string) (*tensors.Tensor, error) {
 	values, err := s.Values(name)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *State) Value(name string) (*tensors.Tensor, error) {
 	return values[0], nil
 }
 
-// Values copies several variables at the same moment. See [State.Value].
+// Values copies several variables at the same moment.
 func (s *State) Values(names ...string) ([]*tensors.Tensor, error) {
 	done, err := s.values.Read(context.Background())
 	if err != nil {
@@ -191,9 +191,8 @@ func (s *State) Parameters() int {
 	return n
 }
 
-// Wait waits for started steps, which may run on after their method has returned. Methods that read values wait
-// themselves. Wait or the next step returns the error of a step that failed on the device, which wraps
-// [strategies.ErrStateLost].
+// Wait waits for started steps, which may run on after their method has returned. Methods that read values wait too.
+// Wait or the next step returns a started step's error, which wraps [strategies.ErrStateLost].
 func (s *State) Wait() error {
 	done, err := s.values.Read(context.Background())
 	if err != nil {
@@ -204,7 +203,7 @@ func (s *State) Wait() error {
 }
 
 // Close waits for running uses, such as one step but not a whole training, and frees the values. Logged values stay
-// readable. A second Close waits for the first. Within a build function it returns [ErrBusy].
+// readable. A second Close waits for the first.
 func (s *State) Close() error {
 	if err := s.values.NotWithin(); err != nil {
 		return fmt.Errorf("managed: close: %w", err)
@@ -226,8 +225,8 @@ var _ interface {
 } = (*State)(nil)
 
 // OnRead has the state call f before it is read or changed from outside, until remove. A loop's f runs the steps of the
-// collected batches ([loop.Stepper]). An error of f goes to the reader. OnRead calls earlier functions before it adds
-// f. Methods without an error result do not call f.
+// collected batches ([loop.Stepper]). The reader gets f's error. OnRead calls earlier functions before it adds f.
+// Methods without an error result do not call f.
 func (s *State) OnRead(f func() error) (remove func(), err error) {
 	if s == nil {
 		return func() {}, nil

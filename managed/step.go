@@ -21,8 +21,7 @@ import (
 )
 
 // Stepper is a step for any number of states. It compiles for each state and shape of batch ([MaxShapes]), and frees
-// its programs in Close. It is safe for concurrent use; see [State]. Its build function is called by one goroutine at a
-// time and must not use the state of that build ([ErrBusy]).
+// its programs in Close. It is safe for concurrent use; see [State]. One goroutine at a time calls its build function.
 type Stepper struct {
 	stepSettings
 	building sync.Mutex  // held by a build
@@ -58,9 +57,9 @@ func TrainOnly(match func(name string) bool) StepOption {
 	return func(s *stepSettings) { s.only = match }
 }
 
-// WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator. Its learning rate
-// and all that it keeps are under the scope name, so that several optimizers of one parameter are independent, as in
-// optax. GoMLX's own Adams ([optim.GoMLX]) share their moments, which GoMLX names after the parameter.
+// WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator, with values under
+// the scope name: several optimizers of one parameter are independent, as in optax. GoMLX's own Adams ([optim.GoMLX])
+// share their moments, named after the parameter.
 func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
@@ -68,13 +67,12 @@ func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 // RunningAverages reports the mean since the last reset of each loss and each value of [AddMetric] as avg_<name>.
 func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = true } }
 
-// OutputsAlone restricts a step's reports to outputs, without losses and metrics, also those of [AddLoss] and
-// [AddMetric]. The step then accepts padding that no mask marks.
+// OutputsAlone restricts a step's reports to outputs, without losses and metrics. The step then accepts unmarked
+// padding.
 func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone = true } }
 
-// LearningRates has a training step report its rate as the metric learning_rate: the optimizer's rate times the factors
-// at the end of an optim chain. Groups of optim.Groups that scale are reported as learning_rate_<group>. If a chain
-// scales elsewhere, there is no single rate, and none is reported.
+// LearningRates has a training step report its rate, as in [State.RatesInForce], as the metric learning_rate, or
+// learning_rate_<group>. If there is no single rate, none is reported.
 func LearningRates() StepOption { return func(s *stepSettings) { s.rates = true } }
 
 // MaxShapes limits the shapes of batches for which a step is compiled on one state, default 100. Beyond it a training
@@ -82,7 +80,7 @@ func LearningRates() StepOption { return func(s *stepSettings) { s.rates = true 
 func MaxShapes(n int) StepOption { return func(s *stepSettings) { s.shapes = n } }
 
 // TrainStep makes a step that differentiates the sum of its losses, at least one, and updates the trainable variables
-// that it uses.
+// in use.
 func TrainStep(build Build, options ...StepOption) *Stepper {
 	return newStepper(stepSettings{name: "train step", train: true, build: build}, options)
 }
@@ -119,8 +117,8 @@ func (s *Stepper) String() string {
 var errNoStep = errors.New("the step is nil: make one with TrainStep or TestStep")
 
 // Step runs one step, changes the state in place and returns it. The first call for a state or a shape of batch
-// compiles. Logs stay on the device until a value is read. For small steps, StepBlock, which loops call, runs another
-// program that may differ in the last bit.
+// compiles. Logs stay on the device until a value is read. For small steps, loops' StepBlock runs another program that
+// may differ in the last bit.
 func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
 	if err := shield.Context(ctx); err != nil {
 		return state, loop.Logs{}, s.failed(err)
@@ -132,7 +130,6 @@ func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*St
 	return state, logs[0], nil
 }
 
-// failed names this step in err; a loop takes the inner error.
 func (s *Stepper) failed(err error) error {
 	return &graphs.Failure{Package: "managed", What: s.String(), Err: err}
 }
@@ -140,9 +137,9 @@ func (s *Stepper) failed(err error) error {
 // BlockSize returns how many batches a loop may pass to StepBlock.
 func (s *Stepper) BlockSize() int { return blocks.Steps }
 
-// StepBlock runs a step per batch, several per program run if the step is small (see [loop.Stepper] and
-// [strategies.Program]). Results are bit-identical for every division into blocks. Cancellation of ctx is ignored,
-// because the batches are already taken from the data.
+// StepBlock runs a step per batch, several per program run if the step is small ([loop.Stepper], [strategies.Program]).
+// Results are bit-identical for every division into blocks. It ignores ctx's cancellation: the batches are already
+// taken from the data.
 func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Batch) (*State, []loop.Logs, error) {
 	logs, err := s.inBlocks(ctx, state, nil, batches)
 	return state, logs, err
@@ -161,7 +158,7 @@ func (s *Stepper) inBlocks(ctx context.Context, state *State, view *View, batche
 	return all, nil
 }
 
-// Await waits for the state's started steps and returns an error that was not returned before. See [State.Wait].
+// Await waits for the state's started steps and returns an error not returned before. See [State.Wait].
 func (s *Stepper) Await(_ context.Context, state *State) error {
 	if state == nil {
 		return nil
@@ -203,8 +200,7 @@ func (s *Stepper) CompileTime() (sum time.Duration) {
 	return sum
 }
 
-// Close waits for running steps and frees the programs. The step stays usable and compiles again. Within a build
-// function Close returns [ErrBusy].
+// Close waits for running steps and frees the programs. The step stays usable and compiles again.
 func (s *Stepper) Close() (err error) {
 	s.cache.each(func(c *compiled) { err = cmp.Or(err, c.state.values.NotWithin()) })
 	if err != nil {

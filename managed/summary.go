@@ -63,7 +63,7 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Summary lists the variables by kind, layer and name, without reading values; there are none before the first step or
+// Summary lists the variables by kind, layer and name, without reading values; none before the first step or
 // [Stepper.Prepare]. Unlike clu's parameter_overview it includes the optimizer's variables.
 func (s *State) Summary() Summary {
 	var sum Summary
@@ -100,8 +100,8 @@ func (s *State) kind(v *model.Variable) Kind {
 	return Fixed
 }
 
-// SummaryOfValues is a Summary with means and standard deviations. It waits for started steps and copies the variables
-// to the host in turn.
+// SummaryOfValues adds means and standard deviations. It waits for started steps and copies the variables to the host
+// in turn.
 func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 	sum := s.Summary()
 	sum.Moments = true

@@ -22,8 +22,8 @@ var ErrValues = store.ErrValues
 // another state. A variable takes its value when a step creates it. The tensors belong to the caller and must not
 // change until then.
 //
-// Each trainable variable must be listed, except for [DrawMissing], with the variable's shape and dtype. Otherwise the
-// step lists all differences in an error that wraps [ErrValues], and changes nothing. Unused values are ignored.
+// Each trainable variable must be listed, except for [DrawMissing], with its shape and dtype. Otherwise the step
+// returns an [ErrValues] that lists all differences, and changes nothing. Unused values are ignored.
 func WithValues(values map[string]*tensors.Tensor) Option {
 	return func(s *State) error {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -37,14 +37,13 @@ func WithValues(values map[string]*tensors.Tensor) Option {
 	}
 }
 
-// DrawMissing allows matching trainable variables, such as a new last layer, to be drawn although [WithValues] lacks
-// them.
+// DrawMissing allows drawing matching trainable variables that [WithValues] lacks, such as a new last layer.
 func DrawMissing(match func(name string) bool) Option {
 	return func(s *State) error { s.model.given.MayDraw = match; return nil }
 }
 
-// SetValue waits for started steps and sets a variable by its full name to a copy of t, of its shape and dtype, without
-// compiling again. Variables exist from the first step or [Stepper.Prepare] on; before, use [WithValues].
+// SetValue waits for started steps and sets a variable of this full name to a copy of t, of its shape and dtype,
+// without compiling. Variables exist from the first step or [Stepper.Prepare] on; before, use [WithValues].
 func (s *State) SetValue(name string, t *tensors.Tensor) error {
 	if err := s.setValue(name, t); err != nil {
 		return fmt.Errorf("managed: set %q: %w", name, err)

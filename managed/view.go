@@ -14,20 +14,20 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// View has a state's values of one moment, for tests and predictions during training, which does not wait for it. Each
-// step of a view has its own metrics of [Builder.Track].
+// View has a state's values of one moment, for tests and predictions during training, which does not wait for it.
 //
-// Each value is that between two training steps when a step of the view first uses it. It is copied when the training
-// overwrites it, once per view. Other changes by a view's steps, such as drawing random numbers, go to the state.
+// Each value is that between two training steps when a step of the view first uses it, copied once when the training
+// overwrites it. Each step of a view has its own metrics of [Builder.Track]. Other changes, such as drawing random
+// numbers, go to the state.
 //
 // A view is safe for concurrent use; steps run in turn. Its metrics cover all steps since [View.ResetMetrics], so let
-// one goroutine run a test. Close each view. After its state's Close a view returns [ErrClosed], after [State.MoveTo]
-// [ErrBusy].
+// one goroutine run a test. Close each view. It returns [ErrClosed] after its state's Close, [ErrBusy] after
+// [State.MoveTo].
 type View struct {
 	of    *State
 	on    strategies.Strategy
 	moves int
-	// live: an evaluation of the state, with the state's current values; the value gate guards its metrics.
+	// live: an evaluation, with the state's current values; the value gate guards its metrics.
 	live bool
 
 	mu      sync.Mutex // guards the rest
@@ -37,7 +37,7 @@ type View struct {
 	last    store.Last
 }
 
-// gathered is an accumulator of one step, by its store index.
+// gathered is one step's accumulator.
 type gathered struct {
 	by *Stepper
 	at int
@@ -156,7 +156,7 @@ func (v *View) Close() error {
 	return gate.Once(errors.Join(errs...))
 }
 
-// usable needs the state's read access and mu, as do the following methods.
+// usable and the following methods need the state's read access and mu.
 func (v *View) usable() error {
 	switch {
 	case v == nil:

@@ -8,7 +8,7 @@ import (
 )
 
 // Accuracy is the weighted share of examples whose predicted class is the label's. Its inputs are labels and
-// predictions: see the package's section on classes.
+// predictions of classes: see the package.
 func Accuracy() Metric {
 	const name = "Accuracy"
 	return newMean(name, func(in []*graph.Node) *graph.Node {
@@ -19,7 +19,7 @@ func Accuracy() Metric {
 }
 
 // TopK is the weighted share of examples in which fewer than k classes have a higher score than the label's, so ties
-// count as correct. Its inputs are labels and scores: see the package's section on classes.
+// count as correct. Its inputs are labels and scores.
 func TopK(k int) Metric {
 	name := fmt.Sprintf("TopK(%d)", k)
 	return newMean(name, func(in []*graph.Node) *graph.Node {
@@ -36,8 +36,8 @@ func TopK(k int) Metric {
 	}, nil, "labels", "predictions")
 }
 
-// CrossEntropy is the weighted mean of the softmax cross-entropy between labels and logits, its two inputs, in nats.
-// Logits are floats [examples…, classes]. Labels are integers [examples…] or probabilities [examples…, classes].
+// CrossEntropy is the weighted mean of the softmax cross-entropy, in nats, of its inputs: labels, integers [examples…]
+// or probabilities [examples…, classes], and logits, floats [examples…, classes].
 func CrossEntropy() Metric { return crossEntropy("CrossEntropy", nil) }
 
 // Perplexity is exp of [CrossEntropy]. Weights or a mask select the tokens.

@@ -11,7 +11,6 @@ import (
 // classType is wide enough that no label wraps around into the valid range.
 const classType = dtypes.Int64
 
-// noClass marks an example without a known class.
 const noClass = -1
 
 // Threshold makes binary classes from probabilities or scores: 1 if x > threshold, else 0, as integers of x's shape.
@@ -28,8 +27,8 @@ func orNoClass(x, class *graph.Node) *graph.Node {
 	return graph.Where(graph.IsNaN(x), graph.FillScalar(x.Graph(), class.Shape(), noClass), class)
 }
 
-// classes reads labels and predictions, each as integers (one class per example) or as floats with one more axis
-// (scores; the first maximum counts). known is the number of classes by the scores, 0 without scores.
+// classes reads labels and predictions, each as integers (a class per example) or as floats with one more axis (scores;
+// the first maximum counts). known is the number of classes by the scores, 0 without.
 func classes(name string, inputs []*graph.Node) (labels, predictions *graph.Node, known int) {
 	take(name, inputs, "labels", "predictions")
 	labels, n := classOf(name, "labels", inputs[0])
@@ -66,13 +65,13 @@ func outside(class *graph.Node, n int) *graph.Node {
 	return graph.LogicalOr(bad, graph.GreaterOrEqual(class, graph.Scalar(class.Graph(), class.DType(), n)))
 }
 
-// is is the one-hot form of class as bool, [examples…, n].
+// is is class one-hot as bool, [examples…, n].
 func is(class *graph.Node, n int) *graph.Node {
 	return graph.ConvertDType(graph.OneHot(class, n, dtype), dtypes.Bool)
 }
 
 // ConfusionMatrix is the weight of the examples per label and prediction: [classes, classes], rows are labels, columns
-// predictions. Its inputs are labels and predictions: see the package's section on classes. Without examples it is 0.
+// predictions. Its inputs are as in [Accuracy]. Without examples it is 0.
 func ConfusionMatrix(classes int) Metric {
 	name := fmt.Sprintf("ConfusionMatrix(%d)", classes)
 	return &sums{name: name, inputs: []string{"labels", "predictions"},
@@ -86,7 +85,6 @@ func ConfusionMatrix(classes int) Metric {
 		value: func(acc []*graph.Node) []Value { return single(acc[0]) }}
 }
 
-// classified reads labels and predictions of n classes and their weights. invalid marks examples without a valid class.
 func classified(name string, n int, weights *graph.Node, in []*graph.Node) (labels, predictions, w, invalid *graph.Node) {
 	labels, predictions, known := classes(name, in)
 	if n < 2 || known > 0 && known != n {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Collection is several named metrics, which take named outputs of a step. Its methods are those of [Metric], except
-// that Update takes all outputs by name.
+// Collection is several named metrics of named outputs of a step. Its methods are those of [Metric], except that Update
+// takes all outputs by name.
 type Collection []Entry
 
 // Entry is a metric of a [Collection].
 type Entry struct {
 	Name   string
 	Metric Metric
-	// Inputs are the names of the outputs that the metric takes, in its order.
+	// Inputs are the names of the metric's inputs, in order.
 	Inputs []string
-	// Weights is the name of the output with the examples' weights, often a mask. If empty, all weights are 1.
+	// Weights is the name of the examples' weights, often a mask. If empty, all weights are 1.
 	Weights string
 }
 
@@ -65,7 +65,7 @@ func (c Collection) Update(acc []*graph.Node, outputs map[string]*graph.Node) []
 	}, acc)
 }
 
-// Merge combines accumulators of different batches; those of b are later or from the same time.
+// Merge combines accumulators of different batches, those of b later or of the same time.
 func (c Collection) Merge(a, b []*graph.Node) []*graph.Node {
 	return c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node { return e.Metric.Merge(acc[0], acc[1]) }, a, b)
 }
@@ -75,8 +75,7 @@ func (c Collection) Reduce(a, b []*graph.Node) []*graph.Node {
 	return c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node { return Reduce(e.Metric, acc[0], acc[1]) }, a, b)
 }
 
-// Compute returns the values of all metrics. The name is the metric's, or for a metric of several values the form
-// "scores/recall".
+// Compute returns the values of all metrics, by the metric's name, or as "scores/recall" for one of several values.
 func (c Collection) Compute(acc []*graph.Node) []Value {
 	var values []Value
 	c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node {

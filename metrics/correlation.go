@@ -5,16 +5,16 @@ import (
 )
 
 // Pearson is the linear correlation of targets and predictions, its two inputs, of one shape: from -1 to 1. It is the
-// mean over columnCount columns, the elements of the last axis; inputs [examples] have one column. The statistics are
-// over all examples. If targets or predictions of a column are constant, it is NaN.
+// mean over columnCount columns, the elements of the last axis; inputs [examples] have one column. Statistics are over
+// all examples. If targets or predictions of a column are constant, it is NaN.
 func Pearson(columnCount int) Metric {
 	return correlation{columns(columnCount), "Pearson", func(x, y moments, together *graph.Node) *graph.Node {
 		return graph.Div(together, graph.Mul(graph.Sqrt(x.squares), graph.Sqrt(y.squares)))
 	}}
 }
 
-// Concordance is Lin's coefficient (1989): [Pearson] that also penalizes differences of mean and scale. Inputs and
-// columns are as in Pearson. If targets and predictions of a column are all one number, it is NaN.
+// Concordance is Lin's coefficient (1989): [Pearson] that also penalizes differences of mean and scale. If targets and
+// predictions of a column are all one number, it is NaN.
 func Concordance(columnCount int) Metric {
 	return correlation{columns(columnCount), "Concordance", func(x, y moments, together *graph.Node) *graph.Node {
 		apart := graph.Mul(x.weight, graph.Square(graph.Sub(x.mean, y.mean)))
@@ -22,7 +22,6 @@ func Concordance(columnCount int) Metric {
 	}}
 }
 
-// correlation computes a value from the moments of targets and predictions and their co-moment.
 type correlation struct {
 	columns
 	name string

@@ -7,12 +7,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Min is the minimum of all elements of its input, of any shape. Elements of weight 0 are excluded. Without examples it
-// is +Inf.
+// Min is the minimum of all elements of its input, of any shape, without those of weight 0. Without examples it is
+// +Inf.
 func Min() Metric { return extreme{"Min", math.Inf(1), graph.Min, graph.ReduceAllMin} }
 
-// Max is the maximum of all elements of its input, of any shape. Elements of weight 0 are excluded. Without examples it
-// is -Inf.
+// Max is the maximum of all elements of its input, of any shape, without those of weight 0. Without examples it is
+// -Inf.
 func Max() Metric { return extreme{"Max", math.Inf(-1), graph.Max, graph.ReduceAllMax} }
 
 type extreme struct {
@@ -45,7 +45,7 @@ func (e extreme) Compute(acc []*graph.Node) []Value {
 }
 
 // Last is the weighted mean of all elements of its input, of any shape, over the last batch that had examples. Its
-// Reduce averages over devices, as clu's LastValue does.
+// Reduce averages over devices, as clu's LastValue.
 func Last() Metric { return last{} }
 
 type last struct{}
@@ -66,7 +66,7 @@ func (l last) Merge(a, b []*graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Where(none, a[0], b[0]), graph.Where(none, a[1], b[1])}
 }
 
-// Reduce combines the batches of a and b as if they were one.
+// Reduce combines a and b as one batch.
 func (l last) Reduce(a, b []*graph.Node) []*graph.Node {
 	check("Last", l.Accumulators(), a)
 	check("Last", l.Accumulators(), b)

@@ -10,20 +10,17 @@ import (
 	_ "github.com/lazo-ml/lazo/internal/autodiff" // correct gradients of losses made from metrics
 )
 
-// dtype is the dtype of all accumulators; see [Metric].
+// dtype is that of all accumulators; see [Metric].
 const dtype = dtypes.Float64
 
-// Metric computes values over many batches. The values so far are in accumulators, graph nodes that the caller keeps. A
-// Metric itself is immutable and serves any number of runs. It sees each batch once.
-//
-// Its methods are graph functions: they build the graph, and panic with an error if inputs do not fit.
+// Metric computes values over many batches. A Metric itself is immutable and serves any number of runs. It sees each
+// batch once. Its methods build the graph, and panic with an error if inputs do not fit.
 //
 // The accumulators of this package are float64. Integers are exact to 9e15. A sum of 1e8 numbers of one sign, added one
-// by one, has a relative error of at most 1.2e-8. (A float32 count would stop at 16,777,216.) TPUs emulate float64 with
-// two float32, which have 48 of its 53 bits: integers are exact to 2.8e14. On a device whose plugin does not compile
-// float64, the first step returns an error.
+// by one, has a relative error of at most 1.2e-8. TPUs emulate float64 with two float32, which have 48 of its 53 bits:
+// integers are exact to 2.8e14. On a device whose plugin does not compile float64, the first step returns an error.
 type Metric interface {
-	// Accumulators describes what the metric keeps. The result is the same for each call.
+	// Accumulators describes the accumulators, the same in each call.
 	Accumulators() []Accumulator
 	// Update returns the accumulators with a batch added. The metric defines its inputs.
 	//
@@ -31,11 +28,10 @@ type Metric interface {
 	// leading ones of the examples: for examples [batch, time] they are [batch, time], [batch], or a scalar. nil means
 	// 1 for each. An example of weight 0 has no effect, even if its inputs are NaN or no class.
 	Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node
-	// Merge combines the accumulators of the batches of a with those of b, which came later or at the same time.
-	// Accumulators without a batch have no effect.
+	// Merge combines the accumulators of the batches of a with those of b, of a later or the same time. Accumulators
+	// without a batch have no effect.
 	Merge(a, b []*graph.Node) []*graph.Node
-	// Compute returns the values over all batches so far: one without a name, or several with names. Without examples a
-	// mean is NaN.
+	// Compute returns the values over all batches: one without a name, or several with names.
 	Compute(acc []*graph.Node) []Value
 }
 
@@ -43,13 +39,13 @@ type Metric interface {
 type Accumulator struct {
 	Name  string
 	Shape shapes.Shape
-	// Initial is the value of all elements before the first batch and after a reset.
+	// Initial is the value of all elements before the first batch.
 	Initial float64
 }
 
 // Value is a result of a metric, usually a scalar.
 type Value struct {
-	// Name distinguishes several values of a metric. It is empty for a single value.
+	// Name distinguishes several values of a metric; it is empty for a single one.
 	Name string
 	Node *graph.Node
 }
@@ -58,8 +54,8 @@ type reducer interface {
 	Reduce(a, b []*graph.Node) []*graph.Node
 }
 
-// Reduce combines accumulators that several devices or processes gathered at the same time. It calls the metric's
-// method Reduce(a, b []*graph.Node) []*graph.Node if there is one, as in [Last], else Merge.
+// Reduce combines accumulators that several devices or processes gathered at the same time, by the metric's method
+// Reduce(a, b []*graph.Node) []*graph.Node if there is one, as in [Last], else Merge.
 func Reduce(m Metric, a, b []*graph.Node) []*graph.Node {
 	if r, ok := m.(reducer); ok {
 		return r.Reduce(a, b)
@@ -86,8 +82,8 @@ func scalars(names ...string) []Accumulator {
 	return list
 }
 
-// check panics unless got are a metric's accumulators. An extra leading axis means that those of several devices were
-// not reduced.
+// check panics unless got are a metric's accumulators. Those of several devices that were not reduced have another
+// axis.
 func check(name string, want []Accumulator, got []*graph.Node) {
 	if len(got) != len(want) {
 		panic(fmt.Errorf("metrics: %s: %d accumulators given, expected %d", name, len(got), len(want)))

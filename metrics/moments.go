@@ -7,11 +7,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// columns is the number of columns, the elements of the last axis. The accumulators of one column are scalars.
+// columns are the elements of the last axis. The accumulators of one column are scalars.
 type columns int
 
-// read returns targets and predictions as float64 with the weight of each: [examples, columns], or unchanged for one
-// column.
+// read returns targets, predictions and their weights as float64 [examples, columns], or unchanged for one column.
 func (c columns) read(name string, weights *graph.Node, inputs []*graph.Node) (w, targets, predictions *graph.Node) {
 	targets, predictions = pair(name, inputs)
 	last := 1
@@ -59,9 +58,9 @@ func (c columns) less(weights, x, mean *graph.Node) *graph.Node {
 	return graph.Sub(counted(weights, x), mean)
 }
 
-// moments are the weight, the mean and the sum of squared deviations so far. The rule of Chan, Golub and LeVeque
-// (Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979) combines them. It stays precise for
-// a large mean, where a sum of squares does not.
+// moments are the weight, the mean and the sum of squared deviations, combined as in Chan, Golub and LeVeque (Updating
+// Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979). For a large mean, a sum of squares would be
+// imprecise.
 type moments struct{ weight, mean, squares *graph.Node }
 
 func (c columns) moments(weights, x *graph.Node) moments {
@@ -113,9 +112,8 @@ func (s standardDeviation) Compute(acc []*graph.Node) []Value {
 	return single(graph.Sqrt(moments{acc[0], acc[1], acc[2]}.variance()))
 }
 
-// R2 is the coefficient of determination of predictions for targets, its two inputs, of one shape. It is the mean over
-// columnCount columns, the elements of the last axis; inputs [examples] have one column. If all targets of a column are
-// equal it is -Inf, or NaN if all predictions equal them.
+// R2 is the coefficient of determination of predictions for targets, with inputs and columns as in [Pearson]. If all
+// targets of a column are equal it is -Inf, or NaN if all predictions equal them.
 func R2(columnCount int) Metric { return r2{columns(columnCount)} }
 
 type r2 struct{ columns }

@@ -8,7 +8,7 @@ import (
 )
 
 // BestAt is the best value of one rate of a binary classifier over all thresholds at which another rate is at least the
-// given value, or 0 if there is no such threshold. The rates are "precision", "recall" (sensitivity) and "specificity".
+// given value, or 0 if there is none. The rates are "precision", "recall" (sensitivity) and "specificity".
 // BestAt("precision", "recall", 0.5, 200) is Keras's PrecisionAtRecall(0.5). Inputs, thresholds and NaN are as in
 // [AUC]. A prediction above the threshold means class 1.
 func BestAt(best, at string, least float64, thresholds int) Metric {
@@ -31,12 +31,12 @@ func BestAt(best, at string, least float64, thresholds int) Metric {
 		if wanted.zeros || condition.zeros {
 			enough = graph.Mul(allOnes, allZeros)
 		}
-		// This is NaN also if the counts are NaN, because comparisons with NaN are false.
+		// NaN counts make this NaN, because comparisons with NaN are false.
 		return graph.Where(graph.GreaterThan(enough, graph.ScalarZero(ones.Graph(), dtype)), best, nan(ones.Graph()))
 	})
 }
 
-// rate is a value at each threshold, from the counts of labels 1 and 0 above it and in total.
+// rate is a value per threshold, from the counts of labels 1 and 0 above it and in total.
 type rate struct {
 	of func(hits, misses, ones, zeros *graph.Node) *graph.Node
 	// zeros: it is undefined without examples of label 0.

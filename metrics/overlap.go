@@ -7,8 +7,7 @@ import (
 )
 
 // IoU is the intersection over union of a class (Jaccard index): the examples labeled and predicted as the class,
-// divided by those that are either. Its inputs are labels and predictions: see the package's section on classes. A
-// class that is neither labeled nor predicted has 0. Without examples it is NaN.
+// divided by those that are either. Its inputs are as in [Accuracy]. A class that is neither has 0.
 func IoU(classes int, average Average) Metric { return newScores("IoU", classes, average, iou) }
 
 // MeanIoU is the mean of [IoU] over the classes that are labeled or predicted.
@@ -26,8 +25,8 @@ func MeanIoU(classes int) Metric {
 	return s
 }
 
-// FBeta is the weighted harmonic mean of [Precision] and [Recall], computed per class, in which recall has the weight
-// beta² (van Rijsbergen 1979). F1 has beta 1. A class that is neither labeled nor predicted has 0.
+// FBeta is the weighted harmonic mean of [Precision] and [Recall], per class, in which recall has the weight beta² (van
+// Rijsbergen 1979). F1 has beta 1. A class that is neither labeled nor predicted has 0.
 func FBeta(beta float64, classes int, average Average) Metric {
 	square := beta * beta
 	f := score{"fbeta", func(hit, predicted, labelled, _ *graph.Node) *graph.Node {

@@ -17,16 +17,14 @@ func squaredError(name string, after func(*graph.Node) *graph.Node) Metric {
 	return newMean(name, func(in []*graph.Node) *graph.Node { return graph.Square(difference(name, in)) }, after, "targets", "predictions")
 }
 
-// MeanAbsoluteError is the weighted mean absolute difference of targets and predictions, its two inputs, of one shape.
-// Each element is an example.
+// MeanAbsoluteError is the weighted mean absolute difference of its inputs, as in [MeanSquaredError].
 func MeanAbsoluteError() Metric {
 	const name = "MeanAbsoluteError"
 	return newMean(name, func(in []*graph.Node) *graph.Node { return graph.Abs(difference(name, in)) }, nil, "targets", "predictions")
 }
 
 // CosineSimilarity is the weighted mean cosine of the angle between targets and predictions, its two inputs, both
-// [batch, …, n] with n >= 2. The last axis holds the vectors; each vector is an example. The cosine with a zero vector
-// is 0.
+// [batch, …, n] with n >= 2. Each vector along the last axis is an example. The cosine with a zero vector is 0.
 func CosineSimilarity() Metric {
 	const name = "CosineSimilarity"
 	return newMean(name, func(in []*graph.Node) *graph.Node {

@@ -31,31 +31,31 @@ func (a Average) String() string {
 	return fmt.Sprintf("Average(%d)", int(a))
 }
 
-// Precision is the share of the examples predicted as a class that have its label. Its inputs are labels and
-// predictions: see the package's section on classes. A class that is never predicted has 0. Without examples it is NaN.
+// Precision is the share of the examples predicted as a class that have its label. Its inputs are as in [Accuracy]. A
+// class that is never predicted has 0.
 func Precision(classes int, average Average) Metric {
 	return newScores("Precision", classes, average, precision)
 }
 
-// Recall is the share of the examples of a class that are predicted as it. Its inputs are labels and predictions: see
-// the package's section on classes. A class without examples has 0. Without any examples it is NaN.
+// Recall is the share of the examples of a class that are predicted as it. Its inputs are as in [Accuracy]. A class
+// without examples has 0.
 func Recall(classes int, average Average) Metric {
 	return newScores("Recall", classes, average, recall)
 }
 
-// Specificity is the share of the examples not of a class that are not predicted as it. A class that includes all
-// examples has 0. Without examples it is NaN.
+// Specificity is the share of the examples not of a class that are not predicted as it. A class with all examples has
+// 0.
 func Specificity(classes int, average Average) Metric {
 	return newScores("Specificity", classes, average, specificity)
 }
 
-// ClassScores is one metric with the values "precision", "recall", "f1" and "specificity": see [Precision], [Recall],
-// [FBeta] and [Specificity].
+// ClassScores has the values "precision", "recall", "f1" and "specificity": see [Precision], [Recall], [FBeta] and
+// [Specificity].
 func ClassScores(classes int, average Average) Metric {
 	return newScores("ClassScores", classes, average, precision, recall, f1, specificity)
 }
 
-// score is a value per class from four sums of weights: true positives, predicted, labeled, and all.
+// score is a value per class from sums of weights: true positives, predicted, labeled, and all.
 type score struct {
 	name string
 	of   func(hit, predicted, labelled, all *graph.Node) *graph.Node
@@ -100,9 +100,9 @@ func newScores(name string, n int, average Average, scores ...score) Metric {
 			value: func(acc []*graph.Node) []Value { return average.values(scores, acc, acc[3]) }}}
 }
 
-// MultiLabel makes [Precision], [Recall], [FBeta], [Specificity], [ClassScores], [IoU] or [MeanIoU] a metric of
-// examples with any number of classes. Its inputs are labels and predictions as integers [examples…, classes], 1 for
-// the example's classes and else 0, as from [Threshold]. Weights are per example.
+// MultiLabel makes a metric of scores, [IoU] or [MeanIoU] one of examples with any number of classes. Its inputs are
+// labels and predictions as integers [examples…, classes], 1 for the example's classes, else 0, as from [Threshold].
+// Weights are per example.
 func MultiLabel(m Metric) Metric {
 	if s, ok := m.(*sums); ok && s.multiLabel != nil {
 		return s.multiLabel
@@ -112,7 +112,6 @@ func MultiLabel(m Metric) Metric {
 	}}
 }
 
-// labelled counts per class the examples labeled, predicted, and both.
 func labelled(name string, n int, average Average, weights, labels, predictions *graph.Node) []*graph.Node {
 	l, p := labels.Shape(), predictions.Shape()
 	if !l.DType.IsInt() || !p.DType.IsInt() || !l.EqualDimensions(p) || l.Rank() == 0 || l.Dimensions[l.Rank()-1] != n || average == Binary {

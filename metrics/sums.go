@@ -4,7 +4,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// sums is a metric whose accumulators are all sums over the examples.
+// sums has accumulators that are all sums over the examples.
 type sums struct {
 	name       string
 	inputs     []string
@@ -38,7 +38,7 @@ func (s *sums) Compute(acc []*graph.Node) []Value {
 
 func single(v *graph.Node) []Value { return []Value{{Node: v}} }
 
-// newMean is the weighted mean of each's values. after, if not nil, is applied to the mean.
+// newMean is the weighted mean of each's values, then after, if not nil.
 func newMean(name string, each func(inputs []*graph.Node) *graph.Node, after func(*graph.Node) *graph.Node, inputs ...string) Metric {
 	return &sums{name: name, inputs: inputs, keeps: scalars("total", "weight"),
 		batch: func(weights *graph.Node, inputs []*graph.Node) []*graph.Node {

@@ -12,9 +12,9 @@ import (
 )
 
 // Activation is an activation by GoMLX's name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6" or
-// "softmax". "leaky_relu" has the slope 0.2 below 0, and "hard_sigmoid" is x/6 + 0.5 between 0 and 1, as in Keras;
-// GoMLX's package activation has 0.3 and 0.2. At a kink next to a flat part, such as "relu" at 0, the slope is 0. An
-// unknown name is an error when the layer is built.
+// "softmax". As in Keras, "leaky_relu" has the slope 0.2 below 0, and "hard_sigmoid" is x/6 + 0.5 between 0 and 1
+// (GoMLX: 0.3 and 0.2). At a kink next to a flat part, such as "relu" at 0, the slope is 0. An unknown name is an error
+// when the layer is built.
 type Activation string
 
 // Apply creates no variables.
@@ -35,7 +35,6 @@ func Relu(x *graph.Node) *graph.Node {
 
 var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
 
-// activations are GoMLX's, with Keras's definitions where they differ.
 func activations() map[string]func(*graph.Node) *graph.Node {
 	table := map[string]func(*graph.Node) *graph.Node{}
 	for _, t := range activation.TypeValues() {

@@ -33,7 +33,7 @@ type Attention struct {
 	// Mask selects the keys: lengths, integers [batch], or bool [batch, keys], [batch, queries, keys] or [batch, heads,
 	// queries, keys]. If nil, Apply uses [MaskOf] its input. The attention of a query without keys is 0.
 	Mask *graph.Node
-	// Dropout is the dropout rate of the attention weights in training.
+	// Dropout is the dropout rate of the attention weights.
 	Dropout float64
 	NoBias  bool
 	Kernel  model.VariableInitializer // "glorot_uniform" if nil
@@ -86,9 +86,9 @@ func (a Attention) NewCache(scope *model.Scope, x *graph.Node, length int) Cache
 	return Cache{Key: empty, Value: empty, Position: graph.Scalar(x.Graph(), dtypes.Int32, 0)}
 }
 
-// Decode is Apply of a Causal attention for the places after those of the cache: a prompt, or one new place at a time.
-// It returns the output and the extended cache. If the cache is too short, the output is NaN. Mask may be lengths
-// [batch] or bool [batch, length], for the places of the cache.
+// Decode is Apply of a Causal attention for the places after those of the cache: a prompt, or a new place. It returns
+// the output and the extended cache. If the cache is too short, the output is NaN. Mask may be lengths [batch] or bool
+// [batch, length], for the cache's places.
 func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*graph.Node, Cache) {
 	a = a.checked(scope, x)
 	if !a.Causal {
@@ -152,7 +152,7 @@ func (a Attention) dense(scope *model.Scope, x *graph.Node, units int) *graph.No
 	return Dense{Units: units, NoBias: a.NoBias, Kernel: a.Kernel}.build(scope, x)
 }
 
-// project returns queries, keys and values, [batch, places, heads, width], with rotary positions from start on.
+// project returns [batch, places, heads, width], with rotary positions from start on.
 func (a Attention) project(scope *model.Scope, x, memory, start *graph.Node) (q, k, v *graph.Node) {
 	heads := func(name string, x *graph.Node, n int) *graph.Node {
 		dims := x.Shape().Dimensions
@@ -167,7 +167,7 @@ func (a Attention) project(scope *model.Scope, x, memory, start *graph.Node) (q,
 	return turn.Encode(q, 1), turn.Encode(k, 1), v
 }
 
-// mask returns the mask for [batch, queries, heads, keys], where an axis may be 1, or nil.
+// mask is for [batch, queries, heads, keys], where an axis may be 1, or nil.
 func (a Attention) mask(scope *model.Scope, q, k *graph.Node) *graph.Node {
 	if a.Mask == nil {
 		return nil
@@ -187,7 +187,7 @@ func (a Attention) mask(scope *model.Scope, q, k *graph.Node) *graph.Node {
 	return nil
 }
 
-// attend computes softmax(q·k)·v. It uses GoMLX's core if the backend has a fused form of it.
+// attend computes softmax(q·k)·v, by GoMLX's core if the backend has a fused form.
 func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attention.AxesLayout, mask *graph.Node, causal bool) *graph.Node {
 	scale := 1 / math.Sqrt(float64(a.Width))
 	if q.Graph().Backend().Capabilities().Operations[compute.OpTypeFusedScaledDotProductAttention] {
@@ -230,8 +230,8 @@ func lowerTriangle(g *graph.Graph, n int) *graph.Node {
 	return graph.LessOrEqual(graph.Iota(g, square, 1), graph.Iota(g, square, 0))
 }
 
-// softmax is over the last axis where mask is true, and 0 elsewhere. If always is set, each row has a true element. The
-// gradient uses only the result, so no intermediate values are kept.
+// softmax is over the last axis where mask is true, and 0 elsewhere. always: each row has a true element. The gradient
+// uses only the result, so no intermediate values are kept.
 func softmax(x, mask *graph.Node, always bool) *graph.Node {
 	seen := x
 	if mask != nil {

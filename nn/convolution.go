@@ -43,14 +43,14 @@ func (c Conv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return biased(scope, y, c.NoBias, c.Bias)
 }
 
-// DepthwiseConv convolves each channel separately: [batch, spatial…, n] to [batch, spatial…, n·multiplier]. The outputs
-// of a channel are adjacent.
+// DepthwiseConv convolves each channel separately: [batch, spatial…, n] to [batch, spatial…, n·multiplier], with a
+// channel's outputs adjacent. Window to Valid are as in [Conv].
 type DepthwiseConv struct {
-	Multiplier int   // outputs per channel; 1 if 0
-	Window     []int // per spatial axis; one number applies to all
-	Strides    []int // same form; 1 if nil
-	Dilation   []int // of the window, same form; 1 if nil
-	Valid      bool  // no padding; else zeros, for a length of ⌈length/stride⌉
+	Multiplier int // outputs per channel; 1 if 0
+	Window     []int
+	Strides    []int
+	Dilation   []int
+	Valid      bool
 	NoBias     bool
 	Kernel     model.VariableInitializer // "glorot_uniform" if nil
 	Bias       model.VariableInitializer // "zeros" if nil
@@ -71,11 +71,11 @@ func (c DepthwiseConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 // spatial…, channels].
 type SeparableConv struct {
 	Channels   int
-	Multiplier int   // depthwise outputs per input channel; 1 if 0
-	Window     []int // per spatial axis; one number applies to all
-	Strides    []int // same form; 1 if nil
-	Dilation   []int // of the window, same form; 1 if nil
-	Valid      bool  // no padding; else zeros, for a length of ⌈length/stride⌉
+	Multiplier int // depthwise outputs per input channel; 1 if 0
+	Window     []int
+	Strides    []int
+	Dilation   []int
+	Valid      bool
 	NoBias     bool
 	Depthwise  model.VariableInitializer // "glorot_uniform" if nil
 	Pointwise  model.VariableInitializer // "glorot_uniform" if nil
@@ -98,17 +98,17 @@ func (c SeparableConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 // ConvTranspose is the transposed convolution, the gradient of a [Conv] with respect to its input: [batch, spatial…, n]
-// to [batch, spatial…, channels].
+// to [batch, spatial…, channels]. Window to Dilation are as in Conv.
 //
 // With input length l, reach r = (window-1)·dilation+1 and stride s, the output length is l·s, or with Valid (l-1)·s +
 // max(r, s). With an OutputPadding p it is (l-1)·s + r mod 2 + p, or with Valid (l-1)·s + r + p.
 type ConvTranspose struct {
 	Channels int
-	Window   []int // per spatial axis; one number applies to all
-	Strides  []int // same form; 1 if nil
-	Dilation []int // of the window, same form; 1 if nil
-	// OutputPadding selects among the lengths that a Conv of this stride maps to the same output: the number of places
-	// above the minimum, 0 <= p < stride, in the same form.
+	Window   []int
+	Strides  []int
+	Dilation []int
+	// OutputPadding selects among the lengths that a Conv of this stride maps to the same output: the places above the
+	// minimum, 0 <= p < stride, in the same form.
 	OutputPadding []int
 	Valid         bool
 	NoBias        bool
@@ -178,7 +178,6 @@ func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides,
 	return windows{of("Window", window), of("Strides", strides), of("Dilation", dilation)}
 }
 
-// perAxis expands a list to one number per spatial axis.
 func perAxis(layer string, scope *model.Scope, what string, list []int, spatial, least int) []int {
 	all := make([]int, spatial)
 	for i := range all {
@@ -201,8 +200,7 @@ func (w windows) kernel(in, out int) []int { return append(slices.Clone(w.window
 
 func (w windows) reach(axis int) int { return (w.window[axis]-1)*w.dilation[axis] + 1 }
 
-// paddings returns the zeros before and after each spatial axis. GoMLX's padding ignores the stride, so its windows
-// differ from Keras's and flax's.
+// paddings returns the zeros before and after each spatial axis. GoMLX's ignore the stride, unlike Keras's and flax's.
 func (w windows) paddings(layer string, scope *model.Scope, x *graph.Node, valid bool) [][2]int {
 	paddings := make([][2]int, len(w.window))
 	for i, stride := range w.strides {
@@ -223,7 +221,6 @@ func (w windows) convolve(x, kernel *graph.Node, paddings [][2]int, groups int) 
 	return graph.ConvGeneral(x, kernel, axesOf(len(w.window)), w.strides, paddings, nil, w.dilation, groups, 1)
 }
 
-// depthwise convolves each channel with its own multiplier kernels, [window…, n, multiplier].
 func (w windows) depthwise(layer, name string, scope *model.Scope, x *graph.Node, multiplier int, valid bool, initial model.VariableInitializer) *graph.Node {
 	n := x.Shape().Dimensions[x.Rank()-1]
 	if multiplier < 0 {

@@ -1,5 +1,5 @@
-// Package nn has dense layers, convolutions, embeddings, position encodings, normalizations, recurrent layers and
-// attention. docs/layers.md lists each with its defaults and its names in Keras and flax.
+// Package nn has dense, convolution, embedding, position, normalization, recurrent and attention layers. docs/layers.md
+// lists each with its defaults and its names in Keras and flax.
 //
 //	h := nn.Embedding{Vocabulary: 1000, Width: 64, Padding: new(0)}.Apply(s.In("tokens"), ids)
 //	h = nn.LSTM{Units: 128, Bidirectional: true, Mask: lengths}.Apply(s.In("lstm"), h)
@@ -13,14 +13,14 @@
 //	logits := network.Apply(s, images)
 //
 // Inputs have the batch first and the features last. Sequences are [batch, places, n]. Variables have the input's
-// dtype.
+// dtype. Normalizations sum 16-bit inputs in float32.
 //
 // # Variables
 //
 // A layer's variables are directly in its scope, with Keras's names, which are stable: kernel, bias, recurrent_kernel,
-// gamma, beta, scale, embeddings. Each layer needs its own scope, such as s.In("classes"); a second layer at the same
-// scope is an error. To share weights, give the second one s.Shared("classes"). In the body of a loop of package ops
-// use s.At("classes"), which is valid however often the body is called.
+// gamma, beta, scale, embeddings. Each layer needs its own scope, such as s.In("classes"); a second layer there is an
+// error. To share weights, give the second one s.Shared("classes"). In the body of a loop of package ops use
+// s.At("classes"), which is valid however often the body is called.
 //
 // # Errors
 //

@@ -19,9 +19,9 @@ type Embedding struct {
 	DType             dtypes.DType              // of the vectors; the step's if 0: float32 or a policy's
 }
 
-// Apply has the variable embeddings [vocabulary, width]. An id outside the vocabulary gives NaN. In a model of package
+// Apply has the variable embeddings [vocabulary, width]. An id outside the vocabulary gives NaN; in a model of package
 // flaxlike it is an error before the step if the ids are a field of the batch. With Padding, Apply sets the mask
-// [batch, places] of a sequence: see [MaskOf].
+// [batch, places] of a sequence ([MaskOf]).
 func (e Embedding) Apply(scope *model.Scope, ids *graph.Node) *graph.Node {
 	return apply(e, scope, ids)
 }
@@ -59,7 +59,7 @@ func (e Embedding) build(scope *model.Scope, ids *graph.Node) *graph.Node {
 }
 
 // Logits multiplies x with each vector of the table, for tied input and output embeddings: [batch, …, width] to [batch,
-// …, vocabulary]. Call it at the scope of Apply. The logit of the padding id is always 0.
+// …, vocabulary]. Call it at the scope of Apply. The padding id's logit is 0.
 func (e Embedding) Logits(scope *model.Scope, x *graph.Node) *graph.Node {
 	floats("Embedding", scope, x, 1, "[batch, …, width]")
 	if n := x.Shape().Dimensions[x.Rank()-1]; n != e.Width {
@@ -115,7 +115,6 @@ func (p Positions) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return within(start, places, p.Length, graph.Add(x, graph.ExpandAxes(rows, 0)))
 }
 
-// within is x, or NaN if start+places exceeds length.
 func within(start *graph.Node, places, length int, x *graph.Node) *graph.Node {
 	fits := graph.LogicalAnd(graph.LessOrEqual(graph.AddScalar(start, float64(places)), graph.Scalar(x.Graph(), start.DType(), length)),
 		graph.GreaterOrEqual(start, graph.ScalarZero(x.Graph(), start.DType())))
@@ -142,8 +141,7 @@ func (w Sinusoidal) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
 }
 
-// angles returns place·base^(-2i/n), [places, n/2], in at least float32, because 16 bits do not distinguish distant
-// places.
+// angles returns place·base^(-2i/n), [places, n/2], in at least float32: 16 bits do not distinguish distant places.
 func angles(x, start *graph.Node, places, n int, base float64) *graph.Node {
 	g, t := x.Graph(), widened(x).DType()
 	at := graph.Iota(g, shapes.Make(t, places, n/2), 0)

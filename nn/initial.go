@@ -24,19 +24,19 @@ var initializers = map[string]model.VariableInitializer{
 // Initial returns an initializer by Keras's name, with Keras's defaults:
 //
 //	glorot_uniform    from ±√(6/(in+out)), for the inputs and outputs of a kernel [window…, in, out] (Glorot and Bengio 2010)
-//	glorot_normal     of the deviation √(2/(in+out)), cut off behind two deviations
+//	glorot_normal     of the deviation √(2/(in+out)), truncated at two deviations
 //	he_uniform        from ±√(6/in) (He et al. 2015)
-//	he_normal         of the deviation √(2/in), cut off likewise
+//	he_normal         of the deviation √(2/in), truncated likewise
 //	lecun_uniform     from ±√(3/in) (LeCun et al. 1998)
-//	lecun_normal      of the deviation √(1/in), cut off likewise
+//	lecun_normal      of the deviation √(1/in), truncated likewise
 //	random_normal     RandomNormal(0.05)
 //	random_uniform    RandomUniform(-0.05, 0.05)
 //	truncated_normal  TruncatedNormal(0.05)
-//	orthogonal        orthonormal columns, or rows where these are fewer (Saxe et al. 2013); all axes but the last are one
+//	orthogonal        orthonormal columns, or rows if fewer (Saxe et al. 2013); all axes but the last are one
 //	zeros, ones       Constant(0), Constant(1)
 //
-// Inputs and outputs are counted once per place of a window. Random numbers come from the model's store and follow its
-// seed. An unknown name is an error when the variable is made.
+// Inputs and outputs are counted once per place of a window. Random numbers follow the seed of the model's store. An
+// unknown name is an error when the variable is made.
 func Initial(name string) model.VariableInitializer {
 	initial, err := names.Find("initializer", name, initializers)
 	if err != nil {
@@ -55,9 +55,9 @@ type kernels struct {
 	taken   bool
 }
 
-// Kernels sets the initializer for kernels of layers at a scope and below that have none of their own. It does not
-// apply to recurrent_kernel, biases and embeddings. Call it before the layers are built. taken reports whether a kernel
-// has used it since. A graph has one such scope.
+// Kernels sets the initializer for kernels of layers at a scope and below that have none. It does not apply to
+// recurrent_kernel, biases and embeddings. Call it before the layers are built. taken reports whether a kernel has used
+// it. A graph has one such scope.
 func Kernels(scope *model.Scope, g *graph.Graph, initial model.VariableInitializer) (taken func() bool) {
 	k := &kernels{below: scope.Scope(), initial: initial}
 	scope.Store().RootScope().SetGraphParam(g, kernelsParam, k)
@@ -91,7 +91,7 @@ func lecunNormal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return cutNormal(g, shape, math.Sqrt(1/in(shape)))
 }
 
-// in is the number of a kernel's inputs, and mean that of inputs and outputs on average, each at least 1.
+// in is a kernel's inputs, mean the average of inputs and outputs, each at least 1.
 func in(shape shapes.Shape) float64 {
 	n, _ := fans(shape)
 	return max(1, n)
@@ -118,8 +118,8 @@ func RandomUniform(low, high float64) model.VariableInitializer {
 	}
 }
 
-// TruncatedNormal draws from a normal distribution with mean 0 that is truncated at two deviations. As in Keras,
-// deviation is that before truncation; the result has 0.88 of it.
+// TruncatedNormal draws from a normal distribution with mean 0, truncated at two deviations. As in Keras, deviation is
+// that before truncation; the result has 0.88 of it.
 func TruncatedNormal(deviation float64) model.VariableInitializer {
 	return func(g *graph.Graph, shape shapes.Shape) *graph.Node {
 		return cutNormal(g, shape, deviation*cutDeviation)
@@ -133,7 +133,6 @@ func Constant(value float64) model.VariableInitializer {
 	}
 }
 
-// orthogonal draws uniformly from the orthogonal matrices.
 func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	if shape.Rank() < 2 {
 		panic(fmt.Errorf("nn: the initializer orthogonal: the variable is %s, expected at least two axes", shape))
@@ -163,7 +162,7 @@ func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.ConvertDType(graph.Reshape(x, shape.Dimensions...), shape.DType)
 }
 
-// fans returns the numbers of inputs and outputs of a kernel [window…, in, out].
+// fans are the inputs and outputs of a kernel [window…, in, out].
 func fans(shape shapes.Shape) (in, out float64) {
 	dims := shape.Dimensions
 	if len(dims) < 2 {
@@ -183,8 +182,8 @@ func uniform(g *graph.Graph, shape shapes.Shape, limit float64) *graph.Node {
 // cutDeviation is the deviation of the standard normal distribution truncated at ±2.
 const cutDeviation = 0.87962566103423978
 
-// cutNormal draws from a normal distribution truncated at two of its deviations; the result has the given deviation. It
-// applies the inverse error function, as a polynomial (Giles 2010), to uniform numbers.
+// cutNormal draws from a normal distribution truncated at two of its deviations, with the given one after. It applies
+// the inverse error function, as a polynomial (Giles 2010), to uniform numbers.
 func cutNormal(g *graph.Graph, shape shapes.Shape, deviation float64) *graph.Node {
 	u := random(g).RandomUniform(g, single(shape))
 	x := graph.MulScalar(graph.AddScalar(graph.MulScalar(u, 2), -1), math.Erf(math.Sqrt2))

@@ -8,8 +8,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 )
 
-// Layer is a part of a network or a whole one: a value with settings, whose Apply builds it in the graph of a step,
-// with variables at the scope. Package flaxlike trains a Layer as a model.
+// Layer is a part of a network or a whole one. Apply builds it in the graph of a step, with variables at the scope.
+// Package flaxlike trains a Layer as a model.
 //
 // A custom layer is a [Func], or a type with settings:
 //
@@ -20,7 +20,7 @@ import (
 //		return graph.Mul(value, graph.Sigmoid(nn.Dense{Units: g.Units}.Apply(scope.In("gate"), x)))
 //	}
 //
-// A layer with several inputs is a plain function that the step calls, or a Functional of package flaxlike.
+// A layer with several inputs is a function that the step calls, or a Functional of package flaxlike.
 type Layer interface {
 	Apply(scope *model.Scope, x *graph.Node) *graph.Node
 }
@@ -31,7 +31,7 @@ type Func func(scope *model.Scope, x *graph.Node) *graph.Node
 // Apply calls the function.
 func (f Func) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return f(scope, x) }
 
-// builtIn is a layer of this package. Its Apply calls apply.
+// builtIn layers call apply in Apply.
 type builtIn interface {
 	Layer
 	build(scope *model.Scope, x *graph.Node) *graph.Node
@@ -55,7 +55,7 @@ func inside(l Layer, scope *model.Scope, x *graph.Node) *graph.Node {
 // Sequential applies layers in order. The variables of each are in a scope of its index, from 0: /model/0/kernel.
 type Sequential []Layer
 
-// Apply builds the layers, each from the output of the previous one.
+// Apply builds the layers, each from the previous output.
 func (s Sequential) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return chain("Sequential", s, scope, x)
 }
@@ -70,8 +70,8 @@ func chain(layer string, layers []Layer, scope *model.Scope, x *graph.Node) *gra
 	return x
 }
 
-// Named puts the variables of a layer into a scope of this name. Two layers of the same name in one scope share their
-// variables. In a [Sequential] they do not, because each index is a scope.
+// Named puts a layer's variables into a scope of this name. Two layers of one name in one scope share variables, but
+// not in a [Sequential], where each index is a scope.
 type Named struct {
 	Name  string
 	Layer Layer
@@ -85,8 +85,7 @@ func (n Named) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return inside(n.Layer, scope.At("%s", n.Name), x)
 }
 
-// Residual adds the output of its layers, applied in order, to its input (He et al. 2016). The layers must not change
-// the shape.
+// Residual adds the output of its layers, applied in order, to its input, of the same shape (He et al. 2016).
 type Residual []Layer
 
 // Apply has the variables of the layers, as in [Sequential].
@@ -104,7 +103,7 @@ func (r Residual) build(scope *model.Scope, x *graph.Node) *graph.Node {
 // places, …]. A [batch, places] input must be integers, for an [Embedding].
 type TimeDistributed struct{ Layer Layer }
 
-// Apply has the variables of the layer, at the scope.
+// Apply has the layer's variables, at the scope.
 func (d TimeDistributed) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return apply(d, scope, x)
 }
@@ -125,8 +124,8 @@ func (d TimeDistributed) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Reshape(y, append([]int{dims[0], dims[1]}, y.Shape().Dimensions[1:]...)...)
 }
 
-// L2 adds a penalty on the kernels of its layers, which are applied in order: the rate times the sum of their squares.
-// It is part of the loss in training and tests, and is logged in aux_loss with other penalties.
+// L2 adds a penalty on the kernels of its layers, applied in order: the rate times the sum of their squares. It is part
+// of the loss in training and tests, logged in aux_loss with other penalties.
 type L2 struct {
 	Rate   float64
 	Layers []Layer
@@ -152,7 +151,6 @@ func (p L1) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return chain("L1", p.Layers, penalized(scope, "L1", regularizer.ParamL1, p.Rate), x)
 }
 
-// penalized returns the scope with a penalty for the kernels below it.
 func penalized(scope *model.Scope, layer, param string, rate float64) *model.Scope {
 	if !(rate >= 0 && rate < 1e30) { // also refuses NaN
 		fail(layer, scope, "the rate is %v, expected a finite number of at least 0", rate)

@@ -11,16 +11,14 @@ import (
 )
 
 // MaskOf returns the mask of a sequence [batch, places, …]: bool [batch, places], true at places that count, or nil if
-// all do. An [Embedding] with Padding sets it, or [Masked]. A layer of this package, and a custom one within such a
-// layer, passes it on to an output with the same batch and places and at least three axes. Other outputs have none.
+// all do. An [Embedding] with Padding sets it, or [Masked]. A layer of this package, and a custom one within it, passes
+// it on to an output with the same batch and places and at least three axes. Other nodes have none; use [Masked].
 // Recurrent layers, [Attention], [GlobalMeanPool], [BatchNorm], and the losses and metrics of package flaxlike exclude
 // masked places.
-//
-// Nodes that a function computes outside of layers have no mask; use [Masked].
 func MaskOf(x *graph.Node) *graph.Node { return layering.Masks(x)[x] }
 
-// Masked sets the mask of a sequence, in place of its present one ([MaskOf]): lengths, integers [batch], or bool
-// [batch, places]; nil for none.
+// Masked replaces the mask of a sequence ([MaskOf]) by lengths, integers [batch], or bool [batch, places]; nil for
+// none.
 func Masked(x, mask *graph.Node) *graph.Node {
 	if x.Rank() < 2 {
 		panic(fmt.Errorf("nn: Masked: the input is %s, expected [batch, places, …]", x.Shape()))
@@ -33,7 +31,7 @@ func Masked(x, mask *graph.Node) *graph.Node {
 	return y
 }
 
-// counted returns a mask as bool [batch, places]. Lengths select the first places.
+// counted returns bool [batch, places]. Lengths select the first places.
 func counted(mask *graph.Node, batch, places int) *graph.Node {
 	if !fitsPlaces(mask, batch, places) {
 		panic(fmt.Errorf("nn: %w", wrongMask(mask, batch, places)))
@@ -56,7 +54,6 @@ func placesMask(layer string, scope *model.Scope, mask *graph.Node, batch, place
 	return counted(mask, batch, places)
 }
 
-// fitsPlaces reports whether mask is lengths or bool of this shape.
 func fitsPlaces(mask *graph.Node, batch, places int) bool {
 	return mask.Shape().CheckDims(batch) == nil && mask.DType().IsInt() || mask.Shape().CheckDims(batch, places) == nil && mask.DType() == boolean
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 )
 
-// variable creates or reuses a variable at the layer's scope. It refuses a second layer at one scope, as GoMLX does. A
-// kernel receives the scope's penalties.
+// variable creates or reuses a variable. It refuses a second layer at one scope, as GoMLX does.
 func variable(scope *model.Scope, like *graph.Node, name string, initial, standard model.VariableInitializer, dims ...int) *graph.Node {
 	scope.In("%s", name)
 	return value(scope, like.Graph(), name, initial, standard, shapes.Make(like.DType(), dims...))
@@ -35,8 +34,7 @@ func value(scope *model.Scope, g *graph.Graph, name string, initial, standard mo
 	return weights
 }
 
-// penalize adds the scope's penalties to the training loss. GoMLX's L1 also sets small weights to 0 after each step;
-// this does not.
+// penalize adds the scope's penalties to the training loss. Unlike GoMLX's L1, it does not set small weights to 0.
 func penalize(scope *model.Scope, weights *graph.Node) {
 	if rate := model.GetParamOr(scope, regularizer.ParamL2, 0.0); rate > 0 {
 		train.AddRegularizationLoss(graph.MulScalar(graph.ReduceAllSum(graph.Square(weights)), rate))
@@ -49,7 +47,7 @@ func penalize(scope *model.Scope, weights *graph.Node) {
 // Dropout sets elements to 0 with probability Rate in training, and scales the others up (Srivastava et al. 2014).
 type Dropout struct{ Rate float64 }
 
-// Apply is GoMLX's layers.DropoutStatic after a check of the rate.
+// Apply checks the rate and calls GoMLX's layers.DropoutStatic.
 func (d Dropout) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(d, scope, x) }
 
 func (d Dropout) build(scope *model.Scope, x *graph.Node) *graph.Node {

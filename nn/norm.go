@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 )
 
-// LayerNorm normalizes the last axis to mean 0 and variance 1 (Ba et al. 2016). 16-bit inputs are summed in float32.
+// LayerNorm normalizes the last axis to mean 0 and variance 1 (Ba et al. 2016).
 type LayerNorm struct {
 	Epsilon  float64 // 1e-3 if 0
 	NoOffset bool
@@ -29,7 +29,6 @@ func (l LayerNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	})
 }
 
-// normal normalizes with f in at least 32 bits, then applies gamma and beta.
 func (l LayerNorm) normal(scope *model.Scope, x *graph.Node, f func(x *graph.Node) *graph.Node) *graph.Node {
 	wide, n := widened(x), x.Shape().Dimensions[x.Rank()-1]
 	weight := func(name string, initial model.VariableInitializer) *graph.Node {
@@ -42,8 +41,7 @@ func (l LayerNorm) normal(scope *model.Scope, x *graph.Node, f func(x *graph.Nod
 	return graph.ConvertDType(y, x.DType())
 }
 
-// RMSNorm divides by the root mean square of the last axis (Zhang and Sennrich 2019). 16-bit inputs are summed in
-// float32.
+// RMSNorm divides by the root mean square of the last axis (Zhang and Sennrich 2019).
 type RMSNorm struct {
 	Epsilon float64 // 1e-6 if 0
 }
@@ -64,7 +62,7 @@ func (r RMSNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 // GroupNorm normalizes groups of channels over all spatial axes to mean 0 and variance 1, per example (Wu and He 2018):
-// [batch, …, n]. 16-bit inputs are summed in float32.
+// [batch, …, n].
 type GroupNorm struct {
 	Groups  int     // 32 if 0
 	Epsilon float64 // 1e-3 if 0
@@ -88,7 +86,7 @@ func (n GroupNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	})
 }
 
-// precise builds a normalization in the dtype of the step's parameters, because sums in 16 bits lose precision.
+// precise builds a normalization in the parameters' dtype, because sums in 16 bits lose precision.
 func precise(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	if step := layering.StepOf(x); step != nil && x.DType().Size() < 4 {
 		return step.FullPrecision(x, build)

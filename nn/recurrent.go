@@ -12,23 +12,23 @@ import (
 	"github.com/lazo-ml/lazo/ops"
 )
 
-// Recurrent has the settings of [LSTM], [GRU] and [SimpleRNN], which iterate over the places of a sequence.
+// Recurrent has the settings of [LSTM], [GRU] and [SimpleRNN], which iterate over a sequence's places.
 type Recurrent struct {
 	Units int
 	// Layers is the number of stacked layers. 1 if 0.
 	Layers int
-	// Bidirectional runs both directions, each with its own weights, and concatenates their states.
+	// Bidirectional runs both directions, with separate weights, and concatenates their states.
 	Bidirectional bool
 	// Last returns only the state after the last place, [batch, units].
 	Last bool
 	// Mask selects the places: lengths, integers [batch], or bool [batch, places]. [MaskOf] the input if nil. At masked
-	// places the state does not change and the output is 0. The backward direction of an example starts at its own last
+	// places the state does not change and the output is 0. The backward direction starts at an example's own last
 	// place.
 	Mask *graph.Node
-	// Initial has the initial states, in the form that ApplyStates returns. 0 if nil.
+	// Initial has the initial states, as ApplyStates returns. 0 if nil.
 	Initial []*graph.Node
-	// Dropout is the rate between layers. RecurrentDropout is the rate of the state before the recurrent products, with
-	// one mask for all places.
+	// Dropout is the rate between layers. RecurrentDropout is the state's rate before the recurrent products, with one
+	// mask for all places.
 	Dropout, RecurrentDropout float64
 	// ResetBefore makes a GRU reset the state before the candidate's product, (r·h)·U, with one bias [3·units] (Cho et
 	// al. 2014).
@@ -48,8 +48,8 @@ type GRU Recurrent
 // SimpleRNN computes tanh(x·kernel + h·recurrent_kernel + bias).
 type SimpleRNN Recurrent
 
-// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional. With
-// Last it returns only the state after the last place, [batch, units].
+// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional. Last
+// returns only the state after the last place, without that axis.
 //
 // The variables are kernel [n, 4·units], recurrent_kernel [units, 4·units] and bias [4·units], in the order input gate,
 // forget gate, candidate, output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in forward and
@@ -72,12 +72,8 @@ func (l LSTM) states(scope *model.Scope, x *graph.Node) (outputs *graph.Node, st
 	return Recurrent(l).apply("LSTM", scope, x, cell{gates: 4, biases: 1, states: 2, bias: forgetOne, turn: lstm})
 }
 
-// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional. With
-// Last it returns only the state after the last place, [batch, units].
-//
-// The variables are kernel [n, 3·units], recurrent_kernel [units, 3·units] and bias [2, 3·units] (the input's and the
-// state's), or [3·units] with ResetBefore, in the order update gate, reset gate, candidate. With Layers they are in
-// layer_0, layer_1, …, with Bidirectional in forward and backward.
+// Apply is as [LSTM.Apply], with kernel [n, 3·units], recurrent_kernel [units, 3·units] and bias [2, 3·units] (the
+// input's and the state's), or [3·units] with ResetBefore, in the order update gate, reset gate, candidate.
 func (u GRU) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(u, scope, x) }
 
 // ApplyStates is Apply that also returns the state after the last place, [batch, units], for each layer and direction.
@@ -97,14 +93,10 @@ func (u GRU) states(scope *model.Scope, x *graph.Node) (outputs *graph.Node, sta
 	return Recurrent(u).apply("GRU", scope, x, cell{gates: 3, biases: 2, states: 1, bias: graph.Zeros, turn: gru})
 }
 
-// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional. With
-// Last it returns only the state after the last place, [batch, units].
-//
-// The variables are kernel [n, units], recurrent_kernel [units, units] and bias [units]. With Layers they are in
-// layer_0, layer_1, …, with Bidirectional in forward and backward.
+// Apply is as [LSTM.Apply], with kernel [n, units], recurrent_kernel [units, units] and bias [units].
 func (r SimpleRNN) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }
 
-// ApplyStates is Apply that also returns the state after the last place, [batch, units], for each layer and direction.
+// ApplyStates is as [GRU.ApplyStates].
 func (r SimpleRNN) ApplyStates(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	return withStates(r, r.states, scope, x)
 }
@@ -133,15 +125,14 @@ func (r Recurrent) noReset(layer string, scope *model.Scope) {
 	}
 }
 
-// cell computes one place from the input's contribution, [batch, gates·units], from times (the product of a state with
-// the kernels of gates first to end-1), and from the states.
+// cell computes one place from the input's contribution, [batch, gates·units], from times (a state's product with the
+// kernels of gates first to end-1), and from the states.
 type cell struct {
 	gates, biases, states int
 	bias                  model.VariableInitializer
 	turn                  func(in *graph.Node, times func(h *graph.Node, first, end int) *graph.Node, states []*graph.Node) []*graph.Node
 }
 
-// forgetOne is 1 for the forget gate of an LSTM.
 func forgetOne(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	units := shape.Dimensions[0] / 4
 	part := func(n int) shapes.Shape { return shapes.Make(shape.DType, n) }
@@ -238,7 +229,7 @@ func (r Recurrent) apply(layer string, scope *model.Scope, x *graph.Node, c cell
 	return graph.TransposeAllAxes(x, 1, 0, 2), states
 }
 
-// scan iterates once over [places, batch, n]. One product computes the input's contribution for all places.
+// scan iterates over [places, batch, n]. One product computes the input's contribution for all places.
 func (r Recurrent) scan(scope *model.Scope, x *graph.Node, mask, initial []*graph.Node, c cell, back, last bool) (states, outs []*graph.Node) {
 	dims, wide := x.Shape().Dimensions, c.gates*r.Units
 	kernel := variable(scope, x, "kernel", r.Kernel, glorotUniform, dims[2], wide)

@@ -39,8 +39,8 @@ func pool(layer string, window int, build func(*graph.Node) *graph.PoolBuilder, 
 	return build(x).Window(window).Done()
 }
 
-// GlobalMeanPool is the mean over all spatial axes: [batch, spatial…, n] to [batch, n]. For a sequence with a mask
-// ([MaskOf]) it is the mean over the places that count, or 0 if there are none.
+// GlobalMeanPool is the mean over all spatial axes: [batch, spatial…, n] to [batch, n]. With a mask ([MaskOf]) it is
+// the mean over the places that count, or 0 if there are none.
 type GlobalMeanPool struct{}
 
 // Apply creates no variables.
@@ -73,7 +73,7 @@ func (Flatten) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return reshaped("Flatten", scope, x, -1)
 }
 
-// Reshape reshapes each example to these dimensions. One of them may be -1.
+// Reshape reshapes each example to these dimensions, of which one may be -1.
 type Reshape []int
 
 // Apply creates no variables.

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Cond runs onTrue or onFalse, by a bool scalar, and returns its results, which must have the same shapes and dtypes in
-// both. The other function is not run and has gradient 0.
+// Cond runs onTrue or onFalse, by a bool scalar, and returns its results, of the same shapes and dtypes in both. The
+// other function is not run and has gradient 0.
 func Cond(condition *graph.Node, onTrue, onFalse func() []*graph.Node) []*graph.Node {
 	if condition == nil || condition.DType() != dtypes.Bool || condition.Rank() != 0 {
 		panic(fmt.Errorf("ops: cond: condition %s, expected a scalar of bool", autodiff.ShapeText(condition)))
@@ -22,8 +22,8 @@ func Cond(condition *graph.Node, onTrue, onFalse func() []*graph.Node) []*graph.
 	return branch("cond", graph.ConvertDType(graph.LogicalNot(condition), dtypes.Int32), []func() []*graph.Node{onTrue, onFalse})
 }
 
-// Switch runs branches[number], for an integer scalar, and returns its results, which must have the same shapes and
-// dtypes in all branches. number is clamped to the valid range. The other branches are not run and have gradient 0.
+// Switch runs branches[number], for an integer scalar clamped to the valid range, and returns its results, of the same
+// shapes and dtypes in all branches. The others are not run and have gradient 0.
 func Switch(number *graph.Node, branches ...func() []*graph.Node) []*graph.Node {
 	if number == nil || !number.DType().IsInt() || number.Rank() != 0 {
 		panic(fmt.Errorf("ops: switch: number %s, expected a scalar of whole numbers", autodiff.ShapeText(number)))
@@ -120,7 +120,6 @@ func eagerBranch(what string, number *graph.Node, branches []func() []*graph.Nod
 	return out
 }
 
-// truth reads a condition in an eager run.
 func truth(what string, n *graph.Node) bool {
 	t, err := xla.Value(n)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// Gradient returns the gradients of loss, a floating-point scalar, with respect to each of wrt, in their shapes. It is
-// 0 for a node that the loss does not depend on.
+// Gradient returns the gradients of loss, a floating-point scalar, with respect to each of wrt, in their shapes, 0 for
+// a node that the loss does not depend on.
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	return gradient("Gradient", loss, wrt)
 }
@@ -41,7 +41,7 @@ func VJP(outputs, adjoints, wrt []*graph.Node) []*graph.Node {
 }
 
 // JVP returns the Jacobian-vector product: the Jacobian of outputs by wrt times the tangents, one per node of wrt with
-// its shape. It differentiates twice, so the operations need second derivatives.
+// its shape. The operations need second derivatives.
 func JVP(outputs, wrt, tangents []*graph.Node) []*graph.Node {
 	if err := pairs("tangent", "input", tangents, wrt); err != nil {
 		panic(fmt.Errorf("ops: JVP: %w", err))
@@ -71,8 +71,8 @@ func pairs(what, of string, a, b []*graph.Node) error {
 
 // PerExample returns the loss of each example, [batch], and its gradients with respect to each of wrt, [batch, …].
 // Fields have the batch as first axis. loss is called once, with fields of one example, [1, …], and returns a scalar.
-// The program contains the model once and processes examples one at a time. wrt, for example variables, are shared by
-// all examples and must not be fields.
+// The program processes examples one at a time. wrt, for example variables, are shared by all examples and must not be
+// fields.
 func PerExample(fields, wrt []*graph.Node, loss func(example []*graph.Node) *graph.Node) (losses *graph.Node, gradients []*graph.Node) {
 	fields = slices.Clone(fields)
 	wrt = slices.Clone(wrt)

@@ -13,7 +13,7 @@ import (
 )
 
 // Cholesky returns the lower triangular L with L·Lᵀ = a, for symmetric positive definite matrices [batch…, n, n]. An
-// asymmetric a is replaced by the mean of a and aᵀ. If a matrix is not positive definite, its factor is NaN.
+// asymmetric a is replaced by the mean of a and aᵀ. The factor of a matrix that is not positive definite is NaN.
 func Cholesky(a *graph.Node) *graph.Node {
 	n := square("Cholesky", a)
 	a = graph.MulScalar(graph.Add(a, transposed(a)), 0.5)
@@ -68,7 +68,7 @@ func factor(a *graph.Node, n int) *graph.Node {
 			column := graph.Div(graph.Mul(rest, graph.ExpandLeftToRank(x[2], 2)), graph.ExpandAxes(pivot, -1))
 			return []*graph.Node{graph.Add(l, graph.Einsum("bi,j->bij", column, here))}, nil
 		})
-	// A NaN pivot makes all later ones NaN; if the last one is NaN, the whole factor is set to NaN.
+	// A NaN pivot makes all later ones NaN; if the last one is NaN, so is the whole factor.
 	whole := graph.Slice(last[0], graph.AxisRange(), graph.AxisRange(n-1), graph.AxisRange(n-1))
 	failed := graph.Mul(whole, graph.ScalarZero(g, a.DType()))
 	return graph.Reshape(lower(graph.Add(last[0], failed), n), dims...)
@@ -86,7 +86,7 @@ func substituted(a, b *graph.Node, upper bool) *graph.Node {
 			x, row, here := carry[0], at[0], at[2]
 			rest := graph.Sub(at[1], graph.Einsum("bj,bjk->bk", row, x))
 			value := graph.Div(rest, graph.ExpandAxes(graph.Einsum("bj,j->b", row, here), -1))
-			// A select, not a sum: an infinite value times 0 would make other rows NaN.
+			// A select: in a sum, an infinite value times 0 would make other rows NaN.
 			at = []*graph.Node{graph.ExpandAxes(graph.GreaterThan(here, graph.ZerosLike(here)), 0, -1), graph.ExpandAxes(value, 1)}
 			for i, n := range at {
 				at[i] = graph.BroadcastToDims(n, x.Shape().Dimensions...)

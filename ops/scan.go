@@ -17,15 +17,15 @@ import (
 // Option is a setting of [Scan].
 type Option func(*scan)
 
-// Length sets the number of places. It is required without xs, and must otherwise agree with them.
+// Length sets the number of places: required without xs, else equal to theirs.
 func Length(n int) Option { return func(s *scan) { s.length, s.lengthGiven = n, true } }
 
-// Reverse iterates from the last place to the first. Each output stays at the place where it was computed.
+// Reverse iterates from the last place to the first. Each output stays at its place.
 func Reverse() Option { return func(s *scan) { s.reverse = true } }
 
 // Lengths is the number of places of each example, integers [batch]. At later places an example's carried values do not
-// change and its outputs are 0. Carried values and outputs then have the batch as first axis. In reverse, an example
-// starts at its own last place.
+// change and its outputs are 0. Both then have the batch as first axis. In reverse, an example starts at its own last
+// place.
 func Lengths(lengths *graph.Node) Option {
 	return func(s *scan) { s.lengths, s.masked = lengths, true }
 }
@@ -33,8 +33,7 @@ func Lengths(lengths *graph.Node) Option {
 // Axis is the axis of the places in xs and outputs, default 0. Sequences [batch, places, …] need Axis(1).
 func Axis(axis int) Option { return func(s *scan) { s.axis = axis } }
 
-// Remat makes the gradient keep only the carried values and recompute everything else, which takes less memory and more
-// time.
+// Remat makes the gradient keep only the carried values and recompute all else, for less memory and more time.
 func Remat() Option { return func(s *scan) { s.remat = true } }
 
 type scan struct {
@@ -46,14 +45,13 @@ type scan struct {
 }
 
 // Scan calls body for each place of xs, arrays stacked along an axis, with the carried values (carry at first) and the
-// elements of xs at that place. It returns the last carried values, and the outputs stacked as xs are.
+// elements of xs at that place. It returns the last carried values, and the outputs stacked as xs.
 //
 // The body must return carried values of the same shapes and dtypes. xs and outputs may be empty. There must be at
 // least one place.
 //
 // The gradient iterates in the opposite direction. For each place it keeps the carried values and the results of costly
-// operations, and recomputes the rest of the body. On the CPU, XLA runs convolutions in loops slowly: see
-// docs/layers.md.
+// operations, and recomputes the rest. XLA's CPU runs convolutions in loops slowly: see docs/layers.md.
 func Scan(carry, xs []*graph.Node, body func(carry, x []*graph.Node) (next, out []*graph.Node), options ...Option) (last, outs []*graph.Node) {
 	var s scan
 	for _, o := range options {
@@ -140,7 +138,6 @@ func (s *scan) check(carry, xs []*graph.Node, body func(carry, x []*graph.Node) 
 	return all[0].Graph(), nil
 }
 
-// mask keeps the values of examples that have ended.
 func (s *scan) mask(carry, next, out []*graph.Node, place *graph.Node) (_, _ []*graph.Node) {
 	here := graph.LessThan(graph.ConvertDType(place, s.lengths.DType()), s.lengths)
 	for i := range next {
@@ -161,7 +158,7 @@ func choose(what string, i int, here, yes, no *graph.Node) *graph.Node {
 	return graph.Where(graph.BroadcastToDims(graph.Reshape(here, dims...), yes.Shape().Dimensions...), yes, no)
 }
 
-// hasLoops reports whether the graph's backend has loops and dynamic slices. GoMLX's backend in Go has not.
+// hasLoops: GoMLX's backend in Go has no dynamic slices.
 func hasLoops(g *graph.Graph) bool {
 	can := g.Backend().Capabilities().Operations
 	return can[compute.OpTypeDynamicSlice] && can[compute.OpTypeDynamicUpdateSlice]

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// run builds a loop whose body may set variables. They become carried values.
+// run builds a loop. Variables that its body sets become carried values.
 func run(l autodiff.Loop, g *graph.Graph, what string, carry, places []*graph.Node, body func(carry, at []*graph.Node) (next, out []*graph.Node)) (last, outs []*graph.Node) {
 	v := variablesOf(g, what)
 	last, outs = l.Run(g, carry, places, nil, func(carry, at, _ []*graph.Node) (next, out []*graph.Node) { return body(carry, at) },
@@ -21,7 +21,6 @@ func run(l autodiff.Loop, g *graph.Graph, what string, carry, places []*graph.No
 	return last[:len(carry)], outs
 }
 
-// variables records the variables of the graph's store before a body is traced.
 type variables struct {
 	what   string // the owner of the body, for messages
 	first  int    // of the body's nodes
@@ -52,8 +51,8 @@ func (v *variables) used() (list []*model.Variable) {
 	return list
 }
 
-// changed returns the variables that the body has set, before and after it. It refuses random numbers whose state is
-// not carried.
+// changed returns the values before and after the body of variables that it has set. It refuses random numbers whose
+// state is not carried.
 func (v *variables) changed() (before, after []*graph.Node) {
 	draws := func(n *graph.Node) bool { return n.Type() == graph.NodeTypeRNGBitGenerator }
 	if v.store == nil && slices.ContainsFunc(v.graph.Nodes()[v.first:], draws) {
@@ -94,7 +93,7 @@ func (v *variables) taken() map[*model.Variable][2]*graph.Node {
 	return changes
 }
 
-// again prepares call i of a body that is called once per iteration: In then returns the same scopes as in call 0.
+// again prepares call i of a body: In then returns the same scopes as in call 0.
 func again(g *graph.Graph, i int) (done func()) {
 	if f, ok := model.GetGraphParam(g, graphs.AgainParam); ok && i > 0 {
 		return f.(func() (done func()))()

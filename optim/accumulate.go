@@ -2,12 +2,12 @@ package optim
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// Accumulate makes one update from k batches. At every k-th batch it passes on the mean of their updates. At the others
-// it holds the parameters back. Links before it see every batch. Links after it see only the means, and their counts
-// and schedules advance only then.
+// Accumulate makes one update from k batches: at every k-th batch it passes on the mean of their updates, at the others
+// it holds the parameters back. Earlier links see every batch, later ones only the means; their counts and schedules
+// advance only then.
 //
-// Each parameter counts its own batches, so Accumulate also works in a group and with [managed.TrainOnly]. The running
-// mean is in the state, so a run can be resumed at any batch.
+// Each parameter counts its own batches, so Accumulate also works in a group and with [managed.TrainOnly]. A run can be
+// resumed at any batch.
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func Accumulate(k int) Transformation { return accumulate(k) }

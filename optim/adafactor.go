@@ -8,28 +8,26 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Adafactor is [RMSProp] that stores only the row and column means of a matrix's squares, to save memory (Shazeer and
-// Stern 2018). It limits the updates' root mean square and scales them by the parameter's, so the learning rate is
-// relative, for example 0.01. A zero field takes its default.
-//
-// The learning rate multiplies a [WeightDecay] that follows, as after all rules.
+// Adafactor is [RMSProp] that stores only row and column means of a matrix's squares, to save memory (Shazeer and Stern
+// 2018). It limits the updates' root mean square and scales them by the parameter's, so the learning rate is relative,
+// for example 0.01. The rate also multiplies a later [WeightDecay].
 type Adafactor struct {
-	// Decay is the exponent of the moving average: at update t, the average keeps 1 - t^-Decay. Default 0.8.
+	// Decay is the moving average's exponent: at update t, it keeps 1 - t^-Decay. Default 0.8.
 	Decay float64
-	// Factored is the minimum length of a parameter's two longest axes for its squares to be factored. Default 128.
+	// Factored is the minimum length of both longest axes for factored squares. Default 128.
 	Factored int
 	// Limit is the maximum root mean square of an update. Default 1.
 	Limit float64
 	// Epsilon is added to the squares. Default 1e-30.
 	Epsilon float64
-	// Absolute turns off the scaling by the parameter's root mean square (which is taken as at least 1e-3).
+	// Absolute turns off the scaling by the parameter's root mean square (at least 1e-3).
 	Absolute bool
 }
 
 // Name is "adafactor".
 func (Adafactor) Name() string { return "adafactor" }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t Adafactor) Update(s *Step) {
 	power, epsilon, limit, factored := cmp.Or(t.Decay, 0.8), cmp.Or(t.Epsilon, 1e-30), cmp.Or(t.Limit, 1), cmp.Or(t.Factored, 128)
 	positive("Adafactor.Decay", power)
@@ -69,7 +67,7 @@ func (t Adafactor) Update(s *Step) {
 	})
 }
 
-// longestAxes returns the two longest axes if both have the length. Of equal axes, the later one counts as longer.
+// longestAxes returns the two longest axes if both have the length. Of equal axes, the later one is longer.
 func longestAxes(dimensions []int, length int) (shorter, longer int, ok bool) {
 	if len(dimensions) < 2 {
 		return 0, 0, false

@@ -12,10 +12,10 @@ import (
 )
 
 // Adam divides a moving average of the updates by the root of a moving average of their squares, both corrected for
-// bias (Kingma and Ba 2015). Followed by [WeightDecay] it is AdamW. A zero field takes its default.
+// bias (Kingma and Ba 2015). Followed by [WeightDecay] it is AdamW.
 //
-// Its variables have the names of GoMLX's Adam, /AdamOptimizer/…, so either can continue the other's training. In an
-// optimizer with a scope (managed.WithStepOptimizer) they are under the scope. Their dtype is [Step.DType].
+// Its variables have the names of GoMLX's Adam, /AdamOptimizer/…, under a managed.WithStepOptimizer's scope, so either
+// can continue the other's training.
 type Adam struct {
 	// Beta1 and Beta2 are the decays of the averages of updates and squares. Defaults 0.9 and 0.999.
 	Beta1, Beta2 float64
@@ -26,7 +26,7 @@ type Adam struct {
 // Name is "adam".
 func (Adam) Name() string { return "adam" }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t Adam) Update(s *Step) {
 	t.update(s, func(squares *model.Variable, update, unbiased *graph.Node, decay float64) *graph.Node {
 		return graph.Sqrt(graph.Mul(s.average(squares, decay, graph.Square(update)), unbiased))
@@ -39,7 +39,7 @@ type Adamax Adam
 // Name is "adamax".
 func (Adamax) Name() string { return "adamax" }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t Adamax) Update(s *Step) {
 	Adam(t).update(s, func(largest *model.Variable, update, _ *graph.Node, decay float64) *graph.Node {
 		next := graph.Max(graph.MulScalar(largest.NodeValue(s.graph), decay), graph.Abs(update))
@@ -53,8 +53,8 @@ func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased
 	share("Adam.Beta1", b1)
 	share("Adam.Beta2", b2)
 	positive("Adam.Epsilon", epsilon)
-	// GoMLX names the moments after the parameter alone, so the name of the link must separate them. An optimizer with a
-	// scope has them there: with common moments and its own counts it would be no Adam.
+	// GoMLX names the moments after the parameter alone; the link's name separates them. With common moments but its
+	// own counts, an optimizer with a scope would be no Adam.
 	link := strings.TrimPrefix(strings.TrimPrefix(s.scope, scopeIn(s.model)), "/adam")
 	moment := func(p *Parameter, which string) *model.Variable {
 		return s.zerosAt(p, adamPath(s.model.Scope(), link, p.Name()+which), p.Shape().Dimensions)
@@ -70,24 +70,24 @@ func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased
 	})
 }
 
-// adamPath is the path of a variable of GoMLX's Adam. link is "" outside groups.
+// adamPath is the path of GoMLX's Adam. link is "" outside groups.
 func adamPath(scope, link string, names ...string) string {
 	return model.JoinPath(append([]string{scope, optimizer.AdamDefaultScope + strings.ReplaceAll(link, "/", "_")}, names...)...)
 }
 
 // LAMB is [Adam] with weight decay, whose updates are scaled to the norm of their parameters (You et al. 2020, "Large
-// batch optimization for deep learning"). A zero field takes its default.
+// batch optimization for deep learning").
 type LAMB struct {
 	// Beta1 and Beta2 are as in [Adam]: 0.9 and 0.999. Epsilon is 1e-6.
 	Beta1, Beta2, Epsilon float64
-	// Decay is added before the norms are computed. Default: none.
+	// Decay is added before the norms. Default: none.
 	Decay WeightDecay
 }
 
 // Name is "lamb".
 func (LAMB) Name() string { return "lamb" }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t LAMB) Update(s *Step) {
 	Chain{Adam{t.Beta1, t.Beta2, cmp.Or(t.Epsilon, 1e-6)}, t.Decay, TrustRatio()}.Update(s)
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Adagrad divides by the root of the sum of all squares so far (Duchi, Hazan and Singer 2011). A zero field takes its
-// default.
+// Adagrad divides by the root of the sum of all squares so far (Duchi, Hazan and Singer 2011).
 type Adagrad struct {
 	// Start is the initial sum, default 0.1. Epsilon is added under the root, default 1e-7.
 	Start, Epsilon float64
@@ -16,7 +15,7 @@ type Adagrad struct {
 // Name is "adagrad".
 func (Adagrad) Name() string { return "adagrad" }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t Adagrad) Update(s *Step) {
 	start, epsilon := cmp.Or(t.Start, 0.1), cmp.Or(t.Epsilon, 1e-7)
 	positive("Adagrad.Start", start)
@@ -29,18 +28,17 @@ func (t Adagrad) Update(s *Step) {
 	})
 }
 
-// Adadelta is [RMSProp] multiplied by the root of a moving average of its own squared updates. The updates are in the
-// parameters' unit, so the rate may be 1 (Zeiler 2012). A zero field takes its default.
+// Adadelta is [RMSProp] times the root of a moving average of its squared updates. The updates are in the parameters'
+// unit, so the rate may be 1 (Zeiler 2012).
 type Adadelta struct {
-	// Decay is the decay of both averages, default 0.9 (0.95 in the paper). Epsilon is added under both roots, default
-	// 1e-6.
+	// Decay is that of both averages, default 0.9 (0.95 in the paper). Epsilon is added under both roots, default 1e-6.
 	Decay, Epsilon float64
 }
 
 // Name is "adadelta".
 func (Adadelta) Name() string { return "adadelta" }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t Adadelta) Update(s *Step) {
 	decay, epsilon := cmp.Or(t.Decay, 0.9), cmp.Or(t.Epsilon, 1e-6)
 	share("Adadelta.Decay", decay)
@@ -54,8 +52,7 @@ func (t Adadelta) Update(s *Step) {
 	})
 }
 
-// Nadam is [Adam] with Nesterov momentum (Dozat 2016). Its momentum is constant; the paper's grows. A zero field takes
-// its default.
+// Nadam is [Adam] with constant Nesterov momentum, which grows in the paper (Dozat 2016).
 type Nadam struct {
 	// Beta1 and Beta2 are as in [Adam]: 0.9 and 0.999. Epsilon is added to the root, default 1e-8.
 	Beta1, Beta2, Epsilon float64
@@ -64,7 +61,7 @@ type Nadam struct {
 // Name is "nadam".
 func (Nadam) Name() string { return "nadam" }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t Nadam) Update(s *Step) {
 	b1, b2, epsilon := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.999), cmp.Or(t.Epsilon, 1e-8)
 	share("Nadam.Beta1", b1)

@@ -12,9 +12,8 @@ import (
 )
 
 // Average keeps a moving average of the parameters, for evaluation (Polyak and Juditsky 1992). It does not change the
-// updates. The averages are corrected for bias, so the first one is the parameter's value. They are in
-// /optimizers/average/<parameter>/sum and count. Steps that are held back do not count. A test step uses them with
-// [Average.In]:
+// updates. The averages are corrected for bias, so the first is the parameter's value. Steps held back do not count. A
+// test step uses them with [Average.In]:
 //
 //	average := optim.Average{Decay: 0.999}
 //	optimizer := optim.New(1e-3, optim.Adam{}, average)
@@ -29,7 +28,7 @@ type Average struct {
 // Name is "average".
 func (Average) Name() string { return "average" }
 
-// Update adds the averages to the step.
+// Update implements [Transformation].
 func (t Average) Update(s *Step) {
 	s.once(t.Name())
 	share("Average.Decay", t.Decay)
@@ -45,16 +44,14 @@ func (t Average) Update(s *Step) {
 }
 
 // In builds a part of a graph, usually a test step's, with the averaged parameters. Parameters without an average
-// (frozen, or not updated yet) keep their own values. The state does not change. managed compiles a step again when
+// (frozen, or not updated yet) keep their values. The state does not change. managed compiles a step again when
 // parameters were added to the training.
 //
-// In panics unless the optimizer has an Average and a training step was compiled before. A training step that uses In
-// itself needs such an earlier step; [managed.Stepper.Prepare] is enough. It sees the averages from before its own
-// update.
+// In panics unless the optimizer has an Average and an earlier training step was compiled, as by
+// [managed.Stepper.Prepare]. A training step with In sees the averages before its own update.
 //
-// The averages are those of the optimizer in this scope, else in the nearest enclosing scope, else of the only
-// optimizer that keeps averages. If there are several in other scopes (managed.WithStepOptimizer), In panics and lists
-// them.
+// The averages are those of the optimizer in this scope, else in the nearest enclosing one, else of the only optimizer
+// with averages. In panics and lists them if there are several (managed.WithStepOptimizer).
 //
 // [managed.Stepper.Prepare]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#Stepper.Prepare
 func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
@@ -87,7 +84,6 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	}
 }
 
-// averaged returns the parameter whose average is at path, or "".
 func (Average) averaged(n *model.Variable, path string) string {
 	rest, ours := strings.CutPrefix(path, n.Scope())
 	name, ok := strings.CutSuffix(rest, "/sum")
@@ -97,7 +93,7 @@ func (Average) averaged(n *model.Variable, path string) string {
 	return name
 }
 
-// find returns the count of the averages that apply in a scope.
+// find returns the averages' count.
 func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 	below := model.JoinPath(optimizer.Scope, t.Name(), "updates")
 	for around := scope.Scope(); ; around, _ = model.SplitPath(around) {

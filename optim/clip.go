@@ -2,14 +2,14 @@ package optim
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// Clip limits the updates. At the start of the chain these are the gradients. Exactly one field must be set.
+// Clip limits the updates; at the start of the chain, the gradients. Exactly one field must be set.
 type Clip struct {
-	// Value limits each number to -Value … Value. (GoMLX's clip_step_by_value clips the finished step.)
+	// Value limits each number to -Value … Value. GoMLX's clip_step_by_value clips the finished step.
 	Value float64
-	// Norm scales a parameter's update down if its L2 norm is larger.
+	// Norm scales a parameter's update down to this L2 norm.
 	Norm float64
-	// GlobalNorm scales all updates down together if the L2 norm of all of them is larger (Pascanu et al. 2013).
-	// Smaller updates pass bit-identical.
+	// GlobalNorm scales all updates down together to this L2 norm of all (Pascanu et al. 2013). Smaller updates pass
+	// bit-identical.
 	GlobalNorm float64
 }
 
@@ -19,7 +19,7 @@ func (c Clip) Name() string {
 	return name
 }
 
-// String is the name and the limit: "clip_by_norm(1)".
+// String is as "clip_by_norm(1)".
 func (c Clip) String() string {
 	name, limit := c.set()
 	return name + "(" + describe(limit) + ")"
@@ -35,7 +35,7 @@ func (c Clip) set() (name string, limit float64) {
 	return "clip", c.Value
 }
 
-// Update clips the updates.
+// Update implements [Transformation].
 func (c Clip) Update(s *Step) {
 	name, limit := c.set()
 	positive("the limit of "+name, limit)
@@ -60,8 +60,8 @@ func shorten(s *Step, update, norm *graph.Node, limit float64) *graph.Node {
 	return graph.Mul(update, graph.Where(graph.LessThan(norm, most), graph.OnesLike(norm), graph.Div(most, norm)))
 }
 
-// GlobalNorm returns the L2 norm of all updates, a scalar, or nil if there are no updates. It leaves out parameters
-// that are held back individually.
+// GlobalNorm returns the L2 norm of all updates, a scalar, or nil without updates. It leaves out parameters that are
+// held back individually.
 func (s *Step) GlobalNorm() *graph.Node {
 	var sum *graph.Node
 	for p := range s.Parameters() {
@@ -90,8 +90,8 @@ func clipByRMS(limit float64) Transformation {
 	}}
 }
 
-// TrustRatio scales each parameter's update to the norm of the parameter (You et al. 2017, LARS). If one of the norms
-// is 0, the update passes unchanged.
+// TrustRatio scales each parameter's update to the norm of the parameter (You et al. 2017, LARS). If a norm is 0, the
+// update passes unchanged.
 func TrustRatio() Transformation {
 	return stateless{"trust_ratio", nil, func(s *Step) {
 		s.each(func(p *Parameter) *graph.Node {

@@ -13,15 +13,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// counts is one variable with the counts of several parameters: those that a link first sees in the same step, and that
-// begin with the same count. It saves a buffer per parameter in each run of the program.
+// counts is one variable with the counts of parameters that a link first sees in the same step with the same count. It
+// saves a buffer per parameter in each run.
 //
-// While each step updates all of the parameters or none, their counts are equal and a step computes with one of them.
-// With an element per parameter XLA would compile the rule once for each; it compiles equal kernels once.
+// While each step updates all of them or none, a step computes with one count. With an element per parameter XLA would
+// compile the rule once for each; it compiles equal kernels once.
 type counts struct {
 	variable *model.Variable
 	equal    bool
-	// gates has the gate of each element that this step counts. A nil gate always counts.
+	// gates has the gate of each element that this step counts; nil always counts.
 	gates map[int]*graph.Node
 }
 
@@ -30,7 +30,6 @@ type count struct {
 	at int
 }
 
-// factor is the key of a number that is computed from counts.
 type factor struct {
 	of         *counts
 	ahead, key float64
@@ -38,7 +37,6 @@ type factor struct {
 
 const perParameter, countSlot = "parameters", "count"
 
-// countsIn returns the counts of a store by their full names.
 func countsIn(store *model.Store) map[string]count {
 	all := map[string]count{}
 	for v := range store.IterVariables() {
@@ -99,8 +97,8 @@ func (s *Step) pack(link string, names []string) *model.Variable {
 
 func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
 
-// together makes the step compute with one count for all parameters of c, if their counts are equal and the gates
-// update all of them together. Otherwise their counts may differ afterwards.
+// together computes with one count for all parameters of c, if their counts are equal and the gates update all
+// together. Otherwise the counts may differ afterwards.
 func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
 	switch {
@@ -112,7 +110,7 @@ func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	}
 }
 
-// node returns a scalar if all counts are equal, else the array of them.
+// node returns a scalar if all counts are equal, else an array.
 func (c *counts) node(g *graph.Graph) *graph.Node {
 	all := c.variable.NodeValue(g)
 	if c.equal {
@@ -121,7 +119,7 @@ func (c *counts) node(g *graph.Graph) *graph.Node {
 	return all
 }
 
-// pick selects this parameter's element of what was computed from node.
+// pick selects this parameter's element of a result of node.
 func (c count) pick(from *graph.Node) *graph.Node {
 	if c.in.equal {
 		return from
@@ -144,7 +142,6 @@ func (s *Step) setCounts() {
 	}
 }
 
-// updates is 1 for each parameter that the step updates, else 0.
 func (c *counts) updates(before *graph.Node) *graph.Node {
 	g, n := before.Graph(), before.Shape().Size()
 	counted := make([]int64, n)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// String returns the links of the chain ("adam, weight_decay"), or the type of a GoMLX optimizer.
+// String returns the chain's links ("adam, weight_decay"), or the type of a GoMLX optimizer.
 func (o *Optimizer) String() string {
 	if o.other != nil {
 		return fmt.Sprintf("%T", o.other)
@@ -18,10 +18,9 @@ func (o *Optimizer) String() string {
 	return o.Describe()[""]
 }
 
-// Describe returns the settings of the optimizer as text by name, so they can be saved and compared: the links ("adam,
-// weight_decay") under "", the rate under "rate", and each link's settings under its name. For a GoMLX optimizer, ""
-// has the values of its fields, without its learning rate, which has an entry of its own. Zero fields, which mean
-// defaults, are left out. A function is described by its name only.
+// Describe returns the optimizer's settings as text by name, to save and compare: the links ("adam, weight_decay")
+// under "", the rate under "rate", and each link's settings under its name. For a GoMLX optimizer, "" has its fields
+// without the rate. Zero fields are left out. Functions are described by name.
 func (o *Optimizer) Describe() map[string]string {
 	if o.other != nil {
 		d := &describer{rates: true}
@@ -53,7 +52,6 @@ func (o *Optimizer) Describe() map[string]string {
 
 func describe(v any) string { return new(describer).say(reflect.ValueOf(v), 0) }
 
-// describer formats values by reflection. rate is the learning rate that it found, if it looks for one.
 type describer struct {
 	rates bool
 	rate  string

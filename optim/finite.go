@@ -9,8 +9,8 @@ import (
 )
 
 // SkipNonFinite holds the step back if an update has an infinity or a NaN. Put it first in the chain, or first in a
-// group, where it checks and holds back only that group. The number of skipped steps is in
-// /optimizers/skip_non_finite/skipped. There is no limit of consecutive skips; callbacks.NonFinite ends such a run.
+// group, where it holds back only that group. Its variable skipped counts skipped steps. Consecutive skips have no
+// limit; callbacks.NonFinite ends such a run.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
 type skipNonFinite struct{}
@@ -28,7 +28,6 @@ func (skipNonFinite) Update(s *Step) {
 	s.Require(finite)
 }
 
-// finite reports whether all updates are finite; nil if there are none.
 func (s *Step) finite() *graph.Node {
 	var all *graph.Node
 	for p := range s.Parameters() {
@@ -50,16 +49,15 @@ func (s *Step) finite() *graph.Node {
 
 // LossScale keeps small gradients from underflowing in float16 (Micikevicius et al. 2018). It multiplies the loss
 // before differentiation and divides the gradients. If they overflow, it holds the step back and reduces the scale;
-// after many good steps it raises the scale. bfloat16 does not need it.
+// after many good steps it raises it. bfloat16 does not need it.
 //
 // It is the first link of the chain. [Optimizer.UpdateGraph] and managed's steps scale the sum of all losses.
 //
-// The scale is in /optimizers/loss_scale/scale, the number of good steps since its last change in
-// /optimizers/loss_scale/good. A zero field takes its default.
+// Its variables are scale and good, the number of good steps since the last change.
 type LossScale struct {
 	// Start is the initial scale. Default 32768, the largest power of two in float16.
 	Start float64
-	// Factor multiplies or divides the scale. Default 2. The scale is at least 1.
+	// Factor multiplies or divides the scale, which is at least 1. Default 2.
 	Factor float64
 	// Every is the number of good steps after which the scale grows. Default 2000.
 	Every int
@@ -109,7 +107,7 @@ func (c Chain) lossScale() (LossScale, bool) {
 	return LossScale{}, false
 }
 
-// Update divides the updates by the scale and sets the next scale.
+// Update implements [Transformation].
 func (t LossScale) Update(s *Step) {
 	s.once(t.Name())
 	factor, every := cmp.Or(t.Factor, 2), cmp.Or(t.Every, 2000)

@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// GoMLX makes an [Optimizer] from a GoMLX optimizer, which keeps its own rule and rate. If it cannot take gradients,
-// the training step is an error; all optimizers of GoMLX's package optimizer can. GoMLX(nil) is nil.
+// GoMLX makes an [Optimizer] from a GoMLX optimizer, with its own rule and rate. If it cannot take gradients, the
+// training step is an error; all of GoMLX's package optimizer can. GoMLX(nil) is nil.
 func GoMLX(o optimizer.Interface) *Optimizer {
 	if o == nil {
 		return nil
@@ -19,8 +19,7 @@ func GoMLX(o optimizer.Interface) *Optimizer {
 	return &Optimizer{other: o}
 }
 
-// gradientOptimizer takes gradients. Passing the loss instead would make GoMLX differentiate, without
-// internal/autodiff.
+// gradientOptimizer takes gradients. With the loss, GoMLX would differentiate, without internal/autodiff.
 type gradientOptimizer interface {
 	UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType)
 }
@@ -36,10 +35,10 @@ func (o *Optimizer) updateOther(scope *model.Scope, gradients []*graph.Node, los
 }
 
 // apart lets a GoMLX optimizer work in a scope. GoMLX trains the variables below its scope and counts steps at the
-// root. While the rule is built, each variable therefore has a stand-in whose path leads into the scope and out again
+// root. Each variable therefore has a stand-in whose path leads into the scope and out again
 // ("/generator/../dense/weights"). Since paths are cleaned, the optimizer's own variables have the same names as
-// without a scope. The scope's count of steps replaces the root's. together copies the new values back and removes
-// the stand-ins.
+// without a scope. The scope's count of steps replaces the root's. together copies the new values back and removes the
+// stand-ins.
 func apart(scope *model.Scope, g *graph.Graph, trained []*model.Variable) (together func()) {
 	var ends []func()
 	for _, v := range trained {
@@ -57,7 +56,7 @@ func apart(scope *model.Scope, g *graph.Graph, trained []*model.Variable) (toget
 }
 
 // standIn makes a path refer to another variable in this graph, until end. It is a constant first, because GoMLX makes
-// a graph parameter for each other variable that is used.
+// a graph parameter for each other used variable.
 func standIn(g *graph.Graph, store *model.Store, path string, of *model.Variable) (end func()) {
 	if there := store.GetVariable(path); there != nil {
 		was := there.NodeValue(g)

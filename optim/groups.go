@@ -16,7 +16,7 @@ type Chain []Transformation
 // Name is "chain". It adds no scope to its links' variables.
 func (c Chain) Name() string { return "chain" }
 
-// Update applies each link to the result of the one before.
+// Update implements [Transformation].
 func (c Chain) Update(s *Step) {
 	for i, t := range c {
 		check(t != nil, "link %d of a chain of %d is nil", i+1, len(c))
@@ -29,7 +29,7 @@ func (c Chain) Update(s *Step) {
 	}
 }
 
-// claim assigns scopes to the links, as [Chain.Update] does. Links without variables have "".
+// claim assigns scopes to the links, as [Chain.Update]; "" without variables.
 func (c Chain) claim(taken map[string]bool, scope string) []string {
 	scopes := make([]string, len(c))
 	for i, t := range c {
@@ -47,10 +47,8 @@ func (c Chain) claim(taken map[string]bool, scope string) []string {
 }
 
 // Frozen leaves the selected parameters bit-identical; nil selects all. As the first link it also excludes them from
-// the GlobalNorm of [Clip].
-//
-// An nn.BatchNorm whose scale and offset are frozen uses its running averages in training too, and does not change
-// them.
+// [Clip]'s GlobalNorm. An nn.BatchNorm with frozen scale and offset uses its running averages in training too, and does
+// not change them.
 func Frozen(m Match) Transformation {
 	return stateless{frozenName, m, func(s *Step) {
 		mine := s.selects("Frozen", m)
@@ -64,8 +62,7 @@ func Frozen(m Match) Transformation {
 
 const frozenName = "frozen"
 
-// Freezes reports whether [Frozen] excludes a parameter from training. A layer can then keep its related state
-// unchanged.
+// Freezes reports whether [Frozen] excludes a parameter from training, for layers to keep related state unchanged.
 func (o *Optimizer) Freezes(name string, shape shapes.Shape) bool {
 	return o.chain.freezes(name, shape)
 }
@@ -88,7 +85,7 @@ func (c Chain) freezes(name string, shape shapes.Shape) bool {
 	})
 }
 
-// Masked applies a chain to the selected parameters only. Other updates pass unchanged.
+// Masked applies a chain to the selected parameters only.
 func Masked(m Match, chain ...Transformation) Transformation { return masked{m, slices.Clone(chain)} }
 
 type masked struct {
@@ -122,13 +119,13 @@ type Group struct {
 	// Name is the scope of the group's variables and the name of its learning rate. It must be unique within one
 	// Groups.
 	Name string
-	// Match selects from the parameters that earlier groups left. nil selects all of them.
+	// Match selects from the parameters that earlier groups left; nil selects all.
 	Match Match
 	Chain Chain
 }
 
-// Groups applies a separate chain to each group of parameters: other rules, or other rates ([Scale] and
-// [ScaleBySchedule] multiply the optimizer's one learning rate). A parameter in no group is an error.
+// Groups applies a separate chain to each group of parameters: other rules, or other rates by [Scale] and
+// [ScaleBySchedule]. A parameter in no group is an error.
 func Groups(groups ...Group) Transformation {
 	groups = slices.Clone(groups)
 	for i := range groups {

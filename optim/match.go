@@ -12,9 +12,9 @@ import (
 
 // Match selects parameters: [Under], [RankFrom], [Matrices], [Not] of one of them, or a [MatchFunc].
 //
-// A Match by name must match at least one of the variables that steps have made so far. Otherwise the training step is
-// an error that lists them, because a misspelt name would train what should be frozen. A Match by shape, such as
-// RankFrom, and one in [Optional] may match none.
+// A Match by name must match at least one variable that steps have made so far. Otherwise the training step is an error
+// that lists them: a misspelt name would train what should be frozen. A Match by shape, such as RankFrom, and one in
+// [Optional] may match none.
 type Match interface {
 	// Takes reports whether the Match selects the parameter of this full name ("/dense/weights") and shape.
 	Takes(name string, shape shapes.Shape) bool
@@ -28,7 +28,7 @@ func (f MatchFunc) Takes(name string, shape shapes.Shape) bool { return f(name, 
 
 func (MatchFunc) String() string { return "the MatchFunc" }
 
-// Under selects the parameters in a scope and below it, or the one parameter of that name: Under("/encoder").
+// Under selects the parameters in and below a scope, or the one of that name: Under("/encoder").
 func Under(scope string) Match { return under(strings.TrimSuffix(scope, "/")) }
 
 type under string
@@ -65,8 +65,7 @@ type not struct{ Match }
 
 func (n not) Takes(name string, shape shapes.Shape) bool { return !takes(n.Match, name, shape) }
 
-// Optional is m, but may select nothing. Use it if one optimizer serves several models, or if steps add parts of a
-// model one by one.
+// Optional is m, but may select nothing: for one optimizer of several models, or steps that add parts of a model.
 func Optional(m Match) Match { return optional{m} }
 
 type optional struct{ Match }
@@ -75,8 +74,8 @@ func (o optional) Takes(name string, shape shapes.Shape) bool { return takes(o.M
 
 func takes(m Match, name string, shape shapes.Shape) bool { return m == nil || m.Takes(name, shape) }
 
-// selects is takes for the parameters of a step. It panics if a Match by name selects none of the model's variables
-// that the groups in before leave. what names m's user in that error.
+// selects is takes for a step. It panics if a Match by name selects none of the model's variables that the groups in
+// before leave. what names m's user.
 func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) bool {
 	named, inverted := m, false
 	for n, ok := named.(not); ok; n, ok = named.(not) {
@@ -98,7 +97,6 @@ func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) b
 	return func(p *Parameter) bool { return takes(m, p.Name(), p.Shape()) }
 }
 
-// ofModel returns the model's variables, without those of optimizers and metrics.
 func (s *Step) ofModel() (all []*model.Variable) {
 	for v := range s.model.Store().IterVariables() {
 		kept := slices.ContainsFunc([]string{"/" + optimizer.Scope + "/", "/" + optimizer.AdamDefaultScope, "/metrics/"}, func(scope string) bool {
@@ -111,7 +109,6 @@ func (s *Step) ofModel() (all []*model.Variable) {
 	return all
 }
 
-// meant suggests scopes with the same last element as one that matches nothing.
 func meant(m Match, all []*model.Variable) string {
 	u, ok := m.(under)
 	if !ok {

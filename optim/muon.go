@@ -8,16 +8,13 @@ import (
 )
 
 // Muon makes the momentum of each matrix orthogonal by five Newton–Schulz steps (Jordan et al. 2024, "Muon: an
-// optimizer for hidden layers"). It takes only matrices [inputs, outputs]. Use another rule for the other parameters,
-// with [Groups]:
+// optimizer for hidden layers"). It takes only matrices [inputs, outputs]. Use [Groups] for the other parameters:
 //
 //	optim.Groups(
 //		optim.Group{Name: "hidden", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}},
 //		optim.Group{Name: "rest", Chain: optim.Chain{optim.Adam{}}})
-//
-// A zero field takes its default.
 type Muon struct {
-	// Beta is the decay of the momentum, default 0.95. Epsilon is added to the norm, default 1e-8.
+	// Beta is the momentum's decay, default 0.95. Epsilon is added to the norm, default 1e-8.
 	Beta, Epsilon float64
 	// RMS is the root mean square of an update before the rate, 0.2 in Keras's Muon. 0 scales by √(outputs/inputs), at
 	// least 1, as in optax.
@@ -29,7 +26,7 @@ type Muon struct {
 // Name is "muon".
 func (Muon) Name() string { return "muon" }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t Muon) Update(s *Step) {
 	beta, epsilon := cmp.Or(t.Beta, 0.95), cmp.Or(t.Epsilon, 1e-8)
 	check(t.RMS >= 0 && !math.IsInf(t.RMS, 0), "Muon.RMS is %v, expected a finite number of at least 0", t.RMS)

@@ -19,8 +19,7 @@ import (
 //
 //	parameter = parameter - learning rate × update
 //
-// It has no state of its own: everything is in variables (see the package documentation). One optimizer can serve
-// several states.
+// It has no state of its own; one optimizer can serve several states.
 type Optimizer struct {
 	rate  float64
 	chain Chain
@@ -29,16 +28,16 @@ type Optimizer struct {
 
 var _ optimizer.Interface = (*Optimizer)(nil)
 
-// New makes an optimizer from a learning rate and a chain. With an empty chain it is gradient descent. An invalid rate,
+// New makes an optimizer from a learning rate and a chain; an empty chain is gradient descent. An invalid rate,
 // schedule or setting is an error when the training step is compiled.
 //
-// The rate is in the variable /optimizers/learning_rate, which the host can change without compiling again
-// (managed.State.SetLearningRate). [ScaleBySchedule] multiplies it.
+// The host can change the rate without compiling again (managed.State.SetLearningRate). [ScaleBySchedule] multiplies
+// it.
 func New(rate float64, chain ...Transformation) *Optimizer {
 	return &Optimizer{rate: rate, chain: slices.Clone(chain)}
 }
 
-// UpdateGraph differentiates a scalar loss and adds the update to the graph. GoMLX's trainer calls it.
+// UpdateGraph differentiates a scalar loss and adds the update to the graph, for GoMLX's trainer.
 func (o *Optimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, loss *graph.Node) {
 	if !loss.Shape().IsScalar() {
 		panic(fmt.Errorf("optim: the loss has shape %s, expected a scalar", loss.Shape()))
@@ -56,7 +55,7 @@ func (o *Optimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, loss *graph.
 var errNothing = errors.New("optim: the graph uses no trainable variable: nothing to train")
 
 // UpdateGraphWithGradients adds one step to the graph. gradients are those of the graph's trainable variables, in the
-// store's order. Arithmetic and state are in float32, or in float64 if the loss is, even if parameters have 16 bits.
+// store's order. Arithmetic and state are in float32, or in float64 if the loss is, even for 16-bit parameters.
 func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
 	if len(gradients) == 0 {
 		panic(errNothing)
@@ -127,7 +126,6 @@ func (o *Optimizer) rateVariable(scope *model.Scope, dtype dtypes.DType) *model.
 	return optimizer.LearningRateVarWithValue(scope, dtype, o.rate)
 }
 
-// typeFor returns the dtype of the optimizer's arithmetic.
 func typeFor(loss dtypes.DType) dtypes.DType {
 	if loss == dtypes.Float64 {
 		return loss
@@ -135,10 +133,8 @@ func typeFor(loss dtypes.DType) dtypes.DType {
 	return dtypes.Float32
 }
 
-// scopeIn is the scope of the optimizer's variables, the same as GoMLX's.
 func scopeIn(scope *model.Scope) string { return model.JoinPath(scope.Scope(), optimizer.Scope) }
 
-// trained returns the variables that get a gradient, in any scope.
 func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 	var all []*model.Variable
 	for v := range scope.Store().IterVariables() {

@@ -7,15 +7,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Policy has the dtypes of a model: of its parameters, of its layers' arithmetic, and of the outputs that the loss
-// receives. It only answers questions and changes nothing. The optimizer's arithmetic is independent of it.
+// Policy has the dtypes of a model's parameters, of its layers' arithmetic, and of the outputs that the loss receives.
+// The optimizer's arithmetic is independent of it.
 type Policy struct{ Parameters, Compute, Outputs dtypes.DType }
 
 // MixedBFloat16 computes in bfloat16, with parameters and outputs in float32. It needs no [LossScale].
 func MixedBFloat16() Policy { return Policy{dtypes.Float32, dtypes.BFloat16, dtypes.Float32} }
 
-// MixedFloat16 computes in float16, with parameters and outputs in float32. It needs a [LossScale]; without one
-// managed.New logs a warning.
+// MixedFloat16 is [MixedBFloat16] with float16. It needs a [LossScale].
 func MixedFloat16() Policy { return Policy{dtypes.Float32, dtypes.Float16, dtypes.Float32} }
 
 // String is "parameters Float32, compute BFloat16, outputs Float32".
@@ -26,11 +25,10 @@ func (p Policy) String() string {
 // NeedsLossScale reports whether small gradients underflow in the compute dtype.
 func (p Policy) NeedsLossScale() bool { return p.Compute == dtypes.Float16 }
 
-// In converts an input or a parameter to the compute dtype. Values that are not floating-point, such as labels and
-// tokens, stay unchanged.
+// In converts an input or a parameter to the compute dtype, unless it is not floating-point, such as labels and tokens.
 func (p Policy) In(x *graph.Node) *graph.Node { return castFloat(x, p.Compute) }
 
-// Out converts a model's output to the dtype of the loss.
+// Out converts a model's output to the loss's dtype.
 func (p Policy) Out(x *graph.Node) *graph.Node { return castFloat(x, p.Outputs) }
 
 func castFloat(x *graph.Node, to dtypes.DType) *graph.Node {

@@ -12,15 +12,14 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// errNoRate: a scale comes before a rule, which may cancel it, as [Adam] does, or mix it with other updates.
 var errNoRate = errors.New("the chain has no single learning rate")
 
-// Base returns the initial learning rate, without schedules. ok is false for a GoMLX optimizer, whose rate is unknown.
+// Base returns the initial learning rate, without schedules. ok is false for a GoMLX optimizer.
 func (o *Optimizer) Base() (rate float64, ok bool) { return o.rate, o.other == nil }
 
 // Rate returns the learning rate of the next update, a scalar for a step's logs: the rate variable times the scales at
-// the end of the chain. It panics if [Optimizer.FactorsAt] returns an error or several factors. loss, the first if
-// there are several, supplies the graph and the dtype.
+// the end of the chain. It panics if [Optimizer.FactorsAt] returns an error or several factors. loss, the first of
+// several, supplies the graph and the dtype.
 func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 	scales, err := o.one(scope)
 	if err != nil {
@@ -29,8 +28,8 @@ func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 	return o.scaled(scope, loss, scales)
 }
 
-// Rates is [Optimizer.Rate] for each name of [Optimizer.FactorsAt]; it is empty if that is an error. Call it before the
-// update and after() afterwards: a GoMLX optimizer creates its rate variable during the update.
+// Rates is [Optimizer.Rate] for each name of [Optimizer.FactorsAt]; empty if that is an error. Call it before the
+// update and after() afterwards: a GoMLX optimizer creates its rate variable in between.
 func (o *Optimizer) Rates(scope *model.Scope, loss *graph.Node) (after func() map[string]*graph.Node) {
 	rates := map[string]*graph.Node{}
 	scales, err := o.scales(scope)
@@ -61,8 +60,8 @@ func (o *Optimizer) scaled(scope *model.Scope, loss *graph.Node, scales []scalin
 	return graph.StopGradient(rate)
 }
 
-// RateAt returns on the host the learning rate of an update, counted from 0, if the rate was not changed since [New].
-// It is NaN if there is no single rate.
+// RateAt returns on the host the learning rate of an update, counted from 0, if unchanged since [New], or NaN if there
+// is no single rate.
 func (o *Optimizer) RateAt(update int64) float64 {
 	scales, err := o.one(nil)
 	if err != nil {
@@ -72,14 +71,14 @@ func (o *Optimizer) RateAt(update int64) float64 {
 }
 
 // FactorsAt returns the factor of the rate at an update: the product of [Scale] and [ScaleBySchedule] at the end of the
-// chain, after all rules. The key is "", or the name of each group if [Groups] have scales. A scale elsewhere is an
-// error, because the chain then has no single rate.
+// chain, after all rules, by "", or by the name of each group if [Groups] have scales. A scale elsewhere is an error,
+// because the chain then has no single rate.
 func (o *Optimizer) FactorsAt(update int64) (map[string]float64, error) {
 	return o.Factors(func(string) int64 { return update })
 }
 
-// Factors is [Optimizer.FactorsAt] for schedules with different counts of updates. number receives the name of the
-// variable that counts them, for an optimizer at the root.
+// Factors is [Optimizer.FactorsAt] for schedules with different counts of updates. number receives the name of a
+// counting variable, for an optimizer at the root.
 func (o *Optimizer) Factors(number func(count string) int64) (map[string]float64, error) {
 	scales, err := o.scales(nil)
 	factors := map[string]float64{}
@@ -89,7 +88,7 @@ func (o *Optimizer) Factors(number func(count string) int64) (map[string]float64
 	return factors, err
 }
 
-// scaling is a schedule of the rate. count is the full name of the variable that counts its updates, "" for a constant.
+// scaling is a schedule of the rate. count is its counting variable's full name, "" for a constant.
 type scaling struct {
 	Schedule
 	count string
@@ -126,7 +125,6 @@ func (o *Optimizer) one(scope *model.Scope) ([]scaling, error) {
 	return nil, fmt.Errorf("optim: %w: each of the groups %q has its own (FactorsAt)", errNoRate, slices.Sorted(maps.Keys(scales)))
 }
 
-// place is the scope of a chain's variables, and the links' scopes that are taken there.
 type place struct {
 	scope string
 	taken map[string]bool
@@ -171,7 +169,7 @@ func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err 
 	return scales, rule, nil
 }
 
-// linkOf returns the effect of a link, and claims its scope as [Chain.Update] does.
+// linkOf claims the link's scope as [Chain.Update] does.
 func linkOf(t Transformation, at *place) (l link, err error) {
 	switch t := t.(type) {
 	case nil:

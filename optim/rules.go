@@ -12,7 +12,7 @@ import (
 type Momentum struct {
 	// Decay is usually 0.9. 0 means no momentum.
 	Decay float64
-	// Nesterov uses Nesterov momentum (Nesterov 1983, in the form of Sutskever et al. 2013).
+	// Nesterov uses Nesterov momentum (Nesterov 1983, as in Sutskever et al. 2013).
 	Nesterov bool
 }
 
@@ -28,7 +28,7 @@ func (t Momentum) String() string {
 	return fmt.Sprintf("momentum{decay %v%s}", t.Decay, ahead)
 }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t Momentum) Update(s *Step) {
 	share("the momentum", t.Decay)
 	s.each(func(p *Parameter) *graph.Node {
@@ -43,7 +43,6 @@ func (t Momentum) Update(s *Step) {
 	})
 }
 
-// moment updates the moving average in a parameter's slot and returns it.
 func (s *Step) moment(p *Parameter, slot string, decay float64, value *graph.Node) *graph.Node {
 	return s.average(s.Zeros(p, slot), decay, value)
 }
@@ -58,14 +57,14 @@ func mix(old, new *graph.Node, decay float64) *graph.Node {
 	return graph.Add(graph.MulScalar(old, decay), graph.MulScalar(new, 1-decay))
 }
 
-// unbias is 1 / (1 - decay^n), the bias correction of a moving average after n values.
+// unbias is 1 / (1 - decay^n), a moving average's bias correction after n values.
 func unbias(decay float64, n *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
 }
 
 // Lion is the sign of a mix of momentum and gradient (Chen et al. 2023, "Symbolic discovery of optimization
 // algorithms"). Compared with Adam, it needs a rate 3 to 10 times smaller and a [WeightDecay] larger by the same
-// factor. A zero field takes its default.
+// factor.
 type Lion struct {
 	// Beta1 is the momentum's share in the mix, default 0.9. Beta2 is the decay of the momentum, default 0.99.
 	Beta1, Beta2 float64
@@ -74,7 +73,7 @@ type Lion struct {
 // Name is "lion".
 func (Lion) Name() string { return "lion" }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t Lion) Update(s *Step) {
 	b1, b2 := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.99)
 	share("Lion.Beta1", b1)
@@ -86,17 +85,16 @@ func (t Lion) Update(s *Step) {
 	})
 }
 
-// RMSProp divides by the root of a moving average of squares, without bias correction (Hinton 2012). A zero field takes
-// its default.
+// RMSProp divides by the root of a moving average of squares, without bias correction (Hinton 2012).
 type RMSProp struct {
-	// Decay is the decay of the average, default 0.9. Epsilon is added under the root, default 1e-8.
+	// Decay is the average's, default 0.9. Epsilon is added under the root, default 1e-8.
 	Decay, Epsilon float64
 }
 
 // Name is "rmsprop".
 func (RMSProp) Name() string { return "rmsprop" }
 
-// Update builds one step of the rule.
+// Update implements [Transformation].
 func (t RMSProp) Update(s *Step) {
 	decay, epsilon := cmp.Or(t.Decay, 0.9), cmp.Or(t.Epsilon, 1e-8)
 	share("RMSProp.Decay", decay)
@@ -119,7 +117,7 @@ type WeightDecay struct {
 // Name is "weight_decay".
 func (WeightDecay) Name() string { return "weight_decay" }
 
-// Update adds the decay.
+// Update implements [Transformation].
 func (t WeightDecay) Update(s *Step) {
 	check(t.Rate >= 0 && t.Rate <= maxFloat, "WeightDecay.Rate is %g, expected a finite number that is not negative", t.Rate)
 	decays := s.selects("WeightDecay", t.Match)
@@ -141,12 +139,12 @@ func Scale(factor float64) Transformation {
 
 const scaleName = "scale"
 
-// ScaleBySchedule multiplies the updates by a function of the number of updates so far. At the end of the chain it is
-// the schedule of the learning rate, as a factor of the optimizer's rate. With New(1, …) the schedule is the rate
-// itself. Before a rule it scales only the gradients, which [Adam] and similar rules cancel.
+// ScaleBySchedule multiplies the updates by a function of the number of earlier updates. At the end of the chain it
+// schedules the learning rate, as a factor of the optimizer's rate; with New(1, …) it is the rate itself. Before a rule
+// it scales only the gradients, which [Adam] and similar rules cancel.
 //
-// As in optax, it counts the steps in which its chain updates any parameter: the chain of the optimizer, or of a group.
-// So a parameter that is trained later has the same rate as the others.
+// As in optax, it counts the steps in which its chain, of the optimizer or a group, updates any parameter, so a
+// parameter that is trained later has the same rate as the others.
 func ScaleBySchedule(schedule Schedule) Transformation { return scaleBySchedule{schedule} }
 
 type scaleBySchedule struct{ Schedule }

@@ -10,9 +10,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Schedule is a function of the number of updates so far, 0 for the first. It is computed within the program
-// ([ScaleBySchedule]) in float32 or float64, without recompilation, and on the host ([Schedule.At]) in float64 with the
-// same formula. Above 16,777,216 updates, float32 does not distinguish adjacent updates.
+// Schedule is a function of the number of earlier updates. It is computed within the program ([ScaleBySchedule]) in
+// float32 or float64, without recompilation, and on the host ([Schedule.At]) in float64 with the same formula. float32
+// does not distinguish adjacent updates above 16,777,216.
 type Schedule struct {
 	name  string
 	value func(step number) number
@@ -22,7 +22,7 @@ type Schedule struct {
 // String describes the schedule.
 func (s Schedule) String() string { return s.name }
 
-// Err returns an error if the settings are invalid. A training step that uses the schedule returns the same error.
+// Err returns an error if the settings are invalid, as does a training step with the schedule.
 func (s Schedule) Err() error {
 	if s.value == nil && s.err == nil {
 		return errors.New("optim: the schedule is empty: make it with Constant, Cosine, …")
@@ -30,7 +30,7 @@ func (s Schedule) Err() error {
 	return s.err
 }
 
-// At returns the value for an update on the host, or NaN if the schedule has an error.
+// At returns the value for an update on the host, or NaN after an error.
 func (s Schedule) At(update int64) float64 {
 	if s.Err() != nil {
 		return math.NaN()
@@ -48,7 +48,6 @@ func (s Schedule) Node(update *graph.Node, dtype dtypes.DType) *graph.Node {
 	return s.value(number{node: step}).like(step)
 }
 
-// schedule makes a schedule. wrong is the error in its settings, or "".
 func schedule(name, wrong string, value func(step number) number) Schedule {
 	if wrong != "" {
 		return Schedule{name: name, err: fmt.Errorf("optim: schedule %s: %s", name, wrong)}
@@ -153,7 +152,7 @@ func cosine(name string, from, to float64, steps int, part func(t, steps number)
 }
 
 // OneCycle rises as half a cosine wave from peak/25 to peak in the first 30 percent of the steps, then falls to
-// peak/250,000 and stays there (Smith and Topin 2018). For other proportions join two [Cosine] with [Schedule.Then].
+// peak/250,000 and stays there (Smith and Topin 2018). For other proportions use [Cosine] and [Schedule.Then].
 func OneCycle(peak float64, steps int) Schedule {
 	const share, first, last = 0.3, 25, 1e4
 	up := int(share * float64(steps))
@@ -165,8 +164,8 @@ func OneCycle(peak float64, steps int) Schedule {
 	return s
 }
 
-// InverseSqrt is from·√(steps/(steps+t)). After a [Linear] from 0 over the same number of steps it is the transformer's
-// schedule (Vaswani et al. 2017): from·√(steps/t), with t counted from the start.
+// InverseSqrt is from·√(steps/(steps+t)). After a [Linear] from 0 over as many steps it is the transformer's schedule
+// (Vaswani et al. 2017): from·√(steps/t), with t counted from the start.
 func InverseSqrt(from float64, steps int) Schedule {
 	var w wrong
 	w.finite(from)
@@ -181,7 +180,7 @@ func InverseSqrt(from float64, steps int) Schedule {
 //
 //	optim.Linear(0, 1, 500).Then(500, optim.Cosine(1, 0, 9500))
 //
-// updates is counted from the start of s, also if s is the result of Then.
+// updates is counted from the start of s, also of a result of Then.
 func (s Schedule) Then(updates int, next Schedule) Schedule {
 	var w wrong
 	for i, part := range []Schedule{s, next} {
@@ -192,7 +191,7 @@ func (s Schedule) Then(updates int, next Schedule) Schedule {
 	w.steps(updates)
 	return schedule(fmt.Sprintf("%s for %d, then %s", s, updates, next), w.String(), func(t number) number {
 		start := constant(float64(updates))
-		// The graph computes next before its start too, so its step must not be negative.
+		// The graph also computes next before its start, so its step must not be negative.
 		return t.whereBelow(start, s.value(t), next.value(t.minus(start).atLeast(constant(0))))
 	})
 }

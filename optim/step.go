@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/awaited"
 )
 
-// Transformation is one link of an optimizer's chain. It changes the updates of a step. It keeps state in variables
-// ([Step.Zeros], [Step.Number]) in a scope with its name.
+// Transformation is one link of an optimizer's chain. It changes the updates of a step. Its state is in variables
+// ([Step.Zeros], [Step.Number]) in a scope of its name.
 type Transformation interface {
 	// Name is the scope of its variables, in lower case: "lion".
 	Name() string
@@ -30,7 +30,7 @@ type Step struct {
 	scope      string
 }
 
-// update is shared by all links of an optimizer in a step.
+// update is shared by all links.
 type update struct {
 	model   *model.Scope // as given to the optimizer
 	trained []*Parameter // the parameters of all links
@@ -39,7 +39,7 @@ type update struct {
 	after   []func()
 	taken   map[string]bool                // scopes of links
 	owners  map[*model.Variable]*Parameter // the parameter for which a link keeps the variable
-	// counts has the counts of parameters' updates by full name; factors has numbers computed from them.
+	// counts of parameters' updates are by full name; factors are numbers computed from them.
 	counts  map[string]count
 	factors map[factor]*graph.Node
 }
@@ -63,7 +63,7 @@ func (p *Parameter) Shape() shapes.Shape { return p.variable.Shape() }
 // Freeze leaves the variable bit-identical and removes it from all later links.
 func (p *Parameter) Freeze() { p.Update = nil }
 
-// Parameters iterates over the parameters of the link, in the order of the model's variables, without frozen ones.
+// Parameters iterates over the link's parameters, in the order of the model's variables, without frozen ones.
 func (s *Step) Parameters() iter.Seq[*Parameter] {
 	return func(yield func(*Parameter) bool) {
 		for _, p := range s.parameters {
@@ -80,15 +80,15 @@ func (s *Step) each(f func(p *Parameter) *graph.Node) {
 	}
 }
 
-// Graph returns the graph of the step.
+// Graph returns the step's graph.
 func (s *Step) Graph() *graph.Graph { return s.graph }
 
 // DType is the dtype of all updates and state: float32 or float64.
 func (s *Step) DType() dtypes.DType { return s.dtype }
 
-// Count returns the number of earlier updates of a parameter that this link has seen, an int64 scalar. Each parameter
-// has its own count, because it may be trained later or not in every step ([managed.TrainOnly]). Steps that an earlier
-// link held back do not count.
+// Count returns the number of earlier updates of a parameter that this link has seen, an int64 scalar. Counts are
+// separate, because a step may leave parameters out ([managed.TrainOnly]). Steps that an earlier link held back do not
+// count.
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func (s *Step) Count(p *Parameter) *graph.Node {
@@ -97,8 +97,7 @@ func (s *Step) Count(p *Parameter) *graph.Node {
 }
 
 // ofTime returns f(n + ahead), a scalar, for n the number of this update from 1. It calls f once for all parameters
-// that are counted together, with a scalar if their counts are equal, else with an array. Each function in a step needs
-// its own key.
+// counted together, with a scalar if their counts are equal, else with an array. Each function needs its own key.
 func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *graph.Node) *graph.Node {
 	c := s.counted(p)
 	at := factor{c.in, ahead, key}
@@ -108,8 +107,7 @@ func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *g
 	return c.pick(s.factors[at])
 }
 
-// unbias returns the bias correction 1 / (1 - decay^(n+ahead)) of a parameter's moving average, for n the number of
-// this update.
+// unbias returns the bias correction of a parameter's moving average after n + ahead values, as in ofTime.
 func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
 	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
 }
@@ -127,7 +125,7 @@ func (s *Step) zerosAt(p *Parameter, path string, dimensions []int) *model.Varia
 	return s.own(p, s.model.Store().VariableWithShape(path, shapes.Make(s.dtype, dimensions...), initializer.Zero))
 }
 
-// own records that v belongs to a parameter and changes only when it does.
+// own records that v changes only when p does.
 func (s *Step) own(p *Parameter, v *model.Variable) *model.Variable {
 	s.owners[v] = p
 	return v.SetTrainable(false)
@@ -142,7 +140,6 @@ func (s *Step) Number(slot string, start any) *model.Variable {
 	return s.ofAll(s.model.Store().VariableWithValue(model.JoinPath(s.scope, slot), start))
 }
 
-// ofAll records that v belongs to all parameters of the link.
 func (s *Step) ofAll(v *model.Variable) *model.Variable {
 	if numbers := awaited.Of(s.graph).Numbers; numbers != nil {
 		for p := range s.Parameters() {
@@ -154,8 +151,8 @@ func (s *Step) ofAll(v *model.Variable) *model.Variable {
 	return v.SetTrainable(false)
 }
 
-// Set assigns a variable's value after the step. If an earlier link holds the step back, the variable keeps its value:
-// a parameter's variable if that parameter is held back, a [Step.Number] if all parameters of the link are.
+// Set assigns a variable's value after the step. The variable keeps its value if an earlier link holds back its
+// parameter or, for a [Step.Number], all of the link.
 func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	gate := s.gate()
 	if p := s.owners[v]; p != nil {
@@ -167,7 +164,6 @@ func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	v.SetNodeValue(value)
 }
 
-// gate reports whether any parameter is updated; nil: always.
 func (s *Step) gate() *graph.Node {
 	var gates []*graph.Node
 	for p := range s.Parameters() {
@@ -188,8 +184,8 @@ func (s *Step) gate() *graph.Node {
 	return one
 }
 
-// Require holds the link's parameters back unless condition, a bool scalar, is true. Then the parameters and the later
-// links' state for them do not change. In a group it applies to the group's parameters only.
+// Require holds the link's parameters back unless condition, a bool scalar, is true. Then they and the later links'
+// state for them do not change. In a group it applies to the group's parameters only.
 func (s *Step) Require(condition *graph.Node) {
 	both := map[*graph.Node]*graph.Node{nil: condition}
 	for p := range s.Parameters() {
@@ -220,7 +216,6 @@ func claim(taken map[string]bool, scope, name string) string {
 	return scope
 }
 
-// once refuses a second link of this name in an optimizer.
 func (s *Step) once(name string) {
 	if want := model.JoinPath(scopeIn(s.model), name); s.scope != want {
 		panic(fmt.Errorf("optim: %s is at %s; it may be in a chain once, and not inside a group", name, s.scope))

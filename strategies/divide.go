@@ -14,7 +14,6 @@ func paste(whole, part *tensors.Tensor, start []int) error {
 	return move(whole, part, start, func(whole, part []byte) { copy(whole, part) })
 }
 
-// move calls each for the byte ranges contiguous in both.
 func move(whole, part *tensors.Tensor, start []int, each func(whole, part []byte)) error {
 	size := whole.DType().Size()
 	outer, inner := whole.Shape().Dimensions, part.Shape().Dimensions

@@ -2,5 +2,5 @@
 // operation by operation for debugging.
 //
 // A strategy knows where values live and how a graph is compiled and run. It knows nothing of parameters, optimizers or
-// metrics, which belong to package managed.
+// metrics.
 package strategies

@@ -16,8 +16,8 @@ import (
 // Eager runs each step operation by operation on the runtime's first device, so that a build function can read node
 // values by [xla.Value]. It is for debugging and much slower than [Jit].
 //
-// The build function is called once at compilation, without values, and then in each step. It may build a different
-// graph by the values, but only with variables of its first call.
+// The build function is called at compilation, without values, and in each step. It may build a different graph by the
+// values, but only with variables of its first call.
 func Eager(on *xla.Runtime, options ...func(*xla.EagerOptions)) Strategy {
 	e := &eager{firstDevice: firstDevice{on, "eager"}}
 	for _, o := range options {
@@ -29,14 +29,14 @@ func Eager(on *xla.Runtime, options ...func(*xla.EagerOptions)) Strategy {
 }
 
 // CheckFinite is an option of [Eager] that ends a step at the first NaN or infinite result, with an
-// [*xla.NotFiniteError]: operation, shapes and source line. The state does not change.
+// [*xla.NotFiniteError]. The state does not change.
 func CheckFinite(o *xla.EagerOptions) { o.CheckFinite = true }
 
 type eager struct {
 	firstDevice
 	options xla.EagerOptions
 
-	// operations are shared; the last program closed frees them.
+	// operations are shared; the last closed program frees them.
 	mu         sync.Mutex // guards the two below
 	operations *xla.Eager
 	programs   int
@@ -176,10 +176,10 @@ func (p *eagerProgram) Block() int { return 1 }
 
 func (p *eagerProgram) Rebuilds() bool { return true }
 
-// StableHLO returns the whole step, although the plugin receives single operations.
+// StableHLO returns the whole step.
 func (p *eagerProgram) StableHLO() string { return p.text }
 
-// CompileTime counts operations that this program was the first to use.
+// CompileTime counts operations that this program used first.
 func (p *eagerProgram) CompileTime() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // Input is a field of a batch in the graph.
 type Input struct {
 	Name string
-	// Shape is that of the whole batch, also if each process has a part.
+	// Shape is that of the whole batch, also of a part.
 	Shape shapes.Shape
 	// Of is the number of parts ([data.Part]), 0 for whole batches.
 	Of int
@@ -45,7 +45,6 @@ func Inputs(b data.Batch) ([]Input, error) {
 	return inputs, nil
 }
 
-// counted returns an error if the number of examples is unclear or impossible.
 func counted(b *data.Batch) error {
 	most := 0 // 0: no field has axes
 	for i := range b.Fields {
@@ -74,8 +73,8 @@ func counted(b *data.Batch) error {
 	return nil
 }
 
-// Takes reports whether an array has the input's dtype and dimensions, or those of its part, and the right number of
-// elements. Package managed selects programs by it.
+// Takes reports whether an array has the input's dtype and dimensions, or those of its part, and as many elements.
+// Package managed selects programs by it.
 func (in *Input) Takes(a data.Array) bool {
 	want := in.Shape.Dimensions
 	if len(a.Dims) != len(want) {

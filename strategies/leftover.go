@@ -7,8 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// dividedBatch returns the batch, or an error or a padded batch if the devices do not divide it. It counts rows,
-// including those of padding.
+// dividedBatch pads or refuses a batch that the devices do not divide. It counts rows, also of padding.
 func (p *parallel) dividedBatch(b data.Batch) (data.Batch, error) {
 	devices := p.devices / p.model
 	if divides(b, devices) {

@@ -17,8 +17,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// DataParallel compiles each step to one program for several devices. Each has a part of a batch's examples and all of
-// the state, unless [Parallel].Shard shards it.
+// DataParallel compiles each step to one program for several devices. Each has a part of a batch's examples and the
+// whole state, unless [Parallel].Shard shards it.
 //
 // XLA partitions the graph of the whole batch and adds the communication. Means, gradients, batch normalization
 // statistics and metrics cover all examples, and random numbers are those of one device. Results agree with [Jit] up to
@@ -65,20 +65,20 @@ const (
 type Parallel struct {
 	// Devices is the number of devices, from the first; 0 means all.
 	Devices int
-	// ModelDevices is the number of devices per group that works on the same examples, along [ModelAxis]; default 1. It
-	// must divide Devices.
+	// ModelDevices is the number of devices that work on the same examples, along [ModelAxis], a divisor of Devices;
+	// default 1.
 	ModelDevices int
 	// Pad fills a batch that the devices do not divide by [data.Pad], with a mask that excludes the copies from losses
-	// and metrics. Without Pad such a batch is [ErrLeftover]. Batches that divide evenly get no mask, so a step may have
-	// two programs.
+	// and metrics. Without Pad such a batch is [ErrLeftover]. Other batches get no mask, so a step may have two
+	// programs.
 	Pad bool
-	// Shard returns the mesh axes for each axis of a value, by name ("/dense/weights") and shape; nil replicates the
-	// value. See [FullyShard]. Variables of an optimizer's packed scalars are always replicated.
+	// Shard returns the mesh axes for each axis of a value, by name ("/dense/weights") and shape; nil replicates it.
+	// See [FullyShard]. An optimizer's packed scalars are always replicated.
 	Shard func(name string, shape shapes.Shape) xla.Split
 }
 
-// FullyShard returns a rule for [Parallel].Shard that shards values of at least least elements over the data axis, with
-// their optimizer variables, as FSDP and ZeRO do (Rajbhandari et al. 2020). It shards the longest axis that devices
+// FullyShard returns a rule for [Parallel].Shard that shards values of at least least elements, with their optimizer
+// variables, over the data axis, as FSDP and ZeRO (Rajbhandari et al. 2020). It shards the longest axis that devices
 // divides, and replicates values without one.
 func FullyShard(devices, least int) func(name string, shape shapes.Shape) xla.Split {
 	return func(_ string, shape shapes.Shape) xla.Split {
@@ -136,7 +136,6 @@ func (p *parallel) split(parameter string, shape shapes.Shape) xla.Split {
 
 func (p *parallel) Compile(s Step) (Program, error) { return compile(p, s, p.place) }
 
-// divided is a sharded or replicated value.
 type divided struct {
 	parts []compute.Buffer // of this process
 	split xla.Split
@@ -154,7 +153,7 @@ func (v *divided) Finalize() error {
 	return errors.Join(errs...)
 }
 
-// errDivided refuses GoMLX's direct access; only the strategy can fetch.
+// errDivided refuses GoMLX's direct access.
 var errDivided = errors.New("strategies: data_parallel: the value is divided over several devices: use the strategy's Fetch")
 
 func (v *divided) Backend() compute.Backend { return v.parts[0].Backend() }
@@ -219,7 +218,6 @@ func (p *parallel) put(v *divided, t *tensors.Tensor) error {
 	return t.FinalizeAll()
 }
 
-// same returns an error if the processes have different numbers.
 func (p *parallel) same(t *tensors.Tensor) error {
 	job := p.runtime.Job()
 	if job == nil {
@@ -391,7 +389,6 @@ func (p *parallel) Batch(b data.Batch) (data.Batch, error) {
 	return b, ofBatch(err)
 }
 
-// takesPart returns an error if the part is not this process's.
 func (p *parallel) takesPart(part data.Part) error {
 	rank, of, ok := p.ownPart()
 	switch {

@@ -18,8 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// program is a compiled step. Its inputs are state and batch in graph order; its outputs are the changed state, then
-// the rest.
+// program is a compiled step. Its inputs are in graph order; its outputs are the changed state, then the rest.
 type program struct {
 	on       Strategy
 	name     string
@@ -36,7 +35,6 @@ type program struct {
 	idle []*staging // last in, first out: a single user reuses one
 }
 
-// staging is the memory of a run in preparation.
 type staging struct {
 	buffers []compute.Buffer // by device
 	host    []any
@@ -66,7 +64,7 @@ func (p *program) giveBack(s *staging) {
 
 const fromHost = -1
 
-// small reports whether blocks speed up a step: see package blocks.
+// small reports whether blocks speed up a step (package blocks).
 func small(batch []Input, state []Slot) bool {
 	examples, values := 0, 0
 	for _, in := range batch {
@@ -175,7 +173,7 @@ func (p *program) Start(state []compute.Buffer, batches []data.Batch) (changed, 
 
 var errOtherBatches = fmt.Errorf("%w: their batches for this step differ: give all processes the same data in the same order (the same seed of a shuffle), and each process its part by data.Share, or the whole batch", xla.ErrDisagree)
 
-// alike has checksums to compare between processes. Ranks have different parts, so of a part it has only the position.
+// alike has checksums to compare between processes; of a part, only of the position.
 func (p *program) alike(batches []data.Batch) []xla.Alike {
 	if p.on.Runtime().Job() == nil || p.mesh == 1 || len(p.batch) == 0 {
 		return nil
@@ -269,7 +267,6 @@ func (p *program) replaced(state []compute.Buffer, s *staging) []compute.Buffer 
 	return changed
 }
 
-// whole combines each output's parts into one value.
 func (p *program) whole(outputs []compute.Buffer) []compute.Buffer {
 	if p.mesh == 1 {
 		return outputs

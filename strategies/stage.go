@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// field is a batch field divided over the devices.
 type field struct {
 	Input
 	each   shapes.Shape // one device's part
@@ -42,7 +41,7 @@ func newField(in Input, place xla.Placement) (field, error) {
 	return f, nil
 }
 
-// part returns the elements for device d of this process, whose first is from.
+// part returns the elements of device d of this process, whose first is from.
 func (f *field) part(from, d int, flat any) any {
 	if len(f.starts) == 1 {
 		return flat

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrStateLost reports that a step failed on the device after it began to overwrite the state, which must be recreated
-// or restored. The first run of a program never returns it, so running out of memory there does not lose the state.
+// or restored. A program's first run never returns it, even if memory runs out.
 var ErrStateLost = errors.New("the state is lost")
 
 // Part is a block of a sharded value.
@@ -40,8 +40,8 @@ type Strategy interface {
 	// FetchInto is Fetch into memory of exactly the value's size, row-major in host byte order.
 	FetchInto(b compute.Buffer, memory []byte) error
 	// Parts returns the parts of a value sharded over processes that this process saves. Each part belongs to one
-	// process, so there may be none. FetchInto copies a part's buffer without waiting. cut is false for other values,
-	// which each process can fetch whole.
+	// process, so there may be none. FetchInto copies a part's buffer without waiting. cut is false for values that
+	// each process can fetch whole.
 	Parts(b compute.Buffer) (parts []Part, cut bool)
 	Free(buffers ...compute.Buffer) error
 	// Batch returns a batch in the form for steps, such as padded.
@@ -91,7 +91,6 @@ func (s Step) Graph(g *graph.Graph) (batch []*graph.Node, built Built) {
 	return batch, built
 }
 
-// batchPrefix begins the batch's graph parameters.
 const batchPrefix = "batch:"
 
 // Program is a compiled step. It is safe for concurrent use, except for values that a run changes.
@@ -111,8 +110,8 @@ type Program interface {
 	// StableHLO returns the plugin's program text.
 	StableHLO() string
 	CompileTime() time.Duration
-	// Cost and Memory are estimates: see [xla.Program.Cost] and [xla.Program.Memory]. They return
-	// [xla.ErrUnimplemented] if steps are not compiled as a whole.
+	// Cost and Memory are estimates ([xla.Program.Cost], [xla.Program.Memory]), [xla.ErrUnimplemented] if steps are not
+	// compiled as a whole.
 	Cost() (xla.Cost, error)
 	Memory() (xla.Memory, error)
 	// Compiled returns the runtime's program, nil if steps are not compiled as a whole. Do not run or close it.

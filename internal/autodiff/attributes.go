@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// attributes are the static parameters of a node (axes, strides and so on). GoMLX v0.28.8 has no accessor for them, so
-// they are read by reflection and never written. TestAttributes fails if a field changes.
+// attributes are a node's static parameters, such as axes. GoMLX v0.28.8 has no accessor for them, so they are read by
+// reflection. TestAttributes fails if a field changes.
 type attributes struct {
 	node   *graph.Node
 	inputs reflect.Value
@@ -71,7 +71,6 @@ func (a attributes) pairs(name string) [][2]int {
 	return values
 }
 
-// sub returns the fields of a struct field.
 func (a attributes) sub(name string) attributes {
 	return attributes{node: a.node, inputs: a.field(name, reflect.Struct)}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// branch is a choice among functions, and its gradient. In the graph it is a While, whose inputs are the number of the
-// function and everything that the functions capture, so that gradients reach the captured nodes.
+// branch is a choice among functions. In the graph it is a While, whose inputs are the number of the function and all
+// captures, so that gradients reach the captured nodes.
 type branch struct {
 	bodies []*traced
 	taken  []*graph.Node         // nodes that the bodies capture
@@ -16,15 +16,14 @@ type branch struct {
 	saved  []map[*graph.Node]int // per body: the index of the result that has a node's value
 }
 
-// choosing is implemented by closure parameters of a backend that has a case operation.
+// choosing is implemented by closure parameters of backends with a case operation.
 type choosing interface {
-	// Branch marks the closure: a While with it as body is the case of the closures of the Ifs in it.
+	// Branch marks the closure: a While with it as body is the case of the closures of its Ifs.
 	Branch()
 }
 
 type branchesKey struct{}
 
-// branchOf returns the branch that a While was made from.
 func branchOf(node *graph.Node) *branch {
 	if node.Type() != graph.NodeTypeWhile {
 		return nil
@@ -43,7 +42,7 @@ func (b *branch) note(g *graph.Graph, body *graph.Function) {
 }
 
 // Branch traces the functions and builds an operation that runs functions[number]; number is an int32. finish receives
-// the outputs of all functions, and returns outputs with the same number and shapes for each.
+// all outputs, and returns outputs with the same number and shapes for each function.
 func Branch(number *graph.Node, functions []func() []*graph.Node, finish func(outputs [][]*graph.Node) [][]*graph.Node) []*graph.Node {
 	g := number.Graph()
 	ranges, outputs := make([][2]int, len(functions)), make([][]*graph.Node, len(functions))
@@ -110,7 +109,7 @@ func Branch(number *graph.Node, functions []func() []*graph.Node, finish func(ou
 	return results[:b.out]
 }
 
-// inputsOf selects from the values for b.taken those that body i captures.
+// inputsOf selects body i's captures from the values for b.taken.
 func (b *branch) inputsOf(i int, values []*graph.Node) []*graph.Node {
 	list := make([]*graph.Node, len(b.bodies[i].captured))
 	for k, n := range b.bodies[i].captured {
@@ -119,8 +118,7 @@ func (b *branch) inputsOf(i int, values []*graph.Node) []*graph.Node {
 	return list
 }
 
-// gradient is the rule of a While from Branch: a branch of the functions' gradients. They use the saved nodes and
-// recompute the rest.
+// gradient is a branch of the functions' gradients. They use the saved nodes and recompute the rest.
 func (b *branch) gradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	inputs, results := node.Inputs(), []*graph.Node{node}
 	if node.NumOutputs() > 1 {
@@ -182,7 +180,7 @@ func (b *branch) gradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	return gradients
 }
 
-// itself returns another node with the same value and gradient. GoMLX's Identity has no gradient.
+// itself returns another node of the same value and gradient. GoMLX's Identity has no gradient.
 func itself(n *graph.Node) *graph.Node {
 	return graph.IdentityWithCustomGradient(n, func(_, v *graph.Node) *graph.Node { return v })
 }

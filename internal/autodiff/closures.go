@@ -8,12 +8,12 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// closing is implemented by a backend's values that know what the closures of their operation capture. GoMLX's nodes do
-// not: captured nodes are not inputs of If and While.
+// closing is implemented by a backend's values that know what their operation's closures capture. In GoMLX, captured
+// nodes are not inputs of If and While.
 type closing interface {
 	Captured() []compute.Value
 	// Instead is called before the operation is rebuilt with the same closures, which then capture to[i] in place of
-	// from[i]. end is called afterwards.
+	// from[i]; end afterwards.
 	Instead(from, to []compute.Value) (end func())
 }
 
@@ -44,7 +44,7 @@ func hidden(n *graph.Node) bool {
 	return !said && !written(n)
 }
 
-// takenBy returns the nodes that n depends on directly: its inputs and its closures' captures.
+// takenBy returns a node's inputs and its closures' captures.
 func takenBy(n *graph.Node) []*graph.Node {
 	if n.Type() != graph.NodeTypeIf && n.Type() != graph.NodeTypeWhile {
 		return n.Inputs()
@@ -76,7 +76,6 @@ func takenBy(n *graph.Node) []*graph.Node {
 	return list
 }
 
-// clone rebuilds a node with the new nodes as inputs and captures.
 func (w rewritten) clone(n *graph.Node) *graph.Node {
 	inputs := w.all(n.Inputs())
 	if c, ok := graph.InternalBackendOutputs(n)[0].(closing); ok && len(c.Captured()) > 0 {

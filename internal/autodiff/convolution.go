@@ -5,7 +5,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// conv has the parameters of a convolution, one value per spatial axis, with defaults filled in.
+// conv has a convolution's parameters, one value per spatial axis, with defaults.
 type conv struct {
 	axes                                     compute.ConvolveAxesConfig
 	strides, inputDilations, kernelDilations []int
@@ -39,7 +39,7 @@ func convOf(node *graph.Node) conv {
 	return c
 }
 
-// extents are the sizes of a spatial axis including dilations: of input, kernel and strided output, in input elements.
+// extents are the sizes of a spatial axis with dilations: of input, kernel and strided output, in input elements.
 type extents struct{ input, kernel, output int }
 
 func (c conv) extents(i int, input, kernel, output *graph.Node) extents {
@@ -51,8 +51,8 @@ func (c conv) extents(i int, input, kernel, output *graph.Node) extents {
 	}
 }
 
-// convolution computes each gradient as one convolution, or one per group. A grouped convolution is 2 to 400 times
-// slower in XLA's CPU backend, except a depthwise one.
+// convolution computes each gradient as one convolution, or one per group: a grouped one, unless depthwise, is 2 to 400
+// times slower in XLA's CPU backend.
 func convolution(node, v *graph.Node) []*graph.Node {
 	input, kernel := node.Inputs()[0], node.Inputs()[1]
 	c := convOf(node)
@@ -96,7 +96,7 @@ func join(parts []*graph.Node, axis int) *graph.Node {
 	return graph.Concatenate(parts, axis)
 }
 
-// inputGradient convolves v, dilated by the strides, with the reversed kernel, whose channel axes are swapped.
+// inputGradient convolves v, dilated by the strides, with the reversed kernel, with swapped channel axes.
 func (c conv) inputGradient(input, kernel, v *graph.Node) *graph.Node {
 	paddings := make([][2]int, len(c.paddings))
 	for i, p := range c.paddings {
@@ -117,7 +117,7 @@ func (c conv) inputGradient(input, kernel, v *graph.Node) *graph.Node {
 	return graph.ConvGeneral(v, kernel, axes, c.inputDilations, paddings, c.strides, c.kernelDilations, c.channelGroups, 1)
 }
 
-// kernelGradient convolves the input with v as the kernel. The batch takes the role of channels and is summed over.
+// kernelGradient convolves the input with v as the kernel. The batch takes the role of channels.
 func (c conv) kernelGradient(input, kernel, v *graph.Node) *graph.Node {
 	paddings := make([][2]int, len(c.paddings))
 	for i, p := range c.paddings {

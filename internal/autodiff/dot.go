@@ -23,7 +23,7 @@ func newOperand(node *graph.Node, batch, contracting []int) operand {
 	return o
 }
 
-// operandsOf returns the operands of a DotGeneral, and its accumulation dtype if one was set.
+// operandsOf also returns a DotGeneral's accumulation dtype if one was set.
 func operandsOf(node *graph.Node) (lhs, rhs operand, sums dtypes.DType) {
 	a := attributesOf(node)
 	lhs = newOperand(node.Inputs()[0], a.ints("lhsBatchAxes"), a.ints("lhsContractingAxes"))
@@ -48,10 +48,9 @@ func dotGeneral(node, v *graph.Node) []*graph.Node {
 }
 
 // dotGradient is the gradient by wrt: v and other contracted over other's free axes. Complex values are not conjugated.
-// sums is the accumulation dtype, if the graph sets one.
 func dotGradient(v, other, wrt operand, sums dtypes.DType) *graph.Node {
-	// These are the axes of wrt in the order of the product's result: batch axes in the requested order, the others in
-	// each side's own order.
+	// These are wrt's axes in the order of the product's result: batch axes in the requested order, others in each
+	// side's own.
 	contracted := slices.Clone(wrt.contracting)
 	slices.SortFunc(contracted, func(a, b int) int {
 		return other.contracting[slices.Index(wrt.contracting, a)] - other.contracting[slices.Index(wrt.contracting, b)]

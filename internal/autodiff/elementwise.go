@@ -23,13 +23,12 @@ func unbroadcast(v, input *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceSum(v, axes...), input.Shape())
 }
 
-// larger is the rule of Max. At a tie the first operand receives v, as in GoMLX. GoMLX's rule subtracts, which gives
-// NaN for equal infinities.
+// larger: at a tie the first operand gets v, as in GoMLX. GoMLX's rule subtracts: NaN for equal infinities.
 func larger(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.GreaterOrEqual(node.Inputs()[0], node.Inputs()[1]))
 }
 
-// smaller is the rule of Min. At a tie the second operand receives v, as in GoMLX.
+// smaller: at a tie the second operand gets v, as in GoMLX.
 func smaller(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.LessThan(node.Inputs()[0], node.Inputs()[1]))
 }
@@ -42,7 +41,7 @@ func choose(node, v, first *graph.Node) []*graph.Node {
 	}
 }
 
-// clamp passes v to x within the bounds, and to a bound if x is beyond it. At a bound all gradients are 0, as in JAX.
+// clamp passes v to x within the bounds, and to a bound if x is beyond it. At a bound all are 0, as in JAX.
 func clamp(node, v *graph.Node) []*graph.Node {
 	low, x, high := node.Inputs()[0], node.Inputs()[1], node.Inputs()[2]
 	zero := graph.ScalarZero(v.Graph(), v.DType())
@@ -79,11 +78,11 @@ func atan2(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{unbroadcast(graph.Mul(share, x), y), unbroadcast(graph.Neg(graph.Mul(share, y)), x)}
 }
 
-// level is the rule of piecewise constant functions: slope 0, as in JAX.
+// level: piecewise constant functions have slope 0, as in JAX.
 func level(node, _ *graph.Node) []*graph.Node { return make([]*graph.Node, len(node.Inputs())) }
 
-// div: d(a/b) = da/b - (a/b)·db/b. It reuses the quotient, and divides by b after the sum over axes along which b is
-// broadcast. GoMLX divides by b², which overflows in float16 above 255.
+// div: d(a/b) = da/b - (a/b)·db/b. It divides by b after the sum over axes along which b is broadcast. GoMLX divides by
+// b², which overflows in float16 above 255.
 func div(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	return []*graph.Node{
@@ -93,7 +92,7 @@ func div(node, v *graph.Node) []*graph.Node {
 }
 
 // pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. At a = 0 the second term is 0, its limit for b > 0, where GoMLX gives NaN. For
-// a constant b it is also 0 for a < 0; otherwise an eager run with NaN checks would report one in x³.
+// a constant b it is also 0 for a < 0; else eager NaN checks would report x³.
 func pow(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	one, zero := graph.ScalarOne(node.Graph(), node.DType()), graph.ScalarZero(node.Graph(), node.DType())
@@ -112,7 +111,7 @@ func log(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Div(v, node.Inputs()[0])}
 }
 
-// normForInference: y = scale·(x-mean)·(variance+ε)^-½ + offset, with a value of each but x for each feature.
+// normForInference: y = scale·(x-mean)·(variance+ε)^-½ + offset, all but x by feature.
 func normForInference(node, v *graph.Node) []*graph.Node {
 	a, in := attributesOf(node), node.Inputs()
 	x, axis := in[0], a.int("featureAxis")

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Gradient returns the gradients of a scalar loss by each of wrt, in their shapes. It is graph.Gradient with the rules
-// of this package. It panics if a closure's captures would be ignored.
+// Gradient returns the gradients of a scalar loss by each of wrt, in their shapes. It is graph.Gradient that panics if
+// a closure's captures would be ignored.
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	refuseClosures(loss, wrt)
 	return graph.Gradient(loss, wrt...)
@@ -38,8 +38,7 @@ func ShapeText(n *graph.Node) string {
 	return n.Shape().String()
 }
 
-// Reaches reports whether a gradient of loss flows to one of wrt, through floating-point nodes and without a
-// StopGradient between.
+// Reaches reports whether a gradient of loss flows to one of wrt, through floating-point nodes and no StopGradient.
 func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
 	found := false
 	walk(loss, wrt, func(n *graph.Node) { found = found || slices.Contains(wrt, n) })
@@ -49,8 +48,8 @@ func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
 var errClosure = errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
 	"(what a closure of GoMLX takes from outside would get 0): use ops.Cond, ops.Switch, ops.Scan or graph.Where, or put graph.StopGradient around its results")
 
-// refuseClosures panics if loss depends on an If or While built after one of wrt. GoMLX has no gradient of them. It
-// reports that for their inputs, but captured nodes are not inputs and would get 0.
+// refuseClosures panics if loss depends on an If or While built after one of wrt, which have no gradient. GoMLX reports
+// that for their inputs, but captured nodes would get 0.
 func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	walk(loss, wrt, func(n *graph.Node) {
 		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) && loopOf(n) == nil && branchOf(n) == nil {
@@ -59,8 +58,7 @@ func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	})
 }
 
-// walk visits once each node that the gradient of loss passes on the way to wrt. Nodes older than all of wrt cannot
-// depend on them.
+// walk visits each node that the gradient of loss passes on the way to wrt. Nodes older than wrt cannot depend on them.
 func walk(loss *graph.Node, wrt []*graph.Node, visit func(*graph.Node)) {
 	if loss == nil || len(wrt) == 0 {
 		return // graph.Gradient reports this

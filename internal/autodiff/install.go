@@ -1,9 +1,9 @@
 // Package autodiff replaces gradient rules of GoMLX v0.28.8 that are wrong for some arguments or too slow.
 //
-// GoMLX keeps its rules in graph.VJPRegistration, a map that it documents as changeable. Importing this package
-// replaces them before main begins, for every gradient of the program, also those of graph.Gradient and GoMLX's
-// trainer. xla/hlo and each package of lazo that builds graphs import it. docs/maintain/gradients.md lists the replaced
-// rules, the reasons, and the costs in GoMLX, lazo and JAX.
+// GoMLX keeps its rules in graph.VJPRegistration, a map documented as changeable. Importing this package replaces them
+// before main begins, for every gradient of the program, also those of graph.Gradient and GoMLX's trainer. xla/hlo and
+// each package of lazo that builds graphs import it. docs/maintain/gradients.md lists the replaced rules, the reasons,
+// and the costs in GoMLX, lazo and JAX.
 package autodiff
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// rule returns the gradients by the inputs of a node with one output, whose adjoint is v. It returns nil for an input
-// without a gradient, and all others whether needed or not: unused nodes are dropped when the program is written.
+// rule returns the gradients by the inputs of a node with one output, whose adjoint is v; nil for an input without a
+// gradient. Unneeded nodes are dropped when the program is written.
 type rule func(node, v *graph.Node) []*graph.Node
 
 func rules() map[graph.NodeType]rule {
@@ -39,7 +39,7 @@ func rules() map[graph.NodeType]rule {
 	}
 }
 
-// missing returns the rules for operations of one output without a rule in GoMLX.
+// missing are rules that GoMLX lacks, of operations with one output.
 func missing() map[graph.NodeType]rule {
 	return map[graph.NodeType]rule{
 		graph.NodeTypeReduceProduct:         productOfAll,
@@ -56,10 +56,10 @@ func missing() map[graph.NodeType]rule {
 	}
 }
 
-// stock has GoMLX's own rules, which some rules of this package call.
+// stock are GoMLX's own rules.
 var stock = maps.Clone(graph.VJPRegistration)
 
-// init runs before anything reads GoMLX's map. The order of package initialization does not matter.
+// init runs before anything reads GoMLX's map, in any order of package initialization.
 func init() {
 	next := maps.Clone(graph.VJPRegistration)
 	for _, list := range []map[graph.NodeType]rule{rules(), missing()} {

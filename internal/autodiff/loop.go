@@ -7,9 +7,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Loop is a loop of known maximum length, with a gradient: a scan.
+// Loop is a scan: a loop of known maximum length, with a gradient.
 type Loop struct {
-	// Length is the number of iterations and the length of the first axis of places and outputs.
+	// Length is the number of iterations, and of places and outputs.
 	Length int
 	// Reverse iterates from the last place to the first.
 	Reverse bool
@@ -18,12 +18,11 @@ type Loop struct {
 }
 
 // Body builds one iteration. It returns the next carried values, in their initial shapes, and the outputs to stack. It
-// is called once, to be traced.
+// is called once.
 type Body func(carry, at, fixed []*graph.Node) (next, out []*graph.Node)
 
-// loop is a Loop with its body. Its state in the graph's While is the counter, the carried values, the places, the
-// captures, and the stacks: the outputs, the carried values before each iteration, and the saved nodes. The gradient
-// uses the last two.
+// loop is a Loop with its body. The state of its While is the counter, the carried values, the places, the captures,
+// and the stacks: the outputs and, for the gradient, the carried values before each iteration and the saved nodes.
 type loop struct {
 	Loop
 	body                      *traced
@@ -31,14 +30,13 @@ type loop struct {
 	saved                     []*graph.Node
 }
 
-// costly are the operations whose results are saved for the gradient. Of elementwise operations it has the series whose
-// gradient uses their result; recomputing others takes about as long as reading them.
+// costly operations have saved results. Of elementwise ones they are those whose gradient uses their result;
+// recomputing others takes about as long as reading them.
 var costly = map[graph.NodeType]bool{
 	graph.NodeTypeDotGeneral: true, graph.NodeTypeConvGeneral: true, graph.NodeTypeWhile: true, graph.NodeTypeSort: true,
 	graph.NodeTypeRNGBitGenerator: true, graph.NodeTypeExp: true, graph.NodeTypeTanh: true, graph.NodeTypeLogistic: true,
 }
 
-// toSave returns the costly nodes of a body with one output.
 func (t *traced) toSave() (list []*graph.Node) {
 	for _, n := range t.nodes {
 		if isCostly(n) && !slices.Contains(t.outputs, n) {
@@ -58,7 +56,6 @@ func isCostly(n *graph.Node) bool {
 
 type loopsKey struct{}
 
-// loopOf returns the loop that a While was made from.
 func loopOf(node *graph.Node) *loop {
 	if node.Type() != graph.NodeTypeWhile {
 		return nil
@@ -76,10 +73,9 @@ func (l *loop) note(g *graph.Graph, body *graph.Function) {
 	loops[body] = l
 }
 
-// Run traces the body and builds the loop. places and outs are stacked on their first axis; an iteration gets one
-// element of places. fixed values and other captured nodes are the same in each iteration. changed is called after
-// tracing and returns values that the body changed besides its results, before and after; the loop carries them, and
-// last ends with them.
+// Run traces the body and builds the loop. places and outs are stacked on their first axis. fixed values and other
+// captured nodes are the same in each iteration. changed is called after tracing and returns other values that the body
+// changed, before and after; the loop carries them, and last ends with them.
 func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body, changed func() (before, after []*graph.Node)) (last, outs []*graph.Node) {
 	at := shapesOf(places)
 	for i, stack := range at {
@@ -113,7 +109,6 @@ func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body,
 	return last, outs
 }
 
-// placeOf is the shape of one element of a stack.
 func placeOf(stack shapes.Shape) shapes.Shape {
 	return shapes.Make(stack.DType, stack.Dimensions[1:]...)
 }
@@ -162,7 +157,6 @@ func (l *loop) write(g *graph.Graph, carry, places, fixed []*graph.Node) (last, 
 	return results[at : at+l.carry], results[stacks : stacks+l.out]
 }
 
-// at builds the body for carried values, places and fixed values.
 func (l *loop) at(turn, fixed []*graph.Node, known map[*graph.Node]*graph.Node) rewritten {
 	given := len(fixed) - len(l.body.captured)
 	return l.body.at(slices.Concat(turn, fixed[:given]), fixed[given:], known)

@@ -9,8 +9,8 @@ import (
 
 func differentiable(t dtypes.DType) bool { return t.IsFloat() || t.IsComplex() }
 
-// whileGradient is the rule of a While from Run: a reversed loop over the saved carried values. Each iteration
-// recomputes the body and differentiates it.
+// whileGradient is a reversed loop over the saved carried values. Each iteration recomputes the body and differentiates
+// it.
 func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	if b := branchOf(node); b != nil {
 		return b.gradient(node, vs)
@@ -82,7 +82,7 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	return gradients
 }
 
-// backward is the gradient of a loop: the indices of the values with an adjoint, by kind.
+// backward has the indices of the values with an adjoint, by kind.
 type backward struct {
 	*loop
 	ofCarry, ofPlaces, ofFixed []int
@@ -90,16 +90,16 @@ type backward struct {
 	products                   []product
 }
 
-// product is a DotGeneral of the body with a fixed value that is used only in products, such as weights. Its gradient
-// is one product over all places after the loop, instead of a sum in the loop.
+// product is a DotGeneral of the body with a fixed value used only in products, such as weights. Its gradient is one
+// product over all places after the loop.
 type product struct {
 	node  *graph.Node
 	fixed int
 }
 
-// turn builds one backward iteration. It carries the adjoints of carried values and the sums of those of fixed values.
-// It takes the adjoints of outputs and the iteration's parameters. It outputs the adjoints of places and the operands
-// of the products.
+// turn builds one backward iteration, from the adjoints of outputs and the iteration's parameters. It carries the
+// adjoints of carried values and the sums of those of fixed values. It outputs the adjoints of places and the products'
+// operands.
 func (b *backward) turn(carry, at, fixed []*graph.Node) (next, out []*graph.Node) {
 	ofOut, params := at[:len(b.ofOut)], at[len(b.ofOut):]
 	params, saved := params[:b.carry+b.places], params[b.carry+b.places:]
@@ -148,7 +148,6 @@ func (b *backward) turn(carry, at, fixed []*graph.Node) (next, out []*graph.Node
 	return next, out
 }
 
-// fixedParam is the body's parameter for a fixed value.
 func (l *loop) fixedParam(i int) *graph.Node {
 	if given := l.fixed - len(l.body.captured); i >= given {
 		return l.body.captured[i-given]
@@ -195,7 +194,6 @@ func floats(nodes []*graph.Node) (list []int) {
 	return list
 }
 
-// splits returns the outputs of a node by index.
 func splits(node *graph.Node) []*graph.Node {
 	outputs := make([]*graph.Node, node.NumOutputs())
 	for _, n := range node.Graph().Nodes()[node.Id():] {
@@ -206,7 +204,7 @@ func splits(node *graph.Node) []*graph.Node {
 	return outputs
 }
 
-// isZero reports whether n is the zeros that GoMLX makes for an output without adjoint.
+// isZero finds GoMLX's zeros for an output without adjoint.
 func isZero(n *graph.Node) bool {
 	if n.Type() == graph.NodeTypeBroadcastInDim {
 		n = n.Inputs()[0]

@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// sorted is the rule of Sort: each adjoint goes to the origin of its element. It sorts the operands again with their
-// indices, then the adjoints by these.
+// sorted returns each adjoint to the origin of its element. It sorts the operands again with their indices, then the
+// adjoints by these.
 func sorted(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	a, inputs := attributesOf(node), node.Inputs()
 	axis := a.int("axis")
@@ -67,7 +67,6 @@ func withPlaces(node *graph.Node, comparator *graph.Function) *graph.Function {
 	})
 }
 
-// byPlace is a comparator for sorting numbers by index.
 func byPlace(g *graph.Graph, t dtypes.DType) *graph.Function {
 	return graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		p := make([]*graph.Node, 4)

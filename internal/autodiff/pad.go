@@ -6,8 +6,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// pad is the rule of Pad: x gets the adjoints of its elements, the padding value the sum of the others. Elements cut
-// off by a negative padding get 0. GoMLX gives the padding value 0, and refuses negative paddings.
+// pad: x gets the adjoints of its elements, 0 where negative padding removes them, and the padding value the sum of the
+// others. GoMLX gives the padding value 0, and refuses negative paddings.
 func pad(node, v *graph.Node) []*graph.Node {
 	x, around := node.Inputs()[0], node.Inputs()[1]
 	back, at := make([]graph.PadAxis, x.Rank()), make([]graph.SliceAxisSpec, x.Rank())

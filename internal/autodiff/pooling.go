@@ -13,9 +13,9 @@ import (
 // maxTaps is the largest window that pooling expands: the program grows with it.
 const maxTaps = 64
 
-// pooling is the rule of ReduceWindow. GoMLX uses select_and_scatter for a maximum and reduce_window for a sum. XLA's
-// CPU backend runs both 2 to 100 times slower than elementwise operations per window position (tap). At ties the first
-// element of the window in row-major order gets all of v.
+// pooling is the rule of ReduceWindow. XLA's CPU backend runs GoMLX's select_and_scatter for a maximum and
+// reduce_window for a sum 2 to 100 times slower than elementwise operations per window position (tap). At ties the
+// first element of the window in row-major order gets all of v.
 func pooling(node, v *graph.Node) []*graph.Node {
 	a := attributesOf(node)
 	w := window{sizes: a.ints("windowDimensions"), strides: a.ints("strides"), padding: a.pairs("paddings")}
@@ -46,7 +46,7 @@ type window struct {
 	padding        [][2]int
 }
 
-// tap is the position of the i-th element of a window, in row-major order.
+// tap is the position of a window's i-th element, in row-major order.
 func (w window) tap(i int) []int {
 	position := make([]int, len(w.sizes))
 	for axis, size := range slices.Backward(w.sizes) {
@@ -56,7 +56,7 @@ func (w window) tap(i int) []int {
 	return position
 }
 
-// first returns, in the shape of node, the index of the first element of each window that equals node, its extremum.
+// first returns, in the shape of node, the index of each window's first element that equals node, its extremum.
 func (w window) first(node, x *graph.Node, taps int) *graph.Node {
 	around := make([]graph.PadAxis, x.Rank())
 	for axis, p := range w.padding {
@@ -80,7 +80,6 @@ func (w window) first(node, x *graph.Node, taps int) *graph.Node {
 
 func number(x *graph.Node, i int) *graph.Node { return graph.Scalar(x.Graph(), dtypes.Int32, i) }
 
-// toFirst passes v to the first element of each window that equals node.
 func (w window) toFirst(node, v, x *graph.Node, taps int) *graph.Node {
 	zero := graph.ScalarZero(x.Graph(), v.DType())
 	chosen := w.first(node, x, taps)
@@ -112,7 +111,7 @@ func (w window) scatter(x *graph.Node, taps int, contribution func(tap int) *gra
 	return sum
 }
 
-// tiles reports whether the windows are adjacent and do not overlap.
+// tiles: the windows are adjacent and do not overlap.
 func (w window) tiles() bool {
 	for axis, size := range w.sizes {
 		if size != w.strides[axis] || w.padding[axis] != [2]int{} {
@@ -122,8 +121,7 @@ func (w window) tiles() bool {
 	return true
 }
 
-// tile is for windows that tile x. It returns the window's value for each element or, with elements set, the elements
-// of each window.
+// tile, for windows that tile x, returns the window's value for each element or, with elements, each window's elements.
 func (w window) tile(values, output *graph.Node, elements bool) *graph.Node {
 	var from, to, covered []int
 	for axis, n := range output.Shape().Dimensions {

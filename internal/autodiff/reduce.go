@@ -5,8 +5,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// extremum is the rule of ReduceMax and ReduceMin. Every element equal to the extremum gets v, as in GoMLX. GoMLX's
-// rule subtracts, which gives NaN for an infinite extremum.
+// extremum: every element equal to it gets v, as in GoMLX. GoMLX's rule subtracts: NaN for an infinite extremum.
 func extremum(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	_, kept := reducedAxes(node)
@@ -15,7 +14,7 @@ func extremum(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Where(chosen, spread, graph.ScalarZero(v.Graph(), v.DType()))}
 }
 
-// reducedAxes returns the axes of a reduction and the result's shape with these axes kept at length 1.
+// reducedAxes returns a reduction's axes and the result's shape with these at length 1.
 func reducedAxes(node *graph.Node) (axes []int, kept shapes.Shape) {
 	x := node.Inputs()[0]
 	if axes = attributesOf(node).ints("axes"); len(axes) == 0 {
@@ -28,8 +27,7 @@ func reducedAxes(node *graph.Node) (axes []int, kept shapes.Shape) {
 	return axes, kept
 }
 
-// productOfAll is the rule of ReduceProduct: v times the product of all other elements. It multiplies those before and
-// after an element, axis by axis, because division fails at 0.
+// productOfAll multiplies v by the elements before and after each element, axis by axis, because division fails at 0.
 func productOfAll(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	axes, kept := reducedAxes(node)
@@ -45,7 +43,6 @@ func productOfAll(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Mul(graph.BroadcastToShape(graph.ReshapeWithShape(v, kept), x.Shape()), others)}
 }
 
-// othersAlong returns the product of the other elements along an axis.
 func othersAlong(x *graph.Node, axis int) *graph.Node {
 	n := x.Shape().Dimensions[axis]
 	shift := func(x *graph.Node, by int) *graph.Node { // fills with ones; by > 0 shifts towards the end

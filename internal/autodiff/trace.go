@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// traced is the part of a graph between parameters and outputs, a function that can be rebuilt with other nodes as its
-// parameters, for example as the body of a loop.
+// traced is the part of a graph between parameters and outputs, which can be rebuilt with other nodes as parameters,
+// such as the body of a loop.
 type traced struct {
 	params, outputs []*graph.Node
 	nodes           []*graph.Node // between them, in creation order
@@ -29,7 +29,7 @@ func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.OptimizationBarrier(graph.StopGradient(graph.Zeros(g, shape)))
 }
 
-// tracer is a backend that tracks which nodes a body creates, and refuses them outside of it.
+// tracer is a backend that tracks the nodes of a body, and refuses them outside.
 type tracer interface {
 	BeginTrace(whole bool) // before the parameters; whole: all but constants and parameters is in the body
 	TraceBody()            // before the body
@@ -66,14 +66,13 @@ func shapesOf(nodes []*graph.Node) []shapes.Shape {
 	return list
 }
 
-// cut returns the part between params and outputs of the nodes created from index first. Nodes that depend on no
-// parameter are loop-invariant and stay outside.
+// cut returns the part between params and outputs of the nodes from index first. Nodes that depend on no parameter are
+// loop-invariant and stay outside.
 func cut(g *graph.Graph, first int, params, outputs []*graph.Node) *traced {
 	return cutOf(g.Nodes()[first:], false, params, outputs)
 }
 
-// cutOf does the same for given nodes. whole is for a body that may not run at all: then all of it but constants is
-// inside.
+// cutOf does the same for given nodes. whole is for a body that may not run at all: then only constants are outside.
 func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *traced {
 	t := &traced{params: params, outputs: outputs}
 	varies := map[*graph.Node]bool{}
@@ -98,7 +97,7 @@ func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *trac
 			}
 		}
 	}
-	// All outputs of a multi-output node stay, also those that only its gradient uses.
+	// A multi-output node keeps all outputs, also those that only its gradient uses.
 	t.nodes = slices.DeleteFunc(t.nodes, func(n *graph.Node) bool {
 		return !needed[n] && (n.Type() != graph.NodeTypeSplitNode || !needed[n.Inputs()[0]])
 	})
@@ -120,8 +119,8 @@ func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *trac
 	return t
 }
 
-// at rebuilds the function with other nodes for parameters and captures, and returns the new nodes. Known values
-// replace their nodes, but gradients still pass through the nodes.
+// at rebuilds the function with other nodes for parameters and captures. Known values replace their nodes, but
+// gradients still pass through the nodes.
 func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph.Node) rewritten {
 	if len(params) != len(t.params) || len(captured) != len(t.captured) {
 		panic(fmt.Errorf("autodiff: a function of %d parameters and %d captured values was given %d and %d",
@@ -147,7 +146,7 @@ func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph
 
 type alwaysKey struct{}
 
-// always is a true constant that only instead uses.
+// always is a true constant of instead.
 func always(g *graph.Graph) *graph.Node {
 	if n, ok := g.State(alwaysKey{}).(*graph.Node); ok {
 		return n
@@ -157,7 +156,7 @@ func always(g *graph.Graph) *graph.Node {
 	return n
 }
 
-// instead replaces a node by its known value. XLA drops the node; the gradient goes to the node and not to the value.
+// instead replaces a node by its known value: XLA drops the node, and the gradient goes to the node alone.
 func instead(value, node *graph.Node) *graph.Node {
 	return graph.Where(always(node.Graph()), value, node)
 }
@@ -173,7 +172,7 @@ func noteInstead(node, is *graph.Node) {
 	known[node] = is
 }
 
-// ofResult is the rule of elementwise functions whose gradient uses their result: the saved one, if any.
+// ofResult is for elementwise functions whose gradient uses their result: the saved one, if any.
 func ofResult(node, v *graph.Node) []*graph.Node {
 	result := node
 	if known, ok := node.Graph().State(insteadKey{}).(map[*graph.Node]*graph.Node); ok && known[node] != nil {
@@ -190,7 +189,7 @@ func chosen(node, v *graph.Node) []*graph.Node {
 	return stock[graph.NodeTypeWhere](node, []*graph.Node{v}, shapes.Shape{})
 }
 
-// rewritten maps the nodes of a traced function to their rebuilt ones.
+// rewritten maps nodes to their rebuilt ones.
 type rewritten map[*graph.Node]*graph.Node
 
 func (w rewritten) of(n *graph.Node) *graph.Node {
@@ -227,7 +226,7 @@ func (t *traced) factorOf(param *graph.Node) []*graph.Node {
 	return products
 }
 
-// constant reports whether a node depends only on constants. Placeholders are not constants.
+// constant: a node depends only on constants. Placeholders are not constants.
 func constant(n *graph.Node) bool {
 	seen := map[*graph.Node]bool{}
 	var of func(n *graph.Node) bool

@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// While traces a condition and a body and builds a loop from them. changed is as in [Loop.Run]. It has no gradient.
+// While traces a condition and a body and builds a loop, without a gradient. changed is as in [Loop.Run].
 func While(g *graph.Graph, values []*graph.Node, condition func(values []*graph.Node) *graph.Node, body func(values []*graph.Node) []*graph.Node,
 	changed func() (before, after []*graph.Node)) (last []*graph.Node) {
 	params, first, end := tracing(g, false, shapesOf(values))

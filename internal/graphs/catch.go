@@ -10,18 +10,18 @@ import (
 
 // Error is a recovered panic of a graph function.
 type Error struct {
-	// Cause is the value of the panic, as an error.
+	// Cause is the panic's value as an error.
 	Cause error
-	// Where is the innermost line of the user's code, such as "package/file.go:12". It is empty if there is none on the
-	// stack or if Cause names it.
+	// Where is the innermost line of the user's code, such as "package/file.go:12", or "" if there is none on the stack
+	// or if Cause names it.
 	Where string
-	// Hint is advice on what to do. It is empty if there is none or if Cause has it.
+	// Hint is advice on what to do, or "" if there is none or if Cause has it.
 	Hint string
 }
 
 func (e *Error) Error() string { return e.text(e.Cause.Error()) }
 
-// Point is the text without the name of a layer's package.
+// Point omits the name of a layer's package.
 func (e *Error) Point() string { return e.text(Point(e.Cause)) }
 
 func (e *Error) text(text string) string {
@@ -36,8 +36,7 @@ func (e *Error) text(text string) string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Catch runs f and returns any panic as an [*Error]. It is the only place in lazo that recovers panics of graph
-// functions.
+// Catch runs f and returns any panic as an [*Error]. Nothing else in lazo recovers panics of graph functions.
 func Catch(f func()) (err error) {
 	defer func() {
 		v := recover()
@@ -54,7 +53,7 @@ func Catch(f func()) (err error) {
 	return nil
 }
 
-// errorOf adds a hint unless an error within has one.
+// errorOf adds a hint unless an inner error has one.
 func errorOf(v any) *Error {
 	cause, ok := v.(error)
 	if !ok {
@@ -67,8 +66,7 @@ func errorOf(v any) *Error {
 	return caught
 }
 
-// At runs f. If the stack of a panic has no line of the user's code, as for a missing gradient, the error gets the line
-// where build is written.
+// At runs f. If a panic's stack has no line of the user's code, as for a missing gradient, the error gets build's line.
 func At(build any, f func()) {
 	err := Catch(f)
 	if err == nil {
@@ -96,7 +94,7 @@ func Where(err error) string {
 
 const kept = "a node of another graph is used, perhaps kept from an earlier call: make all nodes again in each call of the function"
 
-// hints are for common mistakes, found by words in GoMLX's messages.
+// hints are found by words in GoMLX's messages.
 var hints = []struct{ words, hint string }{
 	{"already visited from", `two layers have one scope: give each a scope of its own with In("name"), or let them share its variables: Shared("name") for the second, or At("name") for both`},
 	{"not yet visited from", `Shared is for a name that In was given before, in the same build and at the same scope: where the same code runs the first time and later, use At("name")`},
@@ -110,7 +108,6 @@ var hints = []struct{ words, hint string }{
 	{"Convolution requires Filters and KernelSize", "set Channels and KernelSize; the input needs its spatial axes and channels, such as [batch, height, width, channels]"},
 }
 
-// types matches a request for a variable in its own shape but another dtype.
 var types = regexp.MustCompile(`previous shape=\((\w+)\)(\[[^\]]*\])?, requested shape=\((\w+)\)(\[[^\]]*\])?`)
 
 func hintFor(words string) string {

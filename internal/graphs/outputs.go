@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// ErrOutdated is wrapped by errors about values that were fitted to earlier weights of a model; see
-// flaxlike.ErrOutdated.
+// ErrOutdated is wrapped by errors about values fitted to earlier weights of a model; see flaxlike.ErrOutdated.
 var ErrOutdated = errors.New("outdated")
 
-// OutputErrors has the errors of a predictor's outputs by name. The predictor returns the other outputs.
+// OutputErrors has the errors of some of a predictor's outputs, by name.
 type OutputErrors map[string]error
 
 func (o OutputErrors) Error() string {

@@ -17,15 +17,15 @@ type Places struct {
 	stack [64]uintptr
 }
 
-// These are the values of known for frames outside of user code.
+// Values of known for frames outside of user code.
 const (
 	ofLibrary = ""
 	border    = "border" // a user's line has a colon
 )
 
 // PanicLine returns the innermost line of the user's code on the stack of a panic that the caller's caller is
-// recovering, as [Places.Here] does, up to the enclosing call of package shield. It returns "" if there is none or if
-// value names one.
+// recovering, as [Places.Here], up to the enclosing call of package shield, or "" if there is none or if value names
+// one.
 func PanicLine(value any) string {
 	if err, ok := value.(error); ok && Where(err) != "" {
 		return ""
@@ -63,7 +63,7 @@ func (p *Places) find(skip int) string {
 	}
 }
 
-// placeOf resolves one frame, which is several functions after inlining.
+// placeOf resolves a frame, which is several functions after inlining.
 func (p *Places) placeOf(pc uintptr) string {
 	frames := runtime.CallersFrames([]uintptr{pc})
 	for {
@@ -91,7 +91,7 @@ func lineOf(function any) string {
 	return short(file, line)
 }
 
-// short keeps the last folder of a path, which is the same on every machine.
+// short keeps a path's last folder, the same on every machine.
 func short(file string, line int) string {
 	file = filepath.ToSlash(file)
 	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), line)
@@ -108,14 +108,13 @@ var root = func() string {
 	return strings.TrimSuffix(filepath.ToSlash(file), "internal/graphs/place.go")
 }()
 
-// standard is the folder of the standard library, as compiled; "" under -trimpath.
+// standard is that of the standard library, or "" under -trimpath.
 var standard = func() string {
 	file, _ := runtime.FuncForPC(reflect.ValueOf(strings.Clone).Pointer()).FileLine(0)
 	return strings.TrimSuffix(filepath.ToSlash(file), "strings/clone.go")
 }()
 
-// inLibrary reports whether a file is not the user's. The file is needed because a closure of an inlined library
-// function has its caller's name.
+// inLibrary looks at the file because a closure of an inlined library function has its caller's name.
 func inLibrary(file string) bool {
 	file = filepath.ToSlash(file)
 	if rest, inside := strings.CutPrefix(file, root); inside && root != "" {
@@ -124,7 +123,7 @@ func inLibrary(file string) bool {
 	return strings.Contains(file, "github.com/gomlx/") || standard != "" && strings.HasPrefix(file, standard)
 }
 
-// isLibrary reports whether a function is not the user's. Programs in lazo's module (examples, bench) count as users.
+// isLibrary counts programs in lazo's module (examples, bench) as users'.
 func isLibrary(function string) bool {
 	for _, prefix := range []string{
 		"github.com/gomlx/", "runtime.", "reflect.", "iter.", "maps.", "slices.", "sort.", "strings.", "sync.", "sync/", "internal/", "testing.",

@@ -2,15 +2,15 @@ package graphs
 
 import "strings"
 
-// packageNames are lazo's packages. The errors of each begin with its name.
+// packageNames begin the errors of lazo's packages.
 var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "export": true, "flaxlike": true, "hlo": true, "loop": true, "managed": true, "metrics": true,
 	"nn": true, "ops": true, "optim": true, "pjrt": true, "serve": true, "strategies": true, "train": true, "xla": true}
 
-// pointed is an error with a Point. Package loop has its own copy of this interface, because it imports no other.
+// Package loop has its own copy of pointed, because it imports no other.
 type pointed interface{ Point() string }
 
-// Point returns the text of an error for wrapping: without the name of its package and without what its method Point
-// leaves out. Errors then name only the outermost package, and place and action once.
+// Point returns an error's text for wrapping: without the name of its package and without what its method Point omits.
+// Errors then name only the outermost package, and place and action once.
 func Point(err error) string {
 	if p, ok := err.(pointed); ok {
 		return p.Point()
@@ -18,7 +18,7 @@ func Point(err error) string {
 	return Bare(err.Error())
 }
 
-// Bare removes the name of lazo's package from the start of a message.
+// Bare removes lazo's package name from the start of a message.
 func Bare(text string) string {
 	if name, rest, ok := strings.Cut(text, ": "); ok && packageNames[name] {
 		return rest
@@ -26,7 +26,7 @@ func Bare(text string) string {
 	return text
 }
 
-// Failure is an error with a package's name and an action before it, each once.
+// Failure puts a package's name and an action before an error, each once.
 type Failure struct {
 	Package, What string // What may be ""
 	Err           error
@@ -39,7 +39,7 @@ func (f *Failure) Error() string {
 	return f.Package + ": " + f.What + ": " + Point(f.Err)
 }
 
-// Point returns that of the wrapped error, because the wrapping error names the action.
+// Point is that of the wrapped error: the wrapping one names the action.
 func (f *Failure) Point() string { return Point(f.Err) }
 
 func (f *Failure) Unwrap() error { return f.Err }
@@ -59,5 +59,5 @@ func (i inner) Point() string { return Point(i.err) }
 func (i inner) Unwrap() error { return i.err }
 
 // AgainParam is the graph parameter for a func() (done func()) that package ops calls around each call of a body but
-// the first. Package managed uses it to give the body a new root of the model's variables.
+// the first. Package managed thereby gives the body a new root of variables.
 const AgainParam = "/lazo.again"

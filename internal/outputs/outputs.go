@@ -17,7 +17,7 @@ type Node = graph.Node
 // Classes returns the length of the last axis.
 func Classes(logits *Node) int { return logits.Shape().Dimensions[logits.Rank()-1] }
 
-// SeveralClasses panics for one class, whose softmax is always 1.
+// SeveralClasses panics for one class.
 func SeveralClasses(what string, output *Node, instead string) {
 	if output.Rank() < 2 || Classes(output) < 2 {
 		panic(fmt.Errorf("%s: the output %s has one class, whose probability is always 1: expected [batch, …, classes], with two or more; of one logit take %s",
@@ -38,7 +38,6 @@ func Same(name string, labels, output *Node) *Node {
 	return graph.ConvertDType(labels, o.DType)
 }
 
-// instead suggests a fix for single labels.
 func instead(name string, labels, output *Node) string {
 	l, o := labels.Shape(), output.Shape()
 	single := l.Rank() == o.Rank()-1 || l.Rank() == o.Rank() && l.Rank() > 1 && Classes(labels) == 1
@@ -161,7 +160,7 @@ func bounds(x *Node, steps int) (low, high float64) {
 }
 
 // MadeBy returns "sigmoid", "softmax" or "". It looks through operations that keep probabilities (Reshape, Dropout,
-// pooling, means) but not through products or sums, as in attention.
+// pooling, means), not products or sums, as in attention.
 func MadeBy(output *Node) string {
 	left := 1000 // paths may fork
 	var of func(x *Node) string
@@ -216,7 +215,6 @@ func MadeBy(output *Node) string {
 	return of(output)
 }
 
-// fixedNumbers reports whether a node is computed from constants.
 func fixedNumbers(x *Node, steps int) bool {
 	if x.Type() == graph.NodeTypeConstant || x.Type() == graph.NodeTypeIota {
 		return true
@@ -233,7 +231,7 @@ func Expanded(v, like *Node) *Node {
 	return v
 }
 
-// Counted excludes some places and scales the others, so that the mean over all is the mean over those that count, or
+// Counted scales the places that count and excludes others, so that the mean over all is that over those that count, or
 // 0. examples masks padding or is nil.
 func Counted(name string, v, places, examples *Node) *Node {
 	if places == nil {
@@ -256,7 +254,7 @@ func Counted(name string, v, places, examples *Node) *Node {
 }
 
 // ByExample returns the mean of each example over the places that count, and how many numbers of v that is. An example
-// without such a place has mean 0 and a count near 0, so that the mean over such examples alone is 0.
+// without such a place has mean 0 and a count near 0, for a mean of 0 over such examples alone.
 func ByExample(v, places *Node) (mean, count *Node) {
 	wide := graph.BroadcastToDims(Expanded(places, v), v.Shape().Dimensions...)
 	sum := func(x *Node) *Node {
@@ -288,8 +286,7 @@ func AtLeastZero(labels, logits *Node) *Node {
 	return graph.GreaterOrEqual(labels, graph.ZerosLike(labels))
 }
 
-// CrossEntropies returns the cross-entropy of each integer label and its logits. It is NaN for a label outside the
-// classes.
+// CrossEntropies returns the cross-entropy of each integer label and its logits, NaN for a label outside the classes.
 func CrossEntropies(name, instead string, labels, logits *Node) *Node {
 	SeveralClasses(name, logits, instead)
 	NoProbabilities(name, logits)
@@ -303,7 +300,7 @@ func CrossEntropies(name, instead string, labels, logits *Node) *Node {
 	return OrNaN(within, losses)
 }
 
-// OrNaN returns the losses where their labels are within the range of the loss, and NaN elsewhere.
+// OrNaN returns NaN outside of within.
 func OrNaN(within, losses *Node) *Node {
 	return graph.Where(within, losses, graph.MulScalar(graph.OnesLike(losses), math.NaN()))
 }

@@ -33,15 +33,15 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// tolerance bounds the difference from jit after [comparedSteps] steps.
+// tolerance bounds the relative difference from jit after [comparedSteps] steps.
 const tolerance = 1e-5
 
 const comparedSteps = 100
 
 // Run runs the suite. Among other checks, 100 Adam steps of a model with loops and branches match jit to 1e-5, and a
-// saved and resumed run is bit-identical, also if parameters join the optimizer's groups later. open returns the
-// strategy on a runtime of the CPU or the Go backend, which the test closes. The Go backend lacks branches and batch
-// normalization; there the model has none and jit is on that backend.
+// resumed run is bit-identical, also if parameters join the optimizer's groups later. open returns the strategy on a
+// runtime of the CPU or the Go backend, which the test closes. The Go backend lacks branches and batch normalization;
+// there the model has none and jit runs on it too.
 func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("values come back", func(t *testing.T) { valuesComeBack(t, open(t)) })
 	t.Run("a step", func(t *testing.T) { aStep(t, open(t)) })
@@ -88,7 +88,6 @@ func valuesComeBack(t *testing.T, s strategies.Strategy) {
 	require.Error(t, s.FetchInto(nil, nil))
 }
 
-// sums adds the batch's sum to the first of two values and outputs the sum and the batch.
 func sums(t *testing.T, s strategies.Strategy, examples int) strategies.Program {
 	shape := shapes.Make(dtypes.Float32)
 	p, err := s.Compile(strategies.Step{
@@ -181,7 +180,6 @@ func wrongBatches(t *testing.T, s strategies.Strategy) {
 	require.NoError(t, s.Free(state...))
 }
 
-// deep has everything that may differ between strategies.
 func deep(b *managed.Builder) {
 	// No bias: its gradient would be rounding error, which Adam amplifies.
 	h := layers.Dense(b.Scope().In("a"), b.Field("x"), false, 16)
@@ -209,7 +207,6 @@ func looped(b *managed.Builder, h *graph.Node) *graph.Node {
 	y := graph.Reshape(outs[0], dims...)
 	odd := graph.Equal(graph.ModScalar(b.Steps(), 2), graph.ScalarOne(g, dtypes.Int64))
 	y = ops.Cond(odd, func() []*graph.Node { return []*graph.Node{graph.MulScalar(y, 0.5)} }, func() []*graph.Node { return []*graph.Node{y} })[0]
-	// A count that the loss does not depend on.
 	turns := ops.While(func(v []*graph.Node) *graph.Node {
 		return graph.GreaterThan(v[0], graph.Scalar(g, h.DType(), 0.125))
 	},
@@ -235,7 +232,6 @@ func wave(t *testing.T, n int) *data.Set {
 	return set
 }
 
-// trained returns logs and values.
 func trained(t *testing.T, s strategies.Strategy, steps, block int, order ...data.Option) (logged []float64, values map[string][]float64) {
 	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 	require.NoError(t, err)
@@ -277,7 +273,6 @@ func valuesOf(t *testing.T, state *managed.State) map[string][]float64 {
 	return values
 }
 
-// resumes checks that a resumed run is bit-identical.
 func resumes(t *testing.T, s strategies.Strategy) {
 	run := func(dir string, steps int) map[string][]float64 {
 		state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
@@ -297,7 +292,6 @@ func resumes(t *testing.T, s strategies.Strategy) {
 	require.Equal(t, whole, run(broken, 6))
 }
 
-// lateSteps are the kinds of steps in late.
 var lateSteps = []string{"head", "head", "head", "body", "head", "body", "all", "body", "all", "head", "all", "all"}
 
 // late trains parameters that join groups in turn: the head, the body, whose updates average two batches, and a layer
@@ -340,7 +334,6 @@ func late(t *testing.T, s strategies.Strategy, until ...int) (losses []float64, 
 	return losses, values
 }
 
-// joinLate checks counts per parameter, jit's results, and bit-identical resumes before a parameter joins.
 func joinLate(t *testing.T, s strategies.Strategy) {
 	losses, values := late(t, s, len(lateSteps))
 	_, resumed := late(t, s, 3, 6, len(lateSteps))
@@ -435,7 +428,6 @@ func agreesWithJit(t *testing.T, s strategies.Strategy) {
 	t.Logf("%d Adam steps with dropout and batch normalisation: logs and %d values at most %.1e from jit's", comparedSteps, len(values), worst)
 }
 
-// blocks checks that block sizes give bit-identical results.
 func blocks(t *testing.T, s strategies.Strategy) {
 	wantLogs, wantValues := trained(t, s, 24, 1)
 	for _, size := range []int{3, 24} {
@@ -445,7 +437,6 @@ func blocks(t *testing.T, s strategies.Strategy) {
 	}
 }
 
-// evaluations checks that metrics do not mix with training's.
 func evaluations(t *testing.T, s strategies.Strategy) {
 	state, err := managed.New(s)
 	require.NoError(t, err)

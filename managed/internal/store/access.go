@@ -16,8 +16,8 @@ import (
 //
 //   - values guards the buffers and the settings' record of the last batch. Readers share it; a change excludes all
 //     others.
-//   - structure has one holder at a time: a build of a step, or a change of what steps are built from. It guards the
-//     definition, the programs, the resident sets, and the settings of optimizers.
+//   - structure has one holder: a build of a step, or a change of what steps are built from. It guards the definition,
+//     the programs, the resident sets, and the settings of optimizers.
 //
 // Data that both use (the list of variables, the strategy, the given values, the saved origins) changes only with both
 // held, so one gate suffices to read it. Structure is entered first. Pins and the last run have their own locks.
@@ -35,12 +35,13 @@ import (
 //	BeginEvaluation, and its end                                 alone    a look; the end waits for the last run
 //	a step's first run, Prepare, Export             alone                 the function and the compilation,
 //	                                                             alone    then new variables are moved in
-//	a training step or block, next to its gates: the flag training, for all of it
+//	a training step or block: also the flag training, for all of it
 //
 // All calls but the looks, Stepper.Await and the end of an evaluation first run the functions of OnRead (BeforeRead),
 // without a gate.
 //
-// The holder of structure is recorded by goroutine, because under eager and during builds the caller's functions run
+// The holder of structure is recorded by goroutine, because the caller's functions run while it is held. Their calls
+// for the same state return ErrBusy, even where they would not wait.
 // while it is held. Their calls for the same state return ErrBusy, even where they would not wait.
 type Access struct {
 	structure, values gate.Gate
@@ -53,14 +54,12 @@ type holder struct {
 	values    bool // also holds the values
 }
 
-// goroutine returns the name of the calling goroutine.
 func goroutine() string {
 	var text [64]byte // "goroutine 18 [running]: …"
 	name, _, _ := strings.Cut(string(text[:runtime.Stack(text[:], false)]), " [")
 	return name
 }
 
-// within returns the holder if it is the calling goroutine.
 func (a *Access) within() *holder {
 	if h := a.holder.Load(); h != nil && h.goroutine == goroutine() {
 		return h
@@ -76,7 +75,7 @@ func (a *Access) NotWithin() error {
 	return nil
 }
 
-// HoldStructure takes the structure until done, and refuses its holder.
+// HoldStructure refuses its holder.
 func (a *Access) HoldStructure(ctx context.Context) (done func(), err error) {
 	if err := a.NotWithin(); err != nil {
 		return nil, err
@@ -98,7 +97,7 @@ func (a *Access) AddValues(ctx context.Context, change bool) (done func(), err e
 	return func() { a.holder.Store(h); a.values.Leave(change) }, nil
 }
 
-// ChangeAll takes exclusive access to everything, without waiting for the last run.
+// ChangeAll does not wait for the last run.
 func (a *Access) ChangeAll(ctx context.Context) (done func(), err error) {
 	if err := a.BeforeRead(); err != nil {
 		return nil, err
@@ -115,7 +114,7 @@ func (a *Access) ChangeAll(ctx context.Context) (done func(), err error) {
 	return func() { doneValues(); doneStructure() }, nil
 }
 
-// PeekValues is for methods without an error result; they also work after Close and within a build function.
+// PeekValues, for methods without an error result, also works after Close and within a build function.
 func (a *Access) PeekValues() (done func()) {
 	if h := a.within(); h != nil && h.values {
 		return func() {}
@@ -157,7 +156,7 @@ func (a *Access) EnterValues(ctx context.Context, change bool) error {
 
 func (a *Access) LeaveValues(change bool) { a.values.Leave(change) }
 
-// Change takes exclusive access to everything after the started steps.
+// Change is ChangeAll after the started steps.
 func (s *Store) Change(ctx context.Context) (done func(), err error) {
 	if done, err = s.ChangeAll(ctx); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ type Given struct {
 	MayDraw func(variable string) bool // trainable variables to draw; nil: none
 }
 
-// give assigns the given values, all or none.
+// give assigns all given values or none.
 func (g *Given) give(fresh []*Variable) error {
 	if g.Tensors == nil {
 		return nil
@@ -70,7 +70,6 @@ func (g *Given) give(fresh []*Variable) error {
 	return nil
 }
 
-// taken frees host copies.
 func (g *Given) taken(fresh []*Variable) error {
 	var errs []error
 	for _, v := range fresh {
@@ -82,8 +81,8 @@ func (g *Given) taken(fresh []*Variable) error {
 	return errors.Join(errs...)
 }
 
-// Late are tensors in checkpoint files, with functions that write their bytes. They are read one by one when moved, to
-// save memory.
+// Late are tensors in checkpoint files, with functions that write their bytes. They are read singly when moved, to save
+// memory.
 type Late map[*Tensor]func(io.Writer) error
 
 // FromFile makes a late tensor.
@@ -121,7 +120,7 @@ func fill(t *Tensor, write func(io.Writer) error) error {
 	return errors.Join(err, inner)
 }
 
-// memory writes into memory of a fixed size and counts the excess.
+// memory counts bytes beyond its size.
 type memory struct {
 	data []byte
 	n    int

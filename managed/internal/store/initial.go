@@ -24,8 +24,8 @@ func (s *Store) Fresh(of *model.Store) (fresh []*Variable) {
 	return fresh
 }
 
-// Adopt sets a step's new variables to given or random values on the devices. After an error it has added none, and a
-// later step draws the same values.
+// Adopt sets a step's new variables to given or random values on the devices. An error leaves none, and a later step
+// draws the same values.
 func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	if err := given.give(fresh); err != nil {
 		return err
@@ -68,11 +68,10 @@ type drawing struct {
 // RandomName is the full name of GoMLX's random state.
 const RandomName = model.RootScopePath + model.RNGStateVariableName
 
-// drawnAtOnce bounds the host's memory for a large state: the number of values drawn before they are moved.
+// drawnAtOnce bounds the host's memory: the number of values drawn before they are moved.
 const drawnAtOnce = 1 << 20
 
-// draw draws missing values and moves all; the result does not depend on drawnAtOnce. After an error a later step draws
-// the same.
+// draw draws missing values and moves all. The result does not depend on drawnAtOnce.
 func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	if s.strategy.Runtime().Topology() != "" {
 		return s.describe(fresh)
@@ -233,7 +232,7 @@ func (s *drawing) put(v *Variable) (compute.Buffer, error) {
 }
 
 // initialize draws on the host, because compiling for the device takes longer (350 ms against 40 ms for 0.8 million
-// values). It uses the device if the host backend lacks an operation or dtype. The values are the same.
+// values), unless the host backend lacks an operation or dtype. The values are the same.
 func (s *drawing) initialize() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
@@ -255,8 +254,7 @@ func (s *drawing) initialize() error {
 	return xla.WrapError(err)
 }
 
-// lendRandomState lends GoMLX a copy of its random state, which drawing advances. place is -1 if the state is a new
-// variable.
+// lendRandomState lends GoMLX a copy of its random state, which drawing advances. place is -1 for a new variable.
 func (s *drawing) lendRandomState() (place int, err error) {
 	v := s.of.GetVariable(RandomName)
 	i, known := s.index[v]

@@ -15,7 +15,7 @@ type Last struct {
 	lost    error
 }
 
-// Settled waits for the run and returns an error if the values are lost.
+// Settled waits for the run. An error reports lost values.
 func (r *Last) Settled() error {
 	if err := r.Follow(nil); err != nil {
 		return err
@@ -31,14 +31,14 @@ func (r *Last) Usable() error {
 	return nil
 }
 
-// Lost returns why the values are lost, or nil. Which of their buffers exist is unknown.
+// Lost returns why the values are lost, or nil. Then it is unknown which buffers exist.
 func (r *Last) Lost() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lost
 }
 
-// Follow sets the next run and waits for the previous one, so that one run is always queued.
+// Follow sets the next run and waits for the previous one, so that one is always queued.
 func (r *Last) Follow(next strategies.Running) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Pin keeps a value for later readers. A change uses a copy, and the last holder frees the buffer.
+// Pin keeps a value for readers. A change uses a copy, and the last holder frees the buffer.
 type Pin struct {
 	Buffer compute.Buffer
 	on     strategies.Strategy
@@ -47,7 +47,7 @@ func (p *Pin) Release() error {
 	return Free(p.on, p.Buffer)
 }
 
-// Write copies a value once, into the writer's own memory (checkpoint.Async has some), else into spare.
+// Write copies a value once, into the writer's own memory (checkpoint.Async has some) or spare.
 func (p *Pin) Write(w io.Writer, buffer compute.Buffer, size int, spare *[]byte) error {
 	var memory []byte
 	if to, ok := w.(abilities.MemoryWriter); ok {
@@ -69,7 +69,6 @@ func (p *Pin) Write(w io.Writer, buffer compute.Buffer, size int, spare *[]byte)
 	return err
 }
 
-// leave ends the state's use of the buffer.
 func (p *Pin) leave() (held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Remote is a reported array on the device until it is read; device is nil if the run has copied it.
+// Remote is a reported array; device is nil if the run has copied it.
 type Remote struct {
 	device *onDevice
 	value  *Tensor
@@ -76,8 +76,8 @@ func (d *onDevice) free() error {
 	return d.strategy.Free(b)
 }
 
-// maxUnread bounds the unread arrays on the device. At twice this number the older half is read, or freed if its logs
-// were dropped.
+// maxUnread bounds unread arrays on the device. At twice this number the older half is read, or freed if its logs were
+// dropped.
 const maxUnread = 256
 
 type unread struct {
@@ -85,7 +85,7 @@ type unread struct {
 	queue []waiting
 }
 
-// waiting has a weak pointer to the logs, so that dropped logs are not fetched.
+// waiting has a weak pointer: dropped logs are not fetched.
 type waiting struct {
 	device *onDevice
 	logs   weak.Pointer[Remote]

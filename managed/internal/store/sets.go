@@ -17,7 +17,7 @@ import (
 // DataPrefix begins the graph parameters of resident fields.
 const DataPrefix = "data:"
 
-// Reside returns the buffers of a set's fields, moved to the devices once.
+// Reside moves a set's fields to the devices once.
 func (s *Store) Reside(set *data.Resident) (buffers []compute.Buffer, err error) {
 	if set == nil {
 		return nil, nil

@@ -33,7 +33,7 @@ type Store struct {
 	strategy strategies.Strategy
 	// moves counts changes of strategy or places, which make programs stale.
 	moves int
-	// values are in the order of creation; index finds them.
+	// values are in the order of creation.
 	values []value
 	index  map[*Variable]int
 	// pins are by place; concurrent readers make them.
@@ -85,7 +85,7 @@ func (s *Store) FetchAll(ctx context.Context) ([]*Tensor, error) {
 	return all, nil
 }
 
-// Place returns a variable's place, negative without a value.
+// Place is negative without a value.
 func (s *Store) Place(v *Variable) int {
 	if at, known := s.index[v]; known {
 		return at
@@ -273,8 +273,8 @@ func (s *Store) Keep(which func(*Variable) bool) error {
 	return gate.Once(err)
 }
 
-// MoveTo copies all values to another strategy, and reads or frees the old one's remaining arrays. If the copy fails,
-// nothing changes. moved: the new strategy has the values.
+// MoveTo copies all values to another strategy, and reads or frees the old one's arrays. If the copy fails, nothing
+// changes.
 func (s *Store) MoveTo(ctx context.Context, to strategies.Strategy) (moved bool, err error) {
 	from := s.strategy
 	if reflect.ValueOf(from).Comparable() && reflect.ValueOf(to).Comparable() && from == to {
