@@ -103,7 +103,7 @@ func lazoPut(args *C.lazo_KeyValuePutCallback_Args) unsafe.Pointer {
 	return cError(err, args.callback_error)
 }
 
-// called turns panics of the store into errors, since they must not reach the plugin's frames.
+// called turns the store's panics into errors: they must not reach the plugin's frames.
 func called(cell unsafe.Pointer, f func(KeyValueStore) error) error {
 	err := shield.Do(func() error { return f(cgo.Handle(*(*C.uintptr_t)(cell)).Value().(KeyValueStore)) })
 	if errors.As(err, new(*shield.Panic)) {
@@ -123,7 +123,6 @@ func giveValue(value []byte, to **C.char, size *C.size_t, deleter *unsafe.Pointe
 	return nil
 }
 
-// cError converts an error for the plugin.
 func cError(err error, make unsafe.Pointer) unsafe.Pointer {
 	if err == nil {
 		return nil
