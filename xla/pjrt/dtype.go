@@ -45,7 +45,7 @@ const (
 
 const maxDims = 64 // LAZO_MAX_DIMS
 
-// dtypes has the name in StableHLO, the bytes per element on the host, and the number in XLA's protocol buffers.
+// name is StableHLO's, size the bytes on the host, primitive XLA's number.
 var dtypes = []struct {
 	name      string
 	size      int

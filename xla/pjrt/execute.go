@@ -57,8 +57,7 @@ func (r launch) failure() error {
 	return e
 }
 
-// results wraps the events, and the outputs that replace no argument, or closes all on an error. until, if not nil, has
-// what each device uses until its event.
+// results closes all on an error. until, if not nil, has what each device uses until its event.
 func (r launch) results(until []*held) (*Execution, error) {
 	x := &Execution{Outputs: make([][]*Buffer, len(r.devices))}
 	client, outs := r.of.client, len(r.of.outputs)
@@ -207,7 +206,6 @@ func (e *Executable) execute(args [][]*Buffer, options ExecuteOptions) (x *Execu
 	return r.results(nil)
 }
 
-// keep sets the arguments that are not donated.
 func (r launch) keep(list []int) error {
 	kept := unsafe.Slice(r.c.kept, int(r.c.args))
 	if len(list) > len(kept) {

@@ -37,7 +37,6 @@ func (k *keyValues) free() {
 	}
 }
 
-// newCell stores a handle of value in C memory.
 func newCell(value any) (*C.uintptr_t, error) {
 	cell := (*C.uintptr_t)(allocate(C.sizeof_uintptr_t))
 	if cell == nil {

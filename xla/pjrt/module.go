@@ -100,7 +100,6 @@ func parseShape(shape []byte) (s Shape, err error) {
 	return s, err
 }
 
-// appendNumbers reads a repeated number, packed or single.
 func appendNumbers(to []int, value uint64, data []byte) ([]int, error) {
 	if data == nil {
 		return append(to, int(value)), nil

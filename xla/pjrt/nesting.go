@@ -9,7 +9,7 @@ import (
 // process.
 const maxNesting = 256
 
-// checkNesting refuses deeply nested text. It skips bytecode.
+// checkNesting skips bytecode.
 func checkNesting(program []byte) error {
 	if bytes.HasPrefix(program, []byte("ML\xefR")) {
 		return nil

@@ -33,7 +33,6 @@ func compiling(program []byte, f func()) {
 	WithoutSignals(f)
 }
 
-// programName returns the name in MLIR text, or the program's length.
 func programName(program []byte) string {
 	head := program[:min(len(program), 1000)]
 	if _, behind, ok := bytes.Cut(head, []byte("module @")); ok {

@@ -94,7 +94,7 @@ func (t *Topology) Devices() []DeviceDescription { return append([]DeviceDescrip
 // DeviceAttributes returns each device's attributes, in the order of [Topology.Devices].
 func (t *Topology) DeviceAttributes() []map[string]any { return append([]map[string]any{}, t.more...) }
 
-// Attributes returns the machine's attributes. Values are string, int64, []int64, float32 or bool.
+// Attributes returns the machine's attributes, of the types of [Plugin.Attributes].
 func (t *Topology) Attributes() map[string]any {
 	all := map[string]any{}
 	for name, value := range t.about {

@@ -43,7 +43,6 @@ func goValues(list *C.lazo_NamedValue, size C.size_t) (map[string]any, error) {
 	return values, nil
 }
 
-// cValues makes a list with pinned memory.
 func cValues(values map[string]any, pin *runtime.Pinner) ([]C.lazo_NamedValue, error) {
 	names := make([]string, 0, len(values))
 	for name := range values {
