@@ -90,7 +90,6 @@ func (b *Builder) joins(values ...*value) bool {
 	return len(b.meshes) == 0 || slices.ContainsFunc(values, func(v *value) bool { return b.cut[v] != nil })
 }
 
-// exchanged returns the first axis's sharding, and whether a reduction must gather.
 func (f *Function) exchanged(v *value) (cuts, bool) {
 	t := v.Shape().DType
 	c, divided := f.b.cut[v]

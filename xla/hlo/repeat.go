@@ -68,7 +68,7 @@ func (m *Module) checkRepeat(k int, carry map[int]int, each []int) error {
 	return nil
 }
 
-// repeat carries the counter, the number of runs, all parameters, and the stacked outputs.
+// The loop carries the counter, the number of runs, all parameters, and the stacked outputs.
 func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Module, error) {
 	if err := m.checkRepeat(k, carry, each); err != nil {
 		return nil, err
