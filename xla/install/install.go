@@ -162,7 +162,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 	return fresh.plugin(folder, table), nil
 }
 
-// layDown makes a verified and probed folder, not installed without a receipt.
+// Without a receipt, the folder is not installed.
 func layDown(ctx context.Context, kind, folder string, pieces []piece, o Options) (_ *receipt, err error) {
 	work, err := os.MkdirTemp(folder, workPrefix)
 	if err != nil {

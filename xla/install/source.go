@@ -83,7 +83,6 @@ func planFolder(from string, rows []Wheel, digest string) ([]piece, error) {
 	return pieces, errors.Join(missing...)
 }
 
-// planFile takes a file of the table by any name, or of the digest.
 func planFile(kind, from string, rows []Wheel, digest string) ([]piece, error) {
 	_, got, err := fetch.Digest(from)
 	if err != nil {
@@ -177,7 +176,6 @@ func (o Options) client() fetch.Client {
 	return fetch.Client{HTTP: o.HTTP, IdleTimeout: o.IdleTimeout, TotalTimeout: o.TotalTimeout}
 }
 
-// askPublicIndex asks the page that go-xla uses.
 func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 	page, err := publicPage(w.Package)
 	if err != nil {
