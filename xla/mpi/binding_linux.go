@@ -40,7 +40,7 @@ func bindingWarnings(own, machine, processes int, yields bool) []string {
 	return nil
 }
 
-// available returns the processors of the container or machine below root, 0 if unknown.
+// available returns the processors of the container or machine, 0 if unknown.
 func available(root string) int {
 	groups, err := os.ReadFile(root + "proc/self/cgroup")
 	if err == nil {

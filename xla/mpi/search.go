@@ -132,7 +132,6 @@ func inspect(root fs.FS, path string) (open bool, major string) {
 	return open, major
 }
 
-// isABI checks a library's name for the MPI 5 ABI.
 func isABI(path string) bool {
 	if file, err := elf.Open(path); err == nil {
 		defer file.Close()
