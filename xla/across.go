@@ -179,7 +179,6 @@ func (a *across) compile(c *client, name, text string, options pjrt.CompileOptio
 	return a.by.compile(c, text, options)
 }
 
-// compileLimit limits the wait for a process that compiles.
 const compileLimit = 30 * time.Minute
 
 func same(job *dist.Job, what, text string, key programKey) error {
@@ -235,7 +234,6 @@ const (
 	atParting     = 200
 )
 
-// partings quotes two texts around their first difference.
 func partings(a, b string) (string, string) {
 	x, y := []rune(a), []rune(b)
 	same := 0

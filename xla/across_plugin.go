@@ -43,7 +43,6 @@ func newByPlugin(plugin Plugin, o *options) (*byPlugin, error) {
 	return b, nil
 }
 
-// openLimit limits the wait for a process that opens its plugin.
 const openLimit = 10 * time.Minute
 
 type opened struct {

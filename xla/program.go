@@ -209,7 +209,6 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode, a
 	return outputs, running, nil
 }
 
-// counted adds the last input of a block: the number of runs.
 func (p *Program) counted(l *lists, inputs []compute.Buffer, host []any, n, devices int) ([]compute.Buffer, []any) {
 	l.inputs, l.host = l.inputs[:0], l.host[:0]
 	for d := range devices {

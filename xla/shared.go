@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// shared has programs by all that decides compilation. Models of the same structure share one, also after a Close.
+// shared has programs by all that decides compilation.
 type shared struct {
 	mu   sync.Mutex
 	of   map[programKey]*sharedProgram
