@@ -24,12 +24,11 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Across opens the runtime for all processes of a job. Over a mesh of [Runtime.NumDevices] devices, each process runs a
-// program on its own devices; those of rank 0 come first. One process changes nothing; a nil job is an error.
+// Across opens the runtime for all processes of a job. A mesh of [Runtime.NumDevices] devices has those of all
+// processes, rank 0's first. One process changes nothing; a nil job is an error.
 //
-// On the CPU each process is one device, and MPI exchanges values. On accelerators each process has equally many
-// devices, and XLA's collectives exchange values (NCCL, TPU links); Open then waits for all processes, and fails in all
-// if it fails in one.
+// A CPU process is one device and exchanges values by MPI. Accelerator processes have equally many devices and exchange
+// values by XLA's collectives. Open waits for them, and fails in all if it fails in one.
 //
 // All processes must make and run the same programs in the same order: differences are [ErrDisagree].
 func Across(job *dist.Job) Option {
@@ -41,8 +40,8 @@ func Across(job *dist.Job) Option {
 	}
 }
 
-// WithStore replaces [dist.Job.Store], by which the GPU plugins of a job ([Across]) find each other. It must work until
-// the runtime is closed. It is an error for CPUs and TPUs.
+// WithStore replaces [dist.Job.Store] for a job's GPU plugins ([Across]). The store must work until the runtime is
+// closed. It is an error for CPUs and TPUs.
 func WithStore(store dist.Store) Option {
 	return func(o *options) {
 		if store == nil {
@@ -55,7 +54,7 @@ func WithStore(store dist.Store) Option {
 // ErrDisagree reports that the processes of a job compile or run different programs.
 var ErrDisagree = dist.ErrDisagree
 
-// Job returns the job given to [Across], nil for a single process.
+// Job returns [Across]'s job, nil for a single process.
 func (r *Runtime) Job() *dist.Job {
 	if a := r.across(); a != nil {
 		return a.job
@@ -73,8 +72,8 @@ func (r *Runtime) across() *across {
 	return nil
 }
 
-// Local returns the devices of a mesh that this process has: n devices, beginning with index first. Programs take and
-// return only their values.
+// Local returns this process's devices of a mesh: n devices from index first. Programs take and return only their
+// values.
 func (r *Runtime) Local(m Mesh) (first, n int) {
 	n = m.Devices()
 	if a := r.across(); a != nil && n > 1 {
@@ -85,8 +84,8 @@ func (r *Runtime) Local(m Mesh) (first, n int) {
 
 var apart struct{ across, told atomic.Bool }
 
-// tellApart warns once, at rank 0, that each rank trains alone: nothing else shows that a program forgot [Across]. If
-// only one rank forgets it, its note explains the others' failure. Further runtimes after one with Across are intended.
+// tellApart warns once, at rank 0, that ranks train alone. If only one rank forgot [Across], its note explains the
+// others' failure. Runtimes after one with Across are intended.
 func tellApart(o *options) {
 	job := joined.Now()
 	if o.job != nil {
@@ -115,17 +114,15 @@ func tellApart(o *options) {
 type across struct {
 	job *dist.Job
 	by  exchange
-	// ids has the device IDs of each rank. Concatenated, they are the mesh.
+	// Device IDs by rank; concatenated, they are the mesh.
 	ids      [][]int
 	compiles sync.Mutex
-	// Two programs that exchange at once would receive each other's messages.
+	// Concurrent programs would receive each other's messages.
 	runs   sync.Mutex
 	number atomic.Int64
 }
 
-// exchange is done by inserted MPI calls ([byMPI]) or the plugin's collectives ([byPlugin]).
 type exchange interface {
-	// open makes the client and returns each rank's device IDs.
 	open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, ids [][]int, err error)
 	compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error)
 	close() error
@@ -182,10 +179,8 @@ func (a *across) compile(c *client, name, text string, options pjrt.CompileOptio
 	return a.by.compile(c, text, options)
 }
 
-// compileLimit is the time that processes wait for one that compiles.
 const compileLimit = 30 * time.Minute
 
-// same returns an error unless all processes do the same; text is a program, or "".
 func same(job *dist.Job, what, text string, key programKey) error {
 	equal, err := job.Same(what, int64(binary.LittleEndian.Uint64(key[:])))
 	if equal || err != nil {
@@ -233,13 +228,12 @@ func firstDifference(zero, own string) string {
 	return fmt.Sprintf("the program has %d lines, that of rank 0 %d", len(b), len(a))
 }
 
-// Characters shown before the difference and in total: a signature may have thousands.
+// Characters shown before the difference and in total.
 const (
 	beforeParting = 60
 	atParting     = 200
 )
 
-// partings quotes two texts around their first difference.
 func partings(a, b string) (string, string) {
 	x, y := []rune(a), []rune(b)
 	same := 0
@@ -266,7 +260,7 @@ type Alike struct {
 	What string // in messages: "the next batches"
 	// Sums has a checksum per part, equally many in all processes.
 	Sums []int64
-	// Parts describes the parts, in order. It is called if a checksum differs.
+	// Parts describes the parts in order, if a checksum differs.
 	Parts func() []Part
 	// Err is wrapped by the run's error, which names the ranks and parts that differ.
 	Err error
@@ -278,7 +272,6 @@ type Part struct {
 	Is   string // this process's value: "1,000 examples"; may be ""
 }
 
-// enter excludes other programs, and compares the program and alike with all processes in one message.
 func (a *across) enter(p *Program, runs int, alike []Alike) (leave func(), err error) {
 	a.runs.Lock()
 	if err := a.sameRun(p, runs, alike); err != nil {

@@ -12,15 +12,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/spmd"
 )
 
-// byMPI is the exchange of CPUs: a process is one device, and its part of a program calls MPI.
 type byMPI struct {
 	job *dist.Job
-	// divide makes a client with a device per process. Only rank 0 calls it.
+	// divide makes rank 0's client with a device per process.
 	divide  func() (*pjrt.Client, error)
 	divider *pjrt.Client
 }
 
-// handlers are the plugins, by path, that have MPI's calls until the process ends.
+// Plugins, by path, that have MPI's calls until the process ends.
 var handlers = struct {
 	sync.Mutex
 	of map[string]bool
@@ -61,7 +60,6 @@ func newByMPI(library *pjrt.Plugin, plugin Plugin, o *options) (*byMPI, error) {
 	}}, nil
 }
 
-// open numbers devices by rank, like the divider.
 func (b *byMPI) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, ids [][]int, err error) {
 	for rank := range b.job.Size() {
 		ids = append(ids, []int{rank})

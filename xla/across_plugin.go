@@ -16,14 +16,12 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// byPlugin is the exchange of accelerators, by the plugin's collectives.
 type byPlugin struct {
 	job   *dist.Job
 	store dist.Store // nil: the plugin needs none
 	end   context.CancelFunc
 }
 
-// Options that identify the process to a plugin.
 const (
 	optionNode  = "node_id"
 	optionNodes = "num_nodes"
@@ -45,7 +43,6 @@ func newByPlugin(plugin Plugin, o *options) (*byPlugin, error) {
 	return b, nil
 }
 
-// openLimit is the time that processes wait for one that opens its plugin.
 const openLimit = 10 * time.Minute
 
 type opened struct {
@@ -55,13 +52,12 @@ type opened struct {
 	All    []int // IDs of known devices
 }
 
-// open fails in all processes if it fails in one.
 func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (*pjrt.Client, [][]int, error) {
 	what := fmt.Sprintf("open the plugin %q, of PJRT API %s", plugin.Kind, plugin.API)
 	if err := same(b.job, what, "", sha256.Sum256([]byte(what))); err != nil {
 		return nil, nil, err
 	}
-	// A unique prefix separates the keys of different openings.
+	// The prefix separates the keys of different openings.
 	prefix, err := b.job.Broadcast(fmt.Appendf(nil, "xla/%s/", rand.Text()))
 	if err != nil {
 		return nil, nil, err
@@ -106,7 +102,7 @@ func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[strin
 	all[optionNode], all[optionNodes] = int64(b.job.Rank()), int64(b.job.Size())
 	ctx, cancel := context.WithCancelCause(context.Background())
 	b.end = func() { cancel(nil) }
-	// Otherwise processes would wait minutes in the plugin for one that failed.
+	// Otherwise processes would wait minutes for one that failed.
 	failed := prefix + "failed"
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
@@ -162,7 +158,6 @@ func (b *byPlugin) together(own opened) ([][]int, error) {
 	return byRank(all)
 }
 
-// byRank requires that each device has one rank, all processes know it, and ranks have equally many.
 func byRank(all []opened) (ids [][]int, err error) {
 	var list []int
 	var text strings.Builder
@@ -192,8 +187,7 @@ func byRank(all []opened) (ids [][]int, err error) {
 	return ids, nil
 }
 
-// compile compiles in all processes or loads in all: XLA's GPU compiler measures kernels in all, so one alone would
-// wait.
+// compile compiles or loads in all processes: XLA's GPU compiler measures kernels in all, so one alone would wait.
 func (b *byPlugin) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	kept := c.cache.find(c.client, text, options)
 	missing := []int64{0}

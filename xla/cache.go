@@ -22,14 +22,12 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// CompileCache keeps compiled programs in a folder: loading takes milliseconds, compiling a second. The key is the
-// program, compile and client options, the plugin's file, its environment (such as XLA_FLAGS, or the file that it
-// names), the devices and the processor. limit is in bytes, 0 means 1 GiB; least recently used entries are removed, and
-// concurrent processes may exceed it briefly. Damaged or refused entries are replaced with a warning (see [Log]). dir
-// is created; "" is in the user's cache.
+// CompileCache keeps compiled programs in dir, which it creates; "" is in the user's cache. The key is the program,
+// compile and client options, the plugin's file, its environment (such as XLA_FLAGS, or the file that it names), the
+// devices and the processor. limit is in bytes, 0 means 1 GiB; least recently used entries are removed, and concurrent
+// processes may exceed it briefly. Damaged or refused entries are replaced with a warning (see [Log]).
 //
-// A compiled program is code (docs/security.md): a folder that others may write to is an error of Open; their entries
-// count as damaged.
+// If others may write to dir, Open fails; entries of others count as damaged (docs/security.md).
 func CompileCache(dir string, limit int64) Option {
 	return func(o *options) {
 		if limit < 0 {
@@ -39,13 +37,13 @@ func CompileCache(dir string, limit int64) Option {
 	}
 }
 
-// linkedCache is the default folder. Only the linker sets it (-X), for tests: internal/plugintest.Program.
+// linkedCache is the default folder. The linker (-X) sets it for tests: internal/plugintest.Program.
 var linkedCache string
 
 type cache struct {
 	dir   string
 	limit int64
-	// on is the part of the key that programs share.
+	// The part of the key that programs share.
 	on   string
 	log  *slog.Logger
 	hits atomic.Int64
@@ -92,7 +90,7 @@ func (c *cache) folder(log *slog.Logger) (*cache, error) {
 	return opened, nil
 }
 
-// processor is the host's name where /proc/cpuinfo is missing, so that machines share nothing.
+// processor is the host's name without /proc/cpuinfo: such machines share nothing.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -117,7 +115,6 @@ func (c *cache) file(program string, options pjrt.CompileOptions) string {
 	return filepath.Join(c.dir, fmt.Sprintf("%x", key.Sum(nil))+cacheSuffix)
 }
 
-// A nil cache compiles.
 func (c *cache) compile(client *pjrt.Client, program string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*pjrt.Executable, fromCache, error) {
 	if e := c.find(client, program, options); e != nil {
 		return e, cacheHit, nil
@@ -215,8 +212,8 @@ func (c *cache) write(name string, compiled []byte) error {
 	return nil
 }
 
-// trim removes the least recently used entries, except newest. Counting thousands takes 10 ms, so an eighth of the free
-// room is filled before the next count.
+// trim removes the least recently used entries, except newest. The next count waits for an eighth of the free room:
+// counting thousands takes 10 ms.
 func (c *cache) trim(newest string) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {

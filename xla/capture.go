@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// capture applies a program's placement and [Built], unknown to GoMLX's graphs.
+// capture applies a program's placement and [Built].
 type capture struct {
 	*Runtime
 	program *Program
@@ -126,7 +126,6 @@ func (f *placed) Parameter(name string, shape shapes.Shape, sharding *compute.Sh
 	return f.Function.Parameter(name, shape, sharding)
 }
 
-// Return places an output like the parameter that it replaces, and others whole.
 func (f *placed) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	p := f.program
 	for output, input := range p.built.InPlace {

@@ -23,7 +23,7 @@ type client struct {
 	plugin  Plugin
 	client  *pjrt.Client
 	devices []*pjrt.Device
-	cache   *cache // nil: none
+	cache   *cache
 	shared  shared
 	across  *across // nil for a single process
 	log     *slog.Logger
@@ -82,8 +82,8 @@ func builderFor(name, kind string, widestHead int, compile func(*hlo.Module) (co
 	return hlo.New(name, compile).ForCPU(kind == CPU).ForGPU(kind == CUDA).ForTPU(kind == TPU).ForCUDA(widestHead).Apart()
 }
 
-// widestHead is the largest head width with cuDNN flash attention and gradient at a compute capability ("9.0"), or 0.
-// It is conservative: a head that cuDNN refuses does not compile.
+// widestHead is the largest head width of cuDNN flash attention with gradient at a compute capability ("9.0"), or 0. It
+// is conservative: a refused head does not compile.
 func widestHead(capability any) int {
 	var major, minor int
 	text, _ := capability.(string)
@@ -133,11 +133,9 @@ func bufferOf(b compute.Buffer) (*buffer, error) {
 	return ours, nil
 }
 
-// copier is a value in the host's memory.
 type copier interface{ copyTo(memory []byte) error }
 
-// ToHost copies a value into memory of its exact size, row-major, in the host's byte order. For a described machine it
-// is [ErrNotRun].
+// ToHost copies a value into memory of its exact size, row-major, in the host's byte order.
 func ToHost(b compute.Buffer, memory []byte) error {
 	if a, ok := b.(*abstract); ok && a != nil {
 		return a.notRun()

@@ -17,10 +17,9 @@ const cpuDevices = "cpu_device_count"
 // maxCPUDevices is over all processes: XLA's CPU attributes higher numbers to another process.
 const maxCPUDevices = 2048
 
-// forcedFlag is accepted by the plugin without effect.
+// The plugin accepts forcedFlag without effect.
 const forcedFlag = "--xla_force_host_platform_device_count="
 
-// forcedDevices returns the number in the last such flag, by default 1.
 func forcedDevices(flags string) (n int64, err error) {
 	n = 1
 	for _, flag := range strings.Fields(flags) {
@@ -35,12 +34,12 @@ func forcedDevices(flags string) (n int64, err error) {
 	return n, nil
 }
 
-// ClientOption passes an option to the plugin's client: a string, bool, int, int64, []int64, float32 or float64. For
-// example, "cpu_device_count" (int64, 1 to 2048) is by default --xla_force_host_platform_device_count of XLA_FLAGS, or
-// 1. An unknown name is an [ErrInvalidArgument] of [Open].
+// ClientOption sets an option of the plugin's client to a string, bool, int, int64, []int64, float32 or float64.
+// "cpu_device_count" (1 to 2048) is by default --xla_force_host_platform_device_count of XLA_FLAGS, or 1. An unknown
+// name is an [ErrInvalidArgument] of [Open].
 func ClientOption(name string, value any) Option {
 	if list, ok := value.([]int64); ok {
-		value = slices.Clone(list) // the caller may change it
+		value = slices.Clone(list)
 	}
 	return func(o *options) {
 		switch v := value.(type) {
@@ -63,14 +62,14 @@ func ClientOption(name string, value any) Option {
 	}
 }
 
-// clientOptions are those of installed plugins. Other versions may accept more.
+// Known options; other versions may accept more.
 var clientOptions = map[string][]string{
 	CPU: {cpuDevices},
 	CUDA: {"abort_collectives_on_failure", "allocator", "collective_memory_size", "enable_mock_nccl", "memory_fraction", "mock_gpu_topology",
 		"node_id", "num_nodes", "partition_index", "platform_name", "preallocate", "should_stage_host_to_device_transfers", "use_tfrt_gpu_client", "visible_devices"},
 }
 
-// newClient refuses unknown options. Some CPU plugins ignore them: an invented name tests this.
+// newClient refuses unknown options. An invented name tests whether a CPU plugin ignores them.
 func newClient(library *pjrt.Plugin, plugin Plugin, options map[string]any, store pjrt.KeyValueStore) (*pjrt.Client, error) {
 	known := clientOptions[plugin.Kind]
 	var unknown []string

@@ -19,7 +19,6 @@ import (
 // ErrNotRun reports that a described machine ([OpenTopology]) has no numbers.
 var ErrNotRun = errors.New("a described machine holds no values")
 
-// described is a backend for devices that need not be present.
 type described struct {
 	runtime    *Runtime
 	plugin     Plugin
@@ -30,7 +29,7 @@ type described struct {
 	cache      *cache
 	log        *slog.Logger
 	widestHead int
-	ctx        context.Context // ends with Close, as do compilations
+	ctx        context.Context // ends with Close
 	end        context.CancelFunc
 	compiling  gate.Gate // one at a time: a compiler takes gigabytes
 	closed     atomic.Bool
@@ -128,7 +127,6 @@ func (b *abstract) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 	return b.of.put(n, b.shape)
 }
 
-// put keeps a nil pointer out of the interface.
 func (d *described) put(n compute.DeviceNum, shape shapes.Shape) (compute.Buffer, error) {
 	b, err := d.abstract(n, shape)
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// describedProgram is compiled when it is inspected or runs as a step: this takes up to minutes, and programs of
-// initial values do not need it.
+// describedProgram compiles, for up to minutes, when it is inspected or runs as a step.
 type describedProgram struct {
 	of      *described
 	module  *hlo.Module // without memory of large constants; nil for a text
@@ -29,7 +28,7 @@ type describedProgram struct {
 	options pjrt.CompileOptions
 	built   Built
 
-	once   gate.Gate // one compiles, others wait
+	once   gate.Gate
 	mu     sync.Mutex
 	report *aot.Report
 	err    error // of the compilation, which is not repeated
@@ -66,7 +65,6 @@ func (d *described) prepare(p *Program, m *hlo.Module) (compute.Executable, erro
 	return describedExecutable{made}, nil
 }
 
-// compiled starts again after a cancelled compilation.
 func (p *describedProgram) compiled(ctx context.Context) (*aot.Report, error) {
 	if err := p.once.Change(ctx); err != nil {
 		return nil, err
@@ -101,7 +99,6 @@ func (p *describedProgram) compiled(ctx context.Context) (*aot.Report, error) {
 	return report, nil
 }
 
-// compile ends with the context or the runtime.
 func (d *described) compile(ctx context.Context, text string, options pjrt.CompileOptions) (*aot.Report, fromCache, error) {
 	var name string
 	if d.cache != nil {
@@ -200,7 +197,6 @@ func (d *described) accepts(input compute.Buffer, want shapes.Shape, on compute.
 	return nil
 }
 
-// parts has the shapes on each device.
 func (p *describedProgram) parts() (parameters, outputs []shapes.Shape, err error) {
 	if p.module == nil {
 		return p.reported()
@@ -222,7 +218,6 @@ func (p *describedProgram) parts() (parameters, outputs []shapes.Shape, err erro
 	return parameters, outputs, nil
 }
 
-// reported has the compiler's shapes, for a text.
 func (p *describedProgram) reported() (parameters, outputs []shapes.Shape, err error) {
 	report, err := p.compiled(context.Background())
 	if err != nil {
@@ -286,7 +281,7 @@ func (p *describedProgram) took() time.Duration {
 	return p.report.Took
 }
 
-// describedExecutable returns outputs without compiling.
+// describedExecutable runs without compiling.
 type describedExecutable struct{ p *describedProgram }
 
 var _ compute.Executable = describedExecutable{}

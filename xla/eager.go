@@ -15,11 +15,11 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// Eager runs each operation of a graph function when it is added, so that [Value] can read it. It is for inspecting a
-// model, not for training: each operation is a device call, and all values stay in memory until the run ends.
+// Eager runs each operation of a graph function at once, so that [Value] can read it. It is for inspecting a model, not
+// for training: each operation is a device call, and values stay in memory until the run ends.
 //
-// Each operation is compiled once per kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may
-// share it.
+// An operation is compiled once per kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may share
+// an Eager.
 type Eager struct {
 	runtime *Runtime
 	on      *client
@@ -47,11 +47,10 @@ type eagerProgram struct {
 	used       int64
 }
 
-// mostPrograms limits memory: about 120 kB each on the CPU. A training step needs up to 200.
+// mostPrograms take about 120 kB each on the CPU. A training step needs up to 200.
 const mostPrograms = 1024
 
-// NewEager makes an Eager. It fails with [ErrUnimplemented] for [Go], which runs only whole graphs, and with
-// [ErrNotRun] for a described machine.
+// NewEager makes an Eager. It fails for [Go] ([ErrUnimplemented]) and a described machine ([ErrNotRun]).
 func NewEager(on *Runtime, options EagerOptions) (*Eager, error) {
 	if d, ok := on.Backend.(*described); ok {
 		return nil, fmt.Errorf("xla: eager: %w: %s runs no operations: compile whole steps for it, by strategies.Jit or strategies.DataParallel", ErrNotRun, d.name)
@@ -63,7 +62,7 @@ func NewEager(on *Runtime, options EagerOptions) (*Eager, error) {
 	return &Eager{runtime: on, on: c, options: options, keep: mostPrograms, programs: map[string]*eagerProgram{}}, nil
 }
 
-// Compiled returns how many programs were compiled.
+// Compiled returns the number of compiled programs.
 func (e *Eager) Compiled() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,7 +76,7 @@ func (e *Eager) CompileTime() time.Duration {
 	return e.took
 }
 
-// Close frees the compiled programs. The Eager stays usable and compiles again.
+// Close frees the compiled programs. The Eager stays usable.
 func (e *Eager) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,9 +88,8 @@ func (e *Eager) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run calls build with an eager graph and returns the values of build's nodes, nil for nil, which the caller owns.
-// inputs are the graph's parameters by name; they stay unchanged. After an error nothing is left. Nodes are invalid
-// after Run.
+// Run calls build with an eager graph and returns the values of its nodes, nil for nil, which the caller owns. inputs
+// are the parameters by name; they stay unchanged. An error leaves nothing. Nodes are invalid after Run.
 func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g *graph.Graph) []*graph.Node) (outputs []compute.Buffer, err error) {
 	if e.runtime.closed.Load() {
 		return nil, during(errClosed, "run %s", name)
@@ -101,7 +99,7 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 	if caught := graphs.Catch(func() { outputs, err = r.take(build(g)) }); caught != nil {
 		err = caught
 		if first := (*NotFiniteError)(nil); errors.As(err, &first) {
-			err = first // the outer error adds nothing
+			err = first
 		}
 	}
 	g.Finalize()

@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// NotFiniteError is the first operation that made NaN or an infinity ([EagerOptions].CheckFinite). Passing on an
-// infinity, such as a mask's, is allowed; NaN from infinities is not.
+// NotFiniteError is the first operation that made NaN or an infinity ([EagerOptions].CheckFinite). An operation may
+// pass on an infinity, such as a mask's, but not make NaN of it.
 type NotFiniteError struct {
 	// Op is "Log", for example, or "Parameter" with its name in Parameter.
 	Op        string
@@ -23,7 +23,7 @@ type NotFiniteError struct {
 	NaN       bool
 	Operands  []shapes.Shape
 	Output    shapes.Shape
-	// Where is the user's line, "package/file.go:12", or "" for what lazo adds, such as gradients: see From.
+	// Where is the user's line, "package/file.go:12", or "", as in gradients: see From.
 	Where string
 	// From lists the lines that made the operands.
 	From []string
@@ -93,7 +93,6 @@ func (r *eagerRun) note(b compute.Buffer, shape shapes.Shape) (err error) {
 	return err
 }
 
-// finiteness transfers one byte.
 func (e *Eager) finiteness(b compute.Buffer, shape shapes.Shape) (finiteness, error) {
 	if !shape.DType.IsFloat() && !shape.DType.IsComplex() || shape.Size() == 0 {
 		return finite, nil
@@ -134,7 +133,7 @@ func (c *checks) two(f func(x, y compute.Value) (compute.Value, error), x, y com
 	return c.do(func() (compute.Value, error) { return f(x, y) })
 }
 
-// worst is 1 if not finite, 2 if NaN.
+// worst is 1 for an infinity, 2 for NaN.
 func (c *checks) worst(x compute.Value) compute.Value {
 	number := func(truth compute.Value) compute.Value {
 		return c.do(func() (compute.Value, error) { return c.ConvertDType(truth, dtypes.Uint8) })

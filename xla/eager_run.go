@@ -21,7 +21,7 @@ type eagerRun struct {
 	builder *eagerBuilder
 	inputs  map[string]compute.Buffer
 	made    []compute.Buffer // owned by the run
-	// For CheckFinite: finiteness and user's line.
+	// For CheckFinite.
 	state  map[compute.Buffer]finiteness
 	lines  map[compute.Buffer]string
 	places graphs.Places

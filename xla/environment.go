@@ -14,13 +14,12 @@ import (
 
 const xlaFlags = "XLA_FLAGS"
 
-// environment may change what programs compute.
 type environment struct {
 	flags string   // XLA_FLAGS, or content of its file
 	other []string // NAME=value, sorted
 }
 
-// A superfluous prefix costs a compilation; a missing one could load a program with other results.
+// A superfluous prefix costs a compilation; a missing one could load another program.
 var environmentPrefixes = []string{
 	"XLA_", "TF_", "TSL_", "PJRT_", "NPROC", "LIBTPU_", "TPU_", "MEGASCALE_", "CUDA_", "CUDNN_", "CUBLAS", "NVIDIA_", "NCCL_", "ROCM_", "HIP_",
 	"ONEDNN_", "DNNL_", "LLVM_", "MLIR_", "EIGEN_", "OMP_", "HWLOC_",
@@ -55,7 +54,6 @@ func environmentOf(path string) (e environment, err error) {
 
 const flagsLimit = 1 << 20
 
-// readFlags reads a file if value does not begin with "-".
 func readFlags(value string) (string, error) {
 	if value == "" || strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "-") {
 		return value, nil
@@ -63,7 +61,7 @@ func readFlags(value string) (string, error) {
 	info, err := os.Stat(value)
 	switch {
 	case err != nil:
-		err = errors.Unwrap(err) // the error below has the path
+		err = errors.Unwrap(err)
 	case !info.Mode().IsRegular() || info.Size() > flagsLimit:
 		err = fmt.Errorf("it is not a file of at most %d bytes (%v)", flagsLimit, info.Mode())
 	default:
@@ -90,7 +88,6 @@ func (e environment) options() string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q", all)))
 }
 
-// origin is a plugin as this process first opened it.
 type origin struct {
 	file        identity
 	environment environment
@@ -127,7 +124,6 @@ func originOf(path string) (origin, error) {
 	return started.plugins[path], nil
 }
 
-// userFlags excludes what lazo adds for CUDA.
 func userFlags(flags string) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(flags), func(f string) bool { return strings.HasPrefix(f, "--xla_gpu_cuda_data_dir=") }), " ")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// Errors of [Open] about a plugin. Most are also a [*NotFoundError], a [*probe.Error] or a [*pjrt.ABIError].
+// Errors of [Open], most also a [*NotFoundError], a [*probe.Error] or a [*pjrt.ABIError].
 var (
 	ErrPluginNotFound = errors.New("no PJRT plugin found")
 	ErrPluginDamaged  = probe.ErrDamaged
@@ -30,7 +30,7 @@ var (
 	ErrFlags = probe.ErrFlags
 )
 
-// Errors of building, compiling and running programs. An [*Error] matches at most one.
+// Errors of programs. An [*Error] matches at most one.
 var (
 	// ErrOutOfMemory reports too little memory, on the device or the host. A smaller batch may fit.
 	ErrOutOfMemory = pjrt.ErrOutOfMemory
@@ -38,10 +38,9 @@ var (
 	ErrInvalidArgument = pjrt.ErrInvalidArgument
 	// ErrUnimplemented reports an operation that the backend or device lacks.
 	ErrUnimplemented = errors.New("operation not implemented")
-	// ErrDeviceLost reports a device that stopped answering and lost its values. Open a new runtime or process, and
-	// restore.
+	// ErrDeviceLost reports a device that failed and lost its values: open a new runtime or process, and restore.
 	ErrDeviceLost = errors.New("device lost")
-	// ErrDeadline reports that something awaited, such as a process, is late.
+	// ErrDeadline reports that a process, or another thing awaited, is late.
 	ErrDeadline = pjrt.ErrDeadline
 	// ErrClosed reports a use after Close.
 	ErrClosed = pjrt.ErrClosed
@@ -81,11 +80,10 @@ func (e *NotFoundError) Error() string {
 
 func (e *NotFoundError) Is(target error) bool { return target == ErrPluginNotFound }
 
-// Code is PJRT's status code, the same as Abseil's and gRPC's.
+// Code is PJRT's status code, as of Abseil and gRPC.
 type Code = pjrt.Code
 
-// Error is a failure to build, compile or run a program. It matches [ErrOutOfMemory] or another error of that group, if
-// one fits.
+// Error is a failure to build, compile or run a program. It matches the error of [ErrOutOfMemory]'s group that fits.
 type Error struct {
 	// Code is the plugin's status, 0 without one, InvalidArgument for an operation that lazo refuses.
 	Code Code
@@ -146,7 +144,6 @@ func (e *Error) Is(target error) bool {
 	return target != nil && target == e.kind()
 }
 
-// refused reports whether the plugin was not reached.
 func (e *Error) refused() bool { return !errors.As(e.Err, new(*pjrt.Error)) }
 
 func shapeList(list []shapes.Shape) string {
@@ -166,7 +163,6 @@ var (
 	}
 )
 
-// errDiskFull matches [syscall.ENOSPC].
 var errDiskFull = errors.New("a disk is full, probably that of the folder for temporary files, which compilers write into: free some space, or set $TMPDIR")
 
 func (e *Error) kind() error {
@@ -195,8 +191,8 @@ func (e *Error) kind() error {
 
 const messageLimit = 2 << 10
 
-// WrapError turns PJRT's errors, refused operations and panics of graph functions into an [*Error]. It returns others,
-// nil and an Error unchanged.
+// WrapError turns PJRT's errors, refused operations and panics of graph functions into an [*Error]. Others stay
+// unchanged.
 func WrapError(err error) error {
 	if err == nil || errors.As(err, new(*Error)) {
 		return err

@@ -8,7 +8,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// located adds the operation and the user's line.
 func located(m *hlo.Module, err error) error {
 	err = WrapError(err)
 	var e *Error
@@ -31,7 +30,6 @@ func (p *Program) explained(err error) error {
 	return err
 }
 
-// explained adds the need of memory, or names a closed runtime.
 func (e *executable) explained(err error) error {
 	if errors.Is(err, ErrClosed) && e.of.closed.Load() {
 		return errClosed
@@ -72,7 +70,7 @@ func (e *executable) memoryText() string {
 	return strings.Join(lines, "\n")
 }
 
-// needs sums the parts: the CPU plugin's peak omits temporary values.
+// The CPU plugin's peak omits temporary values.
 func (e *executable) needs() (bytes int64, text string) {
 	m, err := e.pjrt.Memory()
 	if err != nil {

@@ -40,19 +40,18 @@ func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
 func baseOptions(kind string) pjrt.CompileOptions {
 	options := pjrt.CompileOptions{Debug: map[string]any{}}
 	if kind == CPU {
-		// XNNPACK caches packed weights by address. After an update in place, a test step would silently use old ones.
-		// Nor is it faster (docs/maintain/performance.md).
+		// XNNPACK caches packed weights by address: after an update in place, a test step would silently use old ones. Nor is
+		// it faster (docs/maintain/performance.md).
 		options.Debug["xla_cpu_use_xnnpack"] = false
 		// By default, max and min over an axis ignore NaN.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false
-		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it returned wrong numbers and
-		// crashed in plugins of PJRT API 0.112 and 0.115 (docs/plugins.md).
+		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it was wrong and crashed in PJRT API
+		// 0.112 and 0.115 (docs/plugins.md).
 		options.Debug["xla_cpu_experimental_ynn_fusion_type"] = "4,5"
 	}
 	return options
 }
 
-// compileFor may share a program of the same text.
 func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, error) {
 	options := baseOptions(c.plugin.Kind)
 	options.Portable = portable
@@ -110,7 +109,6 @@ func (c *client) compileText(text string, options pjrt.CompileOptions) (*pjrt.Ex
 	return c.cache.compile(c.client, text, options, func() (*pjrt.Executable, error) { return c.client.Compile([]byte(text), options) })
 }
 
-// exchanges reports whether m is sharded over processes.
 func (c *client) exchanges(m *hlo.Module) bool { return c.across != nil && m.Devices.Count() > 1 }
 
 func forDevices(options *pjrt.CompileOptions, m *hlo.Module, devices int, id func(compute.DeviceNum) (int, error)) error {
@@ -160,8 +158,8 @@ func (e *executable) Outputs() (outputs []shapes.Shape) {
 	return outputs
 }
 
-// Execute runs the program and waits, device after device. It copies what the program overwrites unless donated, and
-// frees what is donated.
+// Execute waits. Inputs are ordered device after device. It frees donated ones, and copies others that the program
+// overwrites.
 func (e *executable) Execute(inputs []compute.Buffer, donate []bool, on compute.DeviceNum) ([]compute.Buffer, error) {
 	devices := e.module.Devices.Count()
 	if e.of.exchanges(e.module) {

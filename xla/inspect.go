@@ -16,17 +16,17 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Cost is the cost of one run on one device, counted from the optimized program. It compares programs and does not
-// predict time. Compare only costs of one Source: a plugin counts a loop's body once, lazo as often as it runs, if
-// known. A block ([Program.Block]) costs about one step.
+// Cost is the cost of one run on one device, counted from the optimized program. It does not predict time. Compare only
+// costs of one Source: a plugin counts a loop's body once, lazo as often as it runs, if known. A block
+// ([Program.Block]) costs about one step.
 type Cost struct {
 	FLOPs           float64 // floating-point operations
 	Transcendentals float64 // exp, log, tanh and similar, not in FLOPs
 	BytesAccessed   float64 // read and written by all operations
 	// Source is who counted.
 	Source CostSource
-	// Uncounted lists operations whose FLOPs are missing, and Unknown loops of unknown length, counted once, with their
-	// lines. Plugins report neither.
+	// Uncounted lists operations whose FLOPs are missing, Unknown loops of unknown length, counted once, with their lines.
+	// Plugins report neither.
 	Uncounted, Unknown []string
 }
 
@@ -68,8 +68,8 @@ func (c *calls) optimized() (string, error) {
 	return c.executable.of.optimized(c.executable.text, c.executable.options)
 }
 
-// Prepare compiles a program for a described machine ([OpenTopology]), which may take minutes. Otherwise its first use
-// does. If ctx ends, the error is its cause, and the next call starts again. Other programs are compiled already.
+// Prepare compiles a described machine's program ([OpenTopology]), for up to minutes; otherwise its first use does. If
+// ctx ends, the error is its cause, and the next call starts again. Other programs are compiled already.
 func (p *Program) Prepare(ctx context.Context) error {
 	if err := p.uses.Read(ctx); err != nil {
 		return p.unusable(err, "prepare")
@@ -90,8 +90,8 @@ func (p *Program) unusable(err error, what string) error {
 	return during(err, "%s %s", what, p.name)
 }
 
-// Cost returns the cost of a run, from the plugin or else from [Program.Optimized], which compiles again; see
-// [Cost].Source. It is [ErrUnimplemented] if neither is available, as for [Go].
+// Cost returns the cost of a run, from the plugin or else from [Program.Optimized], which compiles again. It is
+// [ErrUnimplemented] if neither is available, as for [Go].
 func (p *Program) Cost() (Cost, error) { return ask(p, "cost", p.cost) }
 
 func (p *Program) cost(of analysed) (Cost, error) {
@@ -132,9 +132,9 @@ func (p *Program) costFromHLO(of analysed) (Cost, error) {
 // Memory returns the memory of a run, [ErrUnimplemented] if unknown.
 func (p *Program) Memory() (Memory, error) { return ask(p, "memory", analysed.memory) }
 
-// Optimized returns XLA's optimized HLO for one device, in a text form that depends on the plugin. It compiles again,
-// except for a described machine. It is [ErrUnimplemented] for [Go], plugins that write no text, and programs over
-// several processes ([Across]).
+// Optimized returns XLA's optimized HLO for one device as text, which depends on the plugin. It compiles again, except
+// on a described machine. It is [ErrUnimplemented] for [Go], plugins that write no text, and programs over several
+// processes ([Across]).
 func (p *Program) Optimized() (string, error) { return ask(p, "optimized program", analysed.optimized) }
 
 // Signature returns the shapes of all inputs and outputs, including [Built].Host and InPlace. It is [ErrUnimplemented]
@@ -185,7 +185,7 @@ func (r *Runtime) optimized(name, stablehlo string) (string, error) {
 
 var errNoText = fmt.Errorf("%w: the plugin wrote no text into the folder for temporary files: if it should have, check that the folder has free space ($TMPDIR)", ErrUnimplemented)
 
-// optimized lets XLA dump the text, since the plugin returns only a protocol buffer.
+// optimized lets XLA dump text: the plugin returns only a protocol buffer.
 func (c *client) optimized(text string, options pjrt.CompileOptions) (hlo string, err error) {
 	dir, err := os.MkdirTemp("", "lazo-hlo-*")
 	if err != nil {

@@ -67,7 +67,7 @@ func installNow(ctx context.Context, name string, o *options, try func(context.C
 	return fromInstall(p), nil
 }
 
-// Probe checks the plugin at path in a child process, for install.Options.Probe.
+// Probe checks the plugin at path in a child process: see install.Options.Probe.
 func Probe(ctx context.Context, path string) error {
 	_, err := probe.Run(ctx, path)
 	return err

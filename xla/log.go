@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Log sets the logger. Level Info has plugins that are installed or opened and programs that are compiled or loaded,
-// Warn refused cache entries. nil, the default, discards all. lazo writes nothing to the standard streams, except one
-// line if a process of a job opens a runtime without [Across].
+// Log sets the logger. Info has plugins installed or opened and programs compiled or loaded, Warn refused cache
+// entries. nil, the default, discards all. lazo writes nothing to the standard streams, except a line if a process of a
+// job opens a runtime without [Across].
 //
 // XLA's C++ log goes to stderr, by default with errors only (fatal ones on the CPU). TF_CPP_MIN_LOG_LEVEL, set before
-// the first Open, is 2 for errors, 1 for warnings or 0 for all; TF_CPP_MAX_VLOG_LEVEL above 0 adds detail.
+// the first Open, is 2 for errors, 1 for warnings, 0 for all; TF_CPP_MAX_VLOG_LEVEL above 0 adds detail.
 func Log(logger *slog.Logger) Option {
 	return func(o *options) {
 		if logger != nil {
@@ -24,7 +24,6 @@ func logOpened(log *slog.Logger, p Plugin, devices int, start time.Time) {
 		"source", string(p.Source), "devices", devices, "took", time.Since(start))
 }
 
-// fromCache is the cache's part in a compilation; shared programs bypass it.
 type fromCache string
 
 const (

@@ -19,8 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Lower returns a graph's StableHLO without compiling it, also with [Go]. It ignores [Built].Block, and writes for any
-// reader of StableHLO: see [hlo.Builder.Plain].
+// Lower returns a graph's StableHLO without compiling it, also with [Go]. It ignores [Built].Block. Any reader of
+// StableHLO takes the text ([hlo.Builder.Plain]).
 func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*hlo.Module, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "lower %s", name)
@@ -66,9 +66,9 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 // mhlo.num_partitions devices. built describes the inputs; without InPlace, tf.aliasing_output counts. Its Outputs and
 // Block are ignored. [Go] fails with [ErrUnimplemented].
 //
-// If ctx ends, a described machine's compiler ends, and the error is the cause; others run to their end.
+// If ctx ends, a described machine's compiler ends and the error is the cause; others run to their end.
 //
-// A malicious text may crash the process or exhaust memory: try it in a child process, like lazo hlo.
+// A malicious text may crash the process or exhaust memory: try it in a child process.
 func (r *Runtime) CompileStableHLO(ctx context.Context, name, text string, built Built) (*Program, error) {
 	p, err := r.compileText(ctx, name, text, built)
 	if err != nil {

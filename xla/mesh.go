@@ -18,14 +18,14 @@ type MeshAxis struct {
 	Size int
 }
 
-// Split lists, for each axis of an array, the mesh axes that shard it, coarsest first. Axes with none or after the
-// list's end are whole; nil replicates the array.
+// Split lists, for each axis of an array, the mesh axes that shard it, coarsest first. Other axes are whole; nil
+// replicates the array.
 type Split [][]string
 
 // Placement is where a program runs and how its inputs are sharded.
 type Placement struct {
 	Mesh Mesh
-	// Split shards parameters; nil replicates all. Outputs are sharded like the parameter that they replace; others are
+	// Split shards parameters; nil replicates all. An output is sharded like the parameter that it replaces, or
 	// replicated.
 	Split func(parameter string, shape shapes.Shape) Split
 }
@@ -101,7 +101,7 @@ func (m Mesh) Part(shape shapes.Shape, split Split) (shapes.Shape, error) {
 	return part, nil
 }
 
-// Start returns the index in the array where a device's part begins.
+// Start returns the index where a device's part begins.
 func (m Mesh) Start(device int, part shapes.Shape, split Split) []int {
 	start := make([]int, part.Rank())
 	for i, names := range split {
@@ -115,7 +115,6 @@ func (m Mesh) Start(device int, part shapes.Shape, split Split) []int {
 	return start
 }
 
-// along returns an axis's size and a device's index on it.
 func (m Mesh) along(device int, axis string) (size, place int) {
 	for _, a := range slices.Backward(m.Axes) {
 		if a.Name == axis {

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// onHost is an output of [Built].Read. A device buffer would cost up to a third of a small step.
+// onHost is an output of [Built].Read: a device buffer would cost up to a third of a small step.
 type onHost struct {
 	of    *client
 	shape shapes.Shape
@@ -19,8 +19,7 @@ type onHost struct {
 
 var _ compute.Buffer = (*onHost)(nil)
 
-// OnHost returns the elements of an output of [Built].Read, as a slice that the caller owns. ok is false for other
-// values.
+// OnHost returns the elements of a [Built].Read output, a slice that the caller owns. ok is false for other values.
 func OnHost(b compute.Buffer) (flat any, ok bool) {
 	h, ok := b.(*onHost)
 	if !ok || h == nil {

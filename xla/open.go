@@ -30,20 +30,20 @@ type options struct {
 	progress func(string)
 	client   map[string]any
 	cache    *cache
-	programs int           // see KeepPrograms
-	limit    time.Duration // see CompileTimeout
+	programs int
+	limit    time.Duration
 	log      *slog.Logger
 	job      *dist.Job
 	store    dist.Store
 	err      error
 }
 
-// Root sets the folder of installed plugins, instead of install.DefaultRoot.
+// Root sets the folder of installed plugins, by default install.DefaultRoot.
 func Root(dir string) Option {
 	return func(o *options) { o.root = dir }
 }
 
-// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user, and may be nil.
+// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user; it may be nil.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(o *options) { o.install, o.progress = true, progress }
 }
@@ -67,8 +67,8 @@ func newOptions(opts []Option) (*options, error) {
 	return o, o.err
 }
 
-// Runtime is an opened plugin with its devices, and a GoMLX backend. Goroutines may share it and its programs and
-// values (see [Program]).
+// Runtime is an opened plugin with its devices, a GoMLX backend. Goroutines may share it, its programs and values (see
+// [Program]).
 type Runtime struct {
 	compute.Backend
 	plugin Plugin
@@ -79,18 +79,17 @@ type Runtime struct {
 
 var _ compute.Backend = (*Runtime)(nil)
 
-// Open finds and opens a plugin. plugin is the path of a library, or a name: [CPU], [CUDA], [TPU], another plugin's, or
-// [Go].
+// Open finds and opens a plugin, by the path of a library or a name: [CPU], [CUDA], [TPU], another plugin's, or [Go].
 //
-// A name is searched in $PJRT_PLUGIN_LIBRARY_PATH, then among installed plugins. A child process probes the plugin,
-// once per state of its file and XLA_FLAGS. Digests of installed files are verified when they look changed, and once
-// per boot. ctx can end this and an installation.
+// A name is searched in $PJRT_PLUGIN_LIBRARY_PATH, then among installed plugins. A child process probes the plugin once
+// per state of its file and XLA_FLAGS. Installed files' digests are verified when the files look changed, and once per
+// boot. ctx can end this and an installation.
 //
 // A plugin reads the environment once per process: XLA_FLAGS that it refuses, or that changed since, are [ErrFlags].
 //
 // Each call makes a client with its own device memory: on a GPU, open once. The library stays loaded. A CPU plugin
-// keeps memory for later runs, at most as much as is in use, until a program or the runtime is closed
-// ([pjrt.Plugin.KeepBlocks]).
+// keeps memory for later runs ([pjrt.Plugin.KeepBlocks]), at most as much as is in use, until a program or the runtime
+// is closed.
 //
 // Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are [pjrt.ErrNoCgo].
 //
@@ -132,7 +131,6 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 
 var reportGo sync.Once
 
-// withoutCgo replaces [CPU] by [Go] in programs without cgo, and warns once.
 func withoutCgo(plugin string, cgo bool) (string, error) {
 	switch {
 	case cgo || plugin == Go:
@@ -154,8 +152,7 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	if o.job != nil && o.job.Size() > 1 {
 		return nil, fmt.Errorf("xla: open %q across %d processes: %w: expected %q, %q or %q", Go, o.job.Size(), ErrUnimplemented, CPU, CUDA, TPU)
 	}
-	// In parallel, matrix products deadlock, waiting for workers of a pool full of waiting products (seen on two
-	// cores).
+	// In parallel, matrix products deadlock, waiting for workers of a pool full of waiting products.
 	start := time.Now()
 	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
@@ -184,7 +181,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	}
 	plugin.API = library.Version().String()
 	if _, set := o.client[cpuDevices]; plugin.Kind == CPU && !set {
-		// The plugin's default is four devices with a thread each, even on two cores.
+		// The plugin's default is four devices, even on two cores.
 		if o.client[cpuDevices], err = forcedDevices(from.environment.flags); err != nil {
 			return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, err)
 		}
@@ -231,7 +228,7 @@ func (r *Runtime) Plugin() Plugin { return r.plugin }
 // Logger returns the logger of [Log], never nil.
 func (r *Runtime) Logger() *slog.Logger { return r.log }
 
-// Description returns one line about the plugin and its devices.
+// Description describes the plugin and its devices in one line.
 func (r *Runtime) Description() string {
 	return fmt.Sprintf("%v, %d device(s)", r.plugin, r.NumDevices())
 }
@@ -248,7 +245,7 @@ func (r *Runtime) Devices() []string {
 	return described
 }
 
-// DeviceMemory returns a device's memory statistics, [ErrUnimplemented] where there are none, as on the CPU.
+// DeviceMemory returns a device's memory statistics. It is [ErrUnimplemented] without them, as on the CPU.
 func (r *Runtime) DeviceMemory(n compute.DeviceNum) (pjrt.MemoryStats, error) {
 	c, ok := r.Backend.(*client)
 	if !ok {
@@ -278,8 +275,7 @@ func (r *Runtime) Close() error {
 // Finalize is GoMLX's name for [Runtime.Close].
 func (r *Runtime) Finalize() { _ = r.Close() }
 
-// NumDevices counts the devices of all processes ([Across]), 0 after Close. A [compute.DeviceNum] counts those of this
-// process.
+// NumDevices counts the devices of all processes ([Across]), 0 after Close; a [compute.DeviceNum] is of this process.
 func (r *Runtime) NumDevices() int {
 	if r.closed.Load() {
 		return 0

@@ -11,10 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/planned"
 )
 
-// ErrPlanned reports that lazo plan has recorded the first training step: nothing runs.
+// ErrPlanned reports that lazo plan has recorded the first training step.
 var ErrPlanned = errors.New("the step was recorded for lazo plan, which needs nothing more from this program: nothing runs")
 
-// openPlanned opens the machine of lazo plan, if any. It ignores options.
+// openPlanned opens lazo plan's machine, if any, and ignores options.
 func openPlanned(ctx context.Context, plugin string) (*Runtime, error) {
 	value, set := os.LookupEnv(planned.Variable)
 	if !set || plugin == Go {

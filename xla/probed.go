@@ -14,7 +14,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/probe"
 )
 
-// identity is a state of a library's file.
 type identity struct {
 	Path                    string
 	Size, Modified, Changed int64 // bytes, Unix ns; programs cannot set Changed back
@@ -26,16 +25,16 @@ type probed struct {
 	File identity
 	// Installed is the stamp of an installed plugin.
 	Installed string
-	// Boot is there because corruption on disk changes no file time.
+	// Corruption on disk changes no file time.
 	Boot string
-	// Reports are by environment.options.
+	// By environment.options.
 	Reports map[string]probe.Report
 }
 
 const optionsLimit = 64
 
-// probeOnce verifies an installed plugin once per file state and boot, and probes it once per options too. Without a
-// user's cache it does so each time.
+// probeOnce verifies an installed plugin once per file state and boot, and probes it per options too; without a user's
+// cache, each time.
 func probeOnce(ctx context.Context, plugin Plugin, root string) (probe.Report, error) {
 	file, err := identityOf(plugin.Path)
 	if err != nil {

@@ -24,11 +24,11 @@ type Program struct {
 	took  time.Duration
 	text  string
 	block int
-	// devices counts those of this process.
+	// Those of this process.
 	devices int
 	across  *across // nil for one process
 	mode    runMode
-	// counts is 1, 2, … up to the block's size.
+	// 1, 2, … up to the block's size.
 	counts []int32
 	lists  sync.Pool // *lists, of blocks
 	uses   gate.Gate // runs read, Close closes
@@ -49,12 +49,12 @@ type Built struct {
 	InPlace map[int]int
 	// Host lists inputs from the host's memory.
 	Host []int
-	// Read lists outputs that only the host reads, such as the loss. They may come as values that no program takes: see
+	// Read lists outputs that only the host reads, such as the loss. They may be values that no program takes: see
 	// [OnHost].
 	Read []int
-	// Block asks for up to this many runs at once: see [Program.Block].
+	// Block asks for this many runs at once: see [Program.Block].
 	Block int
-	// Scan, if its Length is not 0, runs the graph on its own results, as in text generation, and excludes Block.
+	// Scan, with a Length, runs the graph on its own results, as in text generation. It excludes Block.
 	Scan Scan
 }
 
@@ -67,7 +67,7 @@ type Scan struct {
 	Each []int
 }
 
-// ErrInputsLost reports that a failed run lost the inputs that it replaces.
+// ErrInputsLost reports that a failed run lost inputs that it replaces.
 var ErrInputsLost = errors.New("the inputs that the program would have overwritten are lost")
 
 // Compile builds a graph and compiles it for the first device. The error of a panic in build names the caller's line.
@@ -75,9 +75,9 @@ func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Progr
 	return r.CompileOver(Placement{}, name, build)
 }
 
-// CompileOver is [Runtime.Compile] for a mesh. The graph has whole arrays; XLA shards the work like the inputs. Inputs
-// and outputs are lists of parts, device after device. Over several processes ([Across]) the mesh has all devices, and
-// each process handles its own parts ([Runtime.Local]).
+// CompileOver is [Runtime.Compile] for a mesh. The graph has whole arrays; XLA shards the work. Inputs and outputs are
+// lists of parts, device after device. Over several processes ([Across]) each process handles its own parts of a mesh
+// of all devices ([Runtime.Local]).
 func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.Graph) Built) (*Program, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "compile %s", name)
@@ -117,13 +117,13 @@ func (p *Program) compile(c *capture, g *graph.Graph) error {
 	return nil
 }
 
-// Block returns how many runs of the graph the program makes at once, at most. It is 1 for convolutions on the CPU,
-// where XLA's loops are 2 to 25 times slower, for graphs without InPlace and Host, and for backends other than XLA.
+// Block returns the most runs that the program makes at once. It is 1 for convolutions on the CPU, where XLA's loops
+// are 2 to 25 times slower, for graphs without InPlace and Host, and for backends other than XLA.
 //
 // A block's inputs from the host and its outputs are stacked on a new first axis of this length.
 func (p *Program) Block() int { return p.block }
 
-// CompileTime returns the plugin's compile time: 0 before a described machine compiles, the original time for a cached
+// CompileTime returns the plugin's compile time: 0 before a described machine compiles, the original for a cached
 // report.
 func (p *Program) CompileTime() time.Duration {
 	if d, ok := p.runs.(*describedProgram); ok {
@@ -139,25 +139,25 @@ func (p *Program) Placement() Placement { return p.place }
 func (p *Program) StableHLO() string { return p.text }
 
 // Run runs the program once and waits. inputs has a buffer per input, nil for those from the host. host has slices of
-// elements, in the order of [Built].Host. Over several devices, both lists are ordered device after device. The run
-// puts the new buffers of [Built].InPlace into inputs and uses up the old ones. The caller owns the outputs.
+// elements, in the order of [Built].Host. Both are ordered device after device. The run puts the new buffers of
+// [Built].InPlace into inputs and uses up the old ones. The caller owns the outputs.
 //
-// A failed run leaves the inputs valid, unless the error wraps [ErrInputsLost]. The first run, which fails if memory is
-// short, copies up to 256 MiB per device to avoid this.
+// A failed run leaves the inputs valid, unless the error wraps [ErrInputsLost]. To ensure this, the first run, which
+// fails if memory is short, copies up to 256 MiB per device.
 func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Buffer, err error) {
 	outputs, _, err = p.do(inputs, host, 1, waitForEnd, nil)
 	return outputs, err
 }
 
-// Start makes n runs, at most [Program.Block], and may return before they end. Outputs and replaced inputs can be used
+// Start makes n runs, at most [Program.Block], and may return before they end. Outputs and replaced inputs are usable
 // at once. Later errors come from [Running.Wait] and from reading an output.
 //
 // A block ignores stacked inputs after the first n; stacked outputs are zero there. Results are bit-identical for any
-// division into blocks. Slices of a block must stay unchanged until the run ends, those of a single run until Start
+// division into blocks. A block's slices must stay unchanged until the run ends, those of a single run until Start
 // returns. On the CPU only blocks on one device outlast Start: copying a batch costs more than it gains, and waiting
 // runs could fill all threads.
 //
-// alike lists what the processes of a job compare before a run across them.
+// alike is compared between the processes of a job before the run.
 func (p *Program) Start(inputs []compute.Buffer, host []any, n int, alike ...Alike) (outputs []compute.Buffer, running *Running, err error) {
 	mode := p.mode
 	if mode == goOnCopied && p.block > 1 {
@@ -209,7 +209,6 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode, a
 	return outputs, running, nil
 }
 
-// counted adds the last input of a block, the number of runs, which has no buffer.
 func (p *Program) counted(l *lists, inputs []compute.Buffer, host []any, n, devices int) ([]compute.Buffer, []any) {
 	l.inputs, l.host = l.inputs[:0], l.host[:0]
 	for d := range devices {
@@ -230,8 +229,8 @@ func part[T any](list []T, d, devices int) []T {
 	return list[d*n : (d+1)*n]
 }
 
-// goOnBytes is the least size of a block's batches for which Start returns early on the CPU. For less, waking a thread
-// costs more.
+// goOnBytes is the least size of a block's batches for which Start returns early on the CPU: waking a thread has a
+// cost.
 const goOnBytes = 32 << 10
 
 // Close waits for runs and frees the program. Later use is [ErrClosed].

@@ -20,7 +20,6 @@ type runner interface {
 	close() error
 }
 
-// runMode is whether a run may outlast its start, and how it reads the host's memory.
 type runMode int
 
 const (
@@ -38,8 +37,8 @@ type Running struct {
 	err       error
 }
 
-// Wait waits for the run and returns its error. It must be called for each run, and may be repeated. A failed run loses
-// the inputs that it replaces: the error wraps [ErrInputsLost].
+// Wait waits for the run and returns its error. Call it for each run; it may be repeated. A failed run that replaces
+// inputs loses them: the error wraps [ErrInputsLost].
 func (r *Running) Wait() error {
 	if r == nil {
 		return nil
@@ -82,7 +81,6 @@ func (r *Running) Over() bool {
 	return true
 }
 
-// calls runs a PJRT program with as many calls as concurrent runs.
 type calls struct {
 	executable *executable
 	devices    int
@@ -106,7 +104,7 @@ type call struct {
 	keeps     bool     // copies what it replaces
 }
 
-// copiedAtFirst limits a first run's copies, which could themselves not fit.
+// copiedAtFirst limits a first run's copies, which might not fit.
 const copiedAtFirst = 256 << 20
 
 func (e *executable) inPlaceBytes(b Built) (sum int, err error) {
@@ -205,7 +203,6 @@ func (c *call) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %d: %w", i, err)
 		}
-		// The caller's inputs come before the constants.
 		if at := i/callers*n + i%callers; c.set[at] != b.Buffer {
 			if err := c.call.Set(i/callers, i%callers, b.Buffer); err != nil {
 				return nil, nil, err
@@ -288,7 +285,6 @@ func (c *calls) hostBytes() (sum int) {
 	return sum
 }
 
-// close requires that no run is in progress.
 func (c *calls) close() error {
 	var errs []error
 	for _, one := range c.idle {

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Names of plugins. Others are searched in the search path only.
+// Names of plugins. Others are only in the search path.
 const (
 	CPU  = "cpu"
 	CUDA = "cuda"
@@ -20,8 +20,8 @@ const (
 	Go   = "go" // GoMLX's pure-Go backend, without a plugin
 )
 
-// SearchPathVariable names the variable with folders, separated as in PATH, that are searched before lazo's. go-xla
-// reads it too.
+// SearchPathVariable names the variable with folders, separated as in PATH, that are searched first. go-xla reads it
+// too.
 const SearchPathVariable = "PJRT_PLUGIN_LIBRARY_PATH"
 
 // Source is where a plugin was found.
@@ -38,8 +38,7 @@ const (
 type Plugin struct {
 	// Name is the name asked for, such as "cuda12"; "" for a path.
 	Name string
-	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. For a foreign library that is not open it is
-	// guessed, or "".
+	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. Before Open, a foreign library's is guessed, or "".
 	Kind string
 	Path string // absolute, "" for [Go]
 	// Version is the installed package's version, or "".
@@ -51,7 +50,7 @@ type Plugin struct {
 	stamp string // of installed files
 }
 
-// String returns a one-line description.
+// String describes the plugin in one line.
 func (p Plugin) String() string {
 	if p.Kind == Go {
 		return "go (GoMLX's pure-Go backend, without XLA)"
@@ -71,8 +70,8 @@ func (p Plugin) String() string {
 
 var pluginName = regexp.MustCompile(`^[a-zA-Z0-9_]+$`)
 
-// Find finds a plugin without loading it: see [Open]. It uses only the option [Root]. A missing plugin is a
-// [*NotFoundError]; one that others may change matches [ErrPluginInsecure] (docs/security.md).
+// Find finds a plugin without loading it: see [Open]. It uses only [Root]. A missing plugin is a [*NotFoundError], one
+// that others may change [ErrPluginInsecure] (docs/security.md).
 func Find(plugin string, opts ...Option) (Plugin, error) {
 	o, err := newOptions(opts)
 	if err != nil {
@@ -113,7 +112,7 @@ func findPath(path string) (Plugin, error) {
 	if err != nil {
 		return Plugin{}, fmt.Errorf("xla: plugin %q: %w", path, err)
 	}
-	// Resolved, because it finds other libraries from its real folder, and who can change it or a link could run code.
+	// The plugin finds other libraries from its real folder. Whoever can change it or a link could run code.
 	resolved, err := owners.Resolve(absolute)
 	if errors.Is(err, os.ErrNotExist) {
 		return Plugin{}, &NotFoundError{Plugin: path, Tried: []string{absolute}}

@@ -11,8 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// shared has programs, keyed by all that decides compilation: models of the same structure share one, also after a
-// Close.
+// shared has programs by all that decides compilation.
 type shared struct {
 	mu   sync.Mutex
 	of   map[programKey]*sharedProgram
@@ -31,14 +30,13 @@ type sharedProgram struct {
 }
 
 const (
-	// idlePrograms suffices for the steps of a few models.
 	idlePrograms = 12
 	// idleText excludes large constants.
 	idleText = 1 << 20
 )
 
-// KeepPrograms sets how many closed programs a runtime keeps for models of the same structure: by default 12, 0 for
-// none. Texts over 1 MiB are never kept. Open programs are always shared; for later processes see [CompileCache].
+// KeepPrograms sets how many closed programs a runtime keeps for models of the same structure: by default 12. Texts
+// over 1 MiB are not kept. Open programs are always shared; for later processes see [CompileCache].
 func KeepPrograms(n int) Option {
 	return func(o *options) {
 		if n < 0 {
@@ -52,7 +50,7 @@ func keyOf(text string, options pjrt.CompileOptions) programKey {
 	return sha256.Sum256(fmt.Appendf(nil, "%+v\n%s", options, text))
 }
 
-// program compiles outside the lock; of two results the first is shared.
+// program compiles outside the lock, and shares the first result.
 func (s *shared) program(text string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*sharedProgram, error) {
 	key := keyOf(text, options)
 	s.mu.Lock()

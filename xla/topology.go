@@ -21,13 +21,12 @@ import (
 	"github.com/lazo-ml/lazo/xla/install"
 )
 
-// ErrCompilerCrash reports that a described machine's compiler ended its child process.
+// ErrCompilerCrash reports that a compiler ended its child process ([OpenTopology]).
 var ErrCompilerCrash = aot.ErrCrash
 
 const compileTimeout = 10 * time.Minute
 
-// CompileTimeout limits each compilation for a described machine ([OpenTopology]), by default to 10 minutes: longer is
-// [ErrDeadline]. [Open] ignores it.
+// CompileTimeout limits each compilation of [OpenTopology], by default to 10 minutes: longer is [ErrDeadline].
 func CompileTimeout(limit time.Duration) Option {
 	return func(o *options) {
 		if limit <= 0 {
@@ -37,12 +36,12 @@ func CompileTimeout(limit time.Duration) Option {
 	}
 }
 
-// OpenTopology describes a machine for which programs can be compiled but not run. plugin is [TPU], [CUDA] or a path,
+// OpenTopology describes a machine for which programs are compiled but not run. plugin is [TPU], [CUDA] or a path,
 // found as in [Open]. topology is, for a TPU, libtpu's generation and grid of chips, "v5e:4x4"; for CUDA a kind of
 // [DeviceKinds], slices, hosts and devices per host, "h100:1x1x8".
 //
-// The runtime is a GoMLX backend on which strategies and states work. A [Program] is compiled at its first use, and
-// reports its Cost, Memory and Optimized form. Values have shapes only: reading one is [ErrNotRun].
+// Strategies and states work on the runtime. A [Program] is compiled at its first use, and reports its Cost, Memory and
+// Optimized form. Values have shapes only: reading one is [ErrNotRun].
 //
 // Each compilation loads the plugin in a child process, since compilers may end their process ([ErrCompilerCrash]) or
 // take long ([CompileTimeout]). It asks no metadata server of a TPU. [CompileCache] keeps reports. [ClientOption] adds
@@ -137,7 +136,6 @@ func kindOf(path string) string {
 	return ""
 }
 
-// cudaCompile can only compile.
 const cudaCompile = "cuda_compile"
 
 func machineOf(plugin Plugin, topology string, client map[string]any) (aot.Machine, error) {
@@ -151,7 +149,6 @@ func machineOf(plugin Plugin, topology string, client map[string]any) (aot.Machi
 	return m, nil
 }
 
-// describeTPU sets the child's variables, and chips_per_host_bounds if needed.
 func describeTPU(m *aot.Machine) error {
 	generation, grid, ok := strings.Cut(m.Name, ":")
 	dims, err := gridOf(grid)
@@ -159,7 +156,6 @@ func describeTPU(m *aot.Machine) error {
 		return fmt.Errorf("%w: expected a generation and a grid of chips, as \"v5e:4x4\" or \"v5p:2x2x4\"", ErrInvalidArgument)
 	}
 	m.Environment = append(m.Environment,
-		// Those of a machine with TPUs may differ.
 		"TPU_SKIP_MDS_QUERY=1", "TPU_WORKER_HOSTNAMES=localhost", "TPU_WORKER_ID=0", "ALLOW_MULTIPLE_LIBTPU_LOAD=1",
 		fmt.Sprintf("TPU_ACCELERATOR_TYPE=%s-%d", generation, product(dims)))
 	const perHost = "chips_per_host_bounds"
@@ -290,8 +286,8 @@ func (r *Runtime) Abstract(device compute.DeviceNum, shape shapes.Shape) (comput
 	return d.put(device, shape)
 }
 
-// DeviceAttributes returns a device's attributes by the plugin's names, such as "coords". Values are string, int64,
-// []int64, float32 or bool.
+// DeviceAttributes returns a device's attributes by the plugin's names ("coords"). Values are string, int64, []int64,
+// float32 or bool.
 func (r *Runtime) DeviceAttributes(n compute.DeviceNum) (map[string]any, error) {
 	switch on := r.Backend.(type) {
 	case *described:
@@ -321,7 +317,7 @@ func (r *Runtime) PlatformVersion() string {
 	return ""
 }
 
-// openDescribed omits this machine's processors, which do not matter.
+// openDescribed omits this machine's processors.
 func (c *cache) openDescribed(d *described, log *slog.Logger) (*cache, error) {
 	opened, err := c.folder(log)
 	if err != nil {

@@ -135,7 +135,6 @@ func (c *counter) arithmetic(t *tally, i *instruction, opcode string) error {
 	return nil
 }
 
-// contraction returns the terms in each sum of a product.
 func contraction(lhs shape, axes string) (float64, error) {
 	list, err := brackets.Numbers(axes)
 	if err != nil {
@@ -161,7 +160,6 @@ var silent = map[string]bool{
 
 var contracting = regexp.MustCompile(`"lhs_contracting_dimensions":\[([0-9",]*)\]`)
 
-// custom counts calls of vendors' libraries.
 func (c *counter) custom(t *tally, i *instruction) error {
 	target := strings.Trim(i.attributes["custom_call_target"], `"`)
 	first := i.shape

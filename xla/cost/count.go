@@ -50,7 +50,7 @@ type counter struct {
 	mesh  []Axis
 	done  map[countKey]*tally
 	stack map[*computation]bool
-	// begins has the computations with an asynchronous start; first has each channel's first computation without one.
+	// begins has the computations with an asynchronous start, first each channel's first one without.
 	begins map[*computation]bool
 	first  map[string]*computation
 }
@@ -84,7 +84,7 @@ func (c *counter) computation(of *computation, inside bool) (*tally, error) {
 	return t, nil
 }
 
-// transcendental operations count separately, since their FLOPs depend on the device.
+// transcendental operations count separately: their FLOPs depend on the device.
 var transcendental = map[string]bool{
 	"erf": true, "exponential": true, "log": true, "logistic": true, "power": true, "sqrt": true, "cbrt": true, "rsqrt": true, "tanh": true, "sine": true,
 	"cosine": true, "tan": true, "exponential-minus-one": true, "log-plus-one": true, "atan2": true, "acos": true, "acosh": true, "asin": true, "asinh": true,
@@ -172,7 +172,6 @@ func (c *counter) calls(t *tally, i *instruction, inside bool, attribute string)
 	return nil
 }
 
-// branches counts the branch with the largest sum of FLOPs and bytes.
 func (c *counter) branches(t *tally, i *instruction, inside bool) error {
 	var most *tally
 	for _, attribute := range []string{"branch_computations", "true_computation", "false_computation"} {
@@ -196,7 +195,6 @@ func (c *counter) branches(t *tally, i *instruction, inside bool) error {
 	return nil
 }
 
-// loop counts body and condition per trip, or once if the number is unknown.
 func (c *counter) loop(t *tally, i *instruction, inside bool) error {
 	body, err := c.m.called(i, "body")
 	if err != nil {
@@ -228,7 +226,6 @@ func (c *counter) loop(t *tally, i *instruction, inside bool) error {
 	return nil
 }
 
-// each returns an operation's cost for one element.
 func (c *counter) each(i *instruction, attribute string) (*tally, error) {
 	called, err := c.m.called(i, attribute)
 	if err != nil {

@@ -8,25 +8,24 @@ import (
 	"slices"
 )
 
-// Counts is the cost of one run of a program on one device, counted from its HLO.
+// Counts is the cost of a program's run on one device.
 type Counts struct {
-	// Matrix has the FLOPs of matrix products and convolutions, by operand dtype ("f32", "bf16"); a multiplication and
-	// an addition are 2. Vector has all others, 1 per element of a result, with comparisons, conversions and integers,
-	// as in XLA's analysis.
+	// Matrix has the FLOPs of matrix products and convolutions, by operand dtype ("f32", "bf16"); a multiplication and an
+	// addition are 2. Vector has all others, 1 per element of a result, also of comparisons, conversions and integers, as
+	// in XLA.
 	Matrix map[string]float64
 	Vector float64
-	// Transcendentals counts elements of exp, log, tanh and so on; FLOPs does not.
+	// Transcendentals counts elements of exp, log, tanh and similar, not in FLOPs.
 	Transcendentals float64
-	// Bytes counts reads and writes of device memory. A fusion reads the parts of operands that it uses, and writes its
-	// results.
+	// Bytes counts reads and writes of device memory. A fusion reads the used parts of operands, and writes its results.
 	Bytes float64
 	// Exchanged lists the exchanges between devices, the largest first.
 	Exchanged []Exchange
-	// Largest lists the largest values at the program's peak of memory.
+	// Largest lists the largest values at the peak of memory.
 	Largest []Value
 	// Uncounted lists operations of unknown FLOPs, mostly vendors' kernels, with their lines.
 	Uncounted []string
-	// Unknown lists loops of unknown length, with their lines. They count as one trip.
+	// Unknown lists loops of unknown length, counted once, with their lines.
 	Unknown []string
 	// Devices is the program's number of devices.
 	Devices int
@@ -41,7 +40,7 @@ func (c *Counts) FLOPs() float64 {
 	return sum
 }
 
-// Sent returns the bytes that a device sends: see [Exchange].
+// Sent returns the bytes that a device sends.
 func (c *Counts) Sent() float64 {
 	var sum float64
 	for _, e := range c.Exchanged {
@@ -50,22 +49,22 @@ func (c *Counts) Sent() float64 {
 	return sum
 }
 
-// Exchange sums the collectives of one kind over the same mesh axes. An asynchronous collective counts once.
+// Exchange sums the collectives of a kind over the same mesh axes. An asynchronous one counts once.
 type Exchange struct {
 	// Kind is HLO's name: "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute".
 	Kind string
-	// Axes names the mesh axes of a group, joined by ","; "" if there are none.
+	// Axes names a group's mesh axes, joined by ",", or "".
 	Axes string
 	// Group is the number of devices in a group.
 	Group int
-	// Bytes is the size of the operands on one device, in the program's dtypes.
+	// Bytes is the size of the operands on a device, in the program's dtypes.
 	Bytes float64
-	// Sent is the bytes that a device sends over a ring of n devices: Bytes times 2(n-1)/n for an all-reduce, (n-1)/n
-	// for a reduce-scatter or an all-to-all, n-1 for an all-gather, else 1.
+	// Sent is the bytes that a device of a ring of n sends: Bytes times 2(n-1)/n for an all-reduce, (n-1)/n for a
+	// reduce-scatter or an all-to-all, n-1 for an all-gather, else 1.
 	Sent float64
 }
 
-// ValueKind is the role of a value in a program.
+// ValueKind is a value's role in a program.
 type ValueKind string
 
 // The kinds of values.
@@ -78,25 +77,24 @@ const (
 // Value is an array in a device's memory.
 type Value struct {
 	Kind ValueKind
-	// Name is the HLO instruction that makes the value, Operation the program's name for it, or "".
+	// Name is the HLO instruction that makes the value, Operation the program's name for it.
 	Name, Operation string
 	// Argument is the index of an argument.
 	Argument int
 	Shape    string // on one device, such as "f32[128,512]"
 	Bytes    int64  // with the layout's padding
-	// Where is the user's line, or "program:12" for a line of the StableHLO program; "" if unknown.
+	// Where is the user's line, or "program:12" for a line of the StableHLO program, or "".
 	Where string
-	// Line is the line of the StableHLO program, from 1; 0 if unknown.
+	// Line is the StableHLO program's line, from 1; 0 if unknown.
 	Line int
 }
 
 const largestValues = 10
 
-// Count reads an optimized program (xla.Program.Optimized) and counts one run on one device. mesh has the axes over
-// which the program was partitioned, to name exchanges; it may be nil. If the text is not HLO, the error is a
-// [FormatError].
+// Count counts one run on one device of an optimized program (xla.Program.Optimized). mesh has the axes over which the
+// program was partitioned, to name exchanges; it may be nil. If the text is not HLO, the error is a [FormatError].
 //
-// A conditional counts as its more expensive branch. Uncounted and Unknown list what HLO does not specify.
+// A conditional counts as its more expensive branch.
 func Count(text string, mesh []Axis) (*Counts, error) {
 	m, err := read(text)
 	if err != nil {
@@ -136,7 +134,6 @@ func (m *module) count(mesh []Axis) (*Counts, error) {
 	return counts, err
 }
 
-// times lists names with their counts.
 func times(names map[string]float64) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {

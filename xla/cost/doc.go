@@ -1,5 +1,5 @@
-// Package cost counts the cost of one run of a program on a device from its optimized HLO: floating-point operations,
-// bytes of memory, exchanges between devices, and the largest values.
+// Package cost counts the cost of a program's run on a device from its optimized HLO: floating-point operations, bytes
+// of memory, exchanges between devices, and the largest values.
 //
 // [Count] multiplies loops by their trips, includes recomputation, and uses the compiler's dtypes. It needs no plugin.
 // docs/plan.md explains the figures.

@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
-// Axis is an axis of the mesh over which a program is partitioned: its name, such as "data", and number of devices. The
-// last axis varies fastest.
+// Axis is a mesh axis over which a program is partitioned, such as "data", and its number of devices. The last varies
+// fastest.
 type Axis struct {
 	Name string
 	Size int
@@ -29,7 +29,7 @@ type exchangeKey struct {
 	group int    // devices per group
 }
 
-// exchange counts a collective. An all-reduce fused with a slice is a reduce-scatter.
+// An all-reduce fused with a slice is a reduce-scatter.
 func (c *counter) exchange(t *tally, of *computation, i *instruction, kind string) error {
 	if divided(i) && !c.begins[of] && c.first[i.attributes["channel_id"]] != of {
 		return nil
@@ -52,8 +52,8 @@ func (c *counter) exchange(t *tally, of *computation, i *instruction, kind strin
 	return nil
 }
 
-// asynchronous finds the collectives that count. TPU's compiler copies an overlapped collective into several fusions.
-// The copy next to "AsyncCollectiveStart" counts, or else the channel's first.
+// asynchronous finds the collectives that count. TPU's compiler copies an overlapped collective into several fusions:
+// the copy with "AsyncCollectiveStart" counts, or else the channel's first.
 func (c *counter) asynchronous() {
 	c.begins, c.first = map[*computation]bool{}, map[string]*computation{}
 	started := map[string]bool{}
@@ -89,7 +89,6 @@ var (
 
 const maxDevices = 1 << 20
 
-// groups returns the devices per group, and the groups' mesh axes.
 func (c *counter) groups(i *instruction, kind string) (size int, axes string, err error) {
 	all := c.m.partitions * c.m.replicas
 	if kind == "collective-permute" {
@@ -196,7 +195,6 @@ func ordered(of, as string) ([]int, error) {
 	return transposed(dims, order)
 }
 
-// transposed returns an array's numbers in another order of axes.
 func transposed(dims, order []int) ([]int, error) {
 	if len(order) != len(dims) {
 		return nil, fmt.Errorf("%d axes in the order %v", len(dims), order)
@@ -225,7 +223,7 @@ func transposed(dims, order []int) ([]int, error) {
 
 var meshAxis = regexp.MustCompile(`^'?([^'=]+)'?=(\d+)$`)
 
-// named parses groups along axes of a mesh, "mesh['a'=2,'b'=4] {'b'}", whose devices "device_ids=([4,2]T(1,0))" or
+// named parses groups along a mesh's axes, "mesh['a'=2,'b'=4] {'b'}", whose devices "device_ids=([4,2]T(1,0))" or
 // "device_ids=(0,2,1,3)" renumbers.
 func named(mesh, devices, along string) ([][]int, error) {
 	var dims []int
@@ -287,7 +285,6 @@ func named(mesh, devices, along string) ([][]int, error) {
 	return slices.Collect(slices.Chunk(flat, size)), nil
 }
 
-// along returns the mesh axes of groups, or "".
 func (c *counter) along(groups [][]int) string {
 	want := normal(groups)
 	for subset := 1; subset < 1<<min(len(c.mesh), 10); subset++ {
@@ -334,7 +331,6 @@ func normal(groups [][]int) [][]int {
 	return all
 }
 
-// pairAxes returns the mesh axes along which pairs differ.
 func (c *counter) pairAxes(pairs [][]int) string {
 	differ := make([]bool, len(c.mesh))
 	for _, p := range pairs {
@@ -361,7 +357,6 @@ func (c *counter) pairAxes(pairs [][]int) string {
 	return strings.Join(names, ",")
 }
 
-// sent returns the bytes that a device of a ring sends.
 func (k exchangeKey) sent(bytes float64) float64 {
 	n := float64(k.group)
 	switch {

@@ -11,7 +11,7 @@ import (
 // sections are the tables of stack frames.
 var sections = map[string]bool{"FileNames": true, "FunctionNames": true, "FileLocations": true, "StackFrames": true}
 
-// places has source lines. Newer versions of XLA write tables, older ones the file and the line.
+// places has source lines. Newer XLA writes tables, older XLA the file and the line.
 type places struct {
 	files     map[int]string
 	locations map[int]place

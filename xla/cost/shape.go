@@ -10,7 +10,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/brackets"
 )
 
-// shape is that of an array or a tuple.
 type shape struct {
 	parts  []shape
 	tuple  bool
@@ -22,7 +21,6 @@ type shape struct {
 	buffer bool  // within an HLO "buffer"
 }
 
-// scanner parses shapes.
 type scanner struct {
 	text string
 	at   int
@@ -146,7 +144,6 @@ func (s *shape) layout(text string) error {
 	return nil
 }
 
-// bitsOf has an element's size in bits.
 var bitsOf = map[string]int{
 	"pred": 8, "s1": 1, "s2": 2, "s4": 4, "s8": 8, "s16": 16, "s32": 32, "s64": 64, "u1": 1, "u2": 2, "u4": 4, "u8": 8, "u16": 16, "u32": 32, "u64": 64,
 	"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "c64": 64, "c128": 128, "token": 0, "opaque": 0,
@@ -182,7 +179,7 @@ func (s shape) bytes() float64 {
 	return math.Ceil(s.elements() * float64(bitsOf[s.dtype]) / 8)
 }
 
-// allocated returns the size in memory, where tiles are padded.
+// allocated returns the size with padded tiles.
 func (s shape) allocated() float64 {
 	if s.tuple {
 		return s.sum(shape.allocated)
@@ -219,7 +216,6 @@ func (s shape) String() string {
 	return s.dtype + "[" + strings.Join(dims, ",") + "]"
 }
 
-// leaves returns the arrays of a shape.
 func (s shape) leaves() []shape {
 	if !s.tuple {
 		return []shape{s}

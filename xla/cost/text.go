@@ -39,7 +39,7 @@ type module struct {
 	places       places
 }
 
-// computation is a function. If the module is scheduled, instructions are in the order of execution.
+// computation is a function. A scheduled module's instructions are in the order of execution.
 type computation struct {
 	name         string
 	line         int
@@ -78,7 +78,7 @@ type reader struct {
 	m    *module
 }
 
-// statement returns a line. If whole is set, it continues to the closing bracket.
+// statement returns a line, or continues to the closing bracket if whole is set.
 func (r *reader) statement(whole bool) (string, bool) {
 	if r.at >= len(r.text) {
 		return "", false
@@ -296,7 +296,6 @@ func (c *computation) add(text string, line int, operands map[*instruction][]str
 	return nil
 }
 
-// finish resolves the operands.
 func (c *computation) finish(operands map[*instruction][]string) error {
 	if len(c.instructions) == 0 {
 		return fmt.Errorf("computation %q is empty", c.name)
@@ -359,7 +358,6 @@ func (c *computation) elementOf(name string, line int) (*instruction, []*instruc
 	return of, made
 }
 
-// resolve checks the whole module.
 func (r *reader) resolve() error {
 	if r.m.entry == nil {
 		return errors.New("the module has no entry computation")
@@ -372,7 +370,6 @@ func (r *reader) resolve() error {
 	return nil
 }
 
-// ordered refuses instructions before their operands.
 func (c *computation) ordered() error {
 	placed := make(map[*instruction]bool, len(c.instructions))
 	for _, i := range c.instructions {

@@ -15,7 +15,7 @@ func operandBytes(i *instruction) float64 {
 	return sum
 }
 
-// instructionBytes returns the memory traffic outside of fusions.
+// instructionBytes returns the traffic outside of fusions.
 func instructionBytes(i *instruction) float64 {
 	written := 0.0
 	for _, r := range results(i) {
@@ -41,7 +41,7 @@ func instructionBytes(i *instruction) float64 {
 // taking operations read a part of their first operand.
 var taking = map[string]bool{"dynamic-slice": true, "slice": true, "gather": true}
 
-// results returns the arrays that an instruction makes, without operands and contexts of an asynchronous start.
+// results returns the arrays that an instruction makes, without an asynchronous start's operands and contexts.
 func results(i *instruction) []shape {
 	leaves := i.shape.leaves()
 	if !strings.HasSuffix(i.opcode, "-start") || !i.shape.tuple {
@@ -53,7 +53,7 @@ func results(i *instruction) []shape {
 	return leaves[operandLeaves(i):]
 }
 
-// operandLeaves returns the number of operands at the front of a tuple.
+// operandLeaves counts operands at the front of a tuple.
 func operandLeaves(i *instruction) int {
 	leaves := i.shape.leaves()
 	n := 0
@@ -71,7 +71,7 @@ func operandLeaves(i *instruction) int {
 	return n
 }
 
-// fusionBytes returns the traffic of a fusion: the used parts of operands, and results or parts written in place.
+// fusionBytes returns a fusion's traffic: the used parts of operands, and results or parts written in place.
 func (c *counter) fusionBytes(i *instruction) (float64, error) {
 	called, err := c.m.called(i, "calls")
 	if err != nil {

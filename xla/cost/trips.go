@@ -58,7 +58,6 @@ func compared(root *instruction) (*instruction, []*instruction) {
 	return nil, nil
 }
 
-// through skips copies.
 func through(i *instruction) *instruction {
 	for n := 0; n < maxDepth && (i.opcode == "copy" || i.opcode == "bitcast" || i.opcode == "convert") && len(i.operands) == 1; n++ {
 		i = i.operands[0]
@@ -85,7 +84,6 @@ func integer(i *instruction) (int64, bool) {
 	return n, err == nil
 }
 
-// stepOf returns what a body adds to a value.
 func stepOf(body *computation, at int) (int64, bool) {
 	if body.root.opcode != "tuple" || at >= len(body.root.operands) {
 		return 0, false

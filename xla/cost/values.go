@@ -17,8 +17,7 @@ type memoryBuffer struct {
 	last     int // last instruction that uses it
 }
 
-// liveness finds the values at the peak of memory in scheduled computations. It models the compiler's assignment; the
-// compiler reports only the amount.
+// liveness models the compiler's assignment of memory in scheduled computations: the compiler reports only the amount.
 type liveness struct {
 	m     *module
 	done  map[*computation]peak
@@ -31,7 +30,6 @@ type peak struct {
 	values []*memoryBuffer
 }
 
-// inner returns the largest peak of an instruction's computations.
 func (l *liveness) inner(i *instruction) (most peak, err error) {
 	var attributes []string
 	switch i.opcode {
@@ -97,7 +95,6 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 	if entry {
 		l.replaced(c, buffers)
 	}
-	// Usage changes at a value's start and after its last use.
 	ends := make([][]*memoryBuffer, len(c.instructions)+1)
 	begins := make([][]*memoryBuffer, len(c.instructions))
 	for _, b := range all {
@@ -143,7 +140,6 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 	return best, nil
 }
 
-// replaced removes the memory of aliased outputs.
 func (l *liveness) replaced(c *computation, buffers map[*instruction][]*memoryBuffer) {
 	outputs := buffers[c.root]
 	for output, parameter := range l.m.aliased {
@@ -238,7 +234,7 @@ func part(list []*memoryBuffer, start, n int) []*memoryBuffer {
 	return list[start:min(start+n, len(list))]
 }
 
-// inPlace shares an operand's memory with a fusion's results that update or alias it.
+// inPlace shares an operand's memory with results that update or alias it.
 func (l *liveness) inPlace(i *instruction, list []*memoryBuffer, of map[*instruction][]*memoryBuffer) error {
 	called, err := l.m.called(i, "calls")
 	if err != nil || len(called) != 1 {

@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// nameOf returns StableHLO's name of a dtype.
 func nameOf(d dtypes.DType) (string, error) {
 	if d < dtypes.Bool || dtype.Type(d) >= dtype.Count {
 		return "", fmt.Errorf("dtype %s cannot be exported", d)
@@ -37,7 +36,6 @@ func inFile(d dtypes.DType) (safetensors.DType, error) {
 	return t, nil
 }
 
-// sizeOf returns an array's size in bytes, or an error for invalid shapes.
 func sizeOf(s shapes.Shape) (int64, error) {
 	if _, err := nameOf(s.DType); err != nil {
 		return 0, err

@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Load reads a folder written by [Program.Write] and does not trust it: it checks sizes before it allocates memory, all
+// Load reads a folder of [Program.Write] and does not trust it: it checks sizes before it allocates memory, all
 // checksums, and the manifest. Wrong content returns [ErrDamaged] or [ErrNewer]. [Program.Compile] checks the text.
 // Nothing checks what the program computes: compile only programs from people whose code you trust.
 func Load(dir string) (*Program, error) {
@@ -36,7 +36,7 @@ func load(dir string) (*Program, error) {
 	return p, errors.Join(err, on.Close())
 }
 
-// damaged truncates the error, which may quote the file.
+// The error may quote the file.
 func damaged(name string, err error) error {
 	return fmt.Errorf("%s: %w: %.500w", name, ErrDamaged, err)
 }
@@ -134,7 +134,6 @@ func splitExample(all map[string]*tensors.Tensor) *Example {
 	return e
 }
 
-// open refuses a file above limit.
 func open(on vfs.FS, name string, limit int64) (vfs.File, int64, error) {
 	f, err := on.Open(name)
 	if err != nil {
@@ -159,7 +158,6 @@ func readFile(on vfs.FS, name string, limit int64) ([]byte, error) {
 	return text, errors.Join(err, f.Close())
 }
 
-// verify checks a file's size and checksum.
 func verify(on vfs.FS, name string, want file) error {
 	f, size, err := open(on, name, want.Bytes)
 	if err != nil {
@@ -229,7 +227,7 @@ func tensorsOf(f vfs.File, want map[string]Value) (map[string]*tensors.Tensor, e
 	return values, nil
 }
 
-// checkBools refuses bytes that are not valid Go bools.
+// Other bytes are not valid Go bools.
 func checkBools(t *tensors.Tensor, name string) error {
 	var wrong error
 	err := t.ConstBytes(func(data []byte) {

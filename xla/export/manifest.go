@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	format        = 2        // 2 if there are several batch sizes, else 1
+	format        = 2        // 2 with several batch sizes, else 1
 	manifestLimit = 64 << 20 // bytes
 
 	programName  = "program.mlir"
@@ -26,13 +26,12 @@ const (
 	sumName      = "manifest.sha256"
 )
 
-// manifest is manifest.json.
 type manifest struct {
 	Format    int             `json:"format"`
 	Lazo      string          `json:"lazo"`
 	Name      string          `json:"name"`
 	StableHLO string          `json:"stablehlo"`
-	Files     map[string]file `json:"files"` // by name, all but the manifest
+	Files     map[string]file `json:"files"` // all but the manifest
 	Inputs    []value         `json:"inputs"`
 	Outputs   []value         `json:"outputs"`
 }
@@ -45,7 +44,7 @@ type file struct {
 type value struct {
 	Name     string   `json:"name"`
 	Role     Role     `json:"role"`
-	DType    string   `json:"dtype"` // StableHLO's name, such as "f32"
+	DType    string   `json:"dtype"` // of StableHLO, such as "f32"
 	Shape    []int    `json:"shape"`
 	Replaces string   `json:"replaces,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
@@ -87,12 +86,10 @@ func decodeValues(values []value) ([]Value, error) {
 	return decoded, nil
 }
 
-// sumOf returns the content of manifest.sha256.
 func sumOf(manifest []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }
 
-// encode writes one line per field, input and output.
 func (m *manifest) encode() ([]byte, error) {
 	lines := func(values []value) (list [][]byte, err error) {
 		for _, v := range values {
@@ -161,7 +158,6 @@ func parseManifest(text []byte) (*manifest, error) {
 	return m, m.checkFiles()
 }
 
-// Patterns of lazoVersion, and of StableHLO's version or "".
 var (
 	lazoVersions = regexp.MustCompile(`^(unknown|\(devel\)|v\d+\.\d+\.\d+[-+.0-9A-Za-z]*)$`)
 	hloVersions  = regexp.MustCompile(`^(\d+\.\d+\.\d+)?$`)

@@ -17,22 +17,21 @@ import (
 
 // Model is a compiled program with its state on a runtime's first device. Close it before the runtime.
 //
-// It is safe for concurrent use. Runs are concurrent, unless the program replaces state, as a training step does. Use
-// after Close returns [xla.ErrClosed].
+// It is safe for concurrent use. Runs are concurrent, unless the program replaces state, as a training step does.
 type Model struct {
 	program  Program
 	runtime  *xla.Runtime
 	compiled *xla.Program
-	sizes    map[int]*xla.Program // by batch size, with compiled; nil for a single size
-	replaces bool                 // replaces some of its state
+	sizes    map[int]*xla.Program // by batch size, with compiled, or nil
+	replaces bool                 // replaces state
 	uses     gate.Gate            // of the state
 	buffers  []compute.Buffer     // by input; nil for the batch
 }
 
 var errClosed = fmt.Errorf("the model is %w", xla.ErrClosed)
 
-// Compile compiles the program for the first device, checks its inputs and outputs, and copies the weights there. It
-// returns [ErrNoWeights] for state without weights.
+// Compile compiles the program for the first device, checks its inputs and outputs, and copies the weights. State
+// without weights is [ErrNoWeights].
 func (p *Program) Compile(on *xla.Runtime) (*Model, error) {
 	m, err := p.compile(on)
 	if err != nil {
@@ -94,7 +93,6 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 	return m, nil
 }
 
-// sameAs checks a compiled program's inputs and outputs.
 func (p *Program) sameAs(compiled *xla.Program, inputs, outputs []Value) error {
 	in, out, err := compiled.Signature()
 	if err != nil {
@@ -115,14 +113,12 @@ func same(what string, values []Value, has []shapes.Shape) error {
 	return nil
 }
 
-// put copies a tensor to the first device.
 func put(on *xla.Runtime, t *tensors.Tensor) (b compute.Buffer, err error) {
 	var putErr error
 	err = t.ConstFlatData(func(flat any) { b, putErr = on.BufferFromFlatData(0, flat, t.Shape()) })
 	return b, xla.WrapError(errors.Join(err, putErr))
 }
 
-// fetch copies a value to the host.
 func fetch(on *xla.Runtime, b compute.Buffer, s shapes.Shape) (*tensors.Tensor, error) {
 	t := tensors.FromShape(s)
 	var fetchErr error
@@ -131,10 +127,10 @@ func fetch(on *xla.Runtime, b compute.Buffer, s shapes.Shape) (*tensors.Tensor, 
 }
 
 // Run runs the program once. batch has a tensor for each input of role Batch, by name; outputs has one for each output
-// that is not state, on the host. If a run fails, the state is unchanged, unless the error wraps [xla.ErrInputsLost].
+// that is not state, on the host. A failed run leaves the state, unless the error wraps [xla.ErrInputsLost].
 //
-// With [Program.Sizes], a batch may have from 1 example up to the largest size. It is padded to the next size with
-// copies of the last example; their outputs are removed.
+// With [Program.Sizes], a batch has from 1 example to the largest size. Copies of the last example pad it to the next
+// size; their outputs are removed.
 func (m *Model) Run(batch map[string]*tensors.Tensor) (outputs map[string]*tensors.Tensor, err error) {
 	if outputs, err = m.run(batch); err != nil {
 		return nil, fmt.Errorf("export: run %s: %w", m.program.Name, err)
@@ -172,7 +168,6 @@ func (m *Model) run(batch map[string]*tensors.Tensor) (outputs map[string]*tenso
 	return outputs, err
 }
 
-// fill checks a batch and pads it to the next size.
 func (m *Model) fill(batch map[string]*tensors.Tensor) (filled map[string]*tensors.Tensor, rows, size int, err error) {
 	want := m.program.inputs(Batch)
 	sizes := slices.Sorted(maps.Keys(m.sizes))
@@ -236,7 +231,7 @@ func (m *Model) runOn(program *xla.Program, batch map[string]*tensors.Tensor) (m
 	return made, nil
 }
 
-// State copies the values of the state to the host, by name.
+// State copies the state's values to the host, by name.
 func (m *Model) State() (map[string]*tensors.Tensor, error) {
 	if m.uses.Read(context.Background()) != nil {
 		return nil, fmt.Errorf("export: state of %s: %w", m.program.Name, errClosed)
@@ -256,7 +251,8 @@ func (m *Model) State() (map[string]*tensors.Tensor, error) {
 	return state, nil
 }
 
-// Close waits for running calls and frees the program and its state. A second Close does nothing.
+// Close waits for running calls and frees the program and its state. Later use is [xla.ErrClosed]; a second Close does
+// nothing.
 func (m *Model) Close() error {
 	return m.uses.Close(m.free)
 }

@@ -14,7 +14,7 @@ import (
 
 // Errors of folders and programs.
 var (
-	// ErrDamaged reports a file that differs from what was written.
+	// ErrDamaged reports a file that is not as written.
 	ErrDamaged = errors.New("damaged")
 	// ErrNewer reports a format of a later lazo.
 	ErrNewer = errors.New("written by a newer lazo")
@@ -35,11 +35,11 @@ const (
 
 // Value is an input or an output of a program.
 type Value struct {
-	// Name is unique among the inputs or the outputs. It is any UTF-8 text, not a path.
+	// Name is unique among the inputs or outputs: UTF-8 text, not a path.
 	Name  string
 	Role  Role
 	Shape shapes.Shape
-	// Replaces is the input of role State and the same shape that an output of role State replaces.
+	// Replaces is the input that an output of role State replaces, of role State and the same shape.
 	Replaces string
 	// Fields names the numbers of a Log, in order.
 	Fields []string
@@ -49,23 +49,21 @@ type Value struct {
 type Program struct {
 	Name            string
 	Text            string // StableHLO
-	StableHLO       string // version of StableHLO, such as "1.13.3", or ""
+	StableHLO       string // version, such as "1.13.3", or ""
 	Inputs, Outputs []Value
-	// Sizes has texts of the program by other batch sizes. The batch is the first axis of the inputs of role Batch and
-	// of all outputs.
+	// Sizes has texts for other batch sizes. The batch is the first axis of the inputs of role Batch and of all outputs.
 	Sizes map[int]string
-	// Weights has the values of all inputs of role State, by name, or is nil.
+	// Weights has the values of all State inputs by name, or is nil.
 	Weights map[string]*tensors.Tensor
 	// Example is one run, or nil.
 	Example *Example
-	// Lazo is the version of lazo that wrote the folder. Write sets it.
+	// Lazo is the version of lazo that wrote the folder, set by Write.
 	Lazo string
 }
 
-// Example has inputs of role Batch and outputs of one run on the program's weights, by name.
+// Example has Batch inputs and outputs of one run on the weights, by name.
 type Example struct{ Inputs, Outputs map[string]*tensors.Tensor }
 
-// Limits for writing and reading.
 const (
 	maxValues = 100_000 // of inputs or outputs
 	maxRank   = 64
@@ -162,7 +160,6 @@ func (p *Program) inputs(role Role) map[string]Value {
 	return kept
 }
 
-// checkTensors checks for exactly the wanted tensors.
 func checkTensors(what string, values map[string]*tensors.Tensor, want map[string]Value) error {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		t, ok := values[name]

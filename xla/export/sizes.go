@@ -13,8 +13,7 @@ import (
 
 const maxSizes = 64
 
-// checkSizes checks that batch inputs and outputs have one row per example, and that padding affects neither state nor
-// logs.
+// checkSizes ensures that padding affects neither state nor logs.
 func (p *Program) checkSizes() error {
 	if len(p.Sizes) == 0 {
 		return nil
@@ -45,7 +44,6 @@ func (p *Program) checkSizes() error {
 	return nil
 }
 
-// sized returns values for another batch size.
 func sized(values []Value, rows int) []Value {
 	values = slices.Clone(values)
 	for i, v := range values {

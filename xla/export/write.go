@@ -18,8 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/safetensors"
 )
 
-// Write writes the program into a new folder, atomically and durably. After an error there is no folder. An existing
-// folder returns fs.ErrExist. A killed process leaves a folder .export-… next to it.
+// Write writes the program into a new folder, atomically and durably: after an error there is none. An existing folder
+// is fs.ErrExist. A killed process leaves a folder .export-… next to it.
 func (p *Program) Write(dir string) error {
 	err := p.check()
 	if err == nil {
@@ -130,7 +130,6 @@ func (e *Example) all() map[string]*tensors.Tensor {
 	return all
 }
 
-// createFile writes a durable file.
 func createFile(on vfs.FS, path string, write func(io.Writer) error) (file, error) {
 	f, err := on.Create(path)
 	if err != nil {
@@ -184,7 +183,6 @@ func writeTensors(to io.Writer, values map[string]*tensors.Tensor) error {
 	return w.Close()
 }
 
-// discard removes a folder and its files.
 func discard(on vfs.FS, dir string) error {
 	names, err := on.ReadDir(dir)
 	for _, name := range names {

@@ -11,17 +11,16 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// largest is the most bytes of a constant in the text: XLA needs 17 times as much to parse it.
+// largest is the most bytes of a constant in the text: XLA's parser needs 17 times as much.
 const largest = 1 << 20
 
-// Apart makes constants above 1 MiB parameters, after all others, and returns b. The caller feeds their
-// [Parameter.Value].
+// Apart makes constants above 1 MiB parameters, after all others, and returns b. The caller feeds [Parameter.Value].
 func (b *Builder) Apart() *Builder {
 	b.apart = true
 	return b
 }
 
-// home returns the function that gets a large constant as a parameter, or nil: called functions cannot see main's.
+// home returns main if it gets a large constant as a parameter: called functions cannot see main's.
 func (f *Function) home(flat any) *Function {
 	for f.parent != nil {
 		f = f.parent
@@ -64,7 +63,7 @@ func (m *Module) addConstants(all []Parameter) {
 	})
 }
 
-// Constants returns the index of the first parameter that is a large constant, and their number.
+// Constants returns the first index and the number of parameters that are large constants.
 func (m *Module) Constants() (first, n int) {
 	first = len(m.Parameters)
 	for i, p := range m.Parameters {

@@ -13,8 +13,8 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// ForCUDA declares that the program is for XLA's CUDA backend, and returns b. widestHead is the largest head width of
-// cuDNN's flash attention on the devices, or 0.
+// ForCUDA declares a program for XLA's CUDA backend, and returns b. widestHead is the largest head width of cuDNN's
+// flash attention on the devices, or 0.
 func (b *Builder) ForCUDA(widestHead int) *Builder {
 	b.widestHead = widestHead
 	return b
@@ -23,10 +23,9 @@ func (b *Builder) ForCUDA(widestHead int) *Builder {
 // FusedScaledDotProductAttention computes softmax(query·keyᵀ·scale + bias)·value for each head with cuDNN's flash
 // attention. The state is the log-sum-exp of each row of scores: float32 of shape [batch, heads, time].
 //
-// It needs [Builder.ForCUDA], float16 or bfloat16, a head width that is a multiple of 8, one device, and a bias that
-// does not depend on inputs. Key and value may have fewer heads than the query. All else, for example masks, returns
-// compute.ErrNotImplemented; GoMLX then uses other operations. No GPU has run these calls; tests compare them with
-// JAX's text.
+// It needs [Builder.ForCUDA], float16 or bfloat16, a head width that is a multiple of 8, one device, and a bias
+// independent of inputs. Key and value may have fewer heads. All else, such as masks, returns
+// compute.ErrNotImplemented; GoMLX then uses other operations. No GPU has run these calls; tests compare JAX's text.
 func (f *Function) FusedScaledDotProductAttention(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 ) (output compute.Value, statesForVJP []compute.Value, err error) {
@@ -51,7 +50,6 @@ func (f *Function) FusedScaledDotProductAttentionVJP(
 	return out[0], out[1], out[2], nil
 }
 
-// flash writes a cuDNN call, the gradient's if last is given. The operands end with bias, last and lengths.
 func (f *Function) flash(
 	kind compute.OpType, layout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig, operands []compute.Value, last ...compute.Value,
 ) ([]compute.Value, error) {
@@ -84,7 +82,7 @@ func (f *Function) flash(
 			d := dims(v)
 			return like(v, d[0], d[heads], d[time], d[3])
 		}
-		// Memory has the query's layout in any case.
+		// Memory always has the query's layout.
 		var order []int
 		if heads == 2 {
 			order = []int{3, 1, 2, 0}
@@ -123,8 +121,8 @@ func (f *Function) flash(
 	})
 }
 
-// noFlash returns what cuDNN or its gradient does not support, or "": GoMLX asks for the gradient of every accepted
-// call, but for none of a bias.
+// noFlash returns what cuDNN or its gradient does not support, or "". GoMLX asks for the gradient of every accepted
+// call, but not of a bias.
 func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledDotProductAttentionConfig, v, bias, lengths []*value) string {
 	t, time, heads := v[0].Shape().DType, layout.SeqAxis(), layout.HeadsAxis()
 	switch {
@@ -177,7 +175,7 @@ func (f *Function) fixed(v *value) bool {
 		if !slices.ContainsFunc(s.Outputs, func(v *value) bool { return needed[v] }) {
 			continue
 		}
-		if len(s.FunctionParameters) > 0 { // closures capture values
+		if len(s.FunctionParameters) > 0 { // closures capture
 			return false
 		}
 		for _, v := range s.Outputs {

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// convert splits complex values: XLA's folding of a constant's conversion from complex to real ends the process.
+// convert splits complex values: XLA's folding of a constant's conversion to real ends the process.
 func convert(v *value, to dtypes.DType) (*value, error) {
 	if v.Shape().DType == to {
 		return v, nil
@@ -31,8 +31,8 @@ func convert(v *value, to dtypes.DType) (*value, error) {
 	return c.two(stablehlo.Or, c.one(isTrue, re), c.one(isTrue, im)), c.err
 }
 
-// Bitcast reinterprets the bytes as another dtype. A smaller dtype adds a last axis; a larger one consumes it. A bool
-// is a byte, 0 or 1; a complex number is two floats.
+// Bitcast reinterprets bytes as another dtype. A smaller dtype adds a last axis; a larger one consumes it. A bool is a
+// byte, 0 or 1; a complex number is two floats.
 func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value, error) {
 	return f.each(compute.OpTypeBitcast, any_, x, func(x *value) (*value, error) {
 		if err := checkType(target); err != nil {
@@ -58,7 +58,7 @@ func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value,
 	})
 }
 
-// withoutParts returns bools as bytes and complex numbers with their parts on a new last axis.
+// withoutParts returns bools as bytes, and complex numbers with their parts on a new last axis.
 func withoutParts(x *value) (*value, error) {
 	switch classOf(x) {
 	case boolean:
@@ -126,7 +126,7 @@ func unsignedOf(bytes int) dtypes.DType {
 	return map[int]dtypes.DType{1: dtypes.Uint8, 2: dtypes.Uint16, 4: dtypes.Uint32, 8: dtypes.Uint64}[bytes]
 }
 
-// ordered maps floats to integers of the same order, -NaN first and NaN last. XLA folds its own total-order comparison
+// ordered maps floats to integers of the same order, -NaN first and NaN last. XLA folds its total-order comparison
 // wrongly for NaN constants, and its CPU lacks it for 16 bits.
 func (f *Function) ordered(v *value) (*value, error) {
 	c, size := &chain{}, v.Shape().DType.Size()

@@ -17,13 +17,13 @@ import (
 )
 
 var (
-	// ErrCompiled reports that a builder was used after Compile.
+	// ErrCompiled reports a use after Compile.
 	ErrCompiled = errors.New("the builder was compiled already; make a new one")
 	// ErrForeignOp reports an operand that is nil or from another builder.
 	ErrForeignOp = errors.New("the operand is not of this builder")
 )
 
-// Builder collects the operations of one program until Compile. It is not safe for concurrent use.
+// Builder collects the operations of a program until Compile. It is not safe for concurrent use.
 type Builder struct {
 	name     string
 	compile  func(*Module) (compute.Executable, error)
@@ -42,7 +42,7 @@ type Builder struct {
 	plain      bool
 	apart      bool
 	constants  []Parameter
-	widestHead int    // see ForCUDA
+	widestHead int
 	eager      *eager // nil: compile
 	places     graphs.Places
 	written    []written
@@ -51,8 +51,8 @@ type Builder struct {
 	traces     []trace         // in progress
 	left       map[*value]bool // of finished traces
 	fixed      map[*value]bool // constants and values of constants
-	instead    map[*value]*op  // see Instead
-	numbers    int             // values so far
+	instead    map[*value]*op
+	numbers    int // values so far
 }
 
 var _ compute.Builder = (*Builder)(nil)
@@ -64,20 +64,19 @@ func New(name string, compile func(*Module) (compute.Executable, error)) *Builde
 	return b
 }
 
-// ForCPU sets whether the program is only for XLA's CPU backend, and returns b. Operations then have the fastest form
-// for it.
+// ForCPU sets whether the program is only for XLA's CPU backend, and returns b. Operations then have its fastest form.
 func (b *Builder) ForCPU(cpu bool) *Builder {
 	b.cpu = cpu
 	return b
 }
 
-// ForGPU sets whether the program is for XLA's GPU backends, which lack some convolutions, and returns b.
+// ForGPU sets whether the program is for GPUs, which lack some convolutions, and returns b.
 func (b *Builder) ForGPU(gpu bool) *Builder {
 	b.gpu = gpu
 	return b
 }
 
-// ForTPU sets whether the program is for XLA's TPU backend, which lacks some operations, and returns b.
+// ForTPU sets whether the program is for TPUs, which lack some operations, and returns b.
 func (b *Builder) ForTPU(tpu bool) *Builder {
 	b.tpu = tpu
 	return b
@@ -88,7 +87,7 @@ type value = stablehlo.Value
 type op struct {
 	in    *Function
 	value *value
-	again attribute // a constant scalar's text, for other functions: GoMLX makes one
+	again attribute // a scalar constant's text, for other functions: GoMLX makes one
 	takes []taken   // captured by its closures
 }
 
@@ -146,7 +145,7 @@ func (f *Function) values(operands []compute.Value) ([]*value, error) {
 	return values, nil
 }
 
-// value returns o as a value of f. A closure captures other functions' values; region checks that they are visible.
+// Closures capture other functions' values; region checks that they are visible.
 func (f *Function) value(o *op) (*value, error) {
 	if f.b.left[o.value] {
 		return nil, ErrTraced
@@ -177,11 +176,9 @@ func (f *Function) value(o *op) (*value, error) {
 	return alias, nil
 }
 
-// lowering writes the statements of an operation.
 type lowering func(operands []*value) ([]*value, error)
 
-// emit adds an operation; all operations pass here. go-xla's and GoMLX's shape inference may panic. A failed operation
-// leaves no statements.
+// emit adds an operation. go-xla's and GoMLX's shape inference may panic. A failed operation leaves no statements.
 func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower lowering) ([]*op, error) {
 	text, before, written := f.text, len(f.text.Statements), len(f.b.written)
 	values, err := f.values(operands)
@@ -194,9 +191,9 @@ func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower low
 		lower = f.b.alone(kind, lower)
 	}
 	defer func(called []*Function, takes []taken) { f.called, f.takes = called, takes }(f.called, f.takes)
-	f.called, f.takes = nil, nil // a captured constant is emitted within another operation
+	f.called, f.takes = nil, nil // a captured constant is emitted inside
 	var results []*value
-	// A copy: the error shows the caller's operands.
+	// The error shows the caller's operands.
 	if caught := graphs.Catch(func() { results, err = lower(slices.Clone(values)) }); caught != nil {
 		err = caught
 	}
@@ -246,8 +243,8 @@ func (f *Function) emitOne(kind compute.OpType, operands []compute.Value, lower 
 func parameterName(i int) string { return fmt.Sprintf("p%d", i) }
 
 // InPlace lets an output of main overwrite a parameter's memory, so the caller loses that input. Parameters are
-// numbered in the order of [Function.Parameter]. Each output and parameter may be used once. Compile returns an error
-// if the shapes differ.
+// numbered as by [Function.Parameter]. Each output and parameter may be used once. Compile checks that the shapes are
+// equal.
 func (b *Builder) InPlace(output, parameter int) error {
 	if b.compiled {
 		return fmt.Errorf("hlo: in place: builder %q: %w", b.name, ErrCompiled)
@@ -267,7 +264,7 @@ func (b *Builder) InPlace(output, parameter int) error {
 	return nil
 }
 
-// Compile passes the finished module to the function given to [New]. Main must have returned.
+// Compile passes the module to the function given to [New]. Main must have returned.
 func (b *Builder) Compile() (compute.Executable, error) {
 	module, err := b.module()
 	if err != nil {
@@ -332,7 +329,7 @@ func (b *Builder) module() (*Module, error) {
 	return m, err
 }
 
-// Capabilities lists the supported operations and dtypes. GoMLX composes most others. Shapes are static.
+// Capabilities lists the supported operations and dtypes. Shapes are static.
 func Capabilities() compute.Capabilities {
 	c := compute.Capabilities{Operations: map[compute.OpType]bool{}, Functions: true, DTypes: map[dtypes.DType]bool{}}
 	for kind := compute.OpTypeInvalid + 1; kind < compute.OpTypeLast; kind++ {
@@ -346,7 +343,7 @@ func Capabilities() compute.Capabilities {
 	return c
 }
 
-// missing lists operations without a method, with dynamic output shapes, or composed by GoMLX.
+// missing lists operations without a method, with dynamic shapes, or composed by GoMLX.
 var missing = []compute.OpType{
 	compute.OpTypeDot, compute.OpTypeSelectAndScatterSum, compute.OpTypeCollectiveBroadcast, compute.OpTypeAllGather,
 	compute.OpTypeCapturedValue, compute.OpTypeBlockForDotGeneral,

@@ -18,7 +18,6 @@ import (
 
 type attribute string
 
-// ToStableHLO returns the attribute's text, for go-xla.
 func (a attribute) ToStableHLO() string { return string(a) }
 
 func integers(list []int) attribute {
@@ -100,14 +99,14 @@ func (b *Builder) sameLiteral(v, other *value) {
 	}
 }
 
-// DynamicShape returns the dimensions of x as a constant int32 vector; shapes are static.
+// DynamicShape returns x's dimensions as a constant int32 vector.
 func (f *Function) DynamicShape(x compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicShape, []compute.Value{x}, func(v []*value) (*value, error) {
 		return f.lengths(dims(v[0]), v[0].Shape().Rank())
 	})
 }
 
-// DynamicDimensionSize returns one dimension of x as a constant int32 scalar; shapes are static.
+// DynamicDimensionSize returns one dimension of x as a constant int32.
 func (f *Function) DynamicDimensionSize(x compute.Value, axis int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicDimensionSize, []compute.Value{x}, func(v []*value) (*value, error) {
 		if err := checkAxes("axis", []int{axis}, v[0].Shape().Rank()); err != nil {
@@ -128,7 +127,7 @@ func (f *Function) lengths(list []int, dimensions ...int) (*value, error) {
 	return constant(f.text, lengths, xlashapes.Make(dtypes.Int32, dimensions...))
 }
 
-// longest is the most values that are written as readable text.
+// longest is the most values of a readable text.
 const longest = 16
 
 func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, error) {
@@ -143,7 +142,7 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 	if err != nil {
 		return nil, err
 	}
-	// go-xla would write the slice at the end, when it may have changed.
+	// go-xla would write the slice at the end, perhaps changed.
 	attributes := f.Statements[len(f.Statements)-1].Attributes
 	// go-xla writes infinite and NaN complex parts as float64, which XLA cannot parse. Packed bools depend on XLA's
 	// version.
@@ -159,13 +158,13 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 	return v, nil
 }
 
-// bytesOf returns the memory of a slice; XLA's platforms are little-endian.
+// XLA's platforms are little-endian.
 func bytesOf(slice any) []byte {
 	v := reflect.ValueOf(slice)
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
 }
 
-// scalar writes x, an int, int64 or float64.
+// x is an int, int64 or float64.
 func scalar(f *stablehlo.Function, t dtypes.DType, x any) (*value, error) {
 	return f.ConstantFromFlatAndShape(xlashapes.CastAsDType(x, t), xlashapes.Make(t))
 }

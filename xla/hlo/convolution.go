@@ -87,8 +87,8 @@ func (f *Function) ConvGeneral(
 	})
 }
 
-// fewTerms reports whether XLA's CPU is faster with a sum of shifted products: docs/maintain/performance.md,
-// "Convolutions of few channels".
+// fewTerms reports whether XLA's CPU is faster with a sum of shifted products (docs/maintain/performance.md,
+// "Convolutions of few channels").
 func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	n := input.Shape().Rank()
 	last := n - 1
@@ -109,8 +109,8 @@ func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	return terms > 1 && terms <= most && (outputs < wide || channels == 1 && dims(input)[0] >= batch)
 }
 
-// convolveByTerms adds up the shifted input times the kernel's numbers, for each position and input channel of the
-// kernel. XLA would repeat the fused sum in each use; dividing it by a 1 that XLA cannot fold prevents that.
+// convolveByTerms adds up the shifted input times each number of the kernel. XLA would repeat the fused sum in each
+// use; dividing it by a 1 that XLA cannot fold prevents that.
 func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*value, error) {
 	c := &chain{}
 	last := input.Shape().Rank() - 1
@@ -123,7 +123,7 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	if c.err != nil {
 		return nil, c.err
 	}
-	k, out, kept := dims(kernel), slices.Clone(dims(padded)), make([]int, last) // kept: not the channels
+	k, out, kept := dims(kernel), slices.Clone(dims(padded)), make([]int, last) // not the channels
 	for i := range kept {
 		kept[i] = i
 		if i > 0 {
@@ -169,8 +169,7 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	return c.two(stablehlo.Divide, sum, one), c.err
 }
 
-// convolveGroups convolves each group separately: XLA's partitioner, except for TPUs, would give each device all
-// examples.
+// convolveGroups convolves groups separately: XLA's partitioner, except for TPUs, would give each device all examples.
 func convolveGroups(input, kernel *value, axes compute.ConvolveAxesConfig, groups int, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	c := &chain{}
 	group := func(v *value, axis, i int) *value {
@@ -202,8 +201,7 @@ const (
 	mostTerms = 1 << 21
 )
 
-// convolveIntegers convolves integers as float64 digits, because cuDNN has few integer convolutions. Overflow wraps
-// around.
+// convolveIntegers convolves float64 digits, because cuDNN has few integer convolutions. Overflow wraps around.
 func (f *Function) convolveIntegers(input, kernel *value, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	t := input.Shape().DType
 	c := &chain{}

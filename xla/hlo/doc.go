@@ -3,9 +3,8 @@
 // A [Builder] implements GoMLX's compute.Builder. Its Compile passes a [Module] to the function given to [New]. The
 // package knows nothing of PJRT.
 //
-// Read builder.go first, then function.go (calls, loops, branches) and module.go. Operations: elementwise.go,
-// complex.go, constant.go, shape.go, index.go, sort.go, dot.go, convolution.go, erf.go, reduce.go, window.go, norm.go,
-// attention.go, fft.go, random.go, bits.go, collective.go. Other files: dtype.go, sharding.go and exchange.go (several
-// devices), apart.go (large constants), joined.go (sums of padded slices), trace.go (traced bodies), location.go
-// (source lines), repeat.go (loops over a module), single.go (operations one by one).
+// Read builder.go first, then function.go (calls, loops, branches) and module.go. Other files have operations, except
+// sharding.go and exchange.go (several devices), apart.go (large constants), joined.go (sums of padded slices),
+// trace.go (traced bodies), location.go (source lines), repeat.go (loops over a module), single.go (operations one by
+// one).
 package hlo

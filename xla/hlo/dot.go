@@ -12,8 +12,7 @@ import (
 )
 
 // DotGeneral multiplies lhs and rhs and sums over the contracting axes. The output has the batch axes, the other axes
-// of lhs, then those of rhs. It accumulates in config.AccumulatorDType and returns config.OutputDType; both default to
-// the operands' dtype.
+// of lhs, then those of rhs. config.AccumulatorDType and config.OutputDType default to the operands' dtype.
 func (f *Function) DotGeneral(
 	lhs compute.Value, lhsContractingAxes, lhsBatchAxes []int,
 	rhs compute.Value, rhsContractingAxes, rhsBatchAxes []int, config compute.DotGeneralConfig,
@@ -47,7 +46,6 @@ func (f *Function) DotGeneral(
 	})
 }
 
-// crossedFirst reports whether lhs and the product have the same first axis.
 func crossedFirst(l side) bool {
 	if len(l.batch) > 0 {
 		return l.batch[0] == 0
@@ -65,7 +63,7 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 		return nil, err
 	}
 	if len(l.contracting) == 0 && len(l.batch) == lhs.Shape().Rank() && len(r.batch) == rhs.Shape().Rank() {
-		// An elementwise product. XLA's CPU folds such a dot of constants wrongly if the axes are out of order.
+		// XLA's CPU folds such a dot of constants wrongly if the axes are out of order.
 		c := &chain{}
 		in := func(v *value, order []int) *value {
 			return c.convert(c.do(func() (*value, error) { return transpose(v, order) }), sum)
@@ -93,7 +91,7 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).OutputDType(sum).Done()
 }
 
-// dotAsProducts serves TPUs, which have no dot of 64-bit integers.
+// dotAsProducts serves TPUs: they have no dot of 64-bit integers.
 func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dtypes.DType) (*value, error) {
 	rest := func(v *value, s side) (axes []int) {
 		for axis := range v.Shape().Rank() {
@@ -146,15 +144,13 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 }
 
 // packsLess reports whether XLA's CPU is faster if the operands are swapped and the product is transposed. XLA packs
-// operands into blocks first, which is slow across the rows of a matrix.
+// operands into blocks first, which is slow across a matrix's rows.
 //
 //   - x·yᵀ (gradient of a dense layer's input) becomes (y·xᵀ)ᵀ: the right operand is packed across its rows, so it should
-//     be the smaller one. This needs a sum of 128 terms or more, and a y with at least 4 times the rows of x.
-//   - xᵀ·y (gradient of a dense layer's weights) becomes (yᵀ·x)ᵀ, which avoids packing the columns of x. This needs a y
-//     with 2 to 32 columns and fewer than x, or a sum of 512 terms or more and an x with at least 4 times the columns of
-//     y.
+//     be the smaller one.
+//   - xᵀ·y (gradient of a dense layer's weights) becomes (yᵀ·x)ᵀ, which avoids packing the columns of x.
 //
-// Times are in docs/maintain/performance.md.
+// The limits are measured (docs/maintain/performance.md).
 func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	const longSum, longColumns, muchLarger, few = 128, 512, 4, 32
 	if lhs.Shape().Rank() != 2 || rhs.Shape().Rank() != 2 || len(l.contracting) != 1 {
@@ -171,7 +167,7 @@ func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	return false
 }
 
-// kept returns v after a barrier for v and the others.
+// kept returns v after a barrier.
 func kept(v *value, others ...*value) (*value, error) {
 	same, err := stablehlo.OptimizationBarrier(append([]*value{v}, others...)...)
 	if err != nil {

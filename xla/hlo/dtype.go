@@ -41,8 +41,8 @@ func (c class) String() string {
 	return text
 }
 
-// classes lists the supported dtypes. Packed integers cannot be computed with: XLA's CPU computes 7+7=14 in int4. GoMLX
-// and go-xla lack floats of 8 and 4 bits.
+// classes lists the supported dtypes. Packed integers only move: XLA's CPU computes 7+7=14 in int4. GoMLX and go-xla
+// lack floats of 8 and 4 bits.
 var classes = map[dtypes.DType]class{
 	dtypes.Bool: boolean,
 	dtypes.Int8: signed, dtypes.Int16: signed, dtypes.Int32: signed, dtypes.Int64: signed,
@@ -68,8 +68,8 @@ var withPacked = []compute.OpType{
 	compute.OpTypeOptimizationBarrier, compute.OpTypeSchedulingBarrier, compute.OpTypeDynamicShape, compute.OpTypeDynamicDimensionSize,
 }
 
-// asBytes lists operations that move elements, with the operand's index. They move packed integers as bytes: XLA's CPU
-// ends the process when it concatenates or transposes int4.
+// asBytes lists operations that move elements, with the operand's index. Packed integers move as bytes: XLA's CPU ends
+// the process when it concatenates or transposes int4.
 var asBytes = map[compute.OpType]int{
 	compute.OpTypeReshape: 0, compute.OpTypeTranspose: 0, compute.OpTypeReverse: 0, compute.OpTypeBroadcastInDim: 0,
 	compute.OpTypeSlice: 0, compute.OpTypeConcatenate: 0, compute.OpTypePad: 0, compute.OpTypeWhere: 1, compute.OpTypeGather: 0,
@@ -178,7 +178,7 @@ func like(v *value, dimensions ...int) xlashapes.Shape {
 	return xlashapes.Make(v.Shape().DType, dimensions...)
 }
 
-// lowest and highest return a dtype's limits; infinities for floats.
+// lowest and highest are infinities for floats.
 func lowest(t dtypes.DType) any {
 	switch classes[t] {
 	case float:
@@ -201,7 +201,6 @@ func highest(t dtypes.DType) any {
 
 func scalarShape(t dtypes.DType) shapes.Shape { return shapes.Make(t) }
 
-// placeShape is for indices of elements.
 func placeShape(dimensions []int) shapes.Shape {
 	t := dtypes.Int32
 	for _, dim := range dimensions {

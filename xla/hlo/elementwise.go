@@ -39,7 +39,7 @@ var unaries = map[compute.OpType]unary{
 	compute.OpTypeLogicalNot: {boolean, stablehlo.Not},
 }
 
-// leadingZeros counts in an unsigned dtype: XLA folds negative constants of 8 or 16 bits wrongly.
+// leadingZeros counts in an unsigned dtype: XLA folds negative 8- and 16-bit constants wrongly.
 func leadingZeros(x *value) (*value, error) {
 	dtype := x.Shape().DType
 	c := &chain{}
@@ -157,7 +157,7 @@ func (f *Function) pairs(kind compute.OpType, rule binary, lhs, rhs compute.Valu
 }
 
 // divisor refuses constant integers with a 0. Others get a barrier: XLA's folding of a division by 0 ends the process,
-// and 1-1, x-x and x·0 fold to 0. At run time x/0 is -1 and x%0 is x on all devices.
+// and 1-1, x-x and x·0 fold to 0. At run time x/0 is -1 and x%0 is x.
 func (b *Builder) divisor(v *value) (*value, error) {
 	if classOf(v)&integer == 0 {
 		return v, nil
@@ -174,7 +174,6 @@ func (b *Builder) divisor(v *value) (*value, error) {
 	return nil, fmt.Errorf("element %d of the constant divisor is 0, which integers have no quotient for: put another number there, and choose with Where", zero)
 }
 
-// common returns the dimensions to which both operands are broadcast.
 func common(lhs, rhs []int) ([]int, error) {
 	if len(lhs) == 0 {
 		return rhs, nil
@@ -208,7 +207,7 @@ func broadcast(v *value, dimensions []int) (*value, error) {
 	return stablehlo.BroadcastInDim(v, like(v, dimensions...), axes)
 }
 
-// Abs returns the absolute value. For a complex number it is a float.
+// Abs returns the absolute value, a float for a complex number.
 func (f *Function) Abs(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeAbs, number, x, func(x *value) (*value, error) {
 		if classOf(x) == unsigned {
@@ -229,7 +228,7 @@ func (f *Function) Sign(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// IsFinite reports for each element whether it, or both parts of a complex number, is neither infinite nor NaN.
+// IsFinite reports for each element whether it, or both its parts, is neither infinite nor NaN.
 func (f *Function) IsFinite(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeIsFinite, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
@@ -258,7 +257,7 @@ func (f *Function) Clamp(min, x, max compute.Value) (compute.Value, error) {
 	})
 }
 
-// Where selects elements of onTrue or onFalse by condition. Each of the three may be a scalar.
+// Where selects elements of onTrue or onFalse by condition. Each may be a scalar.
 func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeWhere, []compute.Value{condition, onTrue, onFalse}, func(v []*value) (*value, error) {
 		output, err := shapeinference.Where(shapeOf(v[0]), shapeOf(v[1]), shapeOf(v[2]))
@@ -277,8 +276,7 @@ func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Valu
 	})
 }
 
-// ConvertDType converts each element. To bool, all but 0 become true. Otherwise complex numbers lose their imaginary
-// part.
+// ConvertDType converts each element. To bool, all but 0 are true. Otherwise complex numbers lose their imaginary part.
 func (f *Function) ConvertDType(x compute.Value, dtype dtypes.DType) (compute.Value, error) {
 	return f.each(compute.OpTypeConvertDType, any_, x, func(x *value) (*value, error) {
 		if err := checkType(dtype); err != nil {

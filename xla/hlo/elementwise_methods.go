@@ -2,8 +2,8 @@ package hlo
 
 import "github.com/gomlx/compute"
 
-// The operations of the tables unaries and binaries; see [compute.StandardOps]. Operands are broadcast: a scalar to any
-// shape, a dimension of 1 to the other's.
+// The operations of unaries and binaries; see [compute.StandardOps]. Operands are broadcast: a scalar to any shape, a
+// dimension of 1 to the other's.
 
 func (f *Function) Neg(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeNeg, x) }
 func (f *Function) Ceil(x compute.Value) (compute.Value, error) {
@@ -122,12 +122,12 @@ func (f *Function) Rem(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeRem, lhs, rhs)
 }
 
-// ShiftRightArithmetic shifts right and repeats the sign bit.
+// ShiftRightArithmetic shifts right, repeating the sign bit.
 func (f *Function) ShiftRightArithmetic(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeShiftRightArithmetic, lhs, rhs)
 }
 
-// ShiftRightLogical shifts right and fills with 0.
+// ShiftRightLogical shifts right, filling with 0.
 func (f *Function) ShiftRightLogical(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeShiftRightLogical, lhs, rhs)
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// Plain restricts the program to StableHLO, for readers other than XLA, and returns b. It writes out Erf, which is in
-// another dialect (CHLO).
+// Plain writes StableHLO alone, for readers other than XLA, and returns b: Erf is in another dialect (CHLO).
 func (b *Builder) Plain() *Builder {
 	b.plain = true
 	return b
@@ -34,14 +33,14 @@ func (f *Function) Erf(x compute.Value) (compute.Value, error) {
 
 // Coefficients of polynomials, the highest power first.
 var (
-	// Single precision: erf(x) = x·P(x²)/Q(x²) up to erfLast, then 1. The coefficients are XLA's and Eigen's.
+	// Single precision: erf(x) = x·P(x²)/Q(x²) up to erfLast, then 1, with XLA's and Eigen's coefficients.
 	erfTop    = []float64{0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145, 1.128379143519084}
 	erfBottom = []float64{
 		-1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667, 0.11098505178285362, 0.49746925110067538, 1,
 	}
 	erfLast = 3.832506856900711
 
-	// Double precision: x·T(x²)/U(x²) up to 1, then 1-exp(-x²)·P(x)/Q(x). The coefficients are Moshier's (Cephes).
+	// Double precision: x·T(x²)/U(x²) up to 1, then 1-exp(-x²)·P(x)/Q(x), with Moshier's coefficients (Cephes).
 	erfT = []float64{9.60497373987051638749, 90.0260197203842689217, 2232.00534594684319226, 7003.32514112805075473, 55592.3013010394962768}
 	erfU = []float64{1, 33.5617141647503099647, 521.357949780152679795, 4594.32382970980127987, 22629.0000613890934246, 49267.3942608635921086}
 	erfP = []float64{

@@ -11,8 +11,8 @@ import (
 )
 
 // Reductions of 64-bit numbers over a sharded axis avoid all-reduces on GPUs: one over 64 devices ended the process
-// with CUDA plugin 0.12.0.1. Each device reduces its part, gathers all results, and reduces them in the same order. A
-// CPU's all-reduce is exact and faster; for TPUs, XLA itself rewrites it.
+// (CUDA plugin 0.12.0.1). Each device reduces its part, gathers all results, and reduces them in the same order. A
+// CPU's all-reduce is exact and faster; XLA rewrites it for TPUs.
 
 // cuts are the mesh axes over which a first axis is sharded.
 type cuts []string
@@ -42,8 +42,8 @@ func (b *Builder) cutBy(split *shardy.ShardingSpec, v *value) {
 	}
 }
 
-// keepCuts guesses by length which results keep a sharded first axis. Shardy decides the sharding: a wrong guess does
-// not change results.
+// keepCuts guesses by length which results keep a sharded first axis. A wrong guess does not change results: Shardy
+// decides.
 func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 	switch {
 	case len(b.cut) == 0:
@@ -76,7 +76,6 @@ func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 	}
 }
 
-// ownCuts lists the operations that call keepCut.
 var ownCuts = map[compute.OpType]bool{compute.OpTypeDotGeneral: true, compute.OpTypeConvGeneral: true, compute.OpTypeTranspose: true}
 
 func (b *Builder) keepCut(operand, result *value) {
@@ -85,13 +84,12 @@ func (b *Builder) keepCut(operand, result *value) {
 	}
 }
 
-// joins reports whether axes may be merged. A merge loses the sharding of all but the first axis, so that all devices
-// get all examples. In a scan the examples are on the second axis, of which nothing is known.
+// joins reports whether axes may be merged. A merge loses the sharding of all but the first axis: all devices get all
+// examples. In a scan the examples are on the second axis.
 func (b *Builder) joins(values ...*value) bool {
 	return len(b.meshes) == 0 || slices.ContainsFunc(values, func(v *value) bool { return b.cut[v] != nil })
 }
 
-// exchanged returns the sharding of v's first axis, and whether a reduction must gather.
 func (f *Function) exchanged(v *value) (cuts, bool) {
 	t := v.Shape().DType
 	c, divided := f.b.cut[v]
@@ -99,7 +97,6 @@ func (f *Function) exchanged(v *value) (cuts, bool) {
 	return c, divided && v.Shape().Size() > 0 && dims(v)[0]%f.b.parts(c) == 0
 }
 
-// apart reshapes v to [parts, first/parts, …].
 func (f *Function) apart(v *value, c cuts) (*value, error) {
 	n := f.b.parts(c)
 	apart, err := stablehlo.Reshape(v, like(v, slices.Concat([]int{n, dims(v)[0] / n}, dims(v)[1:])...))
@@ -141,7 +138,6 @@ func (f *Function) reduceExchanged(k *chain, rule reduction, v *value, c cuts) (
 	}), k.err
 }
 
-// scatterParts scatters each device's updates separately, then reduces.
 func (f *Function) scatterParts(
 	rule reduction, operand, indices, updates *value, c cuts, vectorAxis int, windowAxes, insertedAxes, indexedAxes []int,
 ) (*value, error) {
@@ -180,7 +176,7 @@ func (f *Function) everywhere(v *value, c cuts) (*value, error) {
 	return same[0], nil
 }
 
-// divide sets the sharding of v's first axis; nil means replicated.
+// A nil c replicates.
 func (f *Function) divide(v *value, c cuts) {
 	axes := slices.Repeat([]string{"{}"}, v.Shape().Rank())
 	if len(c) > 0 {

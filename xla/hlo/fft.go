@@ -10,9 +10,8 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// FFT transforms the last len(fftLength) axes (1 to 3), which must have these lengths. The forward real transform
-// returns length/2+1 complex numbers on the last axis; its inverse takes as many. Inverses divide by the number of
-// elements.
+// FFT transforms the last len(fftLength) axes (1 to 3), of these lengths. The forward real transform returns length/2+1
+// complex numbers on the last axis; its inverse takes as many. Inverses divide by the number of elements.
 func (f *Function) FFT(operand compute.Value, fftType compute.FFTType, fftLength []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeFFT, []compute.Value{operand}, func(v []*value) (*value, error) {
 		x, rank := v[0], v[0].Shape().Rank()

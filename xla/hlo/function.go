@@ -16,15 +16,15 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Function is the main function of a program, a function for [Function.Call], or a closure. Its Return ends it.
-// Operations that GoMLX composes from others return compute.ErrNotImplemented.
+// Function is a program's main function, a function for [Function.Call], or a closure. Its Return ends it. Operations
+// that GoMLX composes return compute.ErrNotImplemented.
 type Function struct {
 	notimplemented.Function
 	b      *Builder
 	name   string
 	parent *Function
 
-	// All functions of a program share one numbering of values, which identifies operations.
+	// All functions share one numbering of values, which identifies operations.
 	text     *stablehlo.Function
 	outputs  []*value
 	returned bool
@@ -49,7 +49,7 @@ func (b *Builder) newFunction(name string, parent *Function, text *stablehlo.Fun
 	}
 }
 
-// notImplemented is the error for the operations of [missing]. [compute.IsNotImplemented] recognizes it.
+// notImplemented is recognized by [compute.IsNotImplemented].
 func notImplemented(kind compute.OpType) error {
 	why := "GoMLX's graph functions use other operations for it"
 	if strings.HasPrefix(kind.String(), "Dynamic") {
@@ -92,7 +92,7 @@ func (f *Function) Closure() (compute.Function, error) {
 // Name returns the function's name, "" for a closure.
 func (f *Function) Name() string { return f.name }
 
-// Builder returns the builder of the program.
+// Builder returns the program's builder.
 func (f *Function) Builder() compute.Builder { return f.b }
 
 // Parent returns the function that made a closure, nil for others.
@@ -113,7 +113,7 @@ func (f *Function) String() string {
 	return fmt.Sprintf("function %q", f.name)
 }
 
-// Parameter adds an input. Inputs are fed in this order. With a nil sharding, an input of main is whole on each device.
+// Parameter adds an input, in the order of feeding. With a nil sharding, an input of main is whole on each device.
 // Closures take no shardings.
 func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
 	made, err := f.emitOne(compute.OpTypeParameter, nil, func([]*value) (*value, error) {
@@ -151,8 +151,8 @@ func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.
 	return made, err
 }
 
-// Return ends the function with one output or more. shardings is nil or has one entry per output, possibly nil.
-// Closures take no shardings.
+// Return ends the function with one output or more. shardings is nil or has an entry per output, possibly nil. Closures
+// take no shardings.
 func (f *Function) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	if err := f.finish(outputs, shardings); err != nil {
 		return fmt.Errorf("hlo: return of %s: %w", f, err)
@@ -203,7 +203,7 @@ func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]com
 		if len(v) > 0 {
 			return stablehlo.Call(callee.text, v...)
 		}
-		// go-xla finds the caller through an operand, which is removed below.
+		// go-xla finds the caller through an operand.
 		none, err := scalar(f.text, dtypes.Bool, 0)
 		if err != nil {
 			return nil, err
@@ -219,7 +219,7 @@ func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]com
 	})
 }
 
-// While maps the state by body while cond of it is true, and returns the last state.
+// While applies body to the state while cond of it is true, and returns the last state.
 func (f *Function) While(cond, body compute.Function, initialState ...compute.Value) ([]compute.Value, error) {
 	if c, ok := body.(*Function); ok && c != nil && c.branch {
 		return f.chosen(c, initialState)
@@ -242,8 +242,8 @@ func (f *Function) While(cond, body compute.Function, initialState ...compute.Va
 }
 
 // Branch marks the closure of parameter o as a branch. A While with this body becomes a stablehlo.case, which XLA, in
-// contrast to an If, never turns into a select of all branches. It runs one true branch of the closure's Ifs: that of
-// its first input, an int32 scalar, or the last one if the number is out of range.
+// contrast to an If, never turns into a select. It runs the true branch of one of the closure's Ifs: the first input,
+// an int32 scalar, is its index; out of range is the last.
 func (o *op) Branch() { o.in.branch = true }
 
 func (f *Function) chosen(c *Function, inputs []compute.Value) ([]compute.Value, error) {
@@ -299,7 +299,7 @@ func (f *Function) chosen(c *Function, inputs []compute.Value) ([]compute.Value,
 	})
 }
 
-// If runs one of two closures without parameters. Both must return the same shapes.
+// If runs one of two closures without parameters, which return the same shapes.
 func (f *Function) If(pred compute.Value, trueBranch, falseBranch compute.Function) ([]compute.Value, error) {
 	if f.parent != nil {
 		f.choices = append(f.choices, trueBranch)
@@ -333,7 +333,7 @@ func (f *Function) finished(role string, argument compute.Function) (*Function, 
 	return g, nil
 }
 
-// region prepares a closure for the next statement of f. A nil gives allows any outputs.
+// A nil gives allows any outputs.
 func (f *Function) region(role string, argument compute.Function, takes, gives []shapes.Shape) (*stablehlo.Function, error) {
 	c, err := f.finished(role, argument)
 	if err != nil {
@@ -384,7 +384,6 @@ func sameShapes(a string, have []shapes.Shape, b string, want []shapes.Shape) er
 	return nil
 }
 
-// reach visits all functions that list needs and returns the called ones.
 func reach(list []*Function, seen map[*Function]bool) (called []*Function) {
 	for _, f := range list {
 		if seen[f] {
@@ -424,7 +423,7 @@ func definitions(called []*Function, live map[int]bool) ([]string, error) {
 }
 
 // live returns the statements that lead to the outputs, and notes their values' numbers. GoMLX differentiates for all
-// operands, needed or not.
+// operands.
 func (f *Function) live(numbers map[int]bool) []*stablehlo.Statement {
 	used := map[string]bool{} // by name: closures have aliases
 	var keep func(s *stablehlo.Statement)

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Gather takes slices of operand at startIndices; see [compute.StandardOps]. Indices out of range are clamped.
+// Gather takes slices of operand at startIndices; see [compute.StandardOps]. Indices are clamped.
 func (f *Function) Gather(
 	operand, startIndices compute.Value, indexVectorAxis int,
 	offsetOutputAxes, collapsedSliceAxes, startIndexMap, sliceSizes []int, indicesAreSorted bool,
@@ -37,7 +37,6 @@ func (f *Function) Gather(
 	})
 }
 
-// vectors adds an axis of 1 to the indices if vectorAxis is the rank.
 func vectors(indices *value, vectorAxis int) (*value, error) {
 	if err := integer.need(indices); err != nil {
 		return nil, fmt.Errorf("indices: %w", err)
@@ -61,7 +60,7 @@ func (f *Function) ScatterSum(
 		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
 }
 
-// ScatterMax is [Function.ScatterSum] with the maximum in place of the sum.
+// ScatterMax is [Function.ScatterSum] with the maximum.
 func (f *Function) ScatterMax(
 	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
@@ -70,7 +69,7 @@ func (f *Function) ScatterMax(
 		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
 }
 
-// ScatterMin is [Function.ScatterSum] with the minimum in place of the sum.
+// ScatterMin is [Function.ScatterSum] with the minimum.
 func (f *Function) ScatterMin(
 	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
@@ -136,7 +135,7 @@ func (f *Function) scatter(
 	})
 }
 
-// DynamicSlice takes a slice at computed indices: one scalar per axis, or one vector. The start is clamped so that the
+// DynamicSlice takes a slice at computed indices: a scalar per axis, or a vector. The start is clamped so that the
 // slice fits.
 func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Value, sliceDims []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicSlice, append([]compute.Value{operand}, startIndices...), func(v []*value) (*value, error) {
@@ -176,7 +175,6 @@ func (f *Function) DynamicUpdateSlice(operand, update compute.Value, startIndice
 	})
 }
 
-// places returns one scalar per axis, all of one dtype.
 func places(x *value, starts []*value) ([]*value, error) {
 	rank := x.Shape().Rank()
 	if len(starts) == 1 && slices.Equal(dims(starts[0]), []int{rank}) {

@@ -15,7 +15,7 @@ import (
 // Error reports an operation that a [Builder] refused.
 type Error struct {
 	Operation compute.OpType
-	// Operands has the operands' shapes, none if an operand is not the builder's.
+	// Operands has the operands' shapes, if all are the builder's.
 	Operands []shapes.Shape
 	Err      error
 }
@@ -42,8 +42,7 @@ func shapeList(list []shapes.Shape) string {
 type Operation struct {
 	Kind              compute.OpType
 	Operands, Outputs []shapes.Shape
-	// Where is the line of the user's code, as "package/file.go:12", or "" for lazo's own operations, for example
-	// gradients.
+	// Where is the user's line, "package/file.go:12", or "" for lazo's own operations, such as gradients.
 	Where string
 
 	end int // number after its last value
@@ -53,7 +52,7 @@ func (o Operation) String() string { return fmt.Sprintf("%s(%s)", o.Kind, shapeL
 
 // source lists the operations in the order of their values.
 type source struct {
-	bodies     []string // texts of functions
+	bodies     []string
 	operations []Operation
 }
 
@@ -88,7 +87,7 @@ var (
 	codePattern  = regexp.MustCompile("opcode `([a-z0-9-]+)`")
 )
 
-// Locate finds the operation of a plugin's error message: by its line, or by an opcode that only one operation has.
+// Locate finds the operation of a plugin's error message, by its line or by an opcode that only one operation has.
 func (m *Module) Locate(words string) (Operation, bool) {
 	s := m.source
 	if s == nil {
@@ -168,7 +167,7 @@ func (s *source) operationAt(body string, line int) (int, bool) {
 	return 0, false
 }
 
-// Largest returns up to n operations with the largest outputs, in decreasing order. Adjacent ones of the same kind,
+// Largest returns up to n operations with the largest outputs, the largest first. Adjacent ones of the same kind,
 // operand shapes and line count once.
 func (m *Module) Largest(n int) []Operation {
 	if m.source == nil {

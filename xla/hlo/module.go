@@ -16,20 +16,20 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Module is a program, ready to be compiled. Do not change its fields.
+// Module is a program, ready to compile. Do not change its fields.
 type Module struct {
 	Name       string
 	Parameters []Parameter
 	Outputs    []Output
-	// InPlace maps an output to the parameter that it overwrites, by indices.
+	// InPlace maps an output to the parameter that it overwrites.
 	InPlace map[int]int
-	// Ops counts GoMLX's operations in the program, with parameters and constants.
+	// Ops counts GoMLX's operations, with parameters and constants.
 	Ops map[compute.OpType]int
-	// Devices has the number of devices and their assignment.
+	// Devices has the devices' number and assignment.
 	Devices Devices
 
 	meshes    []*shardy.DeviceMesh
-	functions []string // texts of called functions
+	functions []string // of called functions
 	body      string   // statements of main
 	source    *source  // nil after Without
 }
@@ -43,7 +43,7 @@ type Parameter struct {
 	Value []byte
 }
 
-// Part returns the shape of one device's part of the parameter.
+// Part returns the shape of a device's part of the parameter.
 func (p Parameter) Part() (shapes.Shape, error) {
 	part, err := partOf(p.Shape, p.split)
 	if err != nil {
@@ -75,7 +75,7 @@ type Output struct {
 	split *shardy.ShardingSpec
 }
 
-// Part returns the shape of one device's part of the output.
+// Part returns the shape of a device's part of the output.
 func (o Output) Part() (shapes.Shape, error) {
 	part, err := partOf(o.Shape, o.split)
 	if err != nil {
@@ -84,21 +84,20 @@ func (o Output) Part() (shapes.Shape, error) {
 	return part, nil
 }
 
-// Devices has the devices of a program. At most one of Replicas and Partitions is above 1.
+// Devices has a program's devices. At most one of Replicas and Partitions is above 1.
 type Devices struct {
-	// Replicas run the same program on their own inputs (GoMLX's SPMD). 0 means 1.
+	// Replicas run the program on their own inputs (GoMLX's SPMD). 0 means 1.
 	Replicas int
-	// Partitions are the parts into which XLA's Shardy divides the program, by the shardings of inputs and outputs. 0
-	// means none.
+	// Partitions are the parts into which Shardy divides the program, by shardings of inputs and outputs. 0 means none.
 	Partitions int
-	// Assignment has a device per replica or partition; nil leaves the choice to the runtime.
+	// Assignment has a device per replica or partition; nil leaves it to the runtime.
 	Assignment []compute.DeviceNum
 }
 
 // Count returns the number of devices of a run.
 func (d Devices) Count() int { return max(1, d.Replicas) * max(1, d.Partitions) }
 
-// Shardy reports whether Shardy partitions the program, possibly over one device.
+// Shardy reports whether Shardy partitions the program, even over one device.
 func (d Devices) Shardy() bool { return d.Partitions > 0 }
 
 func (d Devices) clone() Devices {
@@ -132,7 +131,7 @@ func (m *Module) Text() string {
 	return text.String()
 }
 
-// function writes the program. The caller of a private function declares its aliases and shardings.
+// The caller of a private function declares aliases and shardings.
 func (m *Module) function(visibility, name string) string {
 	var inputs, outputs []string
 	over := map[int]int{}
@@ -193,7 +192,7 @@ func typeText(s shapes.Shape) string { return toXLA(s).ToStableHLO() }
 
 var parameterPattern = regexp.MustCompile(`%p(\d+)\b`)
 
-// Unused returns the indices of the parameters that no output depends on.
+// Unused returns the indices of parameters that no output depends on.
 func (m *Module) Unused() (places []int) {
 	used := map[string]bool{}
 	for _, found := range parameterPattern.FindAllString(m.body, -1) {
@@ -207,8 +206,7 @@ func (m *Module) Unused() (places []int) {
 	return places
 }
 
-// Without returns a copy without some [Module.Unused] parameters. It returns an error if the program uses or overwrites
-// one of them.
+// Without returns a copy without some [Module.Unused] parameters. A parameter that is used or overwritten is an error.
 func (m *Module) Without(unused ...int) (*Module, error) {
 	all := m.Unused()
 	less := m.clone()

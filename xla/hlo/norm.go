@@ -32,8 +32,8 @@ func features(axis int, x *value, perFeature []*value, likeX ...*value) error {
 	return nil
 }
 
-// BatchNormForInference computes (operand - mean) / sqrt(variance + epsilon) * scale + offset, with one number per
-// feature in all but operand.
+// BatchNormForInference computes (operand - mean) / sqrt(variance + epsilon) * scale + offset; all but operand have one
+// number per feature.
 func (f *Function) BatchNormForInference(operand, scale, offset, mean, variance compute.Value, epsilon float32, featureAxis int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeBatchNormForInference, []compute.Value{operand, scale, offset, mean, variance}, func(v []*value) (*value, error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
@@ -43,8 +43,7 @@ func (f *Function) BatchNormForInference(operand, scale, offset, mean, variance 
 	})
 }
 
-// BatchNormForTraining normalizes with the batch's mean and variance, and returns them. The variance is biased (divided
-// by the number of elements).
+// BatchNormForTraining normalizes with the batch's mean and biased variance, and returns them.
 func (f *Function) BatchNormForTraining(operand, scale, offset compute.Value, epsilon float32, featureAxis int) (normalized, batchMean, batchVariance compute.Value, err error) {
 	return f.emitThree(compute.OpTypeBatchNormForTraining, []compute.Value{operand, scale, offset}, func(v []*value) (x, y, z *value, err error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
@@ -124,7 +123,7 @@ func (p *perFeature) deviation(variance *value, epsilon float32) *value {
 	return p.one(stablehlo.Sqrt, p.two(stablehlo.Add, variance, p.f.like(&p.chain, variance, float64(epsilon))))
 }
 
-// normOver writes out [Function.BatchNormForTraining], which XLA would not partition, with XLA's formulas.
+// normOver writes out [Function.BatchNormForTraining] with XLA's formulas: XLA would not partition it.
 func (f *Function) normOver(x, scale, offset *value, epsilon float32, axis int) (normalized, mean, variance *value, err error) {
 	p := f.perFeature(x, axis)
 	mean = p.times(p.sum(p.x), 1/p.n)

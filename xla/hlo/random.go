@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// RNGBitGenerator returns the next state and random bits by the Philox algorithm. A state has 2 or 3 uint64. Bools are
-// true with probability 1/2. Floats may be NaN or infinite. Complex and packed dtypes are errors.
+// RNGBitGenerator returns the next state and random bits (Philox). A state has 2 or 3 uint64. Bools are true with
+// probability 1/2. Floats may be NaN or infinite. Complex and packed dtypes are errors.
 func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (newState, values compute.Value, err error) {
 	ops, err := f.emit(compute.OpTypeRNGBitGenerator, []compute.Value{state}, func(v []*value) ([]*value, error) {
 		s := v[0].Shape()

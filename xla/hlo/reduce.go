@@ -66,7 +66,6 @@ func (f *Function) function(r reduction, of *value) (neutral *value, join *stabl
 	return neutral, join, err
 }
 
-// joining writes a function of two scalars.
 func (f *Function) joining(t dtypes.DType, join func(lhs, rhs *value) (*value, error)) (*stablehlo.Function, error) {
 	closure := f.text.Closure()
 	c := &chain{}
@@ -123,11 +122,11 @@ func sideBySide(axes []int) bool {
 	return true
 }
 
-// fewElements: smaller reductions cost about the same in all forms.
+// Smaller reductions cost about the same in all forms.
 const fewElements = 4096
 
 // joinAxes merges adjacent axes, with a barrier against a split. XLA's CPU reduces over several axes 2 to 30 times as
-// slowly: docs/maintain/performance.md.
+// slowly (docs/maintain/performance.md).
 func joinAxes(v *value, first, n int) (*value, error) {
 	from := dims(v)
 	size := 1
@@ -141,7 +140,7 @@ func joinAxes(v *value, first, n int) (*value, error) {
 	return kept(joined)
 }
 
-// ReduceSum adds up over axes. In all reductions, no axes mean all axes.
+// ReduceSum adds up over axes. In all reductions, no axes mean all.
 func (f *Function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceSum, x, axes)
 }
@@ -161,17 +160,17 @@ func (f *Function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error
 	return f.reduce(compute.OpTypeReduceMin, x, axes)
 }
 
-// ReduceBitwiseAnd combines integers bit by bit over axes.
+// ReduceBitwiseAnd combines integers over axes.
 func (f *Function) ReduceBitwiseAnd(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseAnd, x, axes)
 }
 
-// ReduceBitwiseOr combines integers bit by bit over axes.
+// ReduceBitwiseOr combines integers over axes.
 func (f *Function) ReduceBitwiseOr(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseOr, x, axes)
 }
 
-// ReduceBitwiseXor combines integers bit by bit over axes.
+// ReduceBitwiseXor combines integers over axes.
 func (f *Function) ReduceBitwiseXor(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseXor, x, axes)
 }
@@ -192,7 +191,7 @@ func (f *Function) ReduceLogicalXor(x compute.Value, axes ...int) (compute.Value
 }
 
 // ArgMinMax returns the index of the minimum or maximum along an axis, which is removed. The first of equal elements
-// counts; the first NaN precedes all others.
+// counts, and the first NaN before all others.
 func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType, isMin bool) (compute.Value, error) {
 	return f.each(compute.OpTypeArgMinMax, real|boolean, x, func(x *value) (*value, error) {
 		if shapeOf(x).DType == dtypes.Bool { // XLA has no order of bools
@@ -237,7 +236,7 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType
 	})
 }
 
-// picking writes the choice between two (element, index) pairs. It does not depend on the order of evaluation.
+// picking writes a choice between two (element, index) pairs that does not depend on the order of evaluation.
 func (f *Function) picking(t, places dtypes.DType, better types.ComparisonDirection) (*stablehlo.Function, error) {
 	closure := f.text.Closure()
 	var in [4]*value // lhs, its index, rhs, its index

@@ -12,15 +12,15 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// StepCount is the name of the last input of [Module.Steps]: the number of steps, an int32 scalar.
+// StepCount is the last input's name in [Module.Steps]: the number of steps, an int32 scalar.
 const StepCount = "#steps"
 
 // Steps returns a module that runs this one, a step, up to k times (1 to 2^30). Outputs in place are the state, which
-// passes from step to step and stays in place. batch lists parameters that have one value per step, stacked on a new
-// first axis of length k. Other parameters are constant. The last input, [StepCount], is clamped to 0 … k.
+// passes from step to step and stays in place. batch lists parameters with one value per step, stacked on a new first
+// axis of length k. Others are constant. The last input, [StepCount], is clamped to 0 … k.
 //
-// Other outputs are stacked on a new first axis of length k, with zeros for steps that did not run. Results are
-// bit-identical however the steps are divided into runs.
+// Other outputs are stacked on a new first axis, with zeros for steps that did not run. Results are bit-identical for
+// any division into runs.
 func (m *Module) Steps(k int, batch ...int) (*Module, error) {
 	looped, err := m.repeat(k, m.InPlace, batch, true)
 	if err != nil {
@@ -29,10 +29,9 @@ func (m *Module) Steps(k int, batch ...int) (*Module, error) {
 	return looped, nil
 }
 
-// Scan returns a module that runs this one length times. carry maps outputs to the parameters, of the same shape, of
-// the next run; the module returns the last ones. each lists parameters that have one value per run, stacked on a new
-// first axis. Other parameters are constant; other outputs are stacked. Outputs stay in place if carry maps them to the
-// same parameter.
+// Scan returns a module that runs this one length times. carry maps outputs to the next run's parameters, of the same
+// shape; the module returns the last ones. each lists parameters with one value per run, stacked on a new first axis.
+// Others are constant; other outputs are stacked. Outputs stay in place if carry maps them to the same parameter.
 func (m *Module) Scan(length int, carry map[int]int, each ...int) (*Module, error) {
 	looped, err := m.repeat(length, carry, each, false)
 	if err != nil {
@@ -69,7 +68,7 @@ func (m *Module) checkRepeat(k int, carry map[int]int, each []int) error {
 	return nil
 }
 
-// repeat carries the counter, the number of runs, all parameters, and the stacked outputs.
+// The loop carries the counter, the number of runs, all parameters, and the stacked outputs.
 func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Module, error) {
 	if err := m.checkRepeat(k, carry, each); err != nil {
 		return nil, err
@@ -136,7 +135,6 @@ func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Mo
 	return looped, nil
 }
 
-// loopText writes a loop with carried values of these types.
 type loopText struct {
 	text  strings.Builder
 	k     int

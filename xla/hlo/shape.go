@@ -96,8 +96,8 @@ func reshape(v *value, dimensions ...int) (*value, error) {
 	return stablehlo.Reshape(v, like(v, dimensions...))
 }
 
-// BroadcastInDim maps axis i of x to axis broadcastAxes[i] of the output, in increasing order, and repeats along other
-// axes and dimensions of 1.
+// BroadcastInDim maps axis i of x to axis broadcastAxes[i] of the output, in increasing order, and repeats along others
+// and dimensions of 1.
 func (f *Function) BroadcastInDim(x compute.Value, outputShape shapes.Shape, broadcastAxes []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeBroadcastInDim, []compute.Value{x}, func(v []*value) (*value, error) {
 		from := shapeOf(v[0])
@@ -151,7 +151,7 @@ func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) 
 	})
 }
 
-// Concatenate joins operands along an axis. Their other dimensions must be equal.
+// Concatenate joins operands along an axis; their other dimensions are equal.
 func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeConcatenate, operands, func(v []*value) (*value, error) {
 		if len(v) == 0 {
@@ -174,7 +174,7 @@ func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Val
 	})
 }
 
-// Slice takes the elements from starts up to but not including limits. Nil strides mean 1.
+// Slice takes elements from starts up to, not including, limits. Nil strides mean 1.
 func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeSlice, []compute.Value{x}, func(v []*value) (*value, error) {
 		output, err := shapeinference.Slice(shapeOf(v[0]), starts, limits, orOnes(strides, v[0].Shape().Rank()))
@@ -191,7 +191,7 @@ func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (comput
 }
 
 // Pad inserts the scalar fillValue before, after and between the elements of each axis. Negative padding removes
-// elements. Other axes are unchanged.
+// elements. Axes without a configuration are unchanged.
 func (f *Function) Pad(x, fillValue compute.Value, axesConfig ...compute.PadAxis) (compute.Value, error) {
 	return f.emitOne(compute.OpTypePad, []compute.Value{x, fillValue}, func(v []*value) (*value, error) {
 		rank := v[0].Shape().Rank()
@@ -226,8 +226,8 @@ func (f *Function) always(c *chain, of *value) *value {
 	return c.two(stablehlo.Or, c.compare(product, zero, types.CompareEQ), c.compare(product, product, types.CompareNE))
 }
 
-// Returns x after other is computed. XLA's CPU drops barriers before it merges equal operations, which would undo
-// rematerialization. There, x is selected by always.
+// Returns x after other. XLA's CPU drops barriers before it merges equal operations, which would undo
+// rematerialization; there, always selects x.
 func (f *Function) behind(x, other *value) (*value, error) {
 	if !f.b.cpu || classOf(other) != float || slices.Contains(dims(other), 0) {
 		return kept(x, other)

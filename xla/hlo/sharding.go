@@ -22,7 +22,7 @@ func (b *Builder) undecided() error {
 	return nil
 }
 
-// DistributedSPMD makes numDevices devices run the program, each on its own inputs.
+// DistributedSPMD makes numDevices devices run the program on their own inputs.
 func (b *Builder) DistributedSPMD(numDevices int) error {
 	err := b.undecided()
 	if err == nil && numDevices < 1 {
@@ -35,8 +35,8 @@ func (b *Builder) DistributedSPMD(numDevices int) error {
 	return nil
 }
 
-// DistributedAutoSharding makes XLA's Shardy partition the program over the meshes. Call it before adding parameters
-// with shardings.
+// DistributedAutoSharding makes Shardy partition the program over the meshes. Call it before adding parameters with
+// shardings.
 func (b *Builder) DistributedAutoSharding(meshes ...compute.Mesh) error {
 	err := b.undecided()
 	if err == nil && len(meshes) == 0 {
@@ -76,7 +76,7 @@ func deviceMesh(mesh compute.Mesh) (*shardy.DeviceMesh, error) {
 	return m, m.SetLogicalDeviceAssignment(mesh.LogicalDeviceAssignment...)
 }
 
-// DeviceAssignment sets the devices of the program, one for each replica or partition.
+// DeviceAssignment sets the devices, one per replica or partition.
 func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	if b.compiled {
 		return fmt.Errorf("hlo: device assignment: builder %q: %w", b.name, ErrCompiled)
@@ -93,8 +93,7 @@ func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	return nil
 }
 
-// sharding converts to Shardy. An axis that does not divide evenly is an error for an input, and whole for an output,
-// as in XLA.
+// An uneven axis is an error for an input, and whole for an output, as in XLA.
 func (b *Builder) sharding(spec *compute.ShardingSpec, shape shapes.Shape, output bool) (*shardy.ShardingSpec, error) {
 	if spec == nil {
 		return nil, nil

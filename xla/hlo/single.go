@@ -12,14 +12,14 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Single is one operation as a program, with the values of its operands.
+// Single is one operation as a program, with its operands' values.
 type Single struct {
 	Kind compute.OpType
-	// Module has one parameter per operand, then one per captured value. Operations of the same kind, shapes,
-	// attributes and functions have the same text.
+	// Module has a parameter per operand, then per captured value. Operations of the same kind, shapes, attributes and
+	// functions have the same text.
 	Module   *Module
 	Operands []compute.Buffer
-	// Where is the line of the user's code, or "" for lazo's own operations, for example gradients.
+	// Where is as of [Operation].
 	Where string
 }
 
@@ -37,9 +37,8 @@ func (e *eager) outer(o *op) string {
 	return fmt.Sprintf("outer%d", i)
 }
 
-// NewEager returns a builder that runs each operation when it is added, on one device. run receives the operation with
-// its operands and returns its outputs. [Builder.Known] and [Builder.KnownConstant] replace Parameter and Constant. Do
-// not call Compile.
+// NewEager returns a builder that runs each operation when it is added, on one device. run receives the operation and
+// returns its outputs. [Builder.Known] and [Builder.KnownConstant] replace Parameter and Constant. Do not call Compile.
 func NewEager(name string, run func(Single) ([]compute.Buffer, error)) *Builder {
 	b := New(name, nil)
 	b.eager = &eager{run: run, values: map[*value]compute.Buffer{}}
@@ -71,7 +70,7 @@ func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) 
 	return x, err
 }
 
-// Value returns the buffer of a value of a [NewEager] builder. It belongs to run.
+// Value returns a value's buffer in a [NewEager] builder. It belongs to run.
 func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
 	ops, err := b.known([]compute.Value{x})
 	if err != nil {
@@ -114,7 +113,7 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 		if err != nil {
 			return nil, err
 		}
-		// Identity, for example, needs no program.
+		// Identity needs no program.
 		made := false
 		for _, v := range results {
 			m.Outputs = append(m.Outputs, Output{Shape: shapeOf(v)})
@@ -153,7 +152,7 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 // numbered matches names that depend on other operations.
 var numbered = regexp.MustCompile(`(%|%outer|%arg|@f)(\d+)\b`)
 
-// renumber makes the text depend only on its operation. Captured values of main become parameters.
+// renumber makes the text depend only on its operation; main's captured values become parameters.
 func (e *eager) renumber(m *Module, values []compute.Buffer) []compute.Buffer {
 	names := map[string]string{}
 	rename := func(text string) string {

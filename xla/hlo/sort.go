@@ -17,7 +17,7 @@ import (
 // and reports whether lhs comes first. (compute documents another order; GoMLX and its backends use this one.) It must
 // not capture values.
 //
-// Floats are in total order: -0 before 0, and NaNs of either sign after +Inf.
+// Floats are in total order: -0 before 0, NaNs of either sign after +Inf.
 func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, inputs ...compute.Value) ([]compute.Value, error) {
 	return f.emitList(compute.OpTypeSort, inputs, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {
@@ -50,8 +50,8 @@ func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, in
 	})
 }
 
-// inTotalOrder changes float comparisons to total order, since NaN would leave its neighbours in any order. x == x, a
-// test for NaN, is unchanged.
+// inTotalOrder changes float comparisons to total order: NaN would leave its neighbours in any order. x == x, a test
+// for NaN, is unchanged.
 func inTotalOrder(statements []*stablehlo.Statement) []*stablehlo.Statement {
 	statements = slices.Clone(statements)
 	for i, s := range statements {

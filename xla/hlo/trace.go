@@ -8,18 +8,17 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// ErrTraced reports a value of a loop's or a branch's traced body that is used outside the body.
+// ErrTraced reports a value of a loop's or a branch's traced body outside the body.
 var ErrTraced = errors.New("the value was made in the body of a loop or of a branch and does not exist outside of it: return it from the body")
 
-// trace has the values of a body. The body is traced in main and written again in a function, so main must not use
-// them.
+// trace has a body's values, which main must not use: the body is written again in a function.
 type trace struct {
 	open, whole bool // open: in BeginTrace
 	values      map[*value]bool
 }
 
-// BeginTrace starts the trace of a body. Until [Builder.TraceBody], each OptimizationBarrier is a parameter. Values
-// that depend on one belong to the body; if whole is set, all values but constants do.
+// BeginTrace starts a body's trace. Until [Builder.TraceBody], each OptimizationBarrier is a parameter. Values that
+// depend on one belong to the body; if whole is set, all but constants do.
 func (b *Builder) BeginTrace(whole bool) {
 	b.traces = append(b.traces, trace{true, whole, map[*value]bool{}})
 }
@@ -70,16 +69,15 @@ func (b *Builder) trace(kind compute.OpType, operands []compute.Value, results [
 	}
 }
 
-// hands reports whether o is an operand, returned unchanged.
 func (o *op) hands(operand compute.Value) bool {
 	of, ok := operand.(*op)
 	return ok && of.value == o.value
 }
 
-// taken is a captured value and its replacement: see Instead.
+// taken is a captured value and its replacement.
 type taken struct{ made, now *op }
 
-// Captured returns the values that the operation's closures capture. They are not operands of the graph's node.
+// Captured returns the values that the operation's closures capture; the graph's node does not have them as operands.
 func (o *op) Captured() []compute.Value {
 	list := make([]compute.Value, len(o.takes))
 	for i, t := range o.takes {
@@ -88,8 +86,7 @@ func (o *op) Captured() []compute.Value {
 	return list
 }
 
-// Instead makes the operation's closures capture to[i] in place of from[i] when it is written again, until end is
-// called.
+// Instead makes the operation's closures, when written again, capture to[i] in place of from[i], until end is called.
 func (o *op) Instead(from, to []compute.Value) (end func()) {
 	b := o.in.b
 	before := b.instead

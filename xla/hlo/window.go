@@ -53,8 +53,7 @@ func orOnes(list []int, n int) []int {
 	return slices.Clone(list)
 }
 
-// SelectAndScatterMax adds each element of source at the maximum of its window of operand. It is the gradient of max
-// pooling.
+// SelectAndScatterMax adds each element of source at the maximum of its window of operand: the gradient of max pooling.
 func (f *Function) SelectAndScatterMax(operand, source compute.Value, windowDimensions, windowStrides []int, paddings [][2]int) (compute.Value, error) {
 	return f.selectAndScatter(compute.OpTypeSelectAndScatterMax, types.CompareGE, operand, source, windowDimensions, windowStrides, paddings)
 }
@@ -141,11 +140,11 @@ func (f *Function) selectBehindUnits(better types.ComparisonDirection, operand, 
 	return c.do(func() (*value, error) { return reshape(result, dims(operand)...) }), c.err
 }
 
-// mostTaps limits windows, because the program grows with them.
+// mostTaps limits windows: the program grows with them.
 const mostTaps = 256
 
 // selectByTaps serves 64-bit numbers on TPUs, which lack select-and-scatter. It finds the best position (tap) of each
-// window, then adds up, tap by tap, the elements of source that chose it. The first of equal elements wins.
+// window, the first of equal ones, then adds up, tap by tap, the elements of source that chose it.
 func (f *Function) selectByTaps(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
 	taps := 1
 	for _, n := range window {

@@ -20,7 +20,7 @@ import (
 // Limits of a wheel. The table's largest has 132 members and unpacks to four times its size.
 const (
 	maxMembers   = 10_000
-	maxDirectory = 1 << 20  // bytes of the list of members
+	maxDirectory = 1 << 20  // bytes of the members' list
 	maxRatio     = 20       // of the whole archive,
 	ratioSlack   = 16 << 20 // beyond these bytes
 	maxUnpacked  = 8 << 30
@@ -34,7 +34,7 @@ type fileRecord struct {
 	Inode  uint64 `json:"inode"`
 }
 
-// extract judges the whole archive before it writes anything.
+// extract judges the whole archive before it writes.
 func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root) ([]fileRecord, error) {
 	file, err := os.Open(wheel)
 	if err != nil {

@@ -5,9 +5,9 @@
 //
 // The root has a folder per kind of plugin:
 //
-//	cpu/lock              held while something is installed
-//	cpu/pjrt-2026.6.23-…/ the files of one version, never changed once they have this name
-//	cpu/receipt.json      which version is the installed one, and the size, time, inode and digest of each of its files
+//	cpu/lock              held during an installation
+//	cpu/pjrt-2026.6.23-…/ the files of one version, never changed
+//	cpu/receipt.json      the installed version, and each file's size, time, inode and digest
 //
 // Renaming the receipt switches versions: after a crash, the old or the new one is installed.
 package install

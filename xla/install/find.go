@@ -16,12 +16,12 @@ import (
 
 // Find returns the installed plugin of a kind, or of another kind with the same build, such as "cpu" for "cpu106" on
 // linux/amd64. root "" is DefaultRoot(). Files whose size, time or inode differ from the receipt are verified by
-// SHA-256 (a second for a large library). Errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
+// SHA-256. Errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
 func Find(kind, root string) (Plugin, error) {
 	return find(context.Background(), kind, root, Options{}, quick)
 }
 
-// Check is Find, but verifies all files.
+// Check is Find that verifies all files.
 func Check(ctx context.Context, kind, root string) (Plugin, error) {
 	return find(ctx, kind, root, Options{}, full)
 }
@@ -68,7 +68,6 @@ func find(ctx context.Context, kind, root string, o Options, d depth) (_ Plugin,
 	}
 }
 
-// twin returns the folder of a kind with the same wheels.
 func twin(kind, root string, table []Wheel) string {
 	rows, err := wheelsFor(kind, table)
 	if err != nil {
@@ -95,7 +94,6 @@ func twin(kind, root string, table []Wheel) string {
 	return ""
 }
 
-// checkMode refuses links and files of others.
 func checkMode(path string, dir bool) error {
 	info, err := os.Lstat(path)
 	switch {

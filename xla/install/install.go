@@ -17,9 +17,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Errors that a caller can act on. Texts of other errors, such as failed downloads, say what to do.
+// Errors that a caller can act on. Other errors' texts say what to do.
 var (
-	// ErrUnknownKind reports a plugin that is not in the table.
+	// ErrUnknownKind reports a plugin outside the table.
 	ErrUnknownKind = errors.New("unknown plugin")
 	// ErrNoWheel reports a plugin without a wheel for this platform.
 	ErrNoWheel = errors.New("no wheel for this platform")
@@ -31,7 +31,7 @@ var (
 	ErrUnsafe = owners.ErrUnsafe
 	// ErrUnknownWheel reports a file outside the table, without Options.SHA256.
 	ErrUnknownWheel = errors.New("not in the table of known wheels")
-	// ErrArchive reports suspicious or missing members of a wheel.
+	// ErrArchive reports a wheel's suspicious or missing members.
 	ErrArchive = errors.New("refused archive")
 	// ErrNotFound reports that the package index lacks the wheel.
 	ErrNotFound = errors.New("not in the package index")
@@ -51,7 +51,7 @@ type Plugin struct {
 	Successor string
 }
 
-// Launcher returns the path of mpirun for [MPI] and [MPICH], otherwise "". mpirun finds its files relative to itself.
+// Launcher returns mpirun's path for [MPI] and [MPICH], otherwise "". mpirun finds its files relative to itself.
 func (p Plugin) Launcher() string {
 	if p.Kind != MPI && p.Kind != MPICH {
 		return ""
@@ -81,11 +81,11 @@ type Event struct {
 // Options configure Install. The zero value downloads from the public index into DefaultRoot.
 type Options struct {
 	Root     string                                       // "": DefaultRoot()
-	From     string                                       // wheel, library, or folder of wheels, instead of a download
-	SHA256   string                                       // of From, in hex: allows a file outside the table
-	IndexURL string                                       // custom package index ("simple" pages, https); digests still apply
+	From     string                                       // wheel, library, or folder of wheels, not a download
+	SHA256   string                                       // of From, in hex: allows an unknown file
+	IndexURL string                                       // package index ("simple" pages, https); digests still apply
 	Force    bool                                         // install even if intact
-	Probe    func(ctx context.Context, path string) error // must succeed before the library is installed; nil: none
+	Probe    func(ctx context.Context, path string) error // must succeed before installation; nil: none
 	Progress func(Event)
 	HTTP     *http.Client // nil: TLS 1.2 or newer, proxy from the environment
 	// IdleTimeout and TotalTimeout limit a download; 0: 30 s without a byte, 1 h.
@@ -107,7 +107,7 @@ func DefaultRoot() (string, error) {
 	return filepath.Join(home, ".local", "share", "lazo", "pjrt"), nil
 }
 
-// Install installs a plugin and returns it. If the table's version is installed and intact, it changes nothing. Of
+// Install installs a plugin and returns it. It changes nothing if the table's version is installed and intact. Of
 // concurrent processes one works and the others wait. An error leaves the previous installation.
 func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) {
 	defer func() {
@@ -144,7 +144,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 
 	keep := ""
 	if old, err := readReceipt(folder); err == nil {
-		keep = old.Dir // even if damaged, until there is a better one
+		keep = old.Dir // until there is a better one
 		if !o.Force && slices.Equal(old.Wheels, digests(pieces)) && old.verify(ctx, folder, table, full) == nil {
 			sweep(folder, keep)
 			return old.plugin(folder, table), nil
@@ -162,7 +162,7 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 	return fresh.plugin(folder, table), nil
 }
 
-// layDown makes a verified and probed folder, which is not installed without a receipt.
+// Without a receipt, the folder is not installed.
 func layDown(ctx context.Context, kind, folder string, pieces []piece, o Options) (_ *receipt, err error) {
 	work, err := os.MkdirTemp(folder, workPrefix)
 	if err != nil {

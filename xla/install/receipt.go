@@ -26,7 +26,6 @@ const (
 	receiptLimit  = 1 << 20
 )
 
-// receipt has the installed version and its verified files.
 type receipt struct {
 	Format   int          `json:"format"`
 	Kind     string       `json:"kind"`
@@ -57,7 +56,6 @@ func (r *receipt) plugin(folder string, table []Wheel) Plugin {
 	}
 }
 
-// successor is the table's version, if its wheels differ.
 func (r *receipt) successor(table []Wheel) string {
 	rows, err := wheelsFor(r.Kind, table)
 	if err != nil || r.Version == "" {
@@ -171,7 +169,7 @@ type depth bool
 
 const (
 	quick depth = false // size, time and inode suffice
-	full  depth = true  // every byte is read
+	full  depth = true  // every byte
 )
 
 func (r *receipt) verify(ctx context.Context, folder string, table []Wheel, d depth) error {

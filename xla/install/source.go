@@ -25,7 +25,6 @@ const (
 	pageLimit    = 16 << 20
 )
 
-// piece is a wheel or bare library.
 type piece struct {
 	Wheel
 	local string // "": download it
@@ -84,7 +83,6 @@ func planFolder(from string, rows []Wheel, digest string) ([]piece, error) {
 	return pieces, errors.Join(missing...)
 }
 
-// planFile takes a file of the table under any name, or of the given digest.
 func planFile(kind, from string, rows []Wheel, digest string) ([]piece, error) {
 	_, got, err := fetch.Digest(from)
 	if err != nil {
@@ -178,7 +176,6 @@ func (o Options) client() fetch.Client {
 	return fetch.Client{HTTP: o.HTTP, IdleTimeout: o.IdleTimeout, TotalTimeout: o.TotalTimeout}
 }
 
-// askPublicIndex asks the page that go-xla uses.
 func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 	page, err := publicPage(w.Package)
 	if err != nil {
@@ -195,7 +192,7 @@ func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 	return address(&info, w)
 }
 
-// publicPage reads go-xla's error about an impossible name, which sends nothing.
+// publicPage reads go-xla's error about an impossible name; nothing is sent.
 func publicPage(name string) (string, error) {
 	const impossible = "\x7f"
 	_, err := installer.GetPipInfo(impossible)

@@ -20,7 +20,6 @@ func inode(info fs.FileInfo) uint64 {
 	return 0
 }
 
-// stateOf changes with the file.
 func stateOf(path string) string {
 	var s unix.Stat_t
 	err := unix.Lstat(path, &s)

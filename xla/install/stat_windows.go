@@ -10,7 +10,6 @@ const noFollow = 0
 
 func inode(fs.FileInfo) uint64 { return 0 }
 
-// stateOf changes with the file.
 func stateOf(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {

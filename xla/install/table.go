@@ -13,7 +13,7 @@ import (
 //go:embed plugins.tsv
 var plugins string
 
-// Wheel is a row of the table: a file of a package index.
+// Wheel is a row of the table: an index's file.
 type Wheel struct {
 	Kind     string // plugin it belongs to
 	Platform string // GOOS/GOARCH
@@ -24,8 +24,7 @@ type Wheel struct {
 	SHA256   string // lower-case hex
 	// Members are path.Match patterns of needed files; each must match.
 	Members []string
-	// Library is the member to load, with its digest and PJRT API version, if it has one. All are "" for wheels of
-	// dependencies.
+	// Library is the member to load, with digest and PJRT API version, if any. All are "" for wheels of dependencies.
 	Library, LibrarySHA256, API string
 	Licence                     string
 }
@@ -33,7 +32,7 @@ type Wheel struct {
 // Table returns the wheels of all platforms.
 func Table() ([]Wheel, error) { return parseTable(plugins) }
 
-// Kinds returns the table's plugins in order, without [MPI] and [MPICH].
+// Kinds returns the table's plugins in order, without MPI.
 func Kinds() []string {
 	table, _ := Table()
 	return slices.DeleteFunc(kinds(table), func(kind string) bool {
@@ -57,7 +56,7 @@ func kinds(table []Wheel) []string {
 	return names
 }
 
-// parseTable reads twelve tab-separated fields per row; "-" is empty.
+// A row has twelve tab-separated fields; "-" is empty.
 func parseTable(text string) ([]Wheel, error) {
 	var table []Wheel
 	for i, line := range strings.Split(text, "\n") {

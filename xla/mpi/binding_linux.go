@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// warnings compares this process's processors with its share of the machine's.
 func warnings(w *World) []string {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(os.Getpid(), &set) != nil {
@@ -20,13 +19,12 @@ func warnings(w *World) []string {
 	return bindingWarnings(set.Count(), available("/"), w.LocalSize(), w.Library().Flavour() == OpenMPI && yields(os.Getenv))
 }
 
-// yields reports whether Open MPI yields the processor while a process waits.
+// yields reports whether Open MPI yields the processor during waits.
 func yields(get func(string) string) bool {
 	on, err := strconv.ParseBool(get("OMPI_MCA_mpi_yield_when_idle"))
 	return err == nil && on
 }
 
-// bindingWarnings is for a process that may use own of the machine's processors.
 func bindingWarnings(own, machine, processes int, yields bool) []string {
 	switch {
 	case machine == 0 || own == 0:
@@ -42,7 +40,7 @@ func bindingWarnings(own, machine, processes int, yields bool) []string {
 	return nil
 }
 
-// available returns the number of processors of the container or machine below root, 0 if unknown.
+// available returns the processors of the container or machine, 0 if unknown.
 func available(root string) int {
 	groups, err := os.ReadFile(root + "proc/self/cgroup")
 	if err == nil {

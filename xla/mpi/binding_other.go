@@ -2,5 +2,4 @@
 
 package mpi
 
-// warnings returns none where processes are not bound to processors.
 func warnings(*World) []string { return nil }

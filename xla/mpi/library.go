@@ -30,7 +30,7 @@ type Library struct {
 	table   C.lazo_mpi
 }
 
-// opened is the process's only library: two would mix, since their parts find each other by global symbols.
+// opened is the process's only library: parts of two would find each other by global symbols.
 var opened struct {
 	sync.Mutex
 	library *Library
@@ -39,11 +39,11 @@ var opened struct {
 
 // Open loads the MPI library at path, or else the first one that fits the launcher: the file in LAZO_MPI, in the
 // launcher's folder, in LD_LIBRARY_PATH, next to mpirun or mpiexec in PATH, or in system folders. A process has one
-// library: the same file returns it again, another file returns [ErrTwice].
+// library: the same file returns it, another returns [ErrTwice].
 //
-// The file and its parent folders must belong to the user or to root, else Open returns [ErrNotFound] with the reason.
-// It returns [ErrLauncher] for another implementation, or major version of Open MPI, than the launcher's: MPI_Init
-// would end the process or start a job for each process.
+// The file and its parent folders must belong to the user or root, else Open returns [ErrNotFound] with the reason. It
+// returns [ErrLauncher] for another implementation, or major version of Open MPI, than the launcher's: MPI_Init would
+// end the process or start a job per process.
 func Open(path string) (*Library, error) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -75,7 +75,6 @@ func Open(path string) (*Library, error) {
 	return l, nil
 }
 
-// load reads the version too, which MPI allows before MPI_Init.
 func load(file string) (*Library, error) {
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))
@@ -94,7 +93,7 @@ func load(file string) (*Library, error) {
 	if lacks := C.lazo_resolve(&l.table, handle, C.int(l.flavour)); lacks != nil {
 		return nil, fmt.Errorf("mpi: %s: %w: it has no %s", file, ErrNoMPI, C.GoString(lacks))
 	}
-	var text [8192]C.char // the longest text of an implementation
+	var text [8192]C.char // the longest text
 	var length C.int
 	if code := C.lazo_version(&l.table, &text[0], &length); code != 0 {
 		return nil, fmt.Errorf("mpi: %s: %w: MPI_Get_library_version gave error %d", file, ErrNoMPI, code)
@@ -115,7 +114,7 @@ func symbol(handle unsafe.Pointer, name string) bool {
 // Path returns the library's file, absolute and without symbolic links.
 func (l *Library) Path() string { return l.path }
 
-// Version returns the implementation and its version, such as "Open MPI 5.0.11".
+// Version returns the implementation and version, such as "Open MPI 5.0.11".
 func (l *Library) Version() string {
 	name, version := l.implementation()
 	return strings.TrimSpace(name + " " + version)
@@ -133,7 +132,6 @@ func (l *Library) implementation() (name, version string) {
 // Flavour returns the library's binary interface.
 func (l *Library) Flavour() Flavour { return l.flavour }
 
-// words returns MPI's error, or nil.
 func (l *Library) words(r C.lazo_result, format string, args ...any) error {
 	if r.name == nil {
 		return nil
@@ -143,7 +141,6 @@ func (l *Library) words(r C.lazo_result, format string, args ...any) error {
 	return fmt.Errorf("mpi: %s: %s: %s", fmt.Sprintf(format, args...), C.GoString(r.name), C.GoString(&text[0]))
 }
 
-// check returns an error if l does not fit the launcher.
 func (by launcher) check(l *Library) error {
 	name, version := l.implementation()
 	major, _, _ := strings.Cut(version, ".")

@@ -11,23 +11,23 @@ import (
 
 // Errors of libraries and jobs.
 var (
-	// ErrNotFound reports that there is no MPI library.
+	// ErrNotFound reports a missing or untrusted MPI library.
 	ErrNotFound = errors.New("no MPI library")
-	// ErrNotLoadable reports a file that is not a library for this machine, or lacks its dependencies.
+	// ErrNotLoadable reports a file that is not a library for this machine, or lacks dependencies.
 	ErrNotLoadable = errors.New("not a library that this machine can load")
 	// ErrNoMPI reports a library that is not a supported MPI.
 	ErrNoMPI = errors.New("not an MPI library that lazo knows")
-	// ErrLauncher reports a process that the launcher of another MPI implementation or version started.
+	// ErrLauncher reports a process started by the launcher of another MPI implementation or version.
 	ErrLauncher = errors.New("the launcher is of another MPI")
 	// ErrThreads reports a library without MPI_THREAD_MULTIPLE.
 	ErrThreads = errors.New("the MPI library has no MPI_THREAD_MULTIPLE")
 	// ErrTwice reports a second initialization of MPI, or a second library.
 	ErrTwice = errors.New("MPI is in use in this process already")
-	// ErrFinalized reports a process that has left its job.
+	// ErrFinalized reports a process that left its job.
 	ErrFinalized = errors.New("this process has left the job of MPI")
 )
 
-// Flavour is the binary interface of a library: its handles and constants.
+// Flavour is a library's binary interface.
 type Flavour int
 
 // The supported flavours.
@@ -78,7 +78,7 @@ type Handler struct {
 type Exchange struct {
 	// Begun and Ended count exchanges. They differ during one.
 	Begun, Ended uint64
-	// Kind and Site are the collective and its number in the program. Bytes is the size of its arguments.
+	// Kind and Site are the collective and its number in the program, Bytes the size of its arguments.
 	Kind  string
 	Site  int64
 	Bytes int64

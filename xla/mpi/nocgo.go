@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// This file replaces the binding in builds without cgo. [Open] fails, so no value of these types exists.
+// [Open] fails, so no value of these types exists.
 
 var errNoCgo = fmt.Errorf("mpi: %w: %w", ErrNotLoadable, pjrt.ErrNoCgo)
 

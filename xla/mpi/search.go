@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// launcher describes the launcher of this process.
 type launcher struct {
 	name  string // for messages, "" if unknown
 	open  bool   // Open MPI; otherwise MPICH or similar
@@ -18,7 +17,6 @@ type launcher struct {
 	dirs  []string
 }
 
-// launcherOf reads the launcher's environment variables.
 func launcherOf(getenv func(string) string) launcher {
 	switch {
 	case getenv("OMPI_VERSION") != "" && getenv("OMPI_COMM_WORLD_SIZE") != "": // Open MPI 5
@@ -54,13 +52,12 @@ func (by launcher) fits(open bool, major string) bool {
 	return by.name == "" || by.open == open && (by.major == "" || major == "" || by.major == major)
 }
 
-// names are file names. The MPI 5 ABI has no settled version number.
+// The MPI 5 ABI has no settled version number.
 var names = map[string][]string{
 	"linux":  {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_abi.so", "libmpi.so"},
 	"darwin": {"libmpi.40.dylib", "libmpi.12.dylib", "libmpi_abi.1.dylib", "libmpi_abi.0.dylib", "libmpi_abi.dylib", "libmpi.dylib"},
 }
 
-// search returns the first library below root that fits the launcher.
 func search(by launcher, getenv func(string) string, root fs.FS) (string, error) {
 	if path := getenv("LAZO_MPI"); path != "" {
 		return path, nil
@@ -100,11 +97,9 @@ func search(by launcher, getenv func(string) string, root fs.FS) (string, error)
 	return "", fmt.Errorf("mpi: %w in LD_LIBRARY_PATH, next to the mpirun in PATH, or in the system's folders: install Open MPI or MPICH (or use lazo run, which brings one), or name the library by LAZO_MPI", ErrNotFound)
 }
 
-// rooted converts an absolute path for fs.FS.
 func rooted(path string) string { return strings.TrimPrefix(filepath.Clean(path), "/") }
 
-// inspect reports whether a library is Open MPI's, and its major version or "", by its dependencies, which version 5
-// renamed.
+// inspect finds Open MPI, and its major version or "", by a library's dependencies, which version 5 renamed.
 func inspect(root fs.FS, path string) (open bool, major string) {
 	opened, err := root.Open(rooted(path))
 	if err != nil {
@@ -116,7 +111,7 @@ func inspect(root fs.FS, path string) (open bool, major string) {
 		return false, ""
 	}
 	file, err := elf.NewFile(reader)
-	if err != nil { // not ELF: only the name is left
+	if err != nil { // not ELF
 		return strings.Contains(path, "libmpi.40."), ""
 	}
 	libraries, err := file.ImportedLibraries()
@@ -137,7 +132,6 @@ func inspect(root fs.FS, path string) (open bool, major string) {
 	return open, major
 }
 
-// isABI checks a library's name for the MPI 5 ABI.
 func isABI(path string) bool {
 	if file, err := elf.Open(path); err == nil {
 		defer file.Close()

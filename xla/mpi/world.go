@@ -13,23 +13,22 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// World is this process's membership of an MPI job. It is safe for concurrent use. Collective methods run one at a
-// time; all ranks must call them in the same order.
+// World is this process's membership of an MPI job. Goroutines may share it. Collective methods run one at a time; all
+// ranks must call them in the same order.
 type World struct {
 	library  *Library
 	place    C.lazo_place
 	warnings []string
 
-	mu       sync.Mutex // one call at a time
+	mu       sync.Mutex
 	finished bool
 	leave    chan struct{}      // closed to finalize MPI
 	left     chan C.lazo_result // result of the finalization
 }
 
 // Init initializes MPI, with separate communicators for programs and the host, and waits for all ranks. Without a
-// launcher the job has size 1. A second Init returns [ErrTwice], a library without threads [ErrThreads].
-//
-// If MPI cannot start, it may end the process.
+// launcher the job has size 1. A second Init returns [ErrTwice], a library without threads [ErrThreads]. MPI may end
+// the process if it cannot start.
 func (l *Library) Init() (*World, error) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -78,11 +77,11 @@ func (w *World) LocalRank() int { return int(w.place.local_rank) }
 // LocalSize returns the number of processes of this machine.
 func (w *World) LocalSize() int { return int(w.place.local_size) }
 
-// Warnings returns sentences with advice if this process is bound to fewer processors than its share, or if there are
-// more processes than processors.
+// Warnings returns advice if this process is bound to fewer processors than its share, or if there are more processes
+// than processors.
 func (w *World) Warnings() []string { return append([]string{}, w.warnings...) }
 
-// enter begins a call. The caller unlocks w.mu.
+// The caller of enter unlocks w.mu.
 func (w *World) enter(what string) error {
 	w.mu.Lock()
 	if w.finished {
@@ -92,12 +91,11 @@ func (w *World) enter(what string) error {
 	return nil
 }
 
-// said returns the error of a call.
 func (w *World) said(what string, r C.lazo_result) error {
 	return w.library.words(r, "rank %d of %d: %s", w.Rank(), w.Size(), what)
 }
 
-// Max sets each word to its maximum over all ranks, which pass the same number of words.
+// Max sets each word to its maximum over all ranks, which pass equally many.
 func (w *World) Max(words []int64) error {
 	if err := w.enter("maximum"); err != nil {
 		return err
@@ -106,8 +104,7 @@ func (w *World) Max(words []int64) error {
 	return w.said("maximum", C.lazo_max((*C.int64_t)(unsafe.SliceData(words)), C.size_t(len(words))))
 }
 
-// Sum sets each value to its sum over all ranks, which pass the same number of values. It uses the library's addition,
-// as programs do.
+// Sum sets each value to its sum over all ranks, which pass equally many. It adds as programs do.
 func (w *World) Sum(values []float32) error {
 	if err := w.enter("sum"); err != nil {
 		return err
@@ -128,7 +125,7 @@ func (w *World) Broadcast(root int, data []byte) error {
 	return w.said("broadcast", C.lazo_broadcast(C.int(root), unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data))))
 }
 
-// AllGather returns the parts of all ranks, of one length, in rank order.
+// AllGather returns all ranks' parts, of one length, in rank order.
 func (w *World) AllGather(part []byte) ([]byte, error) {
 	parts := make([]byte, len(part)*w.Size())
 	if err := w.enter("gather"); err != nil {
@@ -151,8 +148,8 @@ func (w *World) Barrier() error {
 	return w.said("barrier", C.lazo_barrier())
 }
 
-// Finalize leaves the job, together with all ranks. It waits for running calls; programs must not exchange. Later calls
-// return [ErrFinalized].
+// Finalize leaves the job, with all ranks. It waits for running calls; programs must not exchange. Later calls return
+// [ErrFinalized].
 func (w *World) Finalize() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,10 +161,10 @@ func (w *World) Finalize() error {
 	return w.said("leave", <-w.left)
 }
 
-// Abort ends all processes of the job, this one with the exit code, even while other calls wait. It does not return.
+// Abort ends all processes of the job, this one with the exit code, even during other calls. It does not return.
 func (w *World) Abort(code int) { C.lazo_abort(C.int(code)) }
 
-// Handlers returns the handlers, for the platform "Host".
+// Handlers returns the handlers for the platform "Host".
 func (w *World) Handlers() []Handler { return handlers() }
 
 func handlers() []Handler {
@@ -177,7 +174,7 @@ func handlers() []Handler {
 		{"lazo.reduce_scatter", unsafe.Pointer(C.lazo_reduce_scatter)},
 		{"lazo.all_to_all", unsafe.Pointer(C.lazo_all_to_all)},
 		{"lazo.collective_permute", unsafe.Pointer(C.lazo_collective_permute)},
-		{"lazo.rank", unsafe.Pointer(C.lazo_rank)}, // returns the rank
+		{"lazo.rank", unsafe.Pointer(C.lazo_rank)},
 	}
 }
 
@@ -192,5 +189,5 @@ func (w *World) Exchanges() Exchange {
 	return e
 }
 
-// setLimits sets the most elements of an MPI call, and the most bytes of a packed array.
+// setLimits sets the most elements of an MPI call, and bytes of a packed array.
 func setLimits(elements, packed int) { C.lazo_set_limits(C.int64_t(elements), C.int64_t(packed)) }

@@ -39,7 +39,7 @@ func (p *Plugin) optimizedProgram(executable unsafe.Pointer) (program []byte, fo
 	return program, goString(code.format, code.format_size), nil
 }
 
-// Fingerprint is equal for the same program, options and compiler; [ErrUnimplemented] if the plugin has none.
+// Fingerprint is equal for the same program, options and compiler. It may be [ErrUnimplemented].
 func (e *Executable) Fingerprint() (string, error) {
 	var text string
 	err := e.with(func(p *Plugin, api *C.lazo_Api) error {

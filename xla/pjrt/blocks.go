@@ -12,13 +12,12 @@ import (
 )
 
 // KeepBlocks makes the plugin reuse freed memory blocks of 1 MiB and more. XLA's CPU plugin allocates intermediate
-// values and outputs in each run, and malloc returns large blocks to the kernel: page faults took a quarter of a
-// transformer's step.
+// values and outputs in each run; page faults of returned blocks took a quarter of a transformer's step.
 //
-// The blocks kept are at most the largest total in use at once. They are freed if unused, after long compilations, with
+// The kept blocks are at most the largest total in use at once. They are freed if unused, after long compilations, with
 // a client, by [FreeBlocks], and before malloc fails. Only the plugin's references to malloc are redirected.
 //
-// It returns [ErrUnimplemented] on other systems than Linux and for plugins without such references.
+// It is [ErrUnimplemented] on other systems than Linux and for plugins without such references.
 func (p *Plugin) KeepBlocks() error {
 	switch n := C.lazo_keep_blocks(unsafe.Pointer(p.api.Error_Destroy)); {
 	case n > 0:
@@ -36,7 +35,6 @@ var blocksKept atomic.Bool
 // longCompile is the compile time from which trim pays.
 const longCompile = 100 * time.Millisecond
 
-// afterCompile frees the tens of megabytes that a compilation leaves.
 func afterCompile(took time.Duration) {
 	if took >= longCompile && blocksKept.Load() {
 		trim()
@@ -49,10 +47,9 @@ func FreeBlocks() { C.lazo_free_blocks(0) }
 // trim also returns malloc's free memory to the kernel, in milliseconds.
 func trim() { C.lazo_free_blocks(1) }
 
-// blockCounts counts blocks of 1 MiB and more.
 type blockCounts struct {
 	Made, Reused     uint64 // since the start of the process
-	Used, Kept, Most int    // bytes; Most since they were last freed
+	Used, Kept, Most int    // bytes; Most since the last free
 }
 
 func countBlocks() blockCounts {

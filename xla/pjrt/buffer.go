@@ -8,10 +8,8 @@ import (
 	"unsafe"
 )
 
-// Buffer is an array on a device. The caller that receives it closes it.
-//
-// A [Call] may replace the array that a Buffer holds. A run deletes the array of a donated argument; the Buffer must
-// still be closed.
+// Buffer is an array on a device. The caller that receives it closes it, even if the array is deleted or donated to a
+// run. A [Call] may replace the array.
 type Buffer struct {
 	*object
 	shape  Shape
@@ -48,7 +46,7 @@ func (b *Buffer) with(f func(p *Plugin, api *C.lazo_Api) error) error {
 	return firstError(f(p, p.api), b.done())
 }
 
-// Size returns the array's memory on the device in bytes.
+// Size returns the array's bytes on the device.
 func (b *Buffer) Size() (int64, error) {
 	var args C.lazo_Buffer_OnDeviceSizeInBytes_Args
 	err := b.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -58,7 +56,7 @@ func (b *Buffer) Size() (int64, error) {
 	return int64(args.on_device_size_in_bytes), err
 }
 
-// Ready returns an event for the end of the array's computation, with its error.
+// Ready returns an event for the array's computation.
 func (b *Buffer) Ready() (*Event, error) {
 	var event *Event
 	err := b.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -72,7 +70,7 @@ func (b *Buffer) Ready() (*Event, error) {
 	return event, err
 }
 
-// Delete frees the array as soon as no program needs it. The Buffer must still be closed.
+// Delete frees the array as soon as no program needs it.
 func (b *Buffer) Delete() error {
 	return b.with(func(p *Plugin, api *C.lazo_Api) error {
 		args := C.lazo_Buffer_Delete_Args{buffer: b.ptr}
@@ -80,7 +78,7 @@ func (b *Buffer) Delete() error {
 	})
 }
 
-// IsDeleted reports whether the array was deleted or donated to a run.
+// IsDeleted reports whether the array was deleted or donated.
 func (b *Buffer) IsDeleted() (bool, error) {
 	deleted := false
 	err := b.with(func(p *Plugin, _ *C.lazo_Api) (err error) {
@@ -113,5 +111,5 @@ func (b *Buffer) CopyTo(device *Device) (*Buffer, error) {
 	return copied, err
 }
 
-// Close releases the buffer. The memory is freed when no program and no [View] needs it.
+// Close releases the buffer. Its memory is freed when no program and no [View] needs it.
 func (b *Buffer) Close() error { return closeNow(b) }

@@ -11,10 +11,8 @@ import (
 	"unsafe"
 )
 
-// Call is a program with its arguments, for repeated runs of one C call each.
-//
-// A Call owns neither its buffers nor its program. Several Calls can share buffers: a run of one replaces a buffer in
-// all.
+// Call is a program with its arguments, for repeated runs of one C call each. It owns neither its buffers nor its
+// program. Calls may share buffers: a run of one replaces a buffer in all.
 type Call struct {
 	*object
 	run     launch
@@ -22,7 +20,7 @@ type Call struct {
 	inPlace []bool    // by argument
 	host    []HostInput
 	sizes   []int // of host inputs, in bytes
-	reads   []int // see CallOptions.Read
+	reads   []int
 	pin     runtime.Pinner
 }
 
@@ -35,7 +33,7 @@ var callKind = &kind{name: "call", live: &live.calls, free: func(o *object) erro
 // keptBytes is the largest host input whose buffer is kept: copying is faster than a new buffer.
 const keptBytes = 16 << 10
 
-// NewCall prepares runs of the program. A portable program returns [ErrInvalidArgument].
+// NewCall prepares runs of the program, or returns [ErrInvalidArgument] if it is portable.
 func (e *Executable) NewCall(options CallOptions) (*Call, error) {
 	if err := e.use(); err != nil {
 		return nil, err
@@ -128,7 +126,7 @@ func (c *Call) prepareHost() {
 	}
 }
 
-// keepHost makes the kept buffers of host inputs. Donated arguments need a new buffer in each run.
+// Donated arguments need a new buffer in each run.
 func (c *Call) keepHost(donated map[int]int) error {
 	zeros := make([]byte, keptBytes)
 	p := c.run.of.client.plugin
@@ -175,8 +173,8 @@ func (c *Call) set(device, argument int, b *Buffer) error {
 	return nil
 }
 
-// KeepArguments sets whether following runs copy donated arguments, which needs more memory. A failed [Call.Run] then
-// loses nothing.
+// KeepArguments sets whether runs copy donated arguments, which needs more memory. A failed [Call.Run] then loses
+// nothing.
 func (c *Call) KeepArguments(keep bool) error {
 	if err := c.useAlone(); err != nil {
 		return err
@@ -190,17 +188,17 @@ func (c *Call) KeepArguments(keep bool) error {
 	return firstError(c.run.keep(list), c.doneAlone())
 }
 
-// Run runs the program and waits for its end. host has the memory of the host inputs, device after device; it is not
-// used after Run. Run returns, by device, the outputs that replace no argument. The caller owns them.
+// Run runs the program and waits. host has the memory of the host inputs, device after device, unused after Run. Run
+// returns, by device, the outputs that replace no argument. The caller owns them.
 //
-// A [*RunError] lists the lost arguments. [ErrBusy] and [ErrClosed] mean that nothing was done.
+// A [*RunError] lists the lost arguments. After [ErrBusy] and [ErrClosed], nothing was done.
 func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
 	return c.RunInto(nil, host...)
 }
 
 // RunInto is Run that copies the outputs of [CallOptions].Read to memory and makes no Buffers of them. memory has one
-// slice for each, device after device, of exactly the output's size, row-major. If memory is empty it is Run. An error
-// of the copy is a [*RunError] with Ran set.
+// slice for each, device after device, of exactly the output's size, row-major; empty, it is Run. An error of the copy
+// is a [*RunError] with Ran set.
 func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
 	x, err := c.start(C.LAZO_RUN, host, memory)
 	if err != nil {
@@ -210,10 +208,10 @@ func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
 }
 
 // Start is Run without the wait. It copies the host inputs. Replaced arguments hold the outputs at once, for further
-// runs. A later error is that of the events and buffers; replaced arguments are then lost.
+// runs. The events and buffers have a later error; replaced arguments are then lost.
 func (c *Call) Start(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_START, host, nil) }
 
-// StartShared is Start without the copy, on devices that can use host memory. Do not change the memory before the run
+// StartShared is Start without the copy, on devices that can use host memory. Keep the memory unchanged until the run
 // ends ([Execution.Await]).
 func (c *Call) StartShared(host ...[]byte) (*Execution, error) {
 	return c.start(C.LAZO_STAY, host, nil)
@@ -228,7 +226,7 @@ func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) 
 		return nil, err
 	}
 	defer func() { err = firstError(err, c.run.of.done()) }()
-	var until []*held // by device, if the host's memory is used after the call
+	var until []*held // by device, if host memory is used after the call
 	if mode == C.LAZO_STAY {
 		for range c.run.devices {
 			until = append(until, new(held))
@@ -265,7 +263,7 @@ func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) 
 		}
 	}
 	if err := c.run.failure(); err != nil {
-		if c.run.c.ran != 0 { // the outputs must be freed
+		if c.run.c.ran != 0 {
 			if x, resultErr := c.run.results(until); resultErr == nil {
 				_ = x.Close()
 			}
@@ -275,7 +273,7 @@ func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) 
 	return c.run.results(until)
 }
 
-// point stores a pinned Go address as a number. A pointer store would show Go's collector the old value, which may be
+// point stores a pinned Go address as a number: a pointer store would show Go's collector the old value, which may be
 // freed memory, and end the process.
 func point(place *unsafe.Pointer, to *byte) {
 	*(*uintptr)(unsafe.Pointer(place)) = uintptr(unsafe.Pointer(to))
@@ -338,7 +336,6 @@ func (c *Call) readPlace(i int) *C.lazo_read {
 	return &unsafe.Slice(c.run.c.read, len(c.run.devices)*outs)[i/len(c.reads)*outs+c.reads[i%len(c.reads)]]
 }
 
-// hold takes an argument's buffer for a run, exclusively if it is replaced.
 func (c *Call) hold(i int) error {
 	n := len(c.inPlace)
 	b := c.args[i]
@@ -361,7 +358,6 @@ func (c *Call) hold(i int) error {
 	return nil
 }
 
-// release releases the first held arguments.
 func (c *Call) release(held int) error {
 	var first error
 	for i, b := range c.args[:held] {
@@ -378,5 +374,5 @@ func (c *Call) release(held int) error {
 	return first
 }
 
-// Close releases the call, but not its buffers and its program.
+// Close releases the call, not its buffers and program.
 func (c *Call) Close() error { return closeNow(c) }

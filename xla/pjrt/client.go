@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// Client is a connection to a plugin's devices. It owns all objects made with it.
+// Client is a connection to a plugin's devices.
 type Client struct {
 	plugin *Plugin
 	ptr    unsafe.Pointer
@@ -31,8 +31,8 @@ type Client struct {
 }
 
 // NewClient creates a client. options are the plugin's, such as "cpu_device_count", of type string, int64, []int64,
-// float32 or bool. store connects the clients of several processes, if the options ask for it (GPU plugins: "node_id"
-// and "num_nodes"). It may be nil, and is used until Close.
+// float32 or bool. store connects clients of several processes, if the options ask for it (GPU plugins: "node_id" and
+// "num_nodes"), until Close. It may be nil.
 func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -95,7 +95,6 @@ func (c *Client) describe() error {
 	return err
 }
 
-// devicesOf finds the devices of PJRT's pointers.
 func (c *Client) devicesOf(list []unsafe.Pointer) ([]*Device, error) {
 	devices := make([]*Device, len(list))
 	for i, ptr := range list {
@@ -117,7 +116,7 @@ func (c *Client) Plugin() *Plugin { return c.plugin }
 // Platform returns the platform's name, such as "cpu" or "cuda".
 func (c *Client) Platform() string { return c.name }
 
-// PlatformVersion returns the plugin's text about the platform's version.
+// PlatformVersion returns the plugin's version text of the platform.
 func (c *Client) PlatformVersion() string { return c.text }
 
 // ProcessIndex returns this process's index, 0 for a single process.
@@ -126,11 +125,11 @@ func (c *Client) ProcessIndex() int { return c.index }
 // Devices returns the devices of all processes.
 func (c *Client) Devices() []*Device { return append([]*Device{}, c.all...) }
 
-// AddressableDevices returns this process's devices, which can hold buffers and run programs.
+// AddressableDevices returns this process's devices, which hold buffers and run programs.
 func (c *Client) AddressableDevices() []*Device { return append([]*Device{}, c.local...) }
 
-// Close closes all objects of the client, waits for running calls, and frees the client. Later uses, and a second Close
-// (after the first), return [ErrClosed].
+// Close closes all objects of the client, waits for running calls, and frees the client. A second Close returns after
+// the first.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -175,7 +174,6 @@ func (c *Client) isClosed() bool {
 	return c.closed
 }
 
-// use keeps the client open until done.
 func (c *Client) use() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +191,6 @@ func (c *Client) done() {
 	c.idle.Broadcast()
 }
 
-// adopt adds an object, unless the client is closed.
 func (c *Client) adopt(o *object) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Device is a device of a client. It lives as long as the client and has no Close.
+// Device is a device of a client, and lives as long.
 type Device struct {
 	client      *Client
 	ptr         unsafe.Pointer
@@ -105,7 +105,7 @@ func (d *Device) Memories() ([]Memory, error) {
 	return memories, nil
 }
 
-// MemoryStats returns the state of the device's memory; [ErrUnimplemented] if the plugin keeps none, as on CPUs.
+// MemoryStats returns the state of the device's memory; [ErrUnimplemented] if the plugin has none, as on CPUs.
 func (d *Device) MemoryStats() (MemoryStats, error) {
 	if err := d.client.use(); err != nil {
 		return MemoryStats{}, err

@@ -5,12 +5,12 @@
 //
 // # Ownership
 //
-// Close clients, buffers, executables, calls, events, views and topologies. Plugins and devices need no Close. Use
-// after Close, and a second Close, return [ErrClosed]. If another goroutine still uses the value, its last use frees
-// the memory. A client's Close closes everything made with it and waits for running calls.
+// Close clients, buffers, executables, calls, events, views and topologies, but not plugins and devices. Use after
+// Close, and a second Close, return [ErrClosed]. If another goroutine still uses the value, its last use frees the
+// memory. A client's Close closes everything made with it and waits for running calls.
 //
-// The garbage collector closes forgotten values of a client; [Live] counts them. Do not rely on it: it does not know
-// the size of device memory.
+// The garbage collector closes forgotten values of a client; [Live] counts them. It does not know the size of device
+// memory: do not rely on it.
 //
 // A run that replaces a buffer needs it exclusively: concurrent uses return [ErrBusy] and do nothing. All else may be
 // used concurrently.
@@ -20,6 +20,5 @@
 //
 // # Untrusted files
 //
-// [Inspect] and [Load] run code of the library, which can end the process if it is damaged. Package probe tries it in a
-// child process.
+// [Inspect] and [Load] run the library's code, which can end the process. Package probe tries it in a child process.
 package pjrt

@@ -43,10 +43,9 @@ const (
 	F4E2M1FN
 )
 
-// maxDims is the largest rank in lazo.
 const maxDims = 64 // LAZO_MAX_DIMS
 
-// dtypes has the name in StableHLO, the bytes per element on the host, and the number in XLA's protocol buffers.
+// name is StableHLO's, size the bytes on the host, primitive XLA's number.
 var dtypes = []struct {
 	name      string
 	size      int
@@ -60,7 +59,7 @@ var dtypes = []struct {
 	{"f8E4M3", 1, 28}, {"f8E3M4", 1, 29}, {"f8E8M0FNU", 1, 33}, {"f4E2M1FN", 1, 32},
 }
 
-// String returns the name in StableHLO, such as "f32".
+// String returns StableHLO's name, such as "f32".
 func (d DType) String() string {
 	if d < 0 || int(d) >= len(dtypes) {
 		return fmt.Sprintf("dtype %d", int(d))
@@ -81,7 +80,7 @@ func (d DType) packed() bool {
 	return slices.Contains([]DType{Int4, Uint4, Int2, Uint2, F4E2M1FN}, d)
 }
 
-// Shape is the dtype and the dimensions of an array. Do not change a shared Shape.
+// Shape is an array's dtype and dimensions. Do not change a shared Shape.
 type Shape struct {
 	DType DType
 	Dims  []int // none for a scalar
@@ -96,7 +95,7 @@ func (s Shape) String() string {
 	return text + s.DType.String()
 }
 
-// Equal reports whether dtype and dimensions are equal.
+// Equal compares dtype and dimensions.
 func (s Shape) Equal(other Shape) bool {
 	return s.DType == other.DType && slices.Equal(s.Dims, other.Dims)
 }

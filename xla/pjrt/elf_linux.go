@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// checkFormat checks for a shared library of this processor. Truncated files lack the section headers at the end.
+// Truncated files lack the section headers.
 func checkFormat(file io.ReaderAt, size int64) error {
 	library, err := elf.NewFile(file)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 // getenv.
 //
 //   - TF_CPP_MIN_LOG_LEVEL=2 limits XLA's log on stderr to errors; 3, for CPU plugins, to fatal errors: PJRT API 0.106
-//     logs errors about processor features for programs from a cache. Errors of calls are returned, not logged.
+//     logs errors about processor features for programs from a cache. Calls return their errors.
 //   - XLA_FLAGS has the folder of ptxas and libdevice, if it is next to a CUDA plugin.
 //   - TPU_SKIP_MDS_QUERY=1 and TPU_WORKER_HOSTNAMES=localhost spare libtpu minutes of queries to the cloud's metadata
-//     server on a machine without TPU.
+//     server without a TPU.
 func Environment(path string, getenv func(string) string) map[string]string {
 	return environment("/", path, getenv)
 }
@@ -47,8 +47,8 @@ func environment(root, path string, getenv func(string) string) map[string]strin
 	return set
 }
 
-// mayHaveTPU looks for a TPU's device node, or a PCI device of Google's that is neither disk nor network card. Without
-// a visible PCI bus, as in some containers, it returns true.
+// mayHaveTPU looks for a TPU's device node, or a Google PCI device that is neither disk nor network card. Without a
+// visible PCI bus, as in some containers, it returns true.
 func mayHaveTPU(root string) bool {
 	for _, nodes := range []string{"dev/accel*", "dev/vfio/[0-9]*"} {
 		if found, err := filepath.Glob(filepath.Join(root, nodes)); err != nil || len(found) > 0 {
@@ -76,8 +76,8 @@ func mayHaveTPU(root string) bool {
 	return false
 }
 
-// cudaDataDir returns the folder with nvvm/libdevice, or "": nvidia/cu13 or nvidia/cuda_nvcc in CUDA's wheels, next to
-// the plugin or up to two levels above. XLA runs its programs, so other users must not own them.
+// cudaDataDir returns the folder with nvvm/libdevice, or "": nvidia/cu13 or nvidia/cuda_nvcc, next to the plugin or up
+// to two levels above. XLA runs its programs, so other users must not own them.
 func cudaDataDir(path string) string {
 	if !strings.Contains(strings.ToLower(filepath.Base(path)), "cuda") {
 		return ""

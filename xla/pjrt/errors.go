@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Code is PJRT's status code, the same as Abseil's and gRPC's.
+// Code is PJRT's status code, as of Abseil and gRPC.
 type Code int
 
 // PJRT's codes.
@@ -67,17 +67,16 @@ var codeErrors = map[Code]error{
 	DataLoss: ErrDataLoss,
 }
 
-// Errors of the binding.
 var (
-	// ErrClosed reports a use after Close, of the value or of its client.
+	// ErrClosed reports a use after Close of the value or its client.
 	ErrClosed = errors.New("closed")
 	// ErrBusy reports a buffer in use that a run replaces, or a Call that is running.
 	ErrBusy = errors.New("in use by another call")
-	// ErrHandlerTaken reports another handler of this name ([Plugin.RegisterHandler]).
+	// ErrHandlerTaken reports another handler of the name ([Plugin.RegisterHandler]).
 	ErrHandlerTaken = errors.New("another handler was registered under this name")
 )
 
-// Error is an error of the plugin. errors.Is matches [ErrOutOfMemory] and similar errors by its code.
+// Error is an error of the plugin. errors.Is matches the sentinel of its code, such as [ErrOutOfMemory].
 type Error struct {
 	Call    string // such as "PJRT_Client_Compile"
 	Code    Code
@@ -88,11 +87,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("pjrt: %s: %v: %s", e.Call, e.Code, e.Message)
 }
 
-// DiskFull reports whether a disk was full, for example a compiler's temporary folder. CUDA then has the code of
+// DiskFull reports whether a disk was full, such as a compiler's temporary folder. CUDA then has the code of
 // out-of-memory.
 func (e *Error) DiskFull() bool { return strings.Contains(e.Message, "No space left on device") }
 
-// Is matches the error of the code, or only [syscall.ENOSPC] if a disk was full.
+// Is matches the code's sentinel, or only [syscall.ENOSPC] if a disk was full.
 func (e *Error) Is(target error) bool {
 	if e.DiskFull() {
 		return target == syscall.ENOSPC
@@ -106,7 +105,6 @@ type failedWork struct {
 	err  error
 }
 
-// during adds what was being done to err.
 func during(err error, format string, args ...any) error {
 	return &failedWork{fmt.Sprintf(format, args...), err}
 }

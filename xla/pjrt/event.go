@@ -21,7 +21,6 @@ type held struct {
 	buffers []unsafe.Pointer
 }
 
-// newEvent wraps a plugin's event. until may be nil.
 func newEvent(c *Client, ptr unsafe.Pointer, until *held) (*Event, error) {
 	o, err := newObject(c, &object{kind: eventKind, ptr: ptr, held: until})
 	if err != nil {
@@ -33,7 +32,7 @@ func newEvent(c *Client, ptr unsafe.Pointer, until *held) (*Event, error) {
 func freeEvent(o *object) error {
 	p := o.client.plugin
 	var err error
-	if o.held != nil { // in use until the event
+	if o.held != nil {
 		err = awaitEvent(p, o.ptr)
 		o.held.pin.Unpin()
 		for _, b := range o.held.buffers {
@@ -51,7 +50,7 @@ func awaitEvent(p *Plugin, ptr unsafe.Pointer) error {
 	return p.failure("Event_Await", C.lazo_await(p.api, ptr))
 }
 
-// Await waits for the event and returns the error of the work.
+// Await waits for the event and returns the work's error.
 func (e *Event) Await() error {
 	if err := e.use(); err != nil {
 		return err
@@ -59,7 +58,7 @@ func (e *Event) Await() error {
 	return firstError(awaitEvent(e.client.plugin, e.ptr), e.done())
 }
 
-// Ready reports whether the work has ended, with or without an error.
+// Ready reports whether the work has ended.
 func (e *Event) Ready() (bool, error) {
 	if err := e.use(); err != nil {
 		return false, err
@@ -70,7 +69,7 @@ func (e *Event) Ready() (bool, error) {
 	return bool(args.is_ready), firstError(err, e.done())
 }
 
-// OnReady calls f once, in its own goroutine, with the error of the work when it has ended, even after Close.
+// OnReady calls f once, in its own goroutine, with the work's error when it has ended, even after Close.
 func (e *Event) OnReady(f func(error)) error {
 	if err := e.use(); err != nil {
 		return err
@@ -78,7 +77,6 @@ func (e *Event) OnReady(f func(error)) error {
 	return firstError(e.client.plugin.onReady(e.ptr, f), e.done())
 }
 
-// waiter is a Go function for a plugin to call.
 type waiter struct {
 	plugin *Plugin
 	call   func(error)
@@ -106,6 +104,6 @@ func lazoReady(raw, cell unsafe.Pointer) {
 	go w.call(err)
 }
 
-// Close releases the event. For a copy to the host, and for a run that uses host memory or replaces arguments, it waits
+// Close releases the event. After a copy to the host, or a run that uses host memory or replaces arguments, it waits
 // and returns the work's error.
 func (e *Event) Close() error { return closeNow(e) }

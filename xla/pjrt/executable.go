@@ -14,8 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Executable is a compiled program on its devices. The caller that receives it closes it; running executions end
-// normally.
+// Executable is a compiled program on its devices. Runs in progress outlast its Close.
 type Executable struct {
 	*object
 	name    string
@@ -49,7 +48,7 @@ func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, e
 }
 
 // CompileHLO compiles a serialized HloModuleProto from before or between XLA's first passes (debug option
-// xla_dump_hlo_as_proto). Plugins may end the process for later ones.
+// xla_dump_hlo_as_proto). Later ones may end the process.
 func (c *Client) CompileHLO(module []byte, options CompileOptions) (*Executable, error) {
 	if len(module) == 0 {
 		return nil, fmt.Errorf("pjrt: compile: %w: the module is empty", ErrInvalidArgument)
@@ -83,7 +82,6 @@ func (c *Client) compile(program []byte, format string, encoded []byte) (*Execut
 	return c.newExecutable(args.executable)
 }
 
-// checked refuses programs that end the process, and encodes the options.
 func checked(program []byte, options CompileOptions) (encoded []byte, err error) {
 	if len(program) == 0 { // the CPU plugin ends the process
 		return nil, fmt.Errorf("pjrt: compile: %w: the program is empty", ErrInvalidArgument)
@@ -94,7 +92,6 @@ func checked(program []byte, options CompileOptions) (encoded []byte, err error)
 	return options.marshal()
 }
 
-// PJRT's names of program formats.
 const (
 	formatMLIR = "mlir"
 	formatHLO  = "hlo"
@@ -193,22 +190,22 @@ func (p *Plugin) outputsOf(executable unsafe.Pointer) (outputs []Shape, err erro
 	return outputs, nil
 }
 
-// Name returns the name of the program's module.
+// Name returns the module's name.
 func (e *Executable) Name() string { return e.name }
 
-// Outputs returns the shapes of the outputs on each device.
+// Outputs returns the outputs' shapes on each device.
 func (e *Executable) Outputs() []Shape { return append([]Shape{}, e.outputs...) }
 
 // Devices returns this process's devices of the program, none for a portable program.
 func (e *Executable) Devices() []*Device { return append([]*Device{}, e.devices...) }
 
-// Parameters returns the shapes of the arguments on each device, as in the optimized program.
+// Parameters returns the arguments' shapes on each device, as in the optimized program.
 func (e *Executable) Parameters() ([]Shape, error) {
 	s, err := e.entry()
 	return append([]Shape{}, s.parameters...), err
 }
 
-// Donated maps outputs to the arguments that they overwrite. A run consumes these.
+// Donated maps outputs to the arguments that they overwrite and a run consumes.
 func (e *Executable) Donated() (map[int]int, error) {
 	s, err := e.entry()
 	donated := map[int]int{}

@@ -10,7 +10,6 @@ import (
 	"unsafe"
 )
 
-// launch is the C side of an execution.
 type launch struct {
 	c       *C.lazo_run
 	of      *Executable
@@ -34,7 +33,6 @@ func (e *Executable) newRun(devices []*Device, args, hosts int) (launch, error) 
 
 func (r launch) free() { free(unsafe.Pointer(r.c)) }
 
-// failure returns the last run's error, with the lost arguments.
 func (r launch) failure() error {
 	p := r.of.client.plugin
 	cause := p.failure(runCalls[r.c.failed], r.c.error)
@@ -51,7 +49,7 @@ func (r launch) failure() error {
 		if ptr == nil {
 			continue // a host input
 		}
-		// An argument with an unknown state counts as lost.
+		// An unknown state counts as lost.
 		if gone, err := isDeleted(p, ptr); err != nil || gone {
 			e.Lost = append(e.Lost, Argument{i / args, i % args})
 		}
@@ -59,8 +57,7 @@ func (r launch) failure() error {
 	return e
 }
 
-// results wraps the outputs that replace no argument, and the events, or closes all of them on an error. until has what
-// each device uses until its event, or is nil.
+// results closes all on an error. until, if not nil, has what each device uses until its event.
 func (r launch) results(until []*held) (*Execution, error) {
 	x := &Execution{Outputs: make([][]*Buffer, len(r.devices))}
 	client, outs := r.of.client, len(r.of.outputs)
@@ -104,7 +101,6 @@ func (r launch) results(until []*held) (*Execution, error) {
 	return x, nil
 }
 
-// checkArgument checks a buffer's client, device and shape.
 func (e *Executable) checkArgument(b *Buffer, index int, on *Device) error {
 	if b == nil {
 		return fmt.Errorf("pjrt: run %s: argument %d: %w: there is no buffer", e.name, index, ErrInvalidArgument)
@@ -136,11 +132,11 @@ func (e *Executable) checkCount(args int) error {
 	return err
 }
 
-// Execute starts the program. args has the arguments for each device. Donated arguments ([Executable.Donated]) are
-// consumed; their Buffers must still be closed.
+// Execute starts the program. args has the arguments for each device. It consumes donated arguments
+// ([Executable.Donated]).
 //
-// If the program does not start, the error is a [*RunError], or names a wrong argument. Later errors are those of the
-// events and outputs.
+// If the program does not start, the error is a [*RunError], or names a wrong argument. The events and outputs have
+// later errors.
 func (e *Executable) Execute(args [][]*Buffer, options ExecuteOptions) (*Execution, error) {
 	if err := e.use(); err != nil {
 		return nil, err
@@ -200,7 +196,7 @@ func (e *Executable) execute(args [][]*Buffer, options ExecuteOptions) (x *Execu
 	}
 	C.lazo_do(r.c, C.LAZO_START)
 	if err := r.failure(); err != nil {
-		if r.c.ran != 0 { // the outputs must be freed
+		if r.c.ran != 0 {
 			if x, resultErr := r.results(nil); resultErr == nil {
 				_ = x.Close()
 			}
@@ -210,7 +206,6 @@ func (e *Executable) execute(args [][]*Buffer, options ExecuteOptions) (x *Execu
 	return r.results(nil)
 }
 
-// keep sets the arguments that are not donated.
 func (r launch) keep(list []int) error {
 	kept := unsafe.Slice(r.c.kept, int(r.c.args))
 	if len(list) > len(kept) {

@@ -11,7 +11,6 @@ import (
 	"unsafe"
 )
 
-// handlers stay for the life of the process.
 type handlers struct {
 	sync.Mutex
 	byTarget map[[2]string]unsafe.Pointer // by name and platform
@@ -19,10 +18,10 @@ type handlers struct {
 
 // RegisterHandler registers a C function for custom calls with the target name and API version 4 (typed FFI), for the
 // life of the process. It runs on XLA's threads. handler is an XLA_FFI_Handler (xla/ffi/api/c_api.h) that answers
-// queries for its metadata. platform is the plugin's name, "Host" for CPUs.
+// metadata queries. platform is the plugin's name, "Host" for CPUs.
 //
-// The same handler may be registered again. Another one of that name returns [ErrHandlerTaken]; the plugin itself would
-// silently keep the first. A plugin without the FFI extension returns [ErrUnimplemented].
+// The same handler may be registered again. Another one of the name is [ErrHandlerTaken]: the plugin would silently
+// keep the first. A plugin without the FFI extension is [ErrUnimplemented].
 func (p *Plugin) RegisterHandler(name, platform string, handler unsafe.Pointer) error {
 	if name == "" || platform == "" || handler == nil {
 		return fmt.Errorf("pjrt: register the handler %q for %q: %w: it needs a name, a platform and a function", name, platform, ErrInvalidArgument)

@@ -4,5 +4,5 @@ package pjrt
 
 import "io"
 
-// checkFormat leaves the check to the system's loader.
+// The system's loader checks.
 func checkFormat(io.ReaderAt, int64) error { return nil }

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// Put copies an array to the device. a.Data is not used later.
+// Put copies an array to the device, and does not use a.Data later.
 func (d *Device) Put(a Array) (*Buffer, error) {
 	made, err := d.put(a, false)
 	if err != nil {
@@ -19,7 +19,7 @@ func (d *Device) Put(a Array) (*Buffer, error) {
 }
 
 // Share puts an array on the device without a copy, if the device can use host memory and the data is aligned to 64
-// bytes; otherwise it copies. Until release is called, do not change the data, and do not free memory outside Go's
+// bytes; otherwise it copies. Until release is called, keep the data unchanged, and do not free memory outside Go's
 // heap. release is called once, in its own goroutine, when the buffer is freed or the copy is done; never if Share
 // fails.
 func (d *Device) Share(a Array, release func()) (*Buffer, error) {
@@ -33,7 +33,7 @@ func (d *Device) Share(a Array, release func()) (*Buffer, error) {
 		return nil, err
 	}
 	p := d.client.plugin
-	shared := make(chan bool, 1)             // release is called only if Share succeeded
+	shared := make(chan bool, 1)             // if Share succeeded
 	err = p.onReady(made.done, func(error) { // the buffer has the copy's error too
 		pin.Unpin()
 		if <-shared && release != nil {
@@ -78,7 +78,6 @@ func (d *Device) put(a Array, share bool) (C.lazo_made, error) {
 	return made, nil
 }
 
-// numbers converts a list for C. memory saves an allocation.
 func numbers(memory []C.int64_t, list []int) *C.int64_t {
 	if len(list) == 0 {
 		return nil
@@ -89,7 +88,7 @@ func numbers(memory []C.int64_t, list []int) *C.int64_t {
 	return &memory[0]
 }
 
-// ToHost waits for the array and copies it to dst, row-major, which must have exactly its size.
+// ToHost waits for the array and copies it to dst, row-major, of exactly its size.
 func (b *Buffer) ToHost(dst []byte) error {
 	if err := b.checkRoom(dst); err != nil {
 		return err
@@ -143,7 +142,7 @@ func (b *Buffer) checkRoom(dst []byte) error {
 	return err
 }
 
-// View is a buffer's memory, for devices that share memory with the host.
+// View is a buffer's memory, on devices that share it with the host.
 type View struct {
 	*object
 	// Data is the row-major array, until Close. Do not write to it while a program may read it.
@@ -159,8 +158,8 @@ var viewKind = &kind{name: "view", live: &live.views, free: func(o *object) erro
 	return firstError(err, o.of.done())
 }}
 
-// View waits for the array and returns its memory without a copy; [ErrUnimplemented] if it is not in host memory. While
-// the view is open, the array is not freed, and a run that would replace it returns [ErrBusy].
+// View waits for the array and returns its memory without a copy; [ErrUnimplemented] if it is not in host memory. An
+// open view keeps the array; a run that would replace it returns [ErrBusy].
 func (b *Buffer) View() (*View, error) {
 	need, err := b.shape.Size()
 	if err != nil {
@@ -180,7 +179,6 @@ func (b *Buffer) View() (*View, error) {
 	return collect(&View{o, unsafe.Slice((*byte)(data), need)}), nil
 }
 
-// expose waits for the array and returns its address, with an external reference.
 func (b *Buffer) expose(need int) (unsafe.Pointer, error) {
 	p := b.client.plugin
 	ready, err := b.Ready()

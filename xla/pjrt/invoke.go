@@ -48,7 +48,6 @@ func goBytes(data *C.char, size C.size_t) []byte {
 	return append([]byte{}, unsafe.Slice((*byte)(unsafe.Pointer(data)), int(size))...)
 }
 
-// runCalls names the functions that run.c calls.
 var runCalls = map[C.int]string{
 	C.LAZO_FROM_HOST: "Client_BufferFromHostBuffer", C.LAZO_EXECUTE: "LoadedExecutable_Execute",
 	C.LAZO_AWAIT: "Event_Await", C.LAZO_DESTROY_BUFFER: "Buffer_Destroy", C.LAZO_DESTROY_EVENT: "Event_Destroy",

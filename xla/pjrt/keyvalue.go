@@ -37,7 +37,6 @@ func (k *keyValues) free() {
 	}
 }
 
-// newCell stores a handle of value in C memory.
 func newCell(value any) (*C.uintptr_t, error) {
 	cell := (*C.uintptr_t)(allocate(C.sizeof_uintptr_t))
 	if cell == nil {
@@ -103,7 +102,7 @@ func lazoPut(args *C.lazo_KeyValuePutCallback_Args) unsafe.Pointer {
 	return cError(err, args.callback_error)
 }
 
-// called turns panics of the store into errors, since they must not reach the plugin's frames.
+// called turns the store's panics into errors: they must not reach the plugin's frames.
 func called(cell unsafe.Pointer, f func(KeyValueStore) error) error {
 	err := shield.Do(func() error { return f(cgo.Handle(*(*C.uintptr_t)(cell)).Value().(KeyValueStore)) })
 	if errors.As(err, new(*shield.Panic)) {
@@ -123,7 +122,6 @@ func giveValue(value []byte, to **C.char, size *C.size_t, deleter *unsafe.Pointe
 	return nil
 }
 
-// cError converts an error for the plugin.
 func cError(err error, make unsafe.Pointer) unsafe.Pointer {
 	if err == nil {
 		return nil

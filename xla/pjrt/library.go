@@ -27,11 +27,11 @@ import (
 	"unsafe"
 )
 
-// Cgo reports whether this program was built with cgo and can load plugins.
+// Cgo reports whether this program can load plugins.
 const Cgo = true
 
-// Inspect loads the library at path and returns the version of its API table. The library stays loaded, because XLA
-// plugins do not survive unloading.
+// Inspect loads the library at path and returns its API version. The library stays loaded: XLA plugins do not survive
+// unloading.
 //
 // An unsupported version is returned with an [*ABIError]. Other errors match [ErrNotFound], [ErrNotLoadable],
 // [ErrOutOfMemory], [ErrNoSymbol] or [ErrNoTable]. A damaged library may crash or hang the process.
@@ -80,6 +80,6 @@ func versionOf(table *C.lazo_pjrt_table) Version {
 	return v
 }
 
-// DieBySignal makes fatal signals end this process at once, without panic, trace or core file, so that the parent of a
-// process that tries a plugin sees the cause in its exit status.
+// DieBySignal makes fatal signals end this process at once, without panic, trace or core file: the exit status then
+// shows a parent, which tries a plugin, the cause.
 func DieBySignal() { C.lazo_die_by_signal() }

@@ -25,7 +25,7 @@ const (
 	fieldDimensions  = 3
 	// HloInputOutputAliasProto
 	fieldEntries = 1
-	// HloInputOutputAliasProto.AliasEntryProto
+	// AliasEntryProto
 	fieldOutputIndex    = 1
 	fieldParameter      = 2
 	fieldParameterIndex = 3
@@ -100,7 +100,6 @@ func parseShape(shape []byte) (s Shape, err error) {
 	return s, err
 }
 
-// appendNumbers reads a repeated number, packed into data or single.
 func appendNumbers(to []int, value uint64, data []byte) ([]int, error) {
 	if data == nil {
 		return append(to, int(value)), nil

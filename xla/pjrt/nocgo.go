@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// This file replaces the binding without cgo. [Load] and [Inspect] fail, so no value of these types exists.
+// [Load] and [Inspect] fail, so no value of these types exists.
 
 // Cgo reports whether this program can load plugins.
 const Cgo = false

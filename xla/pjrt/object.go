@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/gate"
 )
 
-// object is a plugin's pointer with a count of its users, which never wait. Close keeps new users out; the last user
-// frees the pointer.
+// object is a plugin's pointer with a count of users, which never wait. Close keeps new users out; the last one frees
+// the pointer.
 type object struct {
 	*kind
 	state      atomic.Int64 // number of users and flags
@@ -23,7 +23,7 @@ type object struct {
 	held       *held          // used until the object is freed, or nil
 	of         *object        // used until this one is freed, or nil
 	prev, next *object        // client's list, under its mutex
-	// refer guards a buffer's external references: the plugin's list has no lock, and a race ended the process.
+	// refer guards a buffer's external references: the plugin's list has no lock, and a race ends the process.
 	refer sync.Mutex
 }
 
@@ -51,7 +51,6 @@ func newObject(c *Client, o *object) (*object, error) {
 	return o, nil
 }
 
-// use keeps the object and its ptr until done.
 func (o *object) use() error {
 	for {
 		s := o.state.Load()
@@ -71,7 +70,6 @@ func (o *object) done() error {
 	return nil
 }
 
-// useAlone is use without other users, until doneAlone.
 func (o *object) useAlone() error {
 	if o.state.CompareAndSwap(0, aloneFlag) {
 		return nil
@@ -136,14 +134,14 @@ func (o *object) destroy() error {
 
 func (o *object) self() *object { return o }
 
-// collect lets the garbage collector close forgotten wrappers. SetFinalizer costs a tenth of AddCleanup. There are no
-// cycles: objects do not point to wrappers.
+// collect closes forgotten wrappers. SetFinalizer costs a tenth of AddCleanup. Objects do not point to wrappers: no
+// cycles.
 func collect[W interface{ self() *object }](wrapper W) W {
 	runtime.SetFinalizer(wrapper, finalize[W])
 	return wrapper
 }
 
-// closeNow keeps the wrapper reachable: its finalizer could otherwise close it first, and Close would return ErrClosed.
+// closeNow keeps the wrapper reachable: its finalizer could otherwise close it first.
 func closeNow[W interface{ self() *object }](wrapper W) error {
 	err := wrapper.self().close()
 	runtime.KeepAlive(wrapper)

@@ -9,18 +9,17 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// CompileOptions has the devices and options of a compilation. The zero value is one program for the first device.
+// CompileOptions describes a compilation. The zero value is one program for the first device.
 type CompileOptions struct {
-	// Replicas run the same program on their own data, Partitions are the parts of one program. 0 means 1.
+	// Replicas run a program on their own data, Partitions are the parts of one. 0 means 1.
 	Replicas, Partitions int
-	// Devices has device IDs, as Replicas rows of Partitions each. If empty, the plugin chooses.
+	// Devices has device IDs, Replicas rows of Partitions each. If empty, the plugin chooses.
 	Devices []int
-	// SPMD makes XLA partition the program by its annotations; Shardy enables Shardy's annotations.
+	// SPMD makes XLA partition the program by its annotations; Shardy enables Shardy's.
 	SPMD, Shardy bool
 	// Portable compiles for any single device, which [ExecuteOptions] selects.
 	Portable bool
-	// Debug sets fields of XLA's DebugOptions by name, such as "xla_cpu_enable_fast_math". Values are string, bool,
-	// int, int64 or float64.
+	// Debug sets XLA's DebugOptions, such as "xla_cpu_enable_fast_math", to string, bool, int, int64 or float64.
 	Debug map[string]any
 }
 
@@ -43,7 +42,7 @@ const (
 	fieldReplicaCount       = 1
 	fieldComputationCount   = 2
 	fieldComputationDevices = 3
-	// DeviceAssignmentProto.ComputationDevice
+	// ComputationDevice
 	fieldReplicaDevices = 1
 
 	// an entry of a map

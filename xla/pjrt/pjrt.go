@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// The supported versions of PJRT's C API: major version 0, from the oldest tested minor version. Newer ones only extend
-// the table.
+// The supported versions of PJRT's C API: major version 0, from the oldest tested minor version. Newer ones extend the
+// table.
 const (
 	Major    = 0
 	MinMinor = 81
-	// MinTableSize is the size of the 0.81 table in bytes. A shorter table lacks functions that lazo calls.
+	// MinTableSize is the size of the 0.81 table in bytes.
 	MinTableSize = 984
 )
 
@@ -23,21 +23,21 @@ var (
 	ErrNoSymbol    = errors.New("not a PJRT plugin: it exports no GetPjrtApi")
 	ErrNoTable     = errors.New("GetPjrtApi gave no API table")
 	ErrABI         = errors.New("PJRT API version not supported")
-	// ErrNoCgo reports a program that was built without cgo and cannot load plugins.
+	// ErrNoCgo reports a program without cgo, which cannot load plugins.
 	ErrNoCgo = errors.New("this program was built without cgo, which plugins need: build it with CGO_ENABLED=1 and a C compiler")
 )
 
 // Version is the version of a plugin's API table.
 type Version struct {
 	Major, Minor int
-	// StructSize is the size of the table in bytes.
+	// StructSize is the table's size in bytes.
 	StructSize int
 }
 
-// String returns the version as in PJRT's documents, such as "0.81".
+// String returns PJRT's form, such as "0.81".
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// ABIError reports an unsupported version of the API. It matches [ErrABI].
+// ABIError reports an unsupported API version. It matches [ErrABI].
 type ABIError struct {
 	Path string
 	Got  Version
@@ -55,7 +55,7 @@ func (e *ABIError) Error() string {
 // Is matches [ErrABI].
 func (e *ABIError) Is(target error) bool { return target == ErrABI }
 
-// Check returns an [*ABIError] if lazo does not support version v of the plugin at path.
+// Check returns an [*ABIError] if lazo does not support v, of the plugin at path.
 func (v Version) Check(path string) error {
 	if v.Major != Major || v.Minor < MinMinor || v.StructSize < MinTableSize {
 		return &ABIError{Path: path, Got: v}
@@ -63,7 +63,7 @@ func (v Version) Check(path string) error {
 	return nil
 }
 
-// checkFile checks the file first: dlopen's messages are unclear, and a truncated library crashes later.
+// checkFile runs first: dlopen's messages are unclear, and a truncated library crashes later.
 func checkFile(path string) error {
 	info, err := os.Stat(path)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// Plugin is a loaded library, one per file. It has no Close: XLA plugins do not survive unloading.
+// Plugin is a loaded library, one per file. It has no Close.
 type Plugin struct {
 	path    string
 	version Version
@@ -25,8 +25,7 @@ var loaded struct {
 	plugins map[string]*Plugin
 }
 
-// Load loads and initializes the plugin at path, or returns that of an earlier Load. Its errors are those of [Inspect].
-// Try an untrusted file in another process first.
+// Load loads and initializes the plugin at path, once per file. Its errors are those of [Inspect].
 func Load(path string) (*Plugin, error) {
 	if err := checkFile(path); err != nil {
 		return nil, err

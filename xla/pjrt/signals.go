@@ -11,12 +11,11 @@ import (
 )
 
 // WithoutSignals runs f on a thread that blocks signals, as do the C threads that f starts. Load a plugin and create
-// its client this way. oneDNN's AVX-512 kernel temporarily points the stack register into malloc's memory; a signal at
-// that moment, such as a tick of Go's CPU profiler, would overwrite other data, because XLA's threads have no signal
-// stack.
+// its client this way. oneDNN's AVX-512 kernel temporarily points the stack register into malloc's memory. A signal
+// then, such as a tick of Go's CPU profiler, would overwrite other data, because XLA's threads have no signal stack.
 //
-// Signals of faults are not blocked: the kernel would end the process silently. So would Go's handler on threads that
-// Go did not make, so crash.c installs one that writes a line. A stack overflow on XLA's threads stays silent.
+// Fault signals are not blocked: the kernel would end the process silently. So would Go's handler on threads that Go
+// did not make, so crash.c installs one that writes a line. A stack overflow on XLA's threads stays silent.
 func WithoutSignals(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -27,7 +26,6 @@ func WithoutSignals(f func()) {
 	f()
 }
 
-// compiling is [WithoutSignals] that lets crash.c's line name the program.
 func compiling(program []byte, f func()) {
 	name := programName(program)
 	number := C.lazo_begin((*C.char)(unsafe.Pointer(unsafe.StringData(name))), C.size_t(len(name)))
@@ -35,7 +33,6 @@ func compiling(program []byte, f func()) {
 	WithoutSignals(f)
 }
 
-// programName returns the module's name in MLIR text, or the program's length.
 func programName(program []byte) string {
 	head := program[:min(len(program), 1000)]
 	if _, behind, ok := bytes.Cut(head, []byte("module @")); ok {

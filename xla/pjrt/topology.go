@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// Topology is a machine described by a plugin, with devices that need not be present. Programs can be compiled for it,
-// but not run. The caller that receives it closes it. It is safe for concurrent use.
+// Topology is a machine described by a plugin, with devices that need not be present. Programs compile for it, but do
+// not run. The caller closes it. Goroutines may share it.
 type Topology struct {
 	plugin  *Plugin
 	name    string
@@ -22,12 +22,12 @@ type Topology struct {
 	more    []map[string]any // attributes of devices
 	about   map[string]any
 
-	mu  sync.RWMutex // uses read, Close writes
+	mu  sync.RWMutex // Close writes
 	ptr unsafe.Pointer
 }
 
 // NewTopology describes a machine. name and options are the plugin's: libtpu takes names such as "v5e:4x4", the CUDA
-// plugin an option "target_config". Options are string, int64, []int64, float32 or bool.
+// plugin an option "target_config". Option types are those of [Plugin.NewClient].
 func (p *Plugin) NewTopology(name string, options map[string]any) (*Topology, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -85,16 +85,16 @@ func (t *Topology) describe() error {
 // Platform returns the platform's name, such as "tpu" or "cuda".
 func (t *Topology) Platform() string { return t.name }
 
-// PlatformVersion returns the plugin's text about the platform's version.
+// PlatformVersion returns the plugin's version text of the platform.
 func (t *Topology) PlatformVersion() string { return t.text }
 
 // Devices returns the described devices, in the plugin's order.
 func (t *Topology) Devices() []DeviceDescription { return append([]DeviceDescription{}, t.devices...) }
 
-// DeviceAttributes returns the attributes of each device, in the order of [Topology.Devices].
+// DeviceAttributes returns each device's attributes, in the order of [Topology.Devices].
 func (t *Topology) DeviceAttributes() []map[string]any { return append([]map[string]any{}, t.more...) }
 
-// Attributes returns the machine's attributes. Values are string, int64, []int64, float32 or bool.
+// Attributes returns the machine's attributes, of the types of [Plugin.Attributes].
 func (t *Topology) Attributes() map[string]any {
 	all := map[string]any{}
 	for name, value := range t.about {
@@ -103,9 +103,8 @@ func (t *Topology) Attributes() map[string]any {
 	return all
 }
 
-// Compile compiles StableHLO, as text or MLIR bytecode, for the described devices.
-//
-// An unsupported program may end the process: compile new programs in a child process.
+// Compile compiles StableHLO, as text or MLIR bytecode, for the described devices. An unsupported program may end the
+// process: use a child process.
 func (t *Topology) Compile(program []byte, options CompileOptions) (*Compiled, error) {
 	encoded, err := checked(program, options)
 	if err != nil {
@@ -173,7 +172,6 @@ func (p *Plugin) compiled(executable unsafe.Pointer) (*Compiled, error) {
 	return c, ifImplemented(err)
 }
 
-// ifImplemented drops the error of a missing function.
 func ifImplemented(err error) error {
 	if errors.Is(err, ErrUnimplemented) {
 		return nil
@@ -183,7 +181,7 @@ func ifImplemented(err error) error {
 
 var errTopologyClosed = fmt.Errorf("pjrt: the topology is %w", ErrClosed)
 
-// Close waits for running compilations and frees the description. Later uses, and a second Close, return [ErrClosed].
+// Close waits for running compilations and frees the description.
 func (t *Topology) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ type DeviceDescription struct {
 	ID      int    // unique over all processes
 	Process int    // index of the device's process
 	Kind    string // vendor's name, such as "NVIDIA H100"
-	Text    string // plugin's text about the device
+	Text    string // plugin's text
 }
 
 // Memory is a kind of memory that a device can reach.
@@ -22,7 +22,7 @@ type Memory struct {
 	Default bool   // whether buffers go here
 }
 
-// MemoryStats is the state of a device's memory in bytes. Values that the plugin does not report are -1.
+// MemoryStats is the state of a device's memory in bytes. Unknown values are -1.
 type MemoryStats struct {
 	InUse, PeakInUse        int64
 	Limit                   int64
@@ -33,7 +33,7 @@ type MemoryStats struct {
 	Allocations             int64 // a count
 }
 
-// ProgramMemory is a program's memory in bytes on each device. Aliased counts arguments that are outputs.
+// ProgramMemory is a program's memory per device in bytes. Aliased counts arguments that are outputs.
 type ProgramMemory struct {
 	Code, Arguments, Outputs, Aliased, Temporary, Peak               int64
 	HostCode, HostArguments, HostOutputs, HostAliased, HostTemporary int64
@@ -43,23 +43,23 @@ type ProgramMemory struct {
 type Compiled struct {
 	Name                string
 	Parameters, Outputs []Shape // on each device
-	// Donated maps each output that overwrites an argument to that argument.
+	// Donated maps outputs to the arguments that they overwrite.
 	Donated map[int]int
-	// Optimized is the optimized program, in Format: see [Executable.OptimizedProgram].
+	// Optimized is the optimized program in Format: see [Executable.OptimizedProgram].
 	Optimized []byte
 	Format    string
 	// Cost has the compiler's estimates of a run, or nil.
 	Cost map[string]any
 	// Memory is the compiler's estimate of a device's memory, or nil.
 	Memory *ProgramMemory
-	// Fingerprint is equal for the same program, options and compiler; "" if there is none.
+	// Fingerprint is as of [Executable.Fingerprint], or "".
 	Fingerprint string
 }
 
 // CallOptions describes a [Call].
 type CallOptions struct {
-	// InPlace maps outputs to arguments of the same shape, whose Buffers hold them after a run. If the program donates
-	// the argument, this needs no copy and no memory.
+	// InPlace maps outputs to arguments of the same shape, whose Buffers hold them after a run. It needs no copy and no
+	// memory if the program donates the argument.
 	InPlace map[int]int
 	// Host lists arguments that each run receives as host memory.
 	Host []HostInput
@@ -79,7 +79,7 @@ type ExecuteOptions struct {
 	Keep []int
 	// Device is the device of a portable program.
 	Device *Device
-	// LaunchID, if not 0, identifies the runs on several processes that belong together.
+	// LaunchID, if not 0, identifies a run over several processes.
 	LaunchID int
 }
 
@@ -89,13 +89,12 @@ type Argument struct{ Device, Index int }
 // ErrArgumentsLost matches a [*RunError] with lost arguments.
 var ErrArgumentsLost = errors.New("arguments were lost")
 
-// RunError reports a failed run. The outputs of the run are freed.
+// RunError reports a failed run. Its outputs are freed.
 type RunError struct {
 	Program string
-	// Lost lists the arguments that the program had begun to overwrite. All others are unchanged.
+	// Lost lists the arguments that the program began to overwrite. Others are unchanged.
 	Lost []Argument
-	// Ran reports that the program succeeded and replaced arguments, but a copy to the host or the release of memory
-	// failed.
+	// Ran reports that the program succeeded and replaced arguments, but a copy to the host or a release failed.
 	Ran bool
 	Err error
 }
@@ -129,7 +128,7 @@ func (e *RunError) Is(target error) bool { return target == ErrArgumentsLost && 
 type Array struct {
 	Shape
 	Data []byte // see [Bytes]
-	// Strides has the bytes between elements of each dimension. If empty, the array is row-major.
+	// Strides has the bytes between elements of each dimension; empty is row-major.
 	Strides []int
 }
 
@@ -166,7 +165,7 @@ func (a Array) check() error {
 
 // KeyValueStore connects the clients of several processes. A plugin calls it concurrently from its threads.
 //
-// The plugin receives the code of an [*Error], of an error such as [ErrKeyNotFound], or of context's errors; otherwise
+// The plugin receives the code of an [*Error], a sentinel such as [ErrKeyNotFound], or context's errors; otherwise
 // UNKNOWN.
 type KeyValueStore interface {
 	// Get waits for the key. It returns [ErrDeadline] after the timeout.
@@ -177,7 +176,7 @@ type KeyValueStore interface {
 	Put(key string, value []byte) error
 }
 
-// Extension is the number of an extension of the API.
+// Extension is an API extension's number.
 type Extension int
 
 var extensionNames = []string{
@@ -186,7 +185,7 @@ var extensionNames = []string{
 	"host allocator",
 }
 
-// String returns the extension's name, or its number if it is unknown.
+// String returns the extension's name, or its number.
 func (e Extension) String() string {
 	if e < 0 || int(e) >= len(extensionNames) {
 		return fmt.Sprintf("extension %d", int(e))
@@ -194,10 +193,10 @@ func (e Extension) String() string {
 	return extensionNames[e]
 }
 
-// Execution is a run that may still be in progress. The caller owns its outputs and events.
+// Execution is a run that may be in progress. The caller owns its outputs and events.
 type Execution struct {
 	Outputs [][]*Buffer // by device
-	Done    []*Event    // by device: the end of its part
+	Done    []*Event    // by device
 }
 
 // Await waits for all devices and returns the first error.
@@ -209,7 +208,7 @@ func (x *Execution) Await() error {
 	return first
 }
 
-// Close closes the outputs and events that are open.
+// Close closes the open outputs and events.
 func (x *Execution) Close() error {
 	var first error
 	note := func(err error) {
@@ -228,7 +227,7 @@ func (x *Execution) Close() error {
 	return first
 }
 
-// Counts has the numbers of this package's objects in the process. After Close, a program's objects are not counted.
+// Counts has the numbers of this package's objects in the process.
 type Counts struct {
 	Clients, Buffers, Executables, Events, Views int64
 	Topologies                                   int64

@@ -19,7 +19,6 @@ const (
 	valueBool
 )
 
-// goValues copies a plugin's list.
 func goValues(list *C.lazo_NamedValue, size C.size_t) (map[string]any, error) {
 	values := map[string]any{}
 	for _, v := range unsafe.Slice(list, int(size)) {
@@ -44,7 +43,6 @@ func goValues(list *C.lazo_NamedValue, size C.size_t) (map[string]any, error) {
 	return values, nil
 }
 
-// cValues makes a list for the plugin, with its memory pinned.
 func cValues(values map[string]any, pin *runtime.Pinner) ([]C.lazo_NamedValue, error) {
 	names := make([]string, 0, len(values))
 	for name := range values {

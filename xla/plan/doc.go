@@ -1,8 +1,7 @@
-// Package plan estimates what a step costs on a machine that need not be present: memory, FLOPs, exchanged bytes and
-// time.
+// Package plan estimates a step's memory, FLOPs, exchanged bytes and time on a machine that need not be present.
 //
 // [Step.For] compiles a program for a described machine ([xla.OpenTopology]) and returns a [Report], as does lazo plan.
-// [cost.Count] counts an existing text.
+// [cost.Count] counts a text.
 //
 // Figures come from XLA's optimized program: after sharding, with recomputation, in the compiler's dtypes. docs/plan.md
 // explains them and their limits.

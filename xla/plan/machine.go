@@ -14,9 +14,9 @@ import (
 //go:embed machines.tsv
 var machinesText string
 
-// Machine has a vendor's figures of a kind of device. 0 or a missing key is unpublished, and not estimated.
+// Machine has a vendor's figures of a kind of device. 0 or a missing key is unpublished.
 type Machine struct {
-	// Kind is its name in a [Target]: "v5e", "h100".
+	// Kind is as in a [Target]: "v5e", "h100".
 	Kind string
 	// Plugin is "tpu" or "cuda".
 	Plugin string
@@ -24,13 +24,12 @@ type Machine struct {
 	Memory int64
 	// Bandwidth is of memory, in bytes per second.
 	Bandwidth float64
-	// Matrix has FLOPs per second of matrix products by dtype of operands ("bf16"); Vector those of other float32
-	// operations.
+	// Matrix has FLOPs per second of matrix products by operand dtype ("bf16"), Vector those of other float32 operations.
 	Matrix map[string]float64
 	Vector float64
 	// Links is a device's bytes per second within its host or slice.
 	Links float64
-	// Host is the devices per host, Network the bytes per second of each to other hosts.
+	// Host is the devices per host, Network each one's bytes per second to other hosts.
 	Host    int
 	Network float64
 	// Sources has the figures' sources by name in machines.tsv.
@@ -89,12 +88,10 @@ func parseMachines(text string) ([]Machine, error) {
 	return all, nil
 }
 
-// described reports whether the compiler knows the device.
 func (m Machine) described() bool {
 	return m.Plugin != "cuda" || slices.Contains(xla.DeviceKinds(), m.Kind)
 }
 
-// peak returns the rate of products, and the dtype that it is for.
 func (m Machine) peak(dtype string) (rate float64, of string) {
 	if strings.HasPrefix(dtype, "f8") {
 		dtype = "f8"
@@ -114,13 +111,13 @@ type Target struct {
 	Machine Machine
 	// Name is ParseTarget's, "h100:64".
 	Name string
-	// Grid is the chips along each axis (TPU), or slices, hosts and devices per host (GPU).
+	// Grid is the chips per axis (TPU), or slices, hosts and devices per host (GPU).
 	Grid []int
-	// Plugin is the path of the compiling library, "" for the installed one.
+	// Plugin is the path of the compiling library, or "" for the installed one.
 	Plugin string
 }
 
-// Compiler returns the plugin for [xla.OpenTopology]: Plugin, or the machine's.
+// Compiler returns Plugin, or the machine's.
 func (t Target) Compiler() string { return cmp.Or(t.Plugin, t.Machine.Plugin) }
 
 // Topology returns [xla.OpenTopology]'s: "v5e:4x4", "h100:1x8x8".
@@ -132,7 +129,7 @@ func (t Target) Topology() string {
 	return t.Machine.Kind + ":" + strings.Join(text, "x")
 }
 
-// Hosts counts hosts of GPUs. It is 1 for TPUs, whose links bypass hosts.
+// Hosts counts GPU hosts. It is 1 for TPUs, whose links bypass hosts.
 func (t Target) Hosts() int {
 	if t.Machine.Plugin == "cuda" && len(t.Grid) == 3 {
 		return t.Grid[0] * t.Grid[1]
@@ -147,8 +144,8 @@ const flatMost = 16
 
 const maxDevices = 1 << 20
 
-// ParseTarget reads a kind of [Machines] and its devices: a TPU slice by its grid of chips, "v5e:4x4"; slices, hosts
-// and GPUs per host, "h100:1x8x8"; full hosts of GPUs or part of one, "h100:64". GPUs must be in [xla.DeviceKinds].
+// ParseTarget reads a kind of [Machines] and its devices: a TPU slice's grid of chips, "v5e:4x4"; slices, hosts and
+// GPUs per host, "h100:1x8x8"; full hosts of GPUs or part of one, "h100:64". GPUs are those of [xla.DeviceKinds].
 func ParseTarget(name string) (Target, error) {
 	kind, grid, found := strings.Cut(name, ":")
 	machines := Machines()
@@ -193,7 +190,7 @@ func ParseTarget(name string) (Target, error) {
 	return t, nil
 }
 
-// Sized returns the target with another number of devices, as square as possible for TPUs.
+// Sized returns a target with another number of devices, as square as possible for TPUs.
 func (t Target) Sized(devices int) (Target, error) {
 	if devices < 1 || devices > maxDevices {
 		return Target{}, fmt.Errorf("plan: %d devices, expected 1 to %d", devices, maxDevices)
@@ -204,7 +201,6 @@ func (t Target) Sized(devices int) (Target, error) {
 	return ParseTarget(t.Machine.Kind + ":" + gridOf(t.Machine.Kind, devices))
 }
 
-// gridOf has three axes for kinds with cubic slices.
 func gridOf(kind string, devices int) string {
 	chips, axes := devices, 2
 	switch kind {

@@ -14,14 +14,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/cost"
 )
 
-// Report is the cost of a step, per device unless noted.
+// Report is a step's cost, per device unless noted.
 type Report struct {
 	// Program and Target are names; Devices is the number compiled for.
 	Program, Target string
 	Devices         int
 	// Division describes how the step is sharded.
 	Division string
-	// Batch is the examples per step of all devices, 0 if unknown.
+	// Batch is the examples of all devices per step, 0 if unknown.
 	Batch int
 
 	Fit      Fit
@@ -39,22 +39,21 @@ type Fit struct {
 	Fits bool
 	// Needs and Has are a device's bytes.
 	Needs, Has int64
-	// By is who decided: the compiler, or the program's memory against the device's.
+	// By is who decided: the compiler, or the memory of program and device.
 	By string
 }
 
 // Over returns the missing bytes, negative if there is room.
 func (f Fit) Over() int64 { return f.Needs - f.Has }
 
-// Estimate is a range of a step's time at peak rates. It ignores latencies, slower kernels and the host, so a step may
-// exceed High.
+// Estimate is a range of a step's time at peak rates. Latencies, slower kernels and the host may add to High.
 type Estimate struct {
-	// Compute, Memory and Links are the times of computation, memory traffic and exchange; 0 for no work or no
-	// published rate.
+	// Compute, Memory and Links are the times of computation, memory traffic and exchange; 0 without work or a published
+	// rate.
 	Compute, Memory, Links time.Duration
 	// Low is their largest (full overlap), High their sum.
 	Low, High time.Duration
-	// Missing lists figures that are not in the estimate.
+	// Missing lists figures that the estimate lacks.
 	Missing []string
 }
 
@@ -85,7 +84,7 @@ func estimate(t Target, c *cost.Counts) Estimate {
 	if sent := c.Sent(); sent > 0 {
 		rate := t.Machine.Links
 		if t.Hosts() > 1 {
-			// A ring enters and leaves each host once, over all its network cards.
+			// A ring enters and leaves each host once, over all its cards.
 			within := t.Grid[2]
 			if network := t.Machine.Network * float64(within); network == 0 || rate == 0 {
 				rate = 0

@@ -22,15 +22,15 @@ type Step struct {
 	Name string
 	Text string
 	// Batch has the indices of inputs whose first axis, of examples, is sharded. Without any, the program is for one
-	// device, unless its text has shardings (sdy.mesh), like [xla.Program.StableHLO].
+	// device, unless its text has shardings (sdy.mesh).
 	Batch []int
-	// Inputs are names for the largest values, or nil.
+	// Inputs names the inputs, or is nil.
 	Inputs []string
 	// Where maps a line of the text to the user's, or ""; it may be nil.
 	Where func(line int) string
 }
 
-// StepOf returns an exported program. size is the batch size: 0 for the default, or another that it was exported with.
+// StepOf returns an exported program. size is an exported batch size, 0 for the default.
 func StepOf(p *export.Program, size int) (Step, error) {
 	s := Step{Name: p.Name, Text: p.Text}
 	for i, in := range p.Inputs {
@@ -54,10 +54,10 @@ func StepOf(p *export.Program, size int) (Step, error) {
 }
 
 // For plans a step for a target: it compiles in a child process and counts the result. Options are those of
-// [xla.OpenTopology], such as [xla.CompileTimeout]. A step that does not fit is reported, not an error. The compiling
-// plugin must be installed (lazo install tpu, lazo install cuda_compile).
+// [xla.OpenTopology]. A step that does not fit is reported, not an error. The compiling plugin must be installed (lazo
+// install tpu, lazo install cuda_compile).
 //
-// Devices share the batch equally and replicate the state. A batch that they do not divide wraps [xla.ErrUneven].
+// Devices share the batch equally and replicate the state. If they do not divide it, the error wraps [xla.ErrUneven].
 func (s Step) For(ctx context.Context, t Target, options ...xla.Option) (*Report, error) {
 	r, err := s.plan(ctx, t, options)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s Step) plan(ctx context.Context, t Target, options []xla.Option) (_ *Repo
 	return r, nil
 }
 
-// clientShare of a GPU's memory is what CUDA clients take by default.
+// clientShare of a GPU's memory is CUDA clients' default.
 const clientShare = 0.75
 
 func (r *Report) fill(program *xla.Program, mesh []cost.Axis, t Target) (err error) {
@@ -229,7 +229,7 @@ func dimensions(text string) ([]int, error) {
 	return brackets.Numbers(strings.TrimSuffix(strings.ReplaceAll(found[1], "x", ","), ","))
 }
 
-// overData adds data-parallel shardings, but no lines, so line numbers stay valid.
+// overData adds data-parallel shardings, but no lines: line numbers stay valid.
 func (s Step) overData(devices, rows int) (string, error) {
 	inputs, start, end, err := s.signature()
 	if err != nil {
@@ -281,7 +281,7 @@ func (s Step) overData(devices, rows int) (string, error) {
 	}
 	counts := fmt.Sprintf("mhlo.num_replicas = 1 : i32, mhlo.num_partitions = %d : i32", devices)
 	head, body := text[:at[1]], text[at[1]:]
-	if at[4] >= 0 { // it has attributes
+	if at[4] >= 0 {
 		closed, err := brackets.Closing(text, at[1]-1)
 		if err != nil {
 			return "", err
@@ -303,8 +303,7 @@ func (s Step) overData(devices, rows int) (string, error) {
 
 var statement = regexp.MustCompile(`^ *(?:%[\w:#]+(?:, *%[\w:#]+)* = )?"?(?:stablehlo|func\.call)`)
 
-// located names statements by line: XLA keeps names of a sharded program, but not lines. above is the lines before
-// text.
+// located names statements by line: XLA keeps a sharded program's names, not its lines. above is the lines before text.
 func located(text string, above int) string {
 	if strings.Contains(text, " loc(") { // it has locations
 		return text

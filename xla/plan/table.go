@@ -120,7 +120,7 @@ func brief(d time.Duration) string {
 	return d.String()
 }
 
-// WriteGrowth writes a table of reports for machines of different sizes.
+// WriteGrowth writes a table of reports for machines of several sizes.
 func WriteGrowth(w io.Writer, reports []*Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "target\tdevices\tmemory\tof\tFLOPs a device\ta device sends\testimate from\tto\tcompiled in\t")

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// childName is the argv[0] of a check of argv[1].
+// childName is the argv[0] of a check.
 const childName = "lazo: plugin probe"
 
 type message struct {
@@ -41,7 +41,6 @@ func init() {
 	os.Exit(0)
 }
 
-// check runs in the child.
 func check(path string, enter func(Stage)) (report Report, err error) {
 	enter(StageLoad)
 	if report.Version, err = pjrt.Inspect(path); err != nil {

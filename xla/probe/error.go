@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// Kinds of failure. [Error.Kind] is one of these, [pjrt.ErrNotFound], [pjrt.ErrOutOfMemory] or [pjrt.ErrABI].
+// Kinds of failure. [Error.Kind] is one, or [pjrt.ErrNotFound], [pjrt.ErrOutOfMemory] or [pjrt.ErrABI].
 var (
 	// ErrDamaged reports a file that is no plugin for this machine.
 	ErrDamaged = errors.New("the plugin is damaged or made for another machine")
@@ -27,7 +27,7 @@ var (
 // Stage is a stage of a check.
 type Stage string
 
-// Stages, in order.
+// Stages in order.
 const (
 	StageStart  Stage = "start"
 	StageLoad   Stage = "load" // including the API version
@@ -35,13 +35,13 @@ const (
 	StageRun    Stage = "run" // adding on the first device
 )
 
-// Error reports where and why a plugin failed. It matches Kind and what Cause wraps, such as [*pjrt.ABIError].
+// Error reports where and why a plugin failed. It matches Kind and Cause's errors, such as [*pjrt.ABIError].
 type Error struct {
 	Path  string
 	Stage Stage
 	Kind  error
 	Cause error
-	// Stderr is the end of its output, at most 2 KB.
+	// Stderr is its last output, at most 2 KB.
 	Stderr string
 }
 
@@ -58,7 +58,6 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Cause} }
 
-// failure is sent to the parent.
 type failure struct {
 	Code    string // of causes, or ""
 	Text    string
@@ -107,7 +106,6 @@ func (f *failure) fill(e *Error) {
 	}
 }
 
-// remote is an error of the child.
 type remote struct {
 	text string
 	is   error

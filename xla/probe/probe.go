@@ -19,7 +19,7 @@ import (
 // DefaultTimeout limits a check whose context has no deadline.
 const DefaultTimeout = 60 * time.Second
 
-// answerLimit is in bytes.
+// bytes
 const answerLimit = 1 << 20
 
 // Report describes a plugin.
@@ -33,8 +33,7 @@ type Report struct {
 // Run loads the plugin at path in a child process, makes a client, lists devices and adds two numbers on the first.
 // When ctx ends, or after [DefaultTimeout] without a deadline, it kills the child's process group.
 //
-// [ErrFlags] means that the plugin works without XLA_FLAGS. Errors are [*Error]; the error of a cancelled ctx is
-// wrapped.
+// [ErrFlags] means that the plugin works without XLA_FLAGS. Errors are [*Error], or wrap a cancelled ctx's.
 func Run(ctx context.Context, path string) (Report, error) {
 	report, output, err := run(ctx, path, os.Getenv)
 	if failed := (*Error)(nil); os.Getenv(flags) != "" && errors.As(err, &failed) {
@@ -131,7 +130,7 @@ func command(ctx context.Context, path string, getenv func(string) string) (*exe
 	for name, value := range pjrt.Environment(path, getenv) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	// A lower level could suppress XLA's errors about flags.
+	// A lower level could hide XLA's errors about flags.
 	const level = "TF_CPP_MIN_LOG_LEVEL"
 	if said := getenv(level); said != "0" && said != "1" {
 		cmd.Env = append(cmd.Env, level+"=2")

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// descend passes the token through an instruction whose computations exchange.
+// descend passes the token through an instruction that calls exchanges.
 func (r *rewriter) descend(c *computation, in *instruction, after int64) (last int64, err error) {
 	switch in.opcode {
 	case "call":
@@ -38,7 +38,6 @@ func (r *rewriter) calling(c *computation, in *instruction, operands, computatio
 	return c.element(made.id, 1, token, "token").id
 }
 
-// inherit copies all but shape, operands and called computations.
 func (in *instruction) inherit(from *instruction, computations []int64) {
 	in.called, in.control = computations, from.control
 	for _, f := range from.rest {
@@ -154,7 +153,7 @@ func (r *rewriter) reform(id int64, as form) error {
 	return nil
 }
 
-// loopByTest handles a loop over one array, or whose condition exchanges. A condition returns no token, so it is called
+// loopByTest handles a loop over one array, or whose condition exchanges. A condition returns no token: it is called
 // before the loop and at the body's end, and the loop carries its result.
 func (r *rewriter) loopByTest(c *computation, in *instruction, after int64) (last int64, err error) {
 	for _, id := range in.called {

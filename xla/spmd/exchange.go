@@ -18,7 +18,6 @@ const (
 	Rank              = "lazo.rank"
 )
 
-// operations maps opcodes to the attribute op.
 var operations = map[string]int64{"add": 0, "multiply": 1, "minimum": 2, "maximum": 3, "and": 4, "or": 5}
 
 // types are by XLA's number.
@@ -60,7 +59,7 @@ func isExchange(opcode string) bool {
 	return false
 }
 
-// known fields: another one may change the exchange.
+// Another field may change the exchange.
 var known = []protowire.Number{
 	fieldMetadata, fieldDimensions, fieldBackendConfig, fieldAllReduceID, fieldReplicaGroups, fieldPairs, fieldConstrainLayout,
 	fieldFrontendAttributes, fieldGlobalIDs, fieldStatistics, fieldDeviceList, fieldOriginalValue, fieldIotaGroups, fieldMeshGroups,

@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// groups are groups of one size in sequence.
 type groups struct {
 	members []int64
 	size    int64
@@ -102,7 +101,6 @@ func deviceList(message field) (lists [][]int64, err error) {
 // most limits the memory that a broken module can take.
 const most = 1 << 20
 
-// iotaGroups divides 0, 1, … after a reshape and a transpose.
 func iotaGroups(message field) ([][]int64, error) {
 	reshape, err := listIn(message, fieldReshape)
 	if err != nil {
@@ -133,7 +131,7 @@ func iotaGroups(message field) ([][]int64, error) {
 	return slices.Collect(slices.Chunk(list, int(size[0]))), nil
 }
 
-// transposed reshapes list, nil for 0, 1, …, transposes and flattens it.
+// transposed reshapes list (nil: 0, 1, …), transposes and flattens it.
 func transposed(list, axes, order []int64) ([]int64, error) {
 	n := int64(1)
 	for _, a := range axes {
@@ -200,7 +198,7 @@ func meshGroups(message field) ([][]int64, error) {
 	if len(sizes) == 0 {
 		return nil, nil
 	}
-	// Each axis becomes its named parts and the rest between them.
+	// Each axis becomes its named parts and those between.
 	var axes, order, rest []int64
 	place := make([]int64, len(along))
 	for i, size := range sizes {
@@ -256,7 +254,7 @@ func meshGroups(message field) ([][]int64, error) {
 	return slices.Collect(slices.Chunk(list, int(group))), nil
 }
 
-// axisPart is a part of an axis. before is the product of the sizes left of it; size 0 is the whole axis.
+// before is the product of the sizes left of the part; size 0 is the whole axis.
 type axisPart struct{ axis, before, size int64 }
 
 func mesh(message field) (sizes, ids []int64, err error) {

@@ -68,7 +68,7 @@ func parseModule(message []byte) (*module, error) {
 				err = fmt.Errorf("%w: the module has a schedule: expected one that is not compiled yet", errMalformed)
 			}
 		case fieldOutputSharding, fieldParameterShardings, fieldDeviceAssignment, fieldAutoPartitioning, fieldModuleID:
-			// Fields of many devices or of one compilation are dropped.
+			// Dropped: fields of many devices or of one compilation.
 		default:
 			m.rest = append(m.rest, f)
 		}
@@ -161,7 +161,7 @@ func parseInstruction(message []byte) (*instruction, error) {
 	return in, err
 }
 
-// check finds the numbering: newer XLA puts the computation's id above 32 bits, older XLA numbers through the module.
+// Newer XLA puts the computation's id above 32 bits, older XLA numbers through the module.
 func (m *module) check() error {
 	own, last := true, int64(0)
 	for _, c := range m.computations {
@@ -239,7 +239,7 @@ func (in *instruction) numbers(number protowire.Number) (list []int64, err error
 	return list, err
 }
 
-// become keeps id and name, so users stay unchanged.
+// become keeps id and name for users.
 func (in *instruction) become(opcode string, operands []int64, extra []byte) {
 	metadata, has := in.find(fieldMetadata)
 	in.opcode, in.operands, in.extra = opcode, operands, extra
@@ -249,7 +249,6 @@ func (in *instruction) become(opcode string, operands []int64, extra []byte) {
 	}
 }
 
-// sorted is a topological sort.
 func sorted[T any](list []T, uses func(T) []T, key func(T) int64, name func(T) string) ([]T, error) {
 	const (
 		begun = 1

@@ -2,7 +2,6 @@ package spmd
 
 import "slices"
 
-// sides returns the shapes that a call takes and returns.
 func (x *exchange) sides() (into, from []shape) {
 	size := x.groups.size
 	if x.in.opcode == "all-to-all" && x.tuple {
@@ -47,7 +46,6 @@ func (x *exchange) give(c *computation, into []shape) (operands []int64) {
 	return x.in.operands
 }
 
-// divide moves the parts first: [parts, …].
 func (c *computation) divide(id int64, s shape, axis, parts int64) *instruction {
 	cut := array(s.element, slices.Concat(s.dims[:axis], []int64{parts, s.dims[axis] / parts}, s.dims[axis+1:])...)
 	made := c.add("reshape", "parts", cut, []int64{id}, nil)
@@ -63,7 +61,6 @@ func (c *computation) divide(id int64, s shape, axis, parts int64) *instruction 
 	return c.add("transpose", "parts_first", cut.inOrder(order), []int64{made.id}, appendNumbers(nil, fieldDimensions, order))
 }
 
-// join undoes divide, except for a last reshape.
 func (c *computation) join(id int64, parts shape, axis int64) (operand int64) {
 	if axis == 0 {
 		return id
@@ -91,7 +88,6 @@ func (c *computation) element(of, at int64, s shape, name string) *instruction {
 	return c.add("get-tuple-element", name, s, []int64{of}, appendNumber(nil, fieldTupleIndex, at))
 }
 
-// take replaces the exchange by the results from at on.
 func (x *exchange) take(c *computation, call, at int64, from []shape) {
 	size := x.groups.size
 	type result struct {

@@ -12,9 +12,8 @@ import (
 
 const partitioner = "spmd-partitioning"
 
-// Partition returns a StableHLO program after XLA's partitioner: a serialized HloModuleProto with collective
-// instructions, equal for all partitions; see [Rewrite]. options need SPMD and at least two Partitions, and client that
-// many devices.
+// Partition returns a StableHLO program after XLA's partitioner: a serialized HloModuleProto with collectives, equal
+// for all partitions; see [Rewrite]. options need SPMD and at least two Partitions, client that many devices.
 //
 // The plugin writes the module into a private temporary folder, which Partition removes.
 func Partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions) (module []byte, err error) {
@@ -74,7 +73,6 @@ func partition(client *pjrt.Client, program []byte, options pjrt.CompileOptions,
 	return module, err
 }
 
-// cheap shortens the work after the partitioner.
 var cheap = map[string]any{
 	"xla_backend_optimization_level":    0,
 	"xla_llvm_disable_expensive_passes": true,

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Field numbers of XLA's hlo.proto and xla_data.proto. Versions of plugins write groups in four places.
+// Field numbers of XLA's hlo.proto and xla_data.proto. Plugins write groups in four places.
 const (
 	// HloProto
 	fieldModule = 1
@@ -51,8 +51,8 @@ const (
 	fieldSharding           = 40
 	fieldBackendConfig      = 43
 	fieldAllReduceID        = 45
-	fieldReplicaGroups      = 49 // repeated ReplicaGroup
-	fieldPairs              = 52 // repeated SourceTarget
+	fieldReplicaGroups      = 49 // ReplicaGroup
+	fieldPairs              = 52 // SourceTarget
 	fieldConstrainLayout    = 56
 	fieldOperandShapes      = 57
 	fieldSideEffect         = 65
@@ -74,7 +74,7 @@ const (
 	fieldAliasedOutput  = 1
 	fieldAliasedOperand = 2
 
-	// HloInstructionProto.SliceDimensions
+	// SliceDimensions
 	fieldSliceStart  = 1
 	fieldSliceLimit  = 2
 	fieldSliceStride = 3
@@ -107,10 +107,10 @@ const (
 	fieldFileNames = 1
 	fieldLocations = 3
 	fieldFrames    = 4
-	// StackFrameIndexProto.FileLocation
+	// FileLocation
 	fieldFileName = 1
 	fieldLine     = 3
-	// StackFrameIndexProto.StackFrame
+	// StackFrame
 	fieldLocation = 1
 
 	// ReplicaGroup
@@ -126,11 +126,11 @@ const (
 	// MeshAxesReplicaGroupListProto
 	fieldMesh = 1
 	fieldAxes = 2
-	// MeshProto, MeshProto.MeshAxis
+	// MeshProto, MeshAxis
 	fieldMeshAxes = 1
 	fieldMeshIDs  = 2
 	fieldAxisSize = 2
-	// AxisRefProto, AxisRefProto.SubAxis
+	// AxisRefProto, SubAxis
 	fieldAxis    = 1
 	fieldSubAxis = 2
 	fieldPreSize = 1
@@ -227,7 +227,6 @@ func appendNumbers(to []byte, number protowire.Number, list []int64) []byte {
 	return appendBytes(to, number, packed)
 }
 
-// shape is an array, a token or a tuple.
 type shape struct {
 	element int64
 	dims    []int64

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ErrUnsupported reports an unknown exchange, or construct around one, which would yield wrong results.
+// ErrUnsupported reports an unknown exchange, or construct around one.
 var ErrUnsupported = errors.New("the exchange is not supported")
 
 // Summary describes a rewritten program.
@@ -20,19 +20,19 @@ type Summary struct {
 
 // Call is a call of a handler.
 type Call struct {
-	Site         int64    // attribute site; index in [Summary.Calls]
-	Target       string   // handler, such as [AllReduce]
-	Instructions []string // replaced instructions, with source lines if known
-	Arrays       int      // number of operands
+	Site         int64    // index in [Summary.Calls]
+	Target       string   // such as [AllReduce]
+	Instructions []string // with source lines if known
+	Arrays       int      // operands
 	InPlace      int      // operands that their sums overwrite
 	Bytes        int64    // of all operands
 	GroupSize    int      // partitions per group; 0 for pairs
-	Computation  string   // its computation; a loop's runs repeatedly
+	Computation  string   // a loop's runs repeatedly
 }
 
-// Rewrite turns the result of [Partition] into the program of each of ranks processes, one per partition: the same
-// serialized HloModuleProto for all. Exchanges become typed custom calls (see the package), in an order fixed by
-// tokens. An unknown exchange is an [ErrUnsupported] that names it.
+// Rewrite turns the result of [Partition] into the program of all ranks, one process per partition: a serialized
+// HloModuleProto. Exchanges become typed custom calls (see the package), in an order fixed by tokens. An unknown
+// exchange is an [ErrUnsupported] that names it.
 func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, err error) {
 	if ranks < 1 || ranks > most {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite for %d ranks: expected 1 to %d", ranks, most)
@@ -110,8 +110,7 @@ func (r *rewriter) calls(called *computation) bool {
 	return false
 }
 
-// read takes the partition number from a handler: a constant would make programs, and possibly sums, differ between
-// ranks.
+// The partition number is a call: a constant would make programs, and possibly sums, differ between ranks.
 func (r *rewriter) read(c *computation) error {
 	for _, in := range c.instructions {
 		inner := slices.ContainsFunc(in.called, func(id int64) bool { return r.holds[id] })
@@ -152,8 +151,8 @@ type link struct {
 	joined []*instruction
 }
 
-// chain orders a computation's exchanges, from the token after to the returned one, by depth: the number of exchanges
-// on the longest path before. Equal depths are independent, so sums of one kind are joined.
+// chain orders a computation's exchanges, from the token after to the returned one, by depth: the most exchanges on a
+// path before. Equal depths are independent: sums of one kind are joined.
 func (r *rewriter) chain(c *computation, after int64) (last int64, err error) {
 	depths := make(map[int64]int, len(c.instructions))
 	var links []*link
@@ -264,11 +263,11 @@ func (r *rewriter) call(c *computation, joined []*instruction, after int64) (las
 	return c.element(made.id, int64(len(given)), token, "token").id, nil
 }
 
-// inPlaceAbove is the size in bytes above which a sum overwrites its operand, saving MPI's copy. For less, a copy that
-// XLA may insert costs more.
+// inPlaceAbove is the size in bytes above which a sum overwrites its operand, saving MPI's copy. Below, a copy that XLA
+// may insert costs more.
 const inPlaceAbove = 64 << 10
 
-// typedFFI is XLA's API_VERSION_TYPED_FFI.
+// API_VERSION_TYPED_FFI
 const typedFFI = 4
 
 func numbers(list []int64) string {
