@@ -20,7 +20,7 @@ func TimeLimit(d time.Duration) loop.Callback {
 	if d <= 0 {
 		return refused(c, fmt.Errorf("it must be positive, got %s", d))
 	}
-	// Due once, so that blocks are not split.
+	// due once: blocks are not split
 	c.WhenRun = func(b loop.Beginning) loop.Schedule { return loop.At(loop.Time(sum(b.From.Time, d))) }
 	return c
 }
