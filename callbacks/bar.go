@@ -32,7 +32,7 @@ type Bar struct {
 	Epoch loop.Period
 	// EpochSteps is the number of steps per epoch, to show the progress within one of loop.Epochs(1).
 	EpochSteps loop.Steps
-	// Below has the [Lines] below which the bar is drawn.
+	// Below has the [Lines] above the bar.
 	Below []*Lines
 	// Stages shows how much of the time (of the epoch, or without Epoch of the run) the run waits for data, and for
 	// which stages: "data 42% (decode 30%, resize 12%)". It iterates over the stages and their working time so far, as
@@ -75,14 +75,13 @@ func (s Bar) check() error {
 }
 
 type bar struct {
-	terminal func() (columns int, ok bool)
-	live     bool
-	shown    []loop.Collection
-	when     loop.Schedule
-	before   loop.Elapsed
-	begun    bool
-	latest   loop.Logs
-	// recent is after the first turn, which may compile.
+	terminal            func() (columns int, ok bool)
+	live                bool
+	shown               []loop.Collection
+	when                loop.Schedule
+	before              loop.Elapsed
+	begun               bool
+	latest              loop.Logs
 	first, recent, last measurePoint
 	above               []*Lines
 	epochs              *epochs

@@ -11,10 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Heartbeat writes a line with the time and the step to a file when it is due, so that other processes can see whether
-// a run is alive: "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. It empties the file at
-// the start, and opens it for each line, so a removed file is created again. The end of the run returns the first
-// error.
+// Heartbeat writes a line with the time and the step to a file when it is due, for other processes:
+// "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. It empties the file at the start, and
+// opens it for each line, so a removed file is created again. The end of the run returns the first error.
 func Heartbeat(path string, when loop.Schedule) loop.Callback {
 	return loop.Callback{Name: "heartbeat " + path, When: when, AtRank0: true, Start: func(loop.Beginning) (loop.Attendant, error) {
 		h := &heartbeat{path: path}

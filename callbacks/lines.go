@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// Lines is a writer for output above a progress bar: it clears the bar, writes, and redraws the bar.
+// Lines is a writer for output above a progress bar, safe for concurrent use:
 //
 //	lines := &callbacks.Lines{Out: os.Stdout}
 //	bar := callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}})
 //	…
 //	fmt.Fprintf(lines, "step %d: test loss %.3f\n", …) // in a task or a callback
 //
-// For the standard logger call log.SetOutput(lines). Lines are safe for concurrent use.
+// For the standard logger call log.SetOutput(lines).
 type Lines struct {
 	// Out is the writer, set before the first use. On standard output a broken pipe is an error of Write and does not
 	// end the process.

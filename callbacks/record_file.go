@@ -19,9 +19,9 @@ import (
 // samples, seconds and date, and all numbers by full name. [loop.History.ReadJSON] reads the file.
 //
 // A run continues an existing file: it removes an incomplete last line and all lines after the step at which it begins
-// ([loop.Continue]). A file with other content stays unchanged and is an error at the first due iteration. A file that
-// another callback of this process writes is an error at the start. After a failed write or an unreadable value the run
-// continues; its end returns the first such error.
+// ([loop.Continue]). A file with other content stays unchanged and is an error at the first due iteration; one that
+// another callback of this process writes, at the start. After a failed write or an unreadable value the run continues;
+// its end returns the first such error.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }

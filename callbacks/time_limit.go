@@ -11,7 +11,7 @@ import (
 
 // TimeLimit stops the run at the first border between iterations after it has been active for d, which must be
 // positive. [loop.Result].Stop wraps [loop.ErrPause], so the run can be resumed. Until(Time(d)) also counts earlier
-// runs ([loop.Continue]). Leave time for one iteration and the last save.
+// runs ([loop.Continue]). Leave time for an iteration and the last save.
 func TimeLimit(d time.Duration) loop.Callback {
 	c := loop.Watch(loop.Never, func(_ context.Context, r loop.Report) error {
 		return fmt.Errorf("this run has taken %s, its limit is %s: %w", r.Elapsed.Time-r.From.Time, d, loop.ErrPause)
