@@ -95,9 +95,9 @@ type answer struct {
 	err     error
 }
 
-// New starts a batcher. example has one row or more: it sets the inputs' names, dtypes and dims, which each request
-// must match, and [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string
-// does not name, such as labels, are an error.
+// New starts a batcher. example, of one row or more, sets the inputs' names, dtypes and dims, which each request must
+// match; [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string does not
+// name, such as labels, are an error.
 func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	if set.MaxBatch == 0 {
 		set.MaxBatch = 64
@@ -157,8 +157,8 @@ func (b *Batcher) sizeFor(rows int) int {
 	return min(size, b.set.MaxBatch)
 }
 
-// Warm compiles all batch sizes by predicting from the example, and determines the outputs. Requests may run meanwhile;
-// without Warm they compile as they come.
+// Warm compiles all batch sizes by predicting from the example, and determines the outputs. Requests may run meanwhile,
+// and compile as they come.
 func (b *Batcher) Warm(ctx context.Context) error {
 	one := []*request{{rows: 1}}
 	for _, f := range b.example {
@@ -187,8 +187,7 @@ func (b *Batcher) Warm(ctx context.Context) error {
 	return nil
 }
 
-// Ready reports whether Warm has succeeded, Close was not called, and the predictor has returned no error that wraps
-// [ErrClosed].
+// Ready reports whether Warm has succeeded, Close was not called, and the predictor has not returned [ErrClosed].
 func (b *Batcher) Ready() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -134,9 +134,9 @@ func write(w http.ResponseWriter, answer any, err error) {
 			w.Header().Set("Retry-After", "1")
 		}
 		w.WriteHeader(status)
-		text, _ = json.Marshal(map[string]string{"error": err.Error()}) // a map of strings cannot fail
+		text, _ = json.Marshal(map[string]string{"error": err.Error()}) // cannot fail
 	}
-	_, _ = w.Write(text) // a client that has left is not an error
+	_, _ = w.Write(text) // the client may have left
 }
 
 func statusOf(err error) int {
