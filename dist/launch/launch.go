@@ -33,7 +33,7 @@ type Options struct {
 	N int
 	// Command is the ranks' program and its arguments.
 	Command []string
-	// Mpirun is the path, or the name in PATH, of Open MPI's or MPICH's mpirun. "" means lazo's installed MPI.
+	// Mpirun is Open MPI's or MPICH's mpirun, a path or a name in PATH. "" means lazo's installed MPI.
 	Mpirun string
 	// NoMPI starts the ranks without MPI, with control connections. Programs on the CPU cannot exchange data.
 	NoMPI bool
@@ -193,7 +193,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		return fmt.Errorf("launch: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// A file, not a pipe: after this process is killed, mpirun must end the ranks, and would die writing to a broken
+	// A file, not a pipe: mpirun must end the ranks after this process is killed, and would die writing to a broken
 	// pipe.
 	said, err := os.OpenFile(filepath.Join(dir, "mpirun"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -338,7 +338,7 @@ func improper(words string) bool {
 	return strings.Contains(strings.Join(strings.Fields(words), " "), "exiting improperly")
 }
 
-// allLeft returns an error if a rank did not leave the job, for which MPICH's mpiexec may return 0.
+// allLeft finds ranks that did not leave the job, for which MPICH's mpiexec may return 0.
 func (m *mpirun) allLeft(dir string) error {
 	notes, err := filepath.Glob(filepath.Join(dir, "*.joined"))
 	if err != nil || len(notes) == 0 {

@@ -114,8 +114,7 @@ const (
 	sameAtEnd  = 100 * time.Millisecond
 )
 
-// repeated reports whether another rank wrote the same, rank 0 also until a time, which is *then after all ranks have
-// ended and closed hurry.
+// repeated reports whether another rank wrote the same, rank 0 also until a time, *then after hurry is closed.
 func (s *sayings) repeated(rank int, text string, until time.Time, hurry <-chan struct{}, then *time.Time) bool {
 	late := time.After(time.Until(until))
 	for waits := true; ; {
