@@ -1,5 +1,5 @@
-// Command cartpole balances a pole on a cart by one of three reinforcement learning methods. Their data depends on the
-// state; see docs/state-dependent-data.md.
+// Command cartpole balances a pole on a cart by one of three reinforcement learning methods, whose data depends on the
+// state: docs/state-dependent-data.md.
 //
 //	go run ./examples/cartpole                REINFORCE: the step's program plays the episodes (reinforce.go)
 //	go run ./examples/cartpole -method ppo    PPO: the source plays with the policy and repeats its rollouts (ppo.go)
@@ -109,7 +109,7 @@ func at(scores, actions *graph.Node) *graph.Node {
 	return graph.ReduceSum(graph.Mul(scores, graph.OneHot(actions, 2, scores.DType())), -1)
 }
 
-// test plays an episode from each first state with the best actions. The return is the number of steps.
+// test plays an episode from each first state with the best actions, and returns the number of steps.
 func test(b *managed.Builder) {
 	_, _, rewards := play(b.Field("x"), func(states *graph.Node) *graph.Node { return graph.ArgMax(policy(b, states), -1) })
 	b.Metric("return", graph.ReduceSum(rewards, 0))

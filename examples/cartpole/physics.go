@@ -10,13 +10,14 @@ import (
 )
 
 // A pole is hinged on a cart without friction. Each step an action pushes the cart left (0) or right (1) with force F.
-// With the pole's angle θ from the vertical, the accelerations are those of Barto, Sutton and Anderson (1983):
+// The accelerations, with the pole's angle θ from the vertical, are those of Barto, Sutton and Anderson (1983), by
+// Euler's method:
 //
 //	θ'' = (g sin θ - cos θ (F + m l θ'² sin θ)/M) / (l (4/3 - m cos² θ/M))
 //	x'' = (F + m l (θ'² sin θ - θ'' cos θ)) / M
 //
-// A step is one of Euler's method. Each step that begins with the pole up has reward 1. An episode ends when pole or
-// cart is out of bounds, or after the horizon.
+// Each step that begins with the pole up has reward 1. An episode ends when pole or cart is out of bounds, or after the
+// horizon.
 const (
 	gravity  = 9.8
 	poleMass = 0.1 // m, kg

@@ -1,5 +1,5 @@
-// Command gpt trains a GPT-style language model on this project's documents and code, or on a folder's .md and .go
-// files, and generates text. The first takes about three minutes on two cores, from the root of a clone:
+// Command gpt trains a GPT-style language model on this project's documents and code, in about three minutes on two
+// cores, or on a folder's .md and .go files, and generates text:
 //
 //	go run ./examples/gpt
 //	go run ./examples/gpt -text FOLDER -steps 2000 -prompt "The loop" -temperature 0.5

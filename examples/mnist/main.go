@@ -1,10 +1,8 @@
-// Command mnist trains a small convolutional network on handwritten digits.
+// Command mnist trains a small convolutional network on handwritten digits, in the second form with four processes,
+// each with a quarter of every batch. A missing PJRT plugin is installed.
 //
 //	go run ./examples/mnist
 //	go run ./cmd/lazo run -np 4 go run ./examples/mnist
-//
-// The second command runs four processes, each with a quarter of every batch, as mpirun -np 4 does. The repository has
-// the digits; a missing PJRT plugin is installed.
 package main
 
 import (

@@ -1,11 +1,11 @@
-// Command tagger trains a bidirectional LSTM to tag each sign of a line as inside or outside a pair of brackets, with
-// lines of several lengths: go run ./examples/tagger
+// Command tagger trains a bidirectional LSTM, with -forward one direction, to tag each sign of a line as inside or
+// outside a pair of brackets: go run ./examples/tagger
 //
 // - data.Buckets batches lines by length, for only two programs.
 // - The backward recurrence of package nn begins at the end of each line.
 // - Loss and metric ignore the padding of lines and batches.
 //
-// It prints the accuracy on unseen lines, with more padding too. -forward uses one direction only.
+// It prints the accuracy on unseen lines, with more padding too.
 package main
 
 import (
