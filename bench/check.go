@@ -32,7 +32,7 @@ const (
 
 var errSlower = errors.New("slower than before")
 
-// check compares this program with an earlier one in turns, and returns [errSlower] if a workload became slower.
+// check compares this program with an earlier one in turns, and returns [errSlower] for a slower workload.
 func check(ctx context.Context, b *bench, before string) error {
 	now, err := os.Executable()
 	if err != nil {
@@ -70,7 +70,6 @@ func check(ctx context.Context, b *bench, before string) error {
 	return nil
 }
 
-// inTurns alternates the repeats of two commands.
 func inTurns(ctx context.Context, repeats int, commands [2]string, args []string) (lines [2]line, err error) {
 	var sides [2]*turnSide
 	for i, command := range commands {
@@ -102,7 +101,6 @@ func inTurns(ctx context.Context, repeats int, commands [2]string, args []string
 	return lines, nil
 }
 
-// turnSide is a process that waits for its turns.
 type turnSide struct {
 	*exec.Cmd
 	stdin io.WriteCloser
@@ -126,7 +124,7 @@ func startSide(ctx context.Context, command string, args []string) (*turnSide, e
 	return &turnSide{c, stdin, bufio.NewScanner(stdout)}, nil
 }
 
-// await reads until the process is ready for a repeat, or printed the result.
+// await reads until the process is ready or printed the result.
 func (s *turnSide) await(result *line) error {
 	for s.out.Scan() {
 		switch text := s.out.Text(); {
@@ -146,7 +144,6 @@ func (s *turnSide) close() error {
 	return errors.Join(err, s.Wait())
 }
 
-// timesOf returns the repeats as times.
 func timesOf(l line) []float64 {
 	times := slices.Clone(l.Values)
 	if !slices.Contains([]string{"s", "ms", "us/step", "ms/step", "us/run", "ratio"}, l.Unit) {
@@ -165,7 +162,7 @@ type comparison struct {
 func (c comparison) slower() bool { return c.ratio > slowerBy && c.chance < slowerChance }
 
 // compare is a one-sided Mann-Whitney test with the normal approximation, corrected for continuity and ties; accurate
-// from seven repeats on.
+// from seven repeats.
 func compare(before, now []float64) comparison {
 	u := 0.0
 	for _, x := range now {

@@ -22,15 +22,14 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// The state, 200 MB, is that of the peers' script.
+// 200 MB, as in the peers' script.
 const ckptTensors, ckptRows, ckptColumns, ckptMB = 10, 5_000, 1_000, 200
 
 const ckptOfState = "save: thread blocked, state"
 
-// ckpt measures how long a background save blocks, a save that waits for the disk, and a load with checksums. Floors of
-// the same repeat are copying, writing with sync, and reading the bytes. "State" is a managed.State on the device.
-// Ratio is the best repeat by the best floor, which other load affects least. Saves go to TMPDIR; reads come from the
-// file cache.
+// ckpt measures a background save's blocking, a save that waits for the disk, and a load with checksums. Floors of the
+// same repeat are copying, writing with sync, and reading the bytes. "State" is a managed.State on the device. Ratio is
+// the best repeat by the best floor, least affected by other load. Saves go to TMPDIR; reads come from the file cache.
 func ckpt(ctx context.Context, b *bench) (err error) {
 	dir, err := os.MkdirTemp("", "lazo-bench-")
 	if err != nil {
@@ -119,7 +118,7 @@ func ckptContent() checkpoint.Content {
 	return c
 }
 
-// copy copies into existing memory, as a second background save does.
+// copy copies into existing memory, as a second background save.
 func (s *ckptState) copy(context.Context) error {
 	if s.copied == nil {
 		for _, t := range s.content.Tensors {
@@ -174,7 +173,6 @@ func (s *ckptState) saveState(ctx context.Context) error {
 	return s.async.Save(ctx, s.step, content)
 }
 
-// clear waits for saves, removes all files and syncs the disk.
 func (s *ckptState) clear(ctx context.Context) error {
 	err := s.async.Wait(ctx)
 	saved, globErr := filepath.Glob(filepath.Join(s.dir, "lazo", "step-*"))

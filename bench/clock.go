@@ -15,7 +15,7 @@ type repeats struct {
 	cpu     []float64 // seconds, all threads
 }
 
-// measure calls f n times. On a shared machine, processor time is more reliable than wall time.
+// On a shared machine, processor time is more reliable than wall time.
 func (b *bench) measure(ctx context.Context, n int, f func() error) (r repeats, err error) {
 	for range n {
 		if err := b.turn(ctx); err != nil {
@@ -49,7 +49,7 @@ func (r repeats) each(figure func(seconds float64) float64) []float64 {
 	return values
 }
 
-// machineLoad returns the load average of a minute, 0 if unknown.
+// machineLoad is the load average of a minute, 0 if unknown.
 func machineLoad() float64 {
 	text, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(text), " ")

@@ -24,12 +24,12 @@ var controlSizes = []int{16, 64, 256}
 
 const (
 	agreements = 50
-	// watched is the time in which rank 0 only exchanges heartbeats.
+	// watched is rank 0's time for heartbeats only.
 	watched = 3 * time.Second
 )
 
 // control measures jobs with control connections only, without MPI and XLA: joining, an agreement, heartbeats at rank
-// 0, and survival after a killed rank. Each number of processes is a variant.
+// 0, and survival after a killed rank. Variants are numbers of processes.
 func control(ctx context.Context, b *bench) error {
 	for _, n := range controlSizes {
 		if b.wants(strconv.Itoa(n)) {
@@ -77,7 +77,7 @@ func (b *bench) controlOf(ctx context.Context, n int) (err error) {
 			return err
 		}
 	}
-	// Rank 0 starts last, because elsewhere ranks prepare (process start, digest of the executable) on their own hosts.
+	// Rank 0 starts last: elsewhere ranks prepare (process start, digest of the executable) on their own hosts.
 	if err := idle(ctx, ranks[1:]); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// idle waits until the processes use less than a tenth of the processors.
+// idle: less than a tenth of the processors.
 func idle(ctx context.Context, list []*exec.Cmd) error {
 	const between = 500 * time.Millisecond
 	for last := time.Duration(-1); ; {
@@ -162,7 +162,7 @@ func processorTime(pid int) (time.Duration, error) {
 	}
 	_, behind, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(behind)
-	const user, system = 11, 12 // after the name
+	const user, system = 11, 12
 	if len(fields) <= system {
 		return 0, fmt.Errorf("/proc/%d/stat is %q", pid, text)
 	}
@@ -227,14 +227,14 @@ func controlProcess(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	if job.Rank() == 0 {
-		time.Sleep(300 * time.Millisecond) // until the others have left the barrier
+		time.Sleep(300 * time.Millisecond) // the others have left the barrier
 		fmt.Fprintln(stdout, "ready")
 	}
 	<-ctx.Done() // the job ends this process
 	return context.Cause(ctx)
 }
 
-// transferred returns the bytes of this process's system calls.
+// transferred returns this process's bytes in system calls.
 func transferred() (bytes float64, err error) {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {

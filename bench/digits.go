@@ -13,7 +13,7 @@ import (
 )
 
 // digits trains on the real digits for ten epochs with three seeds: test accuracy, seconds of the first training with
-// compilation, and of the fastest other one. Variant "later seed" has no compilation.
+// compilation, and of the fastest other one, variant "later seed".
 func digits(ctx context.Context, b *bench) error {
 	const epochs = 10
 	w := trained["digits"]

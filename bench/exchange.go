@@ -40,15 +40,13 @@ var exchangers = []struct {
 
 type exchanging struct {
 	*bench
-	job   *dist.Job
-	world *mpi.World
-	// across spans the ranks; alone is this rank's own.
+	job           *dist.Job
+	world         *mpi.World
 	across, alone *xla.Runtime
 }
 
 // exchange measures a sum over all ranks of a job: by MPI from the host, within a program, and in training steps, as
 // the difference from a single rank's step on its part of the batch, in turns with a bare sum of as many bytes.
-// Variants are sums and steps.
 //
 //	lazo run -np 4 go run ./bench -workload exchange
 func exchange(ctx context.Context, b *bench) (err error) {
@@ -100,7 +98,6 @@ func (e exchanging) emit(l line, values []float64) error {
 	return e.bench.emit(l, values)
 }
 
-// timed begins with a barrier.
 func (e exchanging) timed(f func() error) (seconds float64, err error) {
 	if err := e.world.Barrier(); err != nil {
 		return 0, err
@@ -122,7 +119,7 @@ func (e exchanging) bare(values []float32, calls int) (seconds float64, err erro
 	})
 }
 
-// callsOf returns the number of sums timed together.
+// callsOf sums are timed together.
 func callsOf(bytes int) int { return max(1, min(64, 4<<20/bytes)) }
 
 func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
@@ -131,7 +128,7 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 	if _, err := e.bare(values, calls); err != nil {
 		return err
 	}
-	// A program without sums measures the cost of a run itself.
+	// without sums: a run's own cost
 	var programs [2]*xla.Program
 	var inputs [2][]compute.Buffer
 	for i, n := range []int{0, calls} {
@@ -146,7 +143,7 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 		}
 		inputs[i] = []compute.Buffer{buffer}
 		defer func() { inputs[i][0].Finalize() }()
-		for range 2 { // the first run copies
+		for range 2 {
 			if _, err := programs[i].Run(inputs[i], nil); err != nil {
 				return err
 			}
@@ -184,7 +181,7 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 		e.emit(line{Variant: "program", Unit: "us/sum", Bytes: bytes, Floor: floor / 1e6, Ratio: medianOf(inside) / floor}, inside))
 }
 
-// sumsOf is a program that sums an array over all ranks in place.
+// sumsOf sums an array over all ranks in place.
 func sumsOf(elements, times, ranks int) string {
 	array := fmt.Sprintf("tensor<%dxf32>", elements)
 	groups := make([]string, ranks)
@@ -204,7 +201,7 @@ func sumsOf(elements, times, ranks int) string {
 		array, body.String(), x)
 }
 
-// steps alternates steps across all ranks with each rank's alone.
+// steps alternates with each rank's steps alone.
 func (e exchanging) steps(ctx context.Context, number int) (err error) {
 	m, ranks := exchangers[number], e.job.Size()
 	if e.bench.steps > 0 {
@@ -261,7 +258,7 @@ func (e exchanging) steps(ctx context.Context, number int) (err error) {
 			}
 			each[i] = 1e3 * took / float64(m.steps)
 		}
-		// A joint step waits for the slowest rank.
+		// a joint step's slowest rank
 		slowest := []int64{int64(each[0] * 1e6)}
 		if err := e.world.Max(slowest); err != nil {
 			return err

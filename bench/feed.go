@@ -20,14 +20,14 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Sizes as in the peers' scripts.
+// as in the peers' scripts
 const (
 	feedImages, feedClasses, feedSide = 2_000, 10, 128
 	feedResized, feedCropped          = 112, 96
 	feedRows, feedColumns             = 200_000, 20
 )
 
-// feeding is a workload that only reads files, from -data or a temporary folder.
+// feeding only reads files, from -data or a temporary folder.
 func feeding(name string, variants []string, write func(dir, variant string) error, read func(b *bench, dir, variant string) (int, error)) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) (err error) {
 		dir := b.data
@@ -49,7 +49,7 @@ func feeding(name string, variants []string, write func(dir, variant string) err
 				n, err = read(b, from, variant)
 				return err
 			}
-			if err := once(); err != nil { // fills the file cache, as the peers' scripts do
+			if err := once(); err != nil { // fills the file cache, as the peers' scripts
 				return err
 			}
 			took, err := b.measure(ctx, b.repeats, once)
@@ -65,7 +65,6 @@ func feeding(name string, variants []string, write func(dir, variant string) err
 	}
 }
 
-// written makes a folder completely or not at all.
 func written(dir, name string, write func(dir string) error) error {
 	done := filepath.Join(dir, name)
 	if _, err := os.Stat(done); err == nil {
@@ -102,7 +101,7 @@ var images = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *ben
 	return n, nil
 })
 
-// writeImages makes waves with noise, which compress like photographs.
+// Waves with noise compress like photographs.
 func writeImages(dir, kind string) error {
 	r := rand.New(rand.NewPCG(0, 0))
 	for i := range feedImages {

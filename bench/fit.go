@@ -102,7 +102,6 @@ func fitModel(ctx context.Context, r *xla.Runtime, seed int64, network ...nn.Lay
 		flaxlike.WithStrategy(strategies.Jit(r)))
 }
 
-// byHand trains without flaxlike.
 type byHand struct {
 	state       *managed.State
 	train, test *managed.Stepper
@@ -142,7 +141,6 @@ func (h byHand) run(ctx context.Context, set, test *data.Set, batch, epochs int)
 
 func (h byHand) close() error { return errors.Join(h.train.Close(), h.test.Close(), h.state.Close()) }
 
-// fitDigits compiles for the first of three seeds only.
 func fitDigits(ctx context.Context, b *bench, r *xla.Runtime) error {
 	set, test, err := data.Digits()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// generator returns the greedy next token, with caches in its state.
+// generator returns the greedy next token; its state has caches.
 type generator struct {
 	gpt
 	prompt, tokens int // lengths
@@ -80,7 +80,7 @@ func generates(m generator) func(ctx context.Context, b *bench) error {
 	}
 }
 
-// next clears the caches at a prompt.
+// A prompt clears the caches.
 func (m generator) next(b *managed.Builder) {
 	ids, s := b.Field("x"), b.Scope()
 	g := b.Graph()

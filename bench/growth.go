@@ -17,7 +17,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// growths vary one size at a time.
 var growths = []struct {
 	of     string
 	values []int
@@ -30,11 +29,11 @@ var growths = []struct {
 	{"layers", []int{1, 2, 4, 8}},
 }
 
-// size is that of a chain of dense layers with two variables each, on 16 inputs.
+// size is a chain of dense layers with two variables each, on 16 inputs.
 type size struct{ variables, batch, devices, steps int }
 
-// growth measures us per step as one size grows, with each loss kept. Places are those of workload lstm, layers those
-// of a small gpt; both also report the first step.
+// growth measures us per step as one size grows, with each loss kept. Places are workload lstm's, layers a small gpt's;
+// both also report the first step.
 func growth(ctx context.Context, b *bench) error {
 	var points []point
 	for _, g := range growths {

@@ -57,10 +57,10 @@ type bench struct {
 	over     string
 	load     float64 // at the start
 	out      *json.Encoder
-	// turns, if not nil, has a line per permitted repeat; "ready" is printed before.
+	// turns, if not nil, has a line per permitted repeat, after a printed "ready".
 	turns  *bufio.Scanner
 	stdout io.Writer
-	// runtime is opened on first use, because ttfs measures opening.
+	// opened on first use, because ttfs measures opening
 	runtime *xla.Runtime
 }
 
@@ -92,7 +92,7 @@ var workloads = []struct {
 	{"control", control},
 }
 
-// notByDefault run only on request, because they take minutes.
+// notByDefault take minutes.
 var notByDefault = []string{"growth", "gpt", "ranks", "exchange", "control"}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
@@ -207,7 +207,7 @@ type line struct {
 	CPUs     int               `json:"cpus,omitempty"`  // shared by all ranks
 	Over     string            `json:"over,omitempty"`  // transport
 	MPI      string            `json:"mpi,omitempty"`
-	Load     float64           `json:"load,omitempty"` // load average at the start
+	Load     float64           `json:"load,omitempty"` // at the start
 	RSSMB    int               `json:"rss_mb,omitempty"`
 	P50      float64           `json:"p50_us,omitempty"` // of the last repeat
 	P99      float64           `json:"p99_us,omitempty"`

@@ -98,7 +98,7 @@ func inPlace(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// runs measures a program on device-resident inputs.
+// runs measures device-resident inputs.
 func (b *bench) runs(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) xla.Built, shape shapes.Shape, inputs, inner int) (took repeats, err error) {
 	p, err := r.Compile("runs", build)
 	if err != nil {
@@ -123,7 +123,7 @@ func (b *bench) runs(ctx context.Context, r *xla.Runtime, build func(*graph.Grap
 		}
 		return err
 	}
-	for range 2 { // the first run copies, later ones overwrite
+	for range 2 { // the first copies, later ones overwrite
 		if err := once(); err != nil {
 			return took, err
 		}

@@ -32,7 +32,7 @@ const (
 	memoryLimit = (memoryState + memoryState/3) * 115 / 100
 )
 
-// memory measures a process that trains a large model, and JAX if PY names a Python with jax and optax.
+// memory measures training a large model, and JAX if PY names a Python with jax and optax.
 func memory(ctx context.Context, b *bench) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -116,7 +116,7 @@ func memoryTrain(ctx context.Context, args []string, stdout io.Writer) (err erro
 	}
 	b := &bench{out: json.NewEncoder(stdout)}
 	switch device, err := r.DeviceMemory(0); {
-	case errors.Is(err, xla.ErrUnimplemented): // on the CPU it is the process's
+	case errors.Is(err, xla.ErrUnimplemented): // on the CPU the process's
 	case err != nil:
 		return err
 	default:

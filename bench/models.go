@@ -73,10 +73,9 @@ func convolutional(c1, c2, hidden int) func(*model.Scope, *graph.Node) *graph.No
 	}
 }
 
-// oneByOne has no blocks of steps.
 const oneByOne = "one by one"
 
-// onDevice is metric with data on the device.
+// onDevice is metric with the data there.
 const onDevice = "on device"
 
 // summed variants sum on the device and log nothing.
@@ -115,7 +114,7 @@ func (w workload) newState(r *xla.Runtime, seed int64) (*managed.State, error) {
 	return managed.New(strategies.Jit(r), managed.WithOptimizer(w.optimizer()), managed.WithSeed(seed))
 }
 
-// random makes normal inputs, and labels that depend on them (tiny) or are random.
+// Labels depend on the normal inputs (tiny) or are random.
 func random(name string) (*data.Set, error) {
 	r := rand.New(rand.NewPCG(0, 0))
 	normal := func(n int) []float32 {
@@ -134,7 +133,7 @@ func random(name string) (*data.Set, error) {
 		return data.New(data.X(x, n, 4), data.Y(y, n, 1))
 	}
 	n := 60_000
-	if name == "cnn128" { // one batch, for the time to the first step
+	if name == "cnn128" { // for the time to the first step
 		n, name = 128, "cnn"
 	}
 	x, y := normal(n*784), make([]int32, n)

@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// sequence's first step includes initialization and compilation.
+// The first step includes initialization and compilation.
 type sequence struct {
 	variant string
 	batch   int
@@ -84,7 +84,7 @@ func gptOf(m gpt, steps int) sequence {
 		}}
 }
 
-// apply returns the logits of [batch, places] tokens. With caches, one per layer, the tokens follow the cached ones.
+// apply returns the logits of [batch, places] tokens. Caches, one per layer, have the tokens before.
 func (m gpt) apply(s *model.Scope, ids *graph.Node, caches []nn.Cache) (*graph.Node, []nn.Cache) {
 	tokens, positions := nn.Embedding{Vocabulary: m.vocabulary, Width: m.width}, nn.Positions{Length: m.places}
 	if caches != nil {
@@ -145,7 +145,6 @@ func trainSequences(name string, sizes []sequence) func(ctx context.Context, b *
 	}
 }
 
-// eachStep measures the later steps.
 func (q sequence) eachStep(ctx context.Context, b *bench) (took repeats, err error) {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -170,7 +169,7 @@ func (q sequence) eachStep(ctx context.Context, b *bench) (took repeats, err err
 	return b.measure(ctx, b.repeats, func() error { return run(q.steps) })
 }
 
-// firstSteps measures trainings of one step each, without earlier programs.
+// firstSteps measures trainings of one step, without earlier programs.
 func (q sequence) firstSteps(ctx context.Context, b *bench) (took repeats, err error) {
 	r, err := xla.Open(ctx, b.plugin, xla.KeepPrograms(0))
 	if err != nil {
@@ -199,7 +198,7 @@ func (q sequence) firstSteps(ctx context.Context, b *bench) (took repeats, err e
 		}
 		return nil
 	}
-	if err := first(); err != nil { // once per process
+	if err := first(); err != nil {
 		return took, err
 	}
 	return b.measure(ctx, b.repeats, first)

@@ -91,7 +91,6 @@ func serving(ctx context.Context, b *bench) (err error) {
 	return nil
 }
 
-// startServer starts lazo's server or the peer's and returns its address.
 func (b *bench) startServer(ctx context.Context) (address string, stop func() error, err error) {
 	command := strings.Fields(b.server)
 	if len(command) == 0 {
@@ -137,7 +136,6 @@ func connect(ctx context.Context, address string, n int) (connections []net.Conn
 	return connections, nil
 }
 
-// loaded returns the durations of n requests.
 func loaded(connections []net.Conn, requests [][]byte, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
 	var next atomic.Int64
@@ -182,7 +180,6 @@ func answered(from *bufio.Reader) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// serveModel serves until its input ends.
 func serveModel(ctx context.Context, stdout io.Writer) (err error) {
 	r, err := xla.Open(ctx, xla.CPU)
 	if err != nil {

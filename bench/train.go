@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// train measures a workload through loop, managed state and strategy.
+// train measures loop, managed state and strategy.
 func train(name string) func(ctx context.Context, b *bench) error {
 	return func(ctx context.Context, b *bench) error {
 		w := trained[name]
@@ -67,7 +67,7 @@ func train(name string) func(ctx context.Context, b *bench) error {
 	}
 }
 
-// measured is a timed training; repeats continue it.
+// Repeats continue a measured training.
 type measured struct {
 	state   *managed.State
 	step    *managed.Stepper
@@ -116,7 +116,6 @@ func (m measured) run(ctx context.Context, steps int, null *os.File) error {
 	return nil
 }
 
-// contiguous repeats a set in order, without end.
 func contiguous(set *data.Set, batch int) loop.Source[data.Batch] {
 	return set.Batches(batch)
 }

@@ -20,7 +20,6 @@ func cpuSeconds() float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// rssMB returns the peak resident size.
 func rssMB() int {
 	if runtime.GOOS == "darwin" {
 		return int(usage().Maxrss >> 20)

@@ -17,19 +17,18 @@ import (
 //
 //	callbacks.Background{}.Of(callbacks.JSONL("run.jsonl", loop.EachStep))
 //
-// Each callback receives its reports in order through a queue. If it is full, the oldest report is dropped. Reports
-// have no History and no State. [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when
-// the callback is due next.
+// Each callback receives its reports in order, without History and State. A full queue drops the oldest.
+// [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when the callback is due next.
 type Background struct {
-	// Queue is the number of reports that may wait for each callback, default 64.
+	// Queue is the length of each callback's queue, default 64.
 	Queue int
-	// Deadline limits the wait for each queue at the end of the run, default 10 s. Then the rest is dropped, and the
-	// callback's context is cancelled.
+	// Deadline limits the wait for each queue at the end of the run, default 10 s. Then the rest is dropped and the
+	// callback's context cancelled.
 	Deadline time.Duration
-	// Dropped, if not nil, is called at the end of the run for each callback that missed reports.
+	// Dropped, if not nil, is called at the end for each callback that missed reports.
 	Dropped func(callback string, reports int64)
-	// Strict ends the run after an error of a callback, when it is due next. Otherwise the first error is returned at
-	// the end of the run.
+	// Strict ends the run after an error of a callback, when it is due next. Otherwise the end of the run returns the
+	// first.
 	Strict bool
 }
 
@@ -39,8 +38,8 @@ const (
 	grace              = time.Second
 )
 
-// Of returns c as a callback in the background. A callback with Changes, with a negative Order, or with the method
-// Interrupts ([loop.Attendant]), is an error of the run.
+// Of returns c as a callback in the background. A callback with Changes, a negative Order or the method Interrupts
+// ([loop.Attendant]) is an error of the run.
 func (b Background) Of(c loop.Callback) loop.Callback {
 	switch {
 	case b.Queue < 0 || b.Deadline < 0:

@@ -14,31 +14,29 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Bar has the settings of [ProgressBar]. With several, the last one that sets a field counts.
+// Bar has the settings of [ProgressBar].
 type Bar struct {
 	// Off shows nothing.
 	Off bool
-	// Shows has the collections to show, default [loop.Losses], [loop.Metrics] and [loop.Stateful]. An empty list shows
-	// no values.
+	// Shows has the collections to show, default [loop.Losses], [loop.Metrics] and [loop.Stateful]; empty shows no
+	// values.
 	Shows []loop.Collection
 	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
 	//
 	// A finished epoch gets a line with its time, the values logged at its end, and the examples per second. A logged
-	// mean over the epoch (avg_<name>) replaces the value. The last line has the reason of the end. Writers other than
-	// terminals get it only if the run was stopped, cancelled or failed.
+	// mean over the epoch (avg_<name>) replaces the value. The last line has the reason of the end, on other writers
+	// than terminals only if the run was stopped, cancelled or failed.
 	//
-	// A terminal also shows the running epoch in one row: its progress, the time left to the end of the run, the newest
-	// values, and why the run waits (compilation, evaluation, data). A narrow row omits values, the loss and the
-	// validation loss last.
+	// A terminal also shows the running epoch in one row: its progress, the run's time left, the newest values, and why
+	// the run waits (compilation, evaluation, data). A narrow row omits values, the loss and the validation loss last.
 	Epoch loop.Period
-	// EpochSteps is the number of steps per epoch if Epoch is loop.Epochs(1). Without it the progress within an epoch
-	// is unknown.
+	// EpochSteps is the number of steps per epoch, to show the progress within one of loop.Epochs(1).
 	EpochSteps loop.Steps
-	// Below has the [Lines] below which the bar is drawn.
+	// Below has the [Lines] above the bar.
 	Below []*Lines
 	// Stages shows how much of the time (of the epoch, or without Epoch of the run) the run waits for data, and for
 	// which stages: "data 42% (decode 30%, resize 12%)". It iterates over the stages and their working time so far, as
-	// All of a data.Stages does, and must be safe for concurrent use. A hand-written loop does not show it.
+	// All of a data.Stages, and must be safe for concurrent use. Hand-written loops do not show it.
 	Stages iter.Seq2[string, time.Duration]
 
 	drawing func(*bar)
@@ -77,14 +75,13 @@ func (s Bar) check() error {
 }
 
 type bar struct {
-	terminal func() (columns int, ok bool)
-	live     bool
-	shown    []loop.Collection
-	when     loop.Schedule
-	before   loop.Elapsed
-	begun    bool
-	latest   loop.Logs
-	// Rate and time left are measured from recent, which starts after the first turn, which may compile.
+	terminal            func() (columns int, ok bool)
+	live                bool
+	shown               []loop.Collection
+	when                loop.Schedule
+	before              loop.Elapsed
+	begun               bool
+	latest              loop.Logs
 	first, recent, last measurePoint
 	above               []*Lines
 	epochs              *epochs
@@ -113,8 +110,8 @@ const (
 // each tenth of Until, every 30 seconds, and at the end. It reads values only when it writes, and does not split blocks
 // of steps in between ([loop.Stepper]). Colours need a terminal and an empty NO_COLOR.
 //
-// Write other output through [Lines], or it mixes with the bar. A bar on Lines is drawn below them. If writing fails,
-// also to a broken pipe, the bar stops and the run continues. A nil writer shows nothing.
+// Other output must go through [Lines]. If writing fails, also to a broken pipe, the bar stops and the run continues. A
+// nil writer shows nothing.
 func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 	s := joinedBar(settings)
 	probe := newBar(w, s)
@@ -128,7 +125,7 @@ func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 			if from.Job == nil {
 				return probe.schedule(from.From, from.Until)
 			}
-			// All processes need one schedule, whether their writers are terminals or not.
+			// All processes need one schedule.
 			return probe.scheduleOn(false, from.From, from.Until).Or(probe.scheduleOn(true, from.From, from.Until))
 		},
 		Start: func(from loop.Beginning) (loop.Attendant, error) {
@@ -271,7 +268,7 @@ func measurePointOf(r loop.Report) measurePoint {
 	return m
 }
 
-// progress is the part done and the whole (0 if unknown) in Until's unit; of a date, as time from the start.
+// progress is the part done and the whole (0 if unknown) in Until's unit; for a date, as time from the start.
 type progress struct {
 	done, all int64
 	isTime    bool
@@ -311,7 +308,6 @@ func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bo
 // longTime caps estimates that overflow a Duration.
 const longTime = 100 * 365 * 24 * time.Hour
 
-// rate returns examples per second: recently, or at the end over all turns but the first.
 func (b *bar) rate(now measurePoint, end bool) float64 {
 	from := b.recent
 	if now.time-b.last.time >= rateFor {

@@ -30,9 +30,9 @@ type epochs struct {
 	compiler abilities.Compiler
 	began    measurePoint
 	ended    int64
-	ofSteps  map[string]bool // paths that steps log, not only ends of epochs
+	ofSteps  map[string]bool // logged by steps, not only by ends of epochs
 
-	// The run's goroutine and the waiting one draw the same line.
+	// for the run's goroutine and the waiting one
 	mu       sync.Mutex
 	line     []item
 	waitsFor string
@@ -43,7 +43,6 @@ type epochs struct {
 	tested   time.Time
 }
 
-// begin finds the start of a resumed epoch, usually in the history.
 func (e *epochs) begin(from loop.Elapsed, history *loop.History) {
 	if !e.counted {
 		return
@@ -131,7 +130,7 @@ func (e *epochs) writeEpoch(r loop.Report, logs loop.Logs, n int64, whole bool) 
 	if !e.tested.IsZero() {
 		took -= time.Since(e.tested)
 	}
-	if from.time < e.bar.first.time { // the first turn may have compiled
+	if from.time < e.bar.first.time { // may have compiled
 		from = e.bar.first
 	}
 	if took > from.time && now.samples > from.samples {
@@ -311,8 +310,7 @@ func (e *epochs) lineOf(r loop.Report, n, part int64) []item {
 	return append(items, b.waits.items()...)
 }
 
-// figures takes the first value that steps log as the loss, and the first that only ends of epochs log as the
-// validation loss.
+// figures takes the first value of steps as the loss, and the first of ends of epochs only as the validation loss.
 func (e *epochs) figures(logs loop.Logs) (items []item) {
 	b := e.bar
 	ranks := map[bool]int{true: rankFirst, false: rankFirst + 1}

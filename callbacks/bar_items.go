@@ -7,7 +7,7 @@ import (
 
 type item struct {
 	text, style string
-	// rank: in a line that is too narrow, the highest is removed first.
+	// In a narrow line the highest rank is removed first.
 	rank  int
 	share float64
 	tight bool
@@ -15,7 +15,7 @@ type item struct {
 
 const (
 	rankFirst = 1 + iota
-	_         // each for steps and for ends of epochs
+	_
 	rankLeft
 	rankDone
 	rankDrawing
@@ -57,8 +57,7 @@ func (i item) painted(coloured bool) string {
 	return "\x1b[" + i.style + "m" + i.text + "\x1b[0m"
 }
 
-// drawn returns a line of the items that fit. The cursor stays at its start, without wrapping, because the terminal may
-// have been narrowed since.
+// drawn returns a line of the items that fit. The cursor stays at its start, because a terminal may have been narrowed.
 func drawn(items []item, columns int, coloured bool) string {
 	items = fitting(items, columns)
 	if i := slices.IndexFunc(items, func(i item) bool { return i.rank == rankDrawing }); i >= 0 {

@@ -54,7 +54,7 @@ func (b *bar) room() int {
 	return columns - 1
 }
 
-// show shows a line. If again is not nil, other output is written above the line, which again redraws.
+// show shows a line. again, if not nil, redraws it below other output.
 func (b *bar) show(line string, again func() string) {
 	for _, l := range b.above {
 		l.join(&b.screen)
@@ -132,7 +132,6 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.4f", v)
 }
 
-// printable escapes control characters, since names are any text.
 func printable(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return s

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// quietPipe returns a writer that fails on a broken pipe; [os.File] would end the process if it is standard output.
+// quietPipe's writer fails on a broken pipe, where [os.File] would end the process for standard output.
 func quietPipe(f *os.File) io.Writer {
 	conn, err := f.SyscallConn()
 	if err != nil {

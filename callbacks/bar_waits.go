@@ -71,8 +71,7 @@ func (w *waitingBar) work() {
 	}
 }
 
-// look redraws the line if the wait or the width has changed. The activity has been the same since that time and count
-// of changes.
+// look redraws the line if the wait or the width has changed.
 func (e *epochs) look(changes int, since time.Time) (int, time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,7 +88,7 @@ func (e *epochs) look(changes int, since time.Time) (int, time.Time) {
 
 func (e *epochs) wait(now, since time.Time) string {
 	if now.Sub(since) < waitShown {
-		return "" // turns are being made, even if something compiles elsewhere
+		return "" // turns run, even if something compiles elsewhere
 	}
 	if e.compiler != nil {
 		if began, ok := e.compiler.CompilingSince(); ok {

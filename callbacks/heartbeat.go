@@ -11,10 +11,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Heartbeat writes a line with the time and the step to a file when it is due, so that other processes can see whether
-// a run is alive: "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. The file is emptied at
-// the start and opened for each line, so a removed file is created again. The first error is returned at the end of the
-// run. A file that is not regular, such as a pipe, is an error.
+// Heartbeat writes a line with the time and the step to a file when it is due, for other processes:
+// "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. It empties the file at the start, and
+// opens it for each line, so a removed file is created again. The end of the run returns the first error.
 func Heartbeat(path string, when loop.Schedule) loop.Callback {
 	return loop.Callback{Name: "heartbeat " + path, When: when, AtRank0: true, Start: func(loop.Beginning) (loop.Attendant, error) {
 		h := &heartbeat{path: path}
@@ -31,7 +30,7 @@ type heartbeat struct {
 
 func (h *heartbeat) Watch(_ context.Context, r loop.Report) error {
 	h.line = append(h.line[:0], "timestamp_ms:"...)
-	// Readers compare it with the wall clock, not with the run's.
+	// readers compare it with the wall clock
 	h.line = strconv.AppendFloat(h.line, float64(time.Now().UnixMicro())/1000, 'f', 3, 64)
 	h.line = append(h.line, ",step_number:"...)
 	h.line = strconv.AppendInt(h.line, r.Elapsed.Steps, 10)

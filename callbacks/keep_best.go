@@ -9,8 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// OnBest calls do in each iteration with a better value of an entry than all before, the first finite value included.
-// An error of do ends the run. A run resumed with its history ([loop.Continue]) knows the earlier best value.
+// OnBest calls do in each iteration with a better value of an entry than all before, including the first finite value.
 func OnBest(entry string, do func(context.Context, loop.Report) error, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return watchValue("on best", entry, func() (*onBest, error) {
@@ -45,8 +44,8 @@ func (b *onBest) resume(from loop.Beginning) error {
 // ([loop.Ending.Normal]). [loop.Result].Elapsed is that of the last iteration. A run that was cancelled, failed, or had
 // no better value keeps its last state. A state that changes in place needs a method Snapshot ([loop.Stepper]).
 //
-// A run resumed with its history ([loop.Continue]) knows the earlier best value, but not its state: if it finds none
-// better, it ends with an error and its last state. checkpoint.KeepBest restores the best across restarts.
+// A run resumed with its history lacks the best state: if it finds none better, it ends with an error and its last
+// state. checkpoint.KeepBest restores the best across restarts.
 //
 // Callbacks and changes earlier in the options end later and see the best state.
 func KeepBest(entry string, settings ...Monitor) loop.Callback {
@@ -75,7 +74,7 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending) (err error) {
 	case !e.Normal():
 	case k.state.any:
 		err = k.state.restore(ctx, e.Report)
-	case k.found && k.bestAt.Steps != e.Elapsed.Steps: // otherwise the state is still the best
+	case k.found && k.bestAt.Steps != e.Elapsed.Steps: // else the state is the best
 		mode := "Lowest"
 		if k.Mode == loop.Highest {
 			mode = "Highest"

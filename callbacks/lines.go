@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// Lines is a writer for output above a progress bar: it clears the bar, writes, and redraws the bar below.
+// Lines is a writer for output above a progress bar, safe for concurrent use:
 //
 //	lines := &callbacks.Lines{Out: os.Stdout}
 //	bar := callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}})
 //	…
 //	fmt.Fprintf(lines, "step %d: test loss %.3f\n", …) // in a task or a callback
 //
-// For the standard logger call log.SetOutput(lines). Lines are safe for concurrent use.
+// For the standard logger call log.SetOutput(lines).
 type Lines struct {
-	// Out is the writer, set before the first use. If it is standard output and a broken pipe, Write returns the error
-	// and the process continues.
+	// Out is the writer, set before the first use. On standard output a broken pipe is an error of Write and does not
+	// end the process.
 	Out io.Writer
 
 	mu    sync.Mutex
@@ -74,7 +74,7 @@ func (l *Lines) leave(bar *screen) {
 	}
 	l.bar = nil
 	if len(l.rest) > 0 {
-		_, _ = l.out().Write(l.rest) // no caller could receive the error
+		_, _ = l.out().Write(l.rest)
 		l.rest = nil
 	}
 }

@@ -12,19 +12,18 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Monitor has settings of [StopEarly], [KeepBest], [OnBest] and [ReduceOnPlateau]. With several, the last one that sets
-// a field counts.
+// Monitor has settings of [StopEarly], [KeepBest], [OnBest] and [ReduceOnPlateau]. In a run resumed with its history
+// ([loop.Continue]), best value and patience continue.
 type Monitor struct {
 	// Mode is whether lower or higher is better. Zero decides by the entry's name ([loop.Mode]).
 	Mode loop.Mode
 	// AgainstName allows a Mode that contradicts the name, such as a loss to maximize.
 	AgainstName bool
-	// MinDelta is the least improvement over the best value. It must be finite and at least 0.
+	// MinDelta is the least improvement over the best value, finite and at least 0.
 	MinDelta float64
-	// Baseline is an initial best value, finite; nil means none. While values are not better than it, the patience
-	// runs.
+	// Baseline is an initial best value, finite; nil means none.
 	Baseline *float64
-	// StartAt ignores values before this period, counted from the run's beginning.
+	// StartAt ignores values before this period from the run's beginning.
 	StartAt loop.Period
 
 	// The fields below are for ReduceOnPlateau only.
@@ -33,9 +32,9 @@ type Monitor struct {
 	// steps, samples or time, the patience runs from the last value within it. Better values still count.
 	Cooldown Patience
 	// MinRate is the lower bound of the learning rate, at least the default, 1.2e-38, the smallest normal float32. An
-	// initial rate below it is an error. A rate that its dtype cannot reduce further stays.
+	// initial rate below it is an error. A rate that its dtype cannot reduce stays.
 	MinRate float64
-	// OnReduce is called after each reduction. Its error ends the run.
+	// OnReduce is called after each reduction.
 	OnReduce func(ctx context.Context, r loop.Report, from, to float64) error
 }
 
@@ -94,18 +93,17 @@ func (m Monitor) notOfPlateau() error {
 	return nil
 }
 
-// monitor follows one entry. It depends only on its values, so a resumed run recomputes it from the history.
+// monitor depends on an entry's values only, so the history restores it.
 type monitor struct {
 	Monitor
 	entry  string
 	best   float64
 	bestAt loop.Elapsed
 	found  bool
-	// since is the time of the best value, or of the first one.
-	since  loop.Elapsed
-	waited int64
-	begun  bool
-	// resumeErr is for the first Watch.
+	// since is the time of the best or first value.
+	since     loop.Elapsed
+	waited    int64
+	begun     bool
 	resumeErr error
 }
 
@@ -171,7 +169,6 @@ func (m *monitor) replay(from loop.Beginning, see func(loop.Elapsed, float64)) {
 	}
 }
 
-// watchEntry calls start once in advance to find its error.
 func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) loop.Callback {
 	_, err := start()
 	return loop.Callback{Name: name, Entry: entry, Err: err, Start: func(loop.Beginning) (loop.Attendant, error) {

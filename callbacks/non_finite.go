@@ -12,26 +12,25 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Recovery has the settings of [NonFinite]. A bad iteration has a NaN or infinite value. By default all losses are
-// checked in each iteration, and the first bad one ends the run. With several, the last one that sets a field counts.
+// Recovery has the settings of [NonFinite]. A bad iteration has a NaN or infinite value. By default the first one, of
+// any loss, ends the run.
 type Recovery struct {
 	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error,
 	// with the restored state. With 0 the first is an error, with the state after it.
 	Limit int
 	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used only
 	// after a later iteration had finite values, because a step can corrupt the state while its own loss is finite.
-	// Without Copies the state is copied after each iteration, and the one before the bad iteration is restored. If the
-	// next one is bad too, the older copy is restored.
+	// Without Copies each iteration is copied, and the state before the bad iteration is restored; if the next is bad
+	// too, the older copy.
 	Copies loop.Schedule
 	// OnUndo is called after an undo, for example to lower the learning rate. The report has the restored state; cause
-	// wraps [loop.ErrNonFinite]. An error, also [loop.ErrStop], ends the run.
+	// wraps [loop.ErrNonFinite].
 	OnUndo func(ctx context.Context, r loop.Report, cause error) error
-	// Entries are checked instead of all [loop.Losses]. An entry need not be in every iteration, but one that is never
-	// logged or never checked is an error.
+	// Entries are checked instead of all [loop.Losses]. One that is never logged or never checked is an error.
 	Entries []string
 	// When is the schedule of the checks, default each iteration; start and end are always checked. Reading a value
-	// from a device costs a transfer. With Every(Steps(100)) a bad value is found up to 100 steps late, or not at all
-	// if later values are finite. With a Limit it requires Copies.
+	// from a device costs a transfer. Every(Steps(100)) finds a bad value up to 100 steps late, or never if later
+	// values are finite. With a Limit it requires Copies.
 	When loop.Schedule
 }
 
@@ -99,9 +98,8 @@ func (p Recovery) check() error {
 // restores an earlier state ([Recovery].Limit), including learning rate and random numbers. A state that changes in
 // place then needs a method Snapshot ([loop.Stepper]). The iteration still counts, and its values are visible.
 //
-// It runs before other changes, the history and all callbacks, so a checkpoint never has a detected bad state. If a
-// step corrupts the state while its loss, computed before it, is finite, only the next iteration is bad. To detect it
-// earlier, log and check the norm of the gradients ([Recovery].Entries).
+// It runs before other changes, the history and all callbacks, so a checkpoint never has a detected bad state. To
+// detect a corrupted state with a finite loss earlier, log and check the norm of the gradients ([Recovery].Entries).
 func NonFinite(settings ...Recovery) loop.Callback {
 	policy := joinedRecovery(settings)
 	err := policy.check()
@@ -133,7 +131,7 @@ type finiteGuard struct {
 
 	found        []bool
 	newest, good copied
-	last         loop.Elapsed // when a copy was last possible
+	last         loop.Elapsed // of the last possible copy
 	wasBad       bool
 	undone       int
 }
@@ -199,7 +197,7 @@ func check(e loop.Entry) (bad, err error) {
 	return fmt.Errorf("%s is %v: %w", e.Path(), v, loop.ErrNonFinite), nil
 }
 
-// Finite values confirm the state before the turn, not the one after it.
+// Finite values confirm the state before the turn only.
 func (g *finiteGuard) keep(ctx context.Context, r loop.Report, looked bool) error {
 	if !g.policy.undoes() {
 		return nil
@@ -209,7 +207,7 @@ func (g *finiteGuard) keep(ctx context.Context, r loop.Report, looked bool) erro
 	}
 	if !g.good.any {
 		g.last = r.Elapsed
-		return g.good.take(ctx, r) // unconfirmed, but the only one
+		return g.good.take(ctx, r) // the only one
 	}
 	if looked && g.newest.any {
 		err := g.good.close()

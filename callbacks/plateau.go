@@ -11,8 +11,7 @@ import (
 )
 
 // ReduceOnPlateau multiplies the state's learning rate by a factor between 0 and 1 when an entry had no better value
-// for the patience, which then restarts. A state without a learning rate ([loop.Stepper]) is an error. In a run resumed
-// with its history ([loop.Continue]) the patience continues.
+// for the patience, which then restarts. A state without a learning rate ([loop.Stepper]) is an error.
 func ReduceOnPlateau(entry string, factor float64, patience Patience, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return changeByValue("reduce on plateau", entry, func() (*plateau, error) { return newPlateau(entry, factor, patience, settings) })
@@ -26,7 +25,6 @@ type plateau struct {
 	monitor
 	factor   float64
 	patience Patience
-	// cut is the time of the last reduction.
 	cut      loop.Elapsed
 	afterCut int64
 	cools    bool
@@ -109,7 +107,6 @@ func (p *plateau) reduced(at loop.Elapsed) {
 
 func (p *plateau) resume(from loop.Beginning) error {
 	p.replay(from, func(at loop.Elapsed, v float64) {
-		// At the lowest rate nothing was reduced, and nothing will be.
 		if p.due(at, v) {
 			p.reduced(at)
 		}
@@ -124,7 +121,7 @@ func (p *plateau) resume(from loop.Beginning) error {
 	return nil
 }
 
-// belowMinRate refuses a rate that would never be reduced. It allows for rounding, 0.4 % in bfloat16.
+// belowMinRate refuses a rate that would never be reduced, up to rounding, 0.4 % in bfloat16.
 func (p *plateau) belowMinRate(state abilities.LearningRater) error {
 	rate, err := state.LearningRate()
 	p.unknown = err != nil // if it persists, the first reduction returns it

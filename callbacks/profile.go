@@ -22,13 +22,13 @@ import (
 // compiles. It writes into the directory
 //
 //	trace.out   for go tool trace
-//	time.pprof  how the run's goroutine spent its time, waiting or not, by 100 samples a second; for go tool pprof
-//	cpu.pprof   Go's threads only, so little of a step that runs on a device, or on XLA's threads; for go tool pprof
+//	time.pprof  100 samples a second of the run's goroutine, waiting or not; for go tool pprof
+//	cpu.pprof   Go's threads only, without the device's and XLA's; for go tool pprof
 //	heap.pprof  the memory in use at the end of the window; for go tool pprof
-//	xla         what the state writes at the beginning of the window, if it has a method DumpXLA(dir string) error
+//	xla         the output at the window's beginning of the state's method DumpXLA(dir string) error, if any
 //
-// The window ends with the run. Errors are returned at the end of the run. Windows must not overlap, because a process
-// can have one CPU profile and one trace at a time.
+// The window ends with the run, whose end returns errors. Windows must not overlap: a process has one CPU profile and
+// one trace at a time.
 func Profile(dir string, from, length loop.Period) loop.Callback {
 	begin, end, err := window(from, length)
 	c := loop.Callback{Name: "profile " + dir, When: windowSchedule(begin, end), AtRank0: true, Err: err}
@@ -106,7 +106,6 @@ func (p *profile) start(r loop.Report) {
 		return
 	}
 	if dumper, ok := abilities.StateAs[abilities.XLADumper](r); ok {
-		// Before the profiles, so that they do not include it.
 		dir := filepath.Join(p.dir, "xla")
 		err := os.MkdirAll(dir, 0o755)
 		if err == nil {

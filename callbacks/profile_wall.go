@@ -13,8 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// wall samples the stack of a run's goroutine 100 times per second. The CPU profile lacks the device's threads, where
-// steps run.
+// wall samples the stack of a run's goroutine 100 times per second.
 type wall struct {
 	root    string
 	began   time.Time
@@ -26,7 +25,7 @@ type wall struct {
 
 const wallPeriod = 10 * time.Millisecond
 
-// startWall samples goroutines that share the caller's outermost function.
+// startWall samples goroutines with the caller's outermost function.
 func startWall() *wall {
 	pcs := make([]uintptr, 1000)
 	all := framesOf(pcs[:runtime.Callers(1, pcs)])

@@ -9,9 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// LogProgress logs a record of level Info when it is due: the steps per second since the last record and, with
-// [loop.Until], the part done and the time left: "8.3 steps/s, 40.0% (4/10), ETA: 1h12m". The first call only begins
-// the measurement. A nil logger logs nothing.
+// LogProgress logs a record of level Info when it is due: the steps per second since the last and, with [loop.Until],
+// the part done and the time left: "8.3 steps/s, 40.0% (4/10), ETA: 1h12m". The first call only begins the measurement.
 func LogProgress(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
 		return idle("progress log")
@@ -31,7 +30,7 @@ type progressLog struct {
 func (l *progressLog) Watch(ctx context.Context, r loop.Report) error {
 	steps, took := r.Elapsed.Steps-l.steps, r.Elapsed.Time-l.last.time
 	if l.begun && (steps <= 0 || took <= 0) {
-		return nil // called again at the end of the same turn
+		return nil // again in the same turn
 	}
 	if l.begun && l.logger.Enabled(ctx, slog.LevelInfo) {
 		rate := float64(steps) / took.Seconds()

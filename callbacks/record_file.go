@@ -18,17 +18,16 @@ import (
 // JSONL writes a line to a file in each due iteration that logged anything: a JSON object with the elapsed steps,
 // samples, seconds and date, and all numbers by full name. [loop.History.ReadJSON] reads the file.
 //
-// A run continues an existing file: it removes an incomplete last line, as of a killed process, and all lines after the
-// step at which it begins ([loop.Continue]). A file with other content stays unchanged and is an error at the first due
-// iteration, as is a file that is not regular, such as a pipe. A file that another callback of this process writes is
-// an error at the start. After a failed write or an unreadable value the run continues, and returns the first such
-// error at its end.
+// A run continues an existing file: it removes an incomplete last line and all lines after the step at which it begins
+// ([loop.Continue]). A file with other content stays unchanged and is an error at the first due iteration; one that
+// another callback of this process writes, at the start. After a failed write or an unreadable value the run continues;
+// its end returns the first such error.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }
 
 // CSV is [JSONL] as a table, with the columns of [loop.History.WriteCSV] except the batch. New entries get columns at
-// the right; the file is then rewritten and replaced atomically.
+// the right; the file is then replaced atomically.
 func CSV(path string, when loop.Schedule) loop.Callback {
 	return recorder("csv ", path, when, records.CSVLines)
 }
@@ -46,7 +45,7 @@ func recorder(kind, path string, when loop.Schedule, lines func() records.Lines)
 	}}
 }
 
-// recorded has the files being written: two writers would corrupt each other's lines.
+// recorded has the files being written, each by one writer.
 var recorded sync.Map
 
 type recordFile struct {
@@ -116,7 +115,6 @@ func (f *recordFile) write() error {
 	return err
 }
 
-// open truncates the file at the first incomplete line or later step.
 func (f *recordFile) open(from int64) error {
 	file, err := regular.Open(f.path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -165,7 +163,6 @@ func (f *recordFile) keep(file *os.File, from int64) (end int64, err error) {
 	return end, nil
 }
 
-// begins reports whether an incomplete line may be ours.
 func begins(start string, line []byte) bool {
 	n := min(len(start), len(line))
 	return start[:n] == string(line[:n])
@@ -220,7 +217,6 @@ func copyLines(to io.Writer, from io.Reader, header, behind []byte) error {
 
 const longest = 16 << 20
 
-// readLine returns text after the last line end with io.EOF.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

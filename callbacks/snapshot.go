@@ -13,7 +13,7 @@ import (
 type copied struct {
 	any   bool
 	value any
-	snap  loop.Snapshot // nil if the value is its own copy
+	snap  loop.Snapshot // nil: copied by assignment
 }
 
 func (c *copied) take(ctx context.Context, r loop.Report) error {
@@ -70,7 +70,7 @@ type snapshotter interface {
 	Snapshot(ctx context.Context) (loop.Snapshot, error)
 }
 
-// checkCopied refuses a state that changes in place without Snapshot: its copy would change too.
+// checkCopied refuses a state that changes in place without Snapshot.
 func checkCopied(state any) error {
 	switch reflect.ValueOf(state).Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Chan, reflect.Func, reflect.UnsafePointer:

@@ -10,11 +10,11 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Spike is a value far above the recent ones.
+// Spike is a value far above recent ones.
 type Spike struct {
 	Entry string
 	Value float64
-	// Median is the median of the last window values before this one.
+	// Median is that of the last window values before this one.
 	Median  float64
 	Window  int
 	Elapsed loop.Elapsed
@@ -27,8 +27,8 @@ func (s Spike) String() string {
 
 // WarnSpike calls warn if a value is more than factor (above 1) times the median of the last window values (above 0).
 // It does not warn before window values were logged, nor while the median is not positive. Values that stay high are
-// spikes until they fill half of the window. It ignores NaN ([NonFinite]). Each value is read, which on a device costs
-// a transfer per step. An error of warn, also [loop.ErrStop], ends the run.
+// spikes until they fill half of the window. It ignores NaN ([NonFinite]). It reads each value, which on a device costs
+// a transfer per step.
 func WarnSpike(entry string, factor float64, window int, warn func(context.Context, Spike) error) loop.Callback {
 	return watchEntry("warn of spikes", entry, func() (*spikes, error) {
 		return &spikes{entry: entry, factor: factor, window: window, warn: warn}, checkSpikes(entry, factor, window, warn)

@@ -13,7 +13,7 @@ import (
 // the best one.
 type Patience interface{ fmt.Stringer }
 
-// Evaluations is a patience as a number of consecutive values that are not better.
+// Evaluations is a patience in consecutive values that are not better.
 type Evaluations int
 
 func (p Evaluations) String() string {
@@ -51,13 +51,12 @@ func checkPatience(p Patience) error {
 }
 
 // StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Evaluations(3))
-// stops at the third evaluation in a row that was not better than the best. The patience, which must be positive, runs
-// from the best value, or from the first if none was better. NaN and infinities are never better. [loop.Result].Stop
-// has an [*EarlyStopError]. [KeepBest] restores the best state.
+// stops at the third evaluation in a row that was not better. The patience, which must be positive, runs from the best
+// value, or from the first if none was better. NaN and infinities are never better. [loop.Result].Stop has an
+// [*EarlyStopError]. [KeepBest] restores the best state.
 //
-// In a run resumed with its history ([loop.Continue]) the patience continues. If the same rule stopped the earlier run,
-// the resumed run makes no step and ends for the same reason, even with a later [loop.Until]. It continues with more
-// patience or without the rule.
+// If the same rule stopped the earlier run, a resumed run makes no step and ends for the same reason, even with a later
+// [loop.Until]. It continues with more patience or without the rule.
 func StopEarly(entry string, patience Patience, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return watchValue("stop early", entry, func() (*stopEarly, error) {
@@ -95,7 +94,7 @@ func (s *stopEarly) resume(from loop.Beginning) (stop error) {
 	return stop
 }
 
-// EarlyStopError is the reason with which [StopEarly] stops a run. It wraps [loop.ErrStop].
+// EarlyStopError is the reason with which [StopEarly] stops a run.
 type EarlyStopError struct {
 	Entry string
 	Mode  loop.Mode

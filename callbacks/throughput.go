@@ -12,8 +12,7 @@ type throughput struct {
 	begun bool
 }
 
-// Logs returns steps_per_second and samples_per_second since the last call. It is empty at the first call, and if no
-// time has passed.
+// Logs returns steps_per_second and samples_per_second since the last call, at first nothing.
 func (t *throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 	if !t.begun {
 		t.begun, t.last = true, now
@@ -34,7 +33,7 @@ func (t *throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 func LogThroughput[S, B any](when loop.Schedule) loop.Task[S, B] {
 	return loop.OnTurnOf(when.AndAtStart(), func() func(context.Context, *loop.Turn[S, B]) error {
 		var t throughput
-		// Not the turn's time, which is of its beginning: its step already counts.
+		// The turn's time is of its beginning.
 		start := time.Now()
 		return func(_ context.Context, turn *loop.Turn[S, B]) error {
 			now := turn.Elapsed

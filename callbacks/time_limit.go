@@ -11,7 +11,7 @@ import (
 
 // TimeLimit stops the run at the first border between iterations after it has been active for d, which must be
 // positive. [loop.Result].Stop wraps [loop.ErrPause], so the run can be resumed. Until(Time(d)) also counts earlier
-// runs ([loop.Continue]). Leave time for one iteration and the last save.
+// runs ([loop.Continue]). Leave time for an iteration and the last save.
 func TimeLimit(d time.Duration) loop.Callback {
 	c := loop.Watch(loop.Never, func(_ context.Context, r loop.Report) error {
 		return fmt.Errorf("this run has taken %s, its limit is %s: %w", r.Elapsed.Time-r.From.Time, d, loop.ErrPause)
@@ -20,7 +20,7 @@ func TimeLimit(d time.Duration) loop.Callback {
 	if d <= 0 {
 		return refused(c, fmt.Errorf("it must be positive, got %s", d))
 	}
-	// Due once, so that blocks are not split.
+	// due once: blocks are not split
 	c.WhenRun = func(b loop.Beginning) loop.Schedule { return loop.At(loop.Time(sum(b.From.Time, d))) }
 	return c
 }

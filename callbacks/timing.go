@@ -15,18 +15,17 @@ import (
 
 // Timing describes how a run spent its time.
 type Timing struct {
-	// Total is the time from the callbacks' start to their end.
+	// Total is from the callbacks' start to their end.
 	Total          time.Duration
 	Steps, Samples int64
 	// Parts are in the order of their first call. Their times add up to Total.
 	Parts []Part
-	// Stages are those given to [Measure], with their work during the run. They run concurrently, so their sum may
-	// exceed Total.
+	// Stages are those of [Measure], with their work during the run. They run concurrently, so their sum may exceed
+	// Total.
 	Stages []Part
 }
 
-// Part is the time of one part of a loop: waiting for data, a task, a callback, with the loop's own work right after
-// it.
+// Part is the time of one part of a loop: waiting for data, a task, a callback, with the loop's work right after it.
 type Part struct {
 	// Kind is "task", "callback", "stage" (in [Timing].Stages, with Total only), or "" for the data.
 	Kind string
@@ -35,7 +34,7 @@ type Part struct {
 	// Calls is the number of calls. A block of steps is one ([loop.Stepper]); a callback's start and end are two.
 	Calls          int64
 	Total, Longest time.Duration
-	// First is the time of the first call, which for a step includes compilation.
+	// First is the time of the first call, for a step with compilation.
 	First time.Duration
 }
 
@@ -50,7 +49,7 @@ func (p Part) Mean() time.Duration {
 // StepsPerSecond returns the mean over the run, with compilation.
 func (t Timing) StepsPerSecond() float64 { return perSecond(t.Steps, t.Total) }
 
-// SamplesPerSecond returns the mean over the run, with compilation.
+// SamplesPerSecond is like [Timing.StepsPerSecond].
 func (t Timing) SamplesPerSecond() float64 { return perSecond(t.Samples, t.Total) }
 
 func perSecond(n int64, d time.Duration) float64 {
@@ -164,8 +163,8 @@ func (s *stopwatch) Timing() Timing {
 // Measure calls done with the run's [Timing] when the run is over, however it ended. Work of a device after a step
 // returned counts for the part that first reads a value.
 //
-// stages are the stages of a pipeline with their working time so far, such as All of a data.Stages given to data.Timed.
-// The Timing then shows for which stages the run waited. They must be safe for concurrent use.
+// stages, for [Timing].Stages, are a pipeline's stages with their working time so far, such as All of a data.Stages
+// given to data.Timed. They must be safe for concurrent use.
 func Measure(done func(Timing), stages ...iter.Seq2[string, time.Duration]) loop.Callback {
 	c := loop.Callback{Name: "measure", When: loop.AtEnd, Order: -1}
 	stages = slices.Clone(stages)

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// beat is a rank's report, sent four times per second. Times are durations before sending, since hosts' clocks differ.
+// beat is a rank's report, sent four times per second. Times are durations, since hosts' clocks differ.
 type beat struct {
 	Step     int64
 	Doing    string        `json:",omitempty"`
-	DoingFor time.Duration // since At was called
-	Busy     string        `json:",omitempty"` // the phase of Busy
+	DoingFor time.Duration // since At
+	Busy     string        `json:",omitempty"` // of Job.Busy
 	BusyLeft time.Duration // left of its limit; 0: none
-	Get      string        `json:",omitempty"` // what it waits for in the store
+	Get      string        `json:",omitempty"` // its wait in the store
 	GetFor   time.Duration `json:",omitempty"`
 	Note     string        `json:",omitempty"` // of Job.Note
-	// Calls counts the Job's agreements; Call is the one that the rank waits in.
+	// Calls counts the Job's agreements; Call is the one waited in.
 	Calls     uint64
 	Call      string        `json:",omitempty"`
 	CallFor   time.Duration `json:",omitempty"`
-	CallLimit time.Duration `json:",omitempty"` // how long others may be late
-	// Begun counts the programs' exchanges; Waits is set while the rank waits in one.
+	CallLimit time.Duration `json:",omitempty"` // how late others may be
+	// Begun counts the programs' exchanges; Waits: the rank waits in one.
 	Begun       uint64
 	Waits       bool          `json:",omitempty"`
 	Kind        string        `json:",omitempty"`
@@ -34,7 +34,6 @@ type beat struct {
 	Bytes       int64         `json:",omitempty"`
 }
 
-// doing describes the activity.
 func (b *beat) doing() string {
 	switch {
 	case b.Call != "":
@@ -49,7 +48,7 @@ func (b *beat) doing() string {
 	return b.Doing
 }
 
-// sentence adds step and time: "at step 3, in data for 10.2s".
+// sentence returns "at step 3, in data for 10.2s".
 func (b *beat) sentence(age time.Duration) string {
 	since := b.DoingFor
 	switch {
@@ -82,7 +81,7 @@ type activity struct {
 	busy  []*phase
 	gets  []*phase
 	calls uint64
-	call  string // "": none
+	call  string
 	since time.Time
 	limit time.Duration
 }
@@ -97,7 +96,7 @@ func (a *activity) now() int64 { return int64(time.Since(a.start)) }
 func (a *activity) set(step int64, doing string) {
 	a.step.Store(step)
 	if last := a.doing.Load(); doing != "" && (last == nil || *last != doing) {
-		word := doing // doing itself would be allocated in each call
+		word := doing // doing itself would be allocated
 		a.doing.Store(&word)
 	}
 	a.at.Store(a.now())
@@ -114,14 +113,13 @@ func (a *activity) begin(doing string, limit time.Duration) (done func()) {
 		for i, other := range a.busy {
 			if other == p {
 				a.busy = append(a.busy[:i:i], a.busy[i+1:]...)
-				a.at.Store(a.now()) // the next activity begins
+				a.at.Store(a.now()) // next activity
 				return
 			}
 		}
 	}
 }
 
-// await records what this rank waits for in the store.
 func (a *activity) await(what string) (done func()) {
 	p := &phase{what, time.Now()}
 	a.mu.Lock()
@@ -183,8 +181,8 @@ const (
 	mostFrames     = 8
 )
 
-// stacks returns the innermost lines of the goroutines that matter to a user: the loop's, main's, and those that run
-// neither Go's nor lazo's code.
+// stacks returns the innermost lines of a user's goroutines: the loop's, main's, and those outside Go's and lazo's
+// code.
 func stacks() string {
 	buffer := make([]byte, 1<<20)
 	return pick(string(buffer[:runtime.Stack(buffer, true)]))
@@ -212,7 +210,7 @@ func pick(dump string) string {
 			}
 		}
 		if !loop && !users {
-			continue // lazo's own, such as control connections
+			continue // lazo's own
 		}
 		text := "  " + lines[0] + "\n" + strings.Join(kept, "\n")
 		switch {
@@ -228,7 +226,7 @@ func pick(dump string) string {
 	return strings.Join(all[:min(len(all), mostGoroutines)], "\n")
 }
 
-// standard reports whether a function is in the standard library: its first path element has no dot.
+// standard: the first path element of Go's library has no dot.
 func standard(function string) bool {
 	first, _, path := strings.Cut(function, "/")
 	if path {

@@ -33,7 +33,7 @@ func connect(ctx context.Context, j *Job, addresses []string, h hello) (*spoke, 
 	}
 }
 
-// pause grows with each try: thousands of waiting ranks would overload rank 0's host.
+// pause grows with each try, so that thousands of ranks do not overload rank 0's host.
 func pause(tried int) time.Duration {
 	d := 100 * time.Millisecond
 	for ; tried > 0 && d < time.Second; tried-- {

@@ -5,19 +5,19 @@
 // launcher the job has size 1, and nothing is opened. Each rank has a TCP connection to rank 0, the control connection,
 // over which it reports its step and activity four times per second. [Job.Agree], [Job.Barrier], [Job.Broadcast] and
 // [Job.AllGather] use MPI if the launcher has it, otherwise the control connections. All ranks must make the same calls
-// in the same order. Different calls are an error on all ranks that names both.
+// in the same order. Calls with different methods, names or lengths are an error on all ranks that names both.
 //
 // [Job.Store] keeps values by key, for plugins whose processes find each other this way.
 //
 // # Stuck and lost ranks
 //
 // Rank 0 watches the others. A rank is lost if its connection ends before [Job.Close], or if it sends nothing for the
-// deadline ([Deadline], $LAZO_DEADLINE, 10 s). A rank is stuck if others wait for it in an exchange or a call for
-// longer than the deadline. The job then ends on all ranks within the deadline plus a second. Each process exits with
-// [ExitLost], [ExitStuck], [ExitDisagree] or [ExitFailed], without deferred calls, since a process that waits in C
-// cannot be interrupted. Rank 0, or the lowest remaining rank if rank 0 is lost, writes one message to standard error:
-// the rank, its host, its step, what it was doing for how long, and its stack if it can answer. [OnFailure] receives
-// the message instead. [Job.Busy] announces work on one rank that may exceed the deadline.
+// [Deadline], 10 s. A rank is stuck if others wait for it in an exchange or a call for longer. The job then ends on all
+// ranks within the deadline plus a second. Each process exits with [ExitLost], [ExitStuck], [ExitDisagree] or
+// [ExitFailed], without deferred calls, since a process that waits in C cannot be interrupted. Rank 0, or the lowest
+// remaining rank, writes one message to standard error: the lost or stuck rank, its host, its step, what it was doing
+// for how long, and its stack if it can answer. [OnFailure] receives the message instead. [Job.Busy] announces work
+// that may exceed the deadline.
 //
 // docs/processes.md has a file to copy for each launcher, the variables and the exit codes.
 package dist

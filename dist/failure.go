@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Exit codes of a job that failed. They differ from those of shells and Go's runtime.
+// Exit codes of a failed job, different from those of shells and Go's runtime.
 const (
-	ExitLost     = 75 // a rank died, ended before Close, or lost its connection
-	ExitStuck    = 76 // a rank kept others waiting longer than the deadline
+	ExitLost     = 75 // a rank was lost
+	ExitStuck    = 76 // a rank was stuck
 	ExitDisagree = 77 // ranks wait for each other at different places
 	ExitFailed   = 78 // a rank called [Job.Fail]
 )
@@ -27,12 +27,12 @@ type Failure struct {
 	Rank  int           // the rank that probably caused it
 	Host  string        // its host
 	PID   int           // its process
-	Step  int64         // its step, from [Job.At]
-	Doing string        // its activity, from [Job.At] and [Job.Busy]
+	Step  int64         // from [Job.At]
+	Doing string        // from [Job.At] and [Job.Busy]
 	For   time.Duration // how long it did that
 	Text  string        // the message, one line
-	Stack string        // goroutines of the stuck rank, or ""
-	// Here is true in the one process that reports the failure: rank 0, or the lowest remaining rank.
+	Stack string        // the stuck rank's goroutines, or ""
+	// Here is true in the one process that reports the failure.
 	Here bool
 }
 
@@ -46,7 +46,6 @@ func (f *Failure) Error() string {
 
 var exit = os.Exit
 
-// end reports the first failure and ends the process.
 func (j *Job) end(f *Failure) {
 	j.ending.Do(func() {
 		j.say(f)
@@ -54,7 +53,7 @@ func (j *Job) end(f *Failure) {
 	})
 }
 
-// say reports a failure, for at most lastWords. It prints unless [OnFailure] is set, because the program ends.
+// say reports a failure, for at most lastWords.
 func (j *Job) say(f *Failure) {
 	if j.onFailure == nil && !f.Here {
 		return
@@ -74,19 +73,18 @@ func (j *Job) say(f *Failure) {
 	}
 }
 
-// patient is the time that [Join] waits before it reports this, again the time between reports.
+// patient is the time until [Join] reports what it waits for, again the time between reports.
 const (
 	patient = 10 * time.Second
 	again   = time.Minute
 )
 
-// announce reports on standard error what [Join] waits for, until stopped: a silent process may wait for one that was
-// never started.
+// announce reports on standard error what [Join] waits for, until stopped.
 func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(os.Stderr, what) }
 
 func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {
 	since, stopped := time.Now(), make(chan struct{})
-	host, _ := os.Hostname() // Join has checked it
+	host, _ := os.Hostname() // checked by Join
 	who := fmt.Sprintf("rank %d of %d (host %s, pid %d)", j.rank, j.size, host, os.Getpid())
 	go func() {
 		for next := patient; ; next = again {
@@ -108,7 +106,6 @@ func (j *Job) who(rank int) string {
 	return fmt.Sprintf("rank %d (host %s, pid %d)", rank, p.Host, p.PID)
 }
 
-// failure is the failure of a rank whose last report is b.
 func (j *Job) failure(code, rank int, b beat, age time.Duration, text string) *Failure {
 	f := &Failure{Code: code, Rank: rank, Step: b.Step, Doing: b.doing(), For: round(b.DoingFor + age)}
 	if rank < len(j.peers) {

@@ -9,28 +9,27 @@ import (
 	"time"
 )
 
-// kind of a message on a control connection.
 type kind string
 
 const (
-	kindHello   kind = "hello"   // a rank introduces itself
-	kindRefused kind = "refused" // it is refused: why
+	kindHello   kind = "hello"
+	kindRefused kind = "refused" // with the reason
 	kindWelcome kind = "welcome" // all have joined
-	kindBeat    kind = "beat"    // what a rank is doing
-	kindCall    kind = "call"    // a rank's part in an agreement
-	kindResult  kind = "result"  // and the result
-	kindStack   kind = "stack"   // rank 0 asks for a stack, the rank answers
-	kindFail    kind = "fail"    // a rank has failed
-	kindEnd     kind = "end"     // the job ends by a failure
-	kindBye     kind = "bye"     // the sender leaves normally
-	kindPut     kind = "put"     // store: a key and its value
-	kindGet     kind = "get"     // store: wait for a value
-	kindTry     kind = "try"     // store: do not wait
-	kindForget  kind = "forget"  // store: stop waiting
-	kindValue   kind = "value"   // store: the value, or put succeeded
-	kindTaken   kind = "taken"   // store: the key exists
-	kindNone    kind = "none"    // store: no value
-	kindLeave   kind = "leave"   // a program ends with an error; its counts
+	kindBeat    kind = "beat"
+	kindCall    kind = "call" // a rank's part in an agreement
+	kindResult  kind = "result"
+	kindStack   kind = "stack" // rank 0 asks, the rank answers
+	kindFail    kind = "fail"
+	kindEnd     kind = "end"
+	kindBye     kind = "bye" // the sender leaves normally
+	kindPut     kind = "put"
+	kindGet     kind = "get"    // waits for a value
+	kindTry     kind = "try"    // does not wait
+	kindForget  kind = "forget" // ends a get
+	kindValue   kind = "value"  // a value, or put succeeded
+	kindTaken   kind = "taken"
+	kindNone    kind = "none"
+	kindLeave   kind = "leave" // a program ends with an error; its counts
 )
 
 // message is sent as its length in four bytes, and JSON.
@@ -41,17 +40,16 @@ type message struct {
 	Beat    *beat    `json:",omitempty"`
 	Failure *Failure `json:",omitempty"`
 	Call    string   `json:",omitempty"` // compared: "Agree of 3 words"
-	Shown   string   `json:",omitempty"` // shown in messages
+	Shown   string   `json:",omitempty"` // in messages
 	Words   []int64  `json:",omitempty"`
 	Data    []byte   `json:",omitempty"`
 	Parts   [][]byte `json:",omitempty"`
 	Text    string   `json:",omitempty"`
-	// For the store: the rank's request number, and the key in any bytes. Data is the value.
+	// ID is the rank's request to the store, Key any bytes, Data the value.
 	ID  int64  `json:",omitempty"`
 	Key []byte `json:",omitempty"`
 }
 
-// hello introduces a rank to rank 0.
 type hello struct {
 	Protocol             int
 	Job, Attempt, Secret string
@@ -62,10 +60,9 @@ type hello struct {
 	Program              []string
 }
 
-// protocol increases with each change of messages: versions of lazo cannot be mixed in a job.
+// protocol increases with each change of messages: a job cannot mix versions.
 const protocol = 2
 
-// welcome is rank 0's answer when all have joined.
 type welcome struct {
 	Deadline time.Duration
 	Peers    []peer

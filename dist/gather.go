@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// gather waits for all ranks. It refuses other connections.
+// gather waits for all ranks and refuses other connections.
 func (h *hub) gather(ctx context.Context) error {
 	type comer struct {
 		conn  net.Conn
@@ -118,7 +118,7 @@ func (h *hub) refuses(c hello, hellos []*hello) string {
 }
 
 func refuse(c net.Conn, text string) {
-	_ = write(c, message{Kind: kindRefused, Text: text}, time.Second) // the process then sees a closed connection
+	_ = write(c, message{Kind: kindRefused, Text: text}, time.Second) // else the process sees a closed connection
 	c.Close()
 }
 
@@ -149,7 +149,7 @@ func samePrograms(hellos []*hello) error {
 	return nil
 }
 
-// peers numbers the ranks of each host if the launcher did not.
+// peers numbers each host's ranks unless the launcher did.
 func peers(hellos []*hello) []peer {
 	list := make([]peer, len(hellos))
 	here := map[string]int{}

@@ -15,16 +15,15 @@ type hub struct {
 	listener net.Listener
 	hello    hello
 
-	mu    sync.Mutex
-	awake wakefulness
-	links []*link // by rank; nil for rank 0
-	views []view
-	over  bool
-	calls []*message // parts of the current agreement by rank
-	came  int
-	own   chan message
-	stack chan string
-	// dismissed is closed when all ranks' programs end with errors.
+	mu        sync.Mutex
+	awake     wakefulness
+	links     []*link // by rank; nil for rank 0
+	views     []view
+	over      bool
+	calls     []*message // the current agreement's parts by rank
+	came      int
+	own       chan message
+	stack     chan string
 	dismissed chan struct{}
 }
 
@@ -42,7 +41,6 @@ func newHub(j *Job, address string, h hello) (*hub, error) {
 	}, nil
 }
 
-// watch reads from all ranks and looks for failures until the job ends.
 func (h *hub) watch() {
 	for r, l := range h.links {
 		if l == nil {
@@ -62,7 +60,6 @@ func (h *hub) watch() {
 	go h.look()
 }
 
-// look judges the reports and sends rank 0's beats.
 func (h *hub) look() {
 	awake, pardon, sent := time.Now(), time.Now(), time.Time{}
 	for {
@@ -137,12 +134,12 @@ func (h *hub) take(r int, m message) {
 	}
 }
 
-// allLeave reports whether all programs end with errors. It requires mu.
+// It requires mu.
 func (h *hub) allLeave() bool {
 	return !slices.ContainsFunc(h.views, func(v view) bool { return v.error == "" })
 }
 
-// leave records that rank 0's program ends with an error, and waits for the others to do so.
+// leave records the error that ends rank 0's program, and waits for the others.
 func (h *hub) leave(text string) {
 	h.mu.Lock()
 	h.views[0].error, h.views[0].leaving = text, time.Now()
@@ -178,8 +175,7 @@ func (h *hub) lost(r int, err error) {
 	h.fail(f)
 }
 
-// fail ends the job and this process. Later callers block until the first has ended the process. It returns if rank 0
-// has left.
+// fail ends the job and this process; later callers block. It returns if rank 0 has left.
 func (h *hub) fail(f *Failure) {
 	h.j.ending.Do(func() {
 		h.mu.Lock()
@@ -194,7 +190,7 @@ func (h *hub) fail(f *Failure) {
 		if f.Code == ExitStuck || f.Code == ExitDisagree {
 			f.Stack = h.stackOf(f.Rank, links)
 		}
-		// Report first: other ranks exit when they receive the message, and the launcher then ends all.
+		// Report first: the message ends other ranks, and then the launcher ends all.
 		h.j.say(f)
 		told := *f
 		told.Here = false

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// inherited returns the listener that the launcher opened for rank 0, nil if there is none. A program between the two
-// may have closed it: then the descriptor is of something else, or of nothing.
+// inherited returns the listener that the launcher opened for rank 0, or nil. A program in between may have closed it,
+// so the descriptor may be of something else.
 func inherited() net.Listener {
 	fd, err := strconv.Atoi(os.Getenv(variableListener))
 	if err != nil {
@@ -26,7 +26,7 @@ func inherited() net.Listener {
 		return nil
 	}
 	file := os.NewFile(uintptr(fd), "listener")
-	defer file.Close() // l has a copy, which no child inherits
+	defer file.Close() // l has a copy that no child inherits
 	l, err := net.FileListener(file)
 	if err != nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 )
 
 // Job is one process's view of its job: Size ranks that run the same program. [Join] returns it. Methods may be called
-// concurrently, but all ranks must call Agree, Barrier, Broadcast, AllGather and Close in the same order.
+// concurrently, but Agree, Barrier, Broadcast, AllGather and Close in one order on all ranks.
 type Job struct {
 	rank, size int
 	launcher   string
@@ -30,10 +30,10 @@ type Job struct {
 	world      *mpi.World
 	hub        *hub   // at rank 0
 	spoke      *spoke // at other ranks
-	values     values // of the store, at rank 0
+	values     values // of rank 0's store
 	over       chan struct{}
 	onFailure  func(*Failure)
-	note       string // file that exists until this rank leaves, or ""
+	note       string // file until this rank leaves, or ""
 
 	activity activity
 	together sync.Mutex // one agreement at a time
@@ -64,8 +64,8 @@ func (j *Job) LocalSize() int { return j.peers[j.rank].LocalSize }
 // MPI returns the job's MPI world, or nil without MPI.
 func (j *Job) MPI() *mpi.World { return j.world }
 
-// String describes the rank, its host, how the ranks are joined, and what will slow the job down, such as a launcher
-// that binds each process to one processor.
+// String describes the rank, its host, how the ranks are joined, and slow settings, such as a launcher that binds each
+// process to one processor.
 func (j *Job) String() string {
 	if j.size == 1 {
 		return "one process"
@@ -83,8 +83,8 @@ func (j *Job) String() string {
 	return text
 }
 
-// At records this rank's step and activity, such as "data", for messages of failures. "" keeps the last activity. It
-// costs one or two atomic stores.
+// At records this rank's step and activity, such as "data", for messages of failures, with one or two atomic stores. ""
+// keeps the last activity.
 func (j *Job) At(step int64, doing string) { j.activity.set(step, doing) }
 
 // Note sets a text that messages about failures and differing calls show for this rank in brackets. It replaces the
@@ -109,8 +109,8 @@ func (j *Job) beat() beat {
 	return b
 }
 
-// Calls returns how many calls that wait for other ranks this rank has begun, in the program and in lazo: Agree, Same,
-// Barrier, Broadcast, AllGather and Close.
+// Calls returns how many Agree, Same, Barrier, Broadcast, AllGather and Close this rank has begun, in the program and
+// in lazo.
 func (j *Job) Calls() uint64 {
 	j.activity.mu.Lock()
 	defer j.activity.mu.Unlock()
@@ -118,24 +118,24 @@ func (j *Job) Calls() uint64 {
 }
 
 // Agree sets each word to its maximum over all ranks, in place. Use it for decisions that depend on a clock, a signal
-// or an error. Different lengths are an error on all ranks. In a job of one process it does nothing.
+// or an error. In a job of one process it does nothing.
 func (j *Job) Agree(words []int64) error { return j.agree("", words) }
 
-// AgreeOn is [Job.Agree] with a description for messages, such as "a batch for the next step". It may differ between
+// AgreeOn is [Job.Agree] with a description for messages, such as "a batch for the next step", which may differ between
 // ranks.
 func (j *Job) AgreeOn(what string, words []int64) error { return j.agree("Agree on "+what, words) }
 
 func (j *Job) agree(shown string, words []int64) error {
 	return j.call(part{text: fmt.Sprintf("Agree of %d words", len(words)), shown: shown, words: words}, func() error {
 		if len(words) <= freeWords {
-			return nil // they went with the comparison
+			return nil // sent with the comparison
 		}
 		return j.world.Max(words)
 	}, nil)
 }
 
-// Same reports whether all ranks pass the same number, such as a checksum. what describes it in messages ("the next
-// batch"). The sign bit is ignored.
+// Same reports whether all ranks pass the same number, such as a checksum, except for its sign bit. what describes it
+// in messages ("the next batch").
 func (j *Job) Same(what string, n int64) (bool, error) {
 	same, err := j.EachSame(what, n)
 	return same[0], err
@@ -145,7 +145,7 @@ func (j *Job) Same(what string, n int64) (bool, error) {
 func (j *Job) EachSame(what string, numbers ...int64) (same []bool, err error) {
 	words := make([]int64, 0, 2*len(numbers))
 	for _, n := range numbers {
-		n &= math.MaxInt64 // MinInt64 cannot be negated
+		n &= math.MaxInt64 // MinInt64 has no negative
 		words = append(words, n, -n)
 	}
 	err = j.agree("the comparison of "+what, words)
@@ -155,12 +155,12 @@ func (j *Job) EachSame(what string, numbers ...int64) (same []bool, err error) {
 	return same, err
 }
 
-// Barrier waits until all ranks have called it. Different names are an error on all ranks.
+// Barrier waits until all ranks have called it.
 func (j *Job) Barrier(what string) error {
 	return j.call(part{text: fmt.Sprintf("Barrier %q", what)}, nothing, nil)
 }
 
-// Broadcast returns rank 0's data on all ranks. Other ranks' data are ignored.
+// Broadcast returns rank 0's data on all ranks; others are ignored.
 func (j *Job) Broadcast(data []byte) (_ []byte, err error) {
 	if j.size == 1 {
 		return slices.Clone(data), nil
@@ -197,7 +197,7 @@ func (j *Job) AllGather(data []byte) (parts [][]byte, err error) {
 	}
 	longest := []int64{int64(len(data))}
 	err = j.call(part{text: "AllGather", words: longest, data: &data}, func() error {
-		// Parts of one length, each preceded by its own.
+		// parts of one length, each preceded by its own
 		own := make([]byte, 8+longest[0])
 		binary.LittleEndian.PutUint64(own, uint64(len(data)))
 		copy(own[8:], data)
@@ -220,16 +220,15 @@ func (j *Job) AllGather(data []byte) (parts [][]byte, err error) {
 	return parts, nil
 }
 
-// freeWords go with the comparison of calls: as many as a loop needs.
+// freeWords go with the comparison of calls: enough for a loop.
 const freeWords = 20
 
-// part is a rank's part in a call of all ranks.
 type part struct {
 	text  string
-	shown string        // for messages, if not ""
-	limit time.Duration // how late others may be, if above the deadline
+	shown string        // in messages, if not ""
+	limit time.Duration // how late others may be, above the deadline
 	words []int64
-	data  *[]byte // sent over control connections instead of words
+	data  *[]byte // over control connections, in place of words
 }
 
 // call runs a call of all ranks. With MPI, one exchange of fixed length compares the calls and carries the first words;
@@ -257,7 +256,6 @@ func (j *Job) call(p part, byMPI func() error, taken func(parts [][]byte)) error
 
 func (p *part) name() string { return cmp.Or(p.shown, p.text) }
 
-// shown describes this rank's call to ranks with other calls.
 func (j *Job) shown(p part) string {
 	if note := j.activity.noted(); note != "" {
 		return p.name() + " (" + note + ")"
@@ -273,7 +271,7 @@ func (j *Job) byMPI(p part, rest func() error) error {
 	for i := range head {
 		head[i] = math.MinInt64
 	}
-	head[0], head[1] = hash, -hash // the maxima are the largest and minus the smallest
+	head[0], head[1] = hash, -hash // maxima: the largest and minus the smallest
 	carried := p.words[:0]
 	if len(p.words) <= freeWords {
 		carried = p.words
@@ -332,8 +330,8 @@ func (j *Job) differ(text string) error {
 
 func nothing() error { return nil }
 
-// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has err. It does not return, except in a
-// job of one process or a closed one, where it does nothing. For an error that main returns use [Job.Leave].
+// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has err. It does not return, except that
+// it does nothing in a job of one process or a closed one. For an error that main returns use [Job.Leave].
 func (j *Job) Fail(err error) {
 	if j.size == 1 || j.left.Load() {
 		return
@@ -345,17 +343,17 @@ func (j *Job) Fail(err error) {
 		return
 	}
 	j.spoke.send(message{Kind: kindFail, Failure: f})
-	time.Sleep(2 * lastWords) // rank 0 reports and ends this process
+	time.Sleep(2 * lastWords) // rank 0 ends this process
 	f.Here = true
 	j.end(f)
 }
 
-// closeWithin is the number of deadlines by which a rank may be late at Close: at the end one rank may write files.
+// closeWithin deadlines at Close: one rank may write files.
 const closeWithin = 6
 
-// Close waits for all ranks and leaves the job. Call it at the end of the program. A rank that is more than six
-// deadlines late, without [Job.Busy], ends the job as stuck. In a panicking program a deferred Close does nothing, so
-// the process ends at once and the others report a lost rank.
+// Close waits for all ranks and leaves the job, at the end of the program. A rank that is more than six deadlines late,
+// without [Job.Busy], ends the job as stuck. In a panicking program a deferred Close does nothing, so the process ends
+// at once and the others report a lost rank.
 func (j *Job) Close() error {
 	if j.size == 1 || panicking() {
 		return nil
@@ -397,7 +395,7 @@ func (j *Job) Leave(err error) error {
 	return err
 }
 
-// panicking reports whether a panic runs the caller's deferred functions.
+// panicking: a panic runs the caller's deferred functions.
 func panicking() bool {
 	calls := make([]uintptr, 64)
 	frames := runtime.CallersFrames(calls[:runtime.Callers(2, calls)])
@@ -416,7 +414,7 @@ func (j *Job) gone() {
 	j.left.Store(true)
 	close(j.over)
 	if j.note != "" {
-		_ = os.Remove(j.note) // otherwise the launcher reports that it has not
+		_ = os.Remove(j.note) // the launcher reports a file that is left
 	}
 	joined.Forget(j)
 }

@@ -37,18 +37,18 @@ const (
 )
 
 // Deadline sets how long ranks wait for a late or silent rank before the job ends, by default 10 s. $LAZO_DEADLINE
-// overrides it. All ranks use rank 0's value.
+// overrides it. Rank 0's value counts.
 func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
 
 // StartWithin sets how long [Join] waits for all ranks, by default 5 minutes.
 func StartWithin(d time.Duration) Option { return func(o *options) { o.start = d } }
 
-// OnFailure passes the failure of a job to f instead of standard error. f runs in each process, which exits when f
-// returns, or after 2 s. [Failure.Here] is true in one process.
+// OnFailure passes the failure of a job to f in each process, instead of standard error. The process exits when f
+// returns, or after 2 s.
 func OnFailure(f func(*Failure)) Option { return func(o *options) { o.onFailure = f } }
 
-// Join makes this process a rank of its job, according to the launcher's variables (docs/processes.md), and waits for
-// all other ranks. Without a launcher the job has one process. Close the job at the end of the program.
+// Join makes this process a rank of its job, according to the launcher's variables, and waits for all other ranks.
+// Close the job at the end of the program.
 //
 // If the launcher has prepared MPI (mpirun, srun --mpi), Join initializes a library: $LAZO_MPI, or the first of
 // [mpi.Open] that fits the launcher, or the one that lazo installed. Join returns an error if variables are missing, if
@@ -98,7 +98,7 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 			listen = "127.0.0.1:0"
 		}
 	} else if j.rank == 0 {
-		// Its own name may not be its own address, for example as a Kubernetes service.
+		// Its own name may not be its address, as for a Kubernetes service.
 		_, port, err := net.SplitHostPort(p.coordinator)
 		if err != nil {
 			return nil, fmt.Errorf("dist: the address of rank 0: %w: expected host:port", err)
@@ -124,7 +124,6 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 	return j, nil
 }
 
-// meeting is the data that rank 0 broadcasts by MPI.
 type meeting struct {
 	Addresses []string
 	Secret    string
@@ -181,7 +180,6 @@ func (j *Job) follow(ctx context.Context, addresses []string, me hello) error {
 	return nil
 }
 
-// share broadcasts rank 0's m.
 func (m *meeting) share(w *mpi.World) error {
 	data := make([]byte, meetingBytes)
 	if w.Rank() == 0 {
@@ -201,7 +199,7 @@ func (m *meeting) share(w *mpi.World) error {
 	return nil
 }
 
-// reachable returns the addresses at which others may reach a listener.
+// reachable returns a listener's addresses for other hosts.
 func reachable(a net.Addr) (list []string) {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {
@@ -210,7 +208,7 @@ func reachable(a net.Addr) (list []string) {
 	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
 		return []string{a.String()}
 	}
-	own, _ := net.InterfaceAddrs() // without addresses, its name alone
+	own, _ := net.InterfaceAddrs() // without them, its name alone
 	for _, address := range own {
 		if n, ok := address.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() && len(list) < 16 {
 			list = append(list, net.JoinHostPort(n.IP.String(), port))
@@ -257,7 +255,7 @@ func (j *Job) open(ctx context.Context, p place) error {
 	return nil
 }
 
-// openLibrary opens a single library: a second one would find symbols of the first.
+// openLibrary opens one library: a second would find symbols of the first.
 func openLibrary(p place) (*mpi.Library, error) {
 	l, err := mpi.Open(p.library)
 	if errors.Is(err, mpi.ErrNotFound) && p.library == "" {
@@ -275,7 +273,7 @@ func openLibrary(p place) (*mpi.Library, error) {
 	return l, nil
 }
 
-// program returns Go's build information and the file's digest, since the former lacks uncommitted changes.
+// program returns Go's build information, which lacks uncommitted changes, and the file's digest.
 func program() []string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

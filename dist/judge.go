@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// view is rank 0's knowledge of a rank.
 type view struct {
 	beat beat
 	seen time.Time
 	left bool
-	// error is why its program ends, or ""; leaving is since when. Its beat then has the last calls and exchanges.
+	// error is why its program ends, or "", since leaving. Its beat then has the last calls and exchanges.
 	error   string
 	leaving time.Time
 }
 
-// slowest is the lowest plausible rate of an exchange that all ranks have joined, in bytes per second.
+// slowest is the lowest plausible rate of a joined exchange, in bytes per second.
 const slowest = 10e6
 
-// judge returns the failure of a rank that keeps others waiting longer than the deadline, or nil. This process did not
-// run before awake, so silence before it does not count. Waits before pardon do not count either: a rank was in an
-// announced phase then. busy reports such a phase.
+// judge returns the failure of a rank that keeps others waiting longer than the deadline, or nil. Silence before awake
+// does not count, because this process did not run, nor do waits before pardon, when a rank was in an announced phase.
+// busy reports such a phase.
 func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, busy bool) {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	for r := range views {
@@ -32,7 +31,7 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 		}
 	}
 	waits := func(r int) bool { return views[r].beat.Call != "" || views[r].beat.Waits }
-	first := -1 // whose program ends with an error
+	first := -1 // that ends with an error
 	for r := range views {
 		if v := &views[r]; v.error != "" && (first < 0 || v.leaving.Before(views[first].leaving)) {
 			first = r
@@ -45,7 +44,7 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 		return j.failed(&views[first], first), false // waiting is in vain
 	}
 	for r := range views {
-		// A rank that waits has ended its phase, even if that was not reported.
+		// A waiting rank has ended its phase, even if unreported.
 		if b := &views[r].beat; !views[r].left && b.Busy != "" && !waits(r) && b.BusyLeft > age(r) {
 			return nil, true
 		}
@@ -82,13 +81,13 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 		case len(behind) > 0:
 			return j.stuck(views, now, w, behind), false
 		case len(waiting) > 0:
-			// They may wait for a rank that is later than both.
+			// They may wait for a later rank.
 			if slices.ContainsFunc(views, func(v view) bool { return !v.left && v.beat.Call == "" && !v.beat.Waits }) {
 				continue
 			}
 			return j.disagree(views, now, append([]int{w}, waiting...)), false
 		case b.Call == "" && now.Sub(from) <= limit+time.Duration(float64(b.Bytes)/slowest*1e9):
-			continue // all have joined a large exchange
+			continue // a large exchange, joined by all
 		default:
 			return j.failure(ExitStuck, w, *b, age(w), fmt.Sprintf("%s waits %s, and no other rank is late: the network link to it, or its MPI library, does not respond",
 				j.who(w), b.sentence(age(w)))), false

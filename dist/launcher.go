@@ -16,41 +16,40 @@ const (
 	variableRank        = "LAZO_RANK"
 	variableSize        = "LAZO_SIZE"
 	variableCoordinator = "LAZO_COORDINATOR" // host:port of rank 0
-	variableListener    = "LAZO_LISTENER"    // file descriptor of rank 0's listener, set by package launch
+	variableListener    = "LAZO_LISTENER"    // rank 0's file descriptor, from package launch
 	variableMPI         = "LAZO_MPI"         // path of libmpi, or "none"
 	variableJob         = "LAZO_JOB"
 	variableAttempt     = "LAZO_ATTEMPT"
 	variableDeadline    = "LAZO_DEADLINE" // for time.ParseDuration
-	// variableRun is the folder in which `lazo run` sees that a rank has joined and not left.
+	// variableRun is the folder where `lazo run` sees that a rank has joined and not left.
 	variableRun = "LAZO_RUN"
 )
 
-// noMPI is the value of LAZO_MPI for control connections only.
+// noMPI selects control connections only.
 const noMPI = "none"
 
-// place is a process's place according to its launcher.
 type place struct {
 	launcher             string
 	rank, size           int
 	localRank, localSize int    // -1: unknown
-	coordinator          string // host:port of rank 0; "": sent by MPI
-	byMPI                bool   // the launcher prepared MPI
-	kind                 string // of the library that lazo installs
+	coordinator          string // of rank 0; "": sent by MPI
+	byMPI                bool   // prepared by the launcher
+	kind                 string // of the installed library
 	job, attempt         string
 	library              string
-	deadline             time.Duration // $LAZO_DEADLINE, or 0
+	deadline             time.Duration
 }
 
 type launcher struct {
 	name string
-	mark string // set if this launcher started the process
+	mark string // set by this launcher
 	rank, size,
 	localRank, localSize string
-	// without returns rank 0's address if there is no MPI. nil: $LAZO_COORDINATOR only.
+	// without returns rank 0's address without MPI. nil: $LAZO_COORDINATOR only.
 	without func(get func(string) string) (string, error)
 	// mpi returns the prepared implementation, as install names it, or "".
 	mpi func(get func(string) string) string
-	// job and attempt are variables that identify a start.
+	// job and attempt identify a start.
 	job, attempt string
 }
 
@@ -58,7 +57,7 @@ func always(kind string) func(func(string) string) string {
 	return func(func(string) string) string { return kind }
 }
 
-// launchers are in order: one that another launcher starts comes first.
+// launchers that another starts come first.
 var launchers = []launcher{
 	{
 		name: "LAZO_RANK", mark: variableRank, rank: variableRank, size: variableSize,
@@ -74,7 +73,7 @@ var launchers = []launcher{
 		localRank: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS",
 		mpi: always(install.MPICH), job: "PMI_JOBID",
 	},
-	{ // batch scripts have SLURM_PROCID, but not the tasks of a step
+	{ // batch scripts have SLURM_PROCID, but no task of a step
 		name: "Slurm", mark: "SLURM_STEP_NUM_TASKS", rank: "SLURM_PROCID", size: "SLURM_STEP_NUM_TASKS",
 		localRank: "SLURM_LOCALID", without: slurmAddress, mpi: slurmMPI, job: "SLURM_JOB_ID", attempt: "SLURM_RESTART_COUNT",
 	},
@@ -85,7 +84,7 @@ var launchers = []launcher{
 	{
 		name: "Kubeflow JAXJob", mark: "COORDINATOR_ADDRESS", rank: "PROCESS_ID", size: "NUM_PROCESSES", without: jaxAddress,
 	},
-	{ // and JobSet; the number of completions is unknown, so the file sets LAZO_SIZE
+	{ // and JobSet; the file sets LAZO_SIZE, since the number of completions is unknown
 		name: "Kubernetes Indexed Job", mark: "JOB_COMPLETION_INDEX", rank: "JOB_COMPLETION_INDEX", size: variableSize,
 	},
 }
@@ -169,7 +168,7 @@ func slurmMPI(get func(string) string) string {
 	return ""
 }
 
-// slurmAddress returns the step's first host, and a port of its own.
+// slurmAddress returns the step's first host, and its own port.
 func slurmAddress(get func(string) string) (string, error) {
 	host := firstHost(get("SLURM_STEP_NODELIST"))
 	job, err := strconv.ParseUint(get("SLURM_JOB_ID"), 10, 64)
@@ -180,7 +179,7 @@ func slurmAddress(get func(string) string) (string, error) {
 	return fmt.Sprintf("%s:%d", host, 61000+(job*16+step)%4500), nil
 }
 
-// firstHost of Slurm's list: node03 in "node[03-05,9],login".
+// firstHost of Slurm's "node[03-05,9],login" is node03.
 func firstHost(list string) string {
 	head, rest, bracket := strings.Cut(list, "[")
 	if before, _, comma := strings.Cut(head, ","); comma || !bracket {

@@ -11,9 +11,9 @@ import (
 const (
 	beatEvery = 250 * time.Millisecond
 	lookEvery = 100 * time.Millisecond
-	// tooLong is a silence that a busy machine cannot explain.
+	// tooLong exceeds a busy machine's silence.
 	tooLong = 4 * beatEvery
-	// answerWithin limits the wait for a stuck rank's stack and for the last messages.
+	// answerWithin limits the wait for a stuck rank's stack and for last messages.
 	answerWithin = 500 * time.Millisecond
 )
 
@@ -23,8 +23,7 @@ type wakefulness struct {
 	slept        time.Duration
 }
 
-// look is called several times per second. It reports whether the process did not run for longer than a busy machine
-// explains.
+// look is called several times per second. slept exceeds a busy machine's pause.
 func (w *wakefulness) look(now time.Time) (slept bool) {
 	if gap := now.Sub(w.looked); !w.looked.IsZero() && gap > time.Second {
 		w.woke, w.slept, slept = now, gap, true
@@ -33,7 +32,7 @@ func (w *wakefulness) look(now time.Time) (slept bool) {
 	return slept
 }
 
-// givenUp reports whether the process woke up so late that the others have already reported it lost.
+// givenUp: the process woke up so late that the others have reported it lost.
 func (w *wakefulness) givenUp(now time.Time, deadline time.Duration) bool {
 	enough := deadline * 3 / 4
 	return !w.looked.IsZero() && now.Sub(w.looked) > max(enough, time.Second) || w.slept > enough && now.Sub(w.woke) < time.Second
@@ -45,8 +44,8 @@ type link struct {
 	failed func(error)
 
 	mu     sync.Mutex
-	more   sync.Cond // signals a change of queue or closed
-	queue  [][]byte  // for the writing goroutine, so that senders never wait
+	more   sync.Cond // a change of queue or closed
+	queue  [][]byte  // senders never wait
 	closed bool
 }
 
@@ -81,14 +80,14 @@ func (l *link) next() (f []byte, ok bool) {
 	return f, true
 }
 
-// mostBeats is the queue length from which beats are dropped. Other messages are bounded by the waiting calls.
+// mostBeats is the queue length from which beats are dropped. The waiting calls bound other messages.
 const mostBeats = 64
 
-// send queues a message. It returns false if the link is closed, or if the peer does not read and it is a beat.
+// send queues a message. It returns false if the link is closed, or for a beat that the peer does not read.
 func (l *link) send(m message) bool {
 	f, err := frame(m)
 	if err != nil {
-		go l.failed(err) // takes locks that the caller may hold
+		go l.failed(err) // takes the caller's locks
 		return false
 	}
 	return l.push(f, m.Kind == kindBeat)
@@ -105,7 +104,7 @@ func (l *link) push(frame []byte, beat bool) bool {
 	return true
 }
 
-// flush stops the sending and waits at most limit for the queue.
+// flush stops the sending and waits at most limit.
 func (l *link) flush(limit time.Duration) {
 	l.mu.Lock()
 	l.closed = true
@@ -117,7 +116,7 @@ func (l *link) flush(limit time.Duration) {
 	}
 }
 
-// tell encodes once for all links: a welcome names all ranks, so the cost would be quadratic.
+// tell encodes once for all links: a welcome names all ranks.
 func tell(links []*link, m message) {
 	f, err := frame(m)
 	for _, l := range links {
@@ -141,7 +140,7 @@ func flush(links []*link) {
 	flushed.Wait()
 }
 
-// fault describes, in brackets, the error of a connection; "" if the peer closed it.
+// fault describes a connection's error in brackets; "" if the peer closed it.
 func fault(err error) string {
 	if errors.Is(err, net.ErrClosed) || strings.HasSuffix(err.Error(), "EOF") {
 		return ""

@@ -16,13 +16,12 @@ type spoke struct {
 
 	mu    sync.Mutex
 	awake wakefulness
-	seen  time.Time // time of rank 0's last message
-	left  bool      // rank 0 or this rank leaves
+	seen  time.Time // rank 0's last message
+	left  bool      // or rank 0
 	asked int64
 	asks  map[int64]chan message
 }
 
-// watch sends reports and handles rank 0's messages until the job ends.
 func (s *spoke) watch() {
 	go func() {
 		for {
@@ -98,7 +97,7 @@ func (s *spoke) lost(err error) {
 	switch {
 	case left:
 		return
-	case silent > tooLong: // the launcher ends rank 0, since another rank reported its silence
+	case silent > tooLong: // another rank reported its silence, and the launcher ends rank 0
 		s.silent(silent)
 		return
 	}
@@ -108,8 +107,7 @@ func (s *spoke) lost(err error) {
 // beforeSpeaker delays the exit of ranks that do not report the failure.
 const beforeSpeaker = 300 * time.Millisecond
 
-// gone ends this process without rank 0. Rank 1 reports why, or the first rank on another host if rank 0's host may be
-// down.
+// gone ends this process without rank 0. Rank 1 reports why, or the first rank on another host if rank 0's may be down.
 func (s *spoke) gone(text string, host bool) {
 	speaker := 1
 	if host {
@@ -127,7 +125,7 @@ func (s *spoke) gone(text string, host bool) {
 	s.mu.Unlock()
 	f.Here = s.j.rank == speaker && !givenUp
 	if !f.Here {
-		time.Sleep(beforeSpeaker) // the launcher kills all when one ends, so the reporting rank goes first
+		time.Sleep(beforeSpeaker) // the launcher kills all when one ends: the reporting rank goes first
 	}
 	s.j.end(f)
 }
@@ -137,7 +135,7 @@ func (s *spoke) call(m message) message {
 	return <-s.results
 }
 
-// leave reports that this rank's program ends with an error, and waits for the others to do so.
+// leave reports the error that ends this rank's program, and waits for the others.
 func (s *spoke) leave(text string) {
 	b := s.j.beat()
 	s.send(message{Kind: kindLeave, Text: text, Beat: &b})

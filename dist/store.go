@@ -17,7 +17,7 @@ type Store interface {
 	Put(ctx context.Context, key string, value []byte) error
 	// Get waits until the key has a value. If ctx ends, it returns ctx's error.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// TryGet does not wait. It returns [ErrNoKey] if the key has no value.
+	// TryGet does not wait. It may return [ErrNoKey].
 	TryGet(ctx context.Context, key string) ([]byte, error)
 }
 
@@ -27,12 +27,11 @@ var (
 	ErrNoKey     = errors.New("the key has no value")
 )
 
-// mostValue is the limit of a value in [Job.Store], in bytes.
+// mostValue is in bytes.
 const mostValue = 64 << 20
 
 // Store returns the job's own store. Rank 0 keeps the values, of up to 64 MiB each; other ranks ask it over their
-// control connections. The store ends with the job. Calls that wait when this rank leaves ([Job.Close]) return an
-// error.
+// control connections. Calls that wait when this rank leaves ([Job.Close]) return an error.
 func (j *Job) Store() Store { return store{j} }
 
 type store struct{ j *Job }
@@ -142,7 +141,7 @@ func (v *values) own() int64 {
 	return v.asked
 }
 
-// answer answers a request, at once or when the key has a value.
+// answer answers at once or when the key has a value.
 func (v *values) answer(rank int, m message, send func(message)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -20,8 +20,7 @@ const (
 	gap        vg.Length = 14
 )
 
-// colours are those of Okabe and Ito (2008), distinguishable with any colour vision, without yellow, which is too light
-// for lines on white.
+// colours are those of Okabe and Ito (2008) for any colour vision, without yellow, which is too light on white.
 var (
 	blue      = color.RGBA{0x00, 0x72, 0xB2, 0xFF}
 	vermilion = color.RGBA{0xD5, 0x5E, 0x00, 0xFF}
@@ -43,7 +42,7 @@ var (
 
 type canvas struct {
 	draw.Canvas
-	// missing records a character that the font lacks; nil if the viewer's fonts are used.
+	// missing records a character that the font lacks; nil uses the viewer's fonts.
 	missing *error
 }
 
@@ -58,7 +57,7 @@ func (c canvas) corners(x, y, width, height vg.Length) []vg.Point {
 	return []vg.Point{c.at(x, y), c.at(x+width, y), c.at(x+width, y+height), c.at(x, y+height), c.at(x, y)}
 }
 
-// box draws a rectangle. A nil colour omits the fill or the edge.
+// A nil colour omits the fill or the edge.
 func (c canvas) box(x, y, width, height vg.Length, fill, edge color.Color) {
 	if fill != nil {
 		c.FillPolygon(fill, c.corners(x, y, width, height))
@@ -116,7 +115,7 @@ func (w writing) cut(s string, width vg.Length) string {
 		return s
 	}
 	runes := []rune(s)
-	low, high := 0, min(len(runes), int(width)) // no character is narrower than a point
+	low, high := 0, min(len(runes), int(width)) // at least a point each
 	for low < high {
 		if mid := (low + high + 1) / 2; style.Width(string(runes[:mid])+"…") <= width {
 			low = mid

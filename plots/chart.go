@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// chart is a panel with axes and lines; the legend is below the title and covers no line.
+// chart is a panel with axes and lines. The legend covers no line.
 type chart struct {
 	title          string // "" if the figure's title suffices
 	figure         string // follows the title, never truncated
@@ -31,7 +31,7 @@ type axis struct {
 	whole     bool // ticks at integers only
 }
 
-// line is a line and its legend entry. NaN leaves a gap. mark is a highlighted point.
+// NaN leaves a gap. mark is a highlighted point.
 type line struct {
 	name   string // "" has no legend entry
 	figure string // follows the name, never truncated
@@ -42,7 +42,6 @@ type line struct {
 	dots   bool // points only
 }
 
-// note has a name that may be truncated, and a figure that is not.
 type note struct{ name, figure string }
 
 type bar struct{ from, to, height float64 }
@@ -174,7 +173,6 @@ func (c *chart) plot() *plot.Plot {
 	return p
 }
 
-// Plot draws the parts between gaps, and a dot for an isolated point.
 func (l line) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	var part []vg.Point
@@ -206,12 +204,12 @@ func (b bar) Plot(c draw.Canvas, p *plot.Plot) {
 		{X: x(b.from), Y: y(b.height)}})
 }
 
-// largest is the limit of drawable numbers: beyond it differences overflow.
+// largest: beyond it differences overflow.
 const largest = 1e300
 
 func finite(v float64) bool { return math.Abs(v) <= largest }
 
-// extent returns the range of the drawable numbers; low > high if there is none.
+// extent returns the drawable range; low > high if there is none.
 func extent(lists ...[]float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, list := range lists {
@@ -224,7 +222,6 @@ func extent(lists ...[]float64) (low, high float64) {
 	return low, high
 }
 
-// around returns a nonempty axis that contains all numbers.
 func around(lists ...[]float64) axis {
 	low, high := extent(lists...)
 	size := max(math.Abs(low), math.Abs(high))
@@ -244,13 +241,13 @@ func (a axis) wider() axis {
 	return a
 }
 
-// decades is around for positive numbers on a log axis.
+// decades is an axis for positive numbers, logarithmic.
 func decades(lists ...[]float64) axis {
 	low, high := extent(lists...)
 	if low > high {
 		return axis{low: 0.1, high: 10, log: true}
 	}
-	if high/low < 10 { // at least one decade, with a power of ten in it
+	if high/low < 10 { // with a power of ten
 		middle := math.Log10(low)/2 + math.Log10(high)/2
 		low, high = math.Pow(10, middle-0.7), math.Pow(10, middle+0.7)
 	}
@@ -292,8 +289,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// thinned keeps the first, last, least and greatest point of each part of a long line, so no peak is lost. x must
-// ascend.
+// thinned keeps the first, last, least and greatest point of each part, so no peak is lost. x must ascend.
 func thinned(x, y []float64, parts int) (fewX, fewY []float64) {
 	if len(x) <= 4*parts {
 		return x, y

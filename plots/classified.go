@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// Classified holds a classifier's scores for examples with known classes.
+// Classified is a classifier's scores for examples with known classes.
 type Classified struct {
-	// Classes are the names of the classes: at least two, without duplicates.
+	// Classes are at least two distinct names.
 	Classes []string
-	// Labels are the indices of the examples' classes.
+	// Labels are indices of the examples' classes.
 	Labels []int
 	// Scores has one row per example and one number per class, probabilities or logits. The first greatest is the
 	// prediction. With more than two classes, areas under curves differ between logits and probabilities.
@@ -93,17 +93,17 @@ func (c Classified) Counts() ([][]int, error) {
 	return counts, nil
 }
 
-// Curve has the points of a curve over all thresholds, x ascending, and the area under it.
+// Curve has a curve's points over all thresholds, x ascending, and the area under it.
 type Curve struct {
 	X, Y []float64
 	Area float64
 }
 
-// ErrOneClass is wrapped by the error for examples that are all positive or all negative.
+// ErrOneClass means that all examples are positive or all negative.
 var ErrOneClass = errors.New("the examples are all of one class")
 
 // ROCCurve returns the true positive rate over the false positive rate, with one point per distinct score, from (0, 0)
-// to (1, 1). The area uses trapezoids, so ties count one half.
+// to (1, 1). The area uses trapezoids: ties count one half.
 func ROCCurve(positive []bool, scores []float64) (Curve, error) {
 	c := Curve{X: []float64{0}, Y: []float64{0}}
 	positives, err := descend(positive, scores, func(right, wrong int) {
@@ -127,7 +127,7 @@ func ROCCurve(positive []bool, scores []float64) (Curve, error) {
 }
 
 // PrecisionRecallCurve returns the precision over the recall, with one point per distinct score, from recall 0 with
-// precision 1 until all positives are found. The area is the average precision, a sum without interpolation.
+// precision 1 until all positives are found. The area is the average precision, without interpolation.
 func PrecisionRecallCurve(positive []bool, scores []float64) (Curve, error) {
 	c := Curve{X: []float64{0}, Y: []float64{1}}
 	positives, err := descend(positive, scores, func(right, wrong int) {
@@ -148,7 +148,7 @@ func PrecisionRecallCurve(positive []bool, scores []float64) (Curve, error) {
 	return c, nil
 }
 
-// descend lowers the threshold from score to score and reports the positives and negatives above it.
+// descend lowers the threshold and reports the positives and negatives above it.
 func descend(positive []bool, scores []float64, at func(right, wrong int)) (positives int, err error) {
 	switch {
 	case len(positive) != len(scores):

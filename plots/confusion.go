@@ -11,8 +11,8 @@ import (
 )
 
 // Confusion draws a confusion matrix, such as [Classified.Counts]: one row per label, one column per predicted class. A
-// cell shows the count and its share of the row, darker for larger shares; 100% means exactly all, 0% none. Above 25
-// classes cells have only colours. The limit is 200 classes.
+// cell shows the count and its share of the row, darker for larger shares; 100% means all, 0% none. Above 25 classes
+// cells have only colours. The limit is 200 classes.
 func Confusion(counts [][]int, classes []string) *Figure {
 	const title = "Confusion matrix"
 	if err := checkCounts(counts, classes); err != nil {
@@ -86,11 +86,10 @@ func share(of float64) string {
 }
 
 type matrix struct {
-	rows   [][]int
-	totals []int
-	names  []string
-	note   string
-	// cell is the side of a cell, name the room for class names.
+	rows              [][]int
+	totals            []int
+	names             []string
+	note              string
 	cell, name, below vg.Length
 	turned            bool
 }

@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// ROC draws receiver operating characteristics with their areas. For two classes it draws the second one's, otherwise
-// one class against the rest each: the given ones, or by default the ten with the smallest areas. The legend reports
-// classes that no or all examples have.
+// ROC draws receiver operating characteristics with their areas: for two classes the second one's, otherwise one class
+// against the rest each, the given ones or by default the ten with the smallest areas. The legend reports classes that
+// no or all examples have.
 func ROC(c Classified, classes ...string) *Figure {
 	return c.curves("ROC", "AUC", ROCCurve, chart{xLabel: "false positive rate", yLabel: "true positive rate",
 		lines: []line{{x: []float64{0, 1}, y: []float64{0, 1}, colour: grey, dashes: dotted, thin: true}}}, classes)
 }
 
-// PrecisionRecall draws precision over recall for the classes that [ROC] would draw, with the average precisions in the
-// legend.
+// PrecisionRecall draws precision over recall for the classes of [ROC], with the average precisions in the legend.
 func PrecisionRecall(c Classified, classes ...string) *Figure {
 	steps := func(positive []bool, scores []float64) (Curve, error) {
 		curve, err := PrecisionRecallCurve(positive, scores)
@@ -93,7 +92,7 @@ func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (
 	return &Figure{title: title, panels: []panel{ch.panel()}}
 }
 
-// places returns the classes to draw: the named ones, the second of two, or all.
+// places returns the named classes, the second of two, or all.
 func places(classes, of []string) (chosen []int, err error) {
 	for i, name := range of {
 		k := slices.Index(classes, name)

@@ -3,9 +3,9 @@
 //
 //	err := plots.History(history).Save("history.png")
 //
-// Functions return a [Figure]. Invalid data becomes an error when the figure is written. The legend reports what is
-// omitted. Names are escaped, and truncated if there is no room. Colours suit any colour vision and are never the only
-// carrier of information. Output is deterministic.
+// Functions return a [Figure]. Invalid data is an error when the figure is written. The legend reports omissions. Names
+// are escaped, and truncated if there is no room. Colours suit any colour vision and are never the only carrier of
+// information. Output is deterministic.
 //
 // Package flaxlike/report makes a [Report] from a model, its history and a test set.
 package plots

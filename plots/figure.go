@@ -17,17 +17,16 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Figure is a picture with one or more panels. Errors in its data are returned by Err and by each method that writes
-// it.
+// Figure is a picture with panels. Err and each method that writes it return errors in its data.
 type Figure struct {
 	title   string
 	caption string
 	panels  []panel
-	table   [][]string // below the panels of a page; the first row is the head
+	table   [][]string // below a page's panels; the first row is the head
 	err     error
 }
 
-// panel is drawn from its upper left corner. alt describes it in words.
+// panel is drawn from its upper left corner. alt describes it.
 type panel struct {
 	alt           string
 	width, height vg.Length
@@ -69,8 +68,7 @@ func (f *Figure) SVG(w io.Writer) error {
 	return err
 }
 
-// PNG writes an image with 2 x 2 pixels for each pixel of the SVG. A character that the font lacks is an error,
-// [ErrGlyph].
+// PNG writes an image with 2 x 2 pixels for each pixel of the SVG. Its error may be [ErrGlyph].
 func (f *Figure) PNG(w io.Writer) error {
 	if f.err != nil {
 		return f.err
@@ -96,10 +94,10 @@ const (
 	maxArea vg.Length = 4100 * 4100
 )
 
-// ErrGlyph is wrapped by the error for a character that the image font lacks.
+// ErrGlyph means that the image font lacks a character.
 var ErrGlyph = errors.New("the font of images has no such character")
 
-// HTML writes a self-contained page of this figure. Panels wrap with the window's width.
+// HTML writes a self-contained page. Panels wrap with the window's width.
 func (f *Figure) HTML(w io.Writer) error {
 	if f.err != nil {
 		return f.err
@@ -108,7 +106,7 @@ func (f *Figure) HTML(w io.Writer) error {
 	return err
 }
 
-// Save writes a .svg, .png or .html file. It replaces an existing file atomically.
+// Save writes a .svg, .png or .html file, atomically.
 func (f *Figure) Save(path string) error {
 	ways := map[string]func(io.Writer) error{".svg": f.SVG, ".png": f.PNG, ".html": f.HTML}
 	write := ways[strings.ToLower(filepath.Ext(path))]
@@ -122,7 +120,6 @@ func (f *Figure) Save(path string) error {
 	return replace(path, text.Bytes())
 }
 
-// replace writes a temporary file next to the old one and renames it.
 func replace(path string, content []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".plots-*")
 	if of := (*fs.PathError)(nil); errors.As(err, &of) { // omit the temporary name
@@ -187,7 +184,7 @@ func (p panel) svg() string {
 		panic(err) // bytes.Buffer cannot fail
 	}
 	_, rest, _ := strings.Cut(text.String(), "<g ")
-	// Most systems other than Linux lack Liberation Sans; Arial has the same widths. Quotes in names are escaped.
+	// Few systems other than Linux have Liberation Sans; Arial has the same widths. Quotes in names are escaped.
 	rest = strings.ReplaceAll(rest, "style=\"font-family:Liberation Sans;", "style=\"")
 	rest = strings.ReplaceAll(rest, "font-variant:normal;", "")
 	rest = strings.ReplaceAll(rest, "xlink:href=\"data:image/jpg;", "xlink:href=\"data:image/png;")

@@ -15,16 +15,15 @@ import (
 
 // History draws what a run logged, with a panel per figure: training as a solid line, validation dashed in the same
 // colour. "val_loss" or "loss_val" is the validation of "loss"; other test entries have their own panels. names select
-// the figures. The default is all losses and metrics that are numbers, without the running mean "avg_loss" if there is
-// a "loss". Learning rates ("learning_rate", "learning_rate_<group>") share the last panel, on a log axis if all are
-// above 0.
+// the figures, by default all losses and metrics that are numbers, without "avg_loss" if there is a "loss". Learning
+// rates ("learning_rate", "learning_rate_<group>") share the last panel, on a log axis if all are above 0.
 //
 // The x axis shows epochs if the history has an entry "epoch", interpolated by step, else steps.
 //
 // A dot marks the best value, of validation if drawn, else of training: the lowest for entries in [loop.Losses] and for
-// names with a word that ends in loss, error, mse, mae, mape, msle or perplexity; the highest for words that end in
-// acc, accuracy, auc, precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word decides.
-// Other figures have no dot.
+// names with a word that ends in loss, error, mse, mae, mape, msle or perplexity; the highest for acc, accuracy, auc,
+// precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word decides. Other figures have no
+// dot.
 //
 // If few large values would flatten nine tenths of the others, and all are above 0, the axis is logarithmic and the
 // title reports it. Values that are not finite or beyond 1e300 leave gaps, which the legend counts. Thousands of rows
@@ -45,7 +44,7 @@ func History(h *loop.History, names ...string) *Figure {
 
 type series struct {
 	loop.Entry
-	of         string // the figure it belongs to
+	of         string // its figure
 	validation bool
 	steps      []int64
 	values     []float64
@@ -76,7 +75,6 @@ func charts(h *loop.History, names []string) (all []chart, err error) {
 	return all, nil
 }
 
-// rank orders the panels: the loss, other losses, metrics, the learning rate.
 func (s series) rank() int {
 	switch {
 	case s.of == rates:
@@ -236,7 +234,7 @@ func chartOf(of []series, epochs series) chart {
 		l.x, l.y = thinned(xs[i], s.values, 300)
 		c.lines = append(c.lines, l)
 	}
-	best := len(of) - 1 // validation is the last
+	best := len(of) - 1
 	if k := of[best].best(); k >= 0 && name != rates {
 		x, y := xs[best][k], of[best].values[k]
 		c.lines = append(c.lines, line{name: fmt.Sprintf("best: %s, %s %s", number(y), c.xLabel,
@@ -280,8 +278,7 @@ func positive(lists [][]float64) bool {
 	return low > 1e-290 && low <= high
 }
 
-// place converts steps to epochs, by interpolation between the two nearest rows. An epoch in several rows ends at the
-// last.
+// place converts steps to epochs by interpolation between the nearest rows. An epoch ends at its last row.
 func (s series) place(x []float64) {
 	steps, epochs := []float64{}, []float64{}
 	for i, v := range s.values {
@@ -301,7 +298,7 @@ func (s series) place(x []float64) {
 	}
 }
 
-// best returns the index of the best value, -1 if there is none or the direction is unknown.
+// best returns the best value's index, -1 without a value or a direction.
 func (s series) best() int {
 	mode, known := s.mode()
 	at := -1
@@ -318,7 +315,7 @@ func (s series) mode() (mode loop.Mode, known bool) {
 		return loop.Lowest, true
 	}
 	mode, err := better.Of(mode, s.of)
-	if err != nil && strings.HasSuffix(strings.ToLower(s.of), "dice") { // here a metric, not a loss
+	if err != nil && strings.HasSuffix(strings.ToLower(s.of), "dice") { // a metric here
 		return loop.Highest, true
 	}
 	return mode, err == nil

@@ -13,14 +13,14 @@ import (
 // Block is a layer, an input or an output of a network.
 type Block struct {
 	Name, Kind string
-	// Shape is the shape of its output.
+	// Shape is that of its output.
 	Shape string
-	// Size is the number of trainable parameters. Fixed is the number of other values, such as the statistics of a
-	// batch normalization.
+	// Size is the number of trainable parameters. Fixed is the number of other values, such as batch normalization
+	// statistics.
 	Size, Fixed int64
-	// From are the indices of the blocks that it takes its input from; they must be smaller than its own.
+	// From are the indices of its input blocks, smaller than its own.
 	From []int
-	// Parts are the layers inside it, in execution order.
+	// Parts are its layers, in execution order.
 	Parts []Block
 }
 
@@ -31,8 +31,8 @@ const (
 	mostBlocks           = 2000
 )
 
-// Network draws the blocks from top to bottom, independent ones next to each other, with arrows to their consumers.
-// Arrows share a line only if they come from the same block; a dot marks the branch, a gap a crossing.
+// Network draws the blocks from top to bottom, independent ones next to each other, with arrows. Only arrows from the
+// same block share a line; a dot marks the branch, a gap a crossing.
 func Network(blocks ...Block) *Figure {
 	const title = "Network"
 	if len(blocks) == 0 {
@@ -83,7 +83,7 @@ func (b Block) check() error {
 
 type network struct {
 	blocks        []placed
-	edges         []edge // in the order of the blocks they lead to
+	edges         []edge // in the order of their targets
 	width, height vg.Length
 }
 
@@ -94,9 +94,9 @@ type placed struct {
 	x, y  vg.Length
 }
 
-// blockLine is a line of text: the block's own, or that of a part, indented.
+// blockLine is a block's line or a part's, indented.
 type blockLine struct {
-	name, kind, right string // the name is truncated before the kind
+	name, kind, right string // name is truncated before kind
 	depth             int
 }
 

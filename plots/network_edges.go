@@ -9,19 +9,18 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// edge is an arrow: down from a block to a track between two rows, along it, and down to the other block. Lanes to the
-// right of all blocks pass rows.
+// edge is an arrow: down to a track between two rows, along it, and down. Lanes to the right of all blocks pass rows.
 type edge struct {
 	from, to int
 	path     []vg.Point
 }
 
 const (
-	track     vg.Length = 8  // between two lines, along and down
-	aboveHead vg.Length = 13 // room for an arrow's head below the last track
+	track     vg.Length = 8  // between two lines
+	aboveHead vg.Length = 13 // for an arrow's head below the last track
 )
 
-// span is the part of a track or lane that one block's lines use.
+// span is one block's part of a track or lane.
 type span struct {
 	from      int
 	low, high vg.Length
@@ -67,7 +66,7 @@ func (n *network) place(rows [][]int) {
 	for _, row := range rows {
 		widest = max(widest, len(row))
 	}
-	blocks := vg.Length(widest)*(blockWidth+blockGap) - blockGap + 2 // for the width of edges
+	blocks := vg.Length(widest)*(blockWidth+blockGap) - blockGap + 2
 	for _, row := range rows {
 		x := (blocks - vg.Length(len(row))*(blockWidth+blockGap) + blockGap) / 2
 		for _, i := range row {
@@ -75,12 +74,12 @@ func (n *network) place(rows [][]int) {
 			x += blockWidth + blockGap
 		}
 	}
-	lanes := map[int]*span{} // by source block; their ends are rows
+	lanes := map[int]*span{} // by source block; ends are rows
 	for i, b := range n.blocks {
 		for _, from := range b.from {
 			n.edges = append(n.edges, edge{from: from, to: i})
 			if row := n.blocks[from].row; b.row > row+1 {
-				spanOf(lanes, from, vg.Length(row)*2*track) // two lanes of one number have a row between them
+				spanOf(lanes, from, vg.Length(row)*2*track) // two lanes of one number need a row between them
 				spanOf(lanes, from, vg.Length(b.row)*2*track)
 			}
 		}
@@ -140,7 +139,7 @@ func (n *network) place(rows [][]int) {
 	}
 }
 
-// ports are the ends of the edges above their blocks, left to right, away from other blocks' lines.
+// ports are the ends of the edges above their blocks, left to right, clear of other blocks' lines.
 func (n network) ports(rows [][]int) []vg.Length {
 	ports := make([]vg.Length, len(n.edges))
 	first := 0
@@ -222,7 +221,7 @@ func (n network) drawEdges(c canvas) {
 	}
 }
 
-// partings are the points where a block's lines branch.
+// partings are the branch points of a block's lines.
 func (n network) partings() (at []vg.Point) {
 	of := make([][]edge, len(n.blocks))
 	for _, e := range n.edges {

@@ -6,20 +6,19 @@ import (
 	"math"
 )
 
-// Reliability compares predicted probabilities with observed frequencies, in bins of equal width from 0 to 1 without
-// the empty ones.
+// Reliability compares predicted probabilities with observed frequencies, in nonempty bins of equal width from 0 to 1.
 type Reliability struct {
-	// Per bin: Probabilities are the mean probabilities, Shares the fractions that were right, and Counts the numbers
-	// of examples.
+	// Probabilities are the bins' mean probabilities, Shares the fractions that were right, Counts the numbers of
+	// examples.
 	Probabilities, Shares []float64
 	Counts                []int
-	// Error is the expected calibration error: the mean over examples of the difference between their bin's share and
-	// mean probability.
+	// Error is the expected calibration error: the mean over examples of the difference between share and mean
+	// probability.
 	Error float64
 }
 
-// ReliabilityOf bins the probabilities of examples: (0, 1/bins], (1/bins, 2/bins], …, with 0 in the first. right
-// reports for each example whether the predicted event occurred. It equals scikit-learn's calibration_curve.
+// ReliabilityOf bins probabilities: (0, 1/bins], (1/bins, 2/bins], …, with 0 in the first. right reports whether the
+// predicted event occurred. It equals scikit-learn's calibration_curve.
 func ReliabilityOf(right []bool, probabilities []float64, bins int) (Reliability, error) {
 	r, err := reliabilityOf(right, probabilities, bins)
 	if err != nil {
@@ -43,7 +42,7 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 			return r, fmt.Errorf("the probability of example %d is %v, expected 0 to 1: logits have none (flaxlike.Prediction.Probabilities)", i, p)
 		}
 		at := min(bins-1, max(0, int(math.Ceil(p*float64(bins)))-1))
-		for at > 0 && p <= float64(at)/float64(bins) { // correct the product's rounding
+		for at > 0 && p <= float64(at)/float64(bins) { // corrects rounding
 			at--
 		}
 		for at < bins-1 && p > float64(at+1)/float64(bins) {
@@ -69,8 +68,8 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 const reliabilityBins = 10
 
 // ReliabilityDiagram draws observed frequency over predicted probability in ten bins, with the expected calibration
-// error. It uses the second of two classes, otherwise the predicted class, or each of the given classes. A curve below
-// the diagonal means overconfidence. Scores must be probabilities.
+// error. It uses the second of two classes, otherwise the predicted class, or each given class. A curve below the
+// diagonal means overconfidence. Scores must be probabilities.
 func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 	const title = "Reliability"
 	if err := c.check(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Report is a page about a run, with tables and figures.
+// Report is a page about a run.
 type Report struct {
 	Title string
 	// Card has the tables above the figures.
@@ -25,13 +25,13 @@ type Part struct {
 	Rows  []Row
 }
 
-// Row is a row of a table with any text.
+// Row is a table's row with any text.
 type Row struct{ Name, Value string }
 
-// ReportName is the name of the file in a report's folder.
+// ReportName is the file's name in a report's folder.
 const ReportName = "report.html"
 
-// Save writes the self-contained page report.html into a folder, which it creates if needed.
+// Save writes the self-contained page report.html into a folder, created if needed.
 func (r Report) Save(dir string) error {
 	text, err := r.page()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Weights are the values of one variable of a model.
+// Weights are the values of a model's variable.
 type Weights struct {
 	Name   string
 	Values []float32
@@ -17,8 +17,8 @@ const (
 	mostHistograms = 200
 )
 
-// Histograms draws a 40-bin histogram of each variable's weights, for at most 200 variables. The legend shows number,
-// mean, standard deviation, and the count of non-finite values, which the bars omit.
+// Histograms draws each variable's weights in 40 bins, for at most 200 variables. The legend shows number, mean,
+// standard deviation, and the count of non-finite values, which the bars omit.
 func Histograms(of ...Weights) *Figure {
 	f := &Figure{title: "Weights"}
 	switch {

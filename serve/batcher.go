@@ -16,12 +16,12 @@ import (
 )
 
 var (
-	// ErrInput is wrapped by errors about requests that the model can never accept. A [Predictor] may wrap it too, as
-	// flaxlike.Model does.
+	// ErrInput means that the model can never accept the request. A [Predictor] may wrap it too, as flaxlike.Model
+	// does.
 	ErrInput = graphs.ErrInput
-	// ErrFull is wrapped by the error for a request that found the queue full.
+	// ErrFull means that the queue is full.
 	ErrFull = errors.New("the queue is full")
-	// ErrClosed is wrapped by the error for a request after Close.
+	// ErrClosed means a request after Close.
 	ErrClosed = gate.ErrClosed
 )
 
@@ -30,11 +30,10 @@ type Predictor interface {
 	Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 }
 
-// inputNamer is a [Predictor], or the result of its method State() any, that knows which fields it takes. It returns
-// nil while it does not know them. A flaxlike.Model has one.
+// inputNamer is a [Predictor], or its method State() any returns one, that knows its fields; nil: unknown.
 type inputNamer interface{ InputNames() []string }
 
-// Func is a [Predictor] made of a function.
+// Func is a [Predictor].
 type Func func(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 
 // Answer calls f.
@@ -42,10 +41,10 @@ func (f Func) Answer(ctx context.Context, batch data.Batch) (map[string]data.Arr
 	return f(ctx, batch)
 }
 
-// Batching configures how requests are batched. The zero value is usable.
+// Batching configures batches. The zero value is usable.
 type Batching struct {
 	// MaxBatch is the maximum number of examples of a batch and a request; 0 means 64. Batches have the sizes 1, 2, 4,
-	// … and MaxBatch, one program each. Copies of the last example pad them.
+	// … and MaxBatch, one program each, padded with the last example.
 	MaxBatch int
 	// Delay is the time that the first request of an incomplete batch waits for others. With 0, a batch has the
 	// requests that waited for the previous one.
@@ -55,7 +54,7 @@ type Batching struct {
 	Queue int
 }
 
-// Tensor describes an input or output of a model. Dims exclude the batch axis.
+// Tensor is a model's input or output. Dims exclude the batch axis.
 type Tensor struct {
 	Name  string
 	DType string // as data.Array.DType: "float32"
@@ -66,7 +65,7 @@ func tensorOf(name string, a data.Array) Tensor {
 	return Tensor{name, a.DType(), slices.Clone(a.Dims[1:])}
 }
 
-// Batcher is a [Predictor] that combines concurrent requests into batches. End it with Close.
+// Batcher is a [Predictor] that combines concurrent requests into batches.
 type Batcher struct {
 	of      Predictor
 	set     Batching
@@ -80,12 +79,12 @@ type Batcher struct {
 	rows    int // of all waiting requests
 	closed  bool
 	ready   bool
-	gone    bool // the predictor reported that it is closed
+	gone    bool // the predictor is closed
 	outputs []Tensor
 }
 
 type request struct {
-	fields []data.Array // in the order of the inputs
+	fields []data.Array // in the inputs' order
 	rows   int
 	came   time.Time
 	answer chan answer
@@ -96,9 +95,9 @@ type answer struct {
 	err     error
 }
 
-// New starts a batcher. example has one row or more: it sets the inputs' names, dtypes and dims, which each request
-// must match, and [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string
-// does not name, such as labels, are an error.
+// New starts a batcher. example, of one row or more, sets the inputs' names, dtypes and dims, which each request must
+// match; [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string does not
+// name, such as labels, are an error.
 func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	if set.MaxBatch == 0 {
 		set.MaxBatch = 64
@@ -158,8 +157,8 @@ func (b *Batcher) sizeFor(rows int) int {
 	return min(size, b.set.MaxBatch)
 }
 
-// Warm compiles all batch sizes by predicting from the example, and determines the outputs. The batcher is then ready.
-// Requests may run meanwhile; without Warm they compile as they come.
+// Warm compiles all batch sizes by predicting from the example, and determines the outputs. Requests may run meanwhile,
+// and compile as they come.
 func (b *Batcher) Warm(ctx context.Context) error {
 	one := []*request{{rows: 1}}
 	for _, f := range b.example {
@@ -188,15 +187,14 @@ func (b *Batcher) Warm(ctx context.Context) error {
 	return nil
 }
 
-// Ready reports whether Warm has succeeded, Close was not called, and the predictor has returned no error that wraps
-// [ErrClosed].
+// Ready reports whether Warm has succeeded, Close was not called, and the predictor has not returned [ErrClosed].
 func (b *Batcher) Ready() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ready && !b.closed && !b.gone
 }
 
-// Inputs returns the inputs of a request, in the example's order.
+// Inputs returns a request's inputs, in the example's order.
 func (b *Batcher) Inputs() []Tensor { return cloned(b.inputs) }
 
 // Outputs returns the outputs, sorted by name; nil before Warm.
@@ -214,10 +212,9 @@ func cloned(list []Tensor) []Tensor {
 	return list
 }
 
-// Answer answers one request, of 1 to MaxBatch examples: it waits for its batch. A context that ends takes the request
-// out of the queue; what has begun then goes on for the others. The batch's memory is free when Answer returns. Where
-// the predictor fails for some outputs alone, as a flaxlike.Model by an outdated calibration, the others are given
-// beside the error.
+// Answer waits for the batch of a request of 1 to MaxBatch examples. A context that ends removes a waiting request; a
+// running batch continues. The batch's memory is free when Answer returns. If the predictor fails for some outputs
+// only, as a flaxlike.Model by an outdated calibration, Answer returns the others with the error.
 func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	r, err := b.request(batch)
 	if err == nil {
@@ -238,7 +235,7 @@ func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data
 	}
 }
 
-// request validates a batch, so that it cannot fail the requests batched with it.
+// request validates a batch, for the requests batched with it.
 func (b *Batcher) request(batch data.Batch) (*request, error) {
 	r := &request{answer: make(chan answer, 1)}
 	batch, err := batch.OnHost()

@@ -32,7 +32,7 @@ func (b *Batcher) enqueue(ctx context.Context, r *request) error {
 	return nil
 }
 
-// rouse wakes the goroutine of run. One pending wake is enough.
+// rouse wakes run's goroutine. One pending wake is enough.
 func (b *Batcher) rouse() {
 	select {
 	case b.wake <- struct{}{}:
@@ -53,7 +53,7 @@ func (b *Batcher) run() {
 	defer func() {
 		if ended {
 			close(b.done)
-		} else { // runtime.Goexit in the predictor fails its batch only
+		} else { // a predictor's runtime.Goexit fails its batch only
 			go b.run()
 		}
 	}()
@@ -78,8 +78,7 @@ func (b *Batcher) run() {
 	}
 }
 
-// next copies requests from the queue into a batch. Without a batch it returns how long to wait, 0 for until the next
-// wake.
+// next copies requests from the queue into a batch. Without a batch it returns how long to wait, 0 until the next wake.
 func (b *Batcher) next(now time.Time) (together []*request, batch data.Batch, wait time.Duration, end bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +119,7 @@ func (b *Batcher) stack(together []*request, size int) data.Batch {
 	return batch
 }
 
-// answer predicts a batch. If that fails by a cause that may lie in one request, it predicts each request alone.
+// answer predicts a batch; after an error that one request may cause, each alone.
 func (b *Batcher) answer(together []*request, batch data.Batch) {
 	var outputs map[string]data.Array
 	shield.Call(func() (err error) {
@@ -148,7 +147,7 @@ func (b *Batcher) answer(together []*request, batch data.Batch) {
 	})
 }
 
-// predict runs a batch and checks the rows of its outputs. A graphs.OutputErrors comes with the other outputs.
+// predict runs a batch and checks its outputs' rows. A graphs.OutputErrors comes with the other outputs.
 func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	outputs, err := b.of.Answer(ctx, batch)
 	if some := (graphs.OutputErrors)(nil); err != nil && !errors.As(err, &some) {
@@ -164,7 +163,7 @@ func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]dat
 	}
 	rows := batch.Fields[0].Array.Len()
 	for name, a := range outputs {
-		if a.Slice(0, rows).Flat == nil || a.Len() != rows { // the slice of an invalid array is empty
+		if a.Slice(0, rows).Flat == nil || a.Len() != rows { // an invalid array has an empty slice
 			return nil, fmt.Errorf("output %q has dims %v for %d examples: expected one row for each, so that each request gets its own", name, a.Dims, rows)
 		}
 	}
@@ -179,8 +178,8 @@ func rowsOf(outputs map[string]data.Array, from, to int) map[string]data.Array {
 	return own
 }
 
-// Close refuses new requests and waits until the accepted ones are answered. It does not close the predictor. It can be
-// called repeatedly.
+// Close refuses new requests and waits for the accepted ones. It does not close the predictor. It can be called
+// repeatedly.
 func (b *Batcher) Close() error {
 	b.mu.Lock()
 	b.closed = true

@@ -14,5 +14,5 @@
 //   - An example's outputs do not depend on other examples and padding, if the network computes them independently.
 //     Another batch size is another program, whose last bits may differ.
 //   - Invalid requests and contexts that end do not affect other requests.
-//   - Accepted requests are answered, also after Close. A request that finds the queue full gets [ErrFull] at once.
+//   - Accepted requests are answered, also after Close. A full queue is [ErrFull] at once.
 package serve

@@ -19,12 +19,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Limits are the limits of a [Handler]. Negative values are errors.
+// Limits are a [Handler]'s limits. Negative values are errors.
 type Limits struct {
 	// MaxBody is the maximum size of a request's body in bytes; 0 means 16 MiB.
 	MaxBody int64
-	// Timeout is the maximum duration of an inference after its body was read; 0 means none besides the request's
-	// context.
+	// Timeout is the maximum duration of an inference after its body was read; 0 means only the request's context.
 	Timeout time.Duration
 }
 
@@ -37,13 +36,13 @@ type Limits struct {
 //	GET  /v2/models/{name}/ready          200 when the model is ready; else 503
 //	POST /v2/models/{name}/infer          an inference
 //
-// /versions/1 may follow a model's name; it is the only version. Datatypes are BOOL, INT8 to INT64, UINT8 to UINT64,
-// FP32 and FP64, and for outputs BYTES, which are texts such as class names. A tensor's data is a flat or nested list.
-// There are no extensions. An error is {"error": text} with the status
+// /versions/1, the only version, may follow a model's name. Datatypes are BOOL, INT8 to INT64, UINT8 to UINT64, FP32
+// and FP64, and for outputs BYTES, texts such as class names. A tensor's data is a flat or nested list. There are no
+// extensions. An error is {"error": text} with the status
 //
-//	400  the request is not what the protocol or the model takes     404  there is no such model, version or path
-//	405  another method is expected                                  413  the body, or the batch, is too large
-//	500  the model failed                                            503  the queue is full, or the model not ready: later
+//	400  not what the protocol or the model takes      404  no such model, version or path
+//	405  another method is expected                    413  the body, or the batch, is too large
+//	500  the model failed                              503  the queue is full, or the model not ready: later
 //	504  it took longer than Limits.Timeout
 type Handler struct {
 	models   map[string]*Batcher
@@ -52,7 +51,7 @@ type Handler struct {
 	draining atomic.Bool
 }
 
-// NewHandler makes a handler of models by name.
+// NewHandler returns a handler of models by name.
 func NewHandler(models map[string]*Batcher, limits Limits) (*Handler, error) {
 	for _, name := range slices.Sorted(maps.Keys(models)) {
 		switch {
@@ -108,8 +107,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Drain makes the server report that it is not ready. Requests are still answered; each response then closes its
 // connection.
 //
-// http.Server.Shutdown closes idle connections, so a client that is just sending a request loses it. Between Drain and
-// Shutdown, wait until load balancers have seen the status and each client had a response.
+// http.Server.Shutdown closes idle connections, so a client that is just sending a request loses it. Before Shutdown,
+// wait until load balancers have seen the status and each client had a response.
 func (h *Handler) Drain() { h.draining.Store(true) }
 
 type problem struct {
@@ -135,9 +134,9 @@ func write(w http.ResponseWriter, answer any, err error) {
 			w.Header().Set("Retry-After", "1")
 		}
 		w.WriteHeader(status)
-		text, _ = json.Marshal(map[string]string{"error": err.Error()}) // a map of strings cannot fail
+		text, _ = json.Marshal(map[string]string{"error": err.Error()}) // cannot fail
 	}
-	_, _ = w.Write(text) // a client that has left is not an error
+	_, _ = w.Write(text) // the client may have left
 }
 
 func statusOf(err error) int {
@@ -223,7 +222,7 @@ func (h *Handler) metadata(r *http.Request) (any, error) {
 	return map[string]any{"name": name, "versions": []string{"1"}, "platform": "lazo", "inputs": forms(m.Inputs()), "outputs": forms(m.Outputs())}, nil
 }
 
-// inference is the body of an inference. Other members are for extensions, of which there are none.
+// inference is the body of an inference. Other members are for extensions.
 type inference struct {
 	ID     string `json:"id"`
 	Inputs []struct {
@@ -267,7 +266,7 @@ func (h *Handler) infer(r *http.Request) (any, error) {
 		defer stop()
 	}
 	outputs, err := m.Answer(ctx, batch)
-	var without graphs.OutputErrors // failed outputs that were not requested do not matter
+	var without graphs.OutputErrors // failed outputs matter only if requested
 	if err != nil && (len(asked.Outputs) == 0 || !errors.As(err, &without)) {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func cut(text []byte) (rest []byte, lists [][]byte) {
 	return append(rest, text[from:]...), lists
 }
 
-// listed returns the length of the list of numbers or bools at the start of a text, else 0.
+// listed returns the length of a leading list of numbers or bools, else 0.
 func listed(text []byte) int {
 	depth := 0
 	for i, c := range text {
@@ -131,7 +131,7 @@ func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, 
 		}
 		size *= d
 	}
-	// Each element takes at least two bytes, so the text bounds the memory for any shape.
+	// Each element takes two bytes or more, so the text bounds the memory.
 	flat := make([]T, 0, min(size, len(text)/2+1))
 	counts, nested := make([]int, 0, len(shape)), false
 	all, before := string(text), byte('[') // the previous token: a bracket, a comma, or ']' for a value

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// link is the cost of a message: seconds, then bytes per second, including the receiver's addition.
+// link is a message's seconds, then bytes per second, with the receiver's addition.
 type link struct{ latency, bandwidth float64 }
 
 func (l link) message(bytes float64) float64 { return l.latency + bytes/l.bandwidth }
@@ -30,7 +30,7 @@ func doubling(n int, bytes float64, l link) float64 {
 	return float64(rounds+2*extra) * l.message(bytes)
 }
 
-// halving (Rabenseifner's algorithm) has the bytes of ring with about the messages of doubling.
+// halving (Rabenseifner's algorithm) has ring's bytes with about doubling's messages.
 func halving(n int, bytes float64, l link) float64 {
 	rounds, extra := rounds(n)
 	p := float64(int(1) << rounds)
@@ -70,21 +70,21 @@ func switchPoint(n int, l link) float64 {
 	return (2*(ranks-1) - log) * l.latency * l.bandwidth / (log - 2*(ranks-1)/ranks)
 }
 
-// hierarchical sums within hosts, then each part over hosts, and distributes. between is a rank's link while all ranks
-// of its host send.
+// hierarchical sums within hosts, then each part over hosts, and distributes. between is a rank's link while its whole
+// host sends.
 func hierarchical(hosts, each int, bytes float64, within, between link) float64 {
 	inside := ring(each, bytes, within)
 	across, _ := fastest(algorithms, hosts, bytes/float64(each), between)
 	return inside + across
 }
 
-// plane sums along both axes of a torus, such as a TPU slice. links is the bandwidth of all links of a chip.
+// plane sums along both axes of a torus, such as a TPU slice. links is the bandwidth of a chip's links.
 func plane(n int, bytes float64, links, latency float64) float64 {
 	hops := 2 * 2 * (math.Sqrt(float64(n)) - 1) // sum and distribute, per axis
 	return hops*latency + 2*float64(n-1)/float64(n)*bytes/links
 }
 
-// slowest returns the expected maximum of n exponential delays, in means: 1 + 1/2 + ... + 1/n.
+// slowest is the expected maximum of n exponential delays, in means: 1 + 1/2 + ... + 1/n.
 func slowest(n int) (means float64) {
 	for k := 1; k <= n; k++ {
 		means += 1 / float64(k)

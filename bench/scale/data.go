@@ -66,7 +66,7 @@ type model struct {
 	parameters float64
 	bytes      float64 // of the all-reduce
 	calls      int     // MPI exchanges
-	// Cost per example, and fixed per device: FLOPs and bytes of memory traffic.
+	// per example, and fixed per device: FLOPs and bytes of memory traffic
 	exampleFLOPs, fixedFLOPs     float64
 	exampleTraffic, fixedTraffic float64
 	batch                        int // per device, weak scaling
@@ -108,7 +108,6 @@ func readPrices(folder string, lines []measured, cores int) (prices, error) {
 			return p, err
 		}
 	}
-	// CPUs compute about the same.
 	p.models["cpu"] = slices.Clone(p.models["h100"])
 	for i := range p.models["cpu"] {
 		p.models["cpu"][i].batch = 128 >> (2 * i) // 128, 32, 8
@@ -117,7 +116,7 @@ func readPrices(folder string, lines []measured, cores int) (prices, error) {
 	return p, err
 }
 
-// rate returns the measured FLOP/s of one processor, with as many ranks as processors and no exchange.
+// rate returns one processor's FLOP/s, measured with as many ranks as processors and no exchange.
 func rate(lines []measured) (float64, error) {
 	for _, m := range lines {
 		if m.Workload == "exchange" && m.Variant == "mlp 2.0 M, without exchange" && m.Ranks == m.CPUs {
@@ -146,7 +145,6 @@ func readTable(path string, columns int) (rows [][]string, err error) {
 	return rows, nil
 }
 
-// readModels returns planned models, and one by formula.
 func readModels(path, kind string) (list []model, err error) {
 	rows, err := readTable(path, 8)
 	if err != nil {
@@ -176,7 +174,7 @@ func readModels(path, kind string) (list []model, err error) {
 		}
 		few, many := plans[name][0], plans[name][1]
 		m := model{name: name, bytes: few.bytes, calls: int(few.calls), whole: int(few.batch), batch: int(few.batch / few.devices), parameters: few.bytes / 4}
-		// Two plans separate the divided cost from the fixed one.
+		// two plans separate divided and fixed costs
 		split := func(a, b float64) (example, fixed float64) {
 			example = (a - b) / (few.batch/few.devices - many.batch/many.devices)
 			return example, max(0, a-example*few.batch/few.devices)
@@ -188,7 +186,7 @@ func readModels(path, kind string) (list []model, err error) {
 	return append(list, byFormula()), nil
 }
 
-// byFormula is a transformer without a plan: 20 blocks of width 2,048, 2,048 tokens, vocabulary 32,000, float32, Adam.
+// byFormula is a transformer of 20 blocks of width 2,048, 2,048 tokens, vocabulary 32,000, float32, Adam.
 func byFormula() model {
 	const blocks, width, places, vocabulary = 20, 2048, 2048, 32_000
 	parameters := float64(12*blocks*width*width + vocabulary*width)
@@ -213,7 +211,7 @@ func (p prices) step(kind string, m model, examples float64) (compute, memory fl
 	return flops / peak, traffic / machine.Bandwidth
 }
 
-// fits reports whether parameters, gradients and Adam's moments leave room in memory.
+// fits: parameters, gradients and Adam's moments leave room in memory.
 func (p prices) fits(kind string, m model) bool {
 	return kind == "cpu" || 16*m.parameters < 0.9*float64(p.machines[kind].Memory)
 }
@@ -222,7 +220,6 @@ func (p prices) ethernet(network string) link {
 	return link{p.networks["Ethernet"]["latency"], p.networks[network]["bandwidth"]}
 }
 
-// over returns the seconds of a gradient exchange over n devices.
 func (p prices) over(kind, network string, m model, n int) float64 {
 	machine := p.machines[kind]
 	switch kind {
@@ -248,8 +245,7 @@ func (p prices) over(kind, network string, m model, n int) float64 {
 	return plane(slice, m.bytes, machine.Links, latency) + across
 }
 
-// agreements counts the small sums per step: the loop's, and the comparison of batches and runs. agreedBytes is their
-// size.
+// agreements counts the small sums per step, of agreedBytes: the loop's, and the comparison of batches and runs.
 const (
 	agreements  = 2
 	agreedBytes = 22 * 8
@@ -267,7 +263,7 @@ var platforms = []platform{
 
 var sizes = []int{8, 64, 512, 4096}
 
-// bounds returns a step's time with full overlap and without. CPUs do not overlap.
+// bounds returns a step's time with full overlap and without; CPUs do not overlap.
 func bounds(kind string, compute, memory, exchange float64) (least, most float64) {
 	most = compute + memory + exchange
 	if kind == "cpu" {

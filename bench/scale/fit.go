@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// sum is a measured all-reduce on one machine; bytes are per rank, seconds the minimum.
+// sum is a measured all-reduce on one machine: bytes per rank, least seconds.
 type sum struct {
 	ranks   int
 	bytes   float64
 	seconds float64
 }
 
-// cacheBytes is assumed to stay in caches.
+// cacheBytes stay in caches, by assumption.
 const cacheBytes = 1 << 20
 
 // shared is the cost with shared memory: latency, and seconds per byte within and beyond caches.
@@ -39,12 +39,11 @@ func (s shared) fastest(ranks int, bytes float64) (seconds float64, name string)
 	return turns * seconds, name
 }
 
-// fitted minimizes squared relative errors. Algorithms are not measured: it takes the fastest by the current figures.
+// fitted minimizes squared relative errors. It takes the fastest algorithm by the current figures.
 func fitted(list []sum, cpus int) (shared, error) {
 	if len(list) < 4 {
 		return shared{}, errors.New("fewer than 4 sums to find three figures from")
 	}
-	// Start from the smallest and the largest sum.
 	smallest := slices.MinFunc(list, func(a, b sum) int { return cmp.Compare(a.seconds, b.seconds) })
 	largest := slices.MaxFunc(list, func(a, b sum) int { return cmp.Compare(a.bytes, b.bytes) })
 	s := shared{latency: smallest.seconds / 2, cached: largest.seconds / largest.bytes / 4, memory: largest.seconds / largest.bytes / 4, cpus: cpus}
@@ -54,7 +53,6 @@ func fitted(list []sum, cpus int) (shared, error) {
 			_, name := s.fastest(m.ranks, m.bytes)
 			a := algorithms[slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == name })]
 			turns := max(1, float64(m.ranks)/float64(cpus))
-			// Seconds are linear in latency and seconds per byte.
 			row := [3]float64{turns * a.seconds(m.ranks, 0, link{1, 1}) / m.seconds}
 			at := 1
 			if m.bytes > cacheBytes {
@@ -76,7 +74,7 @@ func fitted(list []sum, cpus int) (shared, error) {
 // leastSquares returns the x ≥ 0 for which the rows' products are closest to 1.
 func leastSquares(rows [][3]float64) (x [3]float64) {
 	best := math.Inf(1)
-	for mask := 1; mask < 8; mask++ { // columns that may be positive
+	for mask := 1; mask < 8; mask++ { // possibly positive columns
 		var columns []int
 		for c := range 3 {
 			if mask>>c&1 == 1 {
@@ -103,10 +101,10 @@ func leastSquares(rows [][3]float64) (x [3]float64) {
 	return x
 }
 
-// solve uses the normal equations; false if the columns are dependent.
+// solve uses the normal equations; false for dependent columns.
 func solve(rows [][3]float64, columns []int) ([]float64, bool) {
 	n := len(columns)
-	// Scaling: the figures differ by 6 digits.
+	// The figures differ by 6 digits.
 	scale := make([]float64, n)
 	for i, c := range columns {
 		for _, row := range rows {
@@ -154,7 +152,7 @@ func solve(rows [][3]float64, columns []int) ([]float64, bool) {
 	return x, true
 }
 
-// errorsOf returns sorted error factors; 1 is exact.
+// errorsOf are sorted; 1 is exact.
 func errorsOf(s shared, list []sum) (factors []float64) {
 	for _, m := range list {
 		factors = append(factors, math.Exp(math.Abs(math.Log(s.seconds(m.ranks, m.bytes)/m.seconds))))
@@ -163,7 +161,7 @@ func errorsOf(s shared, list []sum) (factors []float64) {
 	return factors
 }
 
-// heldOut selects intermediate ranks and sizes for validation.
+// heldOut sums, of intermediate ranks and sizes, are for validation.
 func heldOut(m sum) bool {
 	return m.ranks == 3 || m.ranks == 6 || m.bytes == 16<<10 || m.bytes == 4<<20
 }

@@ -50,7 +50,7 @@ func run(folder, document string, cores int, write bool) error {
 
 type table struct{ name, text string }
 
-// printed are the tables that the document does not have.
+// printed tables are not in the document.
 var printed = []string{"algorithms", "strong"}
 
 // put sets each table between its marks, "<!-- NAME -->" and "<!-- end -->".

@@ -2,7 +2,7 @@ package main
 
 import "container/heap"
 
-// exchange is one step of a rank: whom it sends to and receives from; -1 is none.
+// exchange is a rank's step: to and from which rank; -1 is none.
 type exchange struct {
 	to, from int
 	bytes    float64
@@ -22,7 +22,7 @@ func flat(ranks int, l link) network {
 	return network{ranks: ranks, ports: ranks, link: func(from, _ int) (link, int) { return l, from }}
 }
 
-// hosts has a port per rank within a host, and one per host to other hosts.
+// hosts has a port per rank within a host, and one per host to others.
 func hosts(count, each int, within, between link) network {
 	n := count * each
 	return network{ranks: n, ports: n + count, link: func(from, to int) (link, int) {
@@ -33,7 +33,6 @@ func hosts(count, each int, within, between link) network {
 	}}
 }
 
-// turn is when a rank can continue.
 type turn struct {
 	at   float64
 	rank int
@@ -53,13 +52,13 @@ func (t *turns) Pop() any {
 	return last
 }
 
-// simulate returns when each rank is done, or -1 if it waits forever. start has the start times; nil is 0.
+// simulate returns when each rank is done, or -1 if it waits forever. A nil start is 0.
 func simulate(net network, s schedule, start []float64) (done []float64) {
 	type pair struct{ from, to int }
 	var ready turns
 	free := make([]float64, net.ports)
 	step := make([]int, net.ranks)
-	sent := make([]bool, net.ranks)     // in this step
+	sent := make([]bool, net.ranks)
 	waits := make([]float64, net.ranks) // start of waiting, or -1
 	arrived := map[pair][]float64{}
 	done = make([]float64, net.ranks)
@@ -137,7 +136,7 @@ func doublingSchedule(n int, bytes float64) schedule {
 	}
 }
 
-// halvingSchedule needs a power of two of ranks, as treeSchedule does.
+// as treeSchedule, for a power of two of ranks
 func halvingSchedule(n int, bytes float64) schedule {
 	rounds, _ := rounds(n)
 	return func(rank, step int) (exchange, bool) {
@@ -180,7 +179,6 @@ func treeSchedule(n int, bytes float64) schedule {
 	}
 }
 
-// hostsSchedule uses rings within and between hosts.
 func hostsSchedule(count, each int, bytes float64) schedule {
 	part := bytes / float64(each)
 	return func(rank, step int) (exchange, bool) {

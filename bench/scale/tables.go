@@ -13,7 +13,6 @@ func header(cells ...string) string {
 	return row(cells...) + "|" + strings.Repeat("---|", len(cells)) + "\n"
 }
 
-// digits formats up to three digits.
 func digits(x float64) string {
 	switch {
 	case x == 0:
@@ -71,7 +70,6 @@ func machineText(lines []measured, p prices) string {
 	return text + "\n"
 }
 
-// measuredRanks are shown.
 var measuredRanks = []int{2, 4, 8}
 
 func sumsTable(lines []measured) (string, error) {
@@ -166,7 +164,7 @@ func fitTable(lines []measured) (string, error) {
 	return text, nil
 }
 
-// controlRows are control connections: variant, title, unit factor, whether it grows per rank.
+// control connections: variant, title, unit factor, whether it grows per rank
 var controlRows = []struct {
 	variant, name string
 	show          func(float64) string
@@ -234,7 +232,6 @@ func algorithmsTable(p prices) string {
 	return text
 }
 
-// sized has a column per number of devices.
 func sized(cells ...string) string {
 	for _, n := range sizes {
 		cells = append(cells, grouped(float64(n)))
@@ -242,7 +239,6 @@ func sized(cells ...string) string {
 	return header(cells...)
 }
 
-// weakTable fixes the examples per device.
 func weakTable(p prices) (string, error) {
 	text := sized("model", "on", "examples of a device", "computing")
 	for i := range p.models["h100"] {
@@ -265,7 +261,6 @@ func weakTable(p prices) (string, error) {
 	return text, nil
 }
 
-// efficiency is the time without exchange divided by that with it.
 func efficiency(kind string, compute, memory, exchange float64) string {
 	least, most := bounds(kind, compute, memory, exchange)
 	leastAlone, mostAlone := bounds(kind, compute, memory, 0)
@@ -279,7 +274,6 @@ func efficiency(kind string, compute, memory, exchange float64) string {
 	return fmt.Sprintf("%.0f–%.0f %%", low, high)
 }
 
-// strongTable shows the speedup of a fixed batch.
 func strongTable(p prices) (string, error) {
 	text := sized("model", "on", "whole batch", "one device")
 	for i := range p.models["h100"] {

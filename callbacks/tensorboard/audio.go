@@ -7,9 +7,9 @@ import (
 	"math"
 )
 
-// Audio is sound, logged with [loop.Logs.Output]. It is written as WAV with 16 bits per sample.
+// Audio is sound, logged with [loop.Logs.Output] and written as WAV with 16 bits per sample.
 type Audio struct {
-	// Samples are from -1 to 1, with channels interleaved. Other values are clipped; NaN is silence.
+	// Samples are from -1 to 1, interleaved. Other values are clipped; NaN is silence.
 	Samples []float32
 	// Rate is the number of samples per second and channel, at least 1.
 	Rate int
@@ -22,7 +22,7 @@ func (a Audio) String() string {
 	return fmt.Sprintf("audio of %d samples, %d channels, %d Hz", len(a.Samples), a.channels(), a.Rate)
 }
 
-// LogValue returns String's text, so that structured logs omit the samples.
+// LogValue returns String's text.
 func (a Audio) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
 func (a Audio) channels() int { return max(a.Channels, 1) }

@@ -12,17 +12,17 @@
 // A tag is the entry's collection and name. A metric over several steps ([loop.Stateful]) is also tagged
 // metrics/accuracy, or stateful_metrics/accuracy if the run logs both by one name.
 //
-// The Go type of a value decides its form; values of other types are left out:
+// The Go type of a value decides its form; other types are left out:
 //
-//	a number                           a scalar, in float32, which is all that TensorBoard shows
+//	a number                           a scalar, in float32
 //	image.Image, or a list of them     an image, as PNG
 //	[Audio], or a list of them         sound, as WAV
 //	string, or a list of them          text, in Markdown
 //	[Histogram]                        a histogram
 //
 // Log values other than numbers with [loop.Logs.Output]. They are written as tensors (EventAccumulator.Tensors in
-// Python). Numbers are written as by TensorFlow 1 and PyTorch, so TensorBoard's class reads them, one run at a time,
-// without the steps that a resumed run has replaced:
+// Python), numbers as by TensorFlow 1 and PyTorch. TensorBoard's class reads numbers, one run at a time, without the
+// steps that a resumed run has replaced:
 //
 //	from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 //	run = EventAccumulator("runs/1/train", size_guidance={"scalars": 0})

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is a protocol buffer. Field numbers are those of TensorBoard's event.proto, summary.proto, tensor.proto and
+// message is a protocol buffer; the numbers are of TensorBoard's event.proto, summary.proto, tensor.proto and
 // plugin_data.proto.
 type message []byte
 
@@ -55,7 +55,7 @@ const (
 	ofBlobs   = 3
 )
 
-// value is a Summary.Value: a tensor, the plugin that shows it, and the plugin's content.
+// value is a Summary.Value.
 func value(tag, plugin string, content message, class int64, tensor message) message {
 	metadata := message{}.bytes(1, message{}.text(1, plugin).bytes(2, content)).integer(4, class)
 	return message{}.text(1, tag).bytes(9, metadata).bytes(8, tensor)
@@ -70,7 +70,7 @@ func tensor(dtype int64, shape ...int) message {
 }
 
 // number is a Summary.Value in TensorFlow 1's form. TensorBoard's EventAccumulator returns it by Scalars and drops it
-// at a restart; it does neither with tensors.
+// at a restart, unlike tensors.
 func number(tag string, v float64) message { return message{}.text(1, tag).float32(2, float32(v)) }
 
 func doubles(values []float64, shape ...int) message {

@@ -26,7 +26,7 @@ type eventFile struct {
 	out    io.WriteCloser
 	record []byte
 	older  bool
-	// broken means that a write failed: nothing after half a record can be read.
+	// broken: after half a record nothing can be read.
 	broken bool
 }
 
@@ -44,7 +44,7 @@ func (s *settings) openFile(folder string, seconds float64, purge int64) (*event
 		return nil, err
 	}
 	f := &eventFile{older: older}
-	// TensorBoard reads files in the order of their names, so this name must be the last.
+	// TensorBoard reads files in the order of their names: this is the last.
 	if f.out, err = s.createNamed(folder, max(int64(seconds), newest+1)); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (s *settings) openFile(folder string, seconds float64, purge int64) (*event
 	return f, nil
 }
 
-// createNamed uses TensorFlow 2's form of names: seconds, host, process, a number, "v2".
+// createNamed uses TensorFlow 2's names: seconds, host, process, a number, "v2".
 func (s *settings) createNamed(folder string, seconds int64) (io.WriteCloser, error) {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -100,7 +100,7 @@ func newestFile(folder string) (seconds int64, some bool, err error) {
 	return seconds, some, nil
 }
 
-// write writes an event in one system call: a killed process leaves at most its last record incomplete.
+// write makes one system call, for at most one incomplete record of a killed process.
 func (f *eventFile) write(event []byte) error {
 	f.record = tfrecord.Append(f.record[:0], event)
 	_, err := f.out.Write(f.record)

@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// Histogram is a distribution of numbers, logged with [loop.Logs.Output]. [NewHistogram] makes one. Buckets are
-// ascending. An empty Histogram is not written.
+// Histogram is a distribution of numbers, logged with [loop.Logs.Output]. Buckets are ascending. An empty Histogram is
+// not written.
 type Histogram struct{ Buckets []Bucket }
 
 // Bucket is the number of values from Low to below High; the last bucket includes High.

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields of HParamsPluginData, the plugin's tags, and how a session ended.
+// Fields of HParamsPluginData, tags, and how a session ended.
 const (
 	startInfo     = 3
 	endInfo       = 4
@@ -20,7 +20,7 @@ const (
 	sessionFailed = 2
 )
 
-// session is a value of the plugin "hparams", which stores everything in the metadata.
+// session is a value of the plugin "hparams", all in the metadata.
 func session(tag string, field protowire.Number, info message) message {
 	return value(tag, "hparams", message{}.bytes(field, info), ofTensors, tensor(dtFloat, 0))
 }
@@ -41,7 +41,6 @@ func sessionEnd(well bool, seconds float64) message {
 	return session(endInfoTag, endInfo, message{}.integer(1, status).float(2, seconds))
 }
 
-// flatten encodes each parameter under a single name.
 func flatten(parameters map[string]any) (map[string]message, error) {
 	flat := map[string]message{}
 	for name, v := range parameters {
@@ -71,7 +70,7 @@ func flattenInto(flat map[string]message, name string, v any) error {
 	case of.CanUint():
 		flat[name] = message{}.float(2, float64(of.Uint()))
 	case of.CanFloat():
-		if !isFinite(of.Float()) { // the table is sent as JSON, which lacks such numbers
+		if !isFinite(of.Float()) { // sent as JSON
 			flat[name] = textValue(strconv.FormatFloat(of.Float(), 'g', -1, 64))
 			break
 		}

@@ -24,10 +24,10 @@ type settings struct {
 	err         error
 }
 
-// training is the folder of entries that no evaluation logged.
+// training is the folder of entries outside evaluations.
 const training = "train"
 
-// queue is long because numbers take little memory.
+// queue is long: numbers are small.
 const queue = 256
 
 func newSettings(options []Option) settings {
@@ -40,9 +40,8 @@ func newSettings(options []Option) settings {
 	return s
 }
 
-// Evaluations names the run's evaluations, by default "test" and "val". An entry whose name ends in "_" and such a
-// name, or begins with it and "_", is written to that folder without this part. Evaluations() writes all entries to
-// "train".
+// Evaluations names the run's evaluations, by default "test" and "val". An entry whose name ends in "_test" or begins
+// with "test_" is written to the folder test without this part. Evaluations() writes all entries to "train".
 func Evaluations(names ...string) Option {
 	names = slices.Clone(names)
 	return func(s *settings) {
@@ -51,7 +50,7 @@ func Evaluations(names ...string) Option {
 				s.err = errors.Join(s.err, fmt.Errorf("evaluation %q: want the name of a folder other than %q", name, training))
 			}
 		}
-		// Longest first: with "test" and "big_test", loss_big_test belongs to the latter.
+		// Longest first: "big_test" before "test".
 		slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
 		s.evaluations = names
 	}

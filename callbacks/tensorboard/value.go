@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// encode returns a Summary.Value, or nil for other types.
 func encode(tag string, e loop.Entry) (message, error) {
 	if e.IsNumber() {
 		return scalar(tag, e.Value)
@@ -56,7 +55,6 @@ func scalar(tag string, v loop.Value) (message, error) {
 
 func utf8Text(s string) []byte { return []byte(strings.ToValidUTF8(s, "\ufffd")) }
 
-// pictures has the width, the height, and PNG files.
 func pictures(tag string, all ...image.Image) (message, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -83,7 +81,7 @@ func pictures(tag string, all ...image.Image) (message, error) {
 	return value(tag, "images", nil, ofBlobs, texts(parts, len(parts))), nil
 }
 
-// sounds has WAV files without labels: TensorBoard's Python loader cannot read empty ones.
+// sounds omits labels: TensorBoard's Python loader cannot read empty ones.
 func sounds(tag string, all ...Audio) (message, error) {
 	if len(all) == 0 {
 		return nil, nil

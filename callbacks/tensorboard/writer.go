@@ -10,23 +10,22 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ErrDropped means that reports were dropped because the run was too fast ([callbacks.Background]). Write less often or
-// set a longer queue.
+// ErrDropped means that the run was too fast ([callbacks.Background]). Write less often or set a longer queue.
 var ErrDropped = errors.New("reports were dropped")
 
 // Write writes the logs of due iterations into event files in dir; see the package's documentation. It creates folders
-// and files with the first value that needs them. Events have the number of finished steps and the iteration's time.
+// and files with their first value. Events have the number of finished steps and the iteration's time.
 //
 // Values are read and written in the background ([InBackground]). Each iteration is one write per folder, so a killed
 // process leaves at most one incomplete record per file, which TensorBoard ignores.
 //
 // A run that finds event files makes TensorBoard drop all steps after its first ([loop.Continue]), or all if it begins
-// at 0. TensorBoard's data server drops the later steps of an entry only when that is written again. An evaluation at
-// the start of a resumed run is left out, because its step is already there.
+// at 0. TensorBoard's data server drops an entry's later steps only when that is written again. A resumed run omits an
+// evaluation at its start, because its step exists.
 //
-// Errors do not end the run: unreadable values are left out, and a file is abandoned after a failed write. The end of
-// the run returns the first error, and [ErrDropped] unless [callbacks.Background.Dropped] is set. Wrong options are an
-// error before the first step.
+// Errors do not end the run: unreadable values are omitted, and a file is abandoned after a failed write. The end
+// returns the first error, and [ErrDropped] unless [callbacks.Background.Dropped] is set. Wrong options are an error
+// before the first step.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)
 	c := loop.Callback{Name: "tensorboard " + dir, When: when, AtRank0: true, Err: newWriter(dir, s).err}
@@ -74,8 +73,8 @@ type writer struct {
 	dir    string
 	hyper  map[string]message
 	begun  bool
-	files  map[string]*eventFile // by folder; nil if creation failed
-	events map[string]message    // values of a report by folder
+	files  map[string]*eventFile // nil if creation failed
+	events map[string]message    // by folder
 	order  []string
 	first  error
 	ended  bool
@@ -142,7 +141,7 @@ func (w *writer) begin(r loop.Report, seconds float64) {
 	}
 }
 
-// own decides which entries have the tags metrics/…: the first [loop.Metrics], otherwise the first [loop.Stateful].
+// own selects entries for the tags metrics/…: the first [loop.Metrics], else the first [loop.Stateful].
 func (w *writer) own(r loop.Report) {
 	for _, c := range []loop.Collection{loop.Metrics, loop.Stateful} {
 		for e := range r.Logs.All() {
@@ -164,7 +163,6 @@ func (w *writer) add(folder string, v message) {
 	w.events[folder] = w.events[folder].bytes(1, v)
 }
 
-// flush writes an event per folder with values.
 func (w *writer) flush(r loop.Report, seconds float64) {
 	for _, folder := range w.order {
 		if f := w.file(folder, r, seconds); f != nil && !f.broken && !(f.older && folder != "." && isResumedAt(r)) {
@@ -175,10 +173,8 @@ func (w *writer) flush(r loop.Report, seconds float64) {
 	clear(w.events)
 }
 
-// isResumedAt reports whether a report is of the last step of an earlier run.
 func isResumedAt(r loop.Report) bool { return r.From.Steps > 0 && r.Elapsed.Steps <= r.From.Steps }
 
-// file returns a folder's event file, or nil if it cannot be created.
 func (w *writer) file(folder string, r loop.Report, seconds float64) *eventFile {
 	f, known := w.files[folder]
 	if known {

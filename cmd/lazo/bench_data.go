@@ -24,7 +24,6 @@ type benchDataCommand struct {
 	Passes   int    `default:"1" placeholder:"N" help:"Passes over the folder, of which the first may be slow, from the disk."`
 }
 
-// Run reads the folder as a training would and prints the total time and each stage's.
 func (c benchDataCommand) Run(s session) error {
 	if c.Passes < 1 {
 		return fmt.Errorf("passes must be at least 1, got %d", c.Passes)

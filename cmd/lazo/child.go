@@ -14,10 +14,10 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// childName is the argv[0] of the child process that handles a foreign file, which may crash or block the plugin.
+// childName is the argv[0] of the child that handles a foreign file, which may crash or block the plugin.
 const childName = "lazo: child"
 
-// beChild reports whether this is a child process, and makes it die at once on a crash: its parent reports the error.
+// beChild reports whether this is a child, and makes it die at once on a crash: its parent reports the error.
 func beChild() bool {
 	if os.Args[0] != childName {
 		return false
@@ -43,7 +43,7 @@ func inChild(s session, limit time.Duration, what string) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: no end after %v: give it more with --timeout%s", what, limit, after(last))
 	case child.Signal(err) == syscall.SIGPIPE:
-		return errProblem // the pipe's reader has closed, such as head
+		return errProblem // such as head
 	case child.Signal(err) != 0:
 		return fmt.Errorf("%s: it crashed the plugin, which died of %s%s", what, child.SignalName(child.Signal(err)), after(last))
 	case err != nil && strings.HasPrefix(last, "lazo: "):

@@ -28,10 +28,10 @@ type folderArg struct {
 	Dir string `arg:"" help:"Folder of checkpoints."`
 }
 
-// Validate makes a missing folder wrong usage for kong.
+// Validate makes a missing folder wrong usage.
 func (f folderArg) Validate() error { return needFolder(f.Dir) }
 
-// read opens the folder without changing it. It reports skipped damaged checkpoints on stderr.
+// read opens the folder read-only. It reports skipped damaged checkpoints on stderr.
 func (f folderArg) read(s session) (*checkpoint.Folder, error) {
 	log := slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return checkpoint.Open(f.Dir, checkpoint.Options{ReadOnly: true, Log: log})
@@ -49,7 +49,7 @@ func (f folderArg) load(s session, step int64, newest bool) (c *checkpoint.Check
 	return folder.Load(s.ctx, checkpoint.Step(step))
 }
 
-// stepArg selects a checkpoint; negative means the newest.
+// A negative step means the newest.
 type stepArg struct {
 	Step int64 `default:"-1" help:"Step of the checkpoint; the newest if it is not given."`
 }

@@ -64,7 +64,7 @@ func (c ckptExport) Run(s session) (err error) {
 	return nil
 }
 
-// parametersOf returns whether a tensor is trainable according to the state; without information, all are.
+// Without information all tensors are trainable.
 func parametersOf(c *checkpoint.Checkpoint) (func(name string) bool, error) {
 	var variables map[string]struct {
 		Trainable bool

@@ -28,7 +28,7 @@ type doctorCommand struct {
 
 var errProblem = errors.New("a problem was found")
 
-// Run examines one part after another and stops at the first broken one.
+// Run stops at the first broken part.
 func (c doctorCommand) Run(s session) error {
 	printVersions(s.stdout)
 	if text := limits(); text != "" {
@@ -84,7 +84,7 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 		open = xla.Go
 		line(w, "probe", "left out: this lazo was built without cgo, which plugins need; programs built so run on GoMLX's Go backend:")
 	default:
-		// In a child first, so that a broken plugin cannot end the doctor.
+		// first in a child: a broken plugin must not end the doctor
 		report, err := probe.Run(ctx, found.Path)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 
 const cudaCompile = "cuda_compile"
 
-// compiles examines an installation that can only compile for absent machines.
+// compiles examines an installation that only compiles for absent machines.
 func (c doctorCommand) compiles(ctx context.Context, w io.Writer) (err error) {
 	if err := check(ctx, w, cudaCompile, c.Prefix); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (c doctorCommand) compiles(ctx context.Context, w io.Writer) (err error) {
 	return nil
 }
 
-// remedy returns what to do about an error, "" if the error says it.
+// remedy returns what to do about an error, or "".
 func remedy(err error, plugin string) string {
 	again := "go run github.com/lazo-ml/lazo/cmd/lazo install " + plugin + " --force"
 	if strings.ContainsAny(plugin, `/\.`) {
@@ -168,7 +168,7 @@ const (
 	repeats = 5
 )
 
-// matmul multiplies two matrices on the first device, as a training step would, and returns FLOP/s.
+// matmul multiplies two matrices on the first device and returns FLOP/s.
 func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	shape := shapes.Make(dtypes.Float32, side, side)
 	program, err := on.Compile("matmul", func(g *graph.Graph) xla.Built {
@@ -186,9 +186,9 @@ func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	if err != nil {
 		return 0, xla.WrapError(err)
 	}
-	defer matrix.Finalize() // the runtime closes next, so the error does not matter
+	defer matrix.Finalize() // the runtime closes next
 	best := time.Duration(1<<63 - 1)
-	for range repeats + 1 { // the first warms up
+	for range repeats + 1 { // warm-up
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
@@ -219,7 +219,7 @@ func memory() string {
 
 func deviceMemory(on *xla.Runtime) string {
 	stats, err := on.DeviceMemory(0)
-	if err != nil { // the CPU plugin uses the host's memory and does not count it
+	if err != nil { // the CPU plugin does not count the host's memory
 		return "devices: not reported by the plugin"
 	}
 	return fmt.Sprintf("first device: %.1f GiB, %.1f GiB in use", gib(uint64(stats.Limit)), gib(uint64(stats.InUse)))

@@ -23,8 +23,8 @@ type hloCommand struct {
 	Timeout time.Duration `default:"10m" help:"How long it may take."`
 }
 
-// Run prints the program, then the compiler's estimates as comments, so that the output is a valid program. It prints
-// nothing if compilation fails.
+// Run prints the program, then the compiler's estimates as comments, so that the output is a valid program; nothing if
+// compilation fails.
 func (c hloCommand) Run(s session) (err error) {
 	if !s.child {
 		return inChild(s, c.Timeout, c.Path)
@@ -77,7 +77,7 @@ func readProgram(path string) (name, text string, err error) {
 	return filepath.Base(path), string(data), err
 }
 
-// oneLine shortens an error that quotes the program.
+// oneLine is for errors that quote the program.
 func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
 var countedBy = map[xla.CostSource]string{xla.FromPlugin: "counted by the plugin", xla.FromHLO: "counted by lazo"}

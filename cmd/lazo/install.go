@@ -25,7 +25,6 @@ type installCommand struct {
 	Force    bool   `help:"Install again even if an intact plugin is there."`
 }
 
-// Run installs, or checks with --check.
 func (c installCommand) Run(s session) error {
 	if c.Check {
 		return check(s.ctx, s.stdout, c.Plugin, c.Prefix)
@@ -41,7 +40,7 @@ func (c installCommand) Run(s session) error {
 	return nil
 }
 
-// probe is [xla.Probe], except that it accepts a missing device, to build images for other machines.
+// probe is [xla.Probe] that accepts a missing device, to build images for other machines.
 func (c installCommand) probe(w io.Writer) func(context.Context, string) error {
 	if isMPI(c.Plugin) {
 		return tryMPI

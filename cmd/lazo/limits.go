@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// noLimit is the value from which a memory limit means none: systems use several large numbers.
+// Systems mean no limit by several values from noLimit.
 const noLimit = 1 << 60
 
 type ownLimit struct {
@@ -16,7 +16,7 @@ type ownLimit struct {
 	name  string
 }
 
-// limits describes this process's memory limits, "" if there are none.
+// limits describes this process's memory limits, or "".
 func limits() string {
 	var found []string
 	for _, of := range ownLimits() {
@@ -32,7 +32,7 @@ func limits() string {
 }
 
 // cgroupLimit returns the lowest memory limit of the groups in the text of /proc/self/cgroup and their parents, and its
-// file. In a container without those groups the root's limit applies.
+// file. In a container without those groups the root's applies.
 func cgroupLimit(groups, mount string) (least uint64, file string) {
 	for line := range strings.Lines(groups) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers of version 1, path

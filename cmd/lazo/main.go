@@ -37,7 +37,7 @@ type commands struct {
 }
 
 type session struct {
-	ctx            context.Context // kong binds values, and a command has one context
+	ctx            context.Context // for kong, one per command
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	args           []string
@@ -87,8 +87,8 @@ func run(s session) int {
 	return 0
 }
 
-// interruptible cancels the context at the first Ctrl-C or SIGTERM; status is then 128 plus the signal's number. A
-// second signal ends the process.
+// interruptible cancels the context at the first Ctrl-C or SIGTERM; status is then 128 plus the signal. A second signal
+// ends the process.
 func interruptible(parent context.Context) (ctx context.Context, status func() int) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

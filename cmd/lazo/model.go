@@ -35,7 +35,7 @@ func (c modelShow) Run(s session) error {
 
 func withColumns(d flaxlike.Description) string {
 	p := new(data.Preparation)
-	if d.Preparation == nil || json.Unmarshal(d.Preparation, p) != nil { // made by another program
+	if d.Preparation == nil || json.Unmarshal(d.Preparation, p) != nil { // another program's
 		return d.String()
 	}
 	const title = "preparation"

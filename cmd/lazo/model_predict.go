@@ -41,7 +41,7 @@ func (c modelPredict) Run(s session) (err error) {
 	return writeCSV(s.stdout, rows)
 }
 
-// ofProgram replaces the error of a file whose network needs code of its program, which no command has.
+// ofProgram replaces the error of a network that needs its program's code.
 func ofProgram(path string, err error) error {
 	d, none := flaxlike.Describe(path)
 	if none != nil {
@@ -59,7 +59,7 @@ func ofProgram(path string, err error) error {
 	return err
 }
 
-// withFlags replaces advice about package data, for a cell that is no number, by what the user of the command can do.
+// withFlags replaces package data's advice about a cell that is not a number by the command's.
 func withFlags(err error, prepared, lines bool) error {
 	for _, advice := range []string{": if it marks a missing value, ", ": if it is a class, "} {
 		text, _, ours := strings.Cut(err.Error(), advice)
@@ -88,7 +88,7 @@ func (c modelPredict) answers(ctx context.Context, m *flaxlike.Model, lines bool
 	return answer(ctx, m, set)
 }
 
-// read reads a file as the model's inputs: a table through its preparation, or plain numbers.
+// read reads a table through its preparation, or plain numbers.
 func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, error) {
 	if said.Preparation == nil {
 		if len(c.Missing) > 0 {
@@ -110,15 +110,15 @@ func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, er
 	return table.Map(prepared.Inputs)
 }
 
-// alike are the rows whose inputs have the same dims. The model predicts them together.
+// alike are the rows with the same dims, predicted together.
 type alike struct {
 	dims [][]int
 	flat []reflect.Value
 	rows []int
 }
 
-// answerLines predicts for lines of JSON. They may have other lengths than the model was built with, and different
-// ones: the model refuses those that it cannot take.
+// answerLines predicts for lines of JSON. Their lengths may differ, and from the build's: the model refuses what it
+// cannot take.
 func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []flaxlike.Input) ([]answered, error) {
 	rows, lots, by := 0, []*alike(nil), map[string]*alike{}
 	for _, in := range inputs {
@@ -187,7 +187,7 @@ func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []f
 	return all, nil
 }
 
-// column is one answer per row: one JSON value, or the CSV cells of its header.
+// column is one answer per row: one JSON value, or its header's CSV cells.
 type column struct {
 	name   string
 	header []string
@@ -195,7 +195,6 @@ type column struct {
 	cells  func(row int) []any
 }
 
-// answered is one row of columns.
 type answered struct {
 	columns []column
 	row     int
@@ -213,8 +212,7 @@ func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (rows []answe
 	return rows, err
 }
 
-// columnsOf returns the outputs' columns by name: for classes the probabilities and the predicted class, else the
-// numbers.
+// columnsOf returns the outputs by name: for classes the probabilities and the predicted class, else the numbers.
 func columnsOf(p flaxlike.Prediction) (columns []column, err error) {
 	for _, name := range p.Outputs() {
 		kind, err := p.Kind(name)
@@ -274,7 +272,7 @@ func ofClasses(p flaxlike.Prediction, name, kind string) ([]column, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind == "binary" { // its number is the probability of class 1
+	if kind == "binary" { // the probability of class 1
 		of = of[1:]
 	}
 	probability, class := numbers(name+"_probability", probabilities), numbers(name+"_class", classes)

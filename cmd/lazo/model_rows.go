@@ -31,7 +31,7 @@ func readRows(path string, prepared *data.Preparation) (*data.Set, error) {
 	return prepared.Rows(rows...)
 }
 
-// inJSON names the JSON that was found, in place of Go's types.
+// inJSON names the JSON found, not Go's types.
 func inJSON(err error, expected string) error {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		return fmt.Errorf("it has a JSON %s, expected %s", wrong.Value, expected)
@@ -39,8 +39,7 @@ func inJSON(err error, expected string) error {
 	return err
 }
 
-// eachLine calls f with the nonempty lines of a file or stdin, or with the elements of a JSON array. No line is an
-// error.
+// eachLine calls f with the nonempty lines of a file or stdin, or a JSON array's elements. No line is an error.
 func eachLine(path string, f func(line []byte) error) error {
 	from := io.Reader(os.Stdin)
 	if path != "-" {
@@ -104,7 +103,7 @@ func eachOf(text *bufio.Reader, one func(kind string, n int, line []byte) error)
 	return err
 }
 
-// readCSV reads all columns as the numbers of the only input.
+// readCSV reads all columns as the only input's numbers.
 func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	if len(inputs) != 1 {
 		return nil, fmt.Errorf("the model has %d inputs: give lines of JSON", len(inputs))
@@ -120,7 +119,7 @@ func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	}
 	a := set.Fields()[0].Array
 	size, columns := 1, a.Size()/max(1, a.Len())
-	if len(in.Dims) == 1 { // the model refuses a length that it cannot take
+	if len(in.Dims) == 1 { // the model refuses wrong lengths
 		in.Dims = []int{columns}
 	}
 	for _, n := range in.Dims {
@@ -132,7 +131,7 @@ func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	return data.New(data.Named(in.Name, a.Flat, append([]int{a.Len()}, in.Dims...)...))
 }
 
-// hasHeader reports whether row 1 of a file of numbers has names. A row of numbers is an example.
+// A row of numbers is an example, not a header.
 func hasHeader(path, dtype string) (bool, error) {
 	value := func(cell string) (err error) {
 		if dtype == "bool" {
@@ -172,8 +171,8 @@ func hasHeader(path, dtype string) (bool, error) {
 	return false, errors.New("there are no rows")
 }
 
-// dimsOf returns the dims of nested arrays by their first elements, and those of the model where there is no array or
-// an empty one, which appended refuses.
+// dimsOf returns the dims of nested arrays by their first elements. Where there is none, it has the model's, which
+// appended refuses.
 func dimsOf(text json.RawMessage, built []int) []int {
 	dims := slices.Clone(built)
 	for i := range dims {

@@ -12,7 +12,7 @@ import (
 
 func isMPI(kind string) bool { return kind == install.MPI || kind == install.MPICH }
 
-// tryMPI loads an MPI library and asks for its version, without initializing it.
+// tryMPI loads an MPI library without initializing it.
 func tryMPI(_ context.Context, path string) error {
 	_, err := mpi.Open(path)
 	return err

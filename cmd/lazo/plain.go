@@ -10,12 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// Output of files, plugins and servers is printed only through these functions, so that it cannot move the cursor or
+// All output of files, plugins and servers is printed through these functions, so that it cannot move the cursor or
 // start a line or column.
 
 func plain(text string) string { return escaped(text, "") }
 
-// plainLines keeps newlines and tabs.
 func plainLines(text string) string { return escaped(strings.TrimSpace(text), "\n\t") }
 
 func escaped(text, but string) string {
@@ -37,7 +36,6 @@ func escaped(text, but string) string {
 	return b.String()
 }
 
-// word quotes a name that could be taken for several.
 func word(name string) string {
 	if name == "" || plain(name) != name || strings.ContainsAny(name, " =\"") {
 		return strconv.Quote(name)

@@ -26,7 +26,7 @@ type planCommand struct {
 
 	Timeout time.Duration `default:"10m" help:"How long one compilation may take."`
 
-	// After the first element, all belong to the program, also flags.
+	// After the first element, all belong to the program.
 	Step []string `arg:"" name:"path" passthrough:"" help:"Folder that was exported, file with a program in StableHLO (.mlir), or folder of a Go program, which is run up to its first training step; behind it the program's own arguments."`
 }
 
@@ -34,7 +34,7 @@ func (c planCommand) path() string { return c.Step[0] }
 
 func (c planCommand) args() []string { return c.Step[1:] }
 
-// misplaced returns the command's flags after the path, which go to the program; "" if there are none.
+// misplaced returns the command's flags among the program's, or "".
 func (c planCommand) misplaced() string {
 	own := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[planCommand]()) {
@@ -42,7 +42,7 @@ func (c planCommand) misplaced() string {
 		own["--"+strings.ToLower(f.Name)] = !positional
 	}
 	var flags []string
-	for i, arg := range c.Step { // empty if the command line was refused
+	for i, arg := range c.Step { // empty after a refused command line
 		if name, _, _ := strings.Cut(arg, "="); i > 0 && own[name] {
 			flags = append(flags, name)
 		}
@@ -54,7 +54,7 @@ func (c planCommand) misplaced() string {
 }
 
 // Run prints a table per target, or a line per size. An error of a target does not stop the others. A step that does
-// not fit is a problem found, for scripts.
+// not fit is a problem found.
 func (c planCommand) Run(s session) error {
 	targets, err := c.targets()
 	if err != nil {
@@ -139,7 +139,7 @@ func (c planCommand) targets() ([]plan.Target, error) {
 	return all, nil
 }
 
-// step returns what to plan per target; call done after the last.
+// step returns each target's plan; call done after the last.
 func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), done func(), err error) {
 	done = func() {}
 	same := func(step plan.Step, err error) (func(plan.Target) (plan.Step, error), func(), error) {
@@ -151,7 +151,7 @@ func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), d
 	}
 	misplaced := c.misplaced()
 	if isPackage(c.path()) {
-		if misplaced != "" { // not an error: the program may have the flag
+		if misplaced != "" { // no error: the program may have the flag
 			fmt.Fprintln(s.stderr, "lazo: note:", misplaced)
 		}
 		if c.Batch != 0 {

@@ -22,7 +22,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// isPackage distinguishes a Go package from an exported folder.
 func isPackage(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return false
@@ -44,7 +43,7 @@ type program struct {
 }
 
 func buildProgram(ctx context.Context, path string, args []string, verbose bool) (_ *program, err error) {
-	// For other packages go build succeeds without an executable.
+	// go build of other packages succeeds without an executable.
 	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.Name}}", ".")
 	list.Dir = path
 	name, err := list.Output()
@@ -73,7 +72,7 @@ func buildProgram(ctx context.Context, path string, args []string, verbose bool)
 
 func (p *program) close() error { return os.RemoveAll(p.dir) }
 
-// endLimit limits the time that a program may run after its step was written.
+// endLimit limits a program's time after its step was written.
 const endLimit = 20 * time.Second
 
 func (p *program) step(s session, t plan.Target, root string, limit time.Duration) (plan.Step, error) {
@@ -120,7 +119,6 @@ func (p *program) step(s session, t plan.Target, root string, limit time.Duratio
 	return plan.Step{}, fmt.Errorf("%s: it made no training step%s", p.path, last(said.String()))
 }
 
-// wait waits for the program, and ends it if it continues after its step was written.
 func (p *program) wait(ended <-chan error, file string, end func()) error {
 	written := time.Time{}
 	for {

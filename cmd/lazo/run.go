@@ -22,7 +22,6 @@ type runCommand struct {
 	Command  []string `arg:"" passthrough:"" help:"The program and its arguments."`
 }
 
-// Run starts the ranks and returns their exit code.
 func (c runCommand) Run(s session) error {
 	if c.Command[0] == "--" {
 		c.Command = c.Command[1:]
@@ -37,8 +36,7 @@ func (c runCommand) Run(s session) error {
 	return err
 }
 
-// piped returns r unless it is a terminal, which would stop ranks that read it, since they are in another process
-// group.
+// piped returns r unless it is a terminal, which would stop ranks that read it, in another process group.
 func piped(r io.Reader) io.Reader {
 	if file, ok := r.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return nil
@@ -46,7 +44,7 @@ func piped(r io.Reader) io.Reader {
 	return r
 }
 
-// exitCode is the exit status of an error that was already printed.
+// exitCode is the exit status of a printed error.
 type exitCode int
 
 func (exitCode) Error() string { return errProblem.Error() }

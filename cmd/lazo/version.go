@@ -11,13 +11,12 @@ import (
 
 type versionCommand struct{}
 
-// Run prints a line per part.
 func (versionCommand) Run(s session) error {
 	printVersions(s.stdout)
 	return nil
 }
 
-// goNeeded is the oldest Go that builds lazo, as in go.mod.
+// goNeeded is go.mod's Go.
 const goNeeded = "1.26.5"
 
 func printVersions(w io.Writer) {

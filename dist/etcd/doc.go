@@ -1,8 +1,8 @@
 // Package etcd is a [dist.Store] in etcd, for plugins whose processes find each other by keys and values. It is a
 // separate module because of its dependencies.
 //
-// A job has its own store ([dist.Job.Store]). Use this one to see the job's keys in the cluster's etcd ([Open]), or to
-// use etcd's server instead of lazo's ([Embed]):
+// A job has its own store ([dist.Job.Store]). Use this one to see the job's keys in the cluster's etcd ([Open]), or for
+// etcd's server instead of lazo's ([Embed]):
 //
 //	job, err := dist.Join(ctx)
 //	…

@@ -17,10 +17,9 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// mostRequest is the limit of a request, a value and its key, in bytes.
+// mostRequest limits a value and its key, in bytes.
 const mostRequest = 64<<20 + 1<<20
 
-// user is an embedded server's only user.
 const user = "root"
 
 // Embed starts an etcd server of one member in rank 0 and opens the store in it. All ranks must call it, and close the
@@ -64,7 +63,7 @@ func (s *Store) serve(ctx context.Context) error {
 	config := embed.NewConfig()
 	config.Dir, config.Name = dir, "lazo"
 	config.ListenClientUrls, config.AdvertiseClientUrls = hosts(listen), hosts("127.0.0.1")
-	config.ListenPeerUrls, config.AdvertisePeerUrls = hosts("127.0.0.1"), hosts("127.0.0.1") // there are no peers
+	config.ListenPeerUrls, config.AdvertisePeerUrls = hosts("127.0.0.1"), hosts("127.0.0.1") // no peers
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
 	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	config.UnsafeNoFsync = true // not read after the job
@@ -89,7 +88,6 @@ func (s *Store) serve(ctx context.Context) error {
 	return s.lock(ctx)
 }
 
-// lock makes the server require the password.
 func (s *Store) lock(ctx context.Context) (err error) {
 	open, err := clientv3.New(clientv3.Config{Endpoints: s.at.Endpoints[:1], Logger: zap.NewNop()})
 	if err != nil {
@@ -109,7 +107,7 @@ func (s *Store) lock(ctx context.Context) (err error) {
 	return nil
 }
 
-// reachable returns the server's addresses for the ranks, this host's own first.
+// reachable returns the server's addresses for the ranks, this host's first.
 func reachable(a net.Addr) (list []string) {
 	_, port, err := net.SplitHostPort(a.String())
 	if err != nil {
@@ -119,7 +117,7 @@ func reachable(a net.Addr) (list []string) {
 	if tcp, ok := a.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return list
 	}
-	own, _ := net.InterfaceAddrs() // without addresses, its name alone
+	own, _ := net.InterfaceAddrs() // without them, its name alone
 	for _, address := range own {
 		if n, ok := address.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
 			list = append(list, net.JoinHostPort(n.IP.String(), port))

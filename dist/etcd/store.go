@@ -17,12 +17,12 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// Store is a job's store in etcd, made by [Open] or [Embed].
+// Store is a job's store in etcd.
 type Store struct {
 	job    *dist.Job
 	client *clientv3.Client
 	at     meeting
-	// At rank 0; nil if there is none.
+	// At rank 0; else nil.
 	revoke, stop func() error // the keys; the server
 	closing      sync.Once
 	closed       error
@@ -30,7 +30,7 @@ type Store struct {
 
 var _ dist.Store = (*Store)(nil)
 
-// meeting is the data that rank 0 sends to all.
+// meeting is rank 0's data for all.
 type meeting struct {
 	Prefix    string
 	Lease     clientv3.LeaseID
@@ -43,8 +43,8 @@ type meeting struct {
 const lease = 60 * time.Second
 
 // Open opens the store of a job in a running etcd. All ranks call it, with the client's settings (endpoints, TLS,
-// user), and close the store. ctx applies to the opening only. The server limits the size of values: 1.5 MiB unless it
-// has --max-request-bytes.
+// user), and close the store. ctx applies to the opening only. The server limits values: 1.5 MiB unless it has
+// --max-request-bytes.
 func Open(ctx context.Context, job *dist.Job, config clientv3.Config) (*Store, error) {
 	if job == nil {
 		return nil, errors.New("etcd: open the store: the job is nil: see dist.Join")
@@ -63,7 +63,6 @@ func Open(ctx context.Context, job *dist.Job, config clientv3.Config) (*Store, e
 	return s, nil
 }
 
-// meet prepares the store at rank 0 and sends the meeting to all.
 func (s *Store) meet(lead func() error) error {
 	var leadErr error
 	if s.job.Rank() == 0 {
@@ -87,7 +86,6 @@ func (s *Store) meet(lead func() error) error {
 	return nil
 }
 
-// lead connects rank 0 and creates the lease.
 func (s *Store) lead(ctx context.Context, config clientv3.Config) error {
 	s.at.Prefix = fmt.Sprintf("lazo/%s/%s/%s/", cmp.Or(s.job.Name(), "job"), cmp.Or(s.job.Attempt(), "0"), rand.Text())
 	if err := s.dial(ctx, config); err != nil {
@@ -118,7 +116,6 @@ func (s *Store) lead(ctx context.Context, config clientv3.Config) error {
 	return nil
 }
 
-// dial creates the client and checks that a server answers.
 func (s *Store) dial(ctx context.Context, config clientv3.Config) (err error) {
 	if config.Logger == nil && config.LogConfig == nil {
 		config.Logger = zap.NewNop()
@@ -151,7 +148,7 @@ func begin(ctx context.Context, key string) error {
 	return nil
 }
 
-// Put sets a key's value. It returns [dist.ErrKeyExists] if the key has one.
+// Put sets a key's value, or returns [dist.ErrKeyExists].
 func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	if err := begin(ctx, key); err != nil {
 		return wrap("Put", key, err)
@@ -168,7 +165,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// get reads a key once. found is false if it had no value at the revision.
+// found is false if the key had no value at the revision.
 func (s *Store) get(ctx context.Context, key string) (value []byte, found bool, revision int64, err error) {
 	got, err := s.client.Get(ctx, s.at.Prefix+key)
 	if err != nil {
@@ -180,7 +177,7 @@ func (s *Store) get(ctx context.Context, key string) (value []byte, found bool, 
 	return nil, false, got.Header.Revision, nil
 }
 
-// TryGet does not wait. It returns [dist.ErrNoKey] if the key has no value.
+// TryGet does not wait. It may return [dist.ErrNoKey].
 func (s *Store) TryGet(ctx context.Context, key string) ([]byte, error) {
 	err := begin(ctx, key)
 	if err == nil {
@@ -212,7 +209,7 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 		if value, found = s.watch(ctx, key, revision+1); found {
 			return value, nil
 		}
-		// Retry if the server ended the watch.
+		// The server ended the watch: retry.
 		if ctx.Err() != nil {
 			return nil, wrap("Get", key, context.Cause(ctx))
 		}
@@ -248,7 +245,7 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// drop releases everything, the server last, because it waits for its clients.
+// drop releases the server last, because it waits for its clients.
 func (s *Store) drop() (err error) {
 	if s.revoke != nil {
 		err = s.revoke()

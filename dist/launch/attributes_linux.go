@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// attributes puts a process into its own group, so that [Run] handles a Ctrl-C, and sends it a signal when this process
-// dies.
+// attributes puts a process into its own group, so that [Run] handles a Ctrl-C, and sends it a signal at this process's
+// death.
 func attributes(atDeath syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: atDeath}
 }

@@ -31,13 +31,11 @@ import (
 type Options struct {
 	// N is the number of ranks, at least 1.
 	N int
-	// Command is the program and its arguments, the same on all ranks.
+	// Command is the ranks' program and its arguments.
 	Command []string
-	// Mpirun is the path, or the name in PATH, of Open MPI's or MPICH's mpirun. "" means that of the MPI installed by
-	// lazo.
+	// Mpirun is Open MPI's or MPICH's mpirun, a path or a name in PATH. "" means lazo's installed MPI.
 	Mpirun string
-	// NoMPI starts the ranks without MPI. They agree over control connections; programs on the CPU cannot exchange
-	// data.
+	// NoMPI starts the ranks without MPI, with control connections. Programs on the CPU cannot exchange data.
 	NoMPI bool
 	// Env are additional variables, "NAME=value".
 	Env []string
@@ -51,13 +49,12 @@ type Options struct {
 	Stdout, Stderr io.Writer
 	// Verbose shows all ranks' output, each line with its rank, and mpirun's.
 	Verbose bool
-	// Restarts is the number of times that a failed job is restarted. The program sees the number of its start, from 0, in
-	// $LAZO_ATTEMPT.
+	// Restarts is the number of restarts of a failed job. $LAZO_ATTEMPT has the number of the start, from 0.
 	Restarts int
 	// Min lets each restart use one rank fewer, down to Min. 0 means always N.
 	Min int
-	// Grace is the time that the ranks may take to end after the context ended or a rank failed, before they are
-	// killed; by default 30 s.
+	// Grace is the time for the ranks to end after the context ended or a rank failed, before they are killed; by
+	// default 30 s.
 	Grace time.Duration
 
 	said *sayings
@@ -68,7 +65,7 @@ type ExitError struct {
 	// Code is the exit code of the first rank that failed, or 128 plus the number of the signal that ended it. Package
 	// dist has the codes of lost and stuck ranks; a rank that ended with 0 while others ran is also [dist.ExitLost].
 	Code int
-	// Attempts is the number of starts of the job.
+	// Attempts is the number of starts.
 	Attempts int
 	// Said is mpirun's own output.
 	Said string
@@ -84,7 +81,7 @@ func (e *ExitError) Error() string {
 
 const defaultGrace = 30 * time.Second
 
-// told is the time that ranks may take to end after their job failed: longer than package dist's last message.
+// told limits how long ranks outlive their job's failure: longer than package dist's last message.
 const told = 3 * time.Second
 
 // stuck limits how long mpirun may outlive its ranks: Open MPI's sometimes deadlocks when several ranks fail at once.
@@ -141,7 +138,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// ofRank reports whether a variable would make the processes ranks of another job.
+// ofRank finds variables of another job's ranks.
 func ofRank(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_LISTENER", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
@@ -182,7 +179,7 @@ func (o *Options) launcher(ctx context.Context) (starter, error) {
 type mpirun struct {
 	*Options
 	path    string
-	library string // for $LAZO_MPI; "" lets the user's mpirun choose
+	library string // for $LAZO_MPI; "" for the user's mpirun
 	open    bool
 }
 
@@ -196,7 +193,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		return fmt.Errorf("launch: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// A file, not a pipe: if this process is killed, mpirun must still end the ranks, and would die writing to a broken
+	// A file, not a pipe: mpirun must end the ranks after this process is killed, and would die writing to a broken
 	// pipe.
 	said, err := os.OpenFile(filepath.Join(dir, "mpirun"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -209,8 +206,8 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	env = append(env, "LAZO_RUN="+dir)
 	args := []string{"-np", fmt.Sprint(n)}
 	if m.open {
-		args = append(args, "--bind-to", "none") // otherwise XLA's threads share one core per rank
-		// Allow more ranks than cores. Versions 4 and 5 have different names for it.
+		args = append(args, "--bind-to", "none") // else XLA's threads share one core per rank
+		// Allow more ranks than cores, in versions 4 and 5.
 		env = append(env, "OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 		if n > runtime.NumCPU() {
 			env = append(env, "OMPI_MCA_mpi_yield_when_idle=1") // waiting ranks must not block the others
@@ -232,7 +229,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 			return fmt.Errorf("launch: %w", err)
 		}
 	}
-	// The launcher receives Pdeathsig when its starting thread dies, so a killed `lazo run` leaves no ranks.
+	// Pdeathsig follows the starting thread: a killed `lazo run` leaves no ranks.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
@@ -297,7 +294,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	return errors.Join(err, reading)
 }
 
-// outlives reports whether mpirun still runs some time after its n ranks have ended. It returns false when ctx ends.
+// outlives reports whether mpirun still runs some time after its ranks have ended, unless ctx ends.
 func outlives(ctx context.Context, dir string, n int) bool {
 	const look = stuck / 20
 	for since := time.Duration(0); since < stuck; since += look {
@@ -318,7 +315,7 @@ func outlives(ctx context.Context, dir string, n int) bool {
 
 var rankFailed = regexp.MustCompile(`Exit code:\s+(\d+)|on signal (\d+)`)
 
-// failedBy returns the exit code of the first failed rank from mpirun's output, or 0.
+// failedBy finds the exit code of the first failed rank, or 0.
 func failedBy(words string) int {
 	found := rankFailed.FindStringSubmatch(words)
 	if found == nil {
@@ -331,18 +328,17 @@ func failedBy(words string) int {
 	return code
 }
 
-// endedBySignal reports whether MPICH's mpirun returned the number of a signal.
+// endedBySignal: MPICH's mpirun returned a signal's number.
 func endedBySignal(words string, code int) bool {
 	return strings.Contains(words, fmt.Sprintf("(signal %d)", code))
 }
 
-// improper reports whether a rank ended early with code 0. Open MPI's mpirun then returns 1, as for a rank that
-// returned 1.
+// improper: a rank ended early with code 0. Open MPI's mpirun then returns 1, as for a rank that returned 1.
 func improper(words string) bool {
 	return strings.Contains(strings.Join(strings.Fields(words), " "), "exiting improperly")
 }
 
-// allLeft returns an error if a rank did not leave the job, for which MPICH's mpiexec may return 0.
+// allLeft finds ranks that did not leave the job, for which MPICH's mpiexec may return 0.
 func (m *mpirun) allLeft(dir string) error {
 	notes, err := filepath.Glob(filepath.Join(dir, "*.joined"))
 	if err != nil || len(notes) == 0 {
@@ -356,7 +352,7 @@ func (m *mpirun) allLeft(dir string) error {
 	return &ExitError{Code: dist.ExitLost}
 }
 
-// endHard waits for mpirun after its ranks were killed, then terminates and kills it.
+// endHard waits for mpirun after its ranks were killed, then ends it.
 func (m *mpirun) endHard(cmd *exec.Cmd, ended <-chan error) error {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		select {
@@ -369,13 +365,13 @@ func (m *mpirun) endHard(cmd *exec.Cmd, ended <-chan error) error {
 	return <-ended
 }
 
-// noted returns a rank's process, or 0 if it has not started.
+// noted returns a rank's process, or 0.
 func noted(dir string, rank int) (pid int) {
 	text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("%d.pid", rank)))
 	if err != nil {
 		return 0
 	}
-	_, _ = fmt.Sscan(string(text), &pid) // 0 if it is half written
+	_, _ = fmt.Sscan(string(text), &pid) // 0 if half written
 	return pid
 }
 
@@ -401,7 +397,7 @@ func exitError(err error, said string) error {
 type alone struct{ *Options }
 
 func (a *alone) start(ctx context.Context, n int, env []string) error {
-	// Rank 0 inherits the open listener: a port that is only chosen here can belong to another process a moment later.
+	// Rank 0 inherits the open listener: another process could take a port that is only chosen here.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("launch: a port for rank 0: %w", err)
@@ -440,7 +436,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 			kill(syscall.SIGKILL)
 			return fmt.Errorf("launch: %w", err)
 		}
-		if r == 0 { // after it has ended, nothing may answer the others
+		if r == 0 { // after its end nothing may answer the others
 			port.Close()
 		}
 		running = append(running, cmd)
@@ -466,7 +462,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 			}
 			err := exitError(e.err, "")
 			if exit := (*ExitError)(nil); errors.As(err, &exit) && exit.Code >= dist.ExitLost && exit.Code <= dist.ExitFailed {
-				over = time.After(told) // the job has failed, and all ranks that run know it
+				over = time.After(told) // all running ranks know of the failure
 			} else if failed == nil {
 				over = time.After(a.Grace)
 			}

@@ -32,13 +32,13 @@ func (o *Options) output(rank, stream int) io.Writer {
 	return &whole{to: to}
 }
 
-// sayings are the ranks' warnings and errors, without times: most are the same on all ranks. Those of other ranks wait
-// briefly for rank 0's. If it does not write the same, the first rank's is shown.
+// sayings are the ranks' warnings and errors, without times. Those of other ranks wait briefly for rank 0's. If it does
+// not write the same, the first rank's is shown.
 type sayings struct {
 	mu   sync.Mutex
-	by   map[string]int // rank for which it was shown
+	by   map[string]int // the shown rank
 	news chan struct{}  // closed at the next saying
-	// The newest that others repeated and that is not a warning, with its ranks.
+	// The newest repeated one that is not a warning, with its ranks.
 	last   string
 	others []int
 }
@@ -51,7 +51,7 @@ var (
 	warnLevel  = regexp.MustCompile(`\bWARN(ING)?\b`)
 	errorLevel = regexp.MustCompile(`\bERROR\b`)
 	logTime    = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
-	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // by the standard logger, as loop.Exit does
+	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // of the standard logger, as by loop.Exit
 )
 
 // messages are lines with their indented continuation lines.
@@ -77,7 +77,7 @@ func messages(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// saying removes times. It returns "" if the message is neither a warning nor an error.
+// saying removes times. It returns "" for neither a warning nor an error.
 func saying(message []byte) string {
 	line, _, _ := bytes.Cut(message, []byte("\n"))
 	if !warnLevel.Match(line) && !errorLevel.Match(line) && !logged.Match(line) {
@@ -86,7 +86,7 @@ func saying(message []byte) string {
 	return string(bytes.TrimSpace(logTime.ReplaceAll(message, nil)))
 }
 
-// note records a rank's text. It requires mu.
+// It requires mu.
 func (s *sayings) note(rank int, text string) {
 	if _, said := s.by[text]; !said && len(s.by) < mostSayings {
 		s.by[text] = rank
@@ -108,14 +108,13 @@ func (h heard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sameWithin limits how long a message waits for rank 0 to write the same, sameAtEnd after all ranks have ended.
+// sameWithin limits how long a message waits for rank 0's, sameAtEnd after all ranks have ended.
 const (
 	sameWithin = time.Second
 	sameAtEnd  = 100 * time.Millisecond
 )
 
-// repeated reports whether another rank wrote the same, rank 0 also until a time. hurry is closed when all ranks have
-// ended; the time is then *then.
+// repeated reports whether another rank wrote the same, rank 0 also until a time, *then after hurry is closed.
 func (s *sayings) repeated(rank int, text string, until time.Time, hurry <-chan struct{}, then *time.Time) bool {
 	late := time.After(time.Until(until))
 	for waits := true; ; {
@@ -142,7 +141,7 @@ func (s *sayings) repeated(rank int, text string, until time.Time, hurry <-chan 
 	}
 }
 
-// count records that a rank repeats a text. It requires mu.
+// It requires mu.
 func (s *sayings) count(rank int, text string) {
 	if warnLevel.MatchString(text) {
 		return
@@ -157,7 +156,7 @@ func (s *sayings) count(rank int, text string) {
 
 const mostShown = 100
 
-// sum returns a line about the ranks whose same messages were not shown, or "".
+// sum describes the ranks whose same messages were not shown, or "".
 func (s *sayings) sum() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,13 +177,13 @@ func (s *sayings) sum() string {
 	return text
 }
 
-// writing serializes output: the ranks' writers may be one.
+// writing: the ranks' writers may be one.
 var writing sync.Mutex
 
-// whole passes data on unbuffered: rank 0 may draw a progress bar.
+// whole passes data on unbuffered, as for a progress bar.
 type whole struct {
 	to    io.Writer
-	heard *lines // receives the same, or nil
+	heard *lines // or nil
 }
 
 func (w *whole) Write(p []byte) (int, error) {
@@ -200,19 +199,17 @@ type lines struct {
 	to     io.Writer
 	prefix string
 	rest   []byte
-	// repeats has what is not repeated for this rank. A message that rank 0 may still write waits, and so do the lines
-	// after it.
+	// A message that rank 0 may still write waits, and so do the lines after it.
 	repeats *sayings
 	rank    int
 	mu      sync.Mutex
 	waiting []waiting
-	shows   bool // a goroutine runs show
+	shows   bool
 	held    sync.WaitGroup
 	hurry   chan struct{} // closed when all ranks have ended
-	then    time.Time     // limit of the waiting then
+	then    time.Time     // for the waiting after that
 }
 
-// waiting is a message that waits until a time or for the one before it.
 type waiting struct {
 	text  string // without times
 	until time.Time
@@ -246,7 +243,7 @@ func (l *lines) write(end int) error {
 	return l.put(b.Bytes())
 }
 
-// wait queues a message that waits for rank 0 or for an earlier message.
+// wait queues a message that waits for rank 0 or an earlier message.
 func (l *lines) wait(text string, shown []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -273,7 +270,7 @@ func (l *lines) show() {
 		l.waiting = l.waiting[1:]
 		l.mu.Unlock()
 		if next.text == "" || !l.repeats.repeated(l.rank, next.text, next.until, l.hurry, &l.then) {
-			_ = l.put(next.shown) // ignored as in pipes.open, so that the rank continues
+			_ = l.put(next.shown) // ignored as in pipes.open
 		}
 	}
 }
@@ -314,11 +311,11 @@ func (l *lines) Close() error {
 }
 
 type pipes struct {
-	ends       []*os.File // ours: keep a writer until all ranks have ended
+	ends       []*os.File // keep a writer until all ranks have ended
 	readers    []*os.File
 	copying    sync.WaitGroup
 	mu         sync.Mutex
-	complained bool // standard error had output
+	complained bool
 }
 
 func (p *pipes) open(path string, to io.Writer) error {
@@ -359,7 +356,7 @@ func (p *pipes) open(path string, to io.Writer) error {
 	return nil
 }
 
-// drain waits for the pipes' content after the ranks have ended, but not for processes that they left.
+// drain waits for the pipes' content after the ranks have ended, not for processes that they left.
 func (p *pipes) drain() {
 	for _, end := range p.ends {
 		end.Close()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalAll signals a process, or the group that it leads: `go run` does not forward signals.
+// signalAll also signals a process's group, because `go run` does not forward signals.
 func signalAll(pid int, s syscall.Signal) {
 	if group, err := unix.Getpgid(pid); err == nil && group == pid {
 		pid = -pid

@@ -24,7 +24,6 @@ func signalAll(pid int, _ syscall.Signal) {
 
 const nonblocking = 0
 
-// makePipe fails: lazo has named pipes on Unix only.
 func makePipe(string) error {
 	return errors.New("jobs of several processes are not supported on Windows")
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// Run tests a store, which must be empty. All ranks of the job call it, each with its own client of the store.
+// Run tests an empty store. All ranks of the job call it, each with its own client.
 func Run(t *testing.T, job *dist.Job, store dist.Store) {
 	for _, row := range []struct {
 		name string
@@ -39,13 +39,12 @@ func Run(t *testing.T, job *dist.Job, store dist.Store) {
 	}
 }
 
-// within is a store whose calls end with the test.
+// within ends a store's calls with the test.
 type within struct {
 	dist.Store
 	ctx context.Context
 }
 
-// together waits for all ranks. A failed one ends the job.
 func together(t *testing.T, job *dist.Job, what string) {
 	t.Helper()
 	if t.Failed() {
@@ -227,7 +226,6 @@ func many(t *testing.T, job *dist.Job, store dist.Store) {
 			errs <- err
 		})
 		group.Go(func() {
-			// Each rank waits for the next rank's key.
 			key := func(rank int) string { return fmt.Sprint("many/", rank%job.Size(), "/", i) }
 			err := store.Put(ctx, key(job.Rank()), fmt.Append(nil, i))
 			if err == nil {

@@ -8,19 +8,18 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// agent plays with the policy of a state.
+// agent plays with a state's policy.
 type agent struct {
 	ctx   context.Context
 	state *managed.State
 	seed  uint64
 }
 
-// random depends only on a position in the data, so a checkpoint need not contain it.
+// random depends only on a position in the data, so checkpoints need not contain it.
 func (a agent) random(position int64) *rand.Rand {
 	return rand.New(rand.NewPCG(a.seed, uint64(position)))
 }
 
-// look returns the output "out" of a step for the states of environments.
 func (a agent) look(step *managed.Stepper, poles []pole) ([]float32, error) {
 	flat := make([]float32, 0, 4*len(poles))
 	for _, p := range poles {

@@ -13,7 +13,7 @@ import (
 )
 
 // dqn is a step of DQN (Mnih et al. 2015) on a batch from the replay buffer, with the targets of Double DQN (van
-// Hasselt et al. 2016). The target network is an earlier copy of the policy.
+// Hasselt et al. 2016). The target network is an earlier policy.
 func dqn(b *managed.Builder) {
 	const discount, renewed = 0.99, 20
 	best := graph.ArgMax(policy(b, b.Field("next")), -1)
@@ -31,7 +31,7 @@ func dqn(b *managed.Builder) {
 // q returns the values of both actions, [n, 2].
 var q = managed.TestStep(func(b *managed.Builder) { b.Output("out", policy(b, b.Field("x"))) }, managed.OutputsAlone())
 
-// replay is the replay buffer with its environments. A checkpoint must contain both.
+// replay is the replay buffer with its environments. Checkpoints need both.
 type replay struct {
 	agent
 	Poles  []pole

@@ -1,12 +1,12 @@
-// Command cartpole balances a pole on a cart by one of three reinforcement learning methods. Their data depends on the
-// state; see docs/state-dependent-data.md.
+// Command cartpole balances a pole on a cart by one of three reinforcement learning methods, whose data depends on the
+// state: docs/state-dependent-data.md.
 //
 //	go run ./examples/cartpole                REINFORCE: the step's program plays the episodes (reinforce.go)
-//	go run ./examples/cartpole -method ppo    PPO: the source plays with the policy, and returns that several times (ppo.go)
-//	go run ./examples/cartpole -method dqn    DQN: the source plays, keeps what it saw, and draws batches from that (dqn.go)
+//	go run ./examples/cartpole -method ppo    PPO: the source plays with the policy and repeats its rollouts (ppo.go)
+//	go run ./examples/cartpole -method dqn    DQN: the source plays, and draws batches from what it saw (dqn.go)
 //
-// With -dir FOLDER a run saves checkpoints including its source's data, and resumes when started again. It ends when
-// the greedy policy balances the pole for a mean of 475 of 500 steps over 100 episodes.
+// With -dir FOLDER a run saves checkpoints with its source's data, and resumes when started again. It ends when the
+// greedy policy balances the pole for a mean of 475 of 500 steps over 100 episodes.
 package main
 
 import (
@@ -90,7 +90,7 @@ func stopWhenSolved(_ context.Context, r loop.Report) error {
 	return loop.ErrStop
 }
 
-// policy scores the actions of states [..., 4] as [..., 2]: logits or Q values.
+// policy scores states [..., 4] as [..., 2]: logits or Q values of the actions.
 func policy(b *managed.Builder, states *graph.Node) *graph.Node {
 	return network(b.Scope().At("policy").ResetVisited(), states, 2)
 }
@@ -104,12 +104,12 @@ func network(scope *model.Scope, states *graph.Node, outputs int) *graph.Node {
 	return nn.Dense{Units: outputs}.Apply(scope.In("out"), h)
 }
 
-// at selects the scores [...] of the actions [...] from scores [..., 2].
+// at selects the actions' [...] scores from [..., 2].
 func at(scores, actions *graph.Node) *graph.Node {
 	return graph.ReduceSum(graph.Mul(scores, graph.OneHot(actions, 2, scores.DType())), -1)
 }
 
-// test plays an episode from each first state with the best actions. The return is the number of steps.
+// test plays an episode from each first state with the best actions, and returns the number of steps.
 func test(b *managed.Builder) {
 	_, _, rewards := play(b.Field("x"), func(states *graph.Node) *graph.Node { return graph.ArgMax(policy(b, states), -1) })
 	b.Metric("return", graph.ReduceSum(rewards, 0))

@@ -10,13 +10,14 @@ import (
 )
 
 // A pole is hinged on a cart without friction. Each step an action pushes the cart left (0) or right (1) with force F.
-// With the pole's angle θ from the vertical, the accelerations are those of Barto, Sutton and Anderson (1983):
+// The accelerations, with the pole's angle θ from the vertical, are those of Barto, Sutton and Anderson (1983), by
+// Euler's method:
 //
 //	θ'' = (g sin θ - cos θ (F + m l θ'² sin θ)/M) / (l (4/3 - m cos² θ/M))
 //	x'' = (F + m l (θ'² sin θ - θ'' cos θ)) / M
 //
-// A step is one of Euler's method. Each step that begins with the pole up has reward 1. An episode ends when pole or
-// cart is out of bounds, or after the horizon.
+// Each step that begins with the pole up has reward 1. An episode ends when pole or cart is out of bounds, or after the
+// horizon.
 const (
 	gravity  = 9.8
 	poleMass = 0.1 // m, kg
@@ -24,13 +25,13 @@ const (
 	half     = 0.5 // l, half the pole's length, m
 	force    = 10  // F, N
 	interval = 0.02
-	farthest = 2.4                // cart from the middle, m
-	steepest = 12 * math.Pi / 180 // angle of the pole
+	farthest = 2.4                // from the middle, m
+	steepest = 12 * math.Pi / 180 // of the pole
 	horizon  = 500
-	tilt     = 0.05 // first states are drawn from -tilt to tilt
+	tilt     = 0.05 // first states are from -tilt to tilt
 )
 
-// pole is the state of an environment: x, x', θ, θ'.
+// pole is an environment's state: x, x', θ, θ'.
 type pole [4]float32
 
 func draw(random *rand.Rand) (p pole) {
@@ -78,7 +79,7 @@ func play(first *graph.Node, choose func(states *graph.Node) *graph.Node) (state
 	all := []*graph.Node{first, up(first)}
 	_, episodes := ops.Scan(all, nil, func(now, _ []*graph.Node) (next, out []*graph.Node) {
 		action := choose(now[0])
-		moved := graph.Where(now[1], push(now[0], action), now[0]) // a finished episode does not move
+		moved := graph.Where(now[1], push(now[0], action), now[0]) // finished episodes do not move
 		return []*graph.Node{moved, graph.LogicalAnd(now[1], up(moved))}, []*graph.Node{now[0], action, now[1]}
 	}, ops.Length(horizon))
 	for i, e := range episodes {

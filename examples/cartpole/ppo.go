@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	parallel  = 8   // environments played at once
-	minibatch = 500 // steps of environments
+	parallel  = 8   // environments
+	minibatch = 500 // steps
 	passes    = 4   // over a rollout
 	updates   = passes * parallel * horizon / minibatch
 )
 
-// ppo is a step of PPO (Schulman et al. 2017) on a minibatch of a rollout.
+// ppo is a step of PPO (Schulman et al. 2017) on a rollout's minibatch.
 func ppo(b *managed.Builder) {
 	const clip = 0.2
 	likelihoods, advantage := graph.LogSoftmax(policy(b, b.Field("x"))), b.Field("advantage")
@@ -41,8 +41,7 @@ var scores = managed.TestStep(func(b *managed.Builder) {
 	b.Output("out", graph.Concatenate([]*graph.Node{policy(b, x), graph.ExpandAxes(value(b, x), -1)}, -1))
 }, managed.OutputsAlone())
 
-// rollout is the policy's latest play, [horizon, parallel]. A checkpoint must contain it, because training changes the
-// policy.
+// rollout is the policy's latest play, [horizon, parallel]. Checkpoints need it, because training changes the policy.
 type rollout struct {
 	agent
 	States, Likelihoods, Returns, Advantages []float32
@@ -116,7 +115,7 @@ func (r *rollout) play(random *rand.Rand) error {
 	return nil
 }
 
-// choose draws an action by two logits and returns its log probability.
+// choose draws an action by two logits, and returns its log probability.
 func choose(logits []float32, random *rand.Rand) (action int32, likelihood float32) {
 	gap := float64(logits[1] - logits[0])
 	if random.Float64() < 1/(1+math.Exp(-gap)) {

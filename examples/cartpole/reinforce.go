@@ -14,7 +14,7 @@ import (
 )
 
 // reinforce is a step of REINFORCE (Williams 1992) with the mean return as baseline. Its program also plays the
-// episodes, with the state's random numbers, so it needs no data.
+// episodes, with the state's random numbers, without data.
 func reinforce(b *managed.Builder) {
 	const episodes, discount = 16, 0.99
 	uniform := b.Scope().RandomUniform(b.Graph(), shapes.Make(b.DType(), episodes, 4))

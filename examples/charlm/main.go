@@ -1,11 +1,11 @@
-// Command charlm trains a causal transformer on the characters of this project's documents, or of all .md and .txt
-// files of a folder:
+// Command charlm trains a causal transformer on the characters of this project's documents, or of a folder's .md and
+// .txt files:
 //
 //	go run ./examples/charlm
 //	go run ./examples/charlm -text FOLDER -steps 2000
 //
-// Package data divides one long text into windows. The layers are GoMLX's in a flaxlike model. It prints the perplexity
-// on the held-out last tenth of the text, that of a unigram model, and a sample.
+// Package data divides the text into windows. The layers are GoMLX's in a flaxlike model. It prints the perplexity on
+// the held-out last tenth, a unigram model's, and a sample.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	window    = 64 // context length in characters
+	window    = 64 // in characters
 	stride    = 17 // between windows
 	batchSize = 16
 )
@@ -51,7 +51,7 @@ func main() {
 	fmt.Println(write(ctx, model, alphabet, text[cut:cut+window], *length))
 }
 
-// windows have one character more than the context: the last target.
+// The last character of a window is its last target.
 func windows(text []int32, stride int) iter.Seq2[[]int32, error] {
 	characters := func(yield func(int32, error) bool) {
 		for _, c := range text {
@@ -63,7 +63,7 @@ func windows(text []int32, stride int) iter.Seq2[[]int32, error] {
 	return data.Window(characters, window+1, stride)
 }
 
-// batches repeats the text, shuffled differently in each epoch.
+// batches shuffles each epoch differently.
 func batches(text []int32) loop.Data[data.Batch] {
 	shuffled := data.Passes(func(pass int) iter.Seq2[[]int32, error] {
 		return data.ShuffleBuffer(windows(text, stride), len(text)/stride, uint64(pass))

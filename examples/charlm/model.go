@@ -17,7 +17,7 @@ const (
 	temperature = 0.7
 )
 
-// network is a transformer from [batch, window] to logits for each position.
+// network is a transformer from [batch, window] to each position's logits.
 func network(characters int) nn.Layer {
 	block := nn.Sequential{
 		nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: 4, Width: width / 4, Causal: true}},
@@ -42,7 +42,7 @@ func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []i
 	return string(written)
 }
 
-// draw samples from the logits by the Gumbel-max trick. A temperature below 1 favours likely characters.
+// draw samples by the Gumbel-max trick. A temperature below 1 favours likely characters.
 func draw(random *rand.Rand, logits []float32) (best int) {
 	most := math.Inf(-1)
 	for i, v := range logits {

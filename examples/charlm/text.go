@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// read returns the text of a folder's files as numbers, and the character of each number.
+// read returns the text of a folder's files as numbers, and each number's character.
 func read(folder string) (text []int32, alphabet []rune) {
 	folders := []string{folder}
 	if folder == "" {
@@ -31,7 +31,7 @@ func read(folder string) (text []int32, alphabet []rune) {
 		}
 	}
 	characters := []rune(all.String())
-	if len(characters) < 20*window { // the held-out tenth must have a window
+	if len(characters) < 20*window { // for a window of the held-out tenth
 		must.M(fmt.Errorf("the .md and .txt files of %q have %d characters, expected %d or more: name another folder with -text", folders, len(characters), 20*window))
 	}
 	alphabet = slices.Clone(characters)
@@ -44,7 +44,7 @@ func read(folder string) (text []int32, alphabet []rune) {
 	return text, alphabet
 }
 
-// byFrequencies is the perplexity of a unigram model with add-one smoothing.
+// byFrequencies is a unigram model's perplexity, with add-one smoothing.
 func byFrequencies(counted, on []int32, characters int) float64 {
 	counts := make([]float64, characters)
 	for _, c := range counted {
@@ -57,7 +57,7 @@ func byFrequencies(counted, on []int32, characters int) float64 {
 	return math.Exp(nats / float64(len(on)))
 }
 
-// repository returns this program's source folder, or else the working directory.
+// repository is this program's source folder, or else the working directory.
 func repository() string {
 	if _, file, _, ok := runtime.Caller(0); ok {
 		root := filepath.Join(filepath.Dir(file), "..", "..")
@@ -77,7 +77,6 @@ func set(windows iter.Seq2[[]int32, error]) *data.Set {
 	return must.M1(data.New(fields(runs)...))
 }
 
-// fields returns x and, shifted by one, the targets y.
 func fields(runs [][]int32) []data.Field {
 	var x, y []int32
 	for _, run := range runs {

@@ -1,7 +1,7 @@
 // Command cnn is the CNN of Jaxloop's colab with its inner loops, evaluations and actions, on the digits.
 //
 //	go run ./examples/cnn               prints the parameters, a line for each inner loop, the test accuracy
-//	go run ./examples/cnn -dir run      saves a checkpoint behind each inner loop; run again with more -steps, it goes on
+//	go run ./examples/cnn -dir run      saves a checkpoint after each inner loop, and resumes when run again
 //
 // A progress bar is on stderr. Ctrl-C ends the run between two steps.
 package main
@@ -38,7 +38,7 @@ func main() {
 	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 
-	// A resumed run continues the data where the earlier one ended.
+	// A resumed run continues the data.
 	training, test := must.M2(data.Digits())
 	batches := training.Batches(32, data.Shuffle(0))
 
@@ -49,9 +49,9 @@ func main() {
 	must.M(trainStep.Prepare(ctx, state, sample))
 	fmt.Print(state.Summary())
 
-	lines := &callbacks.Lines{Out: os.Stdout} // prints summaries above the progress bar
+	lines := &callbacks.Lines{Out: os.Stdout} // above the progress bar
 
-	// Inner loops, each followed by a test and a summary, also at the end of the run.
+	// Inner loops, each followed by a test and a summary, also at the end.
 	border := loop.Every(inner).Or(loop.At(loop.Steps(*steps)))
 	fit := loop.New(
 		loop.On(loop.EachStep, trainStep),

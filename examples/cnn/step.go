@@ -26,7 +26,7 @@ func network(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 }
 
-// step is used for training and tests. Its metrics accumulate over all examples until a reset, as in clu.
+// step is for training and tests. Its metrics accumulate over all examples until a reset, as in clu.
 func step(b *managed.Builder) {
 	labels, logits := b.Field("y"), network(b.Scope(), b.Field("x"))
 	b.Loss("loss", losses.CrossEntropy(labels, logits))

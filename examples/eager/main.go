@@ -21,7 +21,7 @@ import (
 
 func step(b *managed.Builder) {
 	sums := graph.ReduceAndKeep(b.Field("x"), graph.ReduceSum, 1)
-	if v, err := xla.Value(sums); err == nil { // no value while a strategy builds a graph to compile
+	if v, err := xla.Value(sums); err == nil { // no value in a graph that is only compiled
 		fmt.Println("sums:", v.Value())
 	}
 	shares := graph.Div(b.Field("x"), sums)

@@ -1,5 +1,5 @@
-// Command export trains five small models on the digits and exports each, with weights and one run, into a folder that
-// can be used without Go: go run ./examples/export DIR. `make export-check` runs it and loads the folders in JAX.
+// Command export trains five small models on the digits and exports each, with weights and one run, into a folder for
+// use without Go: go run ./examples/export DIR. `make export-check` runs it and loads the folders in JAX.
 package main
 
 import (
@@ -49,7 +49,7 @@ func lstm(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Dense{Units: 10}.Apply(scope.In("logits"), last)
 }
 
-// branches has a loop that scales an image's ink, and a branch that skips a layer for bright batches.
+// branches has a loop that scales an image's ink, and skips a layer for bright batches.
 func branches(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, -1, 64)
 	level := func(x *graph.Node) *graph.Node { return graph.ReduceAllMean(x) }
@@ -88,7 +88,7 @@ func export(dir string, on strategies.Strategy, train, test *data.Set, f network
 		logits := f(b.Scope(), b.Field("x"))
 		return map[string]*graph.Node{"logits": logits, "class": graph.ArgMax(logits, -1)}
 	}
-	// The step needs the labels, the model only the images.
+	// Only the step needs the labels.
 	batch := must.M1(data.Peek(test.Batches(32).All()))
 	must.M(step.Export(dir+"-step", state, batch, managed.ExportOptions{Example: true}))
 	must.M(managed.ExportModel(dir, state, batch, predict, managed.ExportOptions{Example: true}))

@@ -1,4 +1,4 @@
-// Command gan trains a generator and a discriminator in one state alternately. Each has its own step, variables and
+// Command gan trains a generator and a discriminator in one state alternately, each with its own step, variables and
 // optimizer (Goodfellow et al. 2014). The data are numbers around 4.
 package main
 
@@ -32,7 +32,7 @@ func generated(b *managed.Builder) *graph.Node {
 	return network(b.Scope().In("generator"), noise)
 }
 
-// verdict is the discriminator's mean loss if x is real (sign -1) or not (1).
+// verdict is the discriminator's mean loss for real x (sign -1) or others (1).
 func verdict(b *managed.Builder, x *graph.Node, sign float64) *graph.Node {
 	logits := network(b.Scope().At("discriminator"), x)
 	return graph.ReduceAllMean(graph.Softplus(graph.MulScalar(logits, sign)))

@@ -1,5 +1,5 @@
-// Command gpt trains a GPT-style language model on this project's documents and code, or on the .md and .go files of a
-// folder, and generates text. The first takes about three minutes on two cores, from the root of a clone:
+// Command gpt trains a GPT-style language model on this project's documents and code, in about three minutes on two
+// cores, or on a folder's .md and .go files, and generates text:
 //
 //	go run ./examples/gpt
 //	go run ./examples/gpt -text FOLDER -steps 2000 -prompt "The loop" -temperature 0.5
@@ -9,7 +9,7 @@
 // - Training uses AdamW, warmup, cosine decay and clipping by the global norm.
 // - Generation uses a key-value cache, temperature, top-k and top-p.
 //
-// It prints the bits per byte on held-out files, those of a unigram model, and the generated text.
+// It prints the bits per byte on held-out files, a unigram model's, and the generated text.
 package main
 
 import (
@@ -79,14 +79,14 @@ func main() {
 	must.M(run(ctx, runtime, s, os.Stdout, os.Stderr))
 }
 
-// check finds errors that would otherwise occur after the training.
+// check finds errors before the training.
 func (s settings) check() error {
 	for name, n := range map[string]int{"window": s.model.window, "heads": s.model.heads, "blocks": s.model.blocks, "batch": s.batch, "evaluation": s.evaluation, "tokens": s.tokens} {
 		if n < 1 {
 			return fmt.Errorf("-%s is %d, expected at least 1", name, n)
 		}
 	}
-	if m := s.model; m.width < 1 || m.width%(2*m.heads) != 0 { // rotary positions rotate pairs
+	if m := s.model; m.width < 1 || m.width%(2*m.heads) != 0 { // rotary positions have pairs
 		return fmt.Errorf("-width is %d, expected a multiple of twice the %d -heads", m.width, m.heads)
 	}
 	_, err := s.sampling.Probabilities([]float32{0})
@@ -117,7 +117,7 @@ func run(ctx context.Context, runtime *xla.Runtime, s settings, stdout, stderr i
 			return err
 		}
 	}
-	s.model.vocabulary = c.tokens.Size() // a short text may have too few pairs
+	s.model.vocabulary = c.tokens.Size() // a short text has fewer pairs
 	state, found, err := s.train(ctx, runtime, c, stderr)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func run(ctx context.Context, runtime *xla.Runtime, s settings, stdout, stderr i
 	return err
 }
 
-// train returns the trained model and the bits per held-out byte.
+// train also returns the bits per held-out byte.
 func (s settings) train(ctx context.Context, runtime *xla.Runtime, c *corpus, stderr io.Writer) (*managed.State, float64, error) {
 	warm := max(s.steps/10, 1)
 	optimizer := optim.New(s.rate,

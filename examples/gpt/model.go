@@ -7,7 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// network is a transformer from tokens [batch, places] to logits for each place.
+// network is a transformer from tokens [batch, places] to each place's logits.
 type network struct{ vocabulary, width, heads, blocks, window int }
 
 func (m network) logits(scope *model.Scope, ids *graph.Node) *graph.Node {
@@ -16,7 +16,7 @@ func (m network) logits(scope *model.Scope, ids *graph.Node) *graph.Node {
 	})
 }
 
-// decode returns logits for tokens after those of the caches, one per block, and updates the caches.
+// decode returns logits for tokens after those of the caches, one per block, which it updates.
 func (m network) decode(scope *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node {
 	return m.apply(scope, ids, func(attention nn.Attention, scope *model.Scope, x *graph.Node, block int) (y *graph.Node) {
 		y, caches[block] = attention.Decode(scope, x, caches[block])

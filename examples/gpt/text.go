@@ -18,10 +18,10 @@ const (
 	fewest    = 100_000
 )
 
-// corpus is a tokenized text: the training text, and each tenth file, held out.
+// corpus is a tokenized text. Each tenth file is held out.
 type corpus struct {
 	tokens        *text.BPE
-	end           int32 // the token after each file
+	end           int32 // after each file
 	training      []int32
 	heldBack      []int32
 	tokensPerByte float64 // of the held-out text
@@ -84,7 +84,6 @@ func read(folder string, vocabulary int) (*corpus, error) {
 	return c, err
 }
 
-// batches yields random windows without end.
 func (c *corpus) batches(window, size int, seed uint64) func(yield func(data.Batch, error) bool) {
 	return func(yield func(data.Batch, error) bool) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -100,7 +99,7 @@ func (c *corpus) batches(window, size int, seed uint64) func(yield func(data.Bat
 	}
 }
 
-// held returns n evenly spaced windows of the held-out text.
+// held returns n evenly spaced held-out windows.
 func (c *corpus) held(window, n int) (*data.Set, error) {
 	if len(c.heldBack) <= window {
 		return nil, fmt.Errorf("%d tokens are held back, expected more than a window of %d", len(c.heldBack), window)
@@ -112,7 +111,7 @@ func (c *corpus) held(window, n int) (*data.Set, error) {
 	return data.New(fields(c.heldBack, at, window)...)
 }
 
-// fields returns the windows at these positions as x, and the following tokens as y.
+// fields returns windows as x, and the following tokens as y.
 func fields(tokens []int32, at []int, window int) []data.Field {
 	var x, y []int32
 	for _, i := range at {
@@ -121,7 +120,7 @@ func fields(tokens []int32, at []int, window int) []data.Field {
 	return []data.Field{data.X(x, len(at), window), data.Y(y, len(at), window)}
 }
 
-// byFrequencies is the bits per held-out byte of a unigram model with add-one smoothing.
+// byFrequencies is a unigram model's bits per held-out byte, with add-one smoothing.
 func (c *corpus) byFrequencies() float64 {
 	counts := make([]float64, c.tokens.Size())
 	for _, id := range c.training {

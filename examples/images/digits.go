@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// writeDigits writes the digits as PNG files into the user's cache, unless they exist.
+// writeDigits writes the digits as PNG files into the user's cache, once.
 func writeDigits() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -45,8 +45,8 @@ func writeDigits() (string, error) {
 			}
 		}
 	}
-	err = os.Rename(part, dir)                                // atomic
-	if _, there := os.Stat(dir); err != nil && there == nil { // another process was faster
+	err = os.Rename(part, dir) // atomic
+	if _, there := os.Stat(dir); err != nil && there == nil {
 		err = os.RemoveAll(part)
 	}
 	return dir, err

@@ -2,7 +2,7 @@
 // (shapes.go). Ctrl-C ends it between two steps.
 //
 //	go run ./examples/linear                  loop.New: tasks on schedules
-//	go run ./examples/linear -shape manual    a plain for over loop.Over: the same parts, by hand
+//	go run ./examples/linear -shape manual    a for loop over loop.Over
 //	go run ./examples/linear -shape train     train.Loop: a step, the tests at the end of each epoch
 package main
 

@@ -1,5 +1,5 @@
-// Command loop trains a linear classifier with loop.New. examples/manual and examples/train are the same program at a
-// lower and a higher level.
+// Command loop trains a linear classifier with loop.New. examples/manual and examples/train are lower and higher
+// levels.
 package main
 
 import (

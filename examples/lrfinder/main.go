@@ -1,5 +1,5 @@
-// Command lrfinder finds a learning rate (Smith 2017): it trains briefly with a rising rate and reports where the loss
-// fell fastest.
+// Command lrfinder finds a learning rate (Smith 2017): it trains briefly with a rising rate and reports the loss's
+// fastest fall.
 package main
 
 import (

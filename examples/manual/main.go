@@ -1,5 +1,5 @@
 // Command manual trains a linear classifier in a hand-written for loop with package loop's counting, schedules, logs,
-// history and bar. examples/loop and examples/train are the same program at higher levels.
+// history and bar. examples/loop and examples/train are higher levels.
 package main
 
 import (

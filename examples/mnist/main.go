@@ -1,10 +1,8 @@
-// Command mnist trains a small convolutional network on handwritten digits.
+// Command mnist trains a small convolutional network on handwritten digits, in the second form with four processes,
+// each with a quarter of every batch. A missing PJRT plugin is installed.
 //
 //	go run ./examples/mnist
 //	go run ./cmd/lazo run -np 4 go run ./examples/mnist
-//
-// The second command runs four processes, each with a quarter of every batch, as mpirun -np 4 does. The digits are in
-// the repository; the PJRT plugin is installed if it is missing.
 package main
 
 import (
@@ -62,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	code := 1
 	var signalled *loop.SignalError
 	if errors.As(context.Cause(ctx), &signalled) {
-		err, code = signalled, signalled.ExitCode() // not its consequence, such as a cancelled download
+		err, code = signalled, signalled.ExitCode() // not its consequence
 	}
 	fmt.Fprintf(stderr, "mnist: %v\n", err)
 	return code
@@ -143,7 +141,7 @@ func (c config) train(ctx context.Context, stdout, stderr io.Writer) (err error)
 	epoch := loop.Steps(train.Len() / c.batch)
 	steps := loop.Steps(c.epochs) * epoch
 	options := []loop.Option{loop.Until(steps), loop.Keep(loop.At(steps)), callbacks.ProgressBar(progress, callbacks.Bar{Epoch: epoch})}
-	var stages *data.Stages // records what steps wait for, if images are read during training
+	var stages *data.Stages // what steps wait for, with images from files
 	if train.Mapped() {
 		stages = new(data.Stages)
 		options[2] = callbacks.ProgressBar(progress, callbacks.Bar{Epoch: epoch, Stages: stages.All()})

@@ -8,10 +8,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// saveEvery limits the steps lost by a kill.
 const saveEvery = loop.Steps(50)
 
-// flags must not change when a run resumes, because steps depend on them.
+// flags must not change on resumption, because steps depend on them.
 type flags struct {
 	Data  string
 	Batch int

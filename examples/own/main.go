@@ -1,8 +1,8 @@
 // Command own trains a custom state: softmax regression in plain Go (model.go), without GoMLX and XLA, on the digits.
-// Schedules, evaluations, history, early stopping, the best state and checkpoints work with any type of state.
+// Schedules, evaluations, history, early stopping, the best state and checkpoints work with any state.
 //
-//	go run ./examples/own               trains until the test loss gets no better, and says how good the best state is
-//	go run ./examples/own -dir run      saves checkpoints too; run it again, after Ctrl-C or with more -steps or -patience, and it goes on
+//	go run ./examples/own               trains until the test loss gets no better, and tests the best state
+//	go run ./examples/own -dir run      also saves checkpoints, and resumes when run again
 package main
 
 import (

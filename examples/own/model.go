@@ -11,8 +11,8 @@ import (
 
 const pixels, classes = 64, 10
 
-// model is the state: weights per pixel, and biases. It is a plain value that steps copy; a state that changes in place
-// would need a method Snapshot for callbacks.KeepBest.
+// model is the state: weights per pixel, and biases. Steps copy the plain value; a state that changes in place would
+// need a method Snapshot for callbacks.KeepBest.
 type model [(pixels + 1) * classes]float64
 
 // Checkpoints need only Content and Restore.
@@ -36,7 +36,7 @@ func step(rate float64) loop.Stepper[model, data.Batch] {
 			if best == int(label) {
 				right++
 			}
-			p[label]-- // leaves the gradient of the logits
+			p[label]-- // leaves the logits' gradient
 			for c, gradient := range p {
 				change := rate * gradient / float64(b.Size)
 				for k, v := range image {

@@ -1,8 +1,8 @@
 // Command resnet trains a small ResNet with batch normalization on several devices, data parallel. The devices are
 // parts of the CPU, so it is not faster.
 //
-//	go run ./examples/resnet                 on 4 devices; -devices 1 comes to the same up to rounding
-//	go run ./examples/resnet -epochs 20      for longer: the learning rate's schedule is as long as the run
+//	go run ./examples/resnet                 on 4 devices; -devices 1 has the same results up to rounding
+//	go run ./examples/resnet -epochs 20      for longer, as is the learning rate's schedule
 //
 // It prints the test accuracy. Ctrl-C ends it between two steps.
 package main
@@ -42,7 +42,7 @@ func main() {
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.ClientOption("cpu_device_count", *devices), xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	parallel := must.M1(strategies.DataParallel(runtime, strategies.Parallel{}))
 
-	// Images are shifted by up to a pixel, differently in each epoch.
+	// shifted by up to a pixel, differently in each epoch
 	training, test := must.M2(data.Digits())
 	epoch := training.Len() / batch
 	steps := *epochs * epoch
@@ -51,7 +51,7 @@ func main() {
 		return data.Prefetch(data.Map(training.Batches(batch, data.Shuffle(0)).From(position), moved), 2)
 	})
 
-	// SGD with momentum, warmup over a tenth of the steps and decay to 0. Weight decay applies only to kernels.
+	// SGD with momentum, warmup over a tenth of the steps and decay to 0. Only kernels have weight decay.
 	optimizer := optim.New(0.1,
 		optim.WeightDecay{Rate: 5e-4, Match: optim.RankFrom(2)},
 		optim.Momentum{Decay: 0.9},

@@ -28,8 +28,8 @@ func residual(scope *model.Scope, x *graph.Node, channels, strides int) *graph.N
 	return nn.Relu(graph.Add(x, h))
 }
 
-// normalised is a convolution and a batch normalization, under data parallel over the whole batch. The momentum is low
-// because the run is short.
+// normalised is a convolution and a batch normalization, over the whole batch. The momentum is low because the run is
+// short.
 func normalised(scope *model.Scope, x *graph.Node, channels, strides int) *graph.Node {
 	x = nn.Conv{Channels: channels, Window: []int{3}, Strides: []int{strides}, NoBias: true}.Apply(scope, x)
 	return nn.BatchNorm{Momentum: 0.9}.Apply(scope, x)

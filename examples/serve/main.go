@@ -40,13 +40,13 @@ func main() {
 		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 3, Validation: test}))
 
-	// One example of the inputs, without labels.
+	// without labels
 	example := must.M1(data.Peek(test.Batches(1).All()))
 	example.Fields = example.Fields[:1]
 	batcher := must.M1(serve.New(model, example, serve.Batching{MaxBatch: 32, Delay: *delay}))
 	handler := must.M1(serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{MaxBody: 1 << 20, Timeout: 5 * time.Second}))
 
-	// It listens at once, and is ready when all batch sizes are compiled.
+	// It listens at once, and is ready after compiling.
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 15 * time.Second, IdleTimeout: 2 * time.Minute}
 	listener := must.M1(net.Listen("tcp", *address))
@@ -60,7 +60,7 @@ func main() {
 		must.M(err)
 	case <-ctx.Done():
 	}
-	// Readiness checks fail, and accepted requests are answered. A second signal ends the process at once.
+	// Readiness checks fail, accepted requests are answered. A second signal ends the process at once.
 	handler.Drain()
 	time.Sleep(*drain)
 	grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)

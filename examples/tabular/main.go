@@ -3,8 +3,8 @@
 //
 //	go run ./examples/tabular examples/tabular/penguins.csv
 //
-// The table is that of palmerpenguins (https://allisonhorst.github.io/palmerpenguins; A. M. Horst, A. P. Hill and K. B.
-// Gorman, 2020), unchanged; it is in the public domain (CC0 1.0).
+// The table is palmerpenguins, unchanged (https://allisonhorst.github.io/palmerpenguins; A. M. Horst, A. P. Hill and K.
+// B. Gorman, 2020), in the public domain (CC0 1.0).
 package main
 
 import (

@@ -2,7 +2,7 @@ package main
 
 import "math/rand/v2"
 
-// The signs of a line: opening and closing brackets, and letters.
+// The signs: opening and closing brackets, and letters.
 const (
 	opens = iota
 	closes
@@ -32,7 +32,7 @@ func lines(seed uint64, n int) []line {
 
 func tagsOf(row []int32) []int32 {
 	tags := make([]int32, len(row))
-	var open []int // positions of unmatched brackets
+	var open []int // of unmatched brackets
 	for i, sign := range row {
 		if last := len(open) - 1; sign == opens {
 			open = append(open, i)

@@ -1,12 +1,11 @@
-// Command tagger trains a bidirectional LSTM to tag each sign of a line as inside or outside a pair of brackets, with
-// lines of several lengths: go run ./examples/tagger
+// Command tagger trains a bidirectional LSTM, with -forward one direction, to tag each sign of a line as inside or
+// outside a pair of brackets: go run ./examples/tagger
 //
-// - data.Buckets batches lines by length, so that only two programs are compiled.
+// - data.Buckets batches lines by length, for only two programs.
 // - The backward recurrence of package nn begins at the end of each line.
 // - Loss and metric ignore the padding of lines and batches.
 //
-// It prints the accuracy on unseen lines, also with more padding, which changes nothing. -forward uses one direction
-// only.
+// It prints the accuracy on unseen lines, with more padding too.
 package main
 
 import (
@@ -53,7 +52,7 @@ func main() {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optimizer), managed.WithSeed(*seed)))
 	defer state.Close()
 
-	// Incomplete batches of lines wait for the next pass.
+	// Incomplete batches wait for the next pass.
 	known := lines(1, 8192)
 	shuffled := data.Passes(func(pass int) iter.Seq2[line, error] {
 		return data.ShuffleBuffer(data.Items(known), len(known), uint64(pass))
@@ -74,7 +73,7 @@ func main() {
 
 func tag(b *managed.Builder, both bool) {
 	row, tags, lengths := b.Field("signs"), b.Field("tags"), b.Field("lengths")
-	if counts := b.Mask(); counts != nil { // a padding line has length 0
+	if counts := b.Mask(); counts != nil { // padding lines have length 0
 		lengths = graph.Where(counts, lengths, graph.ZerosLike(lengths))
 	}
 	x := nn.Embedding{Vocabulary: signs, Width: 8}.Apply(b.Scope().In("signs"), row)
@@ -95,7 +94,7 @@ func batches(of iter.Seq2[line, error], lengths ...int) loop.Data[data.Batch] {
 		for _, l := range bucket.Items {
 			rows, tags, long = append(rows, l.signs), append(tags, l.tags), append(long, int32(len(l.signs)))
 		}
-		x, _, err := data.PadSequences(rows, closes, bucket.Length) // padding is not counted: it would close brackets
+		x, _, err := data.PadSequences(rows, closes, bucket.Length) // not counted: it would close brackets
 		if err != nil {
 			return data.Batch{}, err
 		}

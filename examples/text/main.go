@@ -1,4 +1,4 @@
-// Command text trains an LSTM to classify reviews of different lengths as good or bad, and classifies a new one: go run
+// Command text trains an LSTM to classify reviews of different lengths as good or bad, and classifies one: go run
 // ./examples/text "the soup was not good but the tea was fine"
 package main
 

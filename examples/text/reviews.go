@@ -12,7 +12,7 @@ var (
 )
 
 // reviews makes n reviews of one to three clauses, labelled 1 if good. The last clause decides and "not" negates, so
-// the order of words matters.
+// word order matters.
 func reviews(n int) (texts []string, good []float32) {
 	random := rand.New(rand.NewPCG(1, 0))
 	pick := func(words []string) string { return words[random.IntN(len(words))] }

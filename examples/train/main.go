@@ -1,5 +1,5 @@
 // Command train trains a linear classifier with a predefined loop: it tests after each epoch, stops early, and returns
-// the best state. examples/manual and examples/loop are the same program at lower levels.
+// the best state. examples/manual and examples/loop are lower levels.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Command transfer trains a network on the digits 0 to 4 and reuses its features for 5 to 9: go run ./examples/transfer
 //
-// CopyFrom copies a part of a model and reports it. optim.Frozen keeps parameters bit-identical. The program prints
-// both tasks' test accuracy, and hashes of the body's and head's parameters before and after the second training.
+// CopyFrom copies a part of a model and reports it. optim.Frozen keeps parameters bit-identical. It prints both tasks'
+// test accuracy, and hashes of body and head before and after the second training.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	defer stop()
 	training, test := must.M2(data.Digits())
 	relu := nn.Activation("relu")
-	network := nn.Sequential{nn.Flatten{}, // the body computes features, the head classifies five digits
+	network := nn.Sequential{nn.Flatten{}, // the body and the head for five digits
 		nn.Named{Name: "body", Layer: nn.Sequential{nn.Dense{Units: 128}, relu, nn.Dense{Units: 64}, relu}},
 		nn.Named{Name: "head", Layer: nn.Dense{Units: 5}}}
 	model := func(options ...flaxlike.Option) *flaxlike.Model {

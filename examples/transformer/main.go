@@ -1,8 +1,8 @@
 // Command transformer trains a small transformer (Vaswani et al. 2017) on sentences such as "today ann gives to ben" to
-// tell who has the thing in the end: go run ./examples/transformer
+// tell the final owner: go run ./examples/transformer
 //
-// Sentences are padded. A mask applies to attention, loss and metrics, as in Jaxloop's TransformerStep. It prints the
-// accuracy on unseen sentences, also with more padding, which changes nothing.
+// A mask excludes padding from attention, loss and metrics, as in Jaxloop's TransformerStep. It prints the accuracy on
+// unseen sentences, with more padding too.
 package main
 
 import (
@@ -47,7 +47,7 @@ func main() {
 	batches := sentences(1, 8192, most).Batches(batchSize, data.Shuffle(0))
 	must.M1(training.Run(ctx, state, batches, loop.Until(loop.Steps(*steps)), callbacks.ProgressBar(os.Stderr)))
 
-	for _, length := range []int{most, longest} { // each length compiles its own program at its first batch
+	for _, length := range []int{most, longest} { // one program per length
 		_, logs := must.M2(testOn(sentences(3, 1024, length)).Run(ctx, state))
 		accuracy := must.M1(logs.Float("accuracy_test"))
 		fmt.Printf("test accuracy of sentences padded to %d words: %.3f\n", length, accuracy)

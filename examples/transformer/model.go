@@ -13,7 +13,7 @@ import (
 const (
 	width   = 32
 	heads   = 4
-	longest = 16 // maximum number of words with padding
+	longest = 16 // words with padding
 )
 
 func step(b *managed.Builder) {
@@ -38,7 +38,7 @@ func network(scope *model.Scope, ids, mask *graph.Node) *graph.Node {
 func block(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 	h := nn.LayerNorm{}.Apply(scope.In("norm_0"), x)
 	h = nn.Attention{Heads: heads, Mask: mask}.Apply(scope.In("attention"), h)
-	x = graph.Add(x, nn.Dropout{Rate: 0.1}.Apply(scope, h)) // only in training, random in each step
+	x = graph.Add(x, nn.Dropout{Rate: 0.1}.Apply(scope, h)) // random, in training only
 	h = nn.LayerNorm{}.Apply(scope.In("norm_1"), x)
 	h = nn.Relu(nn.Dense{Units: 4 * width}.Apply(scope.In("dense_0"), h))
 	return graph.Add(x, nn.Dense{Units: width}.Apply(scope.In("dense_1"), h))

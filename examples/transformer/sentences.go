@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// most is the maximum number of words.
+// most words
 const most = 10
 
 var (
@@ -19,8 +19,8 @@ var (
 )
 
 // sentences makes n sentences, padded to length words: fillers, a name, fillers, a verb, fillers, another name,
-// fillers. The label of each word is the final owner: the second name for "gives_to", the first for "gets_from".
-// Without word order only half can be right.
+// fillers. Each word's label is the final owner: the second name for "gives_to", the first for "gets_from". Without
+// word order only half can be right.
 func sentences(seed uint64, n, length int) *data.Set {
 	random := rand.New(rand.NewPCG(seed, 0))
 	ids, labels := make([][]int32, n), make([][]int32, n)

@@ -1,8 +1,8 @@
 // Command translate trains an encoder-decoder transformer (Vaswani et al. 2017) to translate between two artificial
 // languages that differ in word order and agreement: go run ./examples/translate
 //
-// - data.Buckets batches sentences by length, so that only two programs are compiled.
-// - Training uses teacher forcing; the masks of package nn exclude padding.
+// - data.Buckets batches sentences by length, for only two programs.
+// - Training uses teacher forcing; package nn's masks exclude padding.
 // - A test translates greedily in a loop of the graph with a key-value cache.
 //
 // It prints the share of unseen sentences translated without an error, and three of them.
@@ -33,7 +33,7 @@ const (
 	testSize  = 512
 )
 
-// buckets are lengths with the end: one clause, two clauses.
+// lengths with the end: one clause, two clauses
 var buckets = []int{11, 22}
 
 func main() {
@@ -67,7 +67,7 @@ func main() {
 	until := loop.Until(loop.Steps(*steps))
 	must.M1(training.Run(ctx, state, loop.Data[data.Batch](both.batches(others)), until, callbacks.ProgressBar(os.Stderr)))
 
-	padded := func(b data.Batch) (data.Batch, error) { return data.Pad(b, batchSize) } // the last batch of each length
+	padded := func(b data.Batch) (data.Batch, error) { return data.Pad(b, batchSize) } // each length's last batch
 	tests := data.Map(both.batches(data.Items(held)), padded)
 	translate := managed.TestStep(m.translate)
 	_, tested := must.M2(loop.Evaluate("", translate, loop.Data[data.Batch](tests)).Run(ctx, state))

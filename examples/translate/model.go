@@ -18,7 +18,7 @@ const (
 	end   = 0 // ends a sentence; the decoder begins with it
 )
 
-// network has the sizes of both vocabularies, and the layers of encoder and decoder.
+// network has both vocabularies' sizes, and the layers of encoder and decoder.
 type network struct{ sources, targets, layers int }
 
 // learn is the training step with teacher forcing.
@@ -30,7 +30,7 @@ func (m network) learn(b *managed.Builder) {
 	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(target, logits), counts))
 }
 
-// translate is a greedy test step. The memory's keys and values are loop-invariant, so XLA computes them once.
+// translate is a greedy test step. XLA computes the memory's loop-invariant keys and values once.
 func (m network) translate(b *managed.Builder) {
 	target, memory, lengths := b.Field("target"), m.encode(b), b.Field("lengths")
 	batch, places := target.Shape().Dimensions[0], target.Shape().Dimensions[1]
@@ -75,7 +75,7 @@ func (m network) encode(b *managed.Builder) *graph.Node {
 	return nn.LayerNorm{}.Apply(s.In("norm"), x)
 }
 
-// decode returns logits for the word after each of [batch, places], which follow the caches' words if there are caches.
+// decode returns logits for the word after each of [batch, places], which follow the words of caches, if any.
 func (m network) decode(
 	s *model.Scope, words, memory, lengths *graph.Node, caches []nn.Cache,
 ) (*graph.Node, []nn.Cache) {
@@ -100,13 +100,11 @@ func (m network) decode(
 	return nn.Dense{Units: m.targets}.Apply(s.In("logits"), nn.LayerNorm{}.Apply(s.In("norm"), x)), caches
 }
 
-// embedded adds embeddings of words and positions.
 func embedded(s *model.Scope, words *graph.Node, vocabulary int, start *graph.Node) *graph.Node {
 	e := nn.Embedding{Vocabulary: vocabulary, Width: width, Initial: nn.RandomNormal(1)}
 	return nn.Sinusoidal{Start: start}.Apply(s, e.Apply(s.In("words"), words))
 }
 
-// thought is a residual feed-forward block.
 func thought(s *model.Scope, x *graph.Node) *graph.Node {
 	h := nn.LayerNorm{}.Apply(s.In("dense_norm"), x)
 	h = nn.Relu(nn.Dense{Units: 4 * width}.Apply(s.In("dense_0"), h))

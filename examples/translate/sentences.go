@@ -13,9 +13,9 @@ type noun struct {
 	gender         int
 }
 
-// The words of the source, and the stems of the target.
+// The source's words, and the target's stems.
 var (
-	determiners = [][2]string{{"the", "l"}, {"a", "un"}, {"some", "alk"}} // "a" is singular only
+	determiners = [][2]string{{"the", "l"}, {"a", "un"}, {"some", "alk"}} // "a" has no plural
 	adjectives  = [][2]string{
 		{"old", "vet"}, {"wild", "fer"}, {"small", "mik"}, {"proud", "sup"}, {"pale", "blek"}, {"quick", "rap"}}
 	nouns = []noun{
@@ -32,7 +32,7 @@ var (
 //	the old cat saw some wild bears yesterday   the subject, what it did, to whom, when
 //	jer ursin feras alka kat veto lo videte     when, to whom, the subject, what it did
 //
-// In the target, adjectives follow their noun in reverse, then comes its determiner. Nouns have endings for plural and
+// In the target, adjectives follow their noun in reverse, then its determiner. Nouns have endings for plural and
 // object. Adjectives and determiners agree with the noun's gender, adjectives also with its number; verbs with the
 // subject's number and the object's gender. With "because" the second clause comes first.
 func sentences(seed uint64, clauses int) iter.Seq2[pair, error] {
@@ -76,7 +76,7 @@ func clause(random *rand.Rand) pair {
 	return p
 }
 
-// phrase is a noun with its words; object is the ending of an object.
+// phrase is a noun with its words; object is an object's ending.
 func phrase(random *rand.Rand, object string) (p pair, several, gender int) {
 	of, determiner := nouns[random.IntN(len(nouns))], determiners[random.IntN(len(determiners))]
 	if several = random.IntN(2); determiner[0] == "a" {

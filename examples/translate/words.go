@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// words is a language's sorted vocabulary; an index is a token. The empty word, 0, ends a sentence.
+// words is a language's sorted vocabulary; indices are tokens. The empty word, 0, ends a sentence.
 type words []string
 
 type languages struct{ source, target words }
@@ -24,7 +24,6 @@ func wordsOf(pairs []pair) languages {
 	return languages{slices.Compact(all.source), slices.Compact(all.target)}
 }
 
-// numbers returns the tokens of a sentence, with the end.
 func (w words) numbers(sentence []string) ([]int32, error) {
 	var all []int32
 	for _, word := range append(slices.Clone(sentence), "") {

@@ -29,7 +29,7 @@ func writeGrid(ctx context.Context, state *managed.State, path string) {
 	must.M(file.Close())
 }
 
-// pairs are a grid of quantiles of the normal distribution.
+// pairs are a grid of the normal distribution's quantiles.
 func pairs() (z []float32) {
 	place := func(i int) float32 {
 		return float32(math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/side-1))

@@ -2,7 +2,7 @@
 // ./examples/vae -out digits.png
 //
 // - A training step adds two losses by name, reconstruction and kl.
-// - Random numbers depend on the seed and the step, so runs are reproducible.
+// - Random numbers depend on the seed and the step.
 // - The decoder is used alone after training.
 //
 // It prints both losses on the test digits, in nats per digit, and writes a grid of decoded images.
@@ -43,7 +43,7 @@ func step(b *managed.Builder) {
 	z := graph.Add(mean, graph.Mul(noise, graph.Exp(graph.MulScalar(logVariance, 0.5))))
 	logits := network(b.Scope().In("decoder"), z, pixels)
 
-	// The reconstruction loss is the cross-entropy of pixels from 0 to 1, kl the divergence from a normal prior.
+	// the cross-entropy of pixels from 0 to 1, and the divergence from a normal prior
 	b.Loss("reconstruction", graph.ReduceSum(graph.Sub(graph.Softplus(logits), graph.Mul(x, logits)), -1))
 	kl := graph.Sub(graph.Add(graph.Square(mean), graph.Exp(logVariance)), graph.OnePlus(logVariance))
 	b.Loss("kl", graph.MulScalar(graph.ReduceSum(kl, -1), 0.5))
@@ -56,7 +56,6 @@ func network(scope *model.Scope, x *graph.Node, outputs int) *graph.Node {
 	return nn.Dense{Units: outputs}.Apply(scope.In("out"), x)
 }
 
-// paint is the decoder.
 func paint(b *managed.Builder) {
 	b.Output("pictures", graph.Sigmoid(network(b.Scope().In("decoder"), b.Field("z"), pixels)))
 }

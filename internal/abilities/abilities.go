@@ -1,6 +1,6 @@
 // Package abilities has optional methods that a run of package loop looks for on a state, a step, a batch, a callback
-// or a job. Users need not import it: loop.Stepper, loop.Attendant and loop.Job list the methods that users may write.
-// At, Busy and AgreeOn are for lazo's own packages.
+// or a job. loop.Stepper, loop.Attendant and loop.Job list those that users may write. At, Busy and AgreeOn are for
+// lazo's own packages.
 package abilities
 
 import (
@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Stateful is a state that has its optional methods not itself, but on another value, such as a flaxlike.Model.
+// Stateful is a state, such as a flaxlike.Model, whose optional methods are on another value.
 type Stateful interface {
 	// State returns the value with the methods.
 	State() any
 }
 
-// As asserts that a state, or the value that it returns as a [Stateful], implements an interface.
+// As asserts that a state, or a [Stateful]'s value, implements an interface.
 func As[I any](state any) (found I, ok bool) {
 	if found, ok = state.(I); ok {
 		return found, true
@@ -29,8 +29,7 @@ func As[I any](state any) (found I, ok bool) {
 	return found, ok
 }
 
-// StateAs asserts that the state of a loop.Report, loop.Ending or loop.Beginning, the value that it returns as a
-// [Stateful], or a pointer to it implements an interface.
+// StateAs is [As] for the state of a loop.Report, loop.Ending or loop.Beginning, or a pointer to it.
 func StateAs[I any](of interface {
 	State() any
 	StatePointer() any
@@ -44,24 +43,23 @@ func StateAs[I any](of interface {
 	return found, ok
 }
 
-// Sized is a batch that knows its number of examples.
+// Sized is a batch with a number of examples.
 type Sized interface{ Samples() int }
 
-// InEpoch is a batch that knows its epoch, and maybe whether it is the epoch's last.
+// InEpoch is a batch that knows its epoch, and maybe whether it is the last.
 type InEpoch interface {
 	InEpoch() (epoch int64, last, known bool)
 }
 
-// Whole is a source that leaves out examples in a training, as those that do not fill a batch. WholeFrom is its From
-// without this.
+// Whole is a source that leaves out examples in a training, as those that do not fill a batch. WholeFrom does not.
 type Whole[B any] interface {
 	WholeFrom(position int64) iter.Seq2[B, error]
 }
 
-// LeftOut is a batch that ends its epoch and knows how many examples of the epoch are in no batch.
+// LeftOut is a batch that ends its epoch and knows how many of its examples are in no batch.
 type LeftOut interface{ LeftOut() int }
 
-// WholeFrom returns the From of a source by which it yields all examples, or else an error: see [Complete].
+// WholeFrom returns a source's From with all examples, or an error: see [Complete].
 func WholeFrom[B any](source interface {
 	From(position int64) iter.Seq2[B, error]
 }) func(position int64) iter.Seq2[B, error] {
@@ -76,14 +74,14 @@ func WholeFrom[B any](source interface {
 	}
 }
 
-// Shuffled is a batch that knows whether the examples of its set are shuffled, differently in each epoch.
+// Shuffled is a batch whose set may be shuffled, differently in each epoch.
 type Shuffled interface{ Shuffled() bool }
 
 // Complete returns the batches, with an error in place of a batch with [LeftOut] examples.
 func Complete[B any](batches iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var batch, none B
-		last, knows := any(&batch).(LeftOut) // the pointer as an interface costs no allocation
+		last, knows := any(&batch).(LeftOut) // a pointer as an interface costs no allocation
 		if !knows {
 			batches(yield)
 			return
@@ -101,18 +99,18 @@ func Complete[B any](batches iter.Seq2[B, error]) iter.Seq2[B, error] {
 	}
 }
 
-// Measurer is a step that may train nothing. A run that has no other steps reads all examples: see [Whole].
+// Measurer is a step that may train nothing. A run that has only such steps reads all examples: see [Whole].
 type Measurer interface{ Measures() bool }
 
-// Payload is a logged value that may be more than a number, such as an array or a text.
+// Payload is a logged value, maybe an array or a text.
 type Payload interface {
 	Float() (float64, error)
-	// Any returns the value. It may wait for a device.
+	// Any may wait for a device.
 	Any() (any, error)
 }
 
-// Awaiter is a step that may run after its method returns. Await waits for all steps begun on the state and returns the
-// error of a failed one.
+// Awaiter is a step that may run after its method returns. Await waits for all steps begun on the state and returns a
+// failed one's error.
 type Awaiter[S any] interface {
 	Await(ctx context.Context, state S) error
 }
@@ -125,12 +123,12 @@ type Evaluator[S any] interface {
 
 // Queued is a state that can be read while batches wait for their steps.
 type Queued interface {
-	// OnRead registers f, which the state calls before each read; the state returns f's error instead of the value.
-	// OnRead first calls the functions registered earlier and returns their error. remove unregisters f.
+	// OnRead registers f, which the state calls before each read; f's error replaces the value. OnRead first calls the
+	// functions registered earlier and returns their error. remove unregisters f.
 	OnRead(f func() error) (remove func(), err error)
 }
 
-// Compiler is a state whose steps are compiled at the first batch of a shape.
+// Compiler is a state that compiles steps at the first batch of a shape.
 type Compiler interface {
 	// CompilingSince returns when the current compilation began, or false. It is safe for concurrent use.
 	CompilingSince() (time.Time, bool)
@@ -139,16 +137,15 @@ type Compiler interface {
 // Resume is the name of the loop.Prepare that checkpoint.Resume makes.
 const Resume = "resume"
 
-// Resumed is a value that the loop.Prepare of checkpoint.Resume returns for one run.
+// Resumed is a value of checkpoint.Resume's loop.Prepare for one run.
 type Resumed interface {
-	// OnDifference calls f for each difference from the saved run: for those found so far at once, and for later ones
-	// when they are found.
+	// OnDifference calls f for each difference from the saved run, found so far or later.
 	OnDifference(f func(difference fmt.Stringer))
 	// Entries are the names of the entries by which checkpoints are kept.
 	Entries() []string
 }
 
-// LearningRater is a state whose learning rate can be changed during training.
+// LearningRater is a state whose learning rate can change during training.
 type LearningRater interface {
 	LearningRate() (float64, error)
 	// SetLearningRate returns an error that wraps ErrRateTooSmall for a nonzero rate that would be stored as 0.
@@ -159,23 +156,22 @@ type LearningRater interface {
 var ErrRateTooSmall = errors.New("too small a learning rate")
 
 // Interrupter is an attendant that may request a call outside its schedule, for example after a failed save. The run
-// calls Interrupts after each iteration, or before a step that may wait in a block. It must be fast. true ends the
+// calls Interrupts, which must be fast, after each iteration, or before a step that may wait in a block. true ends the
 // block.
 type Interrupter interface{ Interrupts() bool }
 
-// Observer is an attendant that is called when the run begins another activity, on the run's goroutine. It must be
-// fast.
+// Observer is an attendant that is called when the run begins another activity, on its goroutine. It must be fast.
 type Observer interface {
 	At(step int64, what Activity)
 }
 
-// Activity is a current activity of a run: a task, a callback, or waiting for data.
+// Activity is a task, a callback, or waiting for data.
 type Activity struct {
 	// Kind is "task", "callback", or "" for the data and the run itself.
 	Kind string
-	// Name is the name of the task or callback ("evaluation val"), "", or "data".
+	// Name is that of the task or callback ("evaluation val"), "", or "data".
 	Name string
-	// Of prints the schedule and the name, as in errors; nil without a schedule.
+	// Of prints schedule and name, as in errors; nil without a schedule.
 	Of fmt.Stringer
 }
 
@@ -187,17 +183,17 @@ func (a Activity) String() string {
 	return a.Of.String()
 }
 
-// Watched is a job that ends when one process keeps the others waiting for too long, and reports what it was doing.
+// Watched is a job that ends when a process keeps the others waiting too long, and reports its activity.
 type Watched interface {
-	// At records the step and what the process is about to do.
+	// At records the step and the next activity.
 	At(step int64, doing string)
 	// Busy announces a phase for which the others wait up to limit; done ends it.
 	Busy(doing string, limit time.Duration) (done func())
-	// AgreeOn is the job's Agree. what describes it in messages.
+	// AgreeOn is the job's Agree. what is for messages.
 	AgreeOn(what string, words []int64) error
 }
 
-// XLADumper is a state that can write its compiled programs to a directory.
+// XLADumper is a state that writes its programs to a directory.
 type XLADumper interface {
 	DumpXLA(dir string) error
 }

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Misdeclared returns an error if a type has a method of one of the asked interfaces with another signature, because a
-// run would ignore it. A method Samples that returns no integer has another meaning and is accepted.
+// Misdeclared returns an error if a type has an asked interface's method with another signature, which a run would
+// ignore. A method Samples that returns no integer has another meaning and is accepted.
 func Misdeclared(of reflect.Type, what string, asked ...reflect.Type) error {
 	for _, ability := range asked {
 		for i := range ability.NumMethod() {
@@ -16,7 +16,7 @@ func Misdeclared(of reflect.Type, what string, asked ...reflect.Type) error {
 				continue
 			}
 			var in, out []reflect.Type
-			for i := 1; i < m.Type.NumIn(); i++ { // without the receiver
+			for i := 1; i < m.Type.NumIn(); i++ {
 				in = append(in, m.Type.In(i))
 			}
 			for i := range m.Type.NumOut() {

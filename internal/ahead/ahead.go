@@ -1,5 +1,5 @@
-// Package ahead finds the goroutines that make batches ahead of a run. A run checks on which goroutine its state is
-// read only while there are some.
+// Package ahead finds the goroutines that make batches ahead of a run. Only while there are some, a run checks on which
+// goroutine its state is read.
 package ahead
 
 import "sync/atomic"

@@ -24,14 +24,14 @@ import (
 	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// ErrCrash reports that the compiler ended its process.
+// ErrCrash means that the compiler ended its process.
 var ErrCrash = errors.New("the compiler ended its process")
 
 type Machine struct {
 	Plugin  string         // of the library
 	Name    string         // of the topology
 	Options map[string]any // see [pjrt.Plugin.NewTopology]
-	// Environment adds variables for the child, as NAME=value.
+	// Environment is for the child, as NAME=value.
 	Environment []string
 }
 
@@ -56,13 +56,13 @@ type Program struct {
 // Report describes a compiled program.
 type Report struct {
 	pjrt.Compiled
-	HLO             string // optimized, "" if the plugin writes none
+	HLO             string // optimized, or ""
 	Took            time.Duration
 	API             string
 	PlatformVersion string
 }
 
-// order is the child's task. The parent removes Dir.
+// The parent removes an order's Dir.
 type order struct {
 	Machine
 	Program *Program // nil: describe the machine
@@ -76,16 +76,15 @@ type answer struct {
 	Failure     *failure
 }
 
-// failure is an error in transit to the parent.
 type failure struct {
-	Text     string       // without the text of Reported
+	Text     string       // without Reported's text
 	Reported *pjrt.Error  // the plugin's
 	Kind     failureKinds // Go's sentinel
 }
 
 type failureKinds string
 
-// kinds are the sentinels that survive the transfer.
+// kinds are transferable sentinels.
 var kinds = map[failureKinds]error{
 	"argument": pjrt.ErrInvalidArgument, "unimplemented": pjrt.ErrUnimplemented, "not found": pjrt.ErrNotFound,
 	"not loadable": pjrt.ErrNotLoadable, "no symbol": pjrt.ErrNoSymbol, "no table": pjrt.ErrNoTable, "abi": pjrt.ErrABI,
@@ -120,7 +119,7 @@ type remote struct {
 func (r *remote) Error() string        { return r.text }
 func (r *remote) Is(target error) bool { return r.is != nil && target == r.is }
 
-// Describe returns the machine's description. limit is as in [Machine.Compile].
+// Describe returns the machine's description; limit as in [Machine.Compile].
 func (m Machine) Describe(ctx context.Context, limit time.Duration) (*Description, error) {
 	a, err := m.run(ctx, nil, limit)
 	if err != nil {
@@ -238,7 +237,6 @@ func (m Machine) command(ctx context.Context, dir string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// childName is the child's argv[0].
 const childName = "lazo: compiler"
 
 func init() {
@@ -303,13 +301,13 @@ func Dumping(options pjrt.CompileOptions, dir string) pjrt.CompileOptions {
 	return options
 }
 
-// Dumped returns that program's text, or "".
+// Dumped returns that text, or "".
 func Dumped(dir string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*after_optimizations.txt"))
 	if err != nil || len(files) == 0 {
 		return "", err
 	}
-	// The compiler's auxiliary programs have later numbers.
+	// Auxiliary programs have later numbers.
 	text, err := os.ReadFile(slices.Min(files))
 	return string(text), err
 }

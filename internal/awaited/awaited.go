@@ -1,4 +1,4 @@
-// Package awaited passes the saved values that no step has asked for yet to the function that builds a step.
+// Package awaited passes the saved values that no step has asked for yet to a step's builder.
 package awaited
 
 import (
@@ -7,19 +7,19 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Values are the values that a state awaits, in addition to its variables.
+// Values are those that a state awaits, in addition to its variables.
 type Values struct {
-	// Shapes has the saved values' shapes by the full names of their variables.
+	// Shapes has the saved values' shapes by their variables' full names.
 	Shapes map[string]shapes.Shape
 	// Bring creates the variable of a saved value, as an optimizer's.
 	Bring func(name string) *model.Variable
 	// Numbers has what an optimizer's links keep for several parameters, by the full names of both. A group of
 	// parameters has its own after the first step that trains one of them.
 	Numbers map[string][]string
-	// Saved returns the saved scalar for a pack by its full name, or 0. It is nil if the state awaits nothing.
+	// Saved returns the saved scalar for a pack by its full name, or 0. It is nil if nothing is awaited.
 	Saved func(name string) int64
 	// Equal records that the graph assumes equal scalars in a pack, so that it is built again when they may differ
-	// (packs.SetApart). It is nil if the graph has no state.
+	// (packs.SetApart). It is nil without a state.
 	Equal func(pack *model.Variable)
 	// Open means that the graph depends on which variables exist, and is built again when there are more.
 	Open bool

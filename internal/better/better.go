@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// The values of a loop.Mode. 0 decides by the name.
+// A loop.Mode; 0 decides by the name.
 const (
 	Lowest  = 1
 	Highest = 2
@@ -53,7 +53,7 @@ func known(entry string) (mode int, ok bool) {
 	return mode, ok
 }
 
-// Against returns an error if the name of the entry implies the opposite mode.
+// Against returns an error if the entry's name implies the opposite mode.
 func Against[M mode](m M, entry string) error {
 	known, ok := known(entry)
 	if !ok || m == M(known) || m != Lowest && m != Highest {
@@ -77,7 +77,7 @@ func Than[M mode](m M, v, best, delta float64) bool {
 	return v < best-delta
 }
 
-// Worst returns the infinity that every finite value is better than.
+// Worst returns the infinity that is worse than all finite values.
 func Worst[M mode](m M) float64 {
 	if m == Highest {
 		return math.Inf(-1)

@@ -1,5 +1,5 @@
-// Package blocks has the limits for blocks of steps: package data lays out batches for them, package strategies builds
-// the program, package managed requests it.
+// Package blocks has the limits for blocks of steps: package data lays out their batches, package strategies builds the
+// program, package managed requests it.
 package blocks
 
 const (

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Nesting is the depth of brackets after the text read so far, and whether it is in a string. The zero value is the
-// start.
+// Nesting is the depth of brackets after a text, and whether it is in a string. The zero value is the start.
 type Nesting struct {
 	Depth   int // negative if more closed than opened
 	Quoted  bool

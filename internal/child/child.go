@@ -20,7 +20,7 @@ func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error
 		return nil, err
 	}
 	if runtime.GOOS == "linux" {
-		self = "/proc/self/exe" // valid even after a rebuild replaced the file
+		self = "/proc/self/exe" // valid even after a rebuild
 	}
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Args = append([]string{name}, args...)
@@ -30,7 +30,7 @@ func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error
 	return cmd, nil
 }
 
-// Death describes how a child ended without an answer.
+// Death describes a child's end without an answer.
 func Death(waitErr error) error {
 	if signal := Signal(waitErr); signal != 0 {
 		return fmt.Errorf("the child process that tried it died of %s (%w)", SignalName(signal), waitErr)
@@ -52,7 +52,7 @@ type Tail struct {
 }
 
 var (
-	// logged matches an error in XLA's log, of level E or F.
+	// errors in XLA's log, of level E or F
 	logged = regexp.MustCompile(`^[EF]\d{4} [^\]]*\] (.*)`)
 	traced = regexp.MustCompile(`^((?:fatal error|panic|runtime|runtime/cgo|SIG[A-Z]+): .*)`)
 )
@@ -88,7 +88,7 @@ func (t *Tail) Errors() []string {
 	return t.errors
 }
 
-// String returns the end of the output, or the first lines of a message of Go's runtime.
+// String returns the end of the output, or the first lines from Go's runtime.
 func (t *Tail) String() string {
 	if t.endLine(); t.traced {
 		return strings.Join(t.errors, "\n")

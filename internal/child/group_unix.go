@@ -16,7 +16,7 @@ func Group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true
 // KillGroup kills a started command and its children.
 func KillGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// Signal returns the signal that ended a process, from the error of its Wait, or 0.
+// Signal returns the signal that ended a process, by its Wait's error, or 0.
 func Signal(waitErr error) syscall.Signal {
 	if exit := (*exec.ExitError)(nil); errors.As(waitErr, &exit) {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {

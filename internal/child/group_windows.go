@@ -5,13 +5,13 @@ import (
 	"syscall"
 )
 
-// Group does nothing: Windows has no such groups.
+// Group does nothing on Windows.
 func Group(*exec.Cmd) {}
 
 // KillGroup kills a started command. On Windows its children continue.
 func KillGroup(cmd *exec.Cmd) error { return cmd.Process.Kill() }
 
-// Signal returns 0: Windows has no signals.
+// Signal returns 0 on Windows.
 func Signal(error) syscall.Signal { return 0 }
 
 // SignalName returns a signal's name.

@@ -3,7 +3,7 @@ package distinct
 
 import "fmt"
 
-// Names returns an error unless the names of n fields differ. of describes them: "of 3", "of the batch".
+// Names returns an error unless the names of n fields differ. of is for messages: "of 3", "of the batch".
 func Names(n int, of string, name func(i int) string) error {
 	for i := range n {
 		for j := range i {

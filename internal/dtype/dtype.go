@@ -1,9 +1,8 @@
 // Package dtype is the table of dtypes: their numbers in GoMLX and PJRT, and their names in Go, GoMLX and files of
-// tensors. It imports nothing, so that packages without GoMLX can use it. Package pjrt has the names of StableHLO for
-// the same numbers.
+// tensors. It imports nothing, for packages without GoMLX. Package pjrt has StableHLO's names.
 package dtype
 
-// Type is a dtype. Its number is that of GoMLX and PJRT.
+// Type is a dtype, by GoMLX's and PJRT's number.
 type Type int
 
 // The dtypes; zero is none.
@@ -28,7 +27,7 @@ const (
 	Count
 )
 
-// row has a dtype's names; inFile is "" if files cannot have it.
+// inFile is "" if files cannot have the dtype.
 type row struct{ name, inGo, inFile string }
 
 var types = [Count]row{
@@ -39,8 +38,8 @@ var types = [Count]row{
 	BFloat16: {"BFloat16", "bfloat16", "BF16"}, Complex64: {"Complex64", "complex64", "C64"}, Complex128: {"Complex128", "complex128", ""},
 }
 
-// Of returns a slice's dtype and length, or 0 if no array can have it. It first tries the most common dtypes, because
-// it runs for each field of each step.
+// Of returns a slice's dtype and length, or 0 if no array can have it. It runs for each field of each step, so it tries
+// the most common dtypes first.
 func Of(flat any) (Type, int) {
 	if flat, ok := flat.([]float32); ok {
 		return Float32, len(flat)
@@ -73,7 +72,7 @@ func Of(flat any) (Type, int) {
 // Named returns the dtype for GoMLX's name, or 0.
 func Named(name string) Type { return find(name, func(r row) string { return r.name }) }
 
-// InFiles returns the dtype for its name in files of tensors, or 0.
+// InFiles returns the dtype for its name in files, or 0.
 func InFiles(name string) Type { return find(name, func(r row) string { return r.inFile }) }
 
 func find(name string, of func(row) string) Type {
@@ -95,5 +94,5 @@ func (t Type) row() row {
 // String returns Go's name, "float32", or "".
 func (t Type) String() string { return t.row().inGo }
 
-// InFile returns the name in files of tensors, "F32", or "".
+// InFile returns the name in files, "F32", or "".
 func (t Type) InFile() string { return t.row().inFile }

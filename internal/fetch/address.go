@@ -22,7 +22,7 @@ func Parse(address string) (*url.URL, error) {
 
 var errMalformed = errors.New("a malformed address, expected https://HOST/PATH (in a user's name or password, / @ : # and % are written %2F %40 %3A %23 and %25)")
 
-// redact removes possible secrets from an address: password, query, fragment.
+// redact removes password, query and fragment.
 func redact(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" {
@@ -32,7 +32,7 @@ func redact(address string) string {
 	return cut(u.Redacted())
 }
 
-// bare removes the layer of an error that repeats the address.
+// bare unwraps the layer that repeats the address.
 func bare(err error) error {
 	if where, ok := errors.AsType[*url.Error](err); ok {
 		return where.Err
@@ -43,8 +43,7 @@ func bare(err error) error {
 // longest limits foreign text in errors.
 const longest = 500
 
-// Short shortens an error's text and removes control characters. Use it for errors with text of a server or a file. It
-// wraps err.
+// Short shortens an error's text from a server or a file and removes control characters. It wraps err.
 func Short(err error) error {
 	if err == nil {
 		return nil

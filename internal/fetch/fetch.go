@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// Errors, wrapped with the file, its source, and expected and actual values.
+// Errors have the file, its source, and both values.
 var (
 	// ErrDigest means that the bytes differ from the pinned ones. Do not use them; try another source.
 	ErrDigest = errors.New("wrong digest")
@@ -32,7 +32,7 @@ var (
 	ErrStatus = errors.New("unexpected status")
 	// ErrInsecure means that an address or a redirect is not https.
 	ErrInsecure = errors.New("not an https address")
-	// ErrRedirects means that the server keeps redirecting.
+	// ErrRedirects means too many redirects.
 	ErrRedirects = errors.New("too many redirects")
 	// ErrTimeout means that the idle or total timeout has passed. The context's end is a different error.
 	ErrTimeout = errors.New("timed out")
@@ -57,16 +57,16 @@ type File struct {
 // Client downloads files. The zero value is ready. It is safe for concurrent use if Progress is.
 type Client struct {
 	HTTP         *http.Client            // default: NewHTTPClient
-	IdleTimeout  time.Duration           // for the next byte, headers included; default 30 s
+	IdleTimeout  time.Duration           // for the next byte and headers; default 30 s
 	TotalTimeout time.Duration           // default 1 h
 	Limit        int64                   // bytes, for files of unknown size; default 4 GiB
-	Progress     func(done, total int64) // after each read, in bytes; total 0: unknown
+	Progress     func(done, total int64) // bytes after each read; total 0: unknown
 	create       func(string) (*os.File, error)
 }
 
-// Download downloads f into a new file with a random name in dir (which must exist), mode 0600, and returns its path.
-// The file is verified and synced; the caller renames it. After an error no file is left. A killed process may leave
-// one, which a later Download into dir removes when it is older than the total timeout.
+// Download downloads f into a new file in dir (which must exist), mode 0600, and returns its path. The caller renames
+// it. A killed process may leave a file, which a later Download into dir removes when it is older than the total
+// timeout.
 func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err error) {
 	c = c.withDefaults()
 	f.Name = cmp.Or(f.Name, path.Base(redact(f.URL)))
@@ -167,7 +167,7 @@ func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	// The digest is that of the uncompressed file.
+	// The digest is of the uncompressed file.
 	request.Header.Set("Accept-Encoding", "identity")
 	client := *c.HTTP
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
@@ -198,7 +198,7 @@ func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
 	return response.Body, nil
 }
 
-// copy streams and verifies body. It calls alive when bytes arrive.
+// alive is called when bytes arrive.
 func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, alive func()) error {
 	most := f.Size
 	if most <= 0 {
@@ -239,7 +239,7 @@ func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, 
 	return nil
 }
 
-// because replaces the bare cancellation of net/http by the cause.
+// because replaces net/http's bare cancellation by the cause.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -247,7 +247,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// ExplainFullDisk adds advice to the error of a full disk and keeps its errno. It returns other errors unchanged.
+// ExplainFullDisk adds advice to a full disk's error and keeps its errno, and returns other errors unchanged.
 func ExplainFullDisk(err error, dir string) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, full) {
@@ -257,7 +257,7 @@ func ExplainFullDisk(err error, dir string) error {
 	return err
 }
 
-// removeStale removes files of killed downloads. Running downloads are younger than the total timeout.
+// Running downloads are younger than the total timeout.
 func removeStale(dir string, age time.Duration) {
 	left, _ := filepath.Glob(filepath.Join(dir, tempPattern))
 	for _, path := range left {

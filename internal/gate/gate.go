@@ -1,10 +1,9 @@
 // Package gate is a lock for values that several goroutines use: readers share a value, and a change excludes all
-// others. Waiting is first-come, first-served and ends with the context. Close refuses new uses, waits for current ones
-// and frees the value.
+// others. Waiting is first-come, first-served and ends with the context.
 //
-// Hold a gate only for one piece of work (starting a program, a copy, a build), never for a run. A gate is not
-// reentrant: entering it twice blocks forever. Code that calls user code while it holds a gate must refuse such uses of
-// the same value, as package managed does while it builds a step.
+// Hold a gate only for one piece of work (starting a program, a copy, a build), never for a run. Entering a gate twice
+// blocks forever. Code that calls user code while it holds a gate must refuse such uses of the same value, as package
+// managed does while it builds a step.
 package gate
 
 import (
@@ -17,7 +16,7 @@ import (
 // ErrClosed means that a value was used after its Close.
 var ErrClosed = errors.New("used after Close")
 
-// ErrOwnerClosed means that a value was used or closed after the Close of its runtime.
+// ErrOwnerClosed means that a value was used or closed after its runtime's Close.
 var ErrOwnerClosed = errors.New("the runtime was closed before it: close states and models first")
 
 // Once keeps only the first of several joined [ErrOwnerClosed].
@@ -46,7 +45,7 @@ func Once(err error) error {
 
 var joinType = reflect.TypeOf(errors.Join(ErrClosed))
 
-// Gate guards a value. The zero Gate is open and unused. Do not copy it.
+// Gate guards a value. The zero Gate is open. Do not copy it.
 type Gate struct {
 	mu      sync.Mutex
 	readers int
@@ -54,7 +53,7 @@ type Gate struct {
 	closed  bool
 	queue   []*turn
 	empty   chan struct{} // closed when a closed gate is unused; nil before Close
-	freed   chan struct{} // closed when Close has freed the value
+	freed   chan struct{} // closed after Close freed the value
 }
 
 type turn struct {
@@ -95,7 +94,7 @@ func (g *Gate) Enter(ctx context.Context, change bool) error {
 	return g.give(t, context.Cause(ctx))
 }
 
-// give returns the result of a wait. why is the context's error.
+// why is the context's error.
 func (g *Gate) give(t *turn, why error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,7 +124,6 @@ func (g *Gate) admit(change bool) {
 	}
 }
 
-// next admits uses from the front of the queue.
 func (g *Gate) next() {
 	for len(g.queue) > 0 && g.admits(g.queue[0].change) {
 		t := g.queue[0]
@@ -160,9 +158,9 @@ func (g *Gate) Leave(change bool) {
 	g.mu.Unlock()
 }
 
-// Close refuses new uses, ends waits, waits for current uses, and then calls free once. Each call returns after free;
-// only the first returns its error. So the owner may be closed after any of them. free may be nil. It must not enter or
-// close the gate.
+// Close refuses new uses, ends waits, waits for current uses, and then calls free once, if not nil. Each call returns
+// after free, so the owner may be closed after any; only the first returns free's error. free must not enter or close
+// the gate.
 func (g *Gate) Close(free func() error) error {
 	g.mu.Lock()
 	first := !g.closed

@@ -1,4 +1,4 @@
-// Package golden compares the output of tests with files. `go test PACKAGE -run TEST -write-golden` rewrites the files.
+// Package golden compares tests' output with files. `go test PACKAGE -run TEST -write-golden` rewrites them.
 package golden
 
 import (

@@ -9,13 +9,13 @@ type Job interface {
 	Size() int
 	// Note adds a text of this process to messages about failures; "" removes it.
 	Note(text string)
-	// Leave leaves the job at the end of the program, with the error that ends it or nil.
+	// Leave leaves the job at the end of the program, with its error or nil.
 	Leave(err error) error
 }
 
 var now atomic.Pointer[Job]
 
-// Enter records that this process is in a job.
+// Enter records this process's job.
 func Enter(j Job) { now.Store(&j) }
 
 // Forget records that this process has left j, if it is the current job.
@@ -25,7 +25,7 @@ func Forget(j Job) {
 	}
 }
 
-// Now returns this process's job, or nil if it is alone.
+// Now returns this process's job, or nil.
 func Now() Job {
 	if noted := now.Load(); noted != nil {
 		return *noted

@@ -1,5 +1,5 @@
-// Package layering passes the step and the model to the layers of package nn, as graph parameters, so that Apply needs
-// no arguments for them.
+// Package layering passes the step and the model to package nn's layers as graph parameters, so that Apply needs no
+// arguments for them.
 package layering
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Step is the step of package managed in which a layer is built.
+// Step is package managed's step in which a layer is built.
 type Step interface {
-	// DType returns the dtype in which layers compute.
+	// DType is that in which layers compute.
 	DType() dtypes.DType
 	// FullPrecision builds a part in the parameters' dtype.
 	FullPrecision(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node
-	// Examples returns which examples of a padded batch are real, bool [batch], or nil without padding.
+	// Examples are the real ones of a padded batch, bool [batch], or nil without padding.
 	Examples() *graph.Node
 	// Freezes reports whether the optimizer leaves a parameter unchanged.
 	Freezes(path string, shape shapes.Shape) bool
@@ -29,9 +29,9 @@ type Step interface {
 	Normalised(count *model.Variable)
 }
 
-// Trace is the model whose network is being built.
+// Trace is the model being built.
 type Trace interface {
-	// Layer builds and records a layer. own means that it is the user's, held that a layer of package nn contains it.
+	// Layer builds and records a layer, if own the user's, if held in a layer of package nn.
 	Layer(layer any, own, held bool, scope *model.Scope, x *graph.Node, build Build) *graph.Node
 	// Indices records that a node's integers must be in [0, n).
 	Indices(x *graph.Node, n int)
@@ -94,7 +94,7 @@ func Kind(layer any) string {
 	return name[strings.LastIndexAny(name, "./")+1:]
 }
 
-// Closure matches the suffix of an anonymous function's name.
+// Closure matches an anonymous function's suffix.
 var Closure = regexp.MustCompile(`(\.func\d+|\.\d+|-fm)+$`)
 
 // IsNil reports whether layer is nil or contains a nil function.
@@ -106,7 +106,7 @@ func IsNil(layer any) bool {
 	return (v.Kind() == reflect.Func || v.Kind() == reflect.Pointer) && v.IsNil()
 }
 
-// Masks returns the masks of a graph's sequences, bool [batch, places].
+// Masks returns a graph's masks of sequences, bool [batch, places].
 func Masks(x *graph.Node) map[*graph.Node]*graph.Node {
 	if found, ok := model.GetGraphParam(x, masksParam); ok {
 		return found.(map[*graph.Node]*graph.Node)

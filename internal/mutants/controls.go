@@ -40,7 +40,7 @@ func (c control) texts(module string) (map[string][]byte, error) {
 	return map[string][]byte{path: []byte(changed)}, nil
 }
 
-// controls runs the named controls, or all. The test of each must fail.
+// controls runs the named controls, or all. Each one's test must fail.
 func (r *runner) controls(ctx context.Context, module string, all []control, names []string) (err error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(c control) bool { return c.name == name }) {
@@ -93,7 +93,7 @@ func (r *runner) controls(ctx context.Context, module string, all []control, nam
 	return nil
 }
 
-// controls are changes that once passed all tests, or for which a test exists.
+// controls once passed all tests, or have a test.
 var controls = []control{
 	{name: "the first run writes in place", file: "xla/runner.go", pkg: "xla", test: "TestF17_theFirstRunCopies",
 		edits: []edit{{"c.copyFirst && !c.ranOnce.Load()", "c.copyFirst && false"}}},

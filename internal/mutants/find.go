@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// mutant is one change of a source. All mutants of a package are compiled together: the code has both forms and chooses
-// at run time.
+// mutant is one change of a source. A package is compiled with all its mutants: the code has both forms and chooses at
+// run time.
 type mutant struct {
 	id         int
 	pkg        *source
 	file       string
-	from, to   int // the replaced bytes of the file
+	from, to   int // replaced bytes
 	line       int
 	function   string
 	kind       string
@@ -29,7 +29,7 @@ type mutant struct {
 	by, remark string
 }
 
-// piece is text of a form, or a part of the source, which may contain other mutants.
+// piece is text of a form, or a part of the source with other mutants.
 type piece struct {
 	text     string
 	from, to int
@@ -47,7 +47,6 @@ var swapped = map[token.Token]token.Token{
 	token.INC: token.DEC, token.DEC: token.INC,
 }
 
-// finder walks a file and collects possible changes.
 type finder struct {
 	pkg   *source
 	path  string
@@ -144,7 +143,6 @@ func (f *finder) text(n ast.Node) string {
 	return text
 }
 
-// typeOf returns a type as the file spells it, or "".
 func (f *finder) typeOf(t types.Type) string {
 	if basic, is := t.(*types.Basic); t == nil || is && (basic.Info()&types.IsUntyped != 0 || basic.Kind() == types.Invalid) {
 		return ""
@@ -259,7 +257,7 @@ func (f *finder) assignment(s *ast.AssignStmt) {
 	f.remove(s)
 }
 
-// returned changes a result: an error to nil, otherwise the first result to its zero value.
+// returned changes an error to nil, otherwise the first result to its zero value.
 func (f *finder) returned(s *ast.ReturnStmt) {
 	results := f.results()
 	if results == nil || len(s.Results) == 0 {

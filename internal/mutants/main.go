@@ -4,7 +4,7 @@
 //	go run ./internal/mutants -controls [NAME...]
 //
 // It compiles a seeded sample of mutants together; the process selects one by number. It runs each test once without a
-// mutant to find which mutants the test reaches, and then runs those tests with the mutant.
+// mutant to find which mutants the test reaches, and then with each.
 //
 // Controls are changes that a named test must find; see controls.go. The files do not change (go build -overlay).
 package main
@@ -137,8 +137,7 @@ func (r *runner) sample(ctx context.Context, dir string, patterns, with []string
 	return tried, nil
 }
 
-// order shuffles mutants by the seed and by what each changes, so that other changes of the code do not change a
-// sample.
+// order shuffles mutants by the seed and by their changes, so that other code does not change a sample.
 func order(all []*mutant, seed uint64) {
 	rank, twins := map[*mutant]string{}, map[string]int{}
 	for _, m := range all {
@@ -158,7 +157,7 @@ func inPackage(p *source, mutants []*mutant) (found []*mutant) {
 	return found
 }
 
-// chosen returns the first n mutants that compile, numbered from 1.
+// chosen returns the first n that compile, numbered from 1.
 func chosen(packages []*source, all []*mutant, n int) (fit []*mutant) {
 	for len(fit) < n && len(all) > 0 {
 		more := all[:min(n-len(fit), len(all))]

@@ -19,10 +19,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/child"
 )
 
-// maxResident is a test's memory limit; a mutant that exceeds it counts as found.
+// maxResident is a test's memory limit; a mutant that exceeds it is found.
 const maxResident = 4 << 30
 
-// test is a top-level test or example with its time.
 type test struct {
 	pkg     *source
 	binary  string
@@ -41,7 +40,7 @@ const (
 	survived   outcome = "survived"
 )
 
-// build compiles the packages' tests with replaced texts and returns the binaries by import path.
+// build returns the packages' test binaries, with replaced texts, by import path.
 func build(ctx context.Context, module, scratch string, packages []*source, texts map[string][]byte, flags ...string) (map[string]string, error) {
 	replaced := map[string]string{}
 	for path, text := range texts {
@@ -75,7 +74,7 @@ func build(ctx context.Context, module, scratch string, packages []*source, text
 
 func overlayIn(scratch string) string { return filepath.Join(scratch, "overlay.json") }
 
-// programsToo also changes the programs that a test builds, using the build cache for the rest.
+// programsToo also changes the programs that a test builds.
 func programsToo(ctx context.Context, scratch string) ([]string, error) {
 	said, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -84,7 +83,7 @@ func programsToo(ctx context.Context, scratch string) ([]string, error) {
 	return []string{"GOCACHE=" + strings.TrimSpace(string(said)), fmt.Sprintf("GOFLAGS=%s '-overlay=%s'", os.Getenv("GOFLAGS"), overlayIn(scratch))}, nil
 }
 
-// run runs a test binary in its package's folder. It reports whether it passed and whether it ended in time.
+// run runs a test binary in its package's folder.
 func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, env []string, args ...string) (passed, inTime bool, output []byte) {
 	temp, err := os.MkdirTemp(scratch, "run")
 	if err != nil {
@@ -96,7 +95,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	c.Dir, c.Stdout, c.Stderr = dir, &out, &out
 	c.WaitDelay = time.Second
 	child.Group(c)
-	// Keep a mutant from writing into the user's caches.
+	// A mutant must not write into the user's caches.
 	c.Env = append(os.Environ(), append([]string{"TMPDIR=" + temp, "XDG_CACHE_HOME=" + temp}, env...)...)
 	if err := c.Start(); err != nil {
 		return false, false, []byte(err.Error())
@@ -109,7 +108,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	for {
 		select {
 		case err = <-over:
-			_ = child.KillGroup(c) // its children, if any are left
+			_ = child.KillGroup(c)
 			return err == nil, inTime, out.Bytes()
 		case <-look.C:
 			if resident(c.Process.Pid) < maxResident {
@@ -123,7 +122,7 @@ func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, 
 	}
 }
 
-// resident returns a process's memory, or 0 without /proc.
+// resident is 0 without /proc.
 func resident(pid int) int {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	fields := strings.Fields(string(text))
@@ -151,8 +150,8 @@ func at(workers, n int, f func(i int)) {
 	all.Wait()
 }
 
-// reach runs each test alone, without a mutant, for its time and the mutants it reaches, and sorts by time. A test that
-// fails or takes too long is left out.
+// reach runs each test alone, without a mutant, for its time and the mutants it reaches, and sorts by time. It leaves
+// out tests that fail or take too long.
 func (r *runner) reach(ctx context.Context, packages []*source, binaries map[string]string) ([]*test, error) {
 	var tests []*test
 	for _, p := range packages {
@@ -197,7 +196,7 @@ func (r *runner) reach(ctx context.Context, packages []*source, binaries map[str
 		}
 	})
 	slices.SortStableFunc(tests, func(a, b *test) int { return int(a.took - b.took) })
-	start := map[string]time.Duration{} // approximate start time of a process
+	start := map[string]time.Duration{} // approximate
 	for _, t := range tests {
 		if t.leftOut != "" {
 			r.say("%s %s is left out: %s", t.pkg.Name, t.name, t.leftOut)
@@ -217,7 +216,7 @@ func lastLine(out []byte) string {
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\w+)`)
 
-// try runs the tests that reach a mutant until one finds it: its own package's first, the fastest first.
+// try runs the tests that reach a mutant until one finds it, in the order of batches.
 func (r *runner) try(ctx context.Context, m *mutant) {
 	m.outcome = notReached
 	spent := time.Duration(0)
@@ -251,7 +250,7 @@ func (r *runner) try(ctx context.Context, m *mutant) {
 			return
 		}
 		m.by = string(named[1])
-		if passed, _, _ := once([]string{m.by}); !passed { // a test may fail by chance
+		if passed, _, _ := once([]string{m.by}); !passed { // tests may fail by chance
 			m.outcome = killed
 			return
 		}

@@ -30,7 +30,7 @@ type source struct {
 	types types.Importer
 }
 
-// listed returns packages without their texts. exports are the type files of their imports.
+// listed returns packages without texts, and their imports' type files.
 func listed(dir string, patterns []string) (found []*source, exports map[string]string, err error) {
 	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=Name,Dir,ImportPath,GoFiles,CgoFiles,Export,DepOnly"}, patterns...)...)
 	list.Dir, list.Stderr = dir, os.Stderr
@@ -52,13 +52,12 @@ func listed(dir string, patterns []string) (found []*source, exports map[string]
 	return found, exports, nil
 }
 
-// load reads packages with the types of their imports.
 func load(dir string, patterns []string) ([]*source, error) {
 	found, exports, err := listed(dir, patterns)
 	if err != nil {
 		return nil, err
 	}
-	_, helpers, err := listed(dir, []string{"os", "strconv", "sync/atomic"}) // imports of the helper
+	_, helpers, err := listed(dir, []string{"os", "strconv", "sync/atomic"}) // the helper's imports
 	if err != nil {
 		return nil, err
 	}

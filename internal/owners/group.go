@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// private reports whether only the user and root are in a group, as in per-user groups (umask 002). It reads local
-// files. An unknown group, or a file with an ACL, is not private.
+// private reports whether only the user and root are in a group, as in per-user groups (umask 002), by local files. An
+// unknown group, or a file with an ACL, is not private.
 func private(path string, gid int, uid uint32) bool {
 	if runtime.GOOS != "linux" || uid == 0 { // other systems have further sources
 		return false

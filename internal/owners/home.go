@@ -25,5 +25,5 @@ func absolute(from string, find func() (string, error)) (string, error) {
 	return dir, nil
 }
 
-// ErrUnsafe reports that another user may have written or may replace a file.
+// ErrUnsafe means that another user may have written or may replace a file.
 var ErrUnsafe = errors.New("not yours alone")

@@ -19,7 +19,7 @@ import (
 // missing part is fs.ErrNotExist.
 func Resolve(path string) (string, error) { return now().resolve(path) }
 
-// Folder is [Resolve] for lazo's own folders, without the exception for sticky ones, because files are found by name.
+// Folder is [Resolve] for lazo's own folders without sticky ones, because files are found by name.
 func Folder(path string) error {
 	real, err := Resolve(path)
 	if err != nil {
@@ -49,7 +49,6 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	// of the open file, not of the name
 	info, err := file.Stat()
 	switch {
 	case err != nil:
@@ -61,7 +60,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() <= limit {
-		data, err := io.ReadAll(io.LimitReader(file, limit+1)) // it may grow meanwhile
+		data, err := io.ReadAll(io.LimitReader(file, limit+1)) // it may grow
 		if err != nil || int64(len(data)) <= limit {
 			return data, err
 		}
@@ -143,7 +142,7 @@ func (u user) look(path string) error {
 	return u.closed(path, info, true)
 }
 
-// closed checks one part of a path. sticky allows sticky folders writable by others.
+// closed checks one part of a path. sticky allows sticky folders that others can write.
 func (u user) closed(path string, info fs.FileInfo, sticky bool) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -27,7 +27,7 @@ func Path(scope string, n int) string {
 	return scope + "/" + first
 }
 
-// Is reports whether a variable is a pack, by its path.
+// Is reports whether a variable is a pack.
 func Is(variable string) bool {
 	name := path.Base(variable)
 	return name == first || strings.HasPrefix(name, first+"_")

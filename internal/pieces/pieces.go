@@ -43,7 +43,7 @@ func (l *List[T]) Pop() {
 	l.pieces[l.n/piece] = l.pieces[l.n/piece][:l.n%piece]
 }
 
-// Keep removes the elements for which stays is false. It calls stays in order.
+// Keep removes the elements for which stays, called in order, is false.
 func (l *List[T]) Keep(stays func(i int) bool) {
 	kept := 0
 	for i := range l.n {

@@ -18,7 +18,7 @@ const Variable = "LAZO_PLAN"
 type Order struct {
 	Plugin   string `json:"plugin"` // name or path
 	Topology string `json:"topology"`
-	Root     string `json:"root"` // of the installed plugins, "" for the default
+	Root     string `json:"root"` // of the plugins, "" for the default
 	File     string `json:"file"`
 }
 
@@ -26,7 +26,7 @@ type Order struct {
 type Step struct {
 	Name   string         `json:"name"`
 	Text   string         `json:"text"`  // StableHLO
-	Batch  []int          `json:"batch"` // indices of the inputs with each step's batch
+	Batch  []int          `json:"batch"` // indices of the batch's inputs
 	Inputs []string       `json:"inputs"`
 	Where  map[int]string `json:"where"` // lines of user code by line of Text
 }
@@ -44,7 +44,7 @@ func ParseOrder(value string) (Order, error) {
 	return o, nil
 }
 
-// Environment returns the order as an environment entry.
+// Environment returns the order as a variable.
 func (o Order) Environment() (string, error) {
 	text, err := json.Marshal(o)
 	return Variable + "=" + string(text), err

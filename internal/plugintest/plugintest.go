@@ -1,5 +1,5 @@
 // Package plugintest opens plugins for tests, and builds programs that tests start. Without the CPU plugin, which `make
-// setup` installs, the tests fail.
+// setup` installs, tests fail.
 package plugintest
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// CPU opens the CPU plugin until the end of the test. Compiled programs are cached in lazo/tests of the user's cache,
-// for other packages and the race detector's run too. Tests that count or time compilations, or measure their memory,
-// use [Uncached].
+// CPU opens the CPU plugin until the end of the test. Programs are cached in lazo/tests of the user's cache, for other
+// packages and the race detector's run too. Tests that count or time compilations, or measure their memory, use
+// [Uncached].
 func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	kept, err := Kept()
@@ -25,10 +25,10 @@ func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 	return open(t, xla.CPU, append([]xla.Option{kept}, options...)...)
 }
 
-// Kept returns the option with which [CPU] differs from [Uncached], for examples, which have no test.
+// Kept returns the option by which [CPU] differs from [Uncached], for examples, which have no test.
 func Kept() (xla.Option, error) {
 	dir, err := folder()
-	// The default limit holds all programs of a check. A smaller one would evict each before it is used again.
+	// The default limit holds a check's programs. A smaller one would evict each before its next use.
 	return xla.CompileCache(dir, 0), err
 }
 
@@ -41,7 +41,7 @@ func folder() (dir string, err error) {
 }
 
 // Fake compiles the fake plugin of package pjrt's tests and returns its path. It describes machines "fake:1" to
-// "fake:8" and accepts any StableHLO. The calling test may be of another module, such as dist/etcd.
+// "fake:8" and accepts any StableHLO. The test may be of another module, such as dist/etcd.
 func Fake(t testing.TB) (path string) {
 	t.Helper()
 	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/lazo-ml/lazo").Output()
@@ -61,7 +61,7 @@ func Fake(t testing.TB) (path string) {
 	return path
 }
 
-// Described opens a machine of n devices described by the fake plugin: values have shapes but no numbers.
+// Described opens the fake plugin's machine of n devices: values have shapes but no numbers.
 func Described(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	r, err := xla.OpenTopology(t.Context(), Fake(t), fmt.Sprintf("fake:%d", n), options...)
@@ -77,7 +77,7 @@ func Described(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 }
 
 // Program builds a program from its folder and returns the executable's path, valid until the end of the test. The
-// program uses the cache of [CPU].
+// program uses [CPU]'s cache.
 func Program(t testing.TB, source string) (path string) {
 	t.Helper()
 	dir, err := folder()
@@ -93,7 +93,7 @@ func UncachedProgram(t testing.TB, source string) (path string) {
 	return program(t, source, "")
 }
 
-// program uses go run, which caches linked programs, unlike go build.
+// go run caches linked programs, unlike go build.
 func program(t testing.TB, source, flags string) (path string) {
 	t.Helper()
 	full, err := filepath.Abs(source)

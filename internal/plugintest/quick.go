@@ -2,17 +2,17 @@ package plugintest
 
 import "os"
 
-// CompileQuickly has this process compile programs in a third of the time, which then run at half of the speed: without
-// XLA's newer code for fused operations and LLVM's optimisations. A package whose tests are about what Go does around
+// CompileQuickly makes this process compile programs in a third of the time, without XLA's newer code for fused
+// operations and LLVM's optimisations. They run at half of the speed. A package whose tests are about Go around
 // programs, or compare within a tolerance, calls it in an init. Nightly compiles as users do, and so do other packages.
-// XLA_FLAGS that are set stay as they are.
+// A set XLA_FLAGS stays.
 func CompileQuickly() {
 	if !nightly {
 		compileQuickly()
 	}
 }
 
-// The run with the race detector compiles quickly everywhere.
+// the race detector's run compiles quickly everywhere
 func init() {
 	if os.Getenv("LAZO_TEST_QUICK") != "" {
 		compileQuickly()

@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// Walk writes files of text in which each of 24 words is followed by one of two others, by chance. So the next word
-// takes one bit. Walk returns the bits per byte of a model that knows this rule. (On the repository's own documents, a
-// test of a language model changed with each of their lines.)
+// Walk writes files of text in which each of 24 words is followed by one of two others, by chance, so the next word
+// takes one bit. It returns the bits per byte of a model that knows this rule.
 func Walk(t testing.TB) (folder string, bits float64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := make([]string, 24)

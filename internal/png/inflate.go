@@ -6,8 +6,7 @@ import (
 	"math/bits"
 )
 
-// Code tables: the first 10 bits of a word select the word or a second table. A single table of 15 bits would take too
-// long to fill for each block.
+// The first 10 bits of a word select the word or a second table. A single table of 15 bits would take too long to fill.
 const (
 	firstBits = 10
 	mostBits  = 15
@@ -27,7 +26,7 @@ type code struct {
 	second [secondSize]entry
 }
 
-// build accepts the codes that compress/flate accepts: complete codes, a single word of one bit, or none.
+// build accepts the codes of compress/flate: complete codes, a single word of one bit, or none.
 func (c *code) build(lengths []uint8) bool {
 	var count, next [mostBits + 1]int
 	most := 0
@@ -90,7 +89,7 @@ type inflater struct {
 	in                  []byte
 	at                  int    // next byte after word
 	word                uint64 // unread bits, lowest first
-	have                int    // their number; higher bits are 0, or bytes of in from at on
+	have                int    // their number; higher bits are 0, or in's bytes from at on
 	literals, distances code
 	lengths             [mostCodes + 32]uint8
 }
@@ -145,7 +144,7 @@ func (f *inflater) fill() {
 	}
 }
 
-// take returns the next n bits. have is negative after the end.
+// have is negative after the end.
 func (f *inflater) take(n int) int {
 	v := int(f.word & (1<<uint(n) - 1))
 	f.word >>= uint(n)

@@ -2,8 +2,8 @@
 // faster than image/png, because the file is in memory, its size is known, and pixels stay where they were
 // decompressed.
 //
-// It reports no errors: the caller passes refused files to image/png. It must accept nothing that image/png refuses,
-// and return the same pixels; a fuzz test compares both. The formats are RFC 1950, RFC 1951 and the PNG specification
+// It must accept nothing that image/png refuses, and return the same pixels; a fuzz test compares both. The caller
+// passes refused files to image/png, for errors too. The formats are RFC 1950, RFC 1951 and the PNG specification
 // (ISO/IEC 15948).
 package png
 
@@ -22,7 +22,7 @@ type Decoder struct {
 	rows     []byte // each after its filter's number
 }
 
-// most is the number of bytes of each buffer that a Decoder keeps.
+// most limits the bytes of each buffer that a Decoder keeps.
 const most = 1 << 20
 
 const signature = "\x89PNG\r\n\x1a\n"
@@ -112,7 +112,7 @@ func (d *Decoder) image(header, packed []byte) (image.Image, bool) {
 	}
 	stride := 1 + int(w)*channels
 	size := stride * int(h)
-	if size/1032 > len(packed) { // the limit of the compression
+	if size/1032 > len(packed) { // the compression's limit
 		return nil, false
 	}
 	rows := d.rows
@@ -136,7 +136,7 @@ func (d *Decoder) image(header, packed []byte) (image.Image, bool) {
 	return &image.NRGBA{Pix: rows[1:], Stride: stride, Rect: box}, true
 }
 
-// unfilter adds the differences to the left and upper pixels of width bytes.
+// unfilter adds the left and upper pixels of width bytes.
 func unfilter(rows []byte, stride, width int) bool {
 	above := make([]byte, stride-1)
 	for ; len(rows) > 0; rows = rows[stride:] {
@@ -185,7 +185,7 @@ func paeth(row, above []byte, width int) {
 	}
 }
 
-// paeth3 handles the three independent channels at once.
+// paeth3 handles three channels at once.
 func paeth3(row, above []byte) {
 	var left0, left1, left2, corner0, corner1, corner2 int32
 	for len(row) >= 3 && len(above) >= 3 {

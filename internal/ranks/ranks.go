@@ -17,7 +17,7 @@ import (
 
 const variable = "LAZO_TEST_RANKS"
 
-// limit is the total time of a test's job.
+// limit is a job's total time.
 const limit = 5 * time.Minute
 
 // Over runs the calling test on n ranks, with the MPI that `make setup` installs or the mpirun in $LAZO_TEST_MPIRUN. It
@@ -27,8 +27,7 @@ const limit = 5 * time.Minute
 //		return
 //	}
 //
-// In the process of go test, Over waits for the ranks and fails the test if one fails. options change how they are
-// started.
+// In go test's process, Over waits for the ranks and fails the test if one fails. options change their start.
 func Over(t *testing.T, n int, options ...func(*launch.Options)) bool {
 	t.Helper()
 	if Inside(t) {
@@ -45,8 +44,8 @@ func Over(t *testing.T, n int, options ...func(*launch.Options)) bool {
 // Inside reports whether this process is a rank of this test.
 func Inside(t *testing.T) bool { return os.Getenv(variable) == t.Name() }
 
-// Start is [Over] in the process of go test, for tests of failing ranks. It returns all output, each line with its
-// rank, and the error of [launch.Run].
+// Start is [Over] in go test's process, for tests of failing ranks. It returns all output, each line with its rank, and
+// [launch.Run]'s error.
 func Start(t *testing.T, n int, options ...func(*launch.Options)) (said string, err error) {
 	t.Helper()
 	if other := os.Getenv(variable); other != "" {

@@ -1,5 +1,4 @@
-// Package regular opens only regular files: opening or reading a named pipe may block without end, regardless of a
-// context.
+// Package regular opens only regular files: a named pipe may block without end, regardless of a context.
 package regular
 
 import (
@@ -10,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Err means that a path is not a regular file. It matches EINVAL.
+// Err means a path that is not a regular file. It matches EINVAL.
 var Err error = irregular{}
 
 type irregular struct{}
@@ -23,7 +22,7 @@ func Open(path string, how int, mode fs.FileMode) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%v)", Err, info.Mode().Type())}
 	}
-	return os.OpenFile(path, how, mode) // also returns the error of Stat
+	return os.OpenFile(path, how, mode) // or Stat's error
 }
 
 // Write is [os.WriteFile] for regular files.

@@ -1,5 +1,4 @@
-// Package shares has types for saving one state from several processes. Package managed creates them, package
-// checkpoint writes them.
+// Package shares has types for saving one state from several processes, for packages managed and checkpoint.
 package shares
 
 import "io"
@@ -13,15 +12,15 @@ type Part struct {
 	Write func(io.Writer) error
 }
 
-// Share identifies the content of one of several processes that save a state into one checkpoint, each with a
-// checkpoint.Folder of the same place. Each writes its parts of sharded tensors. Rank 0, the only one with a folder
-// open for writing, writes the rest, waits for the others, and completes the checkpoint.
+// Share identifies one of several processes that save a state into one checkpoint, each with a checkpoint.Folder of the
+// same place. Each writes its parts of sharded tensors. Rank 0, the only one with a folder open for writing, writes the
+// rest, waits for the others, and completes the checkpoint.
 type Share struct {
 	// Rank is the process's number, from 0 to Of-1.
 	Rank, Of int
-	// At is the slot from Folder.Begin at rank 0, equal in all processes. It is required if a tensor is sharded.
+	// At is the slot from Folder.Begin at rank 0, equal in all processes. It is required for sharded tensors.
 	At Slot
 }
 
-// Slot is the place of an incomplete checkpoint: two non-negative numbers to send to the other processes.
+// Slot is an incomplete checkpoint's place: two non-negative numbers to send to the other processes.
 type Slot struct{ Again, Token int64 }

@@ -1,4 +1,4 @@
-// Package shield calls user code and turns its panics into errors. Package graphs does this for graph functions.
+// Package shield calls user code and returns its panics as errors. Package graphs does so for graph functions.
 package shield
 
 import (
@@ -14,7 +14,7 @@ import (
 type Panic struct {
 	// Value is the panic's value, or ErrGoexit.
 	Value any
-	// Where is the innermost line of user code, as "package/file.go:12", or "".
+	// Where is the innermost line of user code, "package/file.go:12", or "".
 	Where string
 	// Stack is the goroutine's stack at the panic.
 	Stack []byte
@@ -79,8 +79,7 @@ func Do(f func() error) (err error) {
 	return err
 }
 
-// Run calls f on another goroutine, waits for it, and returns its error. A panic or a [runtime.Goexit] becomes a
-// *Panic.
+// Run calls f on another goroutine and returns its error, or its panic or [runtime.Goexit] as a *Panic.
 func Run(f func() error) error { return <-Start(f) }
 
 // Start is Run without waiting.

@@ -27,7 +27,7 @@ func Context(parent context.Context, cause func(syscall.Signal) error) (ctx cont
 		case first = <-signals:
 		case <-ctx.Done():
 		}
-		signal.Stop(signals) // before the cancellation, so that a second signal has its usual effect
+		signal.Stop(signals) // first, for a second signal's usual effect
 		if first != nil && ctx.Err() == nil {
 			sent, _ := first.(syscall.Signal)
 			cancel(cause(sent))
@@ -48,15 +48,15 @@ func Context(parent context.Context, cause func(syscall.Signal) error) (ctx cont
 	}
 }
 
-// CatchBrokenPipes makes writes to broken standard outputs return an error until undo is called. It receives SIGPIPE: a
-// child process would inherit an ignored signal.
+// CatchBrokenPipes makes writes to broken standard outputs return an error until undo is called. It receives SIGPIPE,
+// because a child process would inherit an ignored signal.
 func CatchBrokenPipes() (undo func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	return func() { signal.Stop(broken) }
 }
 
-// resend sends a signal to this process again, because it was received after the handling had ended.
+// resend sends a signal that was received after the handling had ended.
 func resend(s os.Signal) {
 	if s == nil {
 		return

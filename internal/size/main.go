@@ -1,9 +1,8 @@
 // Size prints, for each package, its files, its lines of code and of tests, its exported names and the words of its
 // comments, next to its budget: `make size`. With -write it makes the budget of the present sizes.
 //
-// A line of code holds more than a comment or nothing. Exported names are those that `go doc -all` would list:
-// functions, types, constants, variables, methods of exported types, and fields of exported structs. Words are those of
-// comments outside tests.
+// A line of code holds more than a comment. Exported names are those of `go doc -all`, with methods of exported types
+// and fields of exported structs. Words are those of comments outside tests.
 package main
 
 import (
@@ -24,7 +23,6 @@ import (
 	"text/tabwriter"
 )
 
-// size is the size of one package, or of all of them.
 type size struct {
 	files, code, tests, names, words int
 }
@@ -36,7 +34,7 @@ func (s *size) add(o size) {
 //go:embed budget.txt
 var budgetText string
 
-// budgetOf reads a budget: a line for each package, with its most lines of code, exported names and words.
+// budgetOf reads a line for each package, with its most lines of code, exported names and words.
 func budgetOf(text string) (map[string]size, error) {
 	budget := map[string]size{}
 	for line := range strings.Lines(text) {
@@ -50,7 +48,7 @@ func budgetOf(text string) (map[string]size, error) {
 	return budget, nil
 }
 
-// budgetFor is a budget that the sizes keep, with room for small changes.
+// budgetFor leaves room for small changes.
 func budgetFor(sizes map[string]size) string {
 	var b strings.Builder
 	up := func(n, step int) int { return (n + step - 1) / step * step }
@@ -62,7 +60,6 @@ func budgetFor(sizes map[string]size) string {
 	return b.String()
 }
 
-// over lists what is larger than the budget.
 func over(sizes, budget map[string]size) (all []string) {
 	for _, folder := range slices.Sorted(maps.Keys(sizes)) {
 		s, most := sizes[folder], budget[folder]
@@ -112,7 +109,7 @@ func main() {
 	}
 }
 
-// measure returns the size of each folder with Go files below root, but for testdata and hidden folders.
+// measure skips testdata and hidden folders.
 func measure(root string) (map[string]size, error) {
 	sizes := map[string]size{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -152,7 +149,7 @@ func measure(root string) (map[string]size, error) {
 	return sizes, err
 }
 
-// lines counts the lines with a token other than a comment; a string over several lines has all of them.
+// lines counts the lines with a token other than a comment, also within a string.
 func lines(text []byte) int {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(text))
@@ -174,7 +171,6 @@ func lines(text []byte) int {
 	}
 }
 
-// words counts the words of a file's comments.
 func words(file *ast.File) (n int) {
 	for _, c := range file.Comments {
 		n += len(strings.Fields(c.Text()))
@@ -212,7 +208,6 @@ func exported(file *ast.File) (n int) {
 	return n
 }
 
-// receiver is the name of a method's type.
 func receiver(t ast.Expr) string {
 	for {
 		switch of := t.(type) {

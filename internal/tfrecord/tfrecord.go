@@ -1,4 +1,4 @@
-// Package tfrecord writes the framing of TFRecord and TensorBoard's event files: the length of the data (64 bits,
+// Package tfrecord writes the framing of TFRecord and TensorBoard's event files: the data's length (64 bits,
 // little-endian), its checksum, the data, its checksum.
 package tfrecord
 

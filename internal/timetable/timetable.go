@@ -7,20 +7,20 @@ import (
 	"text/tabwriter"
 )
 
-// Row describes one task or callback.
+// Row is a task or a callback.
 type Row struct {
-	// Name has its schedule, and its own name if it has one.
+	// Name has its schedule, and its name if any.
 	Name string
-	// Steps are the first steps in which it is due. More reports that there may be others.
+	// Steps are the first in which it is due. More reports that there may be others.
 	Steps []int64
 	More  bool
 	// Open names the units on which it depends, if its steps are not known in advance.
 	Open string
-	// Start and End report that it is due at the start or the end of the run.
+	// Start and End: it is due at the run's start or end.
 	Start, End bool
-	// Block is the largest number of steps in a block, if it is above 1.
+	// Block is the largest number of steps in a block, if above 1.
 	Block int
-	// Until is the end of the run in steps, or "".
+	// Until is the run's end in steps, or "".
 	Until string
 }
 
