@@ -46,7 +46,8 @@ type Options struct {
 	AgainstName bool
 	// Tolerate is the number of saves, except the last, that may fail, with a warning in the log, before the run ends.
 	Tolerate int
-	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed. Count a data
+	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed. An unexported
+	// field, which JSON leaves out, is an error, unless it is marked `json:"-"`. Count a data
 	// position before the batch is returned; a save with batches taken ahead ([loop.Report].Ahead) is an error. A
 	// source in data.Prefetch or data.ParallelMap, which is ahead, must not change these values.
 	Also map[string]any
@@ -149,11 +150,10 @@ func (o *Options) check() error {
 	if o.Tolerate < 0 || o.Tolerate > math.MaxInt32 {
 		errs = append(errs, fmt.Errorf("option Tolerate is %d: expected 0 to %d", o.Tolerate, math.MaxInt32))
 	}
-	for name, x := range o.Also {
-		if v := reflect.ValueOf(x); v.Kind() != reflect.Pointer || v.IsNil() {
-			errs = append(errs, fmt.Errorf("option Also %q: expected a pointer to the value to save and restore, got %T", name, x))
-		}
+	for _, name := range sortedKeys(o.Also) {
+		errs = append(errs, checkAlso(name, o.Also[name]))
 	}
+	errs = append(errs, checkSame(o.Same))
 	if o.Best != "" {
 		if _, err := better.Of(o.Mode, o.Best); err != nil {
 			errs = append(errs, fmt.Errorf("%w: give Options{Best: %q, Mode: loop.Lowest} or loop.Highest", err, o.Best))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 
@@ -264,10 +263,8 @@ func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also m
 	if err == nil && same != nil {
 		err = f.compare(start, c, same)
 	}
-	for _, name := range slices.Sorted(maps.Keys(also)) {
-		if err == nil {
-			err = c.Section(name, also[name])
-		}
+	if err == nil {
+		err = c.restoreAlso(also)
 	}
 	if err == nil {
 		err = state.Restore(ctx, c)

@@ -228,9 +228,7 @@ func TestResume_refuses(t *testing.T) {
 	_, _, err = run(t.Context(), savesNamed, named{"own"}, folder().Resume(), loop.Until(loop.Steps(3)))
 	require.ErrorContains(t, err, "a state of type checkpoint_test.named cannot be saved and restored: give it the methods Content and Restore of checkpoint.State")
 
-	for _, section := range []string{"loop", "rate"} {
-		value := 1
-		err = try(folder().Resume(checkpoint.Options{When: loop.EachStep, Also: map[string]any{section: &value}}))
-		require.ErrorContains(t, err, fmt.Sprintf("the section %q already exists", section))
-	}
+	value := 1
+	err = try(folder().Resume(checkpoint.Options{When: loop.EachStep, Also: map[string]any{"rate": &value}}))
+	require.ErrorContains(t, err, `the section "rate" already exists`)
 }

@@ -33,7 +33,7 @@ var q = managed.TestStep(func(b *managed.Builder) { b.Output("out", policy(b, b.
 
 // replay is the replay buffer with its environments. Checkpoints need both.
 type replay struct {
-	agent
+	agent  `json:"-"`
 	Poles  []pole
 	Ages   []int // steps since the episodes began
 	Buffer []transition

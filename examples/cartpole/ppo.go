@@ -43,7 +43,7 @@ var scores = managed.TestStep(func(b *managed.Builder) {
 
 // rollout is the policy's latest play, [horizon, parallel]. Checkpoints need it, because training changes the policy.
 type rollout struct {
-	agent
+	agent                                    `json:"-"`
 	States, Likelihoods, Returns, Advantages []float32
 	Actions                                  []int32
 }
