@@ -33,6 +33,7 @@ func (t Average) Update(s *Step) {
 	s.once(t.Name())
 	share("Average.Decay", t.Decay)
 	n := s.Number("updates", int64(0))
+	s.model.Store().Scope(n.Scope()).SetParam(decayParam, t.Decay)
 	s.After(func() {
 		s.Set(n, graph.AddScalar(n.NodeValue(s.graph), 1))
 		for p := range s.Parameters() {
@@ -47,7 +48,7 @@ func (t Average) Update(s *Step) {
 // (frozen, or not updated yet) keep their values. The state does not change. managed compiles a step again when
 // parameters were added to the training.
 //
-// In panics unless the optimizer has an Average and an earlier training step was compiled, as by
+// In panics if the optimizer's Average has another Decay, and unless the optimizer has an Average and an earlier training step was compiled, as by
 // [managed.Stepper.Prepare]. A training step with In sees the averages before its own update.
 //
 // The averages are those of the optimizer in this scope, else in the nearest enclosing one, else of the only optimizer
@@ -56,6 +57,8 @@ func (t Average) Update(s *Step) {
 // [managed.Stepper.Prepare]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#Stepper.Prepare
 func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	n := t.find(scope, g)
+	kept := model.GetParamOr(scope.Store().Scope(n.Scope()), decayParam, t.Decay)
+	check(t.Decay == kept, "Average.In has Decay %g, and the averages in %s have %g: expected the value of the optimizer", t.Decay, n.Scope(), kept)
 	store, old := scope.Store(), map[*model.Variable]*graph.Node{}
 	waiting := awaited.Of(g)
 	waiting.Open = true
@@ -83,6 +86,9 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 		v.SetNodeValue(value)
 	}
 }
+
+// decayParam is the parameter of the averages' scope with the Decay with which they were built.
+const decayParam = "optim.Average.Decay"
 
 func (Average) averaged(n *model.Variable, path string) string {
 	rest, ours := strings.CutPrefix(path, n.Scope())

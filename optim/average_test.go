@@ -2,6 +2,7 @@
 package optim_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -77,6 +78,16 @@ func TestAverage_beforeTheFirstUpdate(t *testing.T) {
 
 // The averages are found from any scope: those of the optimizer there, of the nearest enclosing scope, or of the only
 // one.
+// In corrects the bias by its own Decay, so that of the optimizer is expected.
+func TestAverage_inWithAnotherDecay(t *testing.T) {
+	state := run(t, plugintest.CPU(t), optim.New(0.05, optim.Average{Decay: 0.9}), slopes(t, 3, 1))
+	for _, decay := range []float64{0.99, 0} {
+		step := averageTest(t, optim.Average{Decay: decay})
+		_, _, err := step.Step(t.Context(), state, slopes(t, 1, 1)[0])
+		require.ErrorContains(t, err, fmt.Sprintf("Average.In has Decay %g, and the averages in /optimizers/average have 0.9: expected the value of the optimizer", decay))
+	}
+}
+
 func TestAverage_fromAnyScope(t *testing.T) {
 	r := plugintest.CPU(t)
 	const rate, decay = 0.125, 0.5
