@@ -44,6 +44,7 @@ type Builder struct {
 	optimizer    *optim.Optimizer
 	only         func(name string) bool
 	trained      []*model.Variable
+	inferred     []*model.Variable // first used in Inference
 }
 
 // Graph returns the graph being built.
@@ -63,12 +64,22 @@ func (b *Builder) again() (done func()) {
 func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
 // Inference calls build with Training false, for an untrained part such as a teacher: its layers have no dropout, and
-// normalize by their averages.
+// normalize by their averages. Stop the gradient of its result ([graph.StopGradient]): variables first used in build that
+// no gradient reaches are not updated, not even by weight decay.
 func (b *Builder) Inference(build func()) {
 	store, training := b.scope.Store(), b.Training()
+	used := map[*model.Variable]bool{}
+	for v := range store.IterVariables() {
+		used[v] = v.InUseByGraph(b.graph)
+	}
 	store.SetTraining(b.graph, false)
 	defer store.SetTraining(b.graph, training)
 	build()
+	for v := range store.IterVariables() {
+		if v.Trainable && !used[v] && v.InUseByGraph(b.graph) {
+			b.inferred = append(b.inferred, v)
+		}
+	}
 }
 
 // Fields returns the names of the batch's fields.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
@@ -130,4 +131,33 @@ func TestInference(t *testing.T) {
 	for _, of := range seen {
 		require.Equal(t, seen[0], of)
 	}
+}
+
+// Weight decay, and a rule that moves parameters without a gradient, leave a teacher alone. What the student shares with
+// it is trained.
+func TestInference_isNotTrained(t *testing.T) {
+	build := func(b *managed.Builder) {
+		dense := func() *graph.Node { return nn.Dense{Units: 1}.Apply(b.Scope().At("shared"), b.Field("x")) }
+		var of *graph.Node
+		b.Inference(func() {
+			of = graph.StopGradient(graph.Add(nn.Dense{Units: 1}.Apply(b.Scope().In("teacher"), b.Field("x")), dense()))
+		})
+		student := nn.Dense{Units: 1}.Apply(b.Scope().In("student"), dense())
+		b.Loss("loss", losses.SquaredError(of, student))
+	}
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(0.01, optim.Adam{}, optim.WeightDecay{Rate: 0.1})))
+	step, batch := stepper(t, managed.TrainStep(build)), first(t, line(t, 8).Batches(8))
+	require.NoError(t, step.Prepare(t.Context(), state, batch))
+	names := []string{"/teacher/kernel", "/shared/kernel", "/student/kernel"}
+	before := make([][]float32, len(names))
+	for i, name := range names {
+		before[i] = floats(t, state, name)
+	}
+	for range 3 {
+		_, _, err := step.Step(t.Context(), state, batch)
+		require.NoError(t, err)
+	}
+	require.Equal(t, before[0], floats(t, state, names[0]))
+	require.NotEqual(t, before[1], floats(t, state, names[1]))
+	require.NotEqual(t, before[2], floats(t, state, names[2]))
 }

@@ -58,6 +58,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		n.SetNodeValue(graph.AddScalar(n.NodeValue(loss.Graph()), 1))
 	}
 	var left []string
+	untrained := b.untrained(loss)
 	before := map[*model.Variable]bool{}
 	for v := range state.model.store.IterVariables() {
 		before[v] = true
@@ -66,6 +67,9 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		case s.only != nil && !s.only(v.Path()):
 			left = append(left, v.Path())
 			v.Trainable = false // optimizers look up the gradients' variables
+			defer func() { v.Trainable = true }()
+		case untrained[v]:
+			v.Trainable = false
 			defer func() { v.Trainable = true }()
 		default:
 			trained, parameters = append(trained, v), append(parameters, v.NodeValue(loss.Graph()))
@@ -99,6 +103,22 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		state.model.start()
 	}
 	report()
+}
+
+// untrained returns the variables of [Builder.Inference] that no gradient reaches.
+func (b *Builder) untrained(loss *graph.Node) map[*model.Variable]bool {
+	if len(b.inferred) == 0 {
+		return nil
+	}
+	values := make([]*graph.Node, len(b.inferred))
+	for i, v := range b.inferred {
+		values[i] = v.NodeValue(loss.Graph())
+	}
+	unreached, found := autodiff.Unreached(loss, values...), map[*model.Variable]bool{}
+	for i, v := range b.inferred {
+		found[v] = unreached[values[i]]
+	}
+	return found
 }
 
 const globalStep = model.RootScopePath + optimizer.GlobalStepVariableName

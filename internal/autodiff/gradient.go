@@ -45,6 +45,16 @@ func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
 	return found
 }
 
+// Unreached returns those of wrt to which no gradient of loss flows.
+func Unreached(loss *graph.Node, wrt ...*graph.Node) map[*graph.Node]bool {
+	left := map[*graph.Node]bool{}
+	for _, n := range wrt {
+		left[n] = true
+	}
+	walk(loss, wrt, func(n *graph.Node) { delete(left, n) })
+	return left
+}
+
 var errClosure = errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
 	"(what a closure of GoMLX takes from outside would get 0): use ops.Cond, ops.Switch, ops.Scan or graph.Where, or put graph.StopGradient around its results")
 
