@@ -52,7 +52,7 @@ func TestAlso_refuses(t *testing.T) {
 	require.ErrorContains(t, err, "option Same: JSON leaves out checkpoint_test.partly.inner")
 }
 
-// What is restored is what was saved: no key or field of the program's value remains.
+// The saved value is restored: no key or field of the program's value remains.
 func TestAlso_restoresTheWholeValue(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	saved := wholly{Seen: map[string]int{"b": 2}, Since: time.Unix(5, 0).UTC()}
@@ -68,7 +68,8 @@ func TestAlso_restoresTheWholeValue(t *testing.T) {
 	require.Equal(t, map[string]int{"start": 1}, kept, "an error changes nothing")
 }
 
-// What ran at the end is saved, also if the last step was saved before it: a second start has the same state and rows.
+// The effects of tasks at the end are saved, also if the last step was saved before them: a second start has the same
+// state and rows.
 func TestResume_savesWhatRanAtTheEnd(t *testing.T) {
 	add := loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
 		c.Weight++

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-// Items returns a sequence of the slice's items. Do not change the slice.
+// Items returns a sequence of the slice's items. It keeps the slice: do not change it.
 func Items[E any](items []E) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		for _, e := range items {

@@ -218,17 +218,16 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	return false, nil
 }
 
-// atEdge runs an uncounted iteration on the first or last batch. A run that continues another runs no task at its start:
-// the earlier run did, and its state and logs have the effects.
+// atEdge runs an uncounted iteration on the first or last batch. A run that continues another runs no task at its
+// start: the earlier run did, and its state and logs have the effects.
 func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	edge := Schedule.endsAt
 	if start {
 		edge = Schedule.startsAt
 	}
-	continues := start && (r.from.Steps > 0 || r.resumed != nil && r.resumed.Len() > 0)
 	r.turn.Elapsed, r.turn.Logs = r.elapsed, Logs{}
 	for i := range r.tasks {
-		if t := &r.tasks[i]; edge(t.when) && !continues {
+		if t := &r.tasks[i]; edge(t.when) && !(start && (r.from.Steps > 0 || r.resumed != nil && r.resumed.Len() > 0)) {
 			r.acted, r.edge.ran, r.edge.changed = true, true, r.edge.changed || !t.evaluates
 			if err := r.runTask(i, &stop); err != nil {
 				return false, err

@@ -229,13 +229,10 @@ func (l Logs) Float(name string) (float64, error) {
 func (l Logs) String() string {
 	words := make([]string, len(l.entries))
 	for i, e := range l.entries {
-		switch v, err := e.Any(); {
-		case err != nil:
-			words[i] = fmt.Sprintf("%s=(%v)", e.Name, err)
-		case e.IsNumber():
+		if v, err := e.Value.Float(); err == nil {
 			words[i] = fmt.Sprintf("%s=%.6g", e.Name, v)
-		default:
-			words[i] = fmt.Sprintf("%s=%T", e.Name, v)
+		} else {
+			words[i] = fmt.Sprintf("%s=(%v)", e.Name, err)
 		}
 	}
 	return strings.Join(words, " ")

@@ -259,7 +259,7 @@ func TestLogs_String(t *testing.T) {
 	logs.Metric("accuracy", float64(float32(0.1)))
 	logs.Output("preds", []float32{1, 2})
 	logs.Set(loop.Outputs, "broken", late{new(int), 0, errors.New("the device is gone")})
-	require.Equal(t, "loss=0.25 accuracy=0.1 preds=[]float32 broken=(the device is gone)", fmt.Sprint(logs))
+	require.Equal(t, "loss=0.25 accuracy=0.1 preds=([]float32 is not a number) broken=(the device is gone)", fmt.Sprint(logs))
 }
 
 func TestLogs_errorOfAValue(t *testing.T) {

@@ -72,7 +72,8 @@ func (r *run[S, B]) start() error {
 	if r.until != nil {
 		r.untilByClock = byClock(r.until)
 	}
-	r.readsClock = r.needsClock()
+	r.readsClock = r.untilByClock || r.keep.needs().clock ||
+		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.ignoresTime || t.when.needs().clock })
 	r.at(activity{name: "block size"})
 	if err := r.shielded(func() error { r.startBlocks(); return nil }); err != nil {
 		return err
@@ -132,11 +133,6 @@ func (r *run[S, B]) startTasks() error {
 		}
 	}
 	return nil
-}
-
-func (r *run[S, B]) needsClock() bool {
-	return r.untilByClock || r.keep.needs().clock ||
-		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return !t.ignoresTime || t.when.needs().clock })
 }
 
 func (r *run[S, B]) iterations(data Source[B]) error {
@@ -201,14 +197,11 @@ func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 
 func (r *run[S, B]) epochs(data Source[B]) epochs.Range[B] {
 	all := epochsOf(data, r.from, r.until)
-	all.Ahead, all.Early, all.Newest = r.needsEpochs(), r.early, r.batch
-	return all
-}
-
-func (r *run[S, B]) needsEpochs() bool {
-	return byEpochs(r.until) || r.keep.needs().epochs ||
+	all.Early, all.Newest = r.early, r.batch
+	all.Ahead = byEpochs(r.until) || r.keep.needs().epochs ||
 		slices.ContainsFunc(r.tasks, func(t Task[S, B]) bool { return t.when.needs().epochs }) ||
 		slices.ContainsFunc(r.hooks, func(h hook) bool { return h.When.needs().epochs })
+	return all
 }
 
 // receive handles r.batch or a failure of the data. A batch has its iteration even after the context ended: the

@@ -64,8 +64,8 @@ func (b *Builder) again() (done func()) {
 func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
 // Inference calls build with Training false, for an untrained part such as a teacher: its layers have no dropout, and
-// normalize by their averages. Stop the gradient of its result ([graph.StopGradient]): variables first used in build that
-// no gradient reaches are not updated, not even by weight decay.
+// normalize by their averages. Stop the gradient of its result ([graph.StopGradient]): variables first used in build
+// that no gradient reaches are not updated, not even by weight decay.
 func (b *Builder) Inference(build func()) {
 	store, training := b.scope.Store(), b.Training()
 	used := map[*model.Variable]bool{}

@@ -133,8 +133,8 @@ func TestInference(t *testing.T) {
 	}
 }
 
-// Weight decay, and a rule that moves parameters without a gradient, leave a teacher alone. What the student shares with
-// it is trained.
+// Weight decay, and a rule that moves parameters without a gradient, leave a teacher alone. Variables that the student
+// shares with it are trained.
 func TestInference_isNotTrained(t *testing.T) {
 	build := func(b *managed.Builder) {
 		dense := func() *graph.Node { return nn.Dense{Units: 1}.Apply(b.Scope().At("shared"), b.Field("x")) }

@@ -164,6 +164,10 @@ func (p *pass[B]) overEpochs(batches iter.Seq2[B, error]) {
 		*p.newest = batch // a loop variable would be allocated
 		if p.place != nil && err == nil {
 			epoch, last, known = p.place()
+			if p.ahead && !p.plain && epoch < before {
+				err = fmt.Errorf("a batch of epoch %d comes after one of epoch %d, so the data has no common epochs, as a mixture of sets has none: count in steps, "+
+					"or give the sets as loop.Data, whose end is that of an epoch", epoch, before)
+			}
 			if p.again {
 				if s, ok := any(p.newest).(abilities.Shuffled); ok && epoch == 0 && s.Shuffled() {
 					err = errSameEpoch

@@ -105,6 +105,29 @@ func TestAll_takesABatchAhead(t *testing.T) {
 }
 
 // Without an Until, a range ends with the epoch of its source.
+// Epochs of a mixture go back: its ends are those of no epoch.
+func TestAll_refusesEpochsThatGoBack(t *testing.T) {
+	mixed := source[placed](func(int64) iter.Seq2[placed, error] {
+		return func(yield func(placed, error) bool) {
+			for i := int64(0); yield(placed{number: i, epoch: i % 2 * (i / 4)}, nil); i++ {
+			}
+		}
+	})
+	for _, counts := range []bool{true, false} {
+		n, failure := 0, error(nil)
+		epochs.Range[placed]{Ahead: counts, Newest: new(placed), Source: mixed}.All(func(_ bool, err error) bool {
+			n, failure = n+1, err
+			return err == nil && n < 20
+		})
+		if !counts {
+			require.NoError(t, failure)
+			continue
+		}
+		require.EqualError(t, failure, "a batch of epoch 0 comes after one of epoch 1, so the data has no common epochs, as a mixture of sets has none: count in steps, "+
+			"or give the sets as loop.Data, whose end is that of an epoch")
+	}
+}
+
 func TestAll_once(t *testing.T) {
 	of := epochs.Range[placed]{Once: true, Source: source[placed](func(at int64) iter.Seq2[placed, error] {
 		return func(yield func(placed, error) bool) {
