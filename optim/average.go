@@ -12,8 +12,8 @@ import (
 )
 
 // Average keeps a moving average of the parameters, for evaluation (Polyak and Juditsky 1992). It does not change the
-// updates. The averages are corrected for bias, so the first is the parameter's value. Steps held back do not count. A
-// test step uses them with [Average.In]:
+// updates. The averages are corrected for bias, so the first is the parameter's value. Steps held back do not count. It
+// is a link of the outer chain, not of a [Group]. A test step uses the averages with [Average.In]:
 //
 //	average := optim.Average{Decay: 0.999}
 //	optimizer := optim.New(1e-3, optim.Adam{}, average)

@@ -29,6 +29,7 @@ func TestRules_refuse(t *testing.T) {
 		want  string
 	}{
 		{"rate", 0, nil, "the learning rate is 0, expected a positive, finite number"},
+		{"rate beyond float32", 1e300, nil, "the learning rate is 1e+300, expected a positive, finite number of float32"},
 		{"infinite rate", math.Inf(1), nil, "the learning rate is +Inf, expected a positive, finite number"},
 		{"nil", 1, []optim.Transformation{optim.Adam{}, nil}, "link 2 of a chain of 2 is nil"},
 		{"momentum", 1, []optim.Transformation{optim.Momentum{Decay: 1}}, "the momentum is 1, expected a number from 0 to below 1"},

@@ -69,8 +69,8 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*gr
 	if len(variables) != len(gradients) {
 		panic(fmt.Errorf("optim: %d gradients for %d trainable variables in use: %s", len(gradients), len(variables), names(variables)))
 	}
-	if !(o.rate > 0) || math.IsInf(o.rate, 0) {
-		panic(fmt.Errorf("optim: the learning rate is %g, expected a positive, finite number", o.rate))
+	if rate := float64(float32(o.rate)); !(rate > 0) || math.IsInf(rate, 0) {
+		panic(fmt.Errorf("optim: the learning rate is %g, expected a positive, finite number of float32", o.rate))
 	}
 	dtype := typeFor(lossDType)
 	// GoMLX counts the batches of the whole store here. lazo's optimizers also count their own.
