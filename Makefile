@@ -39,8 +39,9 @@ vet: ## formatting, go vet
 	$(GO) vet ./...
 
 .PHONY: quick
-quick: vet ## within a minute or two, without a plugin: build, go vet, formatting, the packages that need no device, the rules of the structure
+quick: vet ## within a minute or two, without a plugin: build, go vet, formatting, the packages that need no device, the model on GoMLX's Go backend, the rules of the structure
 	$(GO) test $(TEST_FLAGS) -short $(PLAIN)
+	$(GO) test $(TEST_FLAGS) -short -run '^TestS20_goBackend$$' ./managed/strategytest
 
 .PHONY: size
 size: ## lines, exported names and words of each package, next to internal/size/budget.txt
