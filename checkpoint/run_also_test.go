@@ -32,7 +32,7 @@ func TestAlso_refuses(t *testing.T) {
 		value any
 		want  string
 	}{
-		"a field":           {&partly{}, "JSON leaves out checkpoint_test.partly.inner: export the field"},
+		"a field":           {&partly{inner: 1}, "JSON leaves out checkpoint_test.partly.inner: export the field"},
 		"within a slice":    {&[]partly{{}}, "JSON leaves out []checkpoint_test.partly.inner"},
 		"within a field":    {&struct{ Of map[string]*partly }{}, ".Of.inner"},
 		"an embedded one":   {&struct{ partly }{}, ".partly.inner"},
