@@ -1,7 +1,6 @@
 package flaxlike
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -267,11 +266,17 @@ func rowsOf(l Loss, field string, output *graph.Node, weights string) (r bound, 
 }
 
 func (m *Model) before(s step, batch data.Batch) error {
-	if s.of == m.train && len(m.set.losses) == 0 && !m.set.innerLosses {
+	switch {
+	case s.of == m.predict:
+	case m.set.noTests != nil:
+		return m.set.noTests
+	case s.of != m.train:
+	case len(m.set.losses) == 0 && !m.set.innerLosses:
 		return errors.New("the model has no loss: give New one, as WithLoss(\"mse\")\n  a network that reports its own loss by managed.AddLoss needs WithInnerLosses()")
-	}
-	if err := cmp.Or(m.set.noTests, m.set.noTraining); err != nil && s.of != m.predict && (s.of == m.train || m.set.noTests != nil) {
-		return err
+	default:
+		if err := m.noTraining(); err != nil {
+			return err
+		}
 	}
 	bounds := m.seen.known()
 	m.seen.mu.Lock()

@@ -16,8 +16,8 @@ import (
 type Loss struct {
 	// Name is that of the loss or, with a Func and several losses, of the log entry. An only loss is logged as loss.
 	Name string
-	// Func is of package losses or custom. If scalar, it cannot be weighted, and Evaluate uses a smaller last batch in
-	// place of padding.
+	// Func is of package losses or custom. It gets both as they are: labels [batch] and output [batch, 1] of a Dense of
+	// one unit. If scalar, it cannot be weighted, and Evaluate uses a smaller last batch in place of padding.
 	Func losses.Func
 	// Output is the name of the output, and Label the field of its labels, by default of the same name. A model with
 	// one output needs neither; its label is "y".

@@ -48,6 +48,8 @@ type settings struct {
 	network             nn.Layer
 	layers              map[string]nn.Layer
 	noTests, noTraining error
+	// Of the file, with those that are code, which losses and metrics lack.
+	fileLosses, fileMetrics []judge
 }
 
 // WithLoss adds losses, whose sum is trained. A string is a name of losses.Named.

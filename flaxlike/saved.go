@@ -99,13 +99,17 @@ func (m *Model) description(now int64) description {
 	m.seen.mu.Lock()
 	d.Inputs = m.seen.described
 	d.decide(m.seen, now)
-	if m.seen.optimizer != nil {
+	if m.seen.optimizer != nil || s.noTraining != nil {
 		d.Optimizer, d.Rate = "", 0
 	}
 	m.seen.mu.Unlock()
-	d.Losses = judgesOf(s.losses)
-	for _, f := range s.metrics {
-		d.Metrics = append(d.Metrics, judge{Name: f.Name, Code: f.Func != nil || f.Metric != nil, Output: f.Output, Label: f.Label, Weighted: f.Weighted})
+	if d.Losses = s.fileLosses; d.Losses == nil {
+		d.Losses = judgesOf(s.losses)
+	}
+	if d.Metrics = s.fileMetrics; d.Metrics == nil {
+		for _, f := range s.metrics {
+			d.Metrics = append(d.Metrics, judge{Name: f.Name, Code: f.Func != nil || f.Metric != nil, Output: f.Output, Label: f.Label, Weighted: f.Weighted})
+		}
 	}
 	return d
 }
@@ -315,7 +319,7 @@ func (d *description) fill(s *settings) error {
 		return fmt.Errorf("the %s %q is code, and the file does not have it: give Open With%s", kind, name, map[string]string{"loss": "Loss", "metric": "Metrics"}[kind])
 	}
 	if len(s.losses) == 0 && !s.innerLosses {
-		s.innerLosses = d.InnerLosses
+		s.innerLosses, s.fileLosses = d.InnerLosses, d.Losses
 		for _, l := range d.Losses {
 			if l.Code {
 				s.noTests = code("loss", l.Name)
@@ -327,9 +331,12 @@ func (d *description) fill(s *settings) error {
 		}
 	}
 	if len(s.metrics) == 0 {
+		s.fileMetrics = d.Metrics
 		for _, f := range d.Metrics {
 			if f.Code {
-				s.noTests = code("metric", f.Name)
+				if s.noTests == nil {
+					s.noTests = code("metric", f.Name)
+				}
 				continue
 			}
 			if err := WithMetrics(Metric{Name: f.Name, Output: f.Output, Label: f.Label, Weighted: f.Weighted})(s); err != nil {
@@ -339,7 +346,7 @@ func (d *description) fill(s *settings) error {
 	}
 	if s.optimizer == nil && s.optimizerName == "" {
 		if d.Optimizer == "" {
-			s.noTraining = errors.New("the optimizer has no name, and the file does not have it: give Open WithOptimizer")
+			s.noTraining = errors.New("the optimizer has no name, and the file does not have it: give Open WithOptimizer, or the model one by SetOptimizer")
 		} else if err := WithOptimizer(d.Optimizer)(s); err != nil {
 			return err
 		}

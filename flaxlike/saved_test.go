@@ -217,14 +217,41 @@ func TestOpen_code(t *testing.T) {
 	require.ErrorContains(t, err, `the layer "0", hidden, cannot be saved: its field by is not exported`)
 
 	own := flaxlike.Loss{Name: "own", Func: func(labels, output *graph.Node) *graph.Node { return graph.ReduceMean(output, 1) }}
-	path = save("loss", nn.Dense{Units: 3}, flaxlike.WithLoss(own), flaxlike.WithOptimizer(optim.New(0.1)))
+	ownMetric := flaxlike.Metric{Name: "mine", Func: own.Func}
+	path = save("loss", nn.Dense{Units: 3}, flaxlike.WithLoss(own), flaxlike.WithMetrics(ownMetric), flaxlike.WithOptimizer(optim.New(0.1)))
 	m, err = opened(t, path)
 	require.NoError(t, err)
 	_, err = m.Predict(t.Context(), set)
 	require.NoError(t, err)
 	_, err = m.Evaluate(t.Context(), set)
 	require.ErrorContains(t, err, `the loss "own" is code, and the file does not have it: give Open WithLoss`)
-	m, err = opened(t, path, flaxlike.WithLoss(own))
+	_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
+	require.ErrorContains(t, err, `the loss "own" is code`)
+
+	// A second file has the names of losses and metrics that are code too.
+	was, err := flaxlike.Describe(path)
+	require.NoError(t, err)
+	require.Empty(t, was.Optimizer)
+	again := filepath.Join(t.TempDir(), "again.safetensors")
+	require.NoError(t, m.Save(again))
+	for _, is := range []flaxlike.Description{m.Describe(), must.M1(flaxlike.Describe(again))} {
+		require.Equal(t, was.Losses, is.Losses)
+		require.Equal(t, was.Metrics, is.Metrics)
+		require.Empty(t, is.Optimizer)
+	}
+	m, err = opened(t, again)
+	require.NoError(t, err)
+	_, err = m.Evaluate(t.Context(), set)
+	require.ErrorContains(t, err, `the loss "own" is code`)
+	require.ErrorContains(t, m.SetLearningRate(0.5), "the optimizer has no name, and the file does not have it")
+	m, err = opened(t, again, flaxlike.WithLoss(own), flaxlike.WithMetrics(ownMetric))
+	require.NoError(t, err)
+	require.NoError(t, m.SetOptimizer(t.Context(), optim.New(0.1)))
+	require.NoError(t, m.SetLearningRate(0.5))
+	_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
+	require.NoError(t, err)
+
+	m, err = opened(t, path, flaxlike.WithLoss(own), flaxlike.WithMetrics(ownMetric))
 	require.NoError(t, err)
 	_, err = m.Evaluate(t.Context(), set)
 	require.NoError(t, err)

@@ -84,7 +84,22 @@ func (m *Model) LearningRate() (float64, error) {
 }
 
 // SetLearningRate sets the optimizer's learning rate, without a compilation. See managed.State.SetLearningRate.
-func (m *Model) SetLearningRate(rate float64) error { return m.state.SetLearningRate(rate) }
+func (m *Model) SetLearningRate(rate float64) error {
+	if err := m.noTraining(); err != nil {
+		return fmt.Errorf("flaxlike: set the learning rate: %w", err)
+	}
+	return m.state.SetLearningRate(rate)
+}
+
+// noTraining returns an error if the model has no optimizer.
+func (m *Model) noTraining() error {
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	if m.seen.optimizer != nil {
+		return nil
+	}
+	return m.set.noTraining
+}
 
 // MoveTo moves the model to another strategy; see managed.State.MoveTo.
 func (m *Model) MoveTo(ctx context.Context, to strategies.Strategy) error {
