@@ -51,11 +51,10 @@ func unsaved(t reflect.Type, at string, seen map[reflect.Type]bool) error {
 	case reflect.Struct:
 		for i := range t.NumField() {
 			f := t.Field(i)
-			embedded := f.Anonymous && f.Type.Kind() == reflect.Struct
 			if f.Tag.Get("json") == "-" {
 				continue
 			}
-			if !f.IsExported() && !embedded {
+			if !f.IsExported() && !embeds(f) {
 				return fmt.Errorf("JSON leaves out %s.%s: export the field, give the type the methods MarshalJSON and UnmarshalJSON, or mark the field `json:\"-\"` if it need not be restored",
 					at, f.Name)
 			}
@@ -67,7 +66,10 @@ func unsaved(t reflect.Type, at string, seen map[reflect.Type]bool) error {
 	return nil
 }
 
-// blank removes what decoding JSON would merge with: keys of a map, fields that a saved zero leaves out.
+// embeds: JSON has the fields of an embedded struct.
+func embeds(f reflect.StructField) bool { return f.Anonymous && f.Type.Kind() == reflect.Struct }
+
+// blank removes values with which decoding would merge.
 func blank(v reflect.Value) {
 	switch {
 	case byItself(v.Type()):
@@ -78,7 +80,7 @@ func blank(v reflect.Value) {
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
-			if f.Tag.Get("json") != "-" && (f.IsExported() || f.Anonymous && f.Type.Kind() == reflect.Struct) {
+			if f.Tag.Get("json") != "-" && (f.IsExported() || embeds(f)) {
 				blank(v.Field(i))
 			}
 		}

@@ -195,10 +195,10 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 	defer busy(s.job)()
 	make, again := false, s.outdated(r)
 	if again {
-		metrics = s.also(r, metrics)
+		metrics = s.merged(r, metrics)
 	}
 	if !leftOut && err == nil {
-		make, err = s.ready(ctx, r, metrics)
+		make, err = s.ready(ctx, r, metrics, again)
 	}
 	var content Content
 	step := Step(r.Elapsed.Steps)
@@ -227,8 +227,8 @@ func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]flo
 	return s.failed(s.async.Save(ctx, step, content))
 }
 
-func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]float64) (bool, error) {
-	if s.has(r.Elapsed.Steps) && !s.outdated(r) {
+func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]float64, again bool) (bool, error) {
+	if _, has := s.saved(r); has && !again {
 		s.best = s.best || s.worth(r, metrics)
 		return false, nil
 	}
@@ -256,28 +256,29 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 	return true, nil
 }
 
-func (s *saving) has(step int64) bool {
-	return slices.ContainsFunc(s.list, func(i Info) bool { return int64(i.Step) == step })
+// saved returns the step's checkpoint.
+func (s *saving) saved(r loop.Report) (Info, bool) {
+	i := slices.IndexFunc(s.list, func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
+	if i < 0 {
+		return Info{}, false
+	}
+	return s.list[i], true
 }
 
 // outdated reports whether the step is saved without what has run at the end. A best checkpoint is not replaced by a
 // changed state, of which its metric is not.
 func (s *saving) outdated(r loop.Report) bool {
 	ran, changed := r.RanAtEnd()
-	i := slices.IndexFunc(s.list, func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
-	return ran && !s.final && i >= 0 && !(changed && s.worth(r, s.list[i].Metrics))
+	was, has := s.saved(r)
+	return ran && !s.final && has && !(changed && s.worth(r, was.Metrics))
 }
 
-// also adds the metrics with which the step is saved already, if they are of the same state.
-func (s *saving) also(r loop.Report, metrics map[string]float64) map[string]float64 {
-	if _, changed := r.RanAtEnd(); changed {
-		return metrics
-	}
+// merged adds the metrics with which the step is saved already, if they are of the same state.
+func (s *saving) merged(r loop.Report, metrics map[string]float64) map[string]float64 {
 	all := map[string]float64{}
-	for _, i := range s.list {
-		if int64(i.Step) == r.Elapsed.Steps {
-			maps.Copy(all, i.Metrics)
-		}
+	if _, changed := r.RanAtEnd(); !changed {
+		was, _ := s.saved(r)
+		maps.Copy(all, was.Metrics)
 	}
 	maps.Copy(all, metrics)
 	return all

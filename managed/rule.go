@@ -68,7 +68,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 			left = append(left, v.Path())
 			v.Trainable = false // optimizers look up the gradients' variables
 			defer func() { v.Trainable = true }()
-		case untrained[v]:
+		case untrained[v.NodeValue(loss.Graph())]:
 			v.Trainable = false
 			defer func() { v.Trainable = true }()
 		default:
@@ -105,20 +105,13 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 	report()
 }
 
-// untrained returns the variables of [Builder.Inference] that no gradient reaches.
-func (b *Builder) untrained(loss *graph.Node) map[*model.Variable]bool {
-	if len(b.inferred) == 0 {
-		return nil
-	}
+// untrained returns the values of variables of [Builder.Inference] that no gradient reaches.
+func (b *Builder) untrained(loss *graph.Node) map[*graph.Node]bool {
 	values := make([]*graph.Node, len(b.inferred))
 	for i, v := range b.inferred {
 		values[i] = v.NodeValue(loss.Graph())
 	}
-	unreached, found := autodiff.Unreached(loss, values...), map[*model.Variable]bool{}
-	for i, v := range b.inferred {
-		found[v] = unreached[values[i]]
-	}
-	return found
+	return autodiff.Unreached(loss, values...)
 }
 
 const globalStep = model.RootScopePath + optimizer.GlobalStepVariableName

@@ -40,9 +40,8 @@ func ShapeText(n *graph.Node) string {
 
 // Reaches reports whether a gradient of loss flows to one of wrt, through floating-point nodes and no StopGradient.
 func Reaches(loss *graph.Node, wrt ...*graph.Node) bool {
-	found := false
-	walk(loss, wrt, func(n *graph.Node) { found = found || slices.Contains(wrt, n) })
-	return found
+	left := Unreached(loss, wrt...)
+	return slices.ContainsFunc(wrt, func(n *graph.Node) bool { return !left[n] })
 }
 
 // Unreached returns those of wrt to which no gradient of loss flows.

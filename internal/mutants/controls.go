@@ -714,7 +714,7 @@ var controls = []control{
 	{name: "a loss that is not scaled", file: "managed/rule.go", pkg: "optim", test: "TestLossScale_scalesAllLosses",
 		edits: []edit{{"rule.ScaleLoss(scope, loss)", "loss"}}},
 	{name: "a teacher that decays", file: "managed/rule.go", pkg: "managed", test: "TestInference_isNotTrained",
-		edits: []edit{{"found[v] = unreached[values[i]]", "found[v] = unreached[values[i]] && false"}}},
+		edits: []edit{{"case untrained[v.NodeValue(loss.Graph())]:", "case false && untrained[v.NodeValue(loss.Graph())]:"}}},
 	{name: "values that a model does not notice", file: "flaxlike/state.go", pkg: "flaxlike", test: "TestS19_changesOutdateWhatWasFound",
 		edits: []edit{{"\tm.seen.changes.Add(1)\n\tdefer m.seen.changes.Add(1)\n", ""}}},
 	{name: "logits that dice takes for probabilities", file: "flaxlike/loss.go", pkg: "flaxlike", test: "TestLoss_ofProbabilitiesRefusesLogits",

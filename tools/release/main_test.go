@@ -24,7 +24,7 @@ func checkout(t *testing.T) string {
 		"loop.go":          "// Package loop has a function.\npackage loop\n\nfunc Old() int { return 1 }\n",
 		"cmd/lazo/main.go": "package main\n\nimport (\n\t\"fmt\"\n\t\"runtime/debug\"\n)\n\nfunc main() {\n\tinfo, _ := debug.ReadBuildInfo()\n\tfmt.Print(info.Main.Version)\n}\n",
 		"part/go.mod":      "module example.org/loop/part\n\ngo 1.25.0\n\nrequire example.org/loop v0.0.0\n\nreplace example.org/loop => ..\n",
-		"part/part.go":     "// Package part uses the module beside it.\npackage part\n\nimport \"example.org/loop\"\n\nvar V = loop.Old()\n",
+		"part/part.go":     "// Package part uses the module around it.\npackage part\n\nimport \"example.org/loop\"\n\nvar V = loop.Old()\n",
 		"tools/go.mod":     "module example.org/loop/tools\n",
 		"CHANGELOG.md":     "# Changelog\n\n## v0.1.0\n",
 		"docs/renamed.md":  "",
@@ -161,7 +161,7 @@ func TestRelease_comparesNames(t *testing.T) {
 	write(t, dir, map[string]string{
 		"CHANGELOG.md": "# Changelog\n\n## v0.2.0\n\n## v0.1.0\n",
 		"loop.go":      "// Package loop has a function.\npackage loop\n\nfunc New() int { return 1 }\n",
-		"part/part.go": "// Package part uses the module beside it.\npackage part\n\nimport \"example.org/loop\"\n\nvar V = loop.New()\n",
+		"part/part.go": "// Package part uses the module around it.\npackage part\n\nimport \"example.org/loop\"\n\nvar V = loop.New()\n",
 	})
 	commit(t, dir)
 	_, err := run(t, dir, "v0.2.0")
