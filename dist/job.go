@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/joined"
-	"github.com/lazo-ml/lazo/xla/mpi"
+	"github.com/lazo-ml/lazo/internal/mpi"
 )
 
 // Job is one process's view of its job: Size ranks that run the same program. [Join] returns it. Methods may be called

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/joined"
+	"github.com/lazo-ml/lazo/internal/mpi"
 	"github.com/lazo-ml/lazo/xla/install"
-	"github.com/lazo-ml/lazo/xla/mpi"
 )
 
 // Option is a setting of [Join].

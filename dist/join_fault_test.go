@@ -85,7 +85,7 @@ func TestF63_wrongLibrary(t *testing.T) {
 			}
 			path := row.path
 			if path == "MPICH" {
-				path = stub(t, "libmpi.so.12", "../xla/mpi/testdata/fake.c", `-DTEXT="MPICH Version:      4.0.2\nMPICH ABI: 14"`, "-DTHREADS=3")
+				path = stub(t, "libmpi.so.12", "../internal/mpi/testdata/fake.c", `-DTEXT="MPICH Version:      4.0.2\nMPICH ABI: 14"`, "-DTHREADS=3")
 			}
 			said, took := refusedJob(t, byInstalled, func(o *launch.Options) { o.Command = append([]string{"env", "LAZO_MPI=" + path}, o.Command...) })
 			require.Regexp(t, "F63: refused: .*"+regexp.QuoteMeta(row.says), said)

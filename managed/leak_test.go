@@ -16,13 +16,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

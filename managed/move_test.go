@@ -14,12 +14,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // everything is a model with all that a state holds: parameters, statistics of a normalisation, random numbers, a

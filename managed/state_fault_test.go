@@ -10,10 +10,10 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // wider is a test step that brings two further variables in, one of them drawn.

@@ -21,7 +21,7 @@ import (
 
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/joined"
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // Across opens the runtime for all processes of a job. A mesh of [Runtime.NumDevices] devices has those of all

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/lazo-ml/lazo/dist"
-	"github.com/lazo-ml/lazo/xla/pjrt"
-	"github.com/lazo-ml/lazo/xla/spmd"
+	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/spmd"
 )
 
 type byMPI struct {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/dist"
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 type byPlugin struct {

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/owners"
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // CompileCache keeps compiled programs in dir, which it creates; "" is in the user's cache. The key is the program,

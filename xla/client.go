@@ -14,8 +14,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/xla/hlo"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 type client struct {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/xla/hlo"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // constants are a program's large constants ([hlo.Builder.Apart]) by device.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/aot"
 	"github.com/lazo-ml/lazo/internal/gate"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/xla/hlo"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // describedProgram compiles, for up to minutes, when it is inspected or runs as a step.
@@ -258,7 +258,7 @@ func (p *describedProgram) memory() (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
-	return *report.Memory, nil
+	return Memory(*report.Memory), nil
 }
 
 func (p *describedProgram) optimized() (string, error) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 const xlaFlags = "XLA_FLAGS"

@@ -12,10 +12,10 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/owners"
+	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/xla/hlo"
 	"github.com/lazo-ml/lazo/xla/install"
-	"github.com/lazo-ml/lazo/xla/pjrt"
-	"github.com/lazo-ml/lazo/xla/probe"
 )
 
 // Errors of [Open], most also a [*NotFoundError], a [*probe.Error] or a [*pjrt.ABIError].

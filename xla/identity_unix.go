@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"golang.org/x/sys/unix"
 )
 

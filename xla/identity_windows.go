@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 func identityOf(path string) (identity, error) {

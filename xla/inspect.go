@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/aot"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/xla/cost"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // Cost is the cost of one run on one device, counted from the optimized program. It does not predict time. Compare only
@@ -42,7 +42,22 @@ const (
 
 // Memory is a program's memory on its device in bytes. A run takes Arguments + Outputs - Aliased + Temporary. Peak is
 // the plugin's, on the CPU without Temporary. Unknown values are 0, such as Code on the CPU.
-type Memory = pjrt.ProgramMemory
+type Memory struct {
+	Code, Arguments, Outputs, Aliased, Temporary, Peak               int64
+	HostCode, HostArguments, HostOutputs, HostAliased, HostTemporary int64
+}
+
+// DeviceMemory is the state of a device's memory in bytes. Unknown values are -1.
+type DeviceMemory struct {
+	InUse, PeakInUse       int64
+	Limit                  int64
+	Reserved, PeakReserved int64
+	Reservable             int64
+	Pool, PeakPool         int64
+	// LargestFree is the largest free block, LargestOne the largest allocation so far.
+	LargestFree, LargestOne int64
+	Allocations             int64 // a count
+}
 
 type analysed interface {
 	cost() (map[string]any, error)
@@ -54,7 +69,11 @@ type analysed interface {
 var _ analysed = (*calls)(nil)
 
 func (c *calls) cost() (map[string]any, error) { return c.executable.pjrt.CostAnalysis() }
-func (c *calls) memory() (Memory, error)       { return c.executable.pjrt.Memory() }
+
+func (c *calls) memory() (Memory, error) {
+	m, err := c.executable.pjrt.Memory()
+	return Memory(m), err
+}
 
 func (c *calls) signature() (inputs, outputs []shapes.Shape, err error) {
 	_, inputs = c.executable.Inputs()

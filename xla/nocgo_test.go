@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 func TestWithoutCgo(t *testing.T) {

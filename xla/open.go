@@ -17,8 +17,8 @@ import (
 
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/gate"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/shield"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // Option is an option of [Open] and [Find].
@@ -246,17 +246,17 @@ func (r *Runtime) Devices() []string {
 }
 
 // DeviceMemory returns a device's memory statistics. It is [ErrUnimplemented] without them, as on the CPU.
-func (r *Runtime) DeviceMemory(n compute.DeviceNum) (pjrt.MemoryStats, error) {
+func (r *Runtime) DeviceMemory(n compute.DeviceNum) (DeviceMemory, error) {
 	c, ok := r.Backend.(*client)
 	if !ok {
-		return pjrt.MemoryStats{}, fmt.Errorf("xla: memory of a device: %w: %s has no devices of its own", ErrUnimplemented, r.plugin.Kind)
+		return DeviceMemory{}, fmt.Errorf("xla: memory of a device: %w: %s has no devices of its own", ErrUnimplemented, r.plugin.Kind)
 	}
 	d, err := c.device(n)
 	if err != nil {
-		return pjrt.MemoryStats{}, err
+		return DeviceMemory{}, err
 	}
 	stats, err := d.MemoryStats()
-	return stats, WrapError(err)
+	return DeviceMemory(stats), WrapError(err)
 }
 
 // Close waits for calls in progress and releases the client. Later use of its buffers and programs is [ErrClosed]. A

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // GoMLX packs elements of less than a byte, the first lowest. PJRT's host form has a byte per element.

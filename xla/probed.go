@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/lazo-ml/lazo/internal/owners"
+	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/xla/install"
-	"github.com/lazo-ml/lazo/xla/probe"
 )
 
 type identity struct {

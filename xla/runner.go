@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 type runner interface {

@@ -14,9 +14,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // A text is compiled once, whether its first program is open or closed.

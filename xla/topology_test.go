@@ -14,9 +14,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 var four = shapes.Make(dtypes.Float32, 4)

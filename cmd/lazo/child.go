@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/child"
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // childName is the argv[0] of the child that handles a foreign file, which may crash or block the plugin.

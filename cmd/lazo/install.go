@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/install"
-	"github.com/lazo-ml/lazo/xla/probe"
 )
 
 type installCommand struct {

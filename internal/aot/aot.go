@@ -1,6 +1,6 @@
 // Package aot compiles programs for machines that a plugin describes, in a child process: compilers abort for programs
 // that they reject, and plugins read their environment. The child is the same binary with a reserved argv[0], as in
-// package xla/probe.
+// package internal/probe.
 package aot
 
 import (
@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/child"
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // ErrCrash means that the compiler ended its process.

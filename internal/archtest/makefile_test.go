@@ -70,7 +70,7 @@ func TestMakefile_plainPackages(t *testing.T) {
 	needsPlugin = func(imports []string) bool {
 		return slices.ContainsFunc(imports, func(i string) bool {
 			own, ours := all[i]
-			return i == module+"xla/pjrt" || i == module+"internal/plugintest" || ours && needsPlugin(own.Imports)
+			return i == module+"internal/pjrt" || i == module+"internal/plugintest" || ours && needsPlugin(own.Imports)
 		})
 	}
 	require.True(t, needsPlugin([]string{module + "managed/strategytest"}))
@@ -80,7 +80,7 @@ func TestMakefile_plainPackages(t *testing.T) {
 		if len(tests) == 0 || strings.HasPrefix(path, module+"examples/") {
 			continue
 		}
-		if tested++; (needsPlugin(slices.Concat(p.Imports, tests)) || path == module+"xla/pjrt") && !importsAlone[strings.TrimPrefix(path, module)] {
+		if tested++; (needsPlugin(slices.Concat(p.Imports, tests)) || path == module+"internal/pjrt") && !importsAlone[strings.TrimPrefix(path, module)] {
 			assert.NotContains(t, plain, path, "its tests may open a plugin, and PLAIN of the Makefile has it")
 		} else {
 			assert.Contains(t, plain, path, "its tests need no plugin, and PLAIN of the Makefile lacks it")

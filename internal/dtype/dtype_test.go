@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/dtype"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/safetensors"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // The numbers are GoMLX's and PJRT's, and files have each type by its name.

@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/internal/dtype"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/safetensors"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 func nameOf(d dtypes.DType) (string, error) {

@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/internal/dtype"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/vfs"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
 // content reads all files of the folder.

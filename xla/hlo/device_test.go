@@ -13,12 +13,12 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/xla/hlo"
 	"github.com/lazo-ml/lazo/xla/install"
-	"github.com/lazo-ml/lazo/xla/pjrt"
 )
 
-// device is a GoMLX backend for tests: hlo's builder, with xla/pjrt to compile and run.
+// device is a GoMLX backend for tests: hlo's builder, with internal/pjrt to compile and run.
 type device struct {
 	client *pjrt.Client
 	last   *hlo.Module // the last compiled module

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // The child's output may come from a corrupted library.

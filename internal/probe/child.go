@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // childName is the argv[0] of a check.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/child"
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // Kinds of failure. [Error.Kind] is one, or [pjrt.ErrNotFound], [pjrt.ErrOutOfMemory] or [pjrt.ErrABI].

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // chained is a program that sums an array in place over two ranks, times times: in consecutive calls, or in a loop.
@@ -51,7 +51,7 @@ stablehlo.return %%next, %%r#0, %%r#1 : tensor<i32>, %s, !stablehlo.token
 // BenchmarkExchange compares a sum over two ranks in place: MPI_Allreduce called by the host, by a program of calls,
 // and by a program's loop. It prints medians of a call in one table, from rank 0:
 //
-//	LAZO_TEST_MPIRUN=mpirun go test ./xla/mpi -run '^$' -bench Exchange -benchtime 1x
+//	LAZO_TEST_MPIRUN=mpirun go test ./internal/mpi -run '^$' -bench Exchange -benchtime 1x
 func BenchmarkExchange(b *testing.B) {
 	if os.Getenv(rankTest) == "" {
 		command := append(launcherCommand(b), "-np", "2", os.Args[0], "-test.run", "^$", "-test.bench", "^BenchmarkExchange$", "-test.benchtime", "1x")

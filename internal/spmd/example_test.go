@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/spmd"
 	"github.com/lazo-ml/lazo/xla/install"
-	"github.com/lazo-ml/lazo/xla/pjrt"
-	"github.com/lazo-ml/lazo/xla/spmd"
 )
 
 // The sum of an array of which each of two partitions has one half.

@@ -5,7 +5,7 @@ package mpi
 import (
 	"fmt"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // [Open] fails, so no value of these types exists.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/child"
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // DefaultTimeout limits a check whose context has no deadline.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/lazo-ml/lazo/xla/mpi"
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/mpi"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // A process started by mpirun joins its job, and lets a plugin's programs call MPI.

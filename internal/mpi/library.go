@@ -19,7 +19,7 @@ import (
 	"unsafe"
 
 	"github.com/lazo-ml/lazo/internal/owners"
-	"github.com/lazo-ml/lazo/xla/pjrt"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // Library is an MPI library, loaded for the life of the process.

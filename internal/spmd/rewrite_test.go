@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
-	"github.com/lazo-ml/lazo/xla/spmd"
+	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/spmd"
 )
 
 // partition returns the module of a program in testdata for this many partitions.

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/pjrt"
-	"github.com/lazo-ml/lazo/xla/probe"
+	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/probe"
 )
 
 func TestWorkingPlugin(t *testing.T) {
