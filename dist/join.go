@@ -51,9 +51,9 @@ func OnFailure(f func(*Failure)) Option { return func(o *options) { o.onFailure 
 // Close the job at the end of the program.
 //
 // If the launcher has prepared MPI (mpirun, srun --mpi), Join initializes a library: $LAZO_MPI, or the first of
-// [mpi.Open] that fits the launcher, or the one that lazo installed. Join returns an error if variables are missing, if
-// the library is not the launcher's ([mpi.ErrLauncher]), if not all ranks join, or if they run different programs. ctx
-// applies to Join only.
+// the launcher's folder, $LD_LIBRARY_PATH, the folders next to mpirun in $PATH and the system's that fits the launcher,
+// or the one that lazo installed. Join returns an error if variables are missing, if the library is not the launcher's,
+// if not all ranks join, or if they run different programs. ctx applies to Join only.
 func Join(ctx context.Context, opts ...Option) (*Job, error) {
 	o := options{deadline: defaultDeadline, start: defaultStart}
 	for _, option := range opts {

@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/install"
 )
 
-// Errors of [Open], most also a [*NotFoundError], a [*probe.Error] or a [*pjrt.ABIError].
+// Errors of [Open]. Their texts name the file, the stage that failed, and the plugin's last output.
 var (
 	ErrPluginNotFound = errors.New("no PJRT plugin found")
 	ErrPluginDamaged  = probe.ErrDamaged
@@ -28,6 +28,8 @@ var (
 	ErrTimeout        = probe.ErrTimeout
 	// ErrFlags reports that the plugin refuses XLA_FLAGS.
 	ErrFlags = probe.ErrFlags
+	// ErrNoCgo reports a program built without cgo, which cannot load plugins.
+	ErrNoCgo = pjrt.ErrNoCgo
 )
 
 // Errors of programs. An [*Error] matches at most one.

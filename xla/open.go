@@ -88,10 +88,9 @@ var _ compute.Backend = (*Runtime)(nil)
 // A plugin reads the environment once per process: XLA_FLAGS that it refuses, or that changed since, are [ErrFlags].
 //
 // Each call makes a client with its own device memory: on a GPU, open once. The library stays loaded. A CPU plugin
-// keeps memory for later runs ([pjrt.Plugin.KeepBlocks]), at most as much as is in use, until a program or the runtime
-// is closed.
+// keeps freed memory for later runs, at most as much as was in use at once, until a program or the runtime is closed.
 //
-// Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are [pjrt.ErrNoCgo].
+// Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are [ErrNoCgo].
 //
 // Under lazo plan, all but [Go] open the plan's described machine: see [ErrPlanned].
 func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {
@@ -142,7 +141,7 @@ func withoutCgo(plugin string, cgo bool) (string, error) {
 		})
 		return Go, nil
 	}
-	return "", fmt.Errorf("xla: open %q: %w; or open %q, GoMLX's backend in Go", plugin, pjrt.ErrNoCgo, Go)
+	return "", fmt.Errorf("xla: open %q: %w; or open %q, GoMLX's backend in Go", plugin, ErrNoCgo, Go)
 }
 
 func openGo(plugin Plugin, o *options) (*Runtime, error) {

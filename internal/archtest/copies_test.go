@@ -28,8 +28,7 @@ var keeps = regexp.MustCompile(`(?i)\bkeeps?\b|\bkept\b|\bviews?\b`)
 
 // handedOverByGoMLX are packages whose lists come from GoMLX's graphs or package xla and do not change.
 var handedOverByGoMLX = map[string]string{
-	"xla/hlo":       "the operations of compute's interface: the statement is written within the call",
-	"internal/pjrt": "the binding: package xla is its only caller",
+	"xla/hlo": "the operations of compute's interface: the statement is written within the call",
 }
 
 // readAtOnce are functions that only use a list during the call, but that the test takes for keeping it.
@@ -40,8 +39,7 @@ var readAtOnce = map[string]bool{
 	"metrics.Update":              true, "metrics.Compute": true,
 	"flaxlike.Output": true, "flaxlike.Kind": true, "flaxlike.Probabilities": true, "flaxlike.Classes": true, "flaxlike.Labels": true, "flaxlike.ClassNames": true, // the name of an output
 	"dist.Agree": true, "dist.AgreeOn": true, "dist.Broadcast": true, "dist.AllGather": true,
-	"internal/spmd.Rewrite": true,
-	"xla.Run":               true, "xla.Start": true, // except a block's, which the doc mentions
+	"xla.Run": true, "xla.Start": true, // except a block's, which the doc mentions
 }
 
 // fills are functions whose purpose is to fill a caller's list.
@@ -116,9 +114,9 @@ var fieldsThatAreLists = map[string]string{
 	"managed.ExportOptions.Sizes": "call", "managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given",
 	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.NotFoundError.Tried": "given", "xla.Error.Operands": "given",
 	"xla/export.Value.Fields": "given", "xla/cost.Counts.Exchanged": "given", "xla/cost.Counts.Largest": "given", "xla/cost.Counts.Uncounted": "given", "xla/cost.Counts.Unknown": "given",
-	"xla.Cost.Uncounted": "given", "xla.Cost.Unknown": "given", "internal/spmd.Summary.Calls": "given", "internal/spmd.Call.Instructions": "given",
+	"xla.Cost.Uncounted": "given", "xla.Cost.Unknown": "given",
 	"xla/plan.Estimate.Missing": "given", "xla/plan.Target.Grid": "given",
-	"xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given", "internal/probe.Report.Devices": "given",
+	"xla/export.Program.Inputs": "given", "xla/export.Program.Outputs": "given",
 }
 
 func TestR11_listsInStructs(t *testing.T) {
