@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// MixUp returns a function for [Map], [Set.MapBatches] and the Augment of flaxlike.Fit. It replaces each example and
-// its label by a weighted mean with another of its batch (Zhang et al. 2018). The weight is drawn from Beta(alpha,
-// alpha), 0 < alpha <= 8.
+// MixUp returns a function that is used as [Augment]'s. It replaces each example and its label by a weighted mean with
+// another of its batch (Zhang et al. 2018). The weight is drawn from Beta(alpha, alpha), 0 < alpha <= 8.
 //
 // Field "x" is floating point. Field "y" holds integers [n] from 0 to classes-1, or probabilities [n, classes], and
 // becomes float32 probabilities for categorical_crossentropy. Weights depend on the example's position, as in

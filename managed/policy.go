@@ -65,7 +65,7 @@ func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 // normalizations, whose sums are inaccurate in 16 bits. Without a policy it is build(x). It works only in this
 // package's build functions.
 func FullPrecision(scope *model.Scope, x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
-	c := builderOf(x).casting
+	c := builderOf(x, "FullPrecision").casting
 	if c == nil || c.dtype == c.policy.Parameters {
 		return build(x)
 	}

@@ -131,13 +131,13 @@ func (b *Builder) Output(name string, v *graph.Node) { b.whole(loop.Outputs, nam
 // AddLoss reports a loss from within a model, such as a penalty, under a unique name, with a suffix _1, _2, … in
 // repeated layers. GoMLX's AddRegularizationLoss is reported as "aux_loss", its AddMainLoss as "main_loss".
 func AddLoss(name string, v *graph.Node) {
-	b := builderOf(v)
+	b := builderOf(v, "AddLoss")
 	b.Loss(b.unique(loop.Losses, name), v)
 }
 
 // AddMetric reports a metric as [AddLoss], with [RunningAverages] also its mean.
 func AddMetric(name string, v *graph.Node) {
-	b := builderOf(v)
+	b := builderOf(v, "AddMetric")
 	name = b.unique(loop.Metrics, name)
 	b.Metric(name, v)
 	if b.averages {
@@ -147,11 +147,11 @@ func AddMetric(name string, v *graph.Node) {
 
 const builderParam = "/lazo.builder"
 
-func builderOf(v *graph.Node) *Builder {
+func builderOf(v *graph.Node, function string) *Builder {
 	param, _ := model.GetGraphParam(v, builderParam)
 	b, ok := param.(*Builder)
 	if !ok {
-		panic(fmt.Errorf("AddLoss and AddMetric work only inside the step functions of package managed"))
+		panic(fmt.Errorf("managed.%s works only inside the build function of a step", function))
 	}
 	return b
 }

@@ -173,7 +173,7 @@ func TestAddLoss(t *testing.T) {
 	require.Positive(t, float(t, l, "aux_loss"), "GoMLX's regularizer")
 	require.Equal(t, 1, updates, "GoMLX's update after each step")
 
-	defer func() { require.ErrorContains(t, recover().(error), "work only inside the step functions") }()
+	defer func() { require.ErrorContains(t, recover().(error), "works only inside the build function") }()
 	r := plugintest.CPU(t)
 	g := graph.NewGraph(r, "outside")
 	managed.AddLoss("x", graph.Scalar(g, dtypes.Float32, 1))

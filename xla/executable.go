@@ -45,8 +45,8 @@ func baseOptions(kind string) pjrt.CompileOptions {
 		options.Debug["xla_cpu_use_xnnpack"] = false
 		// By default, max and min over an axis ignore NaN.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false
-		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it was wrong and crashed in PJRT API
-		// 0.112 and 0.115 (docs/plugins.md).
+		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it computes wrong numbers or crashes
+		// in some versions (docs/plugins.md).
 		options.Debug["xla_cpu_experimental_ynn_fusion_type"] = "4,5"
 	}
 	return options
