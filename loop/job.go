@@ -84,7 +84,7 @@ func claim(ctx context.Context, job Job) (own context.Context, end func(), err e
 	return context.WithValue(ctx, runningKey{}, job), func() { running.Delete(job) }, nil
 }
 
-// held returns a context that does not end, for tasks and callbacks in a job.
+// held returns a context that does not end.
 func held(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), heldKey{}, ctx)
 }
