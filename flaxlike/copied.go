@@ -23,11 +23,11 @@ type Copied struct {
 	Taken []string
 	// Left are the model's other variables, and why.
 	Left []struct{ Name, Why string }
-	// Unused are the source's other variables.
+	// Unused are the source's others.
 	Unused []string
 }
 
-// String counts the copied variables, and lists the others.
+// String counts the copied variables.
 func (c Copied) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d variables taken, %d left, %d unused", len(c.Taken), len(c.Left), len(c.Unused))

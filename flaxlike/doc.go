@@ -7,7 +7,7 @@
 //	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
 //	figures, err := model.Evaluate(ctx, test)
 //
-// A [Model] is a thin layer over managed.State, and its Fit a train.Loop. Layers are those of package nn, and GoMLX's
+// A [Model] is a layer over managed.State, and its Fit a train.Loop. Layers are those of package nn, and GoMLX's
 // functions as nn.Func. Callbacks are any loop.Option.
 //
 // # Names in Keras and Ciclo

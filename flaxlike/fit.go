@@ -33,7 +33,7 @@ type Fit struct {
 	// Augment changes each training batch, in order, as data.Augment and data.MixUp do, possibly in place. The
 	// functions run ahead of the steps on several goroutines, and should depend on their batch alone.
 	Augment []func(data.Batch) (data.Batch, error)
-	// InOrder disables shuffling, which depends on seed and epoch.
+	// InOrder disables shuffling.
 	InOrder bool
 
 	// Validation is evaluated at the end of epochs; its entries begin with val_. Entries of further Validations begin
@@ -73,7 +73,7 @@ type Fit struct {
 	// FastDevRun makes one training step and evaluates one batch of each set, without checkpoints.
 	FastDevRun bool
 	// OverfitBatches trains and validates on the set's first batches, this many, in order, which a correct model can
-	// fit exactly. Validations and ValidationBatches stay.
+	// fit exactly.
 	OverfitBatches int
 	// SanityEvaluation evaluates two batches of each set before the first step.
 	SanityEvaluation bool
@@ -89,8 +89,8 @@ type Fit struct {
 //     chain has no single rate, as when it scales before Adam;
 //   - epoch, its number, from 1.
 //
-// A second Fit continues with the present state. Callbacks that wait for an entry see it at the end of epochs:
-// callbacks.Evaluations are epochs. An entry that is never logged is an error before the first step.
+// Callbacks that wait for an entry see it at the end of epochs: callbacks.Evaluations are epochs. An entry that is
+// never logged is an error before the first step.
 //
 // A cancelled context ends the run between two steps, after a running compilation, and returns its cause. If the source
 // blocks, the run ends within a second with a loop.ErrSourceLeft. A callback that stops the run is no error.

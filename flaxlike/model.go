@@ -305,8 +305,8 @@ func ofShapes(err error) error {
 	return failure(fmt.Errorf("%w: each is a program to be compiled: give it batches of one shape (data.Pad, data.PadSequences)", managed.ErrShapes))
 }
 
-// step is a step for a loop, in blocks if these are faster. With set, the set is checked once, up to looked bounds.
-// means logs running means ([asShown]). part: the set may lack classes.
+// With set, the set is checked once, up to looked bounds. means logs running means ([asShown]). part: the set may lack
+// classes.
 type step struct {
 	of     *managed.Stepper
 	means  bool
