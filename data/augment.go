@@ -17,8 +17,7 @@ type Augmentation struct {
 	alter func(d *draws, p *picture)
 }
 
-// placement maps rows and columns of the result to the image's. Outside it the value is 0, or with edge the nearest
-// pixel's.
+// placement maps rows and columns of the result to the image's. Outside it is 0, or with edge the nearest pixel.
 type placement struct {
 	top, left             int
 	flipRows, flipColumns bool
