@@ -23,7 +23,7 @@ type Options struct {
 	// [ErrExists]; right before its first save is complete, later ones are removed.
 	Overwrite bool
 	// ReadBack verifies each save, about 15 % slower, not only the first after opening. It usually reads the page
-	// cache: it finds failing writes, not later damage.
+	// cache.
 	ReadBack bool
 	// LeaveSharded leaves sharded tensors in their files, with Write instead of Data, which works while the folder is
 	// open and the checkpoint exists. Resume sets it in a job.
@@ -47,9 +47,9 @@ type Options struct {
 	// Tolerate is the number of saves, except the last, that may fail, with a warning in the log, before the run ends.
 	Tolerate int
 	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed. An unexported
-	// field, which JSON leaves out, is an error, unless it is marked `json:"-"`. Count a data
-	// position before the batch is returned; a save with batches taken ahead ([loop.Report].Ahead) is an error. A
-	// source in data.Prefetch or data.ParallelMap, which is ahead, must not change these values.
+	// field is an error, unless it is marked `json:"-"`. Count a data position before the batch is returned; a save
+	// with batches taken ahead ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap, which
+	// is ahead, must not change these values.
 	Also map[string]any
 	// Same has settings, a struct or a map, that must equal the saved ones as JSON. A difference is an error that wraps
 	// [ErrChanged], and nothing is restored.

@@ -16,9 +16,8 @@ import (
 //
 // The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the state, which
 // must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there. In an empty
-// folder the run starts fresh, and logs so. With the same model, data and options, losses and parameters are
-// bit-identical to those of a run that was never stopped. Another plugin, number of devices or version of lazo may
-// change the last bits.
+// folder the run starts fresh. With the same model, data, options, plugin, devices and version of lazo, losses and
+// parameters are bit-identical to those of a run that was never stopped.
 //
 // The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
 // program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX, and logs
@@ -26,7 +25,7 @@ import (
 // settings, such as those of callbacks and functions.
 //
 // A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when started again, unless its
-// [loop.Until] differs. [loop.Result].Stop has the reason.
+// [loop.Until] differs.
 //
 // A run is saved on a schedule ([Every]), in each iteration whose metric is good enough to be kept ([KeepBest],
 // [Options].Keep), and at its end, even if cancelled, but not if it failed or was cancelled within an iteration. A
@@ -117,7 +116,6 @@ func sameDir(a, b string) bool {
 
 var _ abilities.Resumed = (*saving)(nil)
 
-// OnDifference implements [abilities.Resumed].
 func (s *saving) OnDifference(f func(fmt.Stringer)) {
 	if s.reporting == nil {
 		return
@@ -128,7 +126,6 @@ func (s *saving) OnDifference(f func(fmt.Stringer)) {
 	s.reporting.watcher = f
 }
 
-// Entries implements [abilities.Resumed].
 func (s *saving) Entries() (names []string) {
 	for _, k := range s.folder.Options().Keep {
 		if k.Metric != "" {

@@ -111,7 +111,7 @@ const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not finished the save %s later", savePatience)
 
-// lasting returns a context that outlives the run's: a cancelled run must be saved.
+// lasting returns a context that outlives the run's.
 func lasting(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
@@ -256,7 +256,6 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 	return true, nil
 }
 
-// saved returns the step's checkpoint.
 func (s *saving) saved(r loop.Report) (Info, bool) {
 	i := slices.IndexFunc(s.list, func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
 	if i < 0 {
