@@ -48,7 +48,7 @@ type Tensor struct {
 	Parts []shares.Part
 }
 
-// draft has all checked but the tensors' bytes.
+// draft has checked all but the tensors' bytes.
 type draft struct {
 	manifest manifest
 	tensors  []Tensor

@@ -23,7 +23,7 @@ type Options struct {
 	// [ErrExists]; right before its first save is complete, later ones are removed.
 	Overwrite bool
 	// ReadBack verifies each save, about 15 % slower, not only the first after opening. It usually reads the page
-	// cache.
+	// cache: it finds failing writes, not later damage.
 	ReadBack bool
 	// LeaveSharded leaves sharded tensors in their files, with Write instead of Data, which works while the folder is
 	// open and the checkpoint exists. Resume sets it in a job.

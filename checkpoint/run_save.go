@@ -111,7 +111,7 @@ const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not finished the save %s later", savePatience)
 
-// lasting returns a context that outlives the run's.
+// lasting returns a context that outlives the run's: a cancelled run must be saved.
 func lasting(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
