@@ -13,47 +13,30 @@
 //
 // # Names
 //
-//	optax                                Keras                            here
-//	sgd                                  SGD                              New(rate)
-//	sgd(momentum), trace                 SGD(momentum)                    Momentum
-//	sgd(momentum, nesterov)              SGD(momentum, nesterov)          Momentum{Nesterov}
-//	adam, scale_by_adam                  Adam                             Adam
-//	adamw                                AdamW                            Adam, WeightDecay
-//	adamax                               Adamax                           Adamax
-//	rmsprop, scale_by_rms                RMSprop                          RMSProp
-//	adagrad, scale_by_rss                Adagrad                          Adagrad
-//	adadelta, scale_by_adadelta          Adadelta                         Adadelta
-//	nadam                                Nadam                            Nadam
-//	lion                                 Lion                             Lion, WeightDecay
-//	lamb                                 Lamb                             LAMB
-//	adafactor                            Adafactor                        Adafactor
-//	contrib.muon                         Muon                             Muon in Groups
-//	clip                                 clipvalue                        Clip
-//	clip_by_global_norm                  global_clipnorm                  Clip{GlobalNorm}
-//	(clip_by_block_rms)                  clipnorm                         Clip{Norm}
-//	scale_by_trust_ratio                                                  TrustRatio
-//	add_decayed_weights(mask)            weight_decay,                    WeightDecay{Match}
-//	                                     exclude_from_weight_decay
-//	MultiSteps                           gradient_accumulation_steps      Accumulate
-//	ema (of parameters)                  use_ema                          Average
-//	apply_if_finite                                                       SkipNonFinite
-//	(jmp, flax: DynamicScale)            LossScaleOptimizer               LossScale
-//	(jmp.Policy)                         DTypePolicy                      Policy
-//	masked                                                                Masked
-//	partition, multi_transform                                            Groups
-//	set_to_zero in partition             trainable = False                Frozen
-//	chain, scale, scale_by_schedule                                       Chain, Scale, ScaleBySchedule
-//	constant_schedule                                                     Constant
-//	linear_schedule                                                       Linear
-//	polynomial_schedule                  PolynomialDecay                  Polynomial
-//	exponential_decay                    ExponentialDecay                 ExponentialDecay
-//	exponential_decay(staircase)         ExponentialDecay(staircase)      StepDecay
-//	cosine_decay_schedule                CosineDecay                      Cosine
-//	sgdr_schedule                        CosineDecayRestarts              CosineRestarts
-//	cosine_onecycle_schedule                                              OneCycle
-//	                                                                      InverseSqrt
-//	piecewise_constant_schedule          PiecewiseConstantDecay           Constant, Schedule.Then
-//	join_schedules                                                        Schedule.Then
+// Rules and schedules have the names of optax, such as [RMSProp] for rmsprop or scale_by_rms, and [Linear] for
+// linear_schedule. docs/from-keras.md has Keras's names. These differ from optax:
+//
+//	sgd                                  New(rate)
+//	sgd(momentum, nesterov), trace       Momentum
+//	adamw, lion                          Adam or Lion, WeightDecay
+//	scale_by_rss                         Adagrad
+//	contrib.muon                         Muon in Groups
+//	clip_by_global_norm                  Clip{GlobalNorm}
+//	(clip_by_block_rms)                  Clip{Norm}
+//	scale_by_trust_ratio                 TrustRatio
+//	add_decayed_weights(mask)            WeightDecay{Match}
+//	MultiSteps                           Accumulate
+//	ema (of parameters)                  Average
+//	apply_if_finite                      SkipNonFinite
+//	(jmp, flax: DynamicScale)            LossScale
+//	(jmp.Policy)                         Policy
+//	partition, multi_transform           Groups
+//	set_to_zero in partition             Frozen
+//	exponential_decay(staircase)         StepDecay
+//	sgdr_schedule                        CosineRestarts
+//	cosine_onecycle_schedule             OneCycle
+//	piecewise_constant_schedule          Constant, Schedule.Then
+//	join_schedules                       Schedule.Then
 //
 // # State
 //
