@@ -7,7 +7,7 @@
 // # The calls
 //
 // Package xla/mpi describes the calls, their shapes and attributes. A call returns a tuple. groups has all groups of
-// partitions, in sequence. pred has the operations min, max, and, or; integers all; complex dtypes sum and product; other
+// partitions, in sequence. pred has min, max, and, or; integers all operations; complex dtypes sum and product; other
 // floats all but and, or.
 //
 // lazo.rank returns the process's partition: all ranks compile one program, and equal computations are bit-identical.
