@@ -64,7 +64,7 @@ func (k Kind) String() string {
 }
 
 // Summary lists the variables by kind, layer and name, without reading values; none before the first step or
-// [Stepper.Prepare]. Unlike clu's parameter_overview it includes the optimizer's variables.
+// [Stepper.Prepare].
 func (s *State) Summary() Summary {
 	var sum Summary
 	defer s.values.PeekAll()()
