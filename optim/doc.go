@@ -55,8 +55,7 @@
 // The counts of parameters that a link first sees in the same step share one variable, #pack, and so one buffer.
 // Checkpoints and managed.State have each count under the name above. While each step updates all of these parameters
 // or none, the bias correction is computed once. A step that updates some of them (managed.TrainOnly) makes the other
-// steps' programs compile again, once, with a correction per parameter. With 200 parameters, compilation then takes
-// more than twice as long.
+// steps' programs compile again, once, with a correction per parameter.
 //
 // A parameter's state counts that parameter's updates, as a fresh optax state. A chain's state, such as a schedule's
 // count, counts the updates of the optimizer's or the group's chain.
