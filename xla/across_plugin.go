@@ -57,7 +57,6 @@ func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]
 	if err := same(b.job, what, "", sha256.Sum256([]byte(what))); err != nil {
 		return nil, nil, err
 	}
-	// The prefix separates the keys of different openings.
 	prefix, err := b.job.Broadcast(fmt.Appendf(nil, "xla/%s/", rand.Text()))
 	if err != nil {
 		return nil, nil, err

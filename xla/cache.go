@@ -212,8 +212,7 @@ func (c *cache) write(name string, compiled []byte) error {
 	return nil
 }
 
-// trim removes the least recently used entries, except newest. The next count waits for an eighth of the free room:
-// counting thousands takes 10 ms.
+// trim removes the least recently used entries, except newest. The next count waits for an eighth of the free room.
 func (c *cache) trim(newest string) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {

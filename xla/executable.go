@@ -40,8 +40,7 @@ func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
 func baseOptions(kind string) pjrt.CompileOptions {
 	options := pjrt.CompileOptions{Debug: map[string]any{}}
 	if kind == CPU {
-		// XNNPACK caches packed weights by address: after an update in place, a test step would silently use old ones. Nor is
-		// it faster (docs/maintain/performance.md).
+		// XNNPACK caches packed weights by address: after an update in place, a test step would silently use old ones.
 		options.Debug["xla_cpu_use_xnnpack"] = false
 		// By default, max and min over an axis ignore NaN.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false
