@@ -79,7 +79,6 @@ const (
 	again   = time.Minute
 )
 
-// announce reports on standard error what [Join] waits for, until stopped.
 func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(os.Stderr, what) }
 
 func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// gather waits for all ranks and refuses other connections.
 func (h *hub) gather(ctx context.Context) error {
 	type comer struct {
 		conn  net.Conn

@@ -104,7 +104,6 @@ func (l *link) push(frame []byte, beat bool) bool {
 	return true
 }
 
-// flush stops the sending and waits at most limit.
 func (l *link) flush(limit time.Duration) {
 	l.mu.Lock()
 	l.closed = true
