@@ -198,8 +198,7 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 		y, _ := attention.Core(q, k, v, layout, options)
 		return y
 	}
-	// XLA's CPU needs adjacent matrices. With heads after places it would transpose scores and weights at each product.
-	// Queries, keys and values are smaller.
+	// XLA's CPU needs adjacent matrices (docs/decisions/0039).
 	headsFirst := func(x *graph.Node) *graph.Node {
 		if layout == attention.LayoutBSHD && x != nil {
 			x = graph.TransposeAllAxes(x, 0, 2, 1, 3)
