@@ -169,7 +169,6 @@ func (q sequence) eachStep(ctx context.Context, b *bench) (took repeats, err err
 	return b.measure(ctx, b.repeats, func() error { return run(q.steps) })
 }
 
-// firstSteps measures trainings of one step, without earlier programs.
 func (q sequence) firstSteps(ctx context.Context, b *bench) (took repeats, err error) {
 	r, err := xla.Open(ctx, b.plugin, xla.KeepPrograms(0))
 	if err != nil {
