@@ -13,8 +13,8 @@ import (
 // ErrDropped means that the run was too fast ([callbacks.Background]). Write less often or set a longer queue.
 var ErrDropped = errors.New("reports were dropped")
 
-// Write writes the logs of due iterations into event files in dir; see the package's documentation. It creates folders
-// and files with their first value. Events have the number of finished steps and the iteration's time.
+// Write writes the logs of due iterations into event files in dir. Events have the number of finished steps and the
+// iteration's time.
 //
 // Values are read and written in the background ([InBackground]). Each iteration is one write per folder, so a killed
 // process leaves at most one incomplete record per file, which TensorBoard ignores.
