@@ -88,7 +88,6 @@ func (c modelPredict) answers(ctx context.Context, m *flaxlike.Model, lines bool
 	return answer(ctx, m, set)
 }
 
-// read reads a table through its preparation, or plain numbers.
 func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, error) {
 	if said.Preparation == nil {
 		if len(c.Missing) > 0 {
@@ -110,7 +109,6 @@ func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, er
 	return table.Map(prepared.Inputs)
 }
 
-// alike are the rows with the same dims, predicted together.
 type alike struct {
 	dims [][]int
 	flat []reflect.Value
