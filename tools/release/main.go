@@ -162,7 +162,6 @@ func (r *release) git(ctx context.Context, args ...string) (string, error) {
 	return output(ctx, r.root, nil, "git", args...)
 }
 
-// output runs a command in a folder, with variables added to those of this process.
 func output(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

@@ -87,7 +87,6 @@ func (r *release) outside(ctx context.Context) ([]string, error) {
 	}, nil
 }
 
-// use gets each module in a module of its own, and builds all its packages there.
 func (r *release) use(ctx context.Context) error {
 	env, err := r.outside(ctx)
 	if err != nil {
