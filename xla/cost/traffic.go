@@ -129,7 +129,6 @@ func roots(root *instruction) []*instruction {
 	return all
 }
 
-// partRead returns the bytes read of a parameter, if all users read parts.
 func partRead(p *instruction, users map[*instruction][]*instruction) (float64, bool) {
 	var sum float64
 	todo := slices.Clone(users[p])
