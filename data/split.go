@@ -30,7 +30,7 @@ func splitBy(by, field string) SplitOption {
 	}
 }
 
-// classed groups examples by a field. Classes are numbered in order of first occurrence.
+// Classes are numbered in order of first occurrence.
 type classed struct {
 	of    []int
 	sizes []int
