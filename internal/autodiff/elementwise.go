@@ -6,7 +6,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// unbroadcast sums v over the axes along which input was broadcast.
 func unbroadcast(v, input *graph.Node) *graph.Node {
 	if v.Shape().Equal(input.Shape()) {
 		return v

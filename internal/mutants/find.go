@@ -257,7 +257,6 @@ func (f *finder) assignment(s *ast.AssignStmt) {
 	f.remove(s)
 }
 
-// returned changes an error to nil, otherwise the first result to its zero value.
 func (f *finder) returned(s *ast.ReturnStmt) {
 	results := f.results()
 	if results == nil || len(s.Results) == 0 {

@@ -136,7 +136,6 @@ func (d *Decoder) image(header, packed []byte) (image.Image, bool) {
 	return &image.NRGBA{Pix: rows[1:], Stride: stride, Rect: box}, true
 }
 
-// unfilter adds the left and upper pixels of width bytes.
 func unfilter(rows []byte, stride, width int) bool {
 	above := make([]byte, stride-1)
 	for ; len(rows) > 0; rows = rows[stride:] {
