@@ -40,12 +40,10 @@ func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
 func baseOptions(kind string) pjrt.CompileOptions {
 	options := pjrt.CompileOptions{Debug: map[string]any{}}
 	if kind == CPU {
-		// XNNPACK caches packed weights by address: after an update in place, a test step would silently use old ones.
+		// docs/decisions/0024 has the reasons for these settings.
 		options.Debug["xla_cpu_use_xnnpack"] = false
-		// By default, max and min over an axis ignore NaN.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false
-		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it was wrong and crashed in PJRT API
-		// 0.112 and 0.115 (docs/plugins.md).
+		// Single products (4) and convolutions (5).
 		options.Debug["xla_cpu_experimental_ynn_fusion_type"] = "4,5"
 	}
 	return options

@@ -152,7 +152,7 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	if o.job != nil && o.job.Size() > 1 {
 		return nil, fmt.Errorf("xla: open %q across %d processes: %w: expected %q, %q or %q", Go, o.job.Size(), ErrUnimplemented, CPU, CUDA, TPU)
 	}
-	// In parallel, matrix products deadlock, waiting for workers of a pool full of waiting products.
+	// In parallel, matrix products deadlock (docs/decisions/0024).
 	start := time.Now()
 	backend, err := gobackend.New("ops_sequential")
 	if err != nil {
