@@ -229,8 +229,7 @@ func lowerTriangle(g *graph.Graph, n int) *graph.Node {
 	return graph.LessOrEqual(graph.Iota(g, square, 1), graph.Iota(g, square, 0))
 }
 
-// softmax is over the last axis where mask is true, and 0 elsewhere. always: each row has a true element. The gradient
-// uses only the result, so no intermediate values are kept.
+// softmax is over the last axis where mask is true, and 0 elsewhere. always: each row has a true element.
 func softmax(x, mask *graph.Node, always bool) *graph.Node {
 	seen := x
 	if mask != nil {
