@@ -117,7 +117,6 @@ func (c *counts) node(g *graph.Graph) *graph.Node {
 	return all
 }
 
-// pick selects this parameter's element of a result of node.
 func (c count) pick(from *graph.Node) *graph.Node {
 	if c.in.equal {
 		return from
