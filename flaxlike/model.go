@@ -265,7 +265,6 @@ func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) 
 	return logs, m.ofTable(batch, ofShapes(err))
 }
 
-// ofTable adds to the error of a batch of texts that the model has a preparation.
 func (m *Model) ofTable(batch data.Batch, err error) error {
 	if err == nil || m.set.preparation == nil || !slices.ContainsFunc(batch.Fields, func(f data.Field) bool { _, texts := f.Array.Flat.([]string); return texts }) {
 		return err
