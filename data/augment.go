@@ -174,7 +174,6 @@ func moved(a Array, changes []Augmentation, d []*draws) Array {
 	return Array{flat, dims}
 }
 
-// compose returns the source row and column of each row and column, or -1.
 func compose(h, w int, changes []Augmentation, d *draws) (rows, columns []int) {
 	rows, columns = upTo(h), upTo(w)
 	for _, c := range changes {
