@@ -21,8 +21,7 @@ import (
 //
 // The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
 // program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX, and logs
-// differences as warnings; [Options].Changed may refuse them. Another model is an error. [Options].Same compares other
-// settings, such as those of callbacks and functions.
+// differences as warnings; [Options].Changed may refuse them. Another model is an error.
 //
 // A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when started again, unless its
 // [loop.Until] differs.
@@ -36,8 +35,7 @@ import (
 // Order. A newer checkpoint never replaces a waiting best one. An error of a save ends the run at the next step or
 // block, or at its end ([Options].Tolerate). After a cancellation, saves may take five more minutes.
 //
-// All processes of a job ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint to restore, decides when
-// to save, writes unsharded values, and completes each checkpoint. An error of one is an error of all.
+// All processes of a job ([loop.Job]) must see the same folder. An error of one is an error of all.
 //
 // Several Options are merged: lists are appended, and of other fields the last set value counts. A run may have one
 // Resume per folder.
