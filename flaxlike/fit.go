@@ -57,11 +57,9 @@ type Fit struct {
 	// Report.Elapsed.Epochs and the figures in Report.Logs. With the context of f, the model can evaluate and predict,
 	// also if several processes train it.
 	//
-	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there,
-	// with parameters bit-identical to an uninterrupted run's. An ended run continues with more Epochs, or more
-	// patience after a callbacks.StopEarly; else Fit makes no step. Output lists settings that differ from the saved
-	// run's. A resumed run with the best value of callbacks.KeepBest in an earlier process ends with an error;
-	// checkpoint.KeepBest uses the folder.
+	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there.
+	// An ended run continues with more Epochs, or more patience after a callbacks.StopEarly; else Fit makes no step.
+	// Output lists settings that differ from the saved run's.
 	Callbacks []loop.Option
 	// Output receives a progress bar, or a line for each epoch if it is no terminal or Lines is set. The default is
 	// os.Stderr; io.Discard disables it. Lines of a callbacks.Lines appear above the bar.
