@@ -82,8 +82,7 @@ var _ compute.Backend = (*Runtime)(nil)
 // Open finds and opens a plugin, by the path of a library or a name: [CPU], [CUDA], [TPU], another plugin's, or [Go].
 //
 // A name is searched in $PJRT_PLUGIN_LIBRARY_PATH, then among installed plugins. A child process probes the plugin once
-// per state of its file and XLA_FLAGS. Installed files' digests are verified when the files look changed, and once per
-// boot. ctx can end this and an installation.
+// per state of its file and XLA_FLAGS. ctx can end this and an installation.
 //
 // A plugin reads the environment once per process: XLA_FLAGS that it refuses, or that changed since, are [ErrFlags].
 //
