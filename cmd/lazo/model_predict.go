@@ -41,7 +41,6 @@ func (c modelPredict) Run(s session) (err error) {
 	return writeCSV(s.stdout, rows)
 }
 
-// ofProgram replaces the error of a network that needs its program's code.
 func ofProgram(path string, err error) error {
 	d, none := flaxlike.Describe(path)
 	if none != nil {
@@ -210,7 +209,6 @@ func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (rows []answe
 	return rows, err
 }
 
-// columnsOf returns the outputs by name: for classes the probabilities and the predicted class, else the numbers.
 func columnsOf(p flaxlike.Prediction) (columns []column, err error) {
 	for _, name := range p.Outputs() {
 		kind, err := p.Kind(name)
