@@ -53,7 +53,6 @@ func (j *Job) end(f *Failure) {
 	})
 }
 
-// say reports a failure, for at most lastWords.
 func (j *Job) say(f *Failure) {
 	if j.onFailure == nil && !f.Here {
 		return

@@ -96,7 +96,6 @@ func (h *hub) gather(ctx context.Context) error {
 	return nil
 }
 
-// refuses returns why a peer is not of this job, or "".
 func (h *hub) refuses(c hello, hellos []*hello) string {
 	switch w := &h.hello; {
 	case c.Protocol != w.Protocol:

@@ -139,7 +139,6 @@ func flush(links []*link) {
 	flushed.Wait()
 }
 
-// fault describes a connection's error in brackets; "" if the peer closed it.
 func fault(err error) string {
 	if errors.Is(err, net.ErrClosed) || strings.HasSuffix(err.Error(), "EOF") {
 		return ""
