@@ -155,7 +155,6 @@ func (s *sayings) count(rank int, text string) {
 
 const mostShown = 100
 
-// sum describes the ranks whose same messages were not shown, or "".
 func (s *sayings) sum() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
