@@ -214,7 +214,6 @@ func lastLine(out []byte) string {
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\w+)`)
 
-// try runs the tests that reach a mutant until one finds it, in the order of batches.
 func (r *runner) try(ctx context.Context, m *mutant) {
 	m.outcome = notReached
 	spent := time.Duration(0)
