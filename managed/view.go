@@ -37,7 +37,6 @@ type View struct {
 	last    store.Last
 }
 
-// gathered is one step's accumulator.
 type gathered struct {
 	by *Stepper
 	at int
