@@ -80,7 +80,6 @@ func (r *release) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// described checks that CHANGELOG.md has a section of the version, and that the version does not exist.
 func (r *release) described(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(r.root, "CHANGELOG.md"))
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// serve writes the modules as a module proxy has them.
 func (r *release) serve(ctx context.Context) error {
 	for _, m := range r.modules {
 		escaped, err := xmod.EscapePath(m.path())
