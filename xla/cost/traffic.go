@@ -15,7 +15,6 @@ func operandBytes(i *instruction) float64 {
 	return sum
 }
 
-// instructionBytes returns the traffic outside of fusions.
 func instructionBytes(i *instruction) float64 {
 	written := 0.0
 	for _, r := range results(i) {
@@ -53,7 +52,6 @@ func results(i *instruction) []shape {
 	return leaves[operandLeaves(i):]
 }
 
-// operandLeaves counts operands at the front of a tuple.
 func operandLeaves(i *instruction) int {
 	leaves := i.shape.leaves()
 	n := 0
