@@ -20,8 +20,7 @@ var ErrDropped = errors.New("reports were dropped")
 // process leaves at most one incomplete record per file, which TensorBoard ignores.
 //
 // A run that finds event files makes TensorBoard drop all steps after its first ([loop.Continue]), or all if it begins
-// at 0. TensorBoard's data server drops an entry's later steps only when that is written again. A resumed run omits an
-// evaluation at its start, because its step exists.
+// at 0. A resumed run omits an evaluation at its start, because its step exists.
 //
 // Errors do not end the run: unreadable values are omitted, and a file is abandoned after a failed write. The end
 // returns the first error, and [ErrDropped] unless [callbacks.Background.Dropped] is set. Wrong options are an error
