@@ -192,8 +192,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		return fmt.Errorf("launch: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// A file, not a pipe: mpirun must end the ranks after this process is killed, and would die writing to a broken
-	// pipe.
+	// A file, not a pipe (docs/decisions/0034).
 	said, err := os.OpenFile(filepath.Join(dir, "mpirun"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
