@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// mutant is one change of a source. A package is compiled with all its mutants: the code has both forms and chooses at
-// run time.
+// mutant is one change of a source.
 type mutant struct {
 	id         int
 	pkg        *source
