@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// Summary describes a state's variables. The caller may sort and filter the rows.
+// Summary describes a state's variables.
 type Summary struct {
 	Rows []Row
 	// Moments: the rows have means and standard deviations.
