@@ -8,8 +8,7 @@
 //		optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)},
 //		optim.ScaleBySchedule(optim.Linear(0, 1, 500).Then(500, optim.Cosine(1, 0, 9500))))
 //
-// A zero field of a rule takes its default. The rules are checked against optax for 100 steps, to 1e-5 in float32; in
-// float64, with parameters trained at different times, to 1e-6.
+// A zero field of a rule takes its default.
 //
 // # Names
 //
