@@ -11,8 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// cut replaces the number lists named "data" in a JSON text by their indices: encoding/json would read them twice,
-// which takes most of a request's time.
+// cut replaces the number lists named "data" in a JSON text by their indices (docs/decisions/0017).
 func cut(text []byte) (rest []byte, lists [][]byte) {
 	const name = `"data"`
 	from := 0
