@@ -14,6 +14,6 @@
 //
 // # The order
 //
-// XLA's CPU runs independent calls concurrently, in varying order. To match exchanges, a token passes from call to
-// call, through loops, calls and branches. Independent sums become one call. An unknown construct is [ErrUnsupported].
+// To match exchanges, a token passes from call to call, through loops, calls and branches. Independent sums become one
+// call. An unknown construct is [ErrUnsupported].
 package spmd
