@@ -27,7 +27,7 @@ type Copied struct {
 	Unused []string
 }
 
-// String counts the copied variables.
+// String counts the copied variables, and lists the others.
 func (c Copied) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d variables taken, %d left, %d unused", len(c.Taken), len(c.Left), len(c.Unused))
