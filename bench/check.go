@@ -32,7 +32,6 @@ const (
 
 var errSlower = errors.New("slower than before")
 
-// check compares this program with an earlier one in turns, and returns [errSlower] for a slower workload.
 func check(ctx context.Context, b *bench, before string) error {
 	now, err := os.Executable()
 	if err != nil {
@@ -124,7 +123,6 @@ func startSide(ctx context.Context, command string, args []string) (*turnSide, e
 	return &turnSide{c, stdin, bufio.NewScanner(stdout)}, nil
 }
 
-// await reads until the process is ready or printed the result.
 func (s *turnSide) await(result *line) error {
 	for s.out.Scan() {
 		switch text := s.out.Text(); {

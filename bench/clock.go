@@ -49,7 +49,6 @@ func (r repeats) each(figure func(seconds float64) float64) []float64 {
 	return values
 }
 
-// machineLoad is the load average of a minute, 0 if unknown.
 func machineLoad() float64 {
 	text, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(text), " ")

@@ -234,7 +234,6 @@ func controlProcess(ctx context.Context, stdout io.Writer) error {
 	return context.Cause(ctx)
 }
 
-// transferred returns this process's bytes in system calls.
 func transferred() (bytes float64, err error) {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {

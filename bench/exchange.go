@@ -107,7 +107,6 @@ func (e exchanging) timed(f func() error) (seconds float64, err error) {
 	return time.Since(begin).Seconds(), err
 }
 
-// bare sums by MPI from the host.
 func (e exchanging) bare(values []float32, calls int) (seconds float64, err error) {
 	return e.timed(func() error {
 		for range calls {
@@ -119,7 +118,6 @@ func (e exchanging) bare(values []float32, calls int) (seconds float64, err erro
 	})
 }
 
-// callsOf sums are timed together.
 func callsOf(bytes int) int { return max(1, min(64, 4<<20/bytes)) }
 
 func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
@@ -181,7 +179,6 @@ func (e exchanging) sums(ctx context.Context, bytes int) (err error) {
 		e.emit(line{Variant: "program", Unit: "us/sum", Bytes: bytes, Floor: floor / 1e6, Ratio: medianOf(inside) / floor}, inside))
 }
 
-// sumsOf sums an array over all ranks in place.
 func sumsOf(elements, times, ranks int) string {
 	array := fmt.Sprintf("tensor<%dxf32>", elements)
 	groups := make([]string, ranks)
@@ -201,7 +198,6 @@ func sumsOf(elements, times, ranks int) string {
 		array, body.String(), x)
 }
 
-// steps alternates with each rank's steps alone.
 func (e exchanging) steps(ctx context.Context, number int) (err error) {
 	m, ranks := exchangers[number], e.job.Size()
 	if e.bench.steps > 0 {

@@ -98,7 +98,6 @@ func inPlace(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// runs measures device-resident inputs.
 func (b *bench) runs(ctx context.Context, r *xla.Runtime, build func(*graph.Graph) xla.Built, shape shapes.Shape, inputs, inner int) (took repeats, err error) {
 	p, err := r.Compile("runs", build)
 	if err != nil {

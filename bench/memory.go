@@ -28,8 +28,7 @@ const memoryChild = "memory-child"
 const (
 	memoryLayers, memoryWidth, memoryBatch, memorySteps = 10, 3_162, 16, 5
 	memoryState                                         = 3 * 4 * memoryLayers * memoryWidth * memoryWidth
-	// memoryLimit is state, gradients and 15 %.
-	memoryLimit = (memoryState + memoryState/3) * 115 / 100
+	memoryLimit                                         = (memoryState + memoryState/3) * 115 / 100
 )
 
 // memory measures training a large model, and JAX if PY names a Python with jax and optax.

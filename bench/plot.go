@@ -12,7 +12,6 @@ type point struct {
 	cost float64 // us per step
 }
 
-// draw makes an SVG of log-log panels, cost by size, with a line of linear growth.
 func draw(points []point) string {
 	const width, height, margin = 300, 240, 48
 	var svg strings.Builder

@@ -42,7 +42,6 @@ func gptSizes() []sequence {
 	return []sequence{gptOf(gpt{layers: 6, width: 256, heads: 8, vocabulary: 2048, places: 128}, 4)}
 }
 
-// lstmOf classifies sequences of 32 inputs by the last state of 128 units.
 func lstmOf(places, steps int) sequence {
 	const in, classes = 32, 10
 	return sequence{variant: fmt.Sprint(places), batch: 32, steps: steps,
@@ -169,7 +168,6 @@ func (q sequence) eachStep(ctx context.Context, b *bench) (took repeats, err err
 	return b.measure(ctx, b.repeats, func() error { return run(q.steps) })
 }
 
-// firstSteps measures trainings of one step, without earlier programs.
 func (q sequence) firstSteps(ctx context.Context, b *bench) (took repeats, err error) {
 	r, err := xla.Open(ctx, b.plugin, xla.KeepPrograms(0))
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// train measures loop, managed state and strategy.
 func train(name string) func(ctx context.Context, b *bench) error {
 	return func(ctx context.Context, b *bench) error {
 		w := trained[name]

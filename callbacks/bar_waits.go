@@ -71,7 +71,6 @@ func (w *waitingBar) work() {
 	}
 }
 
-// look redraws the line if the wait or the width has changed.
 func (e *epochs) look(changes int, since time.Time) (int, time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

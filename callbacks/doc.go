@@ -2,7 +2,7 @@
 // ([KeepBest], [OnBest]), learning rate reduction ([ReduceOnPlateau]), recovery from NaN ([NonFinite]), a progress bar
 // ([ProgressBar]), recorders ([CSV], [JSONL], [Log]), measurements ([Measure], [Profile], [LogThroughput]) and
 // supervision ([Watchdog], [Heartbeat], [TimeLimit], [WarnSpike]). Each is an option of a run. [Background] runs one in
-// a separate goroutine. A hand-written loop calls Start, then Watch in each pass, then End.
+// a separate goroutine.
 //
 // An error of a caller's function, also [loop.ErrStop], ends the run. A nil logger logs nothing. Of several settings,
 // the last that sets a field counts. Files of [JSONL], [CSV] and [Heartbeat] must be regular.

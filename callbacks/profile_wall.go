@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// wall samples the stack of a run's goroutine 100 times per second.
 type wall struct {
 	root    string
 	began   time.Time
@@ -92,7 +91,6 @@ func (w *wall) isOf(frames []runtime.Frame, whole bool) bool {
 	return true
 }
 
-// end writes pprof's profile.proto.
 func (w *wall) end(to io.Writer) error {
 	close(w.stop)
 	<-w.stopped

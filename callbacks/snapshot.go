@@ -70,7 +70,6 @@ type snapshotter interface {
 	Snapshot(ctx context.Context) (loop.Snapshot, error)
 }
 
-// checkCopied refuses a state that changes in place without Snapshot.
 func checkCopied(state any) error {
 	switch reflect.ValueOf(state).Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Chan, reflect.Func, reflect.UnsafePointer:

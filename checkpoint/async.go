@@ -54,7 +54,7 @@ func (e *backgroundError) Unwrap() error { return e.Err }
 
 // Save copies the content, until ctx ends, and starts writing the copy. It returns an error of the content at once; if
 // Write failed, the waiting checkpoint, whose memory the copy reuses, is dropped too. It also returns errors of earlier
-// saves, each once; they do not prevent this one.
+// saves, each once.
 func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
@@ -143,7 +143,6 @@ func (a *Async) Check() error {
 
 func (a *Async) hasFailed() bool { return a.failing.Load() }
 
-// writing reports whether any process has tensors to write.
 func (a *Async) writing() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

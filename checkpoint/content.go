@@ -28,7 +28,7 @@ type Content struct {
 	Share shares.Share
 }
 
-// Sharded reports whether any tensor is sharded over processes.
+// Sharded reports whether any tensor is sharded.
 func (c Content) Sharded() bool {
 	return slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Parts != nil })
 }
@@ -160,7 +160,7 @@ func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
 	return c.Tensors[i], true
 }
 
-// Sections returns the sections' sorted names.
+// Sections returns the sorted names.
 func (c *Checkpoint) Sections() []string { return sortedKeys(c.sections) }
 
 // Section decodes a section into the value that into points to. Unknown fields are an error. Numbers in an any are

@@ -98,7 +98,6 @@ func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writ
 
 const partSuffix = ".part"
 
-// mark renames an existing file if the disk is full.
 func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	part := temp + "/" + mark + partSuffix
 	err := d.create(part, bytesOf([]byte(text)))
@@ -115,7 +114,7 @@ func (d *disk) mark(_ context.Context, _, temp, mark, text string) error {
 	return err
 }
 
-// A failed sync is not retried: the kernel may have dropped the pages, and then report success.
+// A failed sync is not retried: the kernel may have dropped the pages.
 func (d *disk) create(path string, write func(io.Writer) error) error {
 	file, err := d.fs.Create(path)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package checkpoint saves training runs so that no saved step is lost when the process is killed or the power fails.
 //
-// [Resume] is an option of a run of package loop that saves and resumes it. [Follow] restores the checkpoints in
-// another process, for evaluation. [Open] and [Folder.Save] keep other content. The package knows nothing about models:
-// it keeps named tensors, metrics, and sections of JSON. [ImportGoMLX] reads GoMLX's checkpoints.
+// [Resume] saves a run of package loop and resumes it. [Follow] evaluates its checkpoints in another process. [Open]
+// and [Folder.Save] keep other content. The package knows nothing about models: it keeps named tensors, metrics, and
+// sections of JSON. [ImportGoMLX] reads GoMLX's checkpoints.
 //
 // A checkpoint is a folder with three files:
 //
@@ -12,13 +12,12 @@
 //
 // If several processes save a state, each also writes its parts of sharded tensors ("/dense/weights[0:128,0:64]"), as
 // rank-00000.safetensors. The last tensor of such a file, crc32c, has the others' checksums. The manifest then has
-// format 2, otherwise 1. "ranks" has the size and the header's checksum of each file. "cut" has each tensor's dtype and
-// dims, the dims of its parts, and for each part the rank, start and CRC-32C. The parts are a grid that fills the
-// tensor.
+// format 2. "ranks" has the size and the header's checksum of each file. "cut" has each tensor's dtype and dims, the
+// dims of its parts, and for each part the rank, start and CRC-32C. The parts are a grid that fills the tensor.
 //
 // [Folder.Save] writes under a temporary name (.tmp-…), syncs and renames. Checkpoints to remove are renamed first
-// (.trash-…). A step that is saved again gets a numbered folder (step-000000001200.2) before the old one is removed.
-// The file END has one line: why the run ended.
+// (.trash-…). A step that is saved again gets a numbered folder (step-000000001200.2). The file END has one line: why
+// the run ended.
 //
 // One process locks the folder and writes; processes that save with it add files to its unfinished checkpoint. Any
 // number may read ([Options.ReadOnly]). The file system must have atomic renames and flock. [OpenStore] keeps the same

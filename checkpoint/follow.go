@@ -139,7 +139,7 @@ func (f Follow) restore(ctx context.Context, state State, step Step) (at loop.El
 			return from.elapsed, false, nil
 		}
 	}
-	// The training process may have removed it.
+	// The run may have removed it.
 	list, listErr := f.Folder.List(ctx)
 	if listErr == nil && !slices.ContainsFunc(list, func(i Info) bool { return i.Step == step }) {
 		f.Folder.Options().Log.Info("checkpoint: removed before it was restored", "folder", f.Folder.Dir(), "step", int64(step))

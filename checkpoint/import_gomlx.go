@@ -29,8 +29,8 @@ const (
 // ImportGoMLX reads a checkpoint of GoMLX v0.26 to v0.28. path is its .json file, or a folder, of which the highest
 // number counts.
 //
-// Tensors have the variables' full names ("/model/dense/weights"), as in a managed.State. Step is the number in the
-// file's name, or 0. GoMLX does not save which variables are trainable, so use State.Transfer, not State.Restore.
+// Tensors have the variables' full names ("/model/dense/weights"). Step is the number in the file's name, or 0. GoMLX
+// does not save which variables are trainable, so use State.Transfer, not State.Restore.
 //
 // The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"). "params.other"
 // has those of other types, such as lists, as objects with type and value.

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Retention is a rule for which checkpoints are kept: those that any field keeps. It uses only the folder's content.
+// Retention is a rule for which checkpoints are kept: those that any field keeps.
 //
 //	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"}
 type Retention struct {

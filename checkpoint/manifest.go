@@ -246,7 +246,6 @@ func commit(manifest []byte) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(manifest), manifestName)
 }
 
-// readManifest returns a *DamagedError, ErrNewer, or an error of reading.
 func readManifest(open opener, dir string, step Step) (*manifest, error) {
 	path := dir + "/" + commitName
 	committed, err := readSmall(open, path, 1<<10)

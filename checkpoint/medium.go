@@ -26,7 +26,6 @@ type medium interface {
 	remove(ctx context.Context, names []string) error
 	// clean removes remains of dead processes and failed removals.
 	clean(ctx context.Context, removed func(name string)) error
-	// note replaces a small file next to the checkpoints.
 	note(ctx context.Context, name, text string) error
 	forget(ctx context.Context, name string) error
 	// close with readable leaves the files readable.

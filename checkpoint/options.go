@@ -47,9 +47,9 @@ type Options struct {
 	// Tolerate is the number of saves, except the last, that may fail, with a warning in the log, before the run ends.
 	Tolerate int
 	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed. An unexported
-	// field, which JSON leaves out, is an error, unless it is marked `json:"-"`. Count a data
-	// position before the batch is returned; a save with batches taken ahead ([loop.Report].Ahead) is an error. A
-	// source in data.Prefetch or data.ParallelMap, which is ahead, must not change these values.
+	// field is an error, unless it is marked `json:"-"`. Count a data position before the batch is returned; a save
+	// with batches taken ahead ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap, which
+	// is ahead, must not change these values.
 	Also map[string]any
 	// Same has settings, a struct or a map, that must equal the saved ones as JSON. A difference is an error that wraps
 	// [ErrChanged], and nothing is restored.

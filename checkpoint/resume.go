@@ -16,17 +16,15 @@ import (
 //
 // The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the state, which
 // must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there. In an empty
-// folder the run starts fresh, and logs so. With the same model, data and options, losses and parameters are
-// bit-identical to those of a run that was never stopped. Another plugin, number of devices or version of lazo may
-// change the last bits.
+// folder the run starts fresh. With the same model, data, options, plugin, devices and version of lazo, losses and
+// parameters are bit-identical to those of a run that was never stopped.
 //
 // The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
 // program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX, and logs
-// differences as warnings; [Options].Changed may refuse them. Another model is an error. [Options].Same compares other
-// settings, such as those of callbacks and functions.
+// differences as warnings; [Options].Changed may refuse them. Another model is an error.
 //
 // A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when started again, unless its
-// [loop.Until] differs. [loop.Result].Stop has the reason.
+// [loop.Until] differs.
 //
 // A run is saved on a schedule ([Every]), in each iteration whose metric is good enough to be kept ([KeepBest],
 // [Options].Keep), and at its end, even if cancelled, but not if it failed or was cancelled within an iteration. A
@@ -37,8 +35,7 @@ import (
 // Order. A newer checkpoint never replaces a waiting best one. An error of a save ends the run at the next step or
 // block, or at its end ([Options].Tolerate). After a cancellation, saves may take five more minutes.
 //
-// All processes of a job ([loop.Job]) must see the same folder. Rank 0 chooses the checkpoint to restore, decides when
-// to save, writes unsharded values, and completes each checkpoint. An error of one is an error of all.
+// All processes of a job ([loop.Job]) must see the same folder. An error of one is an error of all.
 //
 // Several Options are merged: lists are appended, and of other fields the last set value counts. A run may have one
 // Resume per folder.
@@ -117,7 +114,6 @@ func sameDir(a, b string) bool {
 
 var _ abilities.Resumed = (*saving)(nil)
 
-// OnDifference implements [abilities.Resumed].
 func (s *saving) OnDifference(f func(fmt.Stringer)) {
 	if s.reporting == nil {
 		return
@@ -128,7 +124,6 @@ func (s *saving) OnDifference(f func(fmt.Stringer)) {
 	s.reporting.watcher = f
 }
 
-// Entries implements [abilities.Resumed].
 func (s *saving) Entries() (names []string) {
 	for _, k := range s.folder.Options().Keep {
 		if k.Metric != "" {

@@ -11,7 +11,7 @@ import (
 
 var ownSections = []string{loopSection, versionsSection, settingsSection, endedSection, sameSection}
 
-// checkAlso finds at the start what a later save or restore would refuse or lose.
+// checkAlso finds what a save or restore would refuse or lose.
 func checkAlso(name string, x any) error {
 	v := reflect.ValueOf(x)
 	switch {
@@ -39,7 +39,7 @@ func byItself(t reflect.Type) bool {
 	return slices.ContainsFunc(jsonTypes, func(i reflect.Type) bool { return t.Implements(i) || reflect.PointerTo(t).Implements(i) })
 }
 
-// unsaved returns an error for a type of which JSON leaves a part out. at is its place, for the message.
+// unsaved returns an error for a type of which JSON leaves a part out.
 func unsaved(t reflect.Type, at string, seen map[reflect.Type]bool) error {
 	if seen[t] || byItself(t) {
 		return nil

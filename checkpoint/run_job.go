@@ -115,7 +115,6 @@ func (s *saving) agreedSave(save bool, at shares.Slot, err error) (_ bool, _ sha
 	return words[0] > 0, shares.Slot{Again: words[1], Token: words[2]}, err
 }
 
-// lost returns 1 in ranks above 0 that failed to write since the last call.
 func (s *saving) lost() int64 {
 	all := s.failures + s.gone
 	if s.job.Rank() == 0 || all == s.told {

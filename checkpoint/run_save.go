@@ -256,7 +256,6 @@ func (s *saving) ready(ctx context.Context, r loop.Report, metrics map[string]fl
 	return true, nil
 }
 
-// saved returns the step's checkpoint.
 func (s *saving) saved(r loop.Report) (Info, bool) {
 	i := slices.IndexFunc(s.list, func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
 	if i < 0 {

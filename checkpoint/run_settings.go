@@ -65,7 +65,7 @@ func noted(settings []Setting) map[string]string {
 	return m
 }
 
-// inForce uses saved values ([Setting].Saved), unless they changed during the run.
+// inForce uses saved values, unless they changed during the run.
 func (s *saving) inForce(settings []Setting) []Setting {
 	if s.resumed == nil {
 		return settings

@@ -145,7 +145,7 @@ func openReader(ctx context.Context, file file, path string, says stateSum) (*sa
 	return reader, nil
 }
 
-// parallelSize is the smallest file that two goroutines read: one sums while the other waits for memory.
+// parallelSize is the smallest file that two goroutines read.
 const parallelSize = 32 << 20
 
 // inParallel returns the lowest i's error.
@@ -213,7 +213,7 @@ func damagedFormat(path string, err error) error {
 	return err
 }
 
-// checkSize comes first: truncation is the most common damage.
+// checkSize comes first.
 func checkSize(file file, path string, says stateSum) error {
 	size, err := file.Size()
 	if err == nil && size != says.Size {

@@ -29,8 +29,8 @@ type Store interface {
 // name is for messages. In a job, each process puts its own object, and rank 0 polls for the others. Close leaves the
 // store open.
 //
-// COMMIT is put last and deleted first. The next OpenStore or Save removes the objects of a step without it. There is
-// no lock: the user must ensure that one process writes at a time, as two could remove each other's steps.
+// COMMIT is put last and deleted first. There is no lock: the user must ensure that one process writes at a time, as
+// two could remove each other's steps.
 func OpenStore(ctx context.Context, store Store, name string, options Options) (*Folder, error) {
 	var f *Folder
 	err := errors.New("no store given")

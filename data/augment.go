@@ -17,8 +17,7 @@ type Augmentation struct {
 	alter func(d *draws, p *picture)
 }
 
-// placement maps rows and columns of the result to the image's. Outside it the value is 0, or with edge the nearest
-// pixel's.
+// placement maps rows and columns of the result to the image's. Outside it is 0, or with edge the nearest pixel.
 type placement struct {
 	top, left             int
 	flipRows, flipColumns bool
@@ -175,7 +174,6 @@ func moved(a Array, changes []Augmentation, d []*draws) Array {
 	return Array{flat, dims}
 }
 
-// compose returns the source row and column of each row and column, or -1.
 func compose(h, w int, changes []Augmentation, d *draws) (rows, columns []int) {
 	rows, columns = upTo(h), upTo(w)
 	for _, c := range changes {

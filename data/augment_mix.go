@@ -10,8 +10,8 @@ import (
 // another of its batch (Zhang et al. 2018). The weight is drawn from Beta(alpha, alpha), 0 < alpha <= 8.
 //
 // Field "x" is floating point. Field "y" holds integers [n] from 0 to classes-1, or probabilities [n, classes], and
-// becomes float32 probabilities for categorical_crossentropy. Weights depend on the example's position, as in
-// [Augment], the pairing on the batch's. Padding rows are unchanged.
+// becomes float32 probabilities for categorical_crossentropy. Weights depend on the example's position. Padding rows
+// are unchanged.
 func MixUp(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) {
 	return mixing("mix up", seed, alpha, classes, func(x Array, others []int, shares []float64, _ []*draws) (Array, error) {
 		if err := alterable(x); err != nil {

@@ -28,8 +28,7 @@ type dealing struct {
 	watch     *watch
 }
 
-// Shuffle shuffles the examples, differently in each epoch. The order depends only on the seed, the epoch and the
-// number of examples.
+// Shuffle shuffles the examples. The order depends only on the seed, the epoch and the number of examples.
 func Shuffle(seed uint64) Option {
 	return func(d *dealing) { d.shuffle, d.seed = true, seed }
 }
@@ -45,8 +44,7 @@ func DropRemainder() Option {
 	return func(d *dealing) { d.remainder, d.drop = false, true }
 }
 
-// Batches is a [Set] divided into batches. A run of package loop accepts it as data, for one epoch or until its
-// loop.Until.
+// Batches is a [Set] divided into batches. A run of package loop accepts it as data.
 type Batches struct {
 	from  func(position int64, epochs int64, whole bool) iter.Seq2[Batch, error]
 	whole bool
@@ -82,7 +80,7 @@ var errNoBatches = errors.New("data: the Batches are the zero value: make them w
 // Batches stay valid while later ones are made. Ordered batches are views of the set's memory: write to them only in
 // [Map], which copies them. Shuffled batches are copies, which the consumer may change until a step receives them.
 // Small ones are contiguous in memory, so that a block of steps reads them without copying ([Stacked]); one keeps up to
-// a hundred alive. Batches of one iteration share their Dims.
+// a hundred alive.
 //
 // An invalid argument, or a set smaller than one batch, is an error as the only item. Batches can be iterated
 // repeatedly and concurrently.
@@ -166,7 +164,6 @@ func (s *Set) sampled() string {
 	return fmt.Sprintf("%08x", sum.Sum32())
 }
 
-// deal yields epochs of batches from a position on, or nothing if it returns an error.
 func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch, error) bool) error {
 	switch {
 	case size < 1:
@@ -343,8 +340,8 @@ func (h *dealer) makeStack() {
 // splitEpoch exceeds all epochs: a split and an order with one seed are independent.
 const splitEpoch = math.MaxUint64
 
-// permute fills rows with a random permutation, which for saved positions must not differ between Go versions: PCG is a
-// fixed algorithm, but rand.Shuffle's use of it is not promised.
+// A permutation must not differ between Go versions, for saved positions: PCG is a fixed algorithm, but rand.Shuffle's
+// use of it is not promised.
 func permute(rows []int, seed, epoch uint64) {
 	random := rand.NewPCG(seed, epoch)
 	for i := range rows {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Chunk groups each n items (at least 1) in their own memory. A smaller last group is kept or dropped, as rest says.
+// Chunk groups each n items (at least 1) in their own memory. A smaller last group is kept or dropped.
 func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[]E, error] {
 	if rest != Dropped && rest != Kept {
 		return failed[[]E](fmt.Errorf("data: chunk: the policy for the remainder is %v, expected data.Dropped or data.Kept", rest))

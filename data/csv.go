@@ -116,8 +116,8 @@ func OpenCSV(path string, format CSV) (*Set, error) {
 	return set, nil
 }
 
-// StreamCSV reads a file as [ReadCSV], in batches of size examples; the last one may be smaller. It holds about one
-// batch in memory. Each iteration opens the file and ends at the first error. No examples are an error.
+// StreamCSV reads a file as [ReadCSV], in batches of size examples; the last one may be smaller. Each iteration opens
+// the file and ends at the first error. No examples are an error.
 func StreamCSV(path string, format CSV, size int) iter.Seq2[Batch, error] {
 	if size < 1 {
 		return failed[Batch](fmt.Errorf("data: stream csv in batches of %d: expected at least 1", size))
@@ -158,7 +158,7 @@ func readCSV(r io.Reader, format CSV) (*Set, error) {
 	return New(joined(parts).Fields...)
 }
 
-// eachCSV parses blocks of whole rows, about block bytes each, in parallel. limit is in bytes of values.
+// eachCSV parses blocks of whole rows in parallel. limit is in bytes of values.
 func eachCSV(r io.Reader, format CSV, block int, limit int64, yield func(Batch) bool) error {
 	file, err := openCSVFile(r, format, block)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// planDirect decides whether to parse rows without splitting them into cells. It needs several columns, and those of a
-// field in the file's order.
+// Rows are parsed without splitting them into cells if there are several columns, and those of a field are in the
+// file's order.
 func (f *csvFile) planDirect() {
 	if f.single || f.comma >= utf8.RuneSelf || numeric(string(f.comma)) {
 		return

@@ -159,7 +159,7 @@ func (f *csvFile) open(format CSV) error {
 
 func (f *csvFile) blocks() iter.Seq2[csvText, error] { return f.csvSource.blocks(f.first) }
 
-// csvPart is a parsed block. Its error counts rows from the block's first.
+// The error of a csvPart counts rows from the block's first.
 type csvPart struct {
 	block  csvText
 	fields []Field
@@ -253,7 +253,7 @@ type csvReader struct {
 
 func (f *csvFile) reader(b csvText) *csvReader { return &csvReader{csvFile: f, csvText: b} }
 
-// row returns the next row's cells, valid until the next call. ok is false after the last.
+// row returns cells that are valid until the next call. ok is false after the last row.
 func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *RowError) {
 	for r.at < len(r.text) {
 		if c := r.text[r.at]; c == '\n' || c == '\r' && r.at+1 < len(r.text) && r.text[r.at+1] == '\n' {

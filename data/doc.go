@@ -12,7 +12,7 @@
 //	ends               [Items], [Collect]
 //
 // Readers of files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX],
-// [MNIST]; the module data/parquet reads Parquet. They check lengths before they allocate. [Digits] is embedded.
+// [MNIST]; the module data/parquet reads Parquet.
 //
 // A [Preparation], fitted on the training data, converts a table with texts, classes and missing values ([CSV.Texts])
 // to numbers.
@@ -35,6 +35,5 @@
 // pipeline, or streams from files, as a plain iterator, loop.Data: a resumed run iterates it from its start and skips
 // the earlier batches.
 //
-// Functions that read from an io.Reader, such as [TFRecords], can be iterated once, all others repeatedly. Functions
-// that hold items back yield errors at once.
+// Functions that read from an io.Reader, such as [TFRecords], can be iterated once, all others repeatedly.
 package data

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/fetch"
 )
 
-// The database's own page does not offer the files.
+// The database's own page lacks the files.
 const mnistURL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 
 var mnistFiles = [...]fetch.File{
@@ -45,7 +45,7 @@ type download struct {
 }
 
 // DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, which it creates
-// if needed. It verifies sizes and SHA-256 digests before it names a file, keeps correct files and replaces wrong ones.
+// if needed. It verifies sizes and SHA-256 digests, keeps correct files and replaces wrong ones.
 func DownloadMNIST(ctx context.Context, dir string, opts ...DownloadOption) error {
 	d := download{base: mnistURL, files: mnistFiles[:]}
 	for _, opt := range opts {

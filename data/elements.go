@@ -17,8 +17,7 @@ type elements interface {
 	make(n int) any
 	gather(to, flat any, rows []int, width int)
 	concat(parts []any) any
-	// move returns images of dims [n, height, width, channels]. pixels returns the source row and column of an image's,
-	// -1 for zeros.
+	// Images are [n, height, width, channels]. pixels returns the source row and column of an image's, -1 for zeros.
 	move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any
 }
 

@@ -38,8 +38,8 @@ func (e *FormatError) Unwrap() error { return e.Err }
 const idxPreamble = 4
 
 // ReadIDX reads one IDX array (the format of [MNIST]), plain or gzip-compressed, to the end of r. Elements are []uint8,
-// []int8, []int16, []int32, []float32 or []float64, at most limit bytes and 2^34 elements. It allocates about 200 kB
-// more. Invalid content is a [*FormatError]; an error of r is wrapped.
+// []int8, []int16, []int32, []float32 or []float64, at most limit bytes and 2^34 elements. Invalid content is a
+// [*FormatError]; an error of r is wrapped.
 func ReadIDX(r io.Reader, limit int64) (Array, error) {
 	a, err := readIDX(bufio.NewReader(r), limit, ErrLimit)
 	if err != nil {

@@ -288,7 +288,7 @@ type imageMemory struct {
 
 var imageMemories = sync.Pool{New: func() any { return &imageMemory{} }}
 
-// decode returns an image that is valid until the next call. whole means that m.file holds all of r.
+// decode's image is valid until the next call. whole: m.file holds all of r.
 func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image, error) {
 	if whole && kind == "png" {
 		if decoded, ok := m.png.Decode(m.file); ok {

@@ -52,7 +52,6 @@ func parallel[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, e
 	}
 }
 
-// call sends the result of f, even if f panics or exits.
 func call[A, B any](f func(A) (B, error), a A, made chan<- item[B]) {
 	var result item[B]
 	shield.Call(func() error {

@@ -18,10 +18,9 @@ type Part struct {
 // Partial reports whether the batch has a [Part].
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
-// Share yields only rank's part of each batch, 0 <= rank < of, so that each of several processes makes only its
-// examples. The parts of all ranks, in order, form the whole batches, whose positions, Deal and [Batch.Samples] they
-// have; At and Size are the part's. Of must divide the batch size, and with [KeepRemainder] also the last batch. With
-// of = 1 batches are whole.
+// Share yields only rank's part of each batch, 0 <= rank < of. The parts of all ranks, in order, form the whole
+// batches, whose positions, Deal and [Batch.Samples] they have; At and Size are the part's. Of must divide the batch
+// size, and with [KeepRemainder] also the last batch.
 func Share(rank, of int) Option {
 	return func(d *dealing) { d.rank, d.of, d.shared = rank, of, true }
 }

@@ -119,12 +119,10 @@ func readNRGBA(pixels []uint8, to []float32) {
 	}
 }
 
-// opaque rounds as package image/color does.
 func opaque(v, opacity uint8) float32 {
 	return float32(uint32(v)*0x101*(uint32(opacity)*0x101)/0xffff) / 65535
 }
 
-// readYCbCr converts as [color.YCbCrToRGB] does.
 func readYCbCr(from *image.YCbCr, y, x, n int, to []float32) {
 	light := from.Y[from.YOffset(x, y):][:n]
 	shift := 0

@@ -151,7 +151,7 @@ func (c Categories) fit(name string, column Array) (prepared, error) {
 	return p, nil
 }
 
-// fitClasses returns the texts that are not missing, sorted, and the first row with a missing one, or -1.
+// fitClasses returns the sorted texts and the first row with a missing one, or -1.
 func (c *prepared) fitClasses(column Array, given []string) (texts []string, first int, err error) {
 	all, err := textsOf(column)
 	if err != nil {

@@ -194,7 +194,7 @@ func (b Batch) names() []string {
 }
 
 // Checked yields an error for a batch that fails [Batch.Check] or differs from the first one in fields, dtypes or dims
-// other than the first: a step would compile again for it, or fail.
+// other than the first.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

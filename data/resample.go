@@ -11,7 +11,6 @@ func resample(from image.Image, format ImageFormat, to []float32) {
 	p.run(from, to)
 }
 
-// resampling resizes one dimension after the other.
 type resampling struct {
 	rows, columns []tap
 	channels      int

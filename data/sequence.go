@@ -9,7 +9,7 @@ import (
 var errNoSource = errors.New("there is no source (nil)")
 
 // Repeat iterates source times times (at least 1), with positions ([Batch].At) that continue. A pass with an error is
-// the last one. A pass without a batch is an error. For passes that differ, see [Passes].
+// the last one. A pass without a batch is an error.
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))

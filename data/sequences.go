@@ -64,8 +64,7 @@ type Bucket[E any] struct {
 }
 
 // Buckets groups items of similar length, n (at least 1) at a time: each item goes into the smallest sufficient bucket
-// of lengths (in any order), and a full bucket is yielded in its own memory. With [Map] and [PadSequences] a step is
-// compiled once per bucket.
+// of lengths (in any order), and a full bucket is yielded in its own memory.
 //
 // The argument length returns an item's length, 0 or more. An item longer than all buckets becomes an error in its
 // place. At the end, incomplete buckets are yielded, the shortest length first, or dropped. To shuffle, put

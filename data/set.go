@@ -67,8 +67,7 @@ func distinctNames(fields []Field, of string) error {
 func (s *Set) Len() int { return s.len }
 
 // MapBatches returns a set whose [Set.Batches] yields f of each batch, after the functions of earlier calls. As in
-// [ParallelMap], f runs on several goroutines, ahead of the consumer. f may change its batch. Results are not kept, so
-// the set can hold file names that f reads.
+// [ParallelMap], f runs on several goroutines, ahead of the consumer. f may change its batch. Results are not kept.
 //
 // [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and [FitPreparation] refuse such a
 // set.

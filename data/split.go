@@ -30,7 +30,7 @@ func splitBy(by, field string) SplitOption {
 	}
 }
 
-// classed groups examples by a field. Classes are numbered in order of first occurrence.
+// Classes are numbered in order of first occurrence.
 type classed struct {
 	of    []int
 	sizes []int
@@ -170,7 +170,7 @@ type Fold struct {
 
 // Folds splits the examples at random into k parts; each is the test set of one fold of a cross-validation. Sizes
 // differ by at most one example; with [Stratified] also per class, of at least k examples; with [Grouped] by whole
-// groups, at least k. Each fold is made when requested.
+// groups, at least k.
 func (s *Set) Folds(k int, seed uint64, options ...SplitOption) iter.Seq2[Fold, error] {
 	parts, rows, err := s.folds(k, seed, options)
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []in
 		if groups < k {
 			return nil, nil, fmt.Errorf("field %q has %d groups, expected one for each fold", how.field, groups)
 		}
-		// The largest remaining group goes to the smallest part. Groups of equal size come in random order.
+		// The largest remaining group goes to the smallest part.
 		order, part, sizes := make([]int, groups), make([]int, groups), make([]int, k)
 		permute(order, seed, splitEpoch)
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(by.sizes[b], by.sizes[a]) })

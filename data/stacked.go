@@ -51,14 +51,12 @@ func (b Batch) copied() Batch {
 	return b
 }
 
-// makeWritable copies a batch that is a view of its set.
 func makeWritable(b any) {
 	if batch, ok := b.(*Batch); ok && batch.stack != nil && batch.stack.shared {
 		*batch = batch.copied()
 	}
 }
 
-// alone returns a batch for replaced elements.
 func (b Batch) alone() Batch {
 	b.stack, b.row = nil, 0
 	return b

@@ -8,8 +8,8 @@ import (
 )
 
 // ShuffleBuffer shuffles a stream with a buffer of size items (at least 1): it draws each item at random from the
-// buffer and replaces it by the next. No item comes more than size-1 positions early. The order depends only on the
-// seed, size and the number of items; for another in each pass, use [Passes].
+// buffer and replaces it by the next. The order depends only on the seed, size and the number of items; for another in
+// each pass, use [Passes].
 func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) iter.Seq2[B, error] {
 	if size < 1 {
 		return failed[B](fmt.Errorf("data: shuffle by a buffer of %d: expected at least 1", size))
@@ -54,12 +54,11 @@ func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) ite
 	}
 }
 
-// streamEpoch makes a buffer and a set's order with one seed independent.
+// streamEpoch makes a buffer's and a set's order independent.
 const streamEpoch = splitEpoch - 1
 
 // Shard yields the items k, k+n, k+2n, … of source, 0 <= k < n, for the k-th of n processes that read the same source.
-// All shards have the same length: the last items, fewer than n, are dropped, so Shard reads one round ahead. Each
-// shard receives all errors.
+// The last items, fewer than n, are dropped, so Shard reads one round ahead. Each shard receives all errors.
 func Shard[B any](source iter.Seq2[B, error], k, n int) iter.Seq2[B, error] {
 	if err := checkShard(k, n); err != nil {
 		return failed[B](fmt.Errorf("data: %w", err))

@@ -19,7 +19,7 @@ const (
 )
 
 // ParseTFExample parses a tf.train.Example, the usual TFRecord, with at most 10,000 features, and 8 MB plus the size of
-// record for their values. Bytes are views of record. Unknown fields are skipped. The last of duplicate names counts.
+// record for their values. Bytes are views of record. The last of duplicate names counts.
 func ParseTFExample(record []byte) (TFExample, error) {
 	p := tfParser{example: TFExample{}, left: tfValues + len(record)}
 	err := p.message(record, func(number protowire.Number, value []byte) error {

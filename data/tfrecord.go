@@ -23,7 +23,7 @@ const (
 
 // TFRecords yields the records of r, a plain or gzip-compressed TFRecord file. Each has its own memory, at most limit
 // bytes; 0 means 16 MB. Checksums are verified. Invalid content is a [*FormatError] that ends the sequence. An error of
-// r is wrapped. The sequence can be iterated once.
+// r is wrapped.
 func TFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := eachTFRecord(r, limit, yield); err != nil {
@@ -50,7 +50,7 @@ func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) erro
 	limit = min(limit, math.MaxInt64-tfHeader-4) // for a length plus its checksum
 	b := bufio.NewReader(r)
 	r = b
-	// A length may begin with gzip's two magic bytes. Its checksum decides.
+	// A length may begin with gzip's two magic bytes.
 	if head, _ := b.Peek(tfHeader); isGzip(b) && (len(head) < tfHeader || !sumIs(head[:8], head[8:])) {
 		u, err := gzip.NewReader(b)
 		if err != nil {

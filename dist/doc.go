@@ -14,10 +14,8 @@
 // Rank 0 watches the others. A rank is lost if its connection ends before [Job.Close], or if it sends nothing for the
 // [Deadline], 10 s. A rank is stuck if others wait for it in an exchange or a call for longer. The job then ends on all
 // ranks within the deadline plus a second. Each process exits with [ExitLost], [ExitStuck], [ExitDisagree] or
-// [ExitFailed], without deferred calls, since a process that waits in C cannot be interrupted. Rank 0, or the lowest
-// remaining rank, writes one message to standard error: the lost or stuck rank, its host, its step, what it was doing
-// for how long, and its stack if it can answer. [OnFailure] receives the message instead. [Job.Busy] announces work
-// that may exceed the deadline.
+// [ExitFailed], without deferred calls. One process writes a message ([Failure]) to standard error. [OnFailure]
+// receives the message instead. [Job.Busy] announces work that may exceed the deadline.
 //
 // docs/processes.md has a file to copy for each launcher, the variables and the exit codes.
 package dist

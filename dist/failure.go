@@ -53,7 +53,6 @@ func (j *Job) end(f *Failure) {
 	})
 }
 
-// say reports a failure, for at most lastWords.
 func (j *Job) say(f *Failure) {
 	if j.onFailure == nil && !f.Here {
 		return
@@ -79,7 +78,6 @@ const (
 	again   = time.Minute
 )
 
-// announce reports on standard error what [Join] waits for, until stopped.
 func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(os.Stderr, what) }
 
 func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// gather waits for all ranks and refuses other connections.
 func (h *hub) gather(ctx context.Context) error {
 	type comer struct {
 		conn  net.Conn
@@ -97,7 +96,6 @@ func (h *hub) gather(ctx context.Context) error {
 	return nil
 }
 
-// refuses returns why a peer is not of this job, or "".
 func (h *hub) refuses(c hello, hellos []*hello) string {
 	switch w := &h.hello; {
 	case c.Protocol != w.Protocol:

@@ -139,7 +139,6 @@ func (h *hub) allLeave() bool {
 	return !slices.ContainsFunc(h.views, func(v view) bool { return v.error == "" })
 }
 
-// leave records the error that ends rank 0's program, and waits for the others.
 func (h *hub) leave(text string) {
 	h.mu.Lock()
 	h.views[0].error, h.views[0].leaving = text, time.Now()

@@ -199,7 +199,6 @@ func (m *meeting) share(w *mpi.World) error {
 	return nil
 }
 
-// reachable returns a listener's addresses for other hosts.
 func reachable(a net.Addr) (list []string) {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {

@@ -105,7 +105,6 @@ func (j *Job) silent(v *view, r int, since time.Duration) *Failure {
 		j.who(r), round(since), v.beat.sentence(0)))
 }
 
-// stuck is the failure of the late ranks for which w waits.
 func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	first := behind[0]

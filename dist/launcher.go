@@ -168,7 +168,6 @@ func slurmMPI(get func(string) string) string {
 	return ""
 }
 
-// slurmAddress returns the step's first host, and its own port.
 func slurmAddress(get func(string) string) (string, error) {
 	host := firstHost(get("SLURM_STEP_NODELIST"))
 	job, err := strconv.ParseUint(get("SLURM_JOB_ID"), 10, 64)

@@ -104,7 +104,6 @@ func (l *link) push(frame []byte, beat bool) bool {
 	return true
 }
 
-// flush stops the sending and waits at most limit.
 func (l *link) flush(limit time.Duration) {
 	l.mu.Lock()
 	l.closed = true
@@ -140,7 +139,6 @@ func flush(links []*link) {
 	flushed.Wait()
 }
 
-// fault describes a connection's error in brackets; "" if the peer closed it.
 func fault(err error) string {
 	if errors.Is(err, net.ErrClosed) || strings.HasSuffix(err.Error(), "EOF") {
 		return ""

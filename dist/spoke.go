@@ -135,7 +135,6 @@ func (s *spoke) call(m message) message {
 	return <-s.results
 }
 
-// leave reports the error that ends this rank's program, and waits for the others.
 func (s *spoke) leave(text string) {
 	b := s.j.beat()
 	s.send(message{Kind: kindLeave, Text: text, Beat: &b})

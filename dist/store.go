@@ -86,7 +86,6 @@ func (s store) ask(ctx context.Context, call string, m message) ([]byte, error) 
 	}
 }
 
-// send numbers and registers a request. forget abandons it.
 func (s store) send(m *message, answers chan message) (forget func(), ok bool) {
 	if s.j.left.Load() {
 		return nil, false

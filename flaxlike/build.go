@@ -81,7 +81,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	return out
 }
 
-// checkAxes refuses an input [n] whose batch axis a layer took for features: later errors would blame the labels.
+// checkAxes refuses an input [n] whose batch axis a layer took for features.
 func checkAxes(inputs []described, out map[string]*graph.Node) {
 	if len(inputs) != 1 || len(inputs[0].Dims) != 1 || !inputs[0].Type.IsFloat() {
 		return
@@ -298,7 +298,6 @@ func (s *settings) besides(metric Metric, out map[string]*graph.Node, such func(
 	})
 }
 
-// masked: a loss of the same output and labels ignores labels below 0.
 func (s *settings) masked(metric Metric, out map[string]*graph.Node) bool {
 	return s.besides(metric, out, func(l Loss) bool { return l.Func == nil && l.Name == maskedSparse })
 }

@@ -21,7 +21,7 @@ type Calibration struct {
 // Temperature returns 1/Scale, above 1 for an overconfident model.
 func (c Calibration) Temperature() float64 { return 1 / c.Scale }
 
-// String prints the temperature if there is no shift.
+// String returns the temperature, if there is no shift.
 func (c Calibration) String() string {
 	if c.Shift == 0 {
 		return fmt.Sprintf("temperature %.6g", c.Temperature())
@@ -42,7 +42,7 @@ func (c Calibration) of(logit float64) float64 { return c.Scale*logit + c.Shift 
 // before a calibration.
 var ErrOutdated = graphs.ErrOutdated
 
-// fitted has values fitted to a set, and the count of changes then.
+// fitted.at is the count of changes when the values were fitted.
 type fitted[T any] struct {
 	values []T
 	at     int64
@@ -58,7 +58,7 @@ type fitted[T any] struct {
 // right, which no temperature fits; a class whose logits are higher where its label is 0. Sample weights are ignored.
 //
 // [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration. Calibrate makes
-// earlier thresholds outdated; later training, Load and CopyFrom the calibration ([ErrOutdated]).
+// earlier thresholds outdated ([ErrOutdated]).
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string) (map[string][]Calibration, error) {
 	at := m.seen.changes.Load()
 	outcomes, err := m.outcomes(ctx, set, true, outputs...)

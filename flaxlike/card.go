@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Card describes the training of a model and its results.
+// Card describes the training of a model.
 type Card struct {
 	// Examples and Fields describe the set of the last Fit; a field is "x float32[28 28]". Examples is 0 for batches.
 	Examples int      `json:"examples,omitempty"`

@@ -173,7 +173,7 @@ func (s *stream) check(field string) error {
 	return failure(fmt.Errorf("field %q: the sample weights of all examples so far are 0, so none would count: %w", field, ErrValue))
 }
 
-// fieldOf returns the field that a node has, in any shape, or "".
+// fieldOf returns the field that a node has or "".
 func (t *trace) fieldOf(x *graph.Node) string {
 	for {
 		if name := t.inputs[x]; name != "" {

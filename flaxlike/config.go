@@ -67,7 +67,6 @@ func holding(l nn.Layer, in []nn.Layer) (nn.Layer, error) {
 	return l, nil
 }
 
-// copied copies a layer's lists of layers.
 func copied(l nn.Layer) nn.Layer {
 	in, holds := heldBy(l)
 	if !holds {
@@ -238,7 +237,7 @@ func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, e
 	return v.Interface().(nn.Layer), nil
 }
 
-// reading makes layers. own has the program's, asked those used.
+// own has the program's layers, asked those used.
 type reading struct {
 	own   map[string]nn.Layer
 	asked map[string]bool

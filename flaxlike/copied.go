@@ -23,7 +23,7 @@ type Copied struct {
 	Taken []string
 	// Left are the model's other variables, and why.
 	Left []struct{ Name, Why string }
-	// Unused are the source's other variables.
+	// Unused are the source's others.
 	Unused []string
 }
 

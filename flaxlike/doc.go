@@ -7,33 +7,10 @@
 //	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
 //	figures, err := model.Evaluate(ctx, test)
 //
-// A [Model] is a thin layer over managed.State, and its Fit a train.Loop. Layers are those of package nn, and GoMLX's
+// A [Model] is a layer over managed.State, and its Fit a train.Loop. Layers are those of package nn, and GoMLX's
 // functions as nn.Func. Callbacks are any loop.Option.
 //
-// # Names in Keras and Ciclo
-//
-//	Keras                          Ciclo                    here
-//	compile(loss, metrics, …)      create_flax_state        New, WithLoss, WithMetrics, WithOptimizer
-//	loss_weights                                            Loss.Weight
-//	weighted_metrics                                        Metric.Weighted
-//	mixed_precision, auto_scale_…                           WithPolicy
-//	run_eagerly, distribution      strategy                 WithStrategy
-//	steps_per_execution                                     automatic, see loop.Stepper
-//	fit                            train_loop               Fit, FitBatches
-//	epochs, initial_epoch          stop                     Fit.Epochs, Fit.InitialEpoch
-//	validation_data, _split, …     test_dataset             Fit.Validation, Validations, ValidationSplit, …
-//	class_weight, sample_weight    sample_weight            WithClassWeights, WithSampleWeights
-//	callbacks                      callbacks                Fit.Callbacks
-//	BackupAndRestore,              checkpoint               checkpoint.Resume among Fit.Callbacks
-//	ModelCheckpoint
-//	evaluate, predict              test_loop, predict_loop  Evaluate, Predict, EvaluateBatches, PredictBatches
-//	softmax, argmax of predict                              Prediction.Probabilities, Prediction.Classes
-//	KerasTuner                                              Search, CrossValidate, Ensemble; Calibrate, ChooseThresholds
-//	train_on_batch, …              train_step, …            TrainStep, TestStep, Answer, ResetStep
-//	summary                                                 Summary
-//	save, load_model                                        Save, Open
-//	load_weights                                            Load, LoadSome, CopyFrom
-//	export                                                  Export
+// docs/from-keras.md and docs/from-ciclo.md list the names and arguments of Keras and Ciclo with those here.
 //
 // In Fit the unit is the epoch, also of callbacks such as callbacks.StopEarly.
 //

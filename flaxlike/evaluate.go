@@ -16,7 +16,7 @@ import (
 )
 
 // Evaluate returns the losses and metrics over a set's examples, by name: "accuracy". It leaves out arrays, such as a
-// confusion matrix, which train.TestOf logs. Options are those of a run, such as loop.Until(loop.Steps(10)).
+// confusion matrix, which train.TestOf logs.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
@@ -83,7 +83,7 @@ func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	return e
 }
 
-// testOf pads a smaller last batch with a mask, for one program, unless a figure is of a whole batch.
+// testOf pads a smaller last batch with a mask unless a figure is of a whole batch.
 func (m *Model) testOf(set *data.Set, size int) evaluation {
 	batches := set.Batches(size, data.KeepRemainder())
 	if set.Len()%size == 0 {

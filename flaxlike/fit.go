@@ -33,7 +33,7 @@ type Fit struct {
 	// Augment changes each training batch, in order, as data.Augment and data.MixUp do, possibly in place. The
 	// functions run ahead of the steps on several goroutines, and should depend on their batch alone.
 	Augment []func(data.Batch) (data.Batch, error)
-	// InOrder disables shuffling, which depends on seed and epoch.
+	// InOrder disables shuffling.
 	InOrder bool
 
 	// Validation is evaluated at the end of epochs; its entries begin with val_. Entries of further Validations begin
@@ -57,11 +57,9 @@ type Fit struct {
 	// Report.Elapsed.Epochs and the figures in Report.Logs. With the context of f, the model can evaluate and predict,
 	// also if several processes train it.
 	//
-	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there,
-	// with parameters bit-identical to an uninterrupted run's. An ended run continues with more Epochs, or more
-	// patience after a callbacks.StopEarly; else Fit makes no step. Output lists settings that differ from the saved
-	// run's. A resumed run with the best value of callbacks.KeepBest in an earlier process ends with an error;
-	// checkpoint.KeepBest uses the folder.
+	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there.
+	// An ended run continues with more Epochs, or more patience after a callbacks.StopEarly; else Fit makes no step.
+	// Output lists settings that differ from the saved run's.
 	Callbacks []loop.Option
 	// Output receives a progress bar, or a line for each epoch if it is no terminal or Lines is set. The default is
 	// os.Stderr; io.Discard disables it. Lines of a callbacks.Lines appear above the bar.
@@ -73,7 +71,7 @@ type Fit struct {
 	// FastDevRun makes one training step and evaluates one batch of each set, without checkpoints.
 	FastDevRun bool
 	// OverfitBatches trains and validates on the set's first batches, this many, in order, which a correct model can
-	// fit exactly. Validations and ValidationBatches stay.
+	// fit exactly.
 	OverfitBatches int
 	// SanityEvaluation evaluates two batches of each set before the first step.
 	SanityEvaluation bool
@@ -89,8 +87,8 @@ type Fit struct {
 //     chain has no single rate, as when it scales before Adam;
 //   - epoch, its number, from 1.
 //
-// A second Fit continues with the present state. Callbacks that wait for an entry see it at the end of epochs:
-// callbacks.Evaluations are epochs. An entry that is never logged is an error before the first step.
+// Callbacks that wait for an entry see it at the end of epochs: callbacks.Evaluations are epochs. An entry that is
+// never logged is an error before the first step.
 //
 // A cancelled context ends the run between two steps, after a running compilation, and returns its cause. If the source
 // blocks, the run ends within a second with a loop.ErrSourceLeft. A callback that stops the run is no error.

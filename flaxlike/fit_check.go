@@ -89,7 +89,7 @@ func (f Fit) checkCallbacks() error {
 
 func counting(set *data.Set) int { return data.Batch{Fields: set.Fields()}.Samples() }
 
-// checkEnd refuses settings that the run never reaches. The loop's own error would count only steps.
+// checkEnd refuses settings that the run never reaches: the loop's error would count only steps.
 func (f Fit) checkEnd() error {
 	epochs, end := max(f.Epochs, 1), fmt.Sprintf("Epochs is %d", max(f.Epochs, 1))
 	switch until := f.Until.(type) {

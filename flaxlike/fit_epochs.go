@@ -13,8 +13,7 @@ var eachEpoch = loop.Every(loop.Epochs(1))
 type place struct {
 	loop.Elapsed
 	// into counts the earlier run's steps in its epoch.
-	into int64
-	// found: a checkpoint was restored.
+	into  int64
 	found bool
 }
 

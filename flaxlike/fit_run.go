@@ -117,7 +117,7 @@ func placeOf(at loop.Elapsed, history *loop.History) string {
 	return fmt.Sprintf("at step %d", at.Steps)
 }
 
-// sayNonFinite reports since when the loss is not finite; such a run ends without an error.
+// sayNonFinite reports since when the loss is not finite.
 func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 	const entry = string(loop.Losses) + "." + trained
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

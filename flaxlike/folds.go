@@ -29,8 +29,7 @@ type CrossValidation struct {
 
 // CrossValidate divides a set by data.Set.Folds with seed and by, which may be data.Stratified or data.Grouped. For
 // each fold, from 0, fit trains a new model on the rest of the set; CrossValidate evaluates it on the held-out part and
-// closes it. The first error ends it. Fit.ValidationSplit is for validation during training. A set with examples that
-// do not count ([data.Mask]) is an error.
+// closes it. The first error ends it. A set with examples that do not count ([data.Mask]) is an error.
 func CrossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(ctx context.Context, fold int, training *data.Set) (*Model, error),
 	by ...data.SplitOption) (*CrossValidation, error) {
 	found, err := crossValidate(ctx, set, folds, seed, fit, by)

@@ -48,7 +48,6 @@ func (f Functional) outputs(scope *model.Scope, input func(string) *graph.Node) 
 	return out
 }
 
-// preds is the output of a network that is no [Functional].
 const preds = "preds"
 
 func outputsOf(network nn.Layer, scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {

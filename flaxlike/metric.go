@@ -159,10 +159,8 @@ func (m *Model) oneClass(metric Metric, field string, labels, output *graph.Node
 		"the metric %q takes the likeliest class, so the labels of an example have the sum 1 (or 0, which is class 0, as in Keras); for several labels use binary_accuracy", metric.Name)}, true
 }
 
-// ranks are metrics over all thresholds, of which Keras has 200.
 var ranks = map[string]bool{"auc": true, "average_precision": true}
 
-// notLikeliest are metrics of classes that do not take the likeliest.
 var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "average_precision": true, "perplexity": true, "crossentropy": true}
 
 func fixed(of func() metrics.Metric) figure {

@@ -265,7 +265,6 @@ func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) 
 	return logs, m.ofTable(batch, ofShapes(err))
 }
 
-// ofTable adds to the error of a batch of texts that the model has a preparation.
 func (m *Model) ofTable(batch data.Batch, err error) error {
 	if err == nil || m.set.preparation == nil || !slices.ContainsFunc(batch.Fields, func(f data.Field) bool { _, texts := f.Array.Flat.([]string); return texts }) {
 		return err
@@ -305,8 +304,8 @@ func ofShapes(err error) error {
 	return failure(fmt.Errorf("%w: each is a program to be compiled: give it batches of one shape (data.Pad, data.PadSequences)", managed.ErrShapes))
 }
 
-// step is a step for a loop, in blocks if these are faster. With set, the set is checked once, up to looked bounds.
-// means logs running means ([asShown]). part: the set may lack classes.
+// With set, the set is checked once, up to looked bounds. means logs running means ([asShown]). part: the set may lack
+// classes.
 type step struct {
 	of     *managed.Stepper
 	means  bool

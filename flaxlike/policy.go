@@ -10,7 +10,7 @@ import (
 )
 
 // WithPolicy sets mixed precision: optim.MixedBFloat16() or optim.MixedFloat16(). Parameters, labels, losses, metrics,
-// predictions and normalization stay in float32. See managed.WithPolicy.
+// predictions and normalization stay in float32.
 //
 // With float16 the losses are scaled by the [optim.LossScale] of the optimizer, or by a default one. A step whose
 // gradients overflow changes only the scale.

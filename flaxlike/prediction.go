@@ -121,7 +121,7 @@ func (p Prediction) answer(what string, f func(a data.Array, of answering) (data
 // Probabilities returns the probabilities of an output of classes, in its shape. It applies the calibration
 // ([Model.Calibrate]), then a softmax over the last axis for one of several classes, or a sigmoid for
 // binary_crossentropy. An output after a softmax or sigmoid, or with the loss dice or tversky, is unchanged. NaN and
-// infinity are errors. An output of another loss, such as mse or a custom function, is an [ErrNoProbabilities].
+// infinity are errors. An output of another loss is an [ErrNoProbabilities].
 func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	return p.answer("probabilities", func(a data.Array, of answering) (data.Array, error) {
 		numbers, err := finiteIn(a)
@@ -141,8 +141,8 @@ func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 // Classes returns the classes of the examples as int32. The shape is [examples], or [examples, classes] with 0 or 1 if
 // an example may have several; outputs of sequences add the axes of their positions, with a class at masked ones.
 //
-// Of several classes it is the likeliest, the first of equal ones. Otherwise it is 1 if the probability is above the
-// threshold: that of [Prediction.WithThresholds], of [Model.ChooseThresholds], or 0.5. NaN and infinity are errors.
+// Of several classes it is the likeliest. Otherwise it is 1 if the probability is above the threshold: that of
+// [Prediction.WithThresholds], of [Model.ChooseThresholds], or 0.5. NaN and infinity are errors.
 func (p Prediction) Classes(output ...string) (data.Array, error) {
 	return p.answer("classes", p.classes, output...)
 }

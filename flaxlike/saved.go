@@ -141,7 +141,7 @@ func moduleVersion(path string) string {
 }
 
 // Open makes a model of a file of [Model.Save]: the network, its values, losses and metrics by name, the policy, class
-// names and the card. It predicts, evaluates and trains as the saved one, but without the optimizer's state.
+// names and the card. It lacks the optimizer's state.
 //
 // Options are those of [New]. Losses, metrics, an optimizer or a policy replace those of the file. Code is not in the
 // file: give custom layers by [WithLayer], a network by [WithNetwork], functions of losses and metrics to evaluate and

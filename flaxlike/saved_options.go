@@ -123,7 +123,6 @@ func (s *settings) numbers(output string) bool {
 	})
 }
 
-// moved returns the first class whose given name has another number in own, or -1.
 func moved(own, given []string) int {
 	for at, name := range given {
 		if slices.Contains(own, name) && (at >= len(own) || own[at] != name) {

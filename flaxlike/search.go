@@ -30,7 +30,7 @@ type Search struct {
 	Grid int
 	// FirstEpochs and Factor select successive halving (Jamieson and Talwalkar, 2016): all Trials train for
 	// FirstEpochs, the best 1/Factor of them (rounded down) for Factor times as many epochs, and so on. A continued
-	// trial is bit-identical to an uninterrupted one. Of equal trials the first drawn continues.
+	// trial is bit-identical to an uninterrupted one.
 	FirstEpochs, Factor int
 	// Entry is the figure of Fit's history to optimize, such as "val_loss". A trial has the value and the model of its
 	// best epoch. Direction is the better direction; zero is an error unless Entry is a loss, an error or a metric by
@@ -150,8 +150,8 @@ func (s *SearchResult) WriteCSV(w io.Writer) error {
 }
 
 // Run makes the missing trials one after the other, and returns the table of all. A trial fails by an error or panic of
-// Make or Fit, or if a loss or the entry is not finite. The table has the reason, and the search continues. Another Run
-// repeats a failed trial only if its record is removed or it failed in its first epoch. It is an error if all fail.
+// Make or Fit, or if a loss or the entry is not finite; the table has the reason. Another Run repeats a failed trial
+// only if its record is removed or it failed in its first epoch. It is an error if all fail.
 //
 // Other errors end the search, with the table until then: a space, method, seed, entry, training set (a sample is
 // compared, see data.Deal) or Fit that differs from the folder's; an entry that Fit does not log; a name that Make

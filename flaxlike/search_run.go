@@ -243,7 +243,6 @@ func (r *searching) tabulate() {
 	}
 }
 
-// sweep removes the checkpoints of ended trials and, in the last rung, all models but the best.
 func (r *searching) sweep(last bool) error {
 	best, ok := r.found.Best()
 	var errs []error
@@ -353,7 +352,6 @@ func (f Fit) inWords() map[string]string {
 	return words
 }
 
-// The model must be closed also after an error.
 func (r *searching) make(ctx context.Context, p *Parameters) (m *Model, f Fit, err error) {
 	err = shield.Do(func() (err error) { m, f, err = r.Make(ctx, p); return err })
 	switch {

@@ -220,7 +220,7 @@ func (s Search) checkMethod() error {
 
 func (m method) halving() bool { return m.kind == "SuccessiveHalving" }
 
-// rung is the number of trials trained until an epoch; 0 is the Fit's.
+// rung.epochs is 0 for the Fit's.
 type rung struct{ trials, epochs int }
 
 func (m method) rungs(trials int) (all []rung) {

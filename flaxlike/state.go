@@ -91,7 +91,6 @@ func (m *Model) SetLearningRate(rate float64) error {
 	return m.state.SetLearningRate(rate)
 }
 
-// noTraining returns an error if the model has no optimizer.
 func (m *Model) noTraining() error {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -196,7 +195,6 @@ func (s modelState) Content(ctx context.Context) (checkpoint.Content, error) {
 	return s.m.state.Content(ctx)
 }
 
-// Restore makes a calibration and thresholds outdated ([ErrOutdated]).
 func (s modelState) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	return s.m.change(func() error {
 		err := s.m.state.Restore(ctx, c)

@@ -26,7 +26,7 @@ type Summary struct {
 	Inputs map[string]shapes.Shape
 }
 
-// Arrow connects a layer with one whose output it uses, directly or through operations outside of layers.
+// Arrow connects a layer with one whose output it uses.
 type Arrow struct {
 	// From and To are indices in [Summary.Layers]; From is -1 for an input of the network.
 	From, To int

@@ -13,7 +13,7 @@ import (
 )
 
 // Aim is the goal of a threshold, in at most one field. The zero value is the greatest F1, the harmonic mean of
-// precision and recall; of equal ones the highest threshold wins.
+// precision and recall.
 type Aim struct {
 	Precision float64 // greatest recall at this precision or more, up to 1
 	Recall    float64 // greatest precision at this recall or more, up to 1
@@ -31,7 +31,7 @@ func (a Aim) check() error {
 	return nil
 }
 
-// Threshold is a chosen threshold, with its results on the set.
+// Threshold is a chosen threshold.
 type Threshold struct {
 	// Value is the bound: a class is predicted if its probability is above it.
 	Value                 float64
@@ -40,7 +40,7 @@ type Threshold struct {
 
 // ChooseThresholds finds the best threshold of each class for an aim, on a set that the model was not trained on, for
 // [Prediction.Classes], and returns the thresholds by output. The default is all binary and multi-label outputs
-// ([Prediction.Kind]). A threshold is halfway between two probabilities of the set.
+// ([Prediction.Kind]).
 //
 // Errors: an aim that no threshold reaches, with the best one; a class that no or each example has; no such output.
 // Sample weights are ignored. [Model.Save] saves the thresholds. Calibrate first: a later calibration or change of the

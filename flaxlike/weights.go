@@ -21,7 +21,7 @@ import (
 // data and the [Card]. The format is safetensors; variables have names such as "0/kernel".
 //
 // The file lacks the optimizer's state, which a checkpoint has ([checkpoint.Resume]), and a network that is code
-// without a name. An existing file is replaced atomically, or unchanged after an error.
+// without a name. An existing file is replaced atomically.
 func (m *Model) Save(path string) error {
 	if err := m.save(path); err != nil {
 		return fmt.Errorf("flaxlike: save %s: %w", path, graphs.Inner(err))

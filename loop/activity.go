@@ -7,7 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// activity is a task, a callback, or waiting for data. Its text is made on demand: it is set often.
+// activity makes its text on demand: it is set often.
 type activity struct {
 	of   fmt.Stringer
 	name string

@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/reused"
 )
 
-// blocks collects batches for StepBlock. Nothing else is due between the first step and the last.
+// In blocks nothing else is due between the first step and the last.
 type blocks[B any] struct {
 	on      bool
 	tasks   []blockTask
@@ -63,7 +63,6 @@ func blockOfOne[S, B any](ctx context.Context, s blockStepper[S, B], turn *Turn[
 	return err
 }
 
-// gather iterates or lets the newest batch wait.
 func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	b := &r.blocks
 	if !r.single && !b.reused.Done() {
@@ -107,8 +106,8 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	return r.add(task, last, now, stop, !stop && !after)
 }
 
-// watchMemory turns blocks off if the newest batch was written over earlier ones. It returns an error in a job, whose
-// blocks end together, and if such batches wait, which it leaves out with the later ones.
+// watchMemory turns blocks off if the newest batch was written over earlier ones. In a job, whose blocks end together,
+// or if such batches wait, it returns an error.
 func (r *run[S, B]) watchMemory() error {
 	b := &r.blocks
 	first, last := b.reused.Next(*r.batch)
@@ -261,7 +260,7 @@ func (r *run[S, B]) stepBlock(batches []B) (S, []Logs, error) {
 	return state, logs, err
 }
 
-// keepBlock adds iterations to the history. finish leaves the last one as an iteration whose tasks have run.
+// finish leaves the last one as an iteration whose tasks have run.
 func (r *run[S, B]) keepBlock(batches []B, elapsed []Elapsed, logs []Logs, finish bool) (err error) {
 	from, to := r.last.history, r.clock.at(r.elapsed)
 	for i, now := range elapsed {

@@ -27,8 +27,8 @@ type Callback struct {
 	Needs []string
 	// Monitor: the callback follows the values of Entry; see [MonitorsWhen].
 	Monitor bool
-	// Order sorts a run's callbacks, default 0: they start and run from lowest to highest, and end in reverse; but
-	// Changes run first. Equal ones keep the order of the options.
+	// Order sorts a run's callbacks, default 0: they start and run from lowest to highest, and end in reverse. Equal
+	// ones keep the order of the options.
 	Order int
 	// AtRank0 runs the callback only in rank 0 of a [Job], for example to write numbers, which are equal in all
 	// processes. It must not need the others, as reading a sharded state does.

@@ -10,8 +10,7 @@
 // early stopping, progress bars and more.
 //
 // [Loop.Run] makes one iteration for each batch: it counts the step, runs the due tasks and changes
-// ([Callback].Changes), adds the logs to the history, and calls the other due callbacks. However a run ends, [Result]
-// has the last good state, the counts and the reason.
+// ([Callback].Changes), adds the logs to the history, and calls the other due callbacks.
 //
 // An [Evaluation] is a loop on other data whose logs become one row of the outer loop. A [Stepper] can make several
 // steps at once where nothing else is due between them. Several processes ([Job]) run the same loop and agree on each

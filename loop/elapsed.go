@@ -76,7 +76,7 @@ type Epochs int64
 type Time time.Duration
 
 // Date is a wall-clock moment in nanoseconds since 1970: Date(t.UnixNano()). Zero is no date. [At], [After] and [Until]
-// accept it; [Every] does not. A [time.Time] has a pointer, which makes copies of an Elapsed slower.
+// accept it; [Every] does not.
 type Date int64
 
 // Time returns the date in UTC.

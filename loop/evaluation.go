@@ -38,8 +38,8 @@ func Evaluate[S, B any](name string, step Stepper[S, B], data Source[B], options
 	return Evaluation[S, B]{Name: name, Loop: New(On(EachStep, step)), Data: data, Options: slices.Clone(options)}
 }
 
-// On makes a task of the evaluation. A run reports its mistakes before it starts. An entry that the iteration already
-// has is an error. With [Schedule.AndAtStart] it also runs before the first step, except in a continued run.
+// On makes a task of the evaluation. An entry that the iteration already has is an error. With [Schedule.AndAtStart] it
+// also runs before the first step, except in a continued run.
 func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	return Task[S, B]{name: e.label(), when: when, ignoresTime: true, evaluates: true, err: e.check(), do: func(ctx context.Context, turn *Turn[S, B]) error {
 		result, logs, err := e.run(ctx, turn.State)

@@ -36,7 +36,7 @@ func (h *History) dropProvisional() {
 	h.rows.Pop()
 }
 
-// bound drops rows down to the limit. Their distance depends only on the number of committed rows, as in a resumed run.
+// bound drops rows. The distance of the rest depends only on the number of committed rows, as in a resumed run.
 func (h *History) bound() {
 	if h.most == 0 {
 		return

@@ -218,8 +218,8 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	return false, nil
 }
 
-// atEdge runs an uncounted iteration on the first or last batch. A run that continues another runs no task at its
-// start: the earlier run did, and its state and logs have the effects.
+// atEdge runs an uncounted iteration on the first or last batch. A continued run has the effects of the earlier run's
+// tasks at the start, and runs none.
 func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	edge := Schedule.endsAt
 	if start {

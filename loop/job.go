@@ -51,7 +51,6 @@ func jobOf(state, pointer any) (job Job, err error) {
 	return job, err
 }
 
-// rankError is the error of a run that another process ended.
 type rankError struct {
 	Rank int
 	// Message is at most 448 bytes of that process's error.
@@ -84,7 +83,7 @@ func claim(ctx context.Context, job Job) (own context.Context, end func(), err e
 	return context.WithValue(ctx, runningKey{}, job), func() { running.Delete(job) }, nil
 }
 
-// held returns a context that does not end, for tasks and callbacks in a job.
+// held returns a context that does not end.
 func held(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), heldKey{}, ctx)
 }
@@ -102,7 +101,6 @@ func released(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// causeCode returns 0 before ctx ends, then 1 plus the number of the signal that ended it, if any.
 func causeCode(ctx context.Context) int64 {
 	if ctx.Err() == nil {
 		return 0

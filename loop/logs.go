@@ -52,7 +52,7 @@ type Logs struct {
 	inline  *inline // nil if other logs share the entries
 }
 
-// inline has the first entries and numbers in one allocation. Room for four was slower than for two.
+// inline has the first entries and numbers in one allocation.
 type inline struct {
 	entries [3]Entry
 	numbers [3]number

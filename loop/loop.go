@@ -32,8 +32,8 @@ type Result[S any] struct {
 //
 // If the context ends, the run ends after the iteration with an error that wraps its cause. A task, callback or step
 // that ignores the context blocks the run. A compilation, and a step that begins after the context ended, cannot be
-// interrupted. A run waits half a second for a batch, which still has its iteration, so that the position of the data
-// matches the state. Then it abandons the source ([ErrSourceLeft]).
+// interrupted. A run waits half a second for a batch, which still has its iteration. Then it abandons the source
+// ([ErrSourceLeft]).
 //
 // Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic becomes a [*PanicError].
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (result Result[S], err error) {

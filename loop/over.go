@@ -31,7 +31,7 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 // [Loop.Run] does. It takes [Continue] without a history; any other option is an error.
 //
 // An error of the data or the options is yielded once, at the end. Data that blocks also blocks the loop. Over counts
-// epochs if the batches report them ([Stepper]) or Until is in [Epochs]. [History.Commit] keeps logs.
+// epochs if the batches report them ([Stepper]) or Until is in [Epochs].
 func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {

@@ -23,7 +23,6 @@ type Report struct {
 	edge    edge
 }
 
-// edge has what ran at the end of a run, since the last iteration.
 type edge struct{ ran, changed bool }
 
 // RanAtEnd reports whether tasks or changes have run since the last iteration, which are those that are due at the end

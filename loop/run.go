@@ -154,7 +154,7 @@ func (r *run[S, B]) iterations(data Source[B]) error {
 	return err
 }
 
-// eachBatch passes batches to receive. The source sees no error of an iteration. left: the run abandoned the source.
+// The source of eachBatch sees no error of an iteration. left: the run abandoned the source.
 func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if r.ctx.Err() != nil {
 		return false, nil

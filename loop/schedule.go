@@ -28,9 +28,9 @@ type rule interface {
 
 type needs struct {
 	samples, epochs, clock bool
-	// joint: the rule may be due in a range of steps and in none of them, as "every 2 steps and every 3 steps".
-	// inverse: in a step and not in the range, as "not every 2 steps". never asks about the whole run as one range, so
-	// it trusts neither.
+	// joint: it may be due in a range of steps and in none of them ("every 2 steps and every 3 steps"). inverse: in a
+	// step and not in the range ("not every 2 steps"). never asks about the whole run as one range, so it trusts
+	// neither.
 	joint, inverse bool
 }
 

@@ -20,8 +20,8 @@ func (e *SignalError) Error() string { return e.Signal.String() }
 func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 
 // WithSignals returns a context that the first SIGINT (Ctrl-C), SIGTERM or SIGHUP cancels with a [*SignalError] as its
-// cause. A run then ends after its iteration ([Loop.Run]). The second signal ends the process at once. An ignored
-// SIGHUP, as under nohup, remains ignored. stop restores the earlier effects.
+// cause. The second signal ends the process at once. An ignored SIGHUP, as under nohup, remains ignored. stop restores
+// the earlier effects.
 //
 // Until then a write to a standard output or error without a reader (a pipe to head) returns an error; by default it
 // ends the process.

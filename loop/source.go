@@ -61,7 +61,6 @@ func whole[B any](data Source[B]) Source[B] {
 	return From(abilities.WholeFrom(data))
 }
 
-// measures reports whether there are steps and none trains.
 func measures[S, B any](tasks []Task[S, B]) (all bool) {
 	for i := range tasks {
 		if t := &tasks[i]; t.steps && !t.measures {

@@ -35,8 +35,8 @@ import (
 //
 // # Methods of a state
 //
-// A state can be any value. Callbacks and options ask it, or the result of its method State() any, for methods, also of
-// a pointer receiver. A state that changes in place must be copied to be kept:
+// Callbacks and options ask a state, or the result of its method State() any, for methods, also of a pointer receiver.
+// A state that changes in place must be copied to be kept:
 //
 //	Snapshot(ctx context.Context) (loop.Snapshot, error)
 //
@@ -69,7 +69,6 @@ import (
 // only StepBlock, so that a step computes the same in blocks of any length. A block never crosses a point at which
 // another task, a callback or the end of the run is due; but schedules of time are asked only between blocks. It ends
 // with a batch 50 ms after its first one, when its steps are expected to take 50 ms, or when the data reads the state.
-// [SingleSteps] turns blocks off.
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// agreement decides where the processes of a run must agree.
 type agreement interface {
 	// meet is called at both ends of a run with this process's failure, and the one known to all.
 	meet(where place, known, failure error) error

@@ -11,9 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/agreed"
 )
 
-// ranks is the agreement of several processes. All meet at the start, before they use batches that some may lack, after
-// an iteration with anything but steps, and at the end. They decide only by the words exchanged there, never by a clock
-// in between. A failed process goes to the end at once; the others learn this at their next place.
+// ranks is the agreement of several processes. They meet at four places (docs/decisions/0011), and decide only by the
+// words exchanged there, never by a clock in between.
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job

@@ -133,11 +133,11 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 // [*MismatchError]; so a new state is best. After an error the state is unchanged. A successful Restore repairs lost
 // values.
 //
-// A step used before the checkpoint must have the same variables, except for metrics. A training step first used later,
-// such as one for a discriminator, gives missing variables initial values, bit-identical to a run without the restore.
-// Optimizer variables are new for parameters that the optimizer has not trained. Layers are new if the step has another
-// function or its own optimizer ([WithStepOptimizer]), and the process has made the earlier training steps; otherwise
-// prepare one of these first. Variables that the checkpoint lacks are removed; steps that need them compile again.
+// A step used before the checkpoint must have the same variables, except for metrics. A training step first used later
+// gives missing variables initial values, bit-identical to a run without the restore. Optimizer variables are new for
+// parameters that the optimizer has not trained. Layers are new if the step has another function or its own optimizer
+// ([WithStepOptimizer]), and the process has made the earlier training steps; otherwise prepare one of these first.
+// Variables that the checkpoint lacks are removed; steps that need them compile again.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	if err := s.restore(ctx, c, nil); err != nil {
 		return fmt.Errorf("managed: restore: %w", err)

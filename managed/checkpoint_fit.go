@@ -125,7 +125,6 @@ func (r *restored) nameOf(v *model.Variable) string {
 	return r.from(v.Path())
 }
 
-// awaited returns the source of later values: a checkpoint or [WithValues].
 func (s *State) awaited() *restored {
 	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors})
 }
@@ -172,7 +171,7 @@ func (s *State) fit(fresh []*model.Variable, step asking) error {
 	return nil
 }
 
-// check adds differences between a step's variables and the waiting tensors to e. others may continue to wait.
+// check adds differences between a step's variables and the waiting tensors to e.
 func (r *restored) check(e *MismatchError, step *asking, variables []*model.Variable, waiting, others map[string]*tensors.Tensor) {
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
 	var lacks []missing

@@ -18,9 +18,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// renewed converts a checkpoint to the form of the variables. GoMLX v0.28 changed step counts from the integer
-// …/global_step to the float …/step, flattened the output axes of dense layers, and divides attention by the root of
-// the head's width instead of the width. flaxlike's layers were renamed (olderNames).
+// renewed converts a checkpoint to the form of the variables (docs/decisions/0016). flaxlike's layers were renamed
+// (olderNames).
 func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, error) {
 	n := *r
 	rescaled := false
@@ -109,7 +108,7 @@ func (r *restored) ask(v *model.Variable, name string) {
 	}
 }
 
-// olderNames are pairs of a new and an old name. Optimizer variables contain the parameter's.
+// Optimizer variables contain the parameter's name.
 var olderNames = [][2]string{
 	{"query/kernel", "MultiHeadAttention/query/dense/weights"}, {"query/bias", "MultiHeadAttention/query/dense/biases"},
 	{"key/kernel", "MultiHeadAttention/key/dense/weights"}, {"key/bias", "MultiHeadAttention/key/dense/biases"},

@@ -33,8 +33,7 @@ type usedStep struct {
 	Trains []string `json:"trains,omitempty"`
 }
 
-// madeSteps maps each stepID to its function's source position. It is global: a state must know later steps before they
-// run.
+// madeSteps maps each stepID to its function's source position.
 var madeSteps sync.Map
 
 // id also returns the function's source position, because inlining gives a function literal several names.

@@ -17,8 +17,7 @@ import (
 //		return graph.ReduceAllMean(graph.ReduceAllMean(losses.CrossEntropy(example[1], model(b.Scope(), example[0]))))
 //	}))
 //
-// The fields' first axis is the batch. loss is called once, with fields of shape [1, …], and returns a scalar. The
-// program iterates over the examples twice.
+// The fields' first axis is the batch. loss is called once, with fields of shape [1, …], and returns a scalar.
 func (b *Builder) ClipByExample(limit float64, fields []*graph.Node, loss func(example []*graph.Node) *graph.Node) *graph.Node {
 	if !(limit > 0) || loss == nil {
 		panic(fmt.Errorf("ClipByExample: the limit is %g, expected a positive number, and a function of the loss", limit))

@@ -32,7 +32,7 @@ type compiled struct {
 	values   []int
 	layout   []logged
 	wholes   []logged
-	// cast are a policy's variables; nil before the first build.
+	// cast is nil before the first build.
 	cast []*model.Variable
 	// metrics has the accumulators among the values, else nil.
 	changed []bool
@@ -88,7 +88,7 @@ func (c *compiled) changesState(view *View) bool {
 	return false
 }
 
-// counts refuses unmarked padding, which would distort the reported numbers.
+// counts refuses unmarked padding.
 func (c *compiled) counts(b *data.Batch) error {
 	if b.Size == 0 || len(c.layout) == 0 || len(b.Fields) == 0 {
 		return nil

@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// inStep is the part of a step that package nn sees.
 type inStep struct{ *Builder }
 
 func (b inStep) FullPrecision(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {

@@ -16,7 +16,7 @@ import (
 )
 
 // Prepare creates the step's variables and compiles it as loops run it ([Stepper.StepBlock]). Only the batch's names,
-// shapes and dtypes matter: see [ZeroBatch]. It runs no step. The following run is bit-identical.
+// shapes and dtypes matter: see [ZeroBatch]. It runs no step.
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
 	if err := s.prepare(ctx, state, batch); err != nil {
 		return &graphs.Failure{Package: "managed", What: "prepare the " + s.String(), Err: err}
@@ -90,8 +90,7 @@ func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.I
 	return nil
 }
 
-// ZeroBatch returns a batch of zeros for [Stepper.Prepare], as Jaxloop's get_zeroed_batch. A nil slice sets a field's
-// dtype, default float32:
+// ZeroBatch returns a batch of zeros for [Stepper.Prepare]. A nil slice sets a field's dtype, default float32:
 //
 //	managed.ZeroBatch(data.X(nil, 32, 28, 28), data.Y([]int32(nil), 32))
 func ZeroBatch(fields ...data.Field) (data.Batch, error) {

@@ -203,7 +203,7 @@ func (s *State) rateOfBy() (int, error) {
 	return 0, fmt.Errorf("%w of the state's own: steps with managed.WithStepOptimizer have %q: use Value and SetValue", ErrNoLearningRate, found)
 }
 
-// tryOptimizer builds the optimizer for one number to see whether it keeps a rate.
+// tryOptimizer builds the optimizer to see whether it keeps a rate.
 func (d *definition) tryOptimizer() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {

@@ -22,8 +22,7 @@ type logged struct {
 }
 
 // Loss reports a floating-point loss, averaged without padding unless scalar. A training step minimizes the sum of its
-// losses. avg_<name> of [RunningAverages] weights batches by their examples, as Keras; clu and Ciclo weight them
-// equally.
+// losses. avg_<name> of [RunningAverages] weights batches by their examples, as Keras.
 func (b *Builder) Loss(name string, v *graph.Node) {
 	if !v.DType().IsFloat() {
 		panic(fmt.Errorf("loss %q has dtype %s, expected a floating-point one", name, v.DType()))

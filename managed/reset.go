@@ -57,7 +57,6 @@ type gathering struct {
 	changes int         // of by
 }
 
-// claimOf returns the claim of a program's step, greater if later.
 func (g *gathering) claimOf(c *compiled) int {
 	claim := 0
 	c.step.cache.each(func(o *compiled) {

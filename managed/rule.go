@@ -105,7 +105,6 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 	report()
 }
 
-// untrained returns the values of variables of [Builder.Inference] that no gradient reaches.
 func (b *Builder) untrained(loss *graph.Node) map[*graph.Node]bool {
 	values := make([]*graph.Node, len(b.inferred))
 	for i, v := range b.inferred {

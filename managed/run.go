@@ -23,7 +23,7 @@ const (
 var errTrained = fmt.Errorf("the state is %w: another training step on it is running, and only one may train a state at a time: "+
 	"wait for the other step to end, or train a Clone", ErrBusy)
 
-// run runs the first batches in one program run. view may be nil.
+// view may be nil.
 func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {
 	switch {
 	case s == nil:

@@ -66,8 +66,7 @@ func dealt(b data.Batch) map[string]string {
 // Settings returns the training's settings as text: "optimizer", "optimizer.<link>" ([optim.Optimizer.Describe]),
 // "optimizer.rate", "policy" and "seed"; after a training step also "batch", "data", "data.content" and "order", if
 // equal in all batches, the last three empty if no batch came from a [data.Set]. Optimizers of compiled steps with
-// [WithStepOptimizer] have the step's name as prefix. Checkpoints keep the settings, and checkpoint.Resume reports
-// differences. A restored state continues with the saved rate and random numbers.
+// [WithStepOptimizer] have the step's name as prefix.
 func (s *State) Settings() []checkpoint.Setting {
 	defer s.values.PeekAll()()
 	var all []checkpoint.Setting

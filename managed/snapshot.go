@@ -23,8 +23,8 @@ var (
 	ErrNewerVariables = errors.New("the state has variables that were created after the snapshot")
 )
 
-// Snapshot copies all values to the host. Training from them is bit-identical. It takes as much host memory as the
-// state on the device, and outlives a loss of the state ([strategies.ErrStateLost]).
+// Snapshot copies all values to the host. Training from them is bit-identical. It outlives a loss of the state
+// ([strategies.ErrStateLost]).
 func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	done, err := s.values.Read(ctx)
 	if err != nil {

@@ -191,8 +191,8 @@ func (s *State) Parameters() int {
 	return n
 }
 
-// Wait waits for started steps, which may run on after their method has returned. Methods that read values wait too.
-// Wait or the next step returns a started step's error, which wraps [strategies.ErrStateLost].
+// Wait waits for started steps, which may run on after their method has returned. Wait or the next step returns a
+// started step's error, which wraps [strategies.ErrStateLost].
 func (s *State) Wait() error {
 	done, err := s.values.Read(context.Background())
 	if err != nil {

@@ -104,7 +104,7 @@ func newStepper(s stepSettings, options []StepOption) *Stepper {
 	return &Stepper{stepSettings: s}
 }
 
-// Measures reports that the step trains nothing. A run of such steps alone reads all examples of a set's batches.
+// Measures reports that the step trains nothing. A run of such steps alone reads all examples.
 func (s *Stepper) Measures() bool { return s == nil || !s.train }
 
 // String is "train step" or "test step".

@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// Summary describes a state's variables. The caller may sort and filter the rows.
+// Summary describes a state's variables.
 type Summary struct {
 	Rows []Row
 	// Moments: the rows have means and standard deviations.
@@ -64,7 +64,7 @@ func (k Kind) String() string {
 }
 
 // Summary lists the variables by kind, layer and name, without reading values; none before the first step or
-// [Stepper.Prepare]. Unlike clu's parameter_overview it includes the optimizer's variables.
+// [Stepper.Prepare].
 func (s *State) Summary() Summary {
 	var sum Summary
 	defer s.values.PeekAll()()

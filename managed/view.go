@@ -37,7 +37,6 @@ type View struct {
 	last    store.Last
 }
 
-// gathered is one step's accumulator.
 type gathered struct {
 	by *Stepper
 	at int
@@ -53,7 +52,7 @@ func (s *State) View(ctx context.Context) (*View, error) {
 	return &View{of: s, on: s.values.Strategy(), moves: s.values.Moves(), pins: map[int]*store.Pin{}, metrics: map[gathered]compute.Buffer{}}, nil
 }
 
-// Step runs one test step on the view; see [Stepper.Step].
+// Step runs one test step on the view.
 func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.Logs, error) {
 	if err := v.begin(step); err != nil {
 		return loop.Logs{}, err
@@ -69,7 +68,7 @@ func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.
 	return logs[0], nil
 }
 
-// StepBlock runs several steps; see [Stepper.StepBlock].
+// StepBlock runs several steps.
 func (v *View) StepBlock(ctx context.Context, step *Stepper, batches []data.Batch) ([]loop.Logs, error) {
 	if err := v.begin(step); err != nil {
 		return nil, err

@@ -20,38 +20,8 @@
 // If an example that counts has a label or prediction that is no class, or a NaN score, the value is NaN until the
 // accumulators are reset. To exclude labels such as -100, give them weight 0: graph.NotEqual(labels, …) is a mask.
 //
-// # Names in Keras and clu
+// # Names
 //
-//	here                        Keras                                        clu
-//	Mean                        Mean                                         Average
-//	Sum                         Sum                                          -
-//	StandardDeviation           -                                            Std
-//	Min, Max                    -                                            -
-//	Last                        -                                            LastValue
-//	Accuracy                    Accuracy, CategoricalAccuracy,               Accuracy
-//	                            SparseCategoricalAccuracy
-//	Accuracy over Threshold     BinaryAccuracy                               -
-//	TopK                        TopKCategoricalAccuracy,                     -
-//	                            SparseTopKCategoricalAccuracy
-//	CrossEntropy, Perplexity    CategoricalCrossentropy,                     -
-//	                            SparseCategoricalCrossentropy
-//	ConfusionMatrix             -                                            -
-//	Precision, Recall           Precision, Recall                            -
-//	FBeta                       F1Score, FBetaScore                          -
-//	Specificity, ClassScores    -                                            -
-//	IoU, MeanIoU                IoU, BinaryIoU, OneHotIoU, MeanIoU,          -
-//	                            OneHotMeanIoU
-//	AUC, AveragePrecision       AUC(curve="ROC"), AUC(curve="PR")            -
-//	BestAt                      PrecisionAtRecall and the three like it      -
-//	Pearson, Concordance        PearsonCorrelation, ConcordanceCorrelation   -
-//	MeanSquaredError, Root…     MeanSquaredError, RootMeanSquaredError       -
-//	MeanAbsoluteError, R2       MeanAbsoluteError, R2Score                   -
-//	CosineSimilarity            CosineSimilarity                             -
-//	MapInputs                   MeanMetricWrapper                            Metric.from_fun
-//	Entry.Inputs                -                                            Metric.from_output
-//	Collection                  -                                            Collection
-//	Update, Merge, Reduce       update_state, merge_state                    from_model_output, merge, reduce
-//	Initial, Compute            reset_state, result                          empty, compute
-//
-// Without examples a mean or a score is NaN. docs/maintain/parity.md lists the differences from Keras and clu.
+// docs/from-keras.md lists Keras's names, docs/maintain/parity.md those of clu, with the differences from both. Without
+// examples a mean or a score is NaN.
 package metrics

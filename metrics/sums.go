@@ -4,7 +4,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// sums has accumulators that are all sums over the examples.
 type sums struct {
 	name       string
 	inputs     []string

@@ -198,8 +198,7 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 		y, _ := attention.Core(q, k, v, layout, options)
 		return y
 	}
-	// XLA's CPU needs adjacent matrices. With heads after places it would transpose scores and weights at each product.
-	// Queries, keys and values are smaller.
+	// XLA's CPU needs adjacent matrices (docs/decisions/0039).
 	headsFirst := func(x *graph.Node) *graph.Node {
 		if layout == attention.LayoutBSHD && x != nil {
 			x = graph.TransposeAllAxes(x, 0, 2, 1, 3)
@@ -230,8 +229,7 @@ func lowerTriangle(g *graph.Graph, n int) *graph.Node {
 	return graph.LessOrEqual(graph.Iota(g, square, 1), graph.Iota(g, square, 0))
 }
 
-// softmax is over the last axis where mask is true, and 0 elsewhere. always: each row has a true element. The gradient
-// uses only the result, so no intermediate values are kept.
+// softmax is over the last axis where mask is true, and 0 elsewhere. always: each row has a true element.
 func softmax(x, mask *graph.Node, always bool) *graph.Node {
 	seen := x
 	if mask != nil {

@@ -20,8 +20,7 @@ import (
 // change them. If a step trains neither for another reason (managed.TrainOnly, graph.StopGradient), it normalizes by
 // the batch and does not change the averages.
 //
-// Step n uses the momentum min(Momentum, 1 - 1/n), so the averages have no initial bias. Keras and flax always use
-// Momentum.
+// Step n uses the momentum min(Momentum, 1 - 1/n), so the averages have no initial bias.
 type BatchNorm struct {
 	Momentum float64 // decay of the running averages, 0.99 if 0; for short runs 0.9
 	Epsilon  float64 // added to the variance, 1e-3 if 0

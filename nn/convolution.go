@@ -240,7 +240,6 @@ func biased(scope *model.Scope, y *graph.Node, none bool, initial model.Variable
 	return graph.Add(y, graph.ExpandLeftToRank(bias, y.Rank()))
 }
 
-// axesOf is for [batch, spatial…, channels] and kernels [window…, in, out].
 func axesOf(spatial int) compute.ConvolveAxesConfig {
 	around := rangeOf(1, spatial)
 	return compute.ConvolveAxesConfig{

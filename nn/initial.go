@@ -91,7 +91,6 @@ func lecunNormal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return cutNormal(g, shape, math.Sqrt(1/in(shape)))
 }
 
-// in is a kernel's inputs, mean the average of inputs and outputs, each at least 1.
 func in(shape shapes.Shape) float64 {
 	n, _ := fans(shape)
 	return max(1, n)
@@ -162,7 +161,6 @@ func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.ConvertDType(graph.Reshape(x, shape.Dimensions...), shape.DType)
 }
 
-// fans are the inputs and outputs of a kernel [window…, in, out].
 func fans(shape shapes.Shape) (in, out float64) {
 	dims := shape.Dimensions
 	if len(dims) < 2 {

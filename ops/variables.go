@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// run builds a loop. Variables that its body sets become carried values.
 func run(l autodiff.Loop, g *graph.Graph, what string, carry, places []*graph.Node, body func(carry, at []*graph.Node) (next, out []*graph.Node)) (last, outs []*graph.Node) {
 	v := variablesOf(g, what)
 	last, outs = l.Run(g, carry, places, nil, func(carry, at, _ []*graph.Node) (next, out []*graph.Node) { return body(carry, at) },
@@ -81,7 +80,6 @@ func (v *variables) set(values []*graph.Node) {
 	}
 }
 
-// taken returns the values that the body has set, and restores the variables.
 func (v *variables) taken() map[*model.Variable][2]*graph.Node {
 	before, after := v.changed()
 	changes := map[*model.Variable][2]*graph.Node{}

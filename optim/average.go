@@ -100,7 +100,6 @@ func (Average) averaged(n *model.Variable, path string) string {
 	return name
 }
 
-// find returns the averages' count.
 func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 	below := model.JoinPath(optimizer.Scope, t.Name(), "updates")
 	for around := scope.Scope(); ; around, _ = model.SplitPath(around) {

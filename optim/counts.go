@@ -13,11 +13,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// counts is one variable with the counts of parameters that a link first sees in the same step with the same count. It
-// saves a buffer per parameter in each run.
-//
-// While each step updates all of them or none, a step computes with one count. With an element per parameter XLA would
-// compile the rule once for each; it compiles equal kernels once.
+// counts is one variable with the counts of parameters that a link first sees in the same step with the same count
+// (section State of the package). With an element per parameter XLA would compile the rule once for each; it compiles
+// equal kernels once.
 type counts struct {
 	variable *model.Variable
 	equal    bool
@@ -119,7 +117,6 @@ func (c *counts) node(g *graph.Graph) *graph.Node {
 	return all
 }
 
-// pick selects this parameter's element of a result of node.
 func (c count) pick(from *graph.Node) *graph.Node {
 	if c.in.equal {
 		return from

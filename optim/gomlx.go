@@ -36,9 +36,8 @@ func (o *Optimizer) updateOther(scope *model.Scope, gradients []*graph.Node, los
 
 // apart lets a GoMLX optimizer work in a scope. GoMLX trains the variables below its scope and counts steps at the
 // root. Each variable therefore has a stand-in whose path leads into the scope and out again
-// ("/generator/../dense/weights"). Since paths are cleaned, the optimizer's own variables have the same names as
-// without a scope. The scope's count of steps replaces the root's. together copies the new values back and removes the
-// stand-ins.
+// ("/generator/../dense/weights"). The scope's count of steps replaces the root's. together copies the new values back
+// and removes the stand-ins.
 func apart(scope *model.Scope, g *graph.Graph, trained []*model.Variable) (together func()) {
 	var ends []func()
 	for _, v := range trained {

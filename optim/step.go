@@ -86,11 +86,8 @@ func (s *Step) Graph() *graph.Graph { return s.graph }
 // DType is the dtype of all updates and state: float32 or float64.
 func (s *Step) DType() dtypes.DType { return s.dtype }
 
-// Count returns the number of earlier updates of a parameter that this link has seen, an int64 scalar. Counts are
-// separate, because a step may leave parameters out ([managed.TrainOnly]). Steps that an earlier link held back do not
-// count.
-//
-// [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
+// Count returns the number of earlier updates of a parameter that this link has seen, an int64 scalar. Steps that an
+// earlier link held back do not count.
 func (s *Step) Count(p *Parameter) *graph.Node {
 	c := s.counted(p)
 	return c.pick(c.in.node(s.graph))

@@ -241,7 +241,6 @@ func (a axis) wider() axis {
 	return a
 }
 
-// decades is an axis for positive numbers, logarithmic.
 func decades(lists ...[]float64) axis {
 	low, high := extent(lists...)
 	if low > high {

@@ -148,7 +148,6 @@ func PrecisionRecallCurve(positive []bool, scores []float64) (Curve, error) {
 	return c, nil
 }
 
-// descend lowers the threshold and reports the positives and negatives above it.
 func descend(positive []bool, scores []float64, at func(right, wrong int)) (positives int, err error) {
 	switch {
 	case len(positive) != len(scores):

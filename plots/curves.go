@@ -92,7 +92,6 @@ func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (
 	return &Figure{title: title, panels: []panel{ch.panel()}}
 }
 
-// places returns the named classes, the second of two, or all.
 func places(classes, of []string) (chosen []int, err error) {
 	for i, name := range of {
 		k := slices.Index(classes, name)

@@ -298,7 +298,6 @@ func (s series) place(x []float64) {
 	}
 }
 
-// best returns the best value's index, -1 without a value or a direction.
 func (s series) best() int {
 	mode, known := s.mode()
 	at := -1

@@ -94,7 +94,6 @@ type placed struct {
 	x, y  vg.Length
 }
 
-// blockLine is a block's line or a part's, indented.
 type blockLine struct {
 	name, kind, right string // name is truncated before kind
 	depth             int

@@ -20,7 +20,6 @@ const (
 	aboveHead vg.Length = 13 // for an arrow's head below the last track
 )
 
-// span is one block's part of a track or lane.
 type span struct {
 	from      int
 	low, high vg.Length
@@ -221,7 +220,6 @@ func (n network) drawEdges(c canvas) {
 	}
 }
 
-// partings are the branch points of a block's lines.
 func (n network) partings() (at []vg.Point) {
 	of := make([][]edge, len(n.blocks))
 	for _, e := range n.edges {

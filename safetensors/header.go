@@ -120,7 +120,6 @@ func (h *header) checkLayout(base, size int64) error {
 	return nil
 }
 
-// indexNames refuses duplicate names.
 func (h *header) indexNames() error {
 	h.byName = make([]int32, len(h.entries))
 	for i := range h.byName {

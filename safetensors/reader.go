@@ -259,7 +259,6 @@ func (r *Reader) each(offset, length int64, name string, use func(chunk []byte) 
 	return nil
 }
 
-// readAt fills data for a tensor, or for the header if name is "".
 func (r *Reader) readAt(data []byte, offset int64, name string) error {
 	n, err := r.source.ReadAt(data, offset)
 	switch {

@@ -151,7 +151,6 @@ func writeAll(w io.Writer, data []byte) error {
 	return err
 }
 
-// appendHeader returns the bytes before the elements.
 func appendHeader(tensors []Tensor, metadata map[string]string) ([]byte, []part, error) {
 	limits := Limits{}.withDefaults()
 	if len(tensors) > limits.Tensors || len(metadata) > limits.Metadata {

@@ -32,7 +32,7 @@ func (b *Batcher) enqueue(ctx context.Context, r *request) error {
 	return nil
 }
 
-// rouse wakes run's goroutine. One pending wake is enough.
+// One pending wake is enough.
 func (b *Batcher) rouse() {
 	select {
 	case b.wake <- struct{}{}:

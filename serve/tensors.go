@@ -11,8 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// cut replaces the number lists named "data" in a JSON text by their indices: encoding/json would read them twice,
-// which takes most of a request's time.
+// cut replaces the number lists named "data" in a JSON text by their indices (docs/decisions/0017).
 func cut(text []byte) (rest []byte, lists [][]byte) {
 	const name = `"data"`
 	from := 0
@@ -47,7 +46,6 @@ func cut(text []byte) (rest []byte, lists [][]byte) {
 	return append(rest, text[from:]...), lists
 }
 
-// listed returns the length of a leading list of numbers or bools, else 0.
 func listed(text []byte) int {
 	depth := 0
 	for i, c := range text {
@@ -72,7 +70,6 @@ func listed(text []byte) int {
 	return 0
 }
 
-// decode parses a tensor's elements from a JSON list, flat or nested as shape.
 func decode(text []byte, datatype string, shape []int) (flat any, err error) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, errors.New("it has no data")

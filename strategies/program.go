@@ -64,7 +64,6 @@ func (p *program) giveBack(s *staging) {
 
 const fromHost = -1
 
-// small reports whether blocks speed up a step (package blocks).
 func small(batch []Input, state []Slot) bool {
 	examples, values := 0, 0
 	for _, in := range batch {

@@ -10,15 +10,12 @@ import (
 )
 
 // Loop is Ciclo's train_loop: one step per batch, and a reset and tests at the end of each epoch. Only Step is
-// required. It can run any number of times.
+// required.
 //
 // The order of an iteration, with each hook for all of Hooks:
 //
-//  1. Hooks.BatchBegin
-//  2. Step, then Hooks.AfterStep
-//  3. at the end of an epoch: Reset, Hooks.AfterReset, Tests, Hooks.EpochEnd
-//  4. Hooks.BatchEnd
-//  5. Tasks
+// 1. Hooks.BatchBegin 2. Step, then Hooks.AfterStep 3. at the end of an epoch: Reset, Hooks.AfterReset, Tests,
+// Hooks.EpochEnd 4. Hooks.BatchEnd 5. Tasks
 type Loop[S, B any] struct {
 	// Step is the training step. With StepBlock it makes several steps at once while no hook or task is due in each
 	// iteration.
@@ -50,7 +47,6 @@ func (l Loop[S, B]) Plan(options ...loop.Option) (loop.Plan, error) {
 	return loop.New(l.tasks()...).Plan(options...)
 }
 
-// tasks returns the loop's tasks; the step's has the errors of the settings.
 func (l Loop[S, B]) tasks() []loop.Task[S, B] {
 	hooks, err := named("train", l.Hooks)
 	epoch := loop.AtEnd
@@ -81,7 +77,6 @@ func (l Loop[S, B]) tasks() []loop.Task[S, B] {
 	return around("train", hooks, nil, loop.On(loop.EachStep, l.Step).WithErr(err), ends, l.Tasks)
 }
 
-// checkTests refuses tests whose entries would have the same names.
 func (l Loop[S, B]) checkTests() (err error) {
 	if l.TestAtStart && len(l.Tests) == 0 {
 		err = errors.New("TestAtStart is set, but there are no Tests")

@@ -43,7 +43,7 @@ func PredictOf[S interface {
 	}}
 }
 
-// resetOf returns the ResetStep of states of type S, or nil. Another signature is an error: no one would call it.
+// resetOf returns the ResetStep of states of type S, or nil. Another signature is an error.
 func resetOf[S any]() (func(context.Context, S) (S, error), error) {
 	type resetter interface {
 		ResetStep(ctx context.Context) (S, error)

@@ -57,7 +57,6 @@ func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]
 	if err := same(b.job, what, "", sha256.Sum256([]byte(what))); err != nil {
 		return nil, nil, err
 	}
-	// The prefix separates the keys of different openings.
 	prefix, err := b.job.Broadcast(fmt.Appendf(nil, "xla/%s/", rand.Text()))
 	if err != nil {
 		return nil, nil, err
@@ -187,7 +186,7 @@ func byRank(all []opened) (ids [][]int, err error) {
 	return ids, nil
 }
 
-// compile compiles or loads in all processes: XLA's GPU compiler measures kernels in all, so one alone would wait.
+// compile compiles or loads in all processes (docs/decisions/0022).
 func (b *byPlugin) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	kept := c.cache.find(c.client, text, options)
 	missing := []int64{0}

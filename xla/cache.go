@@ -24,8 +24,8 @@ import (
 
 // CompileCache keeps compiled programs in dir, which it creates; "" is in the user's cache. The key is the program,
 // compile and client options, the plugin's file, its environment (such as XLA_FLAGS, or the file that it names), the
-// devices and the processor. limit is in bytes, 0 means 1 GiB; least recently used entries are removed, and concurrent
-// processes may exceed it briefly. Damaged or refused entries are replaced with a warning (see [Log]).
+// devices and the processor. limit is in bytes, 0 means 1 GiB; least recently used entries are removed. Damaged or
+// refused entries are replaced with a warning (see [Log]).
 //
 // If others may write to dir, Open fails; entries of others count as damaged (docs/security.md).
 func CompileCache(dir string, limit int64) Option {
@@ -212,8 +212,7 @@ func (c *cache) write(name string, compiled []byte) error {
 	return nil
 }
 
-// trim removes the least recently used entries, except newest. The next count waits for an eighth of the free room:
-// counting thousands takes 10 ms.
+// trim removes the least recently used entries, except newest. The next count waits for an eighth of the free room.
 func (c *cache) trim(newest string) error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// capture applies a program's placement and [Built].
 type capture struct {
 	*Runtime
 	program *Program

@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/hlo"
 )
 
-// constants are a program's large constants ([hlo.Builder.Apart]) by device.
+// constants are those of [hlo.Builder.Apart].
 type constants struct {
 	mu sync.Mutex
 	on map[*pjrt.Device][]*pjrt.Buffer

@@ -19,7 +19,6 @@ type environment struct {
 	other []string // NAME=value, sorted
 }
 
-// A superfluous prefix costs a compilation; a missing one could load another program.
 var environmentPrefixes = []string{
 	"XLA_", "TF_", "TSL_", "PJRT_", "NPROC", "LIBTPU_", "TPU_", "MEGASCALE_", "CUDA_", "CUDNN_", "CUBLAS", "NVIDIA_", "NCCL_", "ROCM_", "HIP_",
 	"ONEDNN_", "DNNL_", "LLVM_", "MLIR_", "EIGEN_", "OMP_", "HWLOC_",

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// onHost is an output of [Built].Read: a device buffer would cost up to a third of a small step.
+// onHost is an output of [Built].Read.
 type onHost struct {
 	of    *client
 	shape shapes.Shape

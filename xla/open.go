@@ -82,8 +82,7 @@ var _ compute.Backend = (*Runtime)(nil)
 // Open finds and opens a plugin, by the path of a library or a name: [CPU], [CUDA], [TPU], another plugin's, or [Go].
 //
 // A name is searched in $PJRT_PLUGIN_LIBRARY_PATH, then among installed plugins. A child process probes the plugin once
-// per state of its file and XLA_FLAGS. Installed files' digests are verified when the files look changed, and once per
-// boot. ctx can end this and an installation.
+// per state of its file and XLA_FLAGS. ctx can end this and an installation.
 //
 // A plugin reads the environment once per process: XLA_FLAGS that it refuses, or that changed since, are [ErrFlags].
 //
@@ -151,7 +150,7 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	if o.job != nil && o.job.Size() > 1 {
 		return nil, fmt.Errorf("xla: open %q across %d processes: %w: expected %q, %q or %q", Go, o.job.Size(), ErrUnimplemented, CPU, CUDA, TPU)
 	}
-	// In parallel, matrix products deadlock, waiting for workers of a pool full of waiting products.
+	// In parallel, matrix products deadlock (docs/decisions/0024).
 	start := time.Now()
 	backend, err := gobackend.New("ops_sequential")
 	if err != nil {

@@ -117,8 +117,8 @@ func (p *Program) compile(c *capture, g *graph.Graph) error {
 	return nil
 }
 
-// Block returns the most runs that the program makes at once. It is 1 for convolutions on the CPU, where XLA's loops
-// are 2 to 25 times slower, for graphs without InPlace and Host, and for backends other than XLA.
+// Block returns the most runs that the program makes at once. It is 1 for convolutions on the CPU, for graphs without
+// InPlace and Host, and for backends other than XLA.
 //
 // A block's inputs from the host and its outputs are stacked on a new first axis of this length.
 func (p *Program) Block() int { return p.block }
@@ -154,8 +154,7 @@ func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Bu
 //
 // A block ignores stacked inputs after the first n; stacked outputs are zero there. Results are bit-identical for any
 // division into blocks. A block's slices must stay unchanged until the run ends, those of a single run until Start
-// returns. On the CPU only blocks on one device outlast Start: copying a batch costs more than it gains, and waiting
-// runs could fill all threads.
+// returns. On the CPU only blocks on one device outlast Start.
 //
 // alike is compared between the processes of a job before the run.
 func (p *Program) Start(inputs []compute.Buffer, host []any, n int, alike ...Alike) (outputs []compute.Buffer, running *Running, err error) {
@@ -229,8 +228,7 @@ func part[T any](list []T, d, devices int) []T {
 	return list[d*n : (d+1)*n]
 }
 
-// goOnBytes is the least size of a block's batches for which Start returns early on the CPU: waking a thread has a
-// cost.
+// goOnBytes is the least size of a block's batches for which Start returns early on the CPU.
 const goOnBytes = 32 << 10
 
 // Close waits for runs and frees the program. Later use is [ErrClosed].

@@ -44,8 +44,8 @@ func CompileTimeout(limit time.Duration) Option {
 // Optimized form. Values have shapes only: reading one is [ErrNotRun].
 //
 // Each compilation loads the plugin in a child process, since compilers may end their process ([ErrCompilerCrash]) or
-// take long ([CompileTimeout]). It asks no metadata server of a TPU. [CompileCache] keeps reports. [ClientOption] adds
-// options such as libtpu's "num_slices" or CUDA's "target_config". See docs/maintain/targets.md.
+// take long ([CompileTimeout]). [CompileCache] keeps reports. [ClientOption] adds options such as libtpu's "num_slices"
+// or CUDA's "target_config". See docs/maintain/targets.md.
 func OpenTopology(ctx context.Context, plugin, topology string, opts ...Option) (*Runtime, error) {
 	r, err := openTopology(ctx, plugin, topology, opts)
 	if err != nil {
@@ -170,7 +170,6 @@ func describeTPU(m *aot.Machine) error {
 
 const chipsOfHost = 4
 
-// gridOf reads "4x4".
 func gridOf(text string) (dims []int64, err error) {
 	for _, part := range strings.Split(text, "x") {
 		n, err := strconv.ParseInt(part, 10, 32)

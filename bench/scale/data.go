@@ -186,7 +186,6 @@ func readModels(path, kind string) (list []model, err error) {
 	return append(list, byFormula()), nil
 }
 
-// byFormula is a transformer of 20 blocks of width 2,048, 2,048 tokens, vocabulary 32,000, float32, Adam.
 func byFormula() model {
 	const blocks, width, places, vocabulary = 20, 2048, 2048, 32_000
 	parameters := float64(12*blocks*width*width + vocabulary*width)

@@ -28,6 +28,4 @@
 //	run = EventAccumulator("runs/1/train", size_guidance={"scalars": 0})
 //	run.Reload()
 //	losses = [(e.step, e.value) for e in run.Scalars("losses/loss")]
-//
-// TensorFlow is not needed.
 package tensorboard

@@ -55,7 +55,6 @@ const (
 	ofBlobs   = 3
 )
 
-// value is a Summary.Value.
 func value(tag, plugin string, content message, class int64, tensor message) message {
 	metadata := message{}.bytes(1, message{}.text(1, plugin).bytes(2, content)).integer(4, class)
 	return message{}.text(1, tag).bytes(9, metadata).bytes(8, tensor)

@@ -24,10 +24,8 @@ type settings struct {
 	err         error
 }
 
-// training is the folder of entries outside evaluations.
 const training = "train"
 
-// queue is long: numbers are small.
 const queue = 256
 
 func newSettings(options []Option) settings {

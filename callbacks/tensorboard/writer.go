@@ -13,15 +13,14 @@ import (
 // ErrDropped means that the run was too fast ([callbacks.Background]). Write less often or set a longer queue.
 var ErrDropped = errors.New("reports were dropped")
 
-// Write writes the logs of due iterations into event files in dir; see the package's documentation. It creates folders
-// and files with their first value. Events have the number of finished steps and the iteration's time.
+// Write writes the logs of due iterations into event files in dir. Events have the number of finished steps and the
+// iteration's time.
 //
 // Values are read and written in the background ([InBackground]). Each iteration is one write per folder, so a killed
 // process leaves at most one incomplete record per file, which TensorBoard ignores.
 //
 // A run that finds event files makes TensorBoard drop all steps after its first ([loop.Continue]), or all if it begins
-// at 0. TensorBoard's data server drops an entry's later steps only when that is written again. A resumed run omits an
-// evaluation at its start, because its step exists.
+// at 0. A resumed run omits an evaluation at its start, because its step exists.
 //
 // Errors do not end the run: unreadable values are omitted, and a file is abandoned after a failed write. The end
 // returns the first error, and [ErrDropped] unless [callbacks.Background.Dropped] is set. Wrong options are an error

@@ -56,7 +56,6 @@ func inChild(s session, limit time.Duration, what string) error {
 	return err
 }
 
-// errorLimit exceeds any error of lazo.
 const errorLimit = 1 << 16
 
 func after(last string) string {

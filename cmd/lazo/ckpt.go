@@ -31,7 +31,6 @@ type folderArg struct {
 // Validate makes a missing folder wrong usage.
 func (f folderArg) Validate() error { return needFolder(f.Dir) }
 
-// read opens the folder read-only. It reports skipped damaged checkpoints on stderr.
 func (f folderArg) read(s session) (*checkpoint.Folder, error) {
 	log := slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return checkpoint.Open(f.Dir, checkpoint.Options{ReadOnly: true, Log: log})

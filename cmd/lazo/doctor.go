@@ -140,7 +140,6 @@ func (c doctorCommand) compiles(ctx context.Context, w io.Writer) (err error) {
 	return nil
 }
 
-// remedy returns what to do about an error, or "".
 func remedy(err error, plugin string) string {
 	again := "go run github.com/lazo-ml/lazo/cmd/lazo install " + plugin + " --force"
 	if strings.ContainsAny(plugin, `/\.`) {
@@ -168,7 +167,6 @@ const (
 	repeats = 5
 )
 
-// matmul multiplies two matrices on the first device and returns FLOP/s.
 func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	shape := shapes.Make(dtypes.Float32, side, side)
 	program, err := on.Compile("matmul", func(g *graph.Graph) xla.Built {

@@ -16,7 +16,6 @@ type ownLimit struct {
 	name  string
 }
 
-// limits describes this process's memory limits, or "".
 func limits() string {
 	var found []string
 	for _, of := range ownLimits() {

@@ -41,7 +41,6 @@ func (c modelPredict) Run(s session) (err error) {
 	return writeCSV(s.stdout, rows)
 }
 
-// ofProgram replaces the error of a network that needs its program's code.
 func ofProgram(path string, err error) error {
 	d, none := flaxlike.Describe(path)
 	if none != nil {
@@ -88,7 +87,6 @@ func (c modelPredict) answers(ctx context.Context, m *flaxlike.Model, lines bool
 	return answer(ctx, m, set)
 }
 
-// read reads a table through its preparation, or plain numbers.
 func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, error) {
 	if said.Preparation == nil {
 		if len(c.Missing) > 0 {
@@ -110,7 +108,6 @@ func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, er
 	return table.Map(prepared.Inputs)
 }
 
-// alike are the rows with the same dims, predicted together.
 type alike struct {
 	dims [][]int
 	flat []reflect.Value
@@ -212,7 +209,6 @@ func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (rows []answe
 	return rows, err
 }
 
-// columnsOf returns the outputs by name: for classes the probabilities and the predicted class, else the numbers.
 func columnsOf(p flaxlike.Prediction) (columns []column, err error) {
 	for _, name := range p.Outputs() {
 		kind, err := p.Kind(name)

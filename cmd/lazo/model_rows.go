@@ -103,7 +103,6 @@ func eachOf(text *bufio.Reader, one func(kind string, n int, line []byte) error)
 	return err
 }
 
-// readCSV reads all columns as the only input's numbers.
 func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	if len(inputs) != 1 {
 		return nil, fmt.Errorf("the model has %d inputs: give lines of JSON", len(inputs))

@@ -12,7 +12,6 @@ import (
 
 func isMPI(kind string) bool { return kind == install.MPI || kind == install.MPICH }
 
-// tryMPI loads an MPI library without initializing it.
 func tryMPI(_ context.Context, path string) error {
 	_, err := mpi.Open(path)
 	return err

@@ -34,7 +34,6 @@ func (c planCommand) path() string { return c.Step[0] }
 
 func (c planCommand) args() []string { return c.Step[1:] }
 
-// misplaced returns the command's flags among the program's, or "".
 func (c planCommand) misplaced() string {
 	own := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[planCommand]()) {

@@ -44,7 +44,6 @@ func piped(r io.Reader) io.Reader {
 	return r
 }
 
-// exitCode is the exit status of a printed error.
 type exitCode int
 
 func (exitCode) Error() string { return errProblem.Error() }

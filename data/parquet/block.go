@@ -272,7 +272,6 @@ func (s *slice[T]) setClasses(at, stride int, d *dictionary, places []uint32) bo
 	return true
 }
 
-// skip advances by n numbers if the run repeats v that often.
 func (r *runs) skip(v uint32, n uint64) bool {
 	if r.left < n || r.packed != nil || r.same != v {
 		return false

@@ -4,6 +4,4 @@
 // Polars, DuckDB, Spark and parquet-go: both page versions; plain, dictionary, run-length, delta and byte-stream-split
 // encodings; snappy, gzip and zstd. It refuses encrypted files, decimals, float16, int96 times, nested lists,
 // DELTA_BYTE_ARRAY, LZ4 and Brotli.
-//
-// It does not use parquet-go, which allocates the sizes that a file claims (six bytes may claim 2^31 numbers).
 package parquet

@@ -182,7 +182,6 @@ func (u *unpacker) page(h pageHeader, codec int, at int64, buffer []byte) ([]byt
 	return buffer, nil
 }
 
-// possible refuses impossible sizes.
 func possible(codec, packed, unpacked int) error {
 	most := int64(packed)
 	switch codec {

@@ -159,7 +159,6 @@ func texts(file io.ReaderAt, size int64, column string, yield func([]byte, error
 	}
 }
 
-// withFile opens a regular file for f and adds the path to errors.
 func withFile(path string, f func(file *os.File, size int64) error) error {
 	info, err := os.Stat(path) // opening a named pipe would wait for its writer
 	if err != nil {

@@ -140,7 +140,6 @@ func (r *rows) field(f Field, leaves []*leaf) (field, error) {
 	return one, nil
 }
 
-// more opens the next row group after the current one, and returns false after the last.
 func (r *rows) more() (bool, error) {
 	for r.left == 0 {
 		if r.row > 0 || r.footer.count == 0 {

@@ -107,7 +107,6 @@ func (s *Store) lock(ctx context.Context) (err error) {
 	return nil
 }
 
-// reachable returns the server's addresses for the ranks, this host's first.
 func reachable(a net.Addr) (list []string) {
 	_, port, err := net.SplitHostPort(a.String())
 	if err != nil {

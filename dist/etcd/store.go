@@ -30,7 +30,6 @@ type Store struct {
 
 var _ dist.Store = (*Store)(nil)
 
-// meeting is rank 0's data for all.
 type meeting struct {
 	Prefix    string
 	Lease     clientv3.LeaseID

@@ -138,7 +138,6 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// ofRank finds variables of another job's ranks.
 func ofRank(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_LISTENER", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
@@ -193,8 +192,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		return fmt.Errorf("launch: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// A file, not a pipe: mpirun must end the ranks after this process is killed, and would die writing to a broken
-	// pipe.
+	// A file, not a pipe (docs/decisions/0034).
 	said, err := os.OpenFile(filepath.Join(dir, "mpirun"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
@@ -294,7 +292,6 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	return errors.Join(err, reading)
 }
 
-// outlives reports whether mpirun still runs some time after its ranks have ended, unless ctx ends.
 func outlives(ctx context.Context, dir string, n int) bool {
 	const look = stuck / 20
 	for since := time.Duration(0); since < stuck; since += look {
@@ -315,7 +312,6 @@ func outlives(ctx context.Context, dir string, n int) bool {
 
 var rankFailed = regexp.MustCompile(`Exit code:\s+(\d+)|on signal (\d+)`)
 
-// failedBy finds the exit code of the first failed rank, or 0.
 func failedBy(words string) int {
 	found := rankFailed.FindStringSubmatch(words)
 	if found == nil {
@@ -352,7 +348,6 @@ func (m *mpirun) allLeft(dir string) error {
 	return &ExitError{Code: dist.ExitLost}
 }
 
-// endHard waits for mpirun after its ranks were killed, then ends it.
 func (m *mpirun) endHard(cmd *exec.Cmd, ended <-chan error) error {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		select {
@@ -365,7 +360,6 @@ func (m *mpirun) endHard(cmd *exec.Cmd, ended <-chan error) error {
 	return <-ended
 }
 
-// noted returns a rank's process, or 0.
 func noted(dir string, rank int) (pid int) {
 	text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("%d.pid", rank)))
 	if err != nil {

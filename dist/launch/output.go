@@ -54,7 +54,6 @@ var (
 	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // of the standard logger, as by loop.Exit
 )
 
-// messages are lines with their indented continuation lines.
 func messages(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(text) > 0 {
@@ -156,7 +155,6 @@ func (s *sayings) count(rank int, text string) {
 
 const mostShown = 100
 
-// sum describes the ranks whose same messages were not shown, or "".
 func (s *sayings) sum() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +241,6 @@ func (l *lines) write(end int) error {
 	return l.put(b.Bytes())
 }
 
-// wait queues a message that waits for rank 0 or an earlier message.
 func (l *lines) wait(text string, shown []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -42,7 +42,6 @@ func main() {
 	}
 }
 
-// site is the pages by the files that they show.
 type site struct {
 	pages   map[string]string // file or folder of the repository → address of its page
 	content string
@@ -85,7 +84,6 @@ func write(ctx context.Context, gomarkdoc, content string) error {
 	return errors.Join(errs...)
 }
 
-// documentsOf lists the documents: those in the root and below docs.
 func documentsOf(root string) (all []string, err error) {
 	for _, dir := range []string{".", "docs"} {
 		err = errors.Join(err, fs.WalkDir(os.DirFS(root), dir, func(name string, entry fs.DirEntry, err error) error {
@@ -103,7 +101,6 @@ func documentsOf(root string) (all []string, err error) {
 	return all, err
 }
 
-// packagesOf lists the packages that users import, the commands and the examples, as folders.
 func packagesOf(ctx context.Context) (all []string, err error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.ImportPath}} {{len .GoFiles}}", "./...").Output()
 	if err != nil {
@@ -122,7 +119,6 @@ func packagesOf(ctx context.Context) (all []string, err error) {
 	return all, nil
 }
 
-// addressOf is the address of a document's page.
 func addressOf(document string) string {
 	dir, name := path.Split(strings.ToLower(strings.TrimSuffix(document, ".md")))
 	switch {
@@ -147,7 +143,6 @@ var (
 	foreign = regexp.MustCompile(`https://pkg\.go\.dev/` + regexp.QuoteMeta(module) + `/([a-z0-9/]+?)/?(#[^)\s>]*)?([)>])`)
 )
 
-// document writes a document's page.
 func (s *site) document(name string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -188,7 +183,6 @@ func (s *site) linked(body, dir string) string {
 	return b.String()
 }
 
-// target is the address of the page that shows a file or folder, or of itself in the repository.
 func (s *site) target(name string) string {
 	shown := []string{name, name + "/README.md"}
 	if path.Ext(name) == ".go" {
@@ -208,7 +202,6 @@ func (s *site) target(name string) string {
 	return source + "blob/main/" + name
 }
 
-// api writes a package's page.
 func (s *site) api(ctx context.Context, gomarkdoc, folder string) error {
 	cmd := exec.CommandContext(ctx, gomarkdoc, "--repository.url", strings.TrimSuffix(source, "/"), "--repository.default-branch", "main", "--repository.path", "/", "./"+folder)
 	var stderr bytes.Buffer
@@ -232,7 +225,6 @@ func (s *site) api(ctx context.Context, gomarkdoc, folder string) error {
 	return s.page("/api/"+folder+"/_index", folder, 0, generic.ReplaceAllString(body, "$1"))
 }
 
-// example writes an example's page: its comment, its picture if there is one, its programs.
 func (s *site) example(folder string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// agent plays with a state's policy.
 type agent struct {
 	ctx   context.Context
 	state *managed.State

@@ -57,7 +57,6 @@ func byFrequencies(counted, on []int32, characters int) float64 {
 	return math.Exp(nats / float64(len(on)))
 }
 
-// repository is this program's source folder, or else the working directory.
 func repository() string {
 	if _, file, _, ok := runtime.Caller(0); ok {
 		root := filepath.Join(filepath.Dir(file), "..", "..")

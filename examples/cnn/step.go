@@ -34,7 +34,6 @@ func step(b *managed.Builder) {
 	b.Track("f1", metrics.FBeta(1, 10, metrics.Macro), nil, labels, logits)
 }
 
-// summary is an action that prints the metrics of an inner loop and its test.
 func summary(w io.Writer) func(context.Context, loop.Report) error {
 	last := loop.Elapsed{} // end of the previous inner loop
 	return func(_ context.Context, r loop.Report) error {

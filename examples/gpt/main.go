@@ -79,7 +79,6 @@ func main() {
 	must.M(run(ctx, runtime, s, os.Stdout, os.Stderr))
 }
 
-// check finds errors before the training.
 func (s settings) check() error {
 	for name, n := range map[string]int{"window": s.model.window, "heads": s.model.heads, "blocks": s.model.blocks, "batch": s.batch, "evaluation": s.evaluation, "tokens": s.tokens} {
 		if n < 1 {

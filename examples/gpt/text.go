@@ -99,7 +99,6 @@ func (c *corpus) batches(window, size int, seed uint64) func(yield func(data.Bat
 	}
 }
 
-// held returns n evenly spaced held-out windows.
 func (c *corpus) held(window, n int) (*data.Set, error) {
 	if len(c.heldBack) <= window {
 		return nil, fmt.Errorf("%d tokens are held back, expected more than a window of %d", len(c.heldBack), window)
@@ -111,7 +110,6 @@ func (c *corpus) held(window, n int) (*data.Set, error) {
 	return data.New(fields(c.heldBack, at, window)...)
 }
 
-// fields returns windows as x, and the following tokens as y.
 func fields(tokens []int32, at []int, window int) []data.Field {
 	var x, y []int32
 	for _, i := range at {

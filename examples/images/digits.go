@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// writeDigits writes the digits as PNG files into the user's cache, once.
 func writeDigits() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -60,7 +60,7 @@ func main() {
 		must.M(err)
 	case <-ctx.Done():
 	}
-	// Readiness checks fail, accepted requests are answered. A second signal ends the process at once.
+	// Readiness checks fail, accepted requests are answered.
 	handler.Drain()
 	time.Sleep(*drain)
 	grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)

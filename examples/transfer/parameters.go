@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 )
 
-// hash identifies the exact parameters whose full names begin with prefix.
 func hash(model *flaxlike.Model, prefix string) string {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(slices.Values(model.Names())) {

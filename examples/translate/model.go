@@ -21,7 +21,6 @@ const (
 // network has both vocabularies' sizes, and the layers of encoder and decoder.
 type network struct{ sources, targets, layers int }
 
-// learn is the training step with teacher forcing.
 func (m network) learn(b *managed.Builder) {
 	target := b.Field("target") // the words, their end, then -100 as padding
 	counts := graph.GreaterOrEqual(target, graph.ScalarZero(target.Graph(), target.DType()))

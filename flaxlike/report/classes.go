@@ -82,7 +82,6 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// ranks reports whether a figure is the area under a curve of few thresholds.
 func ranks(metrics []string, figure string) bool {
 	return slices.ContainsFunc(metrics, func(line string) bool {
 		line, _ = strings.CutSuffix(line, ", weighted")

@@ -99,7 +99,7 @@ func Complete[B any](batches iter.Seq2[B, error]) iter.Seq2[B, error] {
 	}
 }
 
-// Measurer is a step that may train nothing. A run that has only such steps reads all examples: see [Whole].
+// Measurer is a step that may train nothing.
 type Measurer interface{ Measures() bool }
 
 // Payload is a logged value, maybe an array or a text.
@@ -109,22 +109,19 @@ type Payload interface {
 	Any() (any, error)
 }
 
-// Awaiter is a step that may run after its method returns. Await waits for all steps begun on the state and returns a
-// failed one's error.
+// Awaiter is a step that may run after its method returns.
 type Awaiter[S any] interface {
 	Await(ctx context.Context, state S) error
 }
 
-// Evaluator is a step that accumulates metrics in a state that changes in place. BeginEvaluation resets them before an
-// evaluation. end is called after it, in any case, and restores the earlier ones.
+// Evaluator is a step that accumulates metrics in a state that changes in place.
 type Evaluator[S any] interface {
 	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 }
 
 // Queued is a state that can be read while batches wait for their steps.
 type Queued interface {
-	// OnRead registers f, which the state calls before each read; f's error replaces the value. OnRead first calls the
-	// functions registered earlier and returns their error. remove unregisters f.
+	// OnRead registers f: see loop.Stepper.
 	OnRead(f func() error) (remove func(), err error)
 }
 
@@ -155,9 +152,8 @@ type LearningRater interface {
 // ErrRateTooSmall means that the dtype would round the learning rate to 0.
 var ErrRateTooSmall = errors.New("too small a learning rate")
 
-// Interrupter is an attendant that may request a call outside its schedule, for example after a failed save. The run
-// calls Interrupts, which must be fast, after each iteration, or before a step that may wait in a block. true ends the
-// block.
+// Interrupter is an attendant that may request a call outside its schedule, for example after a failed save. true ends
+// the block.
 type Interrupter interface{ Interrupts() bool }
 
 // Observer is an attendant that is called when the run begins another activity, on its goroutine. It must be fast.
@@ -198,8 +194,7 @@ type XLADumper interface {
 	DumpXLA(dir string) error
 }
 
-// MemoryWriter is checkpoint.Async's writer for a tensor's Write. Bytes in its AvailableBuffer (see bytes.Buffer) are
-// written without a copy.
+// MemoryWriter is checkpoint.Async's writer for a tensor's Write.
 type MemoryWriter interface {
 	io.Writer
 	AvailableBuffer() []byte

@@ -109,7 +109,6 @@ func Branch(number *graph.Node, functions []func() []*graph.Node, finish func(ou
 	return results[:b.out]
 }
 
-// inputsOf selects body i's captures from the values for b.taken.
 func (b *branch) inputsOf(i int, values []*graph.Node) []*graph.Node {
 	list := make([]*graph.Node, len(b.bodies[i].captured))
 	for k, n := range b.bodies[i].captured {

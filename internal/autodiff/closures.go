@@ -44,7 +44,6 @@ func hidden(n *graph.Node) bool {
 	return !said && !written(n)
 }
 
-// takenBy returns a node's inputs and its closures' captures.
 func takenBy(n *graph.Node) []*graph.Node {
 	if n.Type() != graph.NodeTypeIf && n.Type() != graph.NodeTypeWhile {
 		return n.Inputs()

@@ -6,7 +6,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// unbroadcast sums v over the axes along which input was broadcast.
 func unbroadcast(v, input *graph.Node) *graph.Node {
 	if v.Shape().Equal(input.Shape()) {
 		return v
@@ -23,7 +22,7 @@ func unbroadcast(v, input *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceSum(v, axes...), input.Shape())
 }
 
-// larger: at a tie the first operand gets v, as in GoMLX. GoMLX's rule subtracts: NaN for equal infinities.
+// larger: at a tie the first operand gets v, as in GoMLX.
 func larger(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.GreaterOrEqual(node.Inputs()[0], node.Inputs()[1]))
 }
@@ -81,8 +80,7 @@ func atan2(node, v *graph.Node) []*graph.Node {
 // level: piecewise constant functions have slope 0, as in JAX.
 func level(node, _ *graph.Node) []*graph.Node { return make([]*graph.Node, len(node.Inputs())) }
 
-// div: d(a/b) = da/b - (a/b)·db/b. It divides by b after the sum over axes along which b is broadcast. GoMLX divides by
-// b², which overflows in float16 above 255.
+// div: d(a/b) = da/b - (a/b)·db/b. It divides by b after the sum over axes along which b is broadcast.
 func div(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	return []*graph.Node{
@@ -91,8 +89,8 @@ func div(node, v *graph.Node) []*graph.Node {
 	}
 }
 
-// pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. At a = 0 the second term is 0, its limit for b > 0, where GoMLX gives NaN. For
-// a constant b it is also 0 for a < 0; else eager NaN checks would report x³.
+// pow: d(aᵇ) = b·aᵇ⁻¹·da + ln(a)·aᵇ·db. At a = 0 the second term is 0, its limit for b > 0. For a constant b it is also
+// 0 for a < 0; else eager NaN checks would report x³.
 func pow(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	one, zero := graph.ScalarOne(node.Graph(), node.DType()), graph.ScalarZero(node.Graph(), node.DType())
@@ -106,7 +104,6 @@ func pow(node, v *graph.Node) []*graph.Node {
 	}
 }
 
-// log divides by x. GoMLX multiplies by 1/x, which overflows in float16 at 1e-5.
 func log(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Div(v, node.Inputs()[0])}
 }

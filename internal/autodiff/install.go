@@ -56,7 +56,6 @@ func missing() map[graph.NodeType]rule {
 	}
 }
 
-// stock are GoMLX's own rules.
 var stock = maps.Clone(graph.VJPRegistration)
 
 // init runs before anything reads GoMLX's map, in any order of package initialization.

@@ -7,7 +7,7 @@ import (
 )
 
 // pad: x gets the adjoints of its elements, 0 where negative padding removes them, and the padding value the sum of the
-// others. GoMLX gives the padding value 0, and refuses negative paddings.
+// others.
 func pad(node, v *graph.Node) []*graph.Node {
 	x, around := node.Inputs()[0], node.Inputs()[1]
 	back, at := make([]graph.PadAxis, x.Rank()), make([]graph.SliceAxisSpec, x.Rank())

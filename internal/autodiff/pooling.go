@@ -13,9 +13,7 @@ import (
 // maxTaps is the largest window that pooling expands: the program grows with it.
 const maxTaps = 64
 
-// pooling is the rule of ReduceWindow. XLA's CPU backend runs GoMLX's select_and_scatter for a maximum and
-// reduce_window for a sum 2 to 100 times slower than elementwise operations per window position (tap). At ties the
-// first element of the window in row-major order gets all of v.
+// pooling is the rule of ReduceWindow. At ties the first element of the window in row-major order gets all of v.
 func pooling(node, v *graph.Node) []*graph.Node {
 	a := attributesOf(node)
 	w := window{sizes: a.ints("windowDimensions"), strides: a.ints("strides"), padding: a.pairs("paddings")}

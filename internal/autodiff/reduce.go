@@ -5,7 +5,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// extremum: every element equal to it gets v, as in GoMLX. GoMLX's rule subtracts: NaN for an infinite extremum.
+// extremum: every element equal to it gets v, as in GoMLX.
 func extremum(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	_, kept := reducedAxes(node)

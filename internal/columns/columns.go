@@ -117,7 +117,6 @@ func (c *Column) Value(i int) Value {
 
 var errDropped = errors.New("the history dropped it before it was read")
 
-// stored is an unread value of a column.
 type stored struct {
 	column *Column
 	row    int64

@@ -32,7 +32,6 @@ func redact(address string) string {
 	return cut(u.Redacted())
 }
 
-// bare unwraps the layer that repeats the address.
 func bare(err error) error {
 	if where, ok := errors.AsType[*url.Error](err); ok {
 		return where.Err
@@ -40,7 +39,6 @@ func bare(err error) error {
 	return err
 }
 
-// longest limits foreign text in errors.
 const longest = 500
 
 // Short shortens an error's text from a server or a file and removes control characters. It wraps err.

@@ -1,9 +1,8 @@
 // Package gate is a lock for values that several goroutines use: readers share a value, and a change excludes all
 // others. Waiting is first-come, first-served and ends with the context.
 //
-// Hold a gate only for one piece of work (starting a program, a copy, a build), never for a run. Entering a gate twice
-// blocks forever. Code that calls user code while it holds a gate must refuse such uses of the same value, as package
-// managed does while it builds a step.
+// docs/decisions/0049 has the rules. Entering a gate twice blocks forever. Code that calls user code while it holds a
+// gate must refuse such uses of the same value, as package managed does while it builds a step.
 package gate
 
 import (

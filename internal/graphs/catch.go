@@ -53,7 +53,6 @@ func Catch(f func()) (err error) {
 	return nil
 }
 
-// errorOf adds a hint unless an inner error has one.
 func errorOf(v any) *Error {
 	cause, ok := v.(error)
 	if !ok {

@@ -2,7 +2,6 @@ package graphs
 
 import "strings"
 
-// packageNames begin the errors of lazo's packages.
 var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "export": true, "flaxlike": true, "hlo": true, "loop": true, "managed": true, "metrics": true,
 	"nn": true, "ops": true, "optim": true, "pjrt": true, "serve": true, "strategies": true, "train": true, "xla": true}
 

@@ -1,5 +1,4 @@
-// Package layering passes the step and the model to package nn's layers as graph parameters, so that Apply needs no
-// arguments for them.
+// Package layering passes the step and the model to package nn's layers as graph parameters.
 package layering
 
 import (

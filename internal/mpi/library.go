@@ -42,8 +42,7 @@ var opened struct {
 // library: the same file returns it, another returns [ErrTwice].
 //
 // The file and its parent folders must belong to the user or root, else Open returns [ErrNotFound] with the reason. It
-// returns [ErrLauncher] for another implementation, or major version of Open MPI, than the launcher's: MPI_Init would
-// end the process or start a job per process.
+// returns [ErrLauncher] for another implementation, or major version of Open MPI, than the launcher's.
 func Open(path string) (*Library, error) {
 	opened.Lock()
 	defer opened.Unlock()

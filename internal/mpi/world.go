@@ -189,5 +189,4 @@ func (w *World) Exchanges() Exchange {
 	return e
 }
 
-// setLimits sets the most elements of an MPI call, and bytes of a packed array.
 func setLimits(elements, packed int) { C.lazo_set_limits(C.int64_t(elements), C.int64_t(packed)) }

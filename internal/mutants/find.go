@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// mutant is one change of a source. A package is compiled with all its mutants: the code has both forms and chooses at
-// run time.
+// mutant is one change of a source.
 type mutant struct {
 	id         int
 	pkg        *source
@@ -257,7 +256,6 @@ func (f *finder) assignment(s *ast.AssignStmt) {
 	f.remove(s)
 }
 
-// returned changes an error to nil, otherwise the first result to its zero value.
 func (f *finder) returned(s *ast.ReturnStmt) {
 	results := f.results()
 	if results == nil || len(s.Results) == 0 {

@@ -157,7 +157,6 @@ func inPackage(p *source, mutants []*mutant) (found []*mutant) {
 	return found
 }
 
-// chosen returns the first n that compile, numbered from 1.
 func chosen(packages []*source, all []*mutant, n int) (fit []*mutant) {
 	for len(fit) < n && len(all) > 0 {
 		more := all[:min(n-len(fit), len(all))]

@@ -40,7 +40,6 @@ const (
 	survived   outcome = "survived"
 )
 
-// build returns the packages' test binaries, with replaced texts, by import path.
 func build(ctx context.Context, module, scratch string, packages []*source, texts map[string][]byte, flags ...string) (map[string]string, error) {
 	replaced := map[string]string{}
 	for path, text := range texts {
@@ -83,7 +82,6 @@ func programsToo(ctx context.Context, scratch string) ([]string, error) {
 	return []string{"GOCACHE=" + strings.TrimSpace(string(said)), fmt.Sprintf("GOFLAGS=%s '-overlay=%s'", os.Getenv("GOFLAGS"), overlayIn(scratch))}, nil
 }
 
-// run runs a test binary in its package's folder.
 func run(ctx context.Context, binary, dir, scratch string, limit time.Duration, env []string, args ...string) (passed, inTime bool, output []byte) {
 	temp, err := os.MkdirTemp(scratch, "run")
 	if err != nil {
@@ -216,7 +214,6 @@ func lastLine(out []byte) string {
 
 var failure = regexp.MustCompile(`(?m)^\s*--- FAIL: (\w+)`)
 
-// try runs the tests that reach a mutant until one finds it, in the order of batches.
 func (r *runner) try(ctx context.Context, m *mutant) {
 	m.outcome = notReached
 	spent := time.Duration(0)

@@ -3,7 +3,6 @@ package pieces
 
 import "sort"
 
-// piece is the number of elements in a piece.
 const piece = 512
 
 // List grows and shrinks at its end. Growing does not copy its pieces.

@@ -11,8 +11,7 @@ import (
 	"unsafe"
 )
 
-// KeepBlocks makes the plugin reuse freed memory blocks of 1 MiB and more. XLA's CPU plugin allocates intermediate
-// values and outputs in each run; page faults of returned blocks took a quarter of a transformer's step.
+// KeepBlocks makes the plugin reuse freed memory blocks of 1 MiB and more.
 //
 // The kept blocks are at most the largest total in use at once. They are freed if unused, after long compilations, with
 // a client, by [FreeBlocks], and before malloc fails. Only the plugin's references to malloc are redirected.

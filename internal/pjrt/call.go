@@ -273,8 +273,7 @@ func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) 
 	return c.run.results(until)
 }
 
-// point stores a pinned Go address as a number: a pointer store would show Go's collector the old value, which may be
-// freed memory, and end the process.
+// point stores a pinned Go address as a number (docs/decisions/0021).
 func point(place *unsafe.Pointer, to *byte) {
 	*(*uintptr)(unsafe.Pointer(place)) = uintptr(unsafe.Pointer(to))
 }

@@ -53,7 +53,6 @@ func freeCell(cell *C.uintptr_t) {
 	live.callbacks.Add(-1)
 }
 
-// allocate and free count blocks of C memory.
 func allocate(size C.size_t) unsafe.Pointer {
 	block := C.malloc(size)
 	if block != nil {

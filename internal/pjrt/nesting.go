@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// maxNesting limits nested brackets: 1,000 to 2,000 levels overflow the CPU plugin's stack of 8 MB, which ends the
-// process.
+// maxNesting limits nested brackets (docs/decisions/0025).
 const maxNesting = 256
 
 // checkNesting skips bytecode.

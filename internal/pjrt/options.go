@@ -70,7 +70,6 @@ func appendBool(to []byte, field protowire.Number, v bool) []byte {
 	return appendVarint(to, field, 1)
 }
 
-// marshal writes a CompileOptionsProto, deterministically.
 func (o CompileOptions) marshal() ([]byte, error) {
 	replicas, partitions := max(o.Replicas, 1), max(o.Partitions, 1)
 	if o.Replicas < 0 || o.Partitions < 0 {

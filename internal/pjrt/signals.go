@@ -11,8 +11,7 @@ import (
 )
 
 // WithoutSignals runs f on a thread that blocks signals, as do the C threads that f starts. Load a plugin and create
-// its client this way. oneDNN's AVX-512 kernel temporarily points the stack register into malloc's memory. A signal
-// then, such as a tick of Go's CPU profiler, would overwrite other data, because XLA's threads have no signal stack.
+// its client this way: on XLA's threads, a signal may overwrite memory (docs/decisions/0025).
 //
 // Fault signals are not blocked: the kernel would end the process silently. So would Go's handler on threads that Go
 // did not make, so crash.c installs one that writes a line. A stack overflow on XLA's threads stays silent.

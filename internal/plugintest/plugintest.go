@@ -13,9 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// CPU opens the CPU plugin until the end of the test. Programs are cached in lazo/tests of the user's cache, for other
-// packages and the race detector's run too. Tests that count or time compilations, or measure their memory, use
-// [Uncached].
+// CPU opens the CPU plugin until the end of the test. Programs are cached in lazo/tests of the user's cache. Tests that
+// count or time compilations, or measure their memory, use [Uncached].
 func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	kept, err := Kept()
@@ -41,7 +40,7 @@ func folder() (dir string, err error) {
 }
 
 // Fake compiles the fake plugin of package pjrt's tests and returns its path. It describes machines "fake:1" to
-// "fake:8" and accepts any StableHLO. The test may be of another module, such as dist/etcd.
+// "fake:8" and accepts any StableHLO.
 func Fake(t testing.TB) (path string) {
 	t.Helper()
 	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/lazo-ml/lazo").Output()

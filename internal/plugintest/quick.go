@@ -4,8 +4,7 @@ import "os"
 
 // CompileQuickly makes this process compile programs in a third of the time, without XLA's newer code for fused
 // operations and LLVM's optimisations. They run at half of the speed. A package whose tests are about Go around
-// programs, or compare within a tolerance, calls it in an init. Nightly compiles as users do, and so do other packages.
-// A set XLA_FLAGS stays.
+// programs, or compare within a tolerance, calls it in an init. A set XLA_FLAGS stays.
 func CompileQuickly() {
 	if !nightly {
 		compileQuickly()

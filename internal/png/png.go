@@ -1,6 +1,4 @@
-// Package png decodes the most common PNG images: grey, RGB or RGBA with 8 bits per channel, not interlaced. It is
-// faster than image/png, because the file is in memory, its size is known, and pixels stay where they were
-// decompressed.
+// Package png decodes the most common PNG images: grey, RGB or RGBA with 8 bits per channel, not interlaced.
 //
 // It must accept nothing that image/png refuses, and return the same pixels; a fuzz test compares both. The caller
 // passes refused files to image/png, for errors too. The formats are RFC 1950, RFC 1951 and the PNG specification
@@ -136,7 +134,6 @@ func (d *Decoder) image(header, packed []byte) (image.Image, bool) {
 	return &image.NRGBA{Pix: rows[1:], Stride: stride, Rect: box}, true
 }
 
-// unfilter adds the left and upper pixels of width bytes.
 func unfilter(rows []byte, stride, width int) bool {
 	above := make([]byte, stride-1)
 	for ; len(rows) > 0; rows = rows[stride:] {

@@ -17,7 +17,6 @@ import (
 
 const variable = "LAZO_TEST_RANKS"
 
-// limit is a job's total time.
 const limit = 5 * time.Minute
 
 // Over runs the calling test on n ranks, with the MPI that `make setup` installs or the mpirun in $LAZO_TEST_MPIRUN. It

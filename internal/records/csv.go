@@ -146,7 +146,6 @@ func (t *table) put(column string) {
 	t.columns = append(t.columns, column)
 }
 
-// widen returns the number of new columns.
 func (t *table) widen(r *Row) int {
 	before := len(t.columns)
 	const epochs = Collection + "." + epochsField

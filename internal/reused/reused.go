@@ -1,5 +1,4 @@
-// Package reused finds a data source that writes a batch into the memory of an earlier one. A loop that holds both
-// would make two steps on equal numbers.
+// Package reused finds a data source that writes a batch into the memory of an earlier one.
 package reused
 
 import (

@@ -13,8 +13,7 @@ type Part struct {
 }
 
 // Share identifies one of several processes that save a state into one checkpoint, each with a checkpoint.Folder of the
-// same place. Each writes its parts of sharded tensors. Rank 0, the only one with a folder open for writing, writes the
-// rest, waits for the others, and completes the checkpoint.
+// same place.
 type Share struct {
 	// Rank is the process's number, from 0 to Of-1.
 	Rank, Of int

@@ -34,7 +34,6 @@ func (s *size) add(o size) {
 //go:embed budget.txt
 var budgetText string
 
-// budgetOf reads a line for each package, with its most lines of code, exported names and words.
 func budgetOf(text string) (map[string]size, error) {
 	budget := map[string]size{}
 	for line := range strings.Lines(text) {
@@ -48,7 +47,6 @@ func budgetOf(text string) (map[string]size, error) {
 	return budget, nil
 }
 
-// budgetFor leaves room for small changes.
 func budgetFor(sizes map[string]size) string {
 	var b strings.Builder
 	up := func(n, step int) int { return (n + step - 1) / step * step }
@@ -225,7 +223,6 @@ func receiver(t ast.Expr) string {
 	}
 }
 
-// members counts the exported fields of a struct, or methods of an interface.
 func members(t ast.Expr) (n int) {
 	var list *ast.FieldList
 	switch t := t.(type) {

@@ -263,8 +263,7 @@ func (r *rewriter) call(c *computation, joined []*instruction, after int64) (las
 	return c.element(made.id, int64(len(given)), token, "token").id, nil
 }
 
-// inPlaceAbove is the size in bytes above which a sum overwrites its operand, saving MPI's copy. Below, a copy that XLA
-// may insert costs more.
+// inPlaceAbove is the size in bytes above which a sum overwrites its operand, saving MPI's copy.
 const inPlaceAbove = 64 << 10
 
 // API_VERSION_TYPED_FFI

@@ -57,7 +57,6 @@ func (m *Mem) folder(op, name string) (*node, error) {
 	return n, err
 }
 
-// place returns a new name's folder.
 func (m *Mem) place(op, name string) (*node, error) {
 	if err := checkChild(op, name); err != nil {
 		return nil, err

@@ -40,8 +40,7 @@ const comparedSteps = 100
 
 // Run runs the suite. Among other checks, 100 Adam steps of a model with loops and branches match jit to 1e-5, and a
 // resumed run is bit-identical, also if parameters join the optimizer's groups later. open returns the strategy on a
-// runtime of the CPU or the Go backend, which the test closes. The Go backend lacks branches and batch normalization;
-// there the model has none and jit runs on it too.
+// runtime of the CPU or the Go backend, which the test closes. The Go backend lacks branches and batch normalization.
 func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("values come back", func(t *testing.T) { valuesComeBack(t, open(t)) })
 	t.Run("a step", func(t *testing.T) { aStep(t, open(t)) })

@@ -166,7 +166,6 @@ func takenOtherwise(r rune) bool {
 	return i < len(others) && others[i][0] <= r
 }
 
-// checkText refuses texts for which go-huggingface returns wrong ids.
 func (w *wordPiece) checkText(s string) error {
 	for i, r := range s {
 		if r == utf8.RuneError && !strings.HasPrefix(s[i:], "\ufffd") {

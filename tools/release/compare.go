@@ -51,7 +51,6 @@ func (r *release) compare(ctx context.Context) error {
 	return nil
 }
 
-// incompatible returns the lines of apidiff about a module, without their bullets.
 func (r *release) incompatible(ctx context.Context, old string, m module) (lines []string, err error) {
 	tools, err := output(ctx, "", nil, "go", "env", "GOMOD") // this program's module
 	if err != nil {

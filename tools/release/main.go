@@ -80,7 +80,6 @@ func (r *release) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// described checks that CHANGELOG.md has a section of the version, and that the version does not exist.
 func (r *release) described(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(r.root, "CHANGELOG.md"))
 	if err != nil {
@@ -162,7 +161,6 @@ func (r *release) git(ctx context.Context, args ...string) (string, error) {
 	return output(ctx, r.root, nil, "git", args...)
 }
 
-// output runs a command in a folder, with variables added to those of this process.
 func output(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

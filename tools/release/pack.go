@@ -15,7 +15,6 @@ import (
 	"strings"
 )
 
-// pack builds the command for each platform from the served module, without cgo, into an archive. It writes SHA256SUMS.
 func (r *release) pack(ctx context.Context) error {
 	if err := os.RemoveAll(r.out); err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// serve writes the modules as a module proxy has them.
 func (r *release) serve(ctx context.Context) error {
 	for _, m := range r.modules {
 		escaped, err := xmod.EscapePath(m.path())
@@ -87,7 +86,6 @@ func (r *release) outside(ctx context.Context) ([]string, error) {
 	}, nil
 }
 
-// use gets each module in a module of its own, and builds all its packages there.
 func (r *release) use(ctx context.Context) error {
 	env, err := r.outside(ctx)
 	if err != nil {

@@ -44,7 +44,6 @@ func (t *tally) flops() float64 {
 	return sum
 }
 
-// counter counts each computation once.
 type counter struct {
 	m     *module
 	mesh  []Axis

@@ -76,7 +76,6 @@ func (c *counter) asynchronous() {
 	}
 }
 
-// divided reports whether i may be such a copy.
 func divided(i *instruction) bool {
 	return collectives[i.opcode] && i.attributes["channel_id"] != "" && strings.Contains(i.attributes["backend_config"], "async_collective_fusion_config")
 }

@@ -83,7 +83,6 @@ func (r *reader) table(section string) error {
 	}
 }
 
-// of returns an instruction's source line, 0 if unknown.
 func (p places) of(i *instruction) (at place, name string) {
 	metadata := i.attributes["metadata"]
 	if metadata == "" {

@@ -15,7 +15,6 @@ func operandBytes(i *instruction) float64 {
 	return sum
 }
 
-// instructionBytes returns the traffic outside of fusions.
 func instructionBytes(i *instruction) float64 {
 	written := 0.0
 	for _, r := range results(i) {
@@ -53,7 +52,6 @@ func results(i *instruction) []shape {
 	return leaves[operandLeaves(i):]
 }
 
-// operandLeaves counts operands at the front of a tuple.
 func operandLeaves(i *instruction) int {
 	leaves := i.shape.leaves()
 	n := 0
@@ -129,7 +127,6 @@ func roots(root *instruction) []*instruction {
 	return all
 }
 
-// partRead returns the bytes read of a parameter, if all users read parts.
 func partRead(p *instruction, users map[*instruction][]*instruction) (float64, bool) {
 	var sum float64
 	todo := slices.Clone(users[p])

@@ -65,7 +65,6 @@ func through(i *instruction) *instruction {
 	return i
 }
 
-// element returns the index of the loop's value that i reads.
 func element(i *instruction, of *computation) (int, bool) {
 	i = through(i)
 	if i.opcode != "get-tuple-element" || len(i.operands) != 1 || i.operands[0].opcode != "parameter" || i.operands[0] != of.parameters[0] {

@@ -69,7 +69,6 @@ func (p *Program) rows() int {
 	return 0
 }
 
-// resized truncates a tensor to rows, or repeats its last row.
 func resized(t *tensors.Tensor, rows int) (*tensors.Tensor, error) {
 	to := tensors.FromShape(withRows(t.Shape(), rows))
 	var inner error

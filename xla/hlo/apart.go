@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// largest is the most bytes of a constant in the text: XLA's parser needs 17 times as much.
+// largest is the most bytes of a constant in the text.
 const largest = 1 << 20
 
 // Apart makes constants above 1 MiB parameters, after all others, and returns b. The caller feeds [Parameter.Value].

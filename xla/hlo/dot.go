@@ -143,14 +143,8 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 	return stablehlo.Reduce(products, zero, add, over...)
 }
 
-// packsLess reports whether XLA's CPU is faster if the operands are swapped and the product is transposed. XLA packs
-// operands into blocks first, which is slow across a matrix's rows.
-//
-//   - x·yᵀ (gradient of a dense layer's input) becomes (y·xᵀ)ᵀ: the right operand is packed across its rows, so it should
-//     be the smaller one.
-//   - xᵀ·y (gradient of a dense layer's weights) becomes (yᵀ·x)ᵀ, which avoids packing the columns of x.
-//
-// The limits are measured (docs/maintain/performance.md).
+// packsLess reports whether XLA's CPU is faster if the operands are swapped and the product is transposed
+// (docs/decisions/0036).
 func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	const longSum, longColumns, muchLarger, few = 128, 512, 4, 32
 	if lhs.Shape().Rank() != 2 || rhs.Shape().Rank() != 2 || len(l.contracting) != 1 {

@@ -156,8 +156,8 @@ func (f *Function) pairs(kind compute.OpType, rule binary, lhs, rhs compute.Valu
 	})
 }
 
-// divisor refuses constant integers with a 0. Others get a barrier: XLA's folding of a division by 0 ends the process,
-// and 1-1, x-x and x·0 fold to 0. At run time x/0 is -1 and x%0 is x.
+// divisor refuses constant integers with a 0. Others get a barrier (docs/decisions/0038). At run time x/0 is -1 and x%0
+// is x.
 func (b *Builder) divisor(v *value) (*value, error) {
 	if classOf(v)&integer == 0 {
 		return v, nil

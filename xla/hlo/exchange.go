@@ -10,9 +10,9 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Reductions of 64-bit numbers over a sharded axis avoid all-reduces on GPUs: one over 64 devices ended the process
-// (CUDA plugin 0.12.0.1). Each device reduces its part, gathers all results, and reduces them in the same order. A
-// CPU's all-reduce is exact and faster; XLA rewrites it for TPUs.
+// Reductions of 64-bit numbers over a sharded axis avoid all-reduces on GPUs (docs/decisions/0042). Each device reduces
+// its part, gathers all results, and reduces them in the same order. A CPU's all-reduce is exact and faster; XLA
+// rewrites it for TPUs.
 
 // cuts are the mesh axes over which a first axis is sharded.
 type cuts []string

@@ -50,7 +50,6 @@ type Operation struct {
 
 func (o Operation) String() string { return fmt.Sprintf("%s(%s)", o.Kind, shapeList(o.Operands)) }
 
-// source lists the operations in the order of their values.
 type source struct {
 	bodies     []string
 	operations []Operation

@@ -262,7 +262,6 @@ func (f *Function) picking(t, places dtypes.DType, better types.ComparisonDirect
 	return closure, closure.Return(element, place)
 }
 
-// chain keeps the first error.
 type chain struct{ err error }
 
 func (c *chain) do(f func() (*value, error)) *value {

@@ -74,7 +74,6 @@ func (o *op) hands(operand compute.Value) bool {
 	return ok && of.value == o.value
 }
 
-// taken is a captured value and its replacement.
 type taken struct{ made, now *op }
 
 // Captured returns the values that the operation's closures capture; the graph's node does not have them as operands.

@@ -42,7 +42,6 @@ import (
 //
 // The holder of structure is recorded by goroutine, because the caller's functions run while it is held. Their calls
 // for the same state return ErrBusy, even where they would not wait.
-// while it is held. Their calls for the same state return ErrBusy, even where they would not wait.
 type Access struct {
 	structure, values gate.Gate
 	holder            atomic.Pointer[holder] // nil during looks

@@ -231,8 +231,8 @@ func (s *drawing) put(v *Variable) (compute.Buffer, error) {
 	return b, nil
 }
 
-// initialize draws on the host, because compiling for the device takes longer (350 ms against 40 ms for 0.8 million
-// values), unless the host backend lacks an operation or dtype. The values are the same.
+// initialize draws on the host (docs/decisions/0015), unless the host backend lacks an operation or dtype. The values
+// are the same.
 func (s *drawing) initialize() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {

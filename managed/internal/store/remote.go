@@ -76,8 +76,7 @@ func (d *onDevice) free() error {
 	return d.strategy.Free(b)
 }
 
-// maxUnread bounds unread arrays on the device. At twice this number the older half is read, or freed if its logs were
-// dropped.
+// maxUnread bounds unread arrays on the device.
 const maxUnread = 256
 
 type unread struct {
