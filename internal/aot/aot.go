@@ -1,11 +1,5 @@
-<<<<<<< HEAD
-// Package aot compiles programs for machines that a plugin describes, in a child process: compilers abort for programs
-// that they reject, and plugins read their environment. The child is the same binary with a reserved argv[0], as in
-// package internal/probe.
-=======
 // Package aot compiles programs for machines that a plugin describes, in a child process. The child is the same binary
-// with a reserved argv[0], as in package xla/probe.
->>>>>>> w-cmt
+// with a reserved argv[0], as in package probe.
 package aot
 
 import (

@@ -6,7 +6,7 @@
 //
 // # The calls
 //
-// Package xla/mpi describes the calls, their shapes and attributes. A call returns a tuple. groups has all groups of
+// Package mpi describes the calls, their shapes and attributes. A call returns a tuple. groups has all groups of
 // partitions, in sequence. pred has min, max, and, or; integers all operations; complex dtypes sum and product; other
 // floats all but and, or.
 //
