@@ -224,7 +224,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 			return err
 		}
 	}
-	s.model.given = store.Given{Tensors: given, Late: r.late, MayDraw: func(string) bool { return true }}
+	s.model.given.Tensors, s.model.given.Late = given, r.late
 	if from != nil {
 		s.model.given.Tensors = map[string]*tensors.Tensor{}
 	}

@@ -126,7 +126,7 @@ func (r *restored) nameOf(v *model.Variable) string {
 }
 
 func (s *State) awaited() *restored {
-	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Tensors})
+	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Initial})
 }
 
 func (s *State) fit(fresh []*model.Variable, step asking) error {
@@ -142,11 +142,13 @@ func (s *State) fit(fresh []*model.Variable, step asking) error {
 	if err != nil {
 		return err
 	}
-	if s.saved.restored != nil {
+	switch {
+	case s.saved.restored == nil:
+		s.model.given.Initial = r.tensors
+	case r.from == nil:
+		s.saved.restored, s.model.given.Tensors = r, r.tensors
+	default:
 		s.saved.restored = r
-	}
-	if r.from == nil {
-		s.model.given.Tensors = r.tensors
 	}
 	for _, v := range fresh {
 		if t := r.tensors[r.nameOf(v)]; r.from != nil && t != nil {

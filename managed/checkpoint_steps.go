@@ -219,6 +219,7 @@ func (s *State) forget(names map[string]bool, lost bool) error {
 	if len(names) == 0 {
 		return nil
 	}
+	s.model.given.Lose(names)
 	s.saved.steps = slices.DeleteFunc(slices.Clone(s.saved.steps), func(step usedStep) bool {
 		return slices.ContainsFunc(step.Uses, func(name string) bool { return names[name] })
 	})

@@ -3,6 +3,7 @@ package managed
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -17,7 +18,8 @@ import (
 //		return graph.ReduceAllMean(graph.ReduceAllMean(losses.CrossEntropy(example[1], model(b.Scope(), example[0]))))
 //	}))
 //
-// The fields' first axis is the batch. loss is called once, with fields of shape [1, …], and returns a scalar.
+// The fields' first axis is the batch. loss is called once, with fields of shape [1, …], and returns a scalar. Batch
+// normalization in it is an error.
 func (b *Builder) ClipByExample(limit float64, fields []*graph.Node, loss func(example []*graph.Node) *graph.Node) *graph.Node {
 	if !(limit > 0) || loss == nil {
 		panic(fmt.Errorf("ClipByExample: the limit is %g, expected a positive number, and a function of the loss", limit))
@@ -27,7 +29,13 @@ func (b *Builder) ClipByExample(limit float64, fields []*graph.Node, loss func(e
 		for i, x := range at {
 			example[i] = graph.ExpandAxes(x, 0)
 		}
+		before := b.changedNorms()
 		l := loss(example)
+		for _, scope := range b.changedNorms() {
+			if !slices.Contains(before, scope) {
+				panic(fmt.Errorf("ClipByExample: the batch normalization in %s would normalize each example by itself: expected nn.GroupNorm or nn.LayerNorm, or frozen averages (optim.Frozen)", scope))
+			}
+		}
 		if l == nil || l.Rank() != 0 || !l.DType().IsFloat() {
 			panic(fmt.Errorf("ClipByExample: the loss of an example is %s, expected a scalar of a floating-point type", autodiff.ShapeText(l)))
 		}

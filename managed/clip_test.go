@@ -15,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -65,6 +66,14 @@ func TestClipByExample(t *testing.T) {
 	require.InDelta(t, peer.Loss, loss, 1e-5)
 	_, err = run(0)
 	require.ErrorContains(t, err, "ClipByExample: the limit is 0, expected a positive number")
+
+	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(0.1)))
+	_, _, err = stepper(t, managed.TrainStep(func(b *managed.Builder) {
+		b.Loss("loss", b.ClipByExample(1, []*graph.Node{b.Field("x")}, func(example []*graph.Node) *graph.Node {
+			return graph.ReduceAllMean(graph.Square(nn.BatchNorm{}.Apply(b.Scope(), example[0])))
+		}))
+	})).Step(t.Context(), state, pair)
+	require.ErrorContains(t, err, "ClipByExample: the batch normalization in /batch_normalization would normalize each example by itself")
 }
 
 // The norm of an example is that of the parameters that the step updates: those that the optimizer freezes, and those

@@ -56,8 +56,7 @@ func (s *State) clone(ctx context.Context, under strategies.Strategy) (*State, e
 }
 
 func (d *definition) takeSettings(of *definition) {
-	d.optimizer, d.startRate, d.policy, d.given = of.optimizer, of.startRate, of.policy, of.given
-	d.given.Tensors = maps.Clone(of.given.Tensors)
+	d.optimizer, d.startRate, d.policy, d.given = of.optimizer, of.startRate, of.policy, of.given.Clone()
 	for path, value := range of.store.IterParams() {
 		d.store.SetParam(path, value)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train"
@@ -18,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/awaited"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/layering"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -91,11 +93,16 @@ const (
 
 type compiler func(strategies.Step) (strategies.Program, error)
 
-// compileFor needs the structure held. It compiles again if a new pack's saved scalars differ.
+// compileFor needs the structure held. It compiles again if a new pack's saved scalars differ, or if the program depends
+// on the optimizer's variables and made some. After an error the state is unchanged.
 func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) error {
 	for {
-		if err := s.compileOnce(ctx, c, by); err != nil || !c.apart() {
-			return err
+		again, err := s.compileOnce(ctx, c, by)
+		if err != nil {
+			return errors.Join(err, c.state.model.dropFresh(&c.state.values))
+		}
+		if !again {
+			return nil
 		}
 		if err := c.program.Close(); err != nil {
 			return err
@@ -104,15 +111,15 @@ func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) erro
 	}
 }
 
-func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) error {
+func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) (again bool, err error) {
 	b, used, err := s.compile(c, by)
 	if err != nil {
-		return err
+		return false, err
 	}
 	state := c.state
 	done, err := state.values.AddValues(ctx, true)
 	if err != nil {
-		return errors.Join(err, c.program.Close())
+		return false, errors.Join(err, c.program.Close())
 	}
 	defer done()
 	step := s.asking(state, b, used)
@@ -124,7 +131,7 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 		}
 	}
 	if err != nil {
-		return errors.Join(err, c.program.Close())
+		return false, errors.Join(err, c.program.Close())
 	}
 	state.saved.note(step.usedStep)
 	state.values.NotePacks(state.model.store)
@@ -132,8 +139,9 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 	for _, v := range b.equal {
 		c.equal = append(c.equal, state.values.Place(v))
 	}
-	if c.apart() {
-		return nil
+	ofOptimizer := func(v *model.Variable) bool { return state.model.ofOptimizer[v] }
+	if c.apart() || b.awaiting.Open && slices.ContainsFunc(fresh, ofOptimizer) {
+		return true, nil
 	}
 	if d := c.dumped(s); d.text != "" && !slices.Contains(state.programs, d) {
 		state.programs = append(state.programs, d)
@@ -158,6 +166,17 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) err
 		for i := range list {
 			list[i].node = nil
 		}
+	}
+	return false, nil
+}
+
+// dropFresh removes the variables that a failed build made.
+func (d *definition) dropFresh(values *store.Store) error {
+	for _, v := range values.Fresh(d.store) {
+		if err := d.store.DeleteVariable(v.Path()); err != nil {
+			return err
+		}
+		delete(d.ofOptimizer, v)
 	}
 	return nil
 }
@@ -201,8 +220,10 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.V
 
 func (s *State) awaiting() *awaited.Values {
 	a := &awaited.Values{Shapes: map[string]shapes.Shape{}, Numbers: s.model.numbers}
-	for name, t := range s.model.given.Tensors {
-		a.Shapes[name] = t.Shape()
+	for _, given := range []map[string]*tensors.Tensor{s.model.given.Initial, s.model.given.Tensors} {
+		for name, t := range given {
+			a.Shapes[name] = t.Shape()
+		}
 	}
 	if r := s.awaited(); len(r.tensors) > 0 {
 		a.Saved = func(name string) int64 {

@@ -68,9 +68,19 @@ func (b *Builder) checkBatchNorm() {
 	if b.padding() == nil || !b.Training() {
 		return
 	}
-	for v := range b.scope.Store().IterVariables() {
-		if scope, name := model.SplitPath(v.Path()); name == batchNormCount && v.ChangedInGraph(b.graph) && !slices.Contains(b.norms, v) {
+	for _, scope := range b.changedNorms() {
+		if !slices.ContainsFunc(b.norms, func(v *model.Variable) bool { return v.Scope() == scope }) {
 			panic(fmt.Errorf("norm.BatchNorm in %s: the batch is padded, and the layer's means would count the padding: expected nn.BatchNorm, which leaves the padding out", scope))
 		}
 	}
+}
+
+// changedNorms returns the scopes of batch normalizations whose averages the graph changes.
+func (b *Builder) changedNorms() (scopes []string) {
+	for v := range b.scope.Store().IterVariables() {
+		if scope, name := model.SplitPath(v.Path()); name == batchNormCount && v.ChangedInGraph(b.graph) {
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes
 }

@@ -61,7 +61,7 @@ func (s *State) learningRate() (float64, error) {
 		return 0, err
 	}
 	if at < 0 {
-		if t := s.model.given.Tensors[rateName]; t != nil {
+		if t := s.model.given.Of(rateName); t != nil {
 			return scalarOf(t)
 		}
 		if s.model.startRate != nil {
@@ -159,12 +159,14 @@ func (s *State) setLearningRate(rate float64) error {
 	if err != nil {
 		return err
 	}
-	if given := s.model.given.Tensors[rateName]; at < 0 && given != nil {
-		t, err := rateTensor(rate, given.DType())
-		if err == nil {
-			s.model.given.Tensors[rateName] = t
+	for _, given := range []map[string]*tensors.Tensor{s.model.given.Tensors, s.model.given.Initial} {
+		if was := given[rateName]; at < 0 && was != nil {
+			t, err := rateTensor(rate, was.DType())
+			if err == nil {
+				given[rateName] = t
+			}
+			return err
 		}
-		return err
 	}
 	if at < 0 {
 		return s.startAt(rate)

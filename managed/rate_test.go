@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
@@ -45,10 +46,11 @@ func ones(t *testing.T, n int) data.Batch {
 	return first(t, set.Batches(n))
 }
 
-func one(t *testing.T, step *managed.Stepper, state *managed.State, batch data.Batch) {
+func one(t *testing.T, step *managed.Stepper, state *managed.State, batch data.Batch) loop.Logs {
 	t.Helper()
-	_, _, err := step.Step(t.Context(), state, batch)
+	_, logs, err := step.Step(t.Context(), state, batch)
 	require.NoError(t, err)
+	return logs
 }
 
 func stepper(t *testing.T, step *managed.Stepper) *managed.Stepper {

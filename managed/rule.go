@@ -72,6 +72,7 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 			v.Trainable = false
 			defer func() { v.Trainable = true }()
 		default:
+			refuseEarlierUse(loss, v)
 			trained, parameters = append(trained, v), append(parameters, v.NodeValue(loss.Graph()))
 		}
 	}
@@ -103,6 +104,15 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		state.model.start()
 	}
 	report()
+}
+
+// refuseEarlierUse panics if the loss uses a parameter's value of before its SetNodeValue, which would not be trained.
+func refuseEarlierUse(loss *graph.Node, v *model.Variable) {
+	value, before := v.NodeValue(loss.Graph()), loss.Graph().GetParameterByName(v.Path())
+	if before != nil && before != value && autodiff.Bypasses(loss, before, value) {
+		panic(fmt.Errorf("the loss uses the value that %s had before its SetNodeValue, so that this use would not be trained: set the value before its first use in the step, "+
+			"as a bounded weight, or set it in a step of its own after the training step", v.Path()))
+	}
 }
 
 func (b *Builder) untrained(loss *graph.Node) map[*graph.Node]bool {

@@ -19,8 +19,6 @@ var (
 	ErrClosed = gate.ErrClosed
 	// ErrBusy reports a use of a state that cannot wait for its turn; see [State].
 	ErrBusy = xla.ErrBusy
-	// ErrNewerVariables reports variables that the state has gained since the snapshot.
-	ErrNewerVariables = errors.New("the state has variables that were created after the snapshot")
 )
 
 // Snapshot copies all values to the host. Training from them is bit-identical. It outlives a loss of the state
@@ -47,8 +45,8 @@ type snapshot struct {
 }
 
 // Restore puts all values back, or none after an error. The state takes twice its device memory meanwhile. Restore
-// repairs lost values. It returns [ErrNewerVariables] if the state has gained some; take snapshots after the first step
-// of each kind.
+// repairs lost values. Variables that the state has gained since are removed, as by [State.Restore]; steps that need
+// them compile again.
 func (c *snapshot) Restore(ctx context.Context) error {
 	s := c.of
 	done, err := s.values.ChangeAll(ctx)
@@ -65,19 +63,28 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if len(now) < len(c.variables) || !slices.Equal(now[:len(c.variables)], c.variables) {
 		return errors.New("managed: restore: SetOptimizer or Restore has changed the state's variables since the snapshot: take another snapshot")
 	}
-	var newer []string
-	for at := len(c.values); at < s.values.Len(); at++ {
-		newer = append(newer, s.values.NamesOf(at)...)
+	if len(c.values) == 0 && len(now) > 0 {
+		return errors.New("managed: restore: the snapshot is of a state without values, before its first step: make a new state")
 	}
-	if len(newer) > 0 {
-		return fmt.Errorf("managed: restore: %w: %q; take the snapshot after the first step of each kind", ErrNewerVariables, newer)
+	newer := map[string]bool{}
+	for at := len(c.values); at < len(now); at++ {
+		newer[now[at].Path()] = true
+		for _, name := range s.values.NamesOf(at) {
+			newer[name] = true
+		}
 	}
 	_ = s.values.Last.Follow(nil) // replaced in any case
-	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) { return c.values[at].LocalClone() })
+	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) {
+		if newer[now[at].Path()] {
+			return nil, nil
+		}
+		return c.values[at].LocalClone()
+	})
 	if err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
 	}
-	if err := s.values.Replace(put); err != nil {
+	lost := s.values.Last.Lost() != nil // unknown which buffers exist
+	if err := errors.Join(s.values.Replace(put), s.forget(newer, lost)); err != nil {
 		return fmt.Errorf("managed: restore: free the earlier values: %w", err)
 	}
 	return nil

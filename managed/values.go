@@ -31,8 +31,8 @@ func WithValues(values map[string]*tensors.Tensor) Option {
 				return fmt.Errorf("value %q: expected a tensor and a full name such as \"/dense/weights\"", name)
 			}
 		}
-		s.model.given.Tensors = make(map[string]*tensors.Tensor, len(values))
-		maps.Copy(s.model.given.Tensors, values)
+		s.model.given.Initial = make(map[string]*tensors.Tensor, len(values))
+		maps.Copy(s.model.given.Initial, values)
 		return nil
 	}
 }

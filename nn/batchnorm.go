@@ -27,7 +27,7 @@ type BatchNorm struct {
 }
 
 // Apply has the variables of GoMLX's norm.BatchNorm, in batch_normalization: scale, offset, mean, variance and
-// avg_weight, the number of steps.
+// avg_weight, the number of steps, each [n].
 func (n BatchNorm) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(n, scope, x) }
 
 func (n BatchNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -45,13 +45,13 @@ func (n BatchNorm) normal(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 		return model.JoinPath(scope.Scope(), norm.BatchNormalizationScopeName, name)
 	}
 	shape := shapes.Make(x.DType(), x.Shape().Dimensions[x.Rank()-1])
-	frozen, examples := false, (*graph.Node)(nil)
-	if step != nil {
-		frozen = step.Freezes(parameter("scale"), shape) && step.Freezes(parameter("offset"), shape)
+	ofBatch, examples := scope.IsTraining(x.Graph()), (*graph.Node)(nil)
+	if step != nil && ofBatch {
+		ofBatch = !step.Freezes(parameter("scale"), shape) || !step.Freezes(parameter("offset"), shape)
 		examples = step.Examples()
 	}
-	if frozen || mask == nil && examples == nil || !scope.IsTraining(x.Graph()) {
-		return norm.BatchNorm(scope, x, -1).Momentum(momentum).Epsilon(epsilon).FrozenAverages(frozen).Done()
+	if !ofBatch {
+		mask, examples = nil, nil
 	}
 	if examples != nil && (x.Rank() < 2 || x.Shape().Dimensions[0] != examples.Shape().Dimensions[0]) {
 		fail("BatchNorm", scope, "the input is %s, but the batch is padded to %d examples: expected [batch, …, n], an example in each row of the first axis",
@@ -69,6 +69,14 @@ func (n BatchNorm) normal(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 
 	g, width := x.Graph(), shape.Dimensions[0]
 	rows := graph.Reshape(x, -1, width)
+	normalized := func(off, variance *graph.Node) *graph.Node {
+		y := graph.Div(off, graph.Sqrt(graph.AddScalar(variance, epsilon)))
+		y = graph.Add(graph.Mul(y, graph.ExpandAxes(scale.NodeValue(g), 0)), graph.ExpandAxes(offset.NodeValue(g), 0))
+		return graph.Reshape(y, x.Shape().Dimensions...)
+	}
+	if !ofBatch {
+		return normalized(graph.Sub(rows, graph.ExpandAxes(mean.NodeValue(g), 0)), graph.ExpandAxes(variance.NodeValue(g), 0))
+	}
 	var counts *graph.Node
 	for _, m := range []*graph.Node{examples, mask} {
 		if m == nil {
@@ -83,15 +91,16 @@ func (n BatchNorm) normal(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 		}
 		counts = m
 	}
-	number := graph.MaxScalar(graph.ReduceSum(graph.ConvertDType(counts, x.DType()), 0), 1)
-	meanOf := func(v *graph.Node) *graph.Node {
-		return graph.ExpandAxes(graph.Div(graph.ReduceSum(graph.Where(counts, v, graph.ZerosLike(v)), 0), number), 0)
+	meanOf := func(v *graph.Node) *graph.Node { return graph.ReduceAndKeep(v, graph.ReduceMean, 0) }
+	if counts != nil {
+		number := graph.MaxScalar(graph.ReduceSum(graph.ConvertDType(counts, x.DType()), 0), 1)
+		meanOf = func(v *graph.Node) *graph.Node {
+			return graph.ExpandAxes(graph.Div(graph.ReduceSum(graph.Where(counts, v, graph.ZerosLike(v)), 0), number), 0)
+		}
 	}
 	average := meanOf(rows)
 	off := graph.Sub(rows, average)
 	spread := meanOf(graph.Square(off))
-	y := graph.Div(off, graph.Sqrt(graph.AddScalar(spread, epsilon)))
-	y = graph.Add(graph.Mul(y, graph.ExpandAxes(scale.NodeValue(g), 0)), graph.ExpandAxes(offset.NodeValue(g), 0))
 
 	count := graph.OnePlus(steps.NodeValue(g))
 	steps.SetNodeValue(count)
@@ -107,5 +116,5 @@ func (n BatchNorm) normal(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 	if l2 := model.GetParamOr(scope, regularizer.ParamL2, 0.0); l2 > 0 {
 		regularizer.L2(l2)(g, scale)
 	}
-	return graph.Reshape(y, x.Shape().Dimensions...)
+	return normalized(off, spread)
 }

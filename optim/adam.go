@@ -17,7 +17,8 @@ import (
 // Its variables have the names of GoMLX's Adam, /AdamOptimizer/…, under a managed.WithStepOptimizer's scope, so either
 // can continue the other's training.
 type Adam struct {
-	// Beta1 and Beta2 are the decays of the averages of updates and squares. Defaults 0.9 and 0.999.
+	// Beta1 and Beta2 are the decays of the averages of updates and squares. Defaults 0.9 and 0.999. For a decay of 0, as
+	// in Wasserstein GANs, give a tiny number such as 1e-30.
 	Beta1, Beta2 float64
 	// Epsilon is added to the root. Default 1e-8.
 	Epsilon float64
@@ -33,7 +34,8 @@ func (t Adam) Update(s *Step) {
 	})
 }
 
-// Adamax is [Adam] with a decaying maximum in place of the root of squares (section 7 of the same paper).
+// Adamax is [Adam] with a decaying maximum in place of the root of squares (section 7 of the same paper). Epsilon is added
+// to the maximum, as in Keras; optax adds it to the gradient's size within the maximum.
 type Adamax Adam
 
 // Name is "adamax".

@@ -21,7 +21,7 @@ import (
 //		average.In(b.Scope(), b.Graph(), func() { logits := model(b.Scope(), b.Field("x")); … })
 //	})
 type Average struct {
-	// Decay is the share of the average that an update keeps, for example 0.999.
+	// Decay is the share of the average that an update keeps, above 0 and below 1, for example 0.999. There is no default.
 	Decay float64
 }
 
@@ -32,6 +32,7 @@ func (Average) Name() string { return "average" }
 func (t Average) Update(s *Step) {
 	s.once(t.Name())
 	share("Average.Decay", t.Decay)
+	check(t.Decay > 0, "Average.Decay is 0, so the average would be the parameter: expected a share such as 0.999")
 	n := s.Number("updates", int64(0))
 	s.model.Store().Scope(n.Scope()).SetParam(decayParam, t.Decay)
 	s.After(func() {
@@ -63,11 +64,7 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	store, old := scope.Store(), map[*model.Variable]*graph.Node{}
 	waiting := awaited.Of(g)
 	waiting.Open = true
-	for name := range waiting.Shapes { // from a checkpoint; no training step has claimed them yet
-		if of := t.averaged(n, name); of != "" && store.GetVariable(name) == nil && store.GetVariable(of) != nil {
-			waiting.Bring(name)
-		}
-	}
+	t.bring(waiting, n, store)
 	for _, sum := range slices.Collect(store.Scope(n.Scope()).IterVariables()) {
 		name := t.averaged(n, sum.Path())
 		if name == "" {
@@ -86,6 +83,16 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	for v, value := range old {
 		v.SetNodeValue(value)
 	}
+	t.bring(waiting, n, store) // of build's variables: the graph is built again with them
+}
+
+// bring creates the averages of a checkpoint that no training step has claimed yet.
+func (t Average) bring(waiting *awaited.Values, n *model.Variable, store *model.Store) {
+	for name := range waiting.Shapes {
+		if of := t.averaged(n, name); of != "" && store.GetVariable(name) == nil && store.GetVariable(of) != nil {
+			waiting.Bring(name)
+		}
+	}
 }
 
 // decayParam is the parameter of the averages' scope with the Decay with which they were built.
@@ -102,6 +109,12 @@ func (Average) averaged(n *model.Variable, path string) string {
 
 func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 	below := model.JoinPath(optimizer.Scope, t.Name(), "updates")
+	waiting := awaited.Of(g)
+	for name := range waiting.Shapes {
+		if strings.HasSuffix(name, model.ScopeSeparator+below) && scope.Store().GetVariable(name) == nil {
+			waiting.Bring(name)
+		}
+	}
 	for around := scope.Scope(); ; around, _ = model.SplitPath(around) {
 		if n := scope.Store().GetVariable(model.JoinPath(around, below)); n != nil {
 			return n

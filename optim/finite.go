@@ -70,10 +70,11 @@ func (LossScale) Name() string { return "loss_scale" }
 // [LossScale], or the loss if there is none. The gradients for [Optimizer.UpdateGraphWithGradients] are those of the
 // returned loss. scope is that of the update.
 func (o *Optimizer) ScaleLoss(scope *model.Scope, loss *graph.Node) *graph.Node {
-	t, ok := o.chain.lossScale()
-	if !ok {
+	t, link := o.chain.lossScale()
+	if link < 0 {
 		return loss
 	}
+	check(link == 0, "LossScale is link %d of the chain, after %s, which would see scaled gradients: put it first", link+1, o.chain.links()[max(link, 1)-1].Name())
 	g := loss.Graph()
 	scale := t.scale(newStep(scope, g, loss.DType()).in(model.JoinPath(scopeIn(scope), t.Name()), nil)).NodeValue(g)
 	return graph.IdentityWithCustomGradient(loss, func(_, v *graph.Node) *graph.Node {
@@ -89,22 +90,29 @@ func (t LossScale) scale(s *Step) *model.Variable {
 
 // ScalesLoss reports whether the chain has a [LossScale].
 func (o *Optimizer) ScalesLoss() bool {
-	_, ok := o.chain.lossScale()
-	return ok
+	_, link := o.chain.lossScale()
+	return link >= 0
 }
 
-func (c Chain) lossScale() (LossScale, bool) {
-	for _, t := range c {
-		if inner, ok := t.(Chain); ok {
-			if scale, ok := inner.lossScale(); ok {
-				return scale, true
-			}
-		}
+func (c Chain) lossScale() (scale LossScale, link int) {
+	for i, t := range c.links() {
 		if scale, ok := t.(LossScale); ok {
-			return scale, true
+			return scale, i
 		}
 	}
-	return LossScale{}, false
+	return LossScale{}, -1
+}
+
+// links returns the links of the chain and of those in it.
+func (c Chain) links() (links []Transformation) {
+	for _, t := range c {
+		if inner, ok := t.(Chain); ok {
+			links = append(links, inner.links()...)
+		} else {
+			links = append(links, t)
+		}
+	}
+	return links
 }
 
 // Update implements [Transformation].

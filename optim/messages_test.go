@@ -52,6 +52,8 @@ func TestRules_refuse(t *testing.T) {
 		{"name of a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a/b"})}, `group 1 has the name "a/b", expected one without "/"`},
 		{"two averages", 1, []optim.Transformation{optim.Average{Decay: 0.9}, optim.Average{Decay: 0.8}}, "average is at /optimizers/average_2; it may be in a chain once, and not inside a group"},
 		{"scale in a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a", Chain: optim.Chain{optim.LossScale{}}})}, "loss_scale is at /optimizers/groups/a/loss_scale; it may be in a chain once, and not inside a group"},
+		{"scale after another", 1, []optim.Transformation{optim.Clip{Norm: 1}, optim.LossScale{}}, "LossScale is link 2 of the chain, after clip_by_norm, which would see scaled gradients: put it first"},
+		{"average", 1, []optim.Transformation{optim.Average{}}, "Average.Decay is 0, so the average would be the parameter: expected a share such as 0.999"},
 		{"scale", 1, []optim.Transformation{optim.Scale(math.NaN())}, "Scale is given NaN, expected a finite number"},
 		{"adafactor", 1, []optim.Transformation{optim.Adafactor{Factored: -1}}, "Adafactor.Factored is -1, expected a positive number"},
 	} {

@@ -50,8 +50,17 @@ func Unreached(loss *graph.Node, wrt ...*graph.Node) map[*graph.Node]bool {
 	for _, n := range wrt {
 		left[n] = true
 	}
-	walk(loss, wrt, func(n *graph.Node) { delete(left, n) })
+	walk(loss, wrt, func(n *graph.Node) bool { delete(left, n); return true })
 	return left
+}
+
+// Bypasses reports whether a gradient of loss flows to from on a way that does not pass through by.
+func Bypasses(loss, from, by *graph.Node) (bypasses bool) {
+	walk(loss, []*graph.Node{from}, func(n *graph.Node) bool {
+		bypasses = bypasses || n == from
+		return n != by
+	})
+	return bypasses
 }
 
 var errClosure = errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
@@ -60,15 +69,17 @@ var errClosure = errors.New("autodiff: gradient: the loss depends on an If or a 
 // refuseClosures panics if loss depends on an If or While built after one of wrt, which have no gradient. GoMLX reports
 // that for their inputs, but captured nodes would get 0.
 func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
-	walk(loss, wrt, func(n *graph.Node) {
+	walk(loss, wrt, func(n *graph.Node) bool {
 		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) && loopOf(n) == nil && branchOf(n) == nil {
 			panic(errClosure)
 		}
+		return true
 	})
 }
 
-// walk visits each node that the gradient of loss passes on the way to wrt. Nodes older than wrt cannot depend on them.
-func walk(loss *graph.Node, wrt []*graph.Node, visit func(*graph.Node)) {
+// walk visits each node that the gradient of loss passes on the way to wrt, and those before it if visit returns true.
+// Nodes older than wrt cannot depend on them.
+func walk(loss *graph.Node, wrt []*graph.Node, visit func(*graph.Node) bool) {
 	if loss == nil || len(wrt) == 0 {
 		return // graph.Gradient reports this
 	}
@@ -87,7 +98,9 @@ func walk(loss *graph.Node, wrt []*graph.Node, visit func(*graph.Node)) {
 			return
 		}
 		visited[n] = true
-		visit(n)
+		if !visit(n) {
+			return
+		}
 		for _, input := range n.Inputs() {
 			from(input)
 		}

@@ -43,16 +43,14 @@ func (f *Function) BatchNormForInference(operand, scale, offset, mean, variance 
 	})
 }
 
-// BatchNormForTraining normalizes with the batch's mean and biased variance, and returns them.
+// BatchNormForTraining normalizes with the batch's mean and biased variance, and returns them. The variance is the mean
+// squared deviation: XLA's own form, the mean of squares less the square of the mean, loses the digits that they share.
 func (f *Function) BatchNormForTraining(operand, scale, offset compute.Value, epsilon float32, featureAxis int) (normalized, batchMean, batchVariance compute.Value, err error) {
 	return f.emitThree(compute.OpTypeBatchNormForTraining, []compute.Value{operand, scale, offset}, func(v []*value) (x, y, z *value, err error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
 			return nil, nil, nil, err
 		}
-		if len(f.b.meshes) > 0 {
-			return f.normOver(v[0], v[1], v[2], epsilon, featureAxis)
-		}
-		return stablehlo.BatchNormTraining(v[0], v[1], v[2], epsilon, featureAxis)
+		return f.normOver(v[0], v[1], v[2], epsilon, featureAxis)
 	})
 }
 
@@ -123,18 +121,18 @@ func (p *perFeature) deviation(variance *value, epsilon float32) *value {
 	return p.one(stablehlo.Sqrt, p.two(stablehlo.Add, variance, p.f.like(&p.chain, variance, float64(epsilon))))
 }
 
-// normOver writes out [Function.BatchNormForTraining] with XLA's formulas: XLA would not partition it.
 func (f *Function) normOver(x, scale, offset *value, epsilon float32, axis int) (normalized, mean, variance *value, err error) {
 	p := f.perFeature(x, axis)
 	mean = p.times(p.sum(p.x), 1/p.n)
-	variance = p.two(stablehlo.Subtract, p.times(p.sum(p.two(stablehlo.Multiply, p.x, p.x)), 1/p.n), p.two(stablehlo.Multiply, mean, mean))
-	factor := p.two(stablehlo.Divide, p.wide(scale), p.deviation(variance, epsilon))
 	off := p.two(stablehlo.Subtract, p.x, p.spread(mean))
+	variance = p.times(p.sum(p.two(stablehlo.Multiply, off, off)), 1/p.n)
+	factor := p.two(stablehlo.Divide, p.wide(scale), p.deviation(variance, epsilon))
 	normalized = p.two(stablehlo.Add, p.two(stablehlo.Multiply, off, p.spread(factor)), p.spread(p.wide(offset)))
 	t := x.Shape().DType
 	return p.convert(normalized, t), p.convert(mean, t), p.convert(variance, t), p.err
 }
 
+// normGradientOver writes out [Function.BatchNormGradient], which XLA does not partition.
 func (f *Function) normGradientOver(x, scale, mean, variance, v *value, epsilon float32, axis int) (ofX, ofScale, ofOffset *value, err error) {
 	p := f.perFeature(x, axis)
 	v = p.wide(v)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,26 +22,58 @@ var ErrValues = errors.New("the given values do not fit the model")
 
 // Given are values for later variables, by full names.
 type Given struct {
-	Tensors map[string]*Tensor
-	Late    Late                       // not in memory
-	MayDraw func(variable string) bool // trainable variables to draw; nil: none
+	Tensors map[string]*Tensor // of a checkpoint
+	Late    Late               // those not in memory
+	// Initial are the program's, for variables that no checkpoint has. If not nil, it has each trainable one, except for
+	// those that MayDraw matches.
+	Initial map[string]*Tensor
+	MayDraw func(variable string) bool
+	spent   map[string]bool // initial values that variables took
+	lost    map[string]bool // those of variables that were removed
+}
+
+// Of returns a variable's value or nil.
+func (g *Given) Of(name string) *Tensor { return cmp.Or(g.Tensors[name], g.Initial[name]) }
+
+// Clone returns a copy.
+func (g *Given) Clone() Given {
+	return Given{maps.Clone(g.Tensors), g.Late, maps.Clone(g.Initial), g.MayDraw, maps.Clone(g.spent), maps.Clone(g.lost)}
+}
+
+// Lose notes that variables were removed: those that took an initial value cannot get it again.
+func (g *Given) Lose(names map[string]bool) {
+	for name := range names {
+		if g.spent[name] {
+			g.lost = with(g.lost, name)
+		}
+	}
+}
+
+func with(names map[string]bool, name string) map[string]bool {
+	if names == nil {
+		names = map[string]bool{}
+	}
+	names[name] = true
+	return names
 }
 
 // give assigns all given values or none.
 func (g *Given) give(fresh []*Variable) error {
-	if g.Tensors == nil {
-		return nil
-	}
 	var wrong []string
-	unused := maps.Clone(g.Tensors)
+	unused := map[string]*Tensor{}
+	maps.Copy(unused, g.Initial)
+	maps.Copy(unused, g.Tensors)
 	for _, v := range fresh {
 		name := v.Path()
-		t, given := g.Tensors[name]
+		t := g.Of(name)
 		delete(unused, name)
 		switch {
-		case given && !t.Shape().Equal(v.Shape()):
+		case t != nil && !t.Shape().Equal(v.Shape()):
 			wrong = append(wrong, fmt.Sprintf("%s is %s, expected %s", name, t.Shape(), v.Shape()))
-		case !given && v.Trainable && (g.MayDraw == nil || !g.MayDraw(name)):
+		case t != nil:
+		case g.lost[name]:
+			wrong = append(wrong, fmt.Sprintf("%s had a given value, which a step took before the restored checkpoint removed the variable: restore into a new state", name))
+		case g.Initial != nil && v.Trainable && (g.MayDraw == nil || !g.MayDraw(name)):
 			wrong = append(wrong, fmt.Sprintf("%s %s is missing", name, v.Shape()))
 		}
 	}
@@ -52,8 +85,8 @@ func (g *Given) give(fresh []*Variable) error {
 		return fmt.Errorf("%w: %s%s", ErrValues, strings.Join(wrong, "; "), left)
 	}
 	for _, v := range fresh {
-		t, given := g.Tensors[v.Path()]
-		if !given {
+		t := g.Of(v.Path())
+		if t == nil {
 			continue
 		}
 		clone, err := t, error(nil)
@@ -73,10 +106,17 @@ func (g *Given) give(fresh []*Variable) error {
 func (g *Given) taken(fresh []*Variable) error {
 	var errs []error
 	for _, v := range fresh {
-		if _, given := g.Tensors[v.Path()]; given {
-			delete(g.Tensors, v.Path())
-			errs = append(errs, Empty(v))
+		name := v.Path()
+		switch {
+		case g.Tensors[name] != nil:
+			delete(g.Tensors, name)
+		case g.Initial[name] != nil:
+			delete(g.Initial, name)
+			g.spent = with(g.spent, name)
+		default:
+			continue
 		}
+		errs = append(errs, Empty(v))
 	}
 	return errors.Join(errs...)
 }
