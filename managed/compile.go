@@ -99,7 +99,8 @@ func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) erro
 	for {
 		again, err := s.compileOnce(ctx, c, by)
 		if err != nil {
-			return errors.Join(err, c.state.model.dropFresh(&c.state.values))
+			c.state.model.dropFresh(&c.state.values)
+			return err
 		}
 		if !again {
 			return nil
@@ -170,15 +171,15 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) (ag
 	return false, nil
 }
 
-// dropFresh removes the variables that a failed build made.
-func (d *definition) dropFresh(values *store.Store) error {
+// dropFresh removes the variables that a failed build made, but not the random state, which has the seed.
+func (d *definition) dropFresh(values *store.Store) {
 	for _, v := range values.Fresh(d.store) {
-		if err := d.store.DeleteVariable(v.Path()); err != nil {
-			return err
+		if v.Path() == store.RandomName {
+			continue
 		}
+		_ = d.store.DeleteVariable(v.Path()) // an error is about its value, and it has none
 		delete(d.ofOptimizer, v)
 	}
-	return nil
 }
 
 // compile needs the structure held. It serializes build functions over all states.

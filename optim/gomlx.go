@@ -12,6 +12,8 @@ import (
 
 // GoMLX makes an [Optimizer] from a GoMLX optimizer, with its own rule and rate. If it cannot take gradients, the
 // training step is an error; all of GoMLX's package optimizer can. GoMLX(nil) is nil.
+//
+// GoMLX's Adams correct a parameter that joins late by the count of all steps; [Adam] counts each parameter's updates.
 func GoMLX(o optimizer.Interface) *Optimizer {
 	if o == nil {
 		return nil

@@ -17,7 +17,7 @@ const (
 	CPU  = "cpu"
 	CUDA = "cuda"
 	TPU  = "tpu"
-	Go   = "go" // GoMLX's pure-Go backend, without a plugin
+	Go   = "go" // GoMLX's pure-Go backend, without a plugin; its sign of NaN is 0
 )
 
 // SearchPathVariable names the variable with folders, separated as in PATH, that are searched first. go-xla reads it
