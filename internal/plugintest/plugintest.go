@@ -51,7 +51,7 @@ func Fake(t testing.TB) (path string) {
 	if err != nil {
 		t.Fatalf("which is the compiler: %v", err)
 	}
-	source := filepath.Join(strings.TrimSpace(string(module)), "xla", "pjrt", "testdata", "fake.c")
+	source := filepath.Join(strings.TrimSpace(string(module)), "internal", "pjrt", "testdata", "fake.c")
 	path = filepath.Join(t.TempDir(), "fake.so")
 	build := exec.CommandContext(t.Context(), strings.TrimSpace(string(compiler)), "-std=gnu11", "-pthread", "-shared", "-fPIC", "-o", path, source)
 	if out, err := build.CombinedOutput(); err != nil {

@@ -19,8 +19,8 @@ import (
 )
 
 // logged is the number of bytes that a step exchanges besides its gradients: the loss, and the statistics of a
-// normalization over all examples.
-const logged = 128
+// normalization over all examples, with their gradients.
+const logged = 192
 
 // exchangedMore are the models whose data-parallel step exchanges more than its gradients, and why: the factor of an
 // all-reduce's bytes over those of the parameters.
