@@ -93,8 +93,8 @@ const (
 
 type compiler func(strategies.Step) (strategies.Program, error)
 
-// compileFor needs the structure held. It compiles again if a new pack's saved scalars differ, or if the program depends
-// on the optimizer's variables and made some. After an error the state is unchanged.
+// compileFor needs the structure held. It compiles again if a new pack's saved scalars differ, or if the program
+// depends on the optimizer's variables and made some. After an error the state is unchanged.
 func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) error {
 	for {
 		again, err := s.compileOnce(ctx, c, by)

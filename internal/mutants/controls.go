@@ -821,7 +821,7 @@ var controls = []control{
 		edits: []edit{{"\t\t\trefuseEarlierUse(loss, v)\n", ""}}},
 	{name: "batch normalization of single examples", file: "managed/clip.go", pkg: "managed", test: "TestClipByExample",
 		edits: []edit{{"if !slices.Contains(before, scope) {", "if false && !slices.Contains(before, scope) {"}}},
-	{name: "a loss scale behind another link", file: "optim/finite.go", pkg: "optim", test: "TestRules_refuse",
+	{name: "a loss scale after another link", file: "optim/finite.go", pkg: "optim", test: "TestRules_refuse",
 		edits: []edit{{"check(link == 0, ", "check(link >= 0, "}}},
 	{name: "a variance that loses the digits of the mean", file: "nn/batchnorm.go", pkg: "nn", test: "TestBatchNorm_meansFarFromZero",
 		edits: []edit{{"spread := meanOf(graph.Square(off))", "spread := graph.Sub(meanOf(graph.Square(rows)), graph.Square(average))"}}},
