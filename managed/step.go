@@ -73,8 +73,8 @@ func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = 
 func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone = true } }
 
 // LearningRates has a training step report its rate, as in [State.RatesInForce], as the metric learning_rate, or
-// learning_rate_<group>. A step that holds its update back reports the rate of the next one. Without a single rate, none
-// is reported.
+// learning_rate_<group>, and none if there is no single rate. A step that holds its update back reports the rate of the
+// next one.
 func LearningRates() StepOption { return func(s *stepSettings) { s.rates = true } }
 
 // MaxShapes limits the shapes of batches for which a step is compiled on one state, default 100. Beyond it a training
