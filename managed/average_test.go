@@ -123,4 +123,19 @@ func TestAverage_ofParametersThatJoin_resumed(t *testing.T) {
 	require.NoError(t, state.Restore(t.Context(), newest))
 	require.NoError(t, test.Close())
 	require.Equal(t, want, float(t, one(t, stepper(t, test), state, pair), "averaged"))
+
+	// A step of another part of the network comes first, and then the evaluation.
+	part := stepper(t, managed.TrainStep(func(b *managed.Builder) {
+		b.Loss("loss", error2(nn.Dense{Units: 2}.Apply(b.Scope().At("a"), b.Field("x")), 1))
+	}))
+	state = newState(t, r, managed.WithOptimizer(optim.New(0.1, optim.Adam{}, average)))
+	one(t, part, state, pair)
+	one(t, full, state, pair)
+	one(t, full, state, pair)
+	again := newState(t, r, managed.WithOptimizer(optim.New(0.1, optim.Adam{}, average)))
+	require.NoError(t, again.Restore(t.Context(), reread(t, state)))
+	for _, s := range []*managed.State{state, again} {
+		one(t, part, s, pair)
+	}
+	require.Equal(t, float(t, one(t, test, state, pair), "averaged"), float(t, one(t, test, again, pair), "averaged"))
 }

@@ -358,7 +358,7 @@ var controls = []control{
 		edits: []edit{{"graph.Dot(x, kernel).General([]int{2}, nil, []int{0}, nil)", "graph.Reshape(graph.Dot(graph.Reshape(x, -1, dims[2]), kernel).Product(), dims[0], dims[1], wide)"}}},
 	{name: "divided axes joined", file: "xla/hlo/exchange.go", pkg: "managed/strategytest", test: "TestDataParallel_exchanges",
 		edits: []edit{{"return len(b.meshes) == 0 || slices", "return len(b.meshes) >= 0 || slices"}}},
-	{name: "a normalisation of all examples on each device", file: "xla/hlo/norm.go", pkg: "managed/strategytest", test: "TestDataParallel_exchanges",
+	{name: "XLA's variance, which loses the digits of the mean", file: "xla/hlo/norm.go", pkg: "nn", test: "TestBatchNorm_meansFarFromZero",
 		edits: []edit{{"return f.normOver(", "return stablehlo.BatchNormTraining("}}},
 	{name: "groups of channels of all examples on each device", file: "xla/hlo/convolution.go", pkg: "managed/strategytest", test: "TestDataParallel_exchanges",
 		edits: []edit{{"f.b.cut[v[0]] != nil && axes", "f.b.cut[v[0]] == nil && axes"}}},
