@@ -20,8 +20,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Means far from 0 cost no digits: the variance is that of the deviations, also in GoMLX's layer. The Go backend computes
-// the same.
+// Means far from 0 cost no digits: the variance is that of the deviations, also in GoMLX's layer. The Go backend
+// computes the same.
 func TestBatchNorm_meansFarFromZero(t *testing.T) {
 	for name, open := range plugintest.Platforms {
 		t.Run(name, func(t *testing.T) {
