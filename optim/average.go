@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -88,7 +89,7 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 
 // bring creates the averages of a checkpoint that no training step has claimed yet.
 func (t Average) bring(waiting *awaited.Values, n *model.Variable, store *model.Store) {
-	for name := range waiting.Shapes {
+	for _, name := range slices.Sorted(maps.Keys(waiting.Shapes)) { // all processes create variables in one order
 		if of := t.averaged(n, name); of != "" && store.GetVariable(name) == nil && store.GetVariable(of) != nil {
 			waiting.Bring(name)
 		}
@@ -110,7 +111,7 @@ func (Average) averaged(n *model.Variable, path string) string {
 func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 	below := model.JoinPath(optimizer.Scope, t.Name(), "updates")
 	waiting := awaited.Of(g)
-	for name := range waiting.Shapes {
+	for _, name := range slices.Sorted(maps.Keys(waiting.Shapes)) {
 		if strings.HasSuffix(name, model.ScopeSeparator+below) && scope.Store().GetVariable(name) == nil {
 			waiting.Bring(name)
 		}
