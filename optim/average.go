@@ -50,9 +50,9 @@ func (t Average) Update(s *Step) {
 // (frozen, or not updated yet) keep their values. The state does not change. managed compiles a step again when
 // parameters were added to the training.
 //
-// In panics if the optimizer's Average has another Decay, and unless the optimizer has an Average and an earlier
-// training step was compiled, as by [managed.Stepper.Prepare]. A training step with In sees the averages before its
-// own update.
+// In panics if the optimizer's Average has another Decay, and unless there are averages: of an earlier training step,
+// which may only be compiled ([managed.Stepper.Prepare]), or of a restored checkpoint. A training step with In sees the
+// averages before its own update.
 //
 // The averages are those of the optimizer in this scope, else in the nearest enclosing one, else of the only optimizer
 // with averages. In panics and lists them if there are several (managed.WithStepOptimizer).
