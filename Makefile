@@ -84,7 +84,7 @@ modules: ## the modules of their own, whose dependencies are not lazo's: go vet 
 	@for module in $(MODULES); do (cd "$$module" && $(GO) vet ./... && $(GO) test $(TEST_FLAGS) ./...) || exit 1; done
 
 # The bindings, whose tests need cgo.
-BINDINGS = /xla/(pjrt|mpi)$$
+BINDINGS = /internal/(pjrt|mpi)$$
 
 .PHONY: portable
 portable: ## builds without cgo: Linux, macOS and Windows compile, Linux passes the tests of packages that need no plugin

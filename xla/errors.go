@@ -30,6 +30,8 @@ var (
 	ErrFlags = probe.ErrFlags
 	// ErrNoCgo reports a program built without cgo, which cannot load plugins.
 	ErrNoCgo = pjrt.ErrNoCgo
+	// ErrStatic reports a statically linked program, which cannot load plugins.
+	ErrStatic = pjrt.ErrStatic
 )
 
 // Errors of programs. An [*Error] matches at most one.

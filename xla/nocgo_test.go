@@ -10,6 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
+// S62: without cgo the CPU is the Go backend, and other plugins are an error.
 func TestWithoutCgo(t *testing.T) {
 	for _, plugin := range []string{CPU, Go, CUDA, "/a/plugin.so"} {
 		same, err := withoutCgo(plugin, true)

@@ -89,7 +89,8 @@ var _ compute.Backend = (*Runtime)(nil)
 // Each call makes a client with its own device memory: on a GPU, open once. The library stays loaded. A CPU plugin
 // keeps freed memory for later runs, at most as much as was in use at once, until a program or the runtime is closed.
 //
-// Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are [ErrNoCgo].
+// Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are [ErrNoCgo]. In a statically linked
+// program, all but [Go] are [ErrStatic].
 //
 // Under lazo plan, all but [Go] open the plan's described machine: see [ErrPlanned].
 func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {
@@ -116,6 +117,9 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	}
 	if found.Kind == Go {
 		return openGo(found, o)
+	}
+	if err := pjrt.CanLoad(); err != nil {
+		return nil, fmt.Errorf("xla: open %q: %w; or open %q, GoMLX's backend in Go", plugin, err, Go)
 	}
 	report, err := probeOnce(ctx, found, o.root)
 	if err != nil {

@@ -75,6 +75,9 @@ func Open(path string) (*Library, error) {
 }
 
 func load(file string) (*Library, error) {
+	if err := pjrt.CanLoad(); err != nil {
+		return nil, fmt.Errorf("mpi: %s: %w: %w", file, ErrNotLoadable, err)
+	}
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))
 	var handle unsafe.Pointer

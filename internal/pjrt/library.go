@@ -15,6 +15,20 @@ static void lazo_die_by_signal(void) {
 	for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) signal(fatal[i], SIG_DFL);
 }
 
+#ifdef __linux__
+#include <link.h>
+#include <sys/auxv.h>
+
+static int lazo_static(void) {
+	const ElfW(Phdr) *header = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+	for (unsigned long i = 0; header && i < getauxval(AT_PHNUM); i++)
+		if (header[i].p_type == PT_INTERP) return 0;
+	return header != 0;
+}
+#else
+static int lazo_static(void) { return 0; }
+#endif
+
 static const lazo_pjrt_table *lazo_call(void *get_api) {
 	return ((lazo_get_pjrt_api)get_api)();
 }
@@ -47,7 +61,18 @@ func Inspect(path string) (Version, error) {
 	return v, v.Check(path)
 }
 
+// CanLoad returns [ErrStatic] in a statically linked program, in which glibc's dlopen crashes.
+func CanLoad() error {
+	if C.lazo_static() != 0 {
+		return ErrStatic
+	}
+	return nil
+}
+
 func open(path string) (*C.lazo_pjrt_table, error) {
+	if err := CanLoad(); err != nil {
+		return nil, fmt.Errorf("pjrt: %s: %w: %w", path, ErrNotLoadable, err)
+	}
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
 	handle := C.dlopen(name, C.RTLD_LAZY|C.RTLD_LOCAL)

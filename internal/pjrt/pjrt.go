@@ -23,6 +23,8 @@ var (
 	ErrNoSymbol    = errors.New("not a PJRT plugin: it exports no GetPjrtApi")
 	ErrNoTable     = errors.New("GetPjrtApi gave no API table")
 	ErrABI         = errors.New("PJRT API version not supported")
+	// ErrStatic reports a statically linked program, which cannot load plugins.
+	ErrStatic = errors.New("this program is statically linked, and plugins need a dynamic one: build it without -static in -ldflags or CGO_LDFLAGS")
 	// ErrNoCgo reports a program without cgo, which cannot load plugins.
 	ErrNoCgo = errors.New("this program was built without cgo, which plugins need: build it with CGO_ENABLED=1 and a C compiler")
 )
