@@ -157,14 +157,15 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 }
 
 // PredictOne returns the outputs for one example, whose fields have no batch axis. For many examples Predict and
-// serve.Batcher are faster.
+// serve.Batcher are faster. An example that the network cannot take is a serve.ErrInput.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Prediction, error) {
 	batch := data.Batch{Fields: slices.Clone(example), Size: 1}
 	inputs := m.inputs()
 	for i, f := range example {
 		k := slices.IndexFunc(inputs, func(in Input) bool { return in.Name == f.Name })
 		if k >= 0 && len(inputs[k].Dims) != len(f.Array.Dims) {
-			return Prediction{}, fmt.Errorf("flaxlike: predict: field %q has dims %v, and that of an example is %v: leave the batch axis out, or use Predict", f.Name, f.Array.Dims, inputs[k].Dims)
+			return Prediction{}, graphs.Input(fmt.Errorf("flaxlike: predict: field %q has dims %v, and that of an example is %v: leave the batch axis out, or use Predict",
+				f.Name, f.Array.Dims, inputs[k].Dims))
 		}
 		batch.Fields[i].Array.Dims = append([]int{1}, f.Array.Dims...)
 	}

@@ -221,13 +221,13 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	return outputs, m.dropLeftover(batch, outputs)
 }
 
-// ofOtherInputs adds to an error the fields that differ from the build's. Only that is no error: networks may take
-// other lengths.
+// ofOtherInputs puts the fields that differ from the build's before an error, which they then caused. Only that is no
+// error: networks may take other lengths.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)
 		if none == nil && len(f.Dims) > 0 && (f.DType() != in.Type || !slices.Equal(f.Dims[1:], in.Dims)) {
-			err = fmt.Errorf("%w\n  field %q is %s%v for an example, and was %s%v when the network was built", graphs.Inner(err), in.Name, f.DType(), f.Dims[1:], in.Type, in.Dims)
+			err = graphs.Input(fmt.Errorf("field %q is %s%v for an example, and was %s%v when the network was built\n  %w", in.Name, f.DType(), f.Dims[1:], in.Type, in.Dims, graphs.Inner(err)))
 		}
 	}
 	return err

@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/serve"
 )
 
 // An example that the network cannot take is an error that names its field.
@@ -26,9 +27,11 @@ func TestS36_exampleOfOtherDims(t *testing.T) {
 	_, err := m.Evaluate(t.Context(), set)
 	require.NoError(t, err)
 	_, err = m.PredictOne(t.Context(), data.X(make([]float32, 3), 3))
-	require.ErrorContains(t, err, `field "x" is float32[3] for an example, and was float32[1] when the network was built`)
+	require.ErrorContains(t, err, `flaxlike: predict: field "x" is float32[3] for an example, and was float32[1] when the network was built`)
+	require.ErrorIs(t, err, serve.ErrInput)
 	_, err = m.PredictOne(t.Context(), data.X(make([]float32, 1), 1, 1))
 	require.ErrorContains(t, err, "leave the batch axis out")
+	require.ErrorIs(t, err, serve.ErrInput)
 	_, err = m.PredictOne(t.Context(), data.X(make([]float32, 1), 1))
 	require.NoError(t, err)
 	lengths := newModel(t, nn.GlobalMeanPool{}, flaxlike.WithLoss("mse"))
