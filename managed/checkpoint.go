@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/shares"
@@ -249,7 +250,7 @@ func (s *State) pending() map[string]*tensors.Tensor {
 }
 
 func (s *State) replace(ctx context.Context, r *restored, given map[string]*tensors.Tensor) error {
-	lacks := map[string]bool{}
+	lacks := map[*model.Variable]bool{}
 	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) {
 		v := s.values.Variable(at)
 		name := r.nameOf(v)
@@ -260,10 +261,7 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*tens
 		case resets && r.from == nil:
 			return filled(to)
 		case r.from == nil && name != store.RandomName:
-			lacks[name] = true
-			for _, scalar := range s.values.NamesOf(at) {
-				lacks[scalar] = true
-			}
+			lacks[v] = true
 		case s.values.Last.Lost() != nil:
 			return nil, fmt.Errorf("its value is lost, and the checkpoint has no value for it: %w", s.values.Last.Lost())
 		}
@@ -282,6 +280,5 @@ func (s *State) replace(ctx context.Context, r *restored, given map[string]*tens
 			delete(given, v.Path())
 		}
 	}
-	lost := s.values.Last.Lost() != nil // unknown which buffers exist
-	return errors.Join(s.values.Replace(put), s.forget(lacks, lost))
+	return s.putBack(put, lacks)
 }

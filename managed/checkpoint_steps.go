@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
@@ -215,29 +217,40 @@ func (s *State) checkKnown(r *restored, known []*model.Variable, given map[strin
 	return e.orNil()
 }
 
-func (s *State) forget(names map[string]bool, lost bool) error {
-	if len(names) == 0 {
+// putBack sets the non-nil buffers, and removes variables.
+func (s *State) putBack(put []compute.Buffer, without map[*model.Variable]bool) error {
+	lost := s.values.Last.Lost() != nil // unknown which buffers exist
+	return errors.Join(s.values.Replace(put), s.forget(without, lost))
+}
+
+func (s *State) forget(variables map[*model.Variable]bool, lost bool) error {
+	if len(variables) == 0 {
 		return nil
 	}
-	s.model.given.Lose(names)
+	names := map[string]bool{}
+	for v := range variables {
+		names[v.Path()] = true
+		for _, scalar := range s.model.namesOf(v) {
+			names[scalar] = true
+		}
+	}
 	s.saved.steps = slices.DeleteFunc(slices.Clone(s.saved.steps), func(step usedStep) bool {
 		return slices.ContainsFunc(step.Uses, func(name string) bool { return names[name] })
 	})
 	for i, v := range s.values.Variables() {
-		name := v.Path()
-		if !names[name] {
+		if !variables[v] {
 			continue
 		}
 		if lost {
 			s.values.Abandon(i)
 		}
-		if err := s.model.store.DeleteVariable(name); err != nil {
+		if err := s.model.store.DeleteVariable(v.Path()); err != nil {
 			return err
 		}
 		delete(s.model.ofOptimizer, v)
-		for _, name := range s.model.namesOf(v) {
-			delete(s.saved.origins, name)
-		}
 	}
-	return s.values.Keep(func(v *model.Variable) bool { return !names[v.Path()] })
+	for name := range names {
+		delete(s.saved.origins, name)
+	}
+	return s.values.Keep(func(v *model.Variable) bool { return !variables[v] })
 }

@@ -31,9 +31,9 @@ func (b *Builder) ClipByExample(limit float64, fields []*graph.Node, loss func(e
 		}
 		before := b.changedNorms()
 		l := loss(example)
-		for _, scope := range b.changedNorms() {
-			if !slices.Contains(before, scope) {
-				panic(fmt.Errorf("ClipByExample: the batch normalization in %s would normalize each example by itself: expected nn.GroupNorm or nn.LayerNorm, or frozen averages (optim.Frozen)", scope))
+		for _, v := range b.changedNorms() {
+			if !slices.Contains(before, v) {
+				panic(fmt.Errorf("ClipByExample: the batch normalization in %s would normalize each example by itself: expected nn.GroupNorm or nn.LayerNorm, or frozen averages (optim.Frozen)", v.Scope()))
 			}
 		}
 		if l == nil || l.Rank() != 0 || !l.DType().IsFloat() {

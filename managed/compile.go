@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train"
@@ -221,10 +220,8 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.V
 
 func (s *State) awaiting() *awaited.Values {
 	a := &awaited.Values{Shapes: map[string]shapes.Shape{}, Numbers: s.model.numbers}
-	for _, given := range []map[string]*tensors.Tensor{s.model.given.Initial, s.model.given.Tensors} {
-		for name, t := range given {
-			a.Shapes[name] = t.Shape()
-		}
+	for name, t := range s.model.given.All() {
+		a.Shapes[name] = t.Shape()
 	}
 	if r := s.awaited(); len(r.tensors) > 0 {
 		a.Saved = func(name string) int64 {

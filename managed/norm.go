@@ -68,19 +68,19 @@ func (b *Builder) checkBatchNorm() {
 	if b.padding() == nil || !b.Training() {
 		return
 	}
-	for _, scope := range b.changedNorms() {
-		if !slices.ContainsFunc(b.norms, func(v *model.Variable) bool { return v.Scope() == scope }) {
-			panic(fmt.Errorf("norm.BatchNorm in %s: the batch is padded, and the layer's means would count the padding: expected nn.BatchNorm, which leaves the padding out", scope))
+	for _, v := range b.changedNorms() {
+		if !slices.Contains(b.norms, v) {
+			panic(fmt.Errorf("norm.BatchNorm in %s: the batch is padded, and the layer's means would count the padding: expected nn.BatchNorm, which leaves the padding out", v.Scope()))
 		}
 	}
 }
 
-// changedNorms returns the scopes of batch normalizations whose averages the graph changes.
-func (b *Builder) changedNorms() (scopes []string) {
+// changedNorms returns the counts of batch normalizations whose averages the graph changes.
+func (b *Builder) changedNorms() (counts []*model.Variable) {
 	for v := range b.scope.Store().IterVariables() {
-		if scope, name := model.SplitPath(v.Path()); name == batchNormCount && v.ChangedInGraph(b.graph) {
-			scopes = append(scopes, scope)
+		if _, name := model.SplitPath(v.Path()); name == batchNormCount && v.ChangedInGraph(b.graph) {
+			counts = append(counts, v)
 		}
 	}
-	return scopes
+	return counts
 }

@@ -159,14 +159,12 @@ func (s *State) setLearningRate(rate float64) error {
 	if err != nil {
 		return err
 	}
-	for _, given := range []map[string]*tensors.Tensor{s.model.given.Tensors, s.model.given.Initial} {
-		if was := given[rateName]; at < 0 && was != nil {
-			t, err := rateTensor(rate, was.DType())
-			if err == nil {
-				given[rateName] = t
-			}
-			return err
+	if given := s.model.given.Of(rateName); at < 0 && given != nil {
+		t, err := rateTensor(rate, given.DType())
+		if err == nil {
+			s.model.given.Set(rateName, t)
 		}
+		return err
 	}
 	if at < 0 {
 		return s.startAt(rate)

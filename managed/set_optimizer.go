@@ -47,7 +47,7 @@ func (s *State) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 		}
 		return true
 	}
-	maps.DeleteFunc(s.model.given.Initial, func(name string, _ *tensors.Tensor) bool { return ofOptimizers(name) && ofState(name) })
+	s.model.given.Forget(func(name string) bool { return ofOptimizers(name) && ofState(name) })
 	for v := range s.model.ofOptimizer {
 		if !ofState(v.Path()) {
 			continue

@@ -66,16 +66,13 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if len(c.values) == 0 && len(now) > 0 {
 		return errors.New("managed: restore: the snapshot is of a state without values, before its first step: make a new state")
 	}
-	newer := map[string]bool{}
-	for at := len(c.values); at < len(now); at++ {
-		newer[now[at].Path()] = true
-		for _, name := range s.values.NamesOf(at) {
-			newer[name] = true
-		}
+	newer := map[*model.Variable]bool{}
+	for _, v := range now[len(c.values):] {
+		newer[v] = true
 	}
 	_ = s.values.Last.Follow(nil) // replaced in any case
 	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) {
-		if newer[now[at].Path()] {
+		if at >= len(c.values) {
 			return nil, nil
 		}
 		return c.values[at].LocalClone()
@@ -83,8 +80,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
 	}
-	lost := s.values.Last.Lost() != nil // unknown which buffers exist
-	if err := errors.Join(s.values.Replace(put), s.forget(newer, lost)); err != nil {
+	if err := s.putBack(put, newer); err != nil {
 		return fmt.Errorf("managed: restore: free the earlier values: %w", err)
 	}
 	return nil

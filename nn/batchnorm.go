@@ -41,28 +41,10 @@ func (n BatchNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 
 func (n BatchNorm) normal(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 	momentum, epsilon := cmp.Or(n.Momentum, 0.99), epsilon(n.Epsilon, 1e-3)
-	step, parameter := layering.StepOf(x), func(name string) string {
-		return model.JoinPath(scope.Scope(), norm.BatchNormalizationScopeName, name)
-	}
 	shape := shapes.Make(x.DType(), x.Shape().Dimensions[x.Rank()-1])
-	ofBatch, examples := scope.IsTraining(x.Graph()), (*graph.Node)(nil)
-	if step != nil && ofBatch {
-		ofBatch = !step.Freezes(parameter("scale"), shape) || !step.Freezes(parameter("offset"), shape)
-		examples = step.Examples()
-	}
-	if !ofBatch {
-		mask, examples = nil, nil
-	}
-	if examples != nil && (x.Rank() < 2 || x.Shape().Dimensions[0] != examples.Shape().Dimensions[0]) {
-		fail("BatchNorm", scope, "the input is %s, but the batch is padded to %d examples: expected [batch, …, n], an example in each row of the first axis",
-			x.Shape(), examples.Shape().Dimensions[0])
-	}
-	if mask != nil && mask.Rank() >= x.Rank() {
-		fail("BatchNorm", scope, "the mask is %s, expected bool of the first axes of the input %s", mask.Shape(), x.Shape())
-	}
-	scope = scope.In(norm.BatchNormalizationScopeName)
+	inside := scope.In(norm.BatchNormalizationScopeName)
 	of := func(name string, initial model.VariableInitializer, trainable bool) *model.Variable {
-		return scope.WithInitializer(initial).VariableWithShape(name, shape).SetTrainable(trainable)
+		return inside.WithInitializer(initial).VariableWithShape(name, shape).SetTrainable(trainable)
 	}
 	scale, offset := of("scale", graph.Ones, true), of("offset", graph.Zeros, true)
 	mean, variance, steps := of("mean", graph.Zeros, false), of("variance", graph.Ones, false), of("avg_weight", graph.Zeros, false)
@@ -74,8 +56,21 @@ func (n BatchNorm) normal(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 		y = graph.Add(graph.Mul(y, graph.ExpandAxes(scale.NodeValue(g), 0)), graph.ExpandAxes(offset.NodeValue(g), 0))
 		return graph.Reshape(y, x.Shape().Dimensions...)
 	}
-	if !ofBatch {
+	step := layering.StepOf(x)
+	if !scope.IsTraining(g) || step != nil && step.Freezes(scale.Path(), shape) && step.Freezes(offset.Path(), shape) {
 		return normalized(graph.Sub(rows, graph.ExpandAxes(mean.NodeValue(g), 0)), graph.ExpandAxes(variance.NodeValue(g), 0))
+	}
+
+	var examples *graph.Node
+	if step != nil {
+		examples = step.Examples()
+	}
+	if examples != nil && (x.Rank() < 2 || x.Shape().Dimensions[0] != examples.Shape().Dimensions[0]) {
+		fail("BatchNorm", scope, "the input is %s, but the batch is padded to %d examples: expected [batch, …, n], an example in each row of the first axis",
+			x.Shape(), examples.Shape().Dimensions[0])
+	}
+	if mask != nil && mask.Rank() >= x.Rank() {
+		fail("BatchNorm", scope, "the mask is %s, expected bool of the first axes of the input %s", mask.Shape(), x.Shape())
 	}
 	var counts *graph.Node
 	for _, m := range []*graph.Node{examples, mask} {
@@ -113,7 +108,7 @@ func (n BatchNorm) normal(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 	if step != nil {
 		step.Normalised(steps)
 	}
-	if l2 := model.GetParamOr(scope, regularizer.ParamL2, 0.0); l2 > 0 {
+	if l2 := model.GetParamOr(inside, regularizer.ParamL2, 0.0); l2 > 0 {
 		regularizer.L2(l2)(g, scale)
 	}
 	return normalized(off, spread)

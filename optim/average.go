@@ -65,7 +65,11 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	store, old := scope.Store(), map[*model.Variable]*graph.Node{}
 	waiting := awaited.Of(g)
 	waiting.Open = true
-	t.bring(waiting, n, store)
+	saved := func(name string) bool {
+		of := t.averaged(n, name)
+		return of != "" && store.GetVariable(of) != nil
+	}
+	bring(waiting, store, saved)
 	for _, sum := range slices.Collect(store.Scope(n.Scope()).IterVariables()) {
 		name := t.averaged(n, sum.Path())
 		if name == "" {
@@ -84,13 +88,13 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	for v, value := range old {
 		v.SetNodeValue(value)
 	}
-	t.bring(waiting, n, store) // of build's variables: the graph is built again with them
+	bring(waiting, store, saved) // of build's variables: the graph is built again with them
 }
 
-// bring creates the averages of a checkpoint that no training step has claimed yet.
-func (t Average) bring(waiting *awaited.Values, n *model.Variable, store *model.Store) {
+// bring creates variables of a checkpoint that no training step has claimed yet.
+func bring(waiting *awaited.Values, store *model.Store, which func(name string) bool) {
 	for _, name := range slices.Sorted(maps.Keys(waiting.Shapes)) { // all processes create variables in one order
-		if of := t.averaged(n, name); of != "" && store.GetVariable(name) == nil && store.GetVariable(of) != nil {
+		if which(name) && store.GetVariable(name) == nil {
 			waiting.Bring(name)
 		}
 	}
@@ -110,12 +114,7 @@ func (Average) averaged(n *model.Variable, path string) string {
 
 func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 	below := model.JoinPath(optimizer.Scope, t.Name(), "updates")
-	waiting := awaited.Of(g)
-	for _, name := range slices.Sorted(maps.Keys(waiting.Shapes)) {
-		if strings.HasSuffix(name, model.ScopeSeparator+below) && scope.Store().GetVariable(name) == nil {
-			waiting.Bring(name)
-		}
-	}
+	bring(awaited.Of(g), scope.Store(), func(name string) bool { return strings.HasSuffix(name, model.ScopeSeparator+below) })
 	for around := scope.Scope(); ; around, _ = model.SplitPath(around) {
 		if n := scope.Store().GetVariable(model.JoinPath(around, below)); n != nil {
 			return n

@@ -29,40 +29,43 @@ type Given struct {
 	Initial map[string]*Tensor
 	MayDraw func(variable string) bool
 	spent   map[string]bool // initial values that variables took
-	lost    map[string]bool // those of variables that were removed
 }
 
 // Of returns a variable's value or nil.
 func (g *Given) Of(name string) *Tensor { return cmp.Or(g.Tensors[name], g.Initial[name]) }
 
+// All returns the values by their variables' names.
+func (g *Given) All() map[string]*Tensor {
+	all := map[string]*Tensor{}
+	maps.Copy(all, g.Initial)
+	maps.Copy(all, g.Tensors)
+	return all
+}
+
+// Set replaces a value.
+func (g *Given) Set(name string, t *Tensor) {
+	if g.Tensors[name] != nil {
+		g.Tensors[name] = t
+	} else {
+		g.Initial[name] = t
+	}
+}
+
+// Forget drops initial values.
+func (g *Given) Forget(which func(name string) bool) {
+	maps.DeleteFunc(g.Initial, func(name string, _ *Tensor) bool { return which(name) })
+	maps.DeleteFunc(g.spent, func(name string, _ bool) bool { return which(name) })
+}
+
 // Clone returns a copy.
 func (g *Given) Clone() Given {
-	return Given{maps.Clone(g.Tensors), g.Late, maps.Clone(g.Initial), g.MayDraw, maps.Clone(g.spent), maps.Clone(g.lost)}
-}
-
-// Lose notes that variables were removed: those that took an initial value cannot get it again.
-func (g *Given) Lose(names map[string]bool) {
-	for name := range names {
-		if g.spent[name] {
-			g.lost = with(g.lost, name)
-		}
-	}
-}
-
-func with(names map[string]bool, name string) map[string]bool {
-	if names == nil {
-		names = map[string]bool{}
-	}
-	names[name] = true
-	return names
+	return Given{maps.Clone(g.Tensors), g.Late, maps.Clone(g.Initial), g.MayDraw, maps.Clone(g.spent)}
 }
 
 // give assigns all given values or none.
 func (g *Given) give(fresh []*Variable) error {
 	var wrong []string
-	unused := map[string]*Tensor{}
-	maps.Copy(unused, g.Initial)
-	maps.Copy(unused, g.Tensors)
+	unused := g.All()
 	for _, v := range fresh {
 		name := v.Path()
 		t := g.Of(name)
@@ -71,7 +74,7 @@ func (g *Given) give(fresh []*Variable) error {
 		case t != nil && !t.Shape().Equal(v.Shape()):
 			wrong = append(wrong, fmt.Sprintf("%s is %s, expected %s", name, t.Shape(), v.Shape()))
 		case t != nil:
-		case g.lost[name]:
+		case g.spent[name]: // a restore removed the variable that took it
 			wrong = append(wrong, fmt.Sprintf("%s had a given value, which a step took before the restored checkpoint removed the variable: restore into a new state", name))
 		case g.Initial != nil && v.Trainable && (g.MayDraw == nil || !g.MayDraw(name)):
 			wrong = append(wrong, fmt.Sprintf("%s %s is missing", name, v.Shape()))
@@ -112,7 +115,10 @@ func (g *Given) taken(fresh []*Variable) error {
 			delete(g.Tensors, name)
 		case g.Initial[name] != nil:
 			delete(g.Initial, name)
-			g.spent = with(g.spent, name)
+			if g.spent == nil {
+				g.spent = map[string]bool{}
+			}
+			g.spent[name] = true
 		default:
 			continue
 		}
