@@ -9,7 +9,7 @@ TEST_FLAGS ?= -timeout 30m -vet=off
 export GOFLAGS := $(shell $(GO) env GOFLAGS) '-toolexec=env GOGC=400'
 FUZZ_TIME ?= 1m
 # A quarter of its CPU seconds would be garbage collection; with this it takes 0.5 GB.
-STATICCHECK = GOGC=400 $(GO) tool -modfile=tools/go.mod staticcheck
+STATICCHECK = GOGC=400 $(GO) tool -modfile=internal/tools/go.mod staticcheck
 
 .DEFAULT_GOAL := help
 
@@ -77,7 +77,7 @@ staticcheck: ## staticcheck, the shell scripts
 lint: vet staticcheck ## formatting, go vet, staticcheck, the shell scripts
 
 # etcd's own dependencies take longer to compile than all else here together: nightly has it.
-MODULES ?= $(filter-out dist/etcd tools/site,$(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod')))
+MODULES ?= $(filter-out dist/etcd internal/tools/site,$(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod')))
 
 .PHONY: modules
 modules: ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has dist/etcd and staticcheck too
@@ -101,7 +101,7 @@ check: vet setup ## what CI runs: lint test race modules conformance interop por
 
 .PHONY: bench
 bench: setup ## measure: JSON lines, to stand beside the peers'
-	$(GO) run ./bench
+	$(GO) run ./cmd/bench
 
 REF ?= HEAD
 REPEATS ?= 9
@@ -141,7 +141,7 @@ targets: ## a corpus of steps, compiled for a TPU and GPUs that are not there: n
 
 .PHONY: release
 release: ## prepare VERSION=v0.1.0: versions of the nested modules, a user of each module, changed names, archives of the command in .release
-	cd tools && $(GO) run ./release -version "$(VERSION)"
+	cd internal/tools && $(GO) run ./release -version "$(VERSION)"
 
 MUTANTS ?= 300
 SEED ?= 1
@@ -161,5 +161,5 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 		sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z0-9]*).*|\1 \2|' | while read -r package target; do \
 		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "$$package" </dev/null || exit 1; done
 	$(MAKE) modules MODULES=dist/etcd
-	@for module in $(MODULES) dist/etcd; do (cd "$$module" && GOGC=400 $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./...) || exit 1; done
+	@for module in $(MODULES) dist/etcd; do (cd "$$module" && GOGC=400 $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod staticcheck ./...) || exit 1; done
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/abilities"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Async saves checkpoints in the background. One is being written and at most one waits; a newer one replaces it. Call

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/internal/shield"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Content is a checkpoint's content.

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/safetensors"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 )
 
 // Progress is the program's own data that it needs after a restart.

@@ -17,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 const (

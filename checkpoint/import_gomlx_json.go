@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/dtype"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 const (

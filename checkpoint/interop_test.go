@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/safetensors"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 )
 
 // TestInteropCheckpoint has the Python package read a checkpoint whose tensors, of every type, are those of a file that
@@ -19,7 +19,7 @@ func TestInteropCheckpoint(t *testing.T) {
 	if interpreter == "" {
 		t.Skip("NOT TESTED against the Python package: make interop does that")
 	}
-	file, err := os.Open("../safetensors/testdata/numpy.safetensors")
+	file, err := os.Open("safetensors/testdata/numpy.safetensors")
 	require.NoError(t, err)
 	defer file.Close()
 	info, err := file.Stat()
@@ -37,7 +37,7 @@ func TestInteropCheckpoint(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Save(t.Context(), 3, c))
 	require.NoError(t, f.Close())
-	out, err := exec.CommandContext(t.Context(), interpreter, "../safetensors/testdata/safetensors_check.py", "checkpoint", filepath.Join(root, dir(3))).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), interpreter, "safetensors/testdata/safetensors_check.py", "checkpoint", filepath.Join(root, dir(3))).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, "22 tensors equal, 17 of them as arrays\n", string(out))
 	t.Logf("a checkpoint, in Python: %s", out)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lazo-ml/lazo/safetensors"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Two goroutines read the file: each tensor is in its place, and of several damages the first is reported.

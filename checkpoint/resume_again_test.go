@@ -15,10 +15,10 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // mark is a run to step 40, or a second one of 15 steps from a step, that saves each tenth step. Its weight identifies

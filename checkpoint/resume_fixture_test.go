@@ -14,8 +14,8 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // counter is a state of plain Go: its weight depends on all batches in their order, and its rate can be changed.

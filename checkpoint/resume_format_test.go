@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // oldState is the state of the kept fixture of format 1. It never changes: a later format gets another one.

@@ -15,9 +15,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // valued is a state that is nothing but values.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lazo-ml/lazo/safetensors"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 )
 
 func partName(tensor string, start, dims []int) string {

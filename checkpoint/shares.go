@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/shares"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 var errGivenUp = errors.New("the folder that rank 0 made for the parts does not exist: rank 0 has cancelled the save, or this process sees another folder")

@@ -9,8 +9,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/abilities"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 func (m *manifest) shares() map[string]map[string]*shardPart {

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/shield"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 func (t *Tensor) tensor() safetensors.Tensor {

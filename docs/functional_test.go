@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
-	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 // whole are the numbers that functional.py makes.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/metrics/plots"
 	"github.com/lazo-ml/lazo/nn"
-	"github.com/lazo-ml/lazo/plots"
 )
 
 func asFloat32(of []float64) []float32 {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Copied lists the variables of a [Model.CopyFrom] or [Model.LoadSome] by their full names.

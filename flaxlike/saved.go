@@ -16,10 +16,10 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/optim"
-	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/strategies"
 )
 

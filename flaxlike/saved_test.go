@@ -17,11 +17,11 @@ import (
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 func opened(t testing.TB, path string, options ...flaxlike.Option) (*flaxlike.Model, error) {

@@ -7,8 +7,8 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // searchFolder has the records of a search, each written whole or not at all.

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Save writes the model to one file, from which [Open] makes it in any program: the network's variables and, as

@@ -13,11 +13,11 @@ import (
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
-	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/xla/export"
 )
 

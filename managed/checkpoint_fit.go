@@ -13,9 +13,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/managed/internal/store"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // MismatchError reports that a checkpoint does not fit the model.

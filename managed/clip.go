@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/autodiff"
-	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 // ClipByExample returns the losses of the examples, of shape [batch], and clips each example's gradient over all

@@ -16,9 +16,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
-	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 // A step of gradient descent subtracts optax's gradients, clipped per example; the loss is the same as without

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/metrics"
-	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 // Metrics of 1e8 examples are exact: a batch is added to 99,000,000 examples as precisely as to none. The examples are

@@ -18,7 +18,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/nn"
-	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 type node = graph.Node

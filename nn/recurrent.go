@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/layering"
-	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 // Recurrent has the settings of [LSTM], [GRU] and [SimpleRNN], which iterate over a sequence's places.

@@ -8,6 +8,6 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/before"
 git archive "$1" | tar -x -C "$folder/before"
-(cd "$folder/before" && "${GO:-go}" build -o "$folder/bench-before" ./bench)
-"${GO:-go}" build -o "$folder/bench-now" ./bench
+(cd "$folder/before" && "${GO:-go}" build -o "$folder/bench-before" "$(test -d cmd/bench && echo ./cmd/bench || echo ./bench)")
+"${GO:-go}" build -o "$folder/bench-now" ./cmd/bench
 "$folder/bench-now" -check "$folder/bench-before" -repeats "${2:-9}"

@@ -6,6 +6,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-"${GO:-go}" build -o "$folder/bench" ./bench
+"${GO:-go}" build -o "$folder/bench" ./cmd/bench
 export TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-3}"
-"${PY:-python3}" -B bench/python/plugins.py "$folder/bench" "$@"
+"${PY:-python3}" -B cmd/bench/python/plugins.py "$folder/bench" "$@"

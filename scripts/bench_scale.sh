@@ -1,7 +1,7 @@
 #!/bin/sh
 # What docs/maintain/scale.md is made of, measured on this machine within six minutes where nothing else runs:
 #
-#	scripts/bench_scale.sh > bench/scale/testdata/measured.jsonl && go run ./bench/scale -write
+#	scripts/bench_scale.sh > cmd/bench/scale/testdata/measured.jsonl && go run ./cmd/bench/scale -write
 #
 # Sums over 2 to 8 ranks in shared memory and over TCP, training steps with and without exchange, and jobs of up to 256
 # processes that have their control connections alone.
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 go build -o "$folder/lazo" ./cmd/lazo
-go build -o "$folder/bench" ./bench
+go build -o "$folder/bench" ./cmd/bench
 ranks() {
 	np=$1
 	shift

@@ -85,9 +85,9 @@ suite() {
 conformance() { NVIDIA_TF32_OVERRIDE=0 bash scripts/conformance.sh --own-devices "$library"; }
 
 benches() {
-	$go build -o "$folder/bench" ./bench || return
+	$go build -o "$folder/bench" ./cmd/bench || return
 	if [[ -n ${PY-} ]]; then
-		"$PY" -B bench/python/peers.py "$folder/bench" --plugin "$plugin" --repeats 5 --only tiny,linear,mlp,cnn,matmul,lstm,gpt,generate,ttfs
+		"$PY" -B cmd/bench/python/peers.py "$folder/bench" --plugin "$plugin" --repeats 5 --only tiny,linear,mlp,cnn,matmul,lstm,gpt,generate,ttfs
 	else
 		echo "PY is not set: without JAX beside it"
 		"$folder/bench" -plugin "$plugin" -workload tiny,linear,mlp,cnn,matmul,lstm,gpt,generate,ttfs
@@ -96,7 +96,7 @@ benches() {
 
 # What the compiler says that a step needs, and what the device had in use at most.
 memory() {
-	$go build -o "$folder/bench" ./bench && "$folder/bench" -plugin "$plugin" -workload memory
+	$go build -o "$folder/bench" ./cmd/bench && "$folder/bench" -plugin "$plugin" -workload memory
 }
 
 echo "# lazo on $plugin"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # The website: the guide, the documents, the packages and the examples, by Hugo and its theme Hextra. Both, and what
-# renders package documentation and checks links, are tools of tools/site/go.mod. The pages are in $SITE.
+# renders package documentation and checks links, are tools of internal/tools/site/go.mod. The pages are in $SITE.
 set -eu
 cd "$(dirname "$0")/.."
 GO=${GO:-go}
 SITE=${SITE:-.site}
 tools="$(pwd)/.tools/site"
 mkdir -p "$tools"
-(cd tools/site && $GO build -o "$tools/" github.com/gohugoio/hugo github.com/princjef/gomarkdoc/cmd/gomarkdoc github.com/wjdp/htmltest)
-theme=$(cd tools/site && $GO mod download github.com/imfing/hextra && $GO list -m -f '{{.Dir}}' github.com/imfing/hextra)
+(cd internal/tools/site && $GO build -o "$tools/" github.com/gohugoio/hugo github.com/princjef/gomarkdoc/cmd/gomarkdoc github.com/wjdp/htmltest)
+theme=$(cd internal/tools/site && $GO mod download github.com/imfing/hextra && $GO list -m -f '{{.Dir}}' github.com/imfing/hextra)
 rm -rf "$SITE"
 mkdir -p "$SITE/static" "$SITE/content"
 find docs -name "*.svg" -exec cp {} "$SITE/static/" \;

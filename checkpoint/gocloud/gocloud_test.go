@@ -14,8 +14,8 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/gocloud"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 func TestStore(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/safetensors"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 )
 
 type ckptDiff struct {

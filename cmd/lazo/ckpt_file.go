@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/safetensors"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 )
 
 type ckptExport struct {

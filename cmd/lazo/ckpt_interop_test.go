@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
-	"github.com/lazo-ml/lazo/safetensors"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -71,7 +71,7 @@ func TestInteropFlax(t *testing.T) {
 	weights := filepath.Join(out, "weights.safetensors")
 	require.Equal(t, result{0, "step 1: 4 tensors in " + weights + "\n", ""}, run(t, "ckpt", "export", "--flax", dir, weights))
 	writeArrays(t, filepath.Join(out, "batch.safetensors"), map[string][]float32{"x": x, "y": y}, 4)
-	script := filepath.Join("..", "..", "safetensors", "testdata", "safetensors_check.py")
+	script := filepath.Join("..", "..", "checkpoint", "safetensors", "testdata", "safetensors_check.py")
 	said, err := exec.CommandContext(t.Context(), interpreter, script, "flax", out).CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	t.Logf("weights of lazo in Python: %s", said)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/safetensors"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 )
 
 // A checkpoint of somebody else's says what it likes: none of it moves the cursor, or makes a line of the command's

@@ -110,7 +110,7 @@ func packagesOf(ctx context.Context) (all []string, err error) {
 		name, files, _ := strings.Cut(strings.TrimSpace(line), " ")
 		name = strings.TrimPrefix(name, module+"/")
 		parts := strings.Split(name, "/")
-		if files == "0" || slices.Contains(parts, "internal") || parts[0] == "bench" || parts[0] == "docs" ||
+		if files == "0" || slices.Contains(parts, "internal") || parts[0] == "docs" ||
 			slices.Contains([]string{"storetest", "strategytest"}, parts[len(parts)-1]) {
 			continue
 		}

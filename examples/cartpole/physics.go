@@ -6,7 +6,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 // A pole is hinged on a cart without friction. Each step an action pushes the cart left (0) or right (1) with force F.

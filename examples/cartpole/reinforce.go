@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 // reinforce is a step of REINFORCE (Williams 1992) with the mean return as baseline. Its program also plays the

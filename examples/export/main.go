@@ -18,10 +18,10 @@ import (
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
-	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 type network func(scope *model.Scope, x *graph.Node) *graph.Node

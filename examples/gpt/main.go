@@ -27,12 +27,12 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
-	"github.com/lazo-ml/lazo/text"
 	"github.com/lazo-ml/lazo/train"
 	"github.com/lazo-ml/lazo/xla"
 )

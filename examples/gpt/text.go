@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/text"
+	"github.com/lazo-ml/lazo/data/text"
 )
 
 const (

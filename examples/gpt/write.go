@@ -12,9 +12,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
-	"github.com/lazo-ml/lazo/text"
 )
 
 // writer continues texts. Its key-value caches are the state's variables on the device; a prompt resets them.

@@ -12,10 +12,10 @@ import (
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/nn"
-	"github.com/lazo-ml/lazo/text"
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/plots"
+	"github.com/lazo-ml/lazo/metrics/plots"
 )
 
 func (r Run) test(ctx context.Context, d *draft) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/plots"
+	"github.com/lazo-ml/lazo/metrics/plots"
 )
 
 // Run has the subjects of a report. Only Model is required.

@@ -23,7 +23,7 @@ var claims = []struct{ pkg, words, without string }{
 	{"data", "", `gomlx|lazo/[^i]`},
 	{"optim", "", `lazo/(managed|loop|data|strategies|xla)`},
 	{"checkpoint", "The package knows nothing about models", `gomlx|lazo/(train|managed|xla|data)`},
-	{"safetensors", "", `gomlx|lazo/[^i]`},
+	{"checkpoint/safetensors", "", `gomlx|lazo/[^i]`},
 	{"strategies", "It knows nothing of parameters, optimizers or metrics", `lazo/(managed|optim|metrics)|gomlx/ml/`},
 	{"xla/hlo", "The package knows nothing of PJRT", `lazo/internal/pjrt`},
 	{"xla/install", "", `lazo/internal/pjrt`},
@@ -31,7 +31,7 @@ var claims = []struct{ pkg, words, without string }{
 	{"internal/regular", "", `lazo/loop`},
 	{"callbacks", "", `gomlx|lazo/(managed|xla|data)`},
 	{"callbacks/tensorboard", "", `gomlx|lazo/(managed|xla|data)`},
-	{"text", "The package needs nothing but the standard library", `\.|lazo/`},
+	{"data/text", "The package needs nothing but the standard library", `\.|lazo/`},
 	{"train", "", `gomlx|lazo/[^il]`},
 }
 

@@ -33,8 +33,8 @@ var handedOverByGoMLX = map[string]string{
 
 // readAtOnce are functions that only use a list during the call, but that the test takes for keeping it.
 var readAtOnce = map[string]bool{
-	"checkpoint.UnmarshalJSON": true,
-	"safetensors.Write":        true, "safetensors.ReadInto": true,
+	"checkpoint.UnmarshalJSON":     true,
+	"checkpoint/safetensors.Write": true, "checkpoint/safetensors.ReadInto": true,
 	"checkpoint/storetest.ReadAt": true,
 	"metrics.Update":              true, "metrics.Compute": true,
 	"flaxlike.Output": true, "flaxlike.Kind": true, "flaxlike.Probabilities": true, "flaxlike.Classes": true, "flaxlike.Labels": true, "flaxlike.ClassNames": true, // the name of an output
@@ -43,7 +43,7 @@ var readAtOnce = map[string]bool{
 }
 
 // fills are functions whose purpose is to fill a caller's list.
-var fills = map[string]bool{"safetensors.Sort": true, "dist.Agree": true, "dist.AgreeOn": true}
+var fills = map[string]bool{"checkpoint/safetensors.Sort": true, "dist.Agree": true, "dist.AgreeOn": true}
 
 // A list argument is copied, or its doc says that it is kept: otherwise append(list, …) by the caller would change
 // earlier results (R11). The test reads the source: a slice parameter may be read, copied and passed on, but not
@@ -84,7 +84,7 @@ var fieldsThatAreLists = map[string]string{
 	// Copied when the struct is passed.
 	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied",
 	// Used only during the call that takes the struct or has it as receiver.
-	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "strategies.Part.Start": "given", "safetensors.Tensor.Dims": "call",
+	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "strategies.Part.Start": "given", "checkpoint/safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
 	"data.Numbers.Columns": "call", "data.Categories.Columns": "call", "data.Categories.Classes": "call", "data.Labels.Classes": "call", "data.Labels.Columns": "call",
 	"loop.Evaluation.Options": "call", "loop.Callback.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call", "strategies.Built.Read": "call",
@@ -92,9 +92,9 @@ var fieldsThatAreLists = map[string]string{
 	"train.Loop.Tests": "call", "train.Loop.Hooks": "call", "train.Loop.Tasks": "call", "train.Predict.Hooks": "call", "train.Predict.Tasks": "call",
 	"xla.Mesh.Axes": "call", "xla.Built.Outputs": "call", "xla.Built.Host": "call", "xla.Built.Read": "call", "xla.Alike.Sums": "call", "xla.Scan.Each": "call", "xla/install.Wheel.Members": "call",
 	"xla/plan.Step.Batch": "call", "xla/plan.Step.Inputs": "call",
-	"text.BPETraining.Special": "call", "plots.Classified.Classes": "call", "plots.Classified.Labels": "call", "plots.Classified.Scores": "call",
-	"plots.Weights.Values": "call", "plots.Block.From": "call", "plots.Block.Parts": "call", "plots.Report.Card": "call",
-	"plots.Report.Figures": "call", "plots.Part.Rows": "call", "flaxlike/report.Run.Classes": "call",
+	"data/text.BPETraining.Special": "call", "metrics/plots.Classified.Classes": "call", "metrics/plots.Classified.Labels": "call", "metrics/plots.Classified.Scores": "call",
+	"metrics/plots.Weights.Values": "call", "metrics/plots.Block.From": "call", "metrics/plots.Block.Parts": "call", "metrics/plots.Report.Card": "call",
+	"metrics/plots.Report.Figures": "call", "metrics/plots.Part.Rows": "call", "flaxlike/report.Run.Classes": "call",
 	"nn.Conv.Window": "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.DepthwiseConv.Window": "call", "nn.DepthwiseConv.Strides": "call",
 	"nn.DepthwiseConv.Dilation": "call", "nn.SeparableConv.Window": "call", "nn.SeparableConv.Strides": "call", "nn.SeparableConv.Dilation": "call",
 	"nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call",
@@ -105,9 +105,9 @@ var fieldsThatAreLists = map[string]string{
 	"data/parquet.Field.Classes": "kept",
 	// Returned by a function.
 	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
-	"flaxlike.Summary.Arrows": "given", "loop.Plan.Prepares": "given", "plots.Curve.X": "given", "plots.Curve.Y": "given",
+	"flaxlike.Summary.Arrows": "given", "loop.Plan.Prepares": "given", "metrics/plots.Curve.X": "given", "metrics/plots.Curve.Y": "given",
 	"data.Fold.TestRows": "given", "flaxlike.CrossValidation.Figures": "given", "flaxlike.SearchResult.Trials": "given",
-	"plots.Reliability.Probabilities": "given", "plots.Reliability.Shares": "given", "plots.Reliability.Counts": "given",
+	"metrics/plots.Reliability.Probabilities": "given", "metrics/plots.Reliability.Shares": "given", "metrics/plots.Reliability.Counts": "given",
 	"flaxlike.Copied.Taken": "given", "flaxlike.Copied.Left": "given", "flaxlike.Copied.Unused": "given", "flaxlike.Description.Network": "given", "flaxlike.Description.Outdated": "given",
 	"flaxlike.Description.Inputs": "given", "flaxlike.Description.Losses": "given", "flaxlike.Description.Metrics": "given", "flaxlike.Description.Variables": "given",
 	"loop.Plan.Entries": "given", "loop.Beginning.Prepared": "given", "callbacks.Bar.Below": "copied", "callbacks.Bar.Shows": "copied", "callbacks.Recovery.Entries": "copied", "callbacks.Timing.Parts": "given", "callbacks.Timing.Stages": "given",
@@ -166,7 +166,7 @@ func parsed(t *testing.T) (all []*source) {
 			return err
 		}
 		if name := entry.Name(); entry.IsDir() {
-			if path != "../.." && (strings.HasPrefix(name, ".") || slices.Contains([]string{"internal", "examples", "bench", "cmd", "testdata", "tools", "docs"}, name)) {
+			if path != "../.." && (strings.HasPrefix(name, ".") || slices.Contains([]string{"internal", "examples", "cmd", "testdata", "docs"}, name)) {
 				return filepath.SkipDir
 			}
 			return nil

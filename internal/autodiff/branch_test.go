@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 // A Cond or Switch is one case in the program, and its gradient another: there is no loop, and no select of the results

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/nn"
-	"github.com/lazo-ml/lazo/ops"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 // Functions with custom gradients, [2, 3, 3] to [2, 3, 3].

@@ -8,9 +8,9 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/pjrt"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // The numbers are GoMLX's and PJRT's, and files have each type by its name.

@@ -43,7 +43,7 @@ func TestIsLibrary(t *testing.T) {
 		"github.com/gomlx/compute/gobackend.New":      true,
 		"github.com/lazo-ml/lazo/managed.(*State).x":  true,
 		"github.com/lazo-ml/lazo/examples/mnist.main": false,
-		"github.com/lazo-ml/lazo/bench.main":          false,
+		"github.com/lazo-ml/lazo/cmd/bench.main":      false,
 		"example.com/me.model":                        false,
 		"main.step":                                   false,
 	} {

@@ -136,5 +136,5 @@ func isLibrary(function string) bool {
 	if !inside {
 		return false
 	}
-	return !strings.HasPrefix(rest, "examples") && !strings.HasPrefix(rest, "bench") && !strings.HasPrefix(rest, "cmd/")
+	return !strings.HasPrefix(rest, "examples") && !strings.HasPrefix(rest, "cmd/")
 }

@@ -27,10 +27,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/ops"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 // tolerance bounds the relative difference from jit after [comparedSteps] steps.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Load reads a folder of [Program.Write] and does not trust it: it checks sizes before it allocates memory, all

@@ -14,8 +14,8 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
-	"github.com/lazo-ml/lazo/safetensors"
 )
 
 // Write writes the program into a new folder, atomically and durably: after an error there is none. An existing folder

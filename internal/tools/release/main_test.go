@@ -1,0 +1,174 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// checkout makes a repository with a module, a nested module that uses it, and the command.
+func checkout(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"go.mod":                "module example.org/loop\n\ngo 1.25.0\n",
+		"loop.go":               "// Package loop has a function.\npackage loop\n\nfunc Old() int { return 1 }\n",
+		"cmd/lazo/main.go":      "package main\n\nimport (\n\t\"fmt\"\n\t\"runtime/debug\"\n)\n\nfunc main() {\n\tinfo, _ := debug.ReadBuildInfo()\n\tfmt.Print(info.Main.Version)\n}\n",
+		"part/go.mod":           "module example.org/loop/part\n\ngo 1.25.0\n\nrequire example.org/loop v0.0.0\n\nreplace example.org/loop => ..\n",
+		"part/part.go":          "// Package part uses the module around it.\npackage part\n\nimport \"example.org/loop\"\n\nvar V = loop.Old()\n",
+		"internal/tools/go.mod": "module example.org/loop/tools\n",
+		"CHANGELOG.md":          "# Changelog\n\n## v0.1.0\n",
+		"docs/renamed.md":       "",
+		"LICENSE":               "free\n",
+	})
+	git(t, dir, "init", "-q")
+	commit(t, dir)
+	return dir
+}
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func commit(t *testing.T, dir string) {
+	t.Helper()
+	git(t, dir, "add", "-A")
+	git(t, dir, "commit", "-q", "-m", "all")
+}
+
+func run(t *testing.T, dir, version string) (string, error) {
+	t.Helper()
+	var log bytes.Buffer
+	r := release{root: dir, version: version, out: filepath.Join(dir, ".release"), platforms: []string{runtime.GOOS + "/" + runtime.GOARCH}, log: &log}
+	err := r.run(t.Context())
+	return log.String(), err
+}
+
+func expect(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q lacks %q", err, word)
+		}
+	}
+}
+
+// S60
+func TestRelease(t *testing.T) {
+	dir := checkout(t)
+	log, err := run(t, dir, "v0.1.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"part/go.mod requires v0.1.0", "go get example.org/loop/part@v0.1.0 works", "compared with none", "git tag v0.1.0\n", "git tag part/v0.1.0\n"} {
+		if !strings.Contains(log, line) {
+			t.Errorf("the log lacks %q: %s", line, log)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "part", "go.mod"))
+	if err != nil || !strings.Contains(string(text), "require example.org/loop v0.1.0") {
+		t.Errorf("%s, %v", text, err)
+	}
+	checkArchive(t, dir)
+}
+
+// checkArchive runs the packed command, which knows its version.
+func checkArchive(t *testing.T, dir string) {
+	t.Helper()
+	name := fmt.Sprintf("lazo_v0.1.0_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
+	packed, err := os.ReadFile(filepath.Join(dir, ".release", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(dir, ".release", "SHA256SUMS"))
+	if want := fmt.Sprintf("%x  %s\n", sha256.Sum256(packed), name); err != nil || string(sums) != want {
+		t.Errorf("%s, %v, expected %s", sums, err, want)
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := tar.NewReader(unpacked)
+	if h, err := files.Next(); err != nil || h.Name != "lazo" {
+		t.Fatal(h, err)
+	}
+	program, err := io.ReadAll(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "lazo")
+	if err := os.WriteFile(path, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(path).Output(); err != nil || string(out) != "v0.1.0" {
+		t.Errorf("the command prints %q, %v", out, err)
+	}
+}
+
+func TestRelease_refuses(t *testing.T) {
+	dir := checkout(t)
+	for version, words := range map[string]string{"0.1.0": "vMAJOR.MINOR.PATCH", "v0.1": "vMAJOR.MINOR.PATCH", "v2.0.0": "below v2", "v0.2.0": `no section "## v0.2.0"`} {
+		_, err := run(t, dir, version)
+		expect(t, err, words)
+	}
+	git(t, dir, "tag", "v0.1.0")
+	_, err := run(t, dir, "v0.1.0")
+	expect(t, err, "the tag v0.1.0 exists")
+}
+
+// A module that works in the checkout alone is found: here by a file that git does not track.
+func TestRelease_ofAnUntrackedFile(t *testing.T) {
+	dir := checkout(t)
+	write(t, dir, map[string]string{"part/.gitignore": "more.go\n", "part/more.go": "package part\n\nvar More = 1\n", "part/uses.go": "package part\n\nvar Uses = More\n"})
+	commit(t, dir)
+	_, err := run(t, dir, "v0.1.0")
+	expect(t, err, "outside of the checkout: go build example.org/loop/part/...", "undefined: More")
+}
+
+func TestRelease_comparesNames(t *testing.T) {
+	dir := checkout(t)
+	git(t, dir, "tag", "v0.1.0")
+	write(t, dir, map[string]string{
+		"CHANGELOG.md": "# Changelog\n\n## v0.2.0\n\n## v0.1.0\n",
+		"loop.go":      "// Package loop has a function.\npackage loop\n\nfunc New() int { return 1 }\n",
+		"part/part.go": "// Package part uses the module around it.\npackage part\n\nimport \"example.org/loop\"\n\nvar V = loop.New()\n",
+	})
+	commit(t, dir)
+	_, err := run(t, dir, "v0.2.0")
+	expect(t, err, "incompatible changes since v0.1.0", "Old: removed")
+	write(t, dir, map[string]string{"docs/renamed.md": "| `loop.Old` | `loop.New` |\n"})
+	log, err := run(t, dir, "v0.2.0")
+	if err != nil || !strings.Contains(log, "each incompatible change since v0.1.0 is documented") {
+		t.Error(log, err)
+	}
+}
