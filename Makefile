@@ -137,7 +137,7 @@ upstream: setup ## build and test against the newest GoMLX, compute, go-xla and 
 
 .PHONY: targets
 targets: ## a corpus of steps, compiled for a TPU and GPUs that are not there: needs `lazo install tpu` and `lazo install cuda_compile`; docs/maintain/targets.md
-	$(GO) test -tags targets -timeout 120m -p 1 -count=1 -v ./managed/strategytest ./xla/hlo ./examples -run TestTargets
+	$(GO) test -tags targets -timeout 120m -p 1 -count=1 -v ./managed/strategytest ./internal/hlo ./examples -run TestTargets
 
 .PHONY: release
 release: ## prepare VERSION=v0.1.0: versions of the nested modules, a user of each module, changed names, archives of the command in .release

@@ -19,7 +19,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/internal/mpi"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // Option is a setting of [Join].

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/dist/launch"
 	"github.com/lazo-ml/lazo/internal/ranks"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // F59: a leftover process of another job or an earlier start connects to rank 0. It is refused with a reason, and the

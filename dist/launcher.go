@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // lazo's variables. Those of a rank override a launcher's; the others apply to any launcher.

@@ -75,7 +75,7 @@ export GOMODCACHE GOCACHE HOME="$copy/home" GOFLAGS="${GOFLAGS-} -mod=mod" LAZO_
 
 cd "$copy/gomlx"
 # Each test that builds a program writes its name down. It may do so in a goroutine of a subtest.
-cat >lazo/xla/hlo/ran.go <<-'GO'
+cat >lazo/hlo/ran.go <<-'GO'
 	package hlo
 
 	import (
@@ -99,8 +99,8 @@ cat >lazo/xla/hlo/ran.go <<-'GO'
 		}
 	}
 GO
-sed -i 's|^func New(name string, .*{$|&\n\tran()|' lazo/xla/hlo/builder.go
-grep -q '^	ran()$' lazo/xla/hlo/builder.go
+sed -i 's|^func New(name string, .*{$|&\n\tran()|' lazo/hlo/builder.go
+grep -q '^	ran()$' lazo/hlo/builder.go
 # Tests that GoMLX skips for a fault of XLA's, which lazo's lowering goes around.
 sed -i 's/^\(\t*\)if true {$/\1if false {/' core/graph/ops_bitwise_test.go
 mkdir -p lazo/backendtest
@@ -156,7 +156,7 @@ conform() {
 	local devices=$1 config=lazo:$plugin
 	shift
 	[[ -n $own ]] || config+=,$devices
-	GOMLX_BACKEND=$config go test -json -count=1 -vet=off -timeout 30m -coverpkg=github.com/gomlx/gomlx/lazo/xla/hlo -coverprofile="$copy/cover$devices" \
+	GOMLX_BACKEND=$config go test -json -count=1 -vet=off -timeout 30m -coverpkg=github.com/gomlx/gomlx/lazo/hlo -coverprofile="$copy/cover$devices" \
 		"$@" >>"$copy/results" || true
 }
 conform 1 -skip "$distributed" "${paths[@]}"

@@ -4,7 +4,7 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
-table=$root/xla/install/plugins.tsv
+table=$root/internal/install/plugins.tsv
 
 usage() {
 	cat <<EOF

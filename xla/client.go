@@ -15,7 +15,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/internal/pjrt"
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 type client struct {

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/lazo-ml/lazo/internal/pjrt"
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // constants are those of [hlo.Builder.Apart].

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/aot"
 	"github.com/lazo-ml/lazo/internal/gate"
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // ErrNotRun reports that a described machine ([OpenTopology]) has no numbers.

@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/aot"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/pjrt"
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // describedProgram compiles, for up to minutes, when it is inspected or runs as a step.

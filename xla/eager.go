@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // Eager runs each operation of a graph function at once, so that [Value] can read it. It is for inspecting a model, not

@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // NotFiniteError is the first operation that made NaN or an infinity ([EagerOptions].CheckFinite). An operation may

@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 type eagerRun struct {

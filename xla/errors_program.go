@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 func located(m *hlo.Module, err error) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/internal/pjrt"
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 type executable struct {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/probe"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 func installable(name string) bool { return slices.Contains(install.Kinds(), name) }

@@ -16,12 +16,15 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/pjrt"
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
+// Module is a lowered graph. Its method Text returns StableHLO; Parameters and Outputs describe the values in order.
+type Module = hlo.Module
+
 // Lower returns a graph's StableHLO without compiling it, also with [Go]. It ignores [Built].Block. Any reader of
-// StableHLO takes the text ([hlo.Builder.Plain]).
-func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*hlo.Module, error) {
+// StableHLO takes the text.
+func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*Module, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "lower %s", name)
 	}

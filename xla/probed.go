@@ -11,7 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/internal/probe"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 type identity struct {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // TestR23_F51_installedPluginRots: an installed plugin with changed bits, but the size, time and inode of its receipt,

@@ -18,7 +18,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/internal/aot"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // ErrCompilerCrash reports that a compiler ended its child process ([OpenTopology]).

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/xla"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 type installCommand struct {

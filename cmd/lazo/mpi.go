@@ -7,7 +7,7 @@ import (
 
 	"github.com/lazo-ml/lazo/dist/launch"
 	"github.com/lazo-ml/lazo/internal/mpi"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 func isMPI(kind string) bool { return kind == install.MPI || kind == install.MPICH }

@@ -24,7 +24,7 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/child"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // Options configure [Run].

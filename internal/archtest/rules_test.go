@@ -196,8 +196,8 @@ var sleeps = rule{
 		"loop/signal_child_test.go":        "what the signal interrupts",
 		"checkpoint/kill_test.go":          "a kill at a random moment",
 		"examples/mnist/resume_test.go":    "a kill at a random moment",
-		"xla/install/process_test.go":      "a kill at a random moment",
-		"xla/install/install_test.go":      "a server that drips, against the limit of the whole",
+		"internal/install/process_test.go": "a kill at a random moment",
+		"internal/install/install_test.go": "a server that drips, against the limit of the whole",
 		"internal/fetch/fetch_test.go":     "a server that drips, against the limit of the whole",
 		"flaxlike/ends_test.go":            "a step that hangs",
 		"flaxlike/sharing_test.go":         "the time for which others use a model beside its Fit",
@@ -216,11 +216,11 @@ func f() { time.Sleep(time.Second); <-time.After(1) }`, "time.Sleep")
 
 // asks are the anonymous interfaces that type assertions may use.
 var asks = map[string]string{
-	"managed/rate.go: Float32":            "GoMLX's two types of 16 bits",
-	"flaxlike/report/classes.go: Float32": "GoMLX's two types of 16 bits",
-	"checkpoint/run_failed.go: Unwrap":    "what errors.Join gives",
-	"internal/gate/gate.go: Unwrap":       "what errors.Join gives",
-	"xla/hlo/constant.go: ToStableHLO":    "go-xla's constants",
+	"managed/rate.go: Float32":              "GoMLX's two types of 16 bits",
+	"flaxlike/report/classes.go: Float32":   "GoMLX's two types of 16 bits",
+	"checkpoint/run_failed.go: Unwrap":      "what errors.Join gives",
+	"internal/gate/gate.go: Unwrap":         "what errors.Join gives",
+	"internal/hlo/constant.go: ToStableHLO": "go-xla's constants",
 }
 
 // An interface in a type assertion or a type switch has a name, so that both sides can be found.

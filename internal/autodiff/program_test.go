@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lazo-ml/lazo/internal/autodiff"
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 func TestMain(m *testing.M) {

@@ -5,7 +5,7 @@ import (
 	"log"
 
 	"github.com/lazo-ml/lazo/internal/pjrt"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 const double = `module {

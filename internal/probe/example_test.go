@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/lazo-ml/lazo/internal/probe"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // A library that is no plugin can end the child, but never this program.

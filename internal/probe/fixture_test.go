@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lazo-ml/lazo/internal/probe"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // helperName is the argv[0] under which this test binary probes argv[1] and prints the result, as another user or as a

@@ -6,7 +6,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/spmd"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // The sum of an array of which each of two partitions has one half.

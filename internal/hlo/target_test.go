@@ -15,7 +15,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // gpu and tpu are targets with other forms of some operations.

@@ -6,7 +6,7 @@ import (
 	"log"
 	"os"
 
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // The table lists what may be installed; Find finds what is, without the network.

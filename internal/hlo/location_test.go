@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // A plugin's message about the text leads to the operation and to the test's line, also in a module of steps.

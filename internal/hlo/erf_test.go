@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // erfOf runs the error function on x, a slice of n numbers.

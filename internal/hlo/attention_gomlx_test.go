@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/attention"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // lowerOnly is a backend that only lowers, for CUDA if widestHead is not 0.

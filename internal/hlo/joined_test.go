@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // A sum of zero-padded arrays becomes a concatenation if the arrays do not overlap. The numbers are equal.

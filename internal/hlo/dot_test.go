@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // On XLA's CPU, and only there, a product of two matrices has its operands swapped where that is faster. A barrier in

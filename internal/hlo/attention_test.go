@@ -14,7 +14,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla/hlo"
+	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // attentionCase is attention and its gradient. Its defaults are the lengths of testdata/attention.py.

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/pjrt"
-	"github.com/lazo-ml/lazo/xla/hlo"
-	"github.com/lazo-ml/lazo/xla/install"
+	"github.com/lazo-ml/lazo/internal/hlo"
+	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // device is a GoMLX backend for tests: hlo's builder, with internal/pjrt to compile and run.

@@ -43,7 +43,7 @@ func TestScript(t *testing.T) {
 	text, err := os.ReadFile("../../scripts/install_pjrt.sh")
 	require.NoError(t, err)
 	script := put("scripts/install_pjrt.sh", string(text), 0o755)
-	put("xla/install/plugins.tsv", "# comment\n"+one.Wheel.row()+first.row()+second.row(), 0o644)
+	put("internal/install/plugins.tsv", "# comment\n"+one.Wheel.row()+first.row()+second.row(), 0o644)
 	_, err = parseTable("# comment\n" + one.Wheel.row() + first.row() + second.row())
 	require.NoError(t, err)
 	put("bin/go", "#!/bin/sh\npwd -P\nfor a; do printf '[%s]' \"$a\"; done\n", 0o755)
