@@ -69,3 +69,7 @@ func (e *lockedError) Error() string {
 	}
 	return fmt.Sprintf("checkpoint: %s: %s writes there; wait for it or stop it, or open the folder with ReadOnly", e.Dir, owner)
 }
+
+func isDamaged(err error) bool {
+	return errors.As(err, new(*DamagedError))
+}

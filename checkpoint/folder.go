@@ -113,6 +113,12 @@ func openMedium(ctx context.Context, m medium, dir string, options Options) (*Fo
 	return f, f.clean(ctx)
 }
 
+func (f *Folder) clean(ctx context.Context) error {
+	return f.medium.clean(ctx, func(name string) {
+		f.options.Log.Info("checkpoint: removed files of an incomplete earlier save", "folder", f.dir, "name", name)
+	})
+}
+
 type owner struct {
 	PID   int    `json:"pid"`
 	Host  string `json:"host"`
@@ -167,6 +173,13 @@ func (f *Folder) reserve() (release func(), err error) {
 	return func() { f.best.Store(nil); f.reserved.Store(false) }, nil
 }
 
+func (f *Folder) wrap(err error, doing string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("checkpoint: %s in %s: %w", fmt.Sprintf(doing, args...), f.dir, err)
+}
+
 // Close releases the lock.
 func (f *Folder) Close() error { return f.close(false) }
 
@@ -193,4 +206,8 @@ func (f *Folder) use(writes bool) error {
 		return errReadOnly
 	}
 	return nil
+}
+
+func (f *Folder) opener(ctx context.Context) opener {
+	return func(path string) (file, error) { return f.medium.open(ctx, path) }
 }

@@ -95,10 +95,6 @@ func (f *Folder) first(ctx context.Context, places []place) (c *Checkpoint, gone
 	return nil, false, fmt.Errorf("%d found, none can be loaded: %w", len(failed), errors.Join(failed...))
 }
 
-func (f *Folder) opener(ctx context.Context) opener {
-	return func(path string) (file, error) { return f.medium.open(ctx, path) }
-}
-
 func (f *Folder) read(ctx context.Context, at place, keep bool) (*Checkpoint, error) {
 	return readCheckpoint(ctx, f.opener(ctx), at.String(), at.step, keep)
 }

@@ -116,9 +116,3 @@ func (f *Folder) trash(ctx context.Context, list []place) error {
 	}
 	return f.medium.remove(ctx, names)
 }
-
-func (f *Folder) clean(ctx context.Context) error {
-	return f.medium.clean(ctx, func(name string) {
-		f.options.Log.Info("checkpoint: removed files of an incomplete earlier save", "folder", f.dir, "name", name)
-	})
-}

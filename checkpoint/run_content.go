@@ -12,16 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-const (
-	loopSection     = "loop"
-	versionsSection = "versions"
-	settingsSection = "loop.settings"
-	endedSection    = "loop.ended"
-	sameSection     = "loop.same"
-	// The rows may exceed the manifest's limit.
-	historyTensor = "loop.history"
-)
-
 type position struct {
 	Steps   int64         `json:"steps"`
 	Samples int64         `json:"samples"`

@@ -176,3 +176,13 @@ func versionDifferences(c *Checkpoint, state any) ([]Difference, error) {
 	}
 	return differences(saved, now), nil
 }
+
+const (
+	loopSection     = "loop"
+	versionsSection = "versions"
+	settingsSection = "loop.settings"
+	endedSection    = "loop.ended"
+	sameSection     = "loop.same"
+	// The rows may exceed the manifest's limit.
+	historyTensor = "loop.history"
+)

@@ -27,13 +27,6 @@ func (f *Folder) Save(ctx context.Context, step Step, content Content) error {
 	return f.wrap(err, "save step %d", step)
 }
 
-func (f *Folder) wrap(err error, doing string, args ...any) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("checkpoint: %s in %s: %w", fmt.Sprintf(doing, args...), f.dir, err)
-}
-
 // save removes another's steps when the draft is durable.
 func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
 	if d.share.Rank > 0 {
@@ -127,10 +120,6 @@ func (f *Folder) free(ctx context.Context, step Step) (place, error) {
 	}
 	at.again = taken[len(taken)-1].again + 1
 	return at, nil
-}
-
-func isDamaged(err error) bool {
-	return errors.As(err, new(*DamagedError))
 }
 
 func (d *draft) writing(ctx context.Context, readBack bool, log *slog.Logger) writing {

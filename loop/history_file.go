@@ -7,8 +7,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-const elapsedCollection Collection = records.Collection
-
 // WriteJSON writes all rows as an array of flat objects, one per line: {"elapsed.steps":1,…,"losses.loss":0.5}. Numbers
 // keep every bit; NaN and the infinities are the strings "NaN", "Infinity", "-Infinity". Other values are omitted.
 // Names that are not UTF-8 or have control characters are errors.

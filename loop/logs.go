@@ -9,6 +9,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/columns"
+	"github.com/lazo-ml/lazo/internal/records"
 )
 
 // Collection groups log entries by kind. Any name without a dot is allowed, except "elapsed", which the history drops.
@@ -262,3 +263,5 @@ func (g anyValue) Float() (float64, error) {
 	}
 	return 0, fmt.Errorf("%T is not a number", g.v)
 }
+
+const elapsedCollection Collection = records.Collection

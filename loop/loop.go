@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
@@ -82,4 +84,18 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ..
 		result.Stop = r.stop
 	}
 	return result, err
+}
+
+func (r *run[S, B]) join(ctx context.Context) (leave context.CancelFunc) {
+	if r.job == nil {
+		r.ctx, r.work, r.agreement, r.shared = ctx, ctx, alone[S, B]{r}, math.MaxInt64
+		return func() {}
+	}
+	r.ctx, leave = released(ctx)
+	r.work = held(r.ctx)
+	r.clock = newClock(r.from)
+	p := &ranks[S, B]{run: r, Job: r.job, rank: int64(r.job.Rank())}
+	p.watch, _ = r.job.(abilities.Watched)
+	r.agreement, r.clock.agreed = p, &p.passed
+	return leave
 }

@@ -1,13 +1,9 @@
 package loop
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
-
-	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
 type agreement interface {
@@ -39,20 +35,6 @@ const (
 	atOver
 	atClosed
 )
-
-func (r *run[S, B]) join(ctx context.Context) (leave context.CancelFunc) {
-	if r.job == nil {
-		r.ctx, r.work, r.agreement, r.shared = ctx, ctx, alone[S, B]{r}, math.MaxInt64
-		return func() {}
-	}
-	r.ctx, leave = released(ctx)
-	r.work = held(r.ctx)
-	r.clock = newClock(r.from)
-	p := &ranks[S, B]{run: r, Job: r.job, rank: int64(r.job.Rank())}
-	p.watch, _ = r.job.(abilities.Watched)
-	r.agreement, r.clock.agreed = p, &p.passed
-	return leave
-}
 
 type alone[S, B any] struct{ *run[S, B] }
 

@@ -144,6 +144,13 @@ func (b *Builder) Samples() *graph.Node {
 	return b.samples
 }
 
+func (b *Builder) count() *graph.Node {
+	if mask := b.mask(); mask != nil {
+		return graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int64))
+	}
+	return graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
+}
+
 func examples(batch []*graph.Node) int {
 	for _, field := range batch {
 		if field.Rank() > 0 {

@@ -242,13 +242,6 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 	return nil
 }
 
-func (s *State) pending() map[string]*tensors.Tensor {
-	if r := s.saved.restored; r != nil && r.from == nil {
-		return s.model.given.Tensors
-	}
-	return nil
-}
-
 func (s *State) replace(ctx context.Context, r *restored, given map[string]*tensors.Tensor) error {
 	lacks := map[*model.Variable]bool{}
 	put, err := s.values.PutEach(ctx, func(at int) (*tensors.Tensor, error) {

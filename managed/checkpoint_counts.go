@@ -132,20 +132,3 @@ func (r *restored) stepsBy(counts *oldCounts) (*tensors.Tensor, error) {
 	}
 	return tensors.FromScalar(sum), nil
 }
-
-func (r *restored) trained(parameter string) bool {
-	names := oldNames(parameter)
-	return slices.ContainsFunc(r.steps, func(s usedStep) bool {
-		return slices.ContainsFunc(s.Trains, func(p string) bool { return slices.Contains(names, p) })
-	})
-}
-
-func oldNames(parameter string) []string {
-	names := []string{parameter}
-	for _, pair := range olderNames {
-		if at, ok := strings.CutSuffix(parameter, "/"+pair[0]); ok {
-			names = append(names, at+"/"+pair[1])
-		}
-	}
-	return names
-}

@@ -229,6 +229,13 @@ func (r *restored) leftOf(groups map[int]bool, step *asking, waits func(name str
 	return names
 }
 
+func (r *restored) trained(parameter string) bool {
+	names := oldNames(parameter)
+	return slices.ContainsFunc(r.steps, func(s usedStep) bool {
+		return slices.ContainsFunc(s.Trains, func(p string) bool { return slices.Contains(names, p) })
+	})
+}
+
 func describe(d dtypes.DType, dims []int) string {
 	return fmt.Sprintf("%s%v", strings.ToLower(d.String()), dims)
 }
@@ -246,4 +253,14 @@ func outOfFile(d safetensors.DType) (dtypes.DType, error) {
 		return dtypes.DType(t), nil
 	}
 	return dtypes.InvalidDType, fmt.Errorf("values of dtype %s have no place in a model", d)
+}
+
+func oldNames(parameter string) []string {
+	names := []string{parameter}
+	for _, pair := range olderNames {
+		if at, ok := strings.CutSuffix(parameter, "/"+pair[0]); ok {
+			names = append(names, at+"/"+pair[1])
+		}
+	}
+	return names
 }

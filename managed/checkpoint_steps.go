@@ -2,10 +2,7 @@ package managed
 
 import (
 	"errors"
-	"fmt"
 	"maps"
-	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -38,14 +35,6 @@ type usedStep struct {
 // madeSteps maps each stepID to its function's source position.
 var madeSteps sync.Map
 
-// id also returns the function's source position, because inlining gives a function literal several names.
-func (s *stepSettings) id() (id stepID, place string) {
-	pc := reflect.ValueOf(s.build).Pointer()
-	function := runtime.FuncForPC(pc)
-	file, line := function.FileLine(pc)
-	return stepID{Train: s.train, By: s.scope, Function: function.Name()}, fmt.Sprint(file, ":", line)
-}
-
 func placeOf(id stepID) string {
 	place, _ := madeSteps.Load(id)
 	text, _ := place.(string)
@@ -57,18 +46,6 @@ type asking struct {
 	place           string
 	gathers, ofRule func(*model.Variable) bool
 	numbers         map[string][]string
-}
-
-func (s *Stepper) asking(state *State, b *Builder, used []*model.Variable) asking {
-	id, place := s.id()
-	if s.scope != "" {
-		used = slices.DeleteFunc(slices.Clone(used), func(v *model.Variable) bool { return v.Path() == globalStep })
-	}
-	return asking{usedStep{stepID: id, Uses: state.model.uses(used, b.trained), Trains: paths(b.trained)}, place,
-		func(v *model.Variable) bool {
-			return slices.ContainsFunc(b.resets, func(r reset) bool { return r.variable == v })
-		},
-		func(v *model.Variable) bool { return state.model.ofOptimizer[v] }, state.model.numbers}
 }
 
 func paths(variables []*model.Variable) []string {

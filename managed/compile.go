@@ -170,6 +170,18 @@ func (s *Stepper) compileOnce(ctx context.Context, c *compiled, by compiler) (ag
 	return false, nil
 }
 
+func (s *Stepper) asking(state *State, b *Builder, used []*model.Variable) asking {
+	id, place := s.id()
+	if s.scope != "" {
+		used = slices.DeleteFunc(slices.Clone(used), func(v *model.Variable) bool { return v.Path() == globalStep })
+	}
+	return asking{usedStep{stepID: id, Uses: state.model.uses(used, b.trained), Trains: paths(b.trained)}, place,
+		func(v *model.Variable) bool {
+			return slices.ContainsFunc(b.resets, func(r reset) bool { return r.variable == v })
+		},
+		func(v *model.Variable) bool { return state.model.ofOptimizer[v] }, state.model.numbers}
+}
+
 // dropFresh removes the variables that a failed build made, but not the random state, which has the seed.
 func (d *definition) dropFresh(values *store.Store) {
 	for _, v := range values.Fresh(d.store) {

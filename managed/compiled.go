@@ -11,8 +11,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
-
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/strategies"
@@ -49,6 +49,12 @@ type compiled struct {
 	equal     []int // packs whose scalars the program assumes equal
 }
 
+type logged struct {
+	collection loop.Collection
+	name       string
+	node       *graph.Node
+}
+
 // stale: the state moved, has new variables that matter, or unequal scalars assumed equal.
 func (c *compiled) stale() bool {
 	return c.moves != c.state.values.Moves() || c.open && c.variables != c.state.values.Len() || c.apart()
@@ -66,26 +72,6 @@ func (c *compiled) fits(batch data.Batch) bool {
 		}
 	}
 	return true
-}
-
-func (c *compiled) needs(view *View) hold {
-	if c.program.Rebuilds() {
-		return holdAll
-	}
-	if c.changesState(view) {
-		return holdValues
-	}
-	return shareValues
-}
-
-// changesState: a run changes values under the state's gate, such as an evaluation's metrics, not a view's.
-func (c *compiled) changesState(view *View) bool {
-	for i, changed := range c.changed {
-		if changed && (view == nil || view.live || c.metrics[i] == nil) {
-			return true
-		}
-	}
-	return false
 }
 
 // counts refuses unmarked padding.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/gomlx/compute"
 	"slices"
+
+	"github.com/gomlx/compute"
 )
 
 type evaluating struct {
@@ -55,13 +56,4 @@ func (e evaluating) end(ctx context.Context) error {
 		err = freeErr
 	}
 	return err
-}
-
-func (s *State) viewOf(step *Stepper) *View {
-	for _, e := range slices.Backward(s.evaluations) {
-		if e.step == step {
-			return e.view
-		}
-	}
-	return nil
 }

@@ -42,8 +42,6 @@ func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, 
 	return all, nil
 }
 
-type dumped struct{ step, text string }
-
 // DumpXLA writes the programs for this state as StableHLO into an existing directory, in the order of compilation
 // (00-train_step.mlir), for [callbacks.Profile]. The Go backend has none.
 func (s *State) DumpXLA(dir string) error {

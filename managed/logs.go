@@ -5,15 +5,12 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
-
-const packedDType = dtypes.Float32
 
 type output struct{ store.Remote }
 

@@ -37,14 +37,6 @@ func WithPolicy(p optim.Policy) Option {
 	}
 }
 
-func (s *State) warnOfScale() {
-	if s.model.policy == nil || s.model.optimizer == nil || !s.model.policy.NeedsLossScale() || s.model.optimizer.ScalesLoss() {
-		return
-	}
-	s.values.Strategy().Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+
-		"put an optim.LossScale into the optimizer's chain", s.model.policy))
-}
-
 // DType returns the layers' dtype: float32 or the policy's.
 func (b *Builder) DType() dtypes.DType {
 	if b.casting == nil {

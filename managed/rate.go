@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -19,8 +17,6 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/graphs"
-	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -95,19 +91,6 @@ func (s *State) RatesInForce() (map[string]float64, error) {
 		factors[name] *= rate
 	}
 	return factors, nil
-}
-
-func (s *Stepper) reportRates(rule *optim.Optimizer, b *Builder, scope *model.Scope, loss *graph.Node) (report func()) {
-	if !s.rates {
-		return func() {}
-	}
-	after := rule.Rates(scope, loss)
-	return func() {
-		rates := after()
-		for _, group := range slices.Sorted(maps.Keys(rates)) {
-			b.number(loop.Metrics, strings.TrimSuffix("learning_rate_"+group, "_"), rates[group])
-		}
-	}
 }
 
 func (s *State) factors() (map[string]float64, error) {

@@ -15,12 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/metrics"
 )
 
-type logged struct {
-	collection loop.Collection
-	name       string
-	node       *graph.Node
-}
-
 // Loss reports a floating-point loss, averaged without padding unless scalar. A training step minimizes the sum of its
 // losses. avg_<name> of [RunningAverages] weights batches by their examples, as Keras.
 func (b *Builder) Loss(name string, v *graph.Node) {
@@ -32,13 +26,6 @@ func (b *Builder) Loss(name string, v *graph.Node) {
 	if average := "avg_" + name; b.averages && !b.reported(loop.Stateful, average) {
 		b.track(average, metrics.Mean(), b.count(), v)
 	}
-}
-
-func (b *Builder) count() *graph.Node {
-	if mask := b.mask(); mask != nil {
-		return graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int64))
-	}
-	return graph.Scalar(b.graph, dtypes.Int64, examples(b.batch))
 }
 
 // Metric reports a number of this batch, averaged unless scalar, as float32, which rounds integers above 16,777,216;
@@ -274,3 +261,5 @@ func (b *Builder) pack() *graph.Node {
 	}
 	return graph.Concatenate(parts, 0)
 }
+
+const packedDType = dtypes.Float32

@@ -49,14 +49,6 @@ func filled(a metrics.Accumulator) (*tensors.Tensor, error) {
 	return t, errors.Join(outer, err)
 }
 
-// gathering has the step of each metric. After a later step takes it over, an earlier one's run is an error: it would
-// mix both.
-type gathering struct {
-	claims  int
-	by      map[int]int // claims of the steps, by store index
-	changes int         // of by
-}
-
 func (g *gathering) claimOf(c *compiled) int {
 	claim := 0
 	c.step.cache.each(func(o *compiled) {

@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
-
 	"github.com/lazo-ml/lazo/internal/autodiff"
+	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -104,6 +104,19 @@ func (s *Stepper) update(state *State, b *Builder, loss *graph.Node) {
 		state.model.start()
 	}
 	report()
+}
+
+func (s *Stepper) reportRates(rule *optim.Optimizer, b *Builder, scope *model.Scope, loss *graph.Node) (report func()) {
+	if !s.rates {
+		return func() {}
+	}
+	after := rule.Rates(scope, loss)
+	return func() {
+		rates := after()
+		for _, group := range slices.Sorted(maps.Keys(rates)) {
+			b.number(loop.Metrics, strings.TrimSuffix("learning_rate_"+group, "_"), rates[group])
+		}
+	}
 }
 
 // refuseEarlierUse panics if the loss uses a parameter's value of before its SetNodeValue, which would not be trained.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/blocks"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -141,6 +142,19 @@ func (s *Stepper) attempt(ctx context.Context, state *State, view *View, batches
 	}
 	logs, err = c.start(a, view)
 	return logs, has, err
+}
+
+func (s *Stepper) inBlocks(ctx context.Context, state *State, view *View, batches []data.Batch) ([]loop.Logs, error) {
+	ctx = context.WithoutCancel(ctx)
+	all := make([]loop.Logs, 0, len(batches))
+	for len(batches) > 0 {
+		logs, err := s.run(ctx, state, view, batches, blocks.Steps)
+		if err != nil {
+			return all, s.failed(err)
+		}
+		all, batches = append(all, logs...), batches[len(logs):]
+	}
+	return all, nil
 }
 
 type arguments struct {

@@ -49,6 +49,16 @@ type State struct {
 	gathering   gathering
 }
 
+type dumped struct{ step, text string }
+
+// gathering has the step of each metric. After a later step takes it over, an earlier one's run is an error: it would
+// mix both.
+type gathering struct {
+	claims  int
+	by      map[int]int // claims of the steps, by store index
+	changes int         // of by
+}
+
 // Option is a setting of a new state.
 type Option func(*State) error
 
@@ -87,6 +97,14 @@ func New(strategy strategies.Strategy, options ...Option) (*State, error) {
 	}
 	s.warnOfScale()
 	return s, nil
+}
+
+func (s *State) warnOfScale() {
+	if s.model.policy == nil || s.model.optimizer == nil || !s.model.policy.NeedsLossScale() || s.model.optimizer.ScalesLoss() {
+		return
+	}
+	s.values.Strategy().Runtime().Logger().Warn(fmt.Sprintf("managed: policy %s: gradients below 6e-8 vanish: "+
+		"put an optim.LossScale into the optimizer's chain", s.model.policy))
 }
 
 func usable(strategy strategies.Strategy, suchAs string) error {
@@ -189,6 +207,13 @@ func (s *State) Parameters() int {
 		}
 	}
 	return n
+}
+
+func (s *State) pending() map[string]*tensors.Tensor {
+	if r := s.saved.restored; r != nil && r.from == nil {
+		return s.model.given.Tensors
+	}
+	return nil
 }
 
 // Wait waits for started steps, which may run on after their method has returned. Wait or the next step returns a

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -105,6 +107,14 @@ func newStepper(s stepSettings, options []StepOption) *Stepper {
 	return &Stepper{stepSettings: s}
 }
 
+// id also returns the function's source position, because inlining gives a function literal several names.
+func (s *stepSettings) id() (id stepID, place string) {
+	pc := reflect.ValueOf(s.build).Pointer()
+	function := runtime.FuncForPC(pc)
+	file, line := function.FileLine(pc)
+	return stepID{Train: s.train, By: s.scope, Function: function.Name()}, fmt.Sprint(file, ":", line)
+}
+
 // Measures reports that the step trains nothing. A run of such steps alone reads all examples.
 func (s *Stepper) Measures() bool { return s == nil || !s.train }
 
@@ -145,19 +155,6 @@ func (s *Stepper) BlockSize() int { return blocks.Steps }
 func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Batch) (*State, []loop.Logs, error) {
 	logs, err := s.inBlocks(ctx, state, nil, batches)
 	return state, logs, err
-}
-
-func (s *Stepper) inBlocks(ctx context.Context, state *State, view *View, batches []data.Batch) ([]loop.Logs, error) {
-	ctx = context.WithoutCancel(ctx)
-	all := make([]loop.Logs, 0, len(batches))
-	for len(batches) > 0 {
-		logs, err := s.run(ctx, state, view, batches, blocks.Steps)
-		if err != nil {
-			return all, s.failed(err)
-		}
-		all, batches = append(all, logs...), batches[len(logs):]
-	}
-	return all, nil
 }
 
 // Await waits for the state's started steps and returns an error not returned before. See [State.Wait].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -50,6 +51,15 @@ func (s *State) View(ctx context.Context) (*View, error) {
 	}
 	defer done()
 	return &View{of: s, on: s.values.Strategy(), moves: s.values.Moves(), pins: map[int]*store.Pin{}, metrics: map[gathered]compute.Buffer{}}, nil
+}
+
+func (s *State) viewOf(step *Stepper) *View {
+	for _, e := range slices.Backward(s.evaluations) {
+		if e.step == step {
+			return e.view
+		}
+	}
+	return nil
 }
 
 // Step runs one test step on the view.
@@ -204,4 +214,24 @@ func (v *View) set(c *compiled, i int, b compute.Buffer) bool {
 	}
 	v.metrics[gathered{c.step, c.values[i]}] = b
 	return true
+}
+
+func (c *compiled) needs(view *View) hold {
+	if c.program.Rebuilds() {
+		return holdAll
+	}
+	if c.changesState(view) {
+		return holdValues
+	}
+	return shareValues
+}
+
+// changesState: a run changes values under the state's gate, such as an evaluation's metrics, not a view's.
+func (c *compiled) changesState(view *View) bool {
+	for i, changed := range c.changed {
+		if changed && (view == nil || view.live || c.metrics[i] == nil) {
+			return true
+		}
+	}
+	return false
 }

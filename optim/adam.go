@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
 // Adam divides a moving average of the updates by the root of a moving average of their squares, both corrected for
@@ -70,11 +69,6 @@ func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased
 		mean := graph.Mul(s.average(moment(p, "_1st_moment"), b1, p.Update), s.unbias(p, b1, 0))
 		return graph.Div(mean, graph.AddScalar(size(moment(p, "_2nd_moment"), p.Update, s.unbias(p, b2, 0), b2), epsilon))
 	})
-}
-
-// adamPath is the path of GoMLX's Adam. link is "" outside groups.
-func adamPath(scope, link string, names ...string) string {
-	return model.JoinPath(append([]string{scope, optimizer.AdamDefaultScope + strings.ReplaceAll(link, "/", "_")}, names...)...)
 }
 
 // LAMB is [Adam] with weight decay, whose updates are scaled to the norm of their parameters (You et al. 2020, "Large

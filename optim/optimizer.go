@@ -122,6 +122,11 @@ func (o *Optimizer) Clear(scope *model.Scope) error {
 	return nil
 }
 
+// adamPath is the path of GoMLX's Adam. link is "" outside groups.
+func adamPath(scope, link string, names ...string) string {
+	return model.JoinPath(append([]string{scope, optimizer.AdamDefaultScope + strings.ReplaceAll(link, "/", "_")}, names...)...)
+}
+
 func (o *Optimizer) rateVariable(scope *model.Scope, dtype dtypes.DType) *model.Variable {
 	return optimizer.LearningRateVarWithValue(scope, dtype, o.rate)
 }
@@ -132,8 +137,6 @@ func typeFor(loss dtypes.DType) dtypes.DType {
 	}
 	return dtypes.Float32
 }
-
-func scopeIn(scope *model.Scope) string { return model.JoinPath(scope.Scope(), optimizer.Scope) }
 
 func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 	var all []*model.Variable

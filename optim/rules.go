@@ -57,11 +57,6 @@ func mix(old, new *graph.Node, decay float64) *graph.Node {
 	return graph.Add(graph.MulScalar(old, decay), graph.MulScalar(new, 1-decay))
 }
 
-// unbias is 1 / (1 - decay^n), a moving average's bias correction after n values.
-func unbias(decay float64, n *graph.Node) *graph.Node {
-	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
-}
-
 // Lion is the sign of a mix of momentum and gradient (Chen et al. 2023, "Symbolic discovery of optimization
 // algorithms"). Compared with Adam, it needs a rate 3 to 10 times smaller and a [WeightDecay] larger by the same
 // factor.

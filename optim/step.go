@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
-
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/lazo-ml/lazo/internal/awaited"
 )
 
@@ -107,6 +107,11 @@ func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *g
 // unbias returns the bias correction of a parameter's moving average after n + ahead values, as in ofTime.
 func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
 	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
+}
+
+// unbias is 1 / (1 - decay^n), a moving average's bias correction after n values.
+func unbias(decay float64, n *graph.Node) *graph.Node {
+	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
 }
 
 // Zeros returns a variable of the link for a parameter, of its dimensions, initially zero.
@@ -218,6 +223,8 @@ func (s *Step) once(name string) {
 		panic(fmt.Errorf("optim: %s is at %s; it may be in a chain once, and not inside a group", name, s.scope))
 	}
 }
+
+func scopeIn(scope *model.Scope) string { return model.JoinPath(scope.Scope(), optimizer.Scope) }
 
 type stateless struct {
 	name   string

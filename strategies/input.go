@@ -45,34 +45,6 @@ func Inputs(b data.Batch) ([]Input, error) {
 	return inputs, nil
 }
 
-func counted(b *data.Batch) error {
-	most := 0 // 0: no field has axes
-	for i := range b.Fields {
-		dims := b.Fields[i].Array.Dims
-		switch {
-		case len(dims) == 0:
-		case dims[0] == 0:
-			return fmt.Errorf("field %q of the batch is %v, without rows, expected at least 1: leave out batches without examples", b.Fields[i].Name, dims)
-		default:
-			most = max(most, dims[0])
-		}
-	}
-	if b.Resident != nil {
-		if _, err := b.Places(); err != nil {
-			return err
-		}
-	}
-	if b.Size == 0 {
-		if _, err := b.Rows(); err != nil {
-			return fmt.Errorf("%w: expected a row for each example in both; if the first axis of one is not an axis of examples, set Batch.Size to the number of examples", err)
-		}
-	}
-	if b.Size < 0 || b.Size > most && most > 0 {
-		return fmt.Errorf("Batch.Size is %d examples, but the fields have %d rows: expected 1 to %[2]d, or 0 to have them counted", b.Size, most)
-	}
-	return nil
-}
-
 // Takes reports whether an array has the input's dtype and dimensions, or those of its part, and as many elements.
 // Package managed selects programs by it.
 func (in *Input) Takes(a data.Array) bool {

@@ -1,44 +1,17 @@
 package strategies
 
 import (
-	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/xla"
 )
 
 type field struct {
 	Input
 	each   shapes.Shape // one device's part
 	starts []int        // first element per device
-}
-
-func newField(in Input, place xla.Placement) (field, error) {
-	n := place.Mesh.Devices()
-	f := field{Input: in, each: in.Shape, starts: make([]int, n)}
-	if n == 1 {
-		return f, nil
-	}
-	if in.Shape.Rank() == 0 {
-		return f, fmt.Errorf("%s of the batch is a scalar: it has no axis of examples to divide over %d devices: give it a number for each example", in.Name, n)
-	}
-	split := place.Split(batchPrefix+in.Name, in.Shape)
-	part, err := place.Mesh.Part(in.Shape, split)
-	if errors.Is(err, xla.ErrUneven) {
-		err = fmt.Errorf("%w: %w", ErrLeftover, err)
-	}
-	if err != nil {
-		return f, fmt.Errorf("%s of the batch: %w", in.Name, err)
-	}
-	f.each = part
-	for d := range f.starts {
-		f.starts[d] = place.Mesh.Start(d, part, split)[0] * in.Shape.Size() / max(in.Shape.Dimensions[0], 1)
-	}
-	return f, nil
 }
 
 // part returns the elements of device d of this process, whose first is from.

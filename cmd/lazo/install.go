@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/xla"
-	"github.com/lazo-ml/lazo/internal/install"
 )
 
 type installCommand struct {

@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"github.com/lazo-ml/lazo/dist/launch"
-	"github.com/lazo-ml/lazo/internal/mpi"
 	"github.com/lazo-ml/lazo/internal/install"
+	"github.com/lazo-ml/lazo/internal/mpi"
 )
 
 func isMPI(kind string) bool { return kind == install.MPI || kind == install.MPICH }

@@ -23,8 +23,8 @@ import (
 
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/child"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/internal/install"
+	"github.com/lazo-ml/lazo/loop"
 )
 
 // Options configure [Run].

@@ -27,8 +27,7 @@ import (
 var keeps = regexp.MustCompile(`(?i)\bkeeps?\b|\bkept\b|\bviews?\b`)
 
 // handedOverByGoMLX are packages whose lists come from GoMLX's graphs or package xla and do not change.
-var handedOverByGoMLX = map[string]string{
-}
+var handedOverByGoMLX = map[string]string{}
 
 // readAtOnce are functions that only use a list during the call, but that the test takes for keeping it.
 var readAtOnce = map[string]bool{

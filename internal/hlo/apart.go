@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"unsafe"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
@@ -48,6 +49,12 @@ func (f *Function) constantApart(flat any, shape shapes.Shape) (*value, error) {
 		f.b.constants = append(f.b.constants, p)
 	}
 	return v, err
+}
+
+// XLA's platforms are little-endian.
+func bytesOf(slice any) []byte {
+	v := reflect.ValueOf(slice)
+	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
 }
 
 func (m *Module) addConstants(all []Parameter) {

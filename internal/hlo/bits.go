@@ -10,27 +10,6 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// convert splits complex values: XLA's folding of a constant's conversion to real ends the process.
-func convert(v *value, to dtypes.DType) (*value, error) {
-	if v.Shape().DType == to {
-		return v, nil
-	}
-	if classOf(v) != complexes || classes[to] == complexes {
-		return stablehlo.Convert(v, to)
-	}
-	if classes[to] != boolean {
-		re, err := stablehlo.Real(v)
-		if err != nil {
-			return nil, err
-		}
-		return convert(re, to)
-	}
-	c := &chain{}
-	isTrue := func(v *value) (*value, error) { return stablehlo.Convert(v, dtypes.Bool) }
-	re, im := c.parts(v)
-	return c.two(stablehlo.Or, c.one(isTrue, re), c.one(isTrue, im)), c.err
-}
-
 // Bitcast reinterprets bytes as another dtype. A smaller dtype adds a last axis; a larger one consumes it. A bool is a
 // byte, 0 or 1; a complex number is two floats.
 func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value, error) {

@@ -10,11 +10,14 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/go-xla/stablehlo"
+	xlashapes "github.com/gomlx/go-xla/types/shapes"
 	"github.com/gomlx/go-xla/types/shardy"
 
-	_ "github.com/lazo-ml/lazo/internal/autodiff" // for lazo's gradient rules
+	_ "github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
+
+// for lazo's gradient rules
 
 var (
 	// ErrCompiled reports a use after Compile.
@@ -329,6 +332,24 @@ func (b *Builder) module() (*Module, error) {
 	return m, err
 }
 
+func (b *Builder) cutBy(split *shardy.ShardingSpec, v *value) {
+	if split == nil || len(split.Axes) == 0 || len(b.meshes) != 1 || v.Shape().Rank() == 0 {
+		return
+	}
+	var c cuts
+	for _, axis := range split.Axes[0].MeshAxes {
+		c = append(c, axis.AxisName)
+	}
+	if b.parts(c) > 1 {
+		b.cut[v] = c
+	}
+}
+
+type source struct {
+	bodies     []string
+	operations []Operation
+}
+
 // Capabilities lists the supported operations and dtypes. Shapes are static.
 func Capabilities() compute.Capabilities {
 	c := compute.Capabilities{Operations: map[compute.OpType]bool{}, Functions: true, DTypes: map[dtypes.DType]bool{}}
@@ -353,4 +374,18 @@ var missing = []compute.OpType{
 	compute.OpTypeCumSum, compute.OpTypeFusedSoftmax, compute.OpTypeFusedLayerNorm, compute.OpTypeFusedGelu, compute.OpTypeFusedDense,
 	compute.OpTypeFusedScaledDotProductAttention, compute.OpTypeFusedScaledDotProductAttentionVJP,
 	compute.OpTypeFusedAttentionQKVProjection, compute.OpTypeFusedQuantizedDense, compute.OpTypeQuantizedEmbeddingLookup,
+}
+
+// x is an int, int64 or float64.
+func scalar(f *stablehlo.Function, t dtypes.DType, x any) (*value, error) {
+	return f.ConstantFromFlatAndShape(xlashapes.CastAsDType(x, t), xlashapes.Make(t))
+}
+
+// kept returns v after a barrier.
+func kept(v *value, others ...*value) (*value, error) {
+	same, err := stablehlo.OptimizationBarrier(append([]*value{v}, others...)...)
+	if err != nil {
+		return nil, err
+	}
+	return same[0], nil
 }

@@ -8,10 +8,6 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-func (c *chain) parts(x *value) (re, im *value) {
-	return c.one(stablehlo.Real, x), c.one(stablehlo.Imag, x)
-}
-
 // Real returns the real part; a float is returned unchanged.
 func (f *Function) Real(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeReal, float|complexes, x, func(x *value) (*value, error) {

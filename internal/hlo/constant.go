@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/go-xla/stablehlo"
+
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
@@ -116,6 +117,18 @@ func (f *Function) DynamicDimensionSize(x compute.Value, axis int) (compute.Valu
 	})
 }
 
+func checkAxes(name string, axes []int, rank int) error {
+	for i, axis := range axes {
+		if axis < 0 || axis >= rank {
+			return fmt.Errorf("%s %v, expected axes from 0 to %d", name, axes, rank-1)
+		}
+		if slices.Contains(axes[:i], axis) {
+			return fmt.Errorf("%s %v names axis %d twice", name, axes, axis)
+		}
+	}
+	return nil
+}
+
 func (f *Function) lengths(list []int, dimensions ...int) (*value, error) {
 	lengths := make([]int32, len(list))
 	for i, n := range list {
@@ -156,17 +169,6 @@ func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, e
 	}
 	attributes["value"] = attribute(literal.ToStableHLO())
 	return v, nil
-}
-
-// XLA's platforms are little-endian.
-func bytesOf(slice any) []byte {
-	v := reflect.ValueOf(slice)
-	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
-}
-
-// x is an int, int64 or float64.
-func scalar(f *stablehlo.Function, t dtypes.DType, x any) (*value, error) {
-	return f.ConstantFromFlatAndShape(xlashapes.CastAsDType(x, t), xlashapes.Make(t))
 }
 
 func full(f *stablehlo.Function, shape xlashapes.Shape, x any) (*value, error) {

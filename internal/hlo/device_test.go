@@ -13,9 +13,9 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/hlo"
 	"github.com/lazo-ml/lazo/internal/install"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // device is a GoMLX backend for tests: hlo's builder, with internal/pjrt to compile and run.

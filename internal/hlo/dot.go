@@ -160,12 +160,3 @@ func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	}
 	return false
 }
-
-// kept returns v after a barrier.
-func kept(v *value, others ...*value) (*value, error) {
-	same, err := stablehlo.OptimizationBarrier(append([]*value{v}, others...)...)
-	if err != nil {
-		return nil, err
-	}
-	return same[0], nil
-}

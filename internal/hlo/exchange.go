@@ -7,7 +7,6 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/stablehlo"
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
-	"github.com/gomlx/go-xla/types/shardy"
 )
 
 // Reductions of 64-bit numbers over a sharded axis avoid all-reduces on GPUs (docs/decisions/0042). Each device reduces
@@ -27,19 +26,6 @@ func (b *Builder) parts(c cuts) int {
 		n *= size
 	}
 	return n
-}
-
-func (b *Builder) cutBy(split *shardy.ShardingSpec, v *value) {
-	if split == nil || len(split.Axes) == 0 || len(b.meshes) != 1 || v.Shape().Rank() == 0 {
-		return
-	}
-	var c cuts
-	for _, axis := range split.Axes[0].MeshAxes {
-		c = append(c, axis.AxisName)
-	}
-	if b.parts(c) > 1 {
-		b.cut[v] = c
-	}
 }
 
 // keepCuts guesses by length which results keep a sharded first axis. A wrong guess does not change results: Shardy

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/internal/hlo"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // A sum of zero-padded arrays becomes a concatenation if the arrays do not overlap. The numbers are equal.

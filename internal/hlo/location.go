@@ -50,11 +50,6 @@ type Operation struct {
 
 func (o Operation) String() string { return fmt.Sprintf("%s(%s)", o.Kind, shapeList(o.Operands)) }
 
-type source struct {
-	bodies     []string
-	operations []Operation
-}
-
 type written struct {
 	Operation
 	in *Function

@@ -293,6 +293,10 @@ func (c *chain) convert(v *value, to dtypes.DType) *value {
 	return c.do(func() (*value, error) { return convert(v, to) })
 }
 
+func (c *chain) parts(x *value) (re, im *value) {
+	return c.one(stablehlo.Real, x), c.one(stablehlo.Imag, x)
+}
+
 func (f *Function) like(c *chain, x *value, n any) *value {
 	return c.do(func() (*value, error) { return full(f.text, x.Shape(), n) })
 }

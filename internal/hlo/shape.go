@@ -13,18 +13,6 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-func checkAxes(name string, axes []int, rank int) error {
-	for i, axis := range axes {
-		if axis < 0 || axis >= rank {
-			return fmt.Errorf("%s %v, expected axes from 0 to %d", name, axes, rank-1)
-		}
-		if slices.Contains(axes[:i], axis) {
-			return fmt.Errorf("%s %v names axis %d twice", name, axes, axis)
-		}
-	}
-	return nil
-}
-
 // Identity returns x.
 func (f *Function) Identity(x compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeIdentity, []compute.Value{x}, func(v []*value) (*value, error) { return v[0], nil })
@@ -188,6 +176,13 @@ func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (comput
 		}
 		return stablehlo.Slice(v[0], starts, limits, strides)
 	})
+}
+
+func orOnes(list []int, n int) []int {
+	if len(list) == 0 {
+		return slices.Repeat([]int{1}, n)
+	}
+	return slices.Clone(list)
 }
 
 // Pad inserts the scalar fillValue before, after and between the elements of each axis. Negative padding removes

@@ -17,8 +17,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/internal/hlo"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // targetPrograms is the number of operations per machine. Groups of targetGroup form one program, which compiles

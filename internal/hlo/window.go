@@ -46,13 +46,6 @@ func orNil(list []int) []int {
 	return list
 }
 
-func orOnes(list []int, n int) []int {
-	if len(list) == 0 {
-		return slices.Repeat([]int{1}, n)
-	}
-	return slices.Clone(list)
-}
-
 // SelectAndScatterMax adds each element of source at the maximum of its window of operand: the gradient of max pooling.
 func (f *Function) SelectAndScatterMax(operand, source compute.Value, windowDimensions, windowStrides []int, paddings [][2]int) (compute.Value, error) {
 	return f.selectAndScatter(compute.OpTypeSelectAndScatterMax, types.CompareGE, operand, source, windowDimensions, windowStrides, paddings)

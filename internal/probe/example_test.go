@@ -7,8 +7,8 @@ import (
 	"log"
 	"os"
 
-	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/internal/install"
+	"github.com/lazo-ml/lazo/internal/probe"
 )
 
 // A library that is no plugin can end the child, but never this program.

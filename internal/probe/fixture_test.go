@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/internal/install"
+	"github.com/lazo-ml/lazo/internal/probe"
 )
 
 // helperName is the argv[0] under which this test binary probes argv[1] and prints the result, as another user or as a

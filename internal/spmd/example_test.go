@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/spmd"
-	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // The sum of an array of which each of two partitions has one half.

@@ -21,10 +21,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/mpi"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/spmd"
-	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // Environment of a rank: the test to run its part of, and a folder with the programs, where it leaves a file when it

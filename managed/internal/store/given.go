@@ -106,27 +106,6 @@ func (g *Given) give(fresh []*Variable) error {
 	return nil
 }
 
-func (g *Given) taken(fresh []*Variable) error {
-	var errs []error
-	for _, v := range fresh {
-		name := v.Path()
-		switch {
-		case g.Tensors[name] != nil:
-			delete(g.Tensors, name)
-		case g.Initial[name] != nil:
-			delete(g.Initial, name)
-			if g.spent == nil {
-				g.spent = map[string]bool{}
-			}
-			g.spent[name] = true
-		default:
-			continue
-		}
-		errs = append(errs, Empty(v))
-	}
-	return errors.Join(errs...)
-}
-
 // Late are tensors in checkpoint files, with functions that write their bytes. They are read singly when moved, to save
 // memory.
 type Late map[*Tensor]func(io.Writer) error

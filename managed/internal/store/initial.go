@@ -59,6 +59,27 @@ func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	return nil
 }
 
+func (g *Given) taken(fresh []*Variable) error {
+	var errs []error
+	for _, v := range fresh {
+		name := v.Path()
+		switch {
+		case g.Tensors[name] != nil:
+			delete(g.Tensors, name)
+		case g.Initial[name] != nil:
+			delete(g.Initial, name)
+			if g.spent == nil {
+				g.spent = map[string]bool{}
+			}
+			g.spent[name] = true
+		default:
+			continue
+		}
+		errs = append(errs, Empty(v))
+	}
+	return errors.Join(errs...)
+}
+
 type drawing struct {
 	*Store
 	of   *model.Store

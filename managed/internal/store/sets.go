@@ -41,15 +41,6 @@ func (s *Store) Reside(set *data.Resident) (buffers []compute.Buffer, err error)
 	return buffers, nil
 }
 
-func (s *Store) leaveSets() error {
-	var errs []error
-	for _, buffers := range s.resident {
-		errs = append(errs, s.strategy.Free(buffers...))
-	}
-	clear(s.resident)
-	return errors.Join(errs...)
-}
-
 // DType returns the GoMLX dtype of an array.
 func DType(a data.Array) dtypes.DType {
 	t, _ := dtype.Of(a.Flat)

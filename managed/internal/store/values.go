@@ -323,3 +323,12 @@ func (s *Store) Close(besides func() error) error {
 		return gate.Once(errors.Join(append(errs, s.leaveSets())...))
 	})
 }
+
+func (s *Store) leaveSets() error {
+	var errs []error
+	for _, buffers := range s.resident {
+		errs = append(errs, s.strategy.Free(buffers...))
+	}
+	clear(s.resident)
+	return errors.Join(errs...)
+}
