@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -68,6 +69,26 @@ func TestPromises(t *testing.T) {
 	require.Empty(t, rows, "rows of docs/testdata/promises.tsv that docs/promises.md does not have")
 	require.Greater(t, sentences, 8, "the promises were not found")
 	t.Logf("%d promises, %d tests", sentences, named)
+}
+
+// Each fault of a job of several processes has its exit codes and tests that exist in testdata/faults.tsv.
+func TestFaults(t *testing.T) {
+	text, err := os.ReadFile("testdata/faults.tsv")
+	require.NoError(t, err)
+	tests, number := testFunctions(t, ".."), 54
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		cells := strings.Split(strings.TrimSpace(line), "\t")
+		require.Len(t, cells, 4, line)
+		require.Equal(t, fmt.Sprintf("F%d", number), cells[0])
+		for _, name := range strings.Fields(cells[3]) {
+			require.Contains(t, tests, name, line)
+		}
+		number++
+	}
+	require.Equal(t, 67, number, "rows are missing")
 }
 
 // rowOf is the row of a promise: its text, or its beginning and "…".
