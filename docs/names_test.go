@@ -83,6 +83,27 @@ func TestNames(t *testing.T) {
 		}
 		t.Logf("%s: %d names", path, checked)
 	}
+
+	// lazo's names in the table of other libraries' names
+	text, err := os.ReadFile("maintain/parity.tsv")
+	require.NoError(t, err)
+	checked := 0
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "\t")
+		if strings.HasPrefix(line, "#") || len(cells) != 4 {
+			continue
+		}
+		if cells[0] == "figures" { // its names are lazo's
+			cells[2] = cells[1] + " " + cells[2]
+		}
+		for _, name := range selectors(cells[2]) {
+			checked++
+			if !all.has(name) {
+				t.Errorf("maintain/parity.tsv: there is no %s: %s", name, line)
+			}
+		}
+	}
+	require.Greater(t, checked, 300)
 }
 
 // Names that docs/renamed.md calls removed are removed. TestNames checks their replacements.

@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -34,12 +35,11 @@ func promises(document string) (all []string) {
 // headings are the short sentences that a bullet begins with, where the next ones say the same in particular.
 var headings = []string{"Errors, not panics.", "Crashes speak.", "Silence unless asked.", "Nothing is fetched unread.", "A run ends well.", "Seeds."}
 
-// Each sentence of docs/promises.md has a row in docs/maintain/testing.md, with tests that
-// exist and skip nothing.
+// Each sentence of docs/promises.md has a row in testdata/promises.tsv, with tests that exist and skip nothing.
 func TestPromises(t *testing.T) {
 	document, err := os.ReadFile("promises.md")
 	require.NoError(t, err)
-	text, err := os.ReadFile("maintain/testing.md")
+	text, err := os.ReadFile("testdata/promises.tsv")
 	require.NoError(t, err)
 	rows := promiseRows(string(text))
 	tests := testFunctions(t, "..")
@@ -52,7 +52,7 @@ func TestPromises(t *testing.T) {
 		row := rowOf(rows, promise)
 		list := rows[row]
 		if len(list) == 0 {
-			t.Errorf("docs/maintain/testing.md has no row, or no test, for the promise %q", promise)
+			t.Errorf("docs/testdata/promises.tsv has no row, or no test, for the promise %q", promise)
 		}
 		for _, name := range list {
 			named++
@@ -66,9 +66,29 @@ func TestPromises(t *testing.T) {
 		}
 		delete(rows, row)
 	}
-	require.Empty(t, rows, "rows of docs/maintain/testing.md that docs/promises.md does not have")
+	require.Empty(t, rows, "rows of docs/testdata/promises.tsv that docs/promises.md does not have")
 	require.Greater(t, sentences, 8, "the promises were not found")
 	t.Logf("%d promises, %d tests", sentences, named)
+}
+
+// Each fault of a job of several processes has its exit codes and tests that exist in testdata/faults.tsv.
+func TestFaults(t *testing.T) {
+	text, err := os.ReadFile("testdata/faults.tsv")
+	require.NoError(t, err)
+	tests, number := testFunctions(t, ".."), 54
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		cells := strings.Split(strings.TrimSpace(line), "\t")
+		require.Len(t, cells, 4, line)
+		require.Equal(t, fmt.Sprintf("F%d", number), cells[0])
+		for _, name := range strings.Fields(cells[3]) {
+			require.Contains(t, tests, name, line)
+		}
+		number++
+	}
+	require.Equal(t, 67, number, "rows are missing")
 }
 
 // rowOf is the row of a promise: its text, or its beginning and "…".
@@ -81,14 +101,12 @@ func rowOf(rows map[string][]string, promise string) string {
 	return promise
 }
 
-// promiseRows are the tests named in the table "What docs/promises.md promises", by what they hold.
+// promiseRows are the tests that each row of testdata/promises.tsv names, by what they hold.
 func promiseRows(text string) map[string][]string {
-	_, section, _ := strings.Cut(text, "## What docs/promises.md promises\n")
-	section, _, _ = strings.Cut(section, "\n## ")
 	rows := map[string][]string{}
-	for line := range strings.Lines(section) {
-		if cells := strings.Split(strings.TrimSpace(line), "|"); len(cells) == 4 && !strings.HasPrefix(cells[1], "---") && strings.TrimSpace(cells[1]) != "promise" {
-			rows[strings.TrimSpace(cells[1])] = strings.Fields(cells[2])
+	for line := range strings.Lines(text) {
+		if promise, tests, found := strings.Cut(line, "\t"); found && !strings.HasPrefix(line, "#") {
+			rows[promise] = strings.Fields(tests)
 		}
 	}
 	return rows
@@ -131,7 +149,7 @@ func testFunctions(t *testing.T, root string) map[string]bool {
 func TestPromisesAreFound(t *testing.T) {
 	document := "# What you can rely on\n\nEach is tested.\n\n- **Nothing x.** It is\n  so: always. And `y.Z`.\n- **One: two.**\n"
 	require.Equal(t, []string{"Nothing x.", "It is so: always.", "And `y.Z`.", "One: two."}, promises(document))
-	table := "## What docs/promises.md promises\n| promise | tests |\n|---|---|\n| It is so: always. | TestA TestB |\n\n## Other\n| c | d |\n"
+	table := "# a comment\twith a tab\nIt is so: always.\tTestA TestB\n"
 	rows := promiseRows(table)
 	require.Equal(t, map[string][]string{"It is so: always.": {"TestA", "TestB"}}, rows)
 	rows["No a …"] = nil

@@ -22,6 +22,6 @@
 //
 // # Names
 //
-// docs/from-keras.md lists Keras's names, docs/maintain/parity.md those of clu, with the differences from both. Without
-// examples a mean or a score is NaN.
+// docs/from-keras.md lists Keras's names, docs/maintain/parity.tsv those of clu, with the differences from both.
+// Without examples a mean or a score is NaN.
 package metrics

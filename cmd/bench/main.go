@@ -5,6 +5,31 @@
 // Workloads, sizes and timing rules are those of the scripts for JAX, Ciclo, Jaxloop, Keras and PyTorch: see
 // docs/maintain/performance.md. With -turns each repeat waits for a line on standard input, so that
 // scripts/bench_peers.sh can alternate lazo and JAX.
+//
+// # Workloads
+//
+//	tiny       linear, 4 to 1, batch 8, SGD, 10,000 steps in blocks of up to 100, or one by one
+//	linear     linear, 784 to 10, batch 32, AdamW, 3,000 steps
+//	mlp        784, 512, 512, 10, batch 128, Adam, 117 steps
+//	cnn        convolutions of 32 and 64 channels, dense 256, Adam, batch 128 and 32
+//	digits     convolutions of 16 and 32 channels over 8 by 8 pixels, dense 64, Adam, batch 32, 10 epochs of 44 steps and
+//	           a test; "later seed" compiles nothing
+//	matmul     float32 products
+//	copy       256 MiB x+1, into new memory or in place
+//	inplace    a program changes the given number of small values in place
+//	predict    mlp, one example a request, from the given number of goroutines or threads
+//	serve      the same by HTTP
+//	ttfs       process start to the first step of cnn, without and with a compile cache
+//	lstm       32 inputs, 128 units, batch 32, the given number of time steps; the last state to 10 classes
+//	gpt        6 layers of width 256, 8 heads, 128 places, 2,048 tokens, batch 16, pre-norm, tied embeddings, 5.3 million
+//	           parameters, Adam
+//	generate   gpt's model, a cache of 640 places: a prompt of 16, then 512 tokens, each read on the host
+//	images     2,000 files of 128 by 128 pixels, resized to 112, cropped to 96, half of them mirrored, batches of 64, two
+//	           workers
+//	csv        200,000 rows of 20 columns (classes: one is a class) into float32; parquet, of data/parquet/bench, with
+//	           snappy
+//	ckpt       a checkpoint of 200 MB
+//	growth     a step over its variables, batch, devices and number
 package main
 
 import (

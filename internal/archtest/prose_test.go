@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// constructions are refused besides the words of docs/style.md.
+// constructions are refused besides the words of testdata/words.tsv.
 var constructions = []*regexp.Regexp{
 	regexp.MustCompile(`(?:^|[.:;!?] |\n)What (?:is|are|was|has|have|had|stands|it|they|a|the|one) `),
 	regexp.MustCompile(`(?:^|[.:;!?] |\n)Who [a-z]+s\b`),
@@ -33,25 +33,22 @@ var clause = regexp.MustCompile(`(?i)(?:^|[.:;!?]\s+|\n\s*)(?:what|who)\s+\w+`)
 // isNo finds "x is no number", for "x is not a number". The names of its groups are those of the allowed words.
 var isNo = regexp.MustCompile(`(?i)\b(?:(there)|\S+)\s+(?:is|are)\s+no\s+(?:(better|higher|longer|larger|less|likelier|lower|more|smaller)\b|\S)`)
 
-// words are the left columns of the tables in docs/style.md. The second one is for messages alone.
+// words are the phrases of testdata/words.tsv. The second one is for messages alone.
 func words(t *testing.T) (all, ofMessages *regexp.Regexp) {
-	text, err := os.ReadFile("../../docs/style.md")
+	text, err := os.ReadFile("testdata/words.tsv")
 	require.NoError(t, err)
-	return column(t, string(text), "| instead of | write |"), column(t, string(text), "| in a message, instead of | write |")
-}
-
-func column(t *testing.T, text, head string) *regexp.Regexp {
-	_, table, found := strings.Cut(text, head+"\n|---|---|\n")
-	require.True(t, found, "docs/style.md has no table %q", head)
-	var phrases []string
-	for line := range strings.Lines(table) {
-		cells := strings.Split(line, "|")
-		if len(cells) < 4 {
-			break
+	phrases := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(strings.TrimSpace(line), "\t"); !strings.HasPrefix(line, "#") {
+			require.Len(t, cells, 3, line)
+			phrases[cells[0]] = append(phrases[cells[0]], strings.ReplaceAll(regexp.QuoteMeta(cells[1]), " ", `\s+`))
 		}
-		phrases = append(phrases, strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(cells[1])), " ", `\s+`))
 	}
-	return regexp.MustCompile(`(?i)\b(?:` + strings.Join(phrases, "|") + `)\b`)
+	require.Len(t, phrases, 2)
+	either := func(list []string) *regexp.Regexp {
+		return regexp.MustCompile(`(?i)\b(?:` + strings.Join(list, "|") + `)\b`)
+	}
+	return either(phrases["all"]), either(phrases["message"])
 }
 
 var code = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
@@ -152,7 +149,7 @@ func TestProse(t *testing.T) {
 			return nil
 		}
 		switch filepath.Ext(path) {
-		case ".md":
+		case ".md", ".tsv":
 			text, err := os.ReadFile(path)
 			if err != nil || relative == filepath.Join("docs", "style.md") {
 				return err

@@ -2,7 +2,7 @@
 // (scripts/bench_scale.sh), lazo plan, and vendors' data.
 //
 //	go run ./cmd/bench/scale           # prints its tables
-//	go run ./cmd/bench/scale -write    # writes those that docs/maintain/scale.md has
+//	go run ./cmd/bench/scale -write    # writes them to testdata/tables.txt, which docs/maintain/scale.md explains
 package main
 
 import (
@@ -10,65 +10,40 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 func main() {
 	folder := flag.String("folder", "cmd/bench/scale/testdata", "the `folder` of measured.jsonl, models.tsv and networks.tsv")
-	document := flag.String("document", "docs/maintain/scale.md", "the `file` with the tables")
-	write := flag.Bool("write", false, "write the tables into the document")
+	write := flag.Bool("write", false, "write the tables to tables.txt in the folder, in place of printing them")
 	cores := flag.Int("cores", 32, "processors of a host of the estimates, each as fast as one of the machine that measured")
 	flag.Parse()
-	if err := run(*folder, *document, *cores, *write); err != nil {
+	if err := run(*folder, *cores, *write); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
 }
 
-func run(folder, document string, cores int, write bool) error {
+func run(folder string, cores int, write bool) error {
 	list, err := tables(folder, cores)
 	if err != nil {
 		return err
 	}
-	if !write {
-		for _, t := range list {
-			fmt.Printf("%s\n\n%s\n", t.name, t.text)
-		}
-		return nil
+	if write {
+		return os.WriteFile(filepath.Join(folder, "tables.txt"), []byte(printed(list)), 0o644)
 	}
-	text, err := os.ReadFile(document)
-	if err != nil {
-		return err
-	}
-	written, err := put(string(text), list)
-	if err != nil {
-		return fmt.Errorf("%s: %w", document, err)
-	}
-	return os.WriteFile(document, []byte(written), 0o644)
+	_, err = fmt.Print(printed(list))
+	return err
 }
 
 type table struct{ name, text string }
 
-// printed tables are not in the document.
-var printed = []string{"algorithms", "strong"}
-
-// put sets each table between its marks, "<!-- NAME -->" and "<!-- end -->".
-func put(document string, list []table) (string, error) {
+func printed(list []table) string {
+	var b strings.Builder
 	for _, t := range list {
-		if slices.Contains(printed, t.name) {
-			continue
-		}
-		begin := "<!-- " + t.name + " -->\n"
-		const end = "<!-- end -->"
-		before, rest, found := strings.Cut(document, begin)
-		_, after, closed := strings.Cut(rest, end)
-		if !found || !closed {
-			return "", fmt.Errorf("no place for the table %q: expected %q, followed by %q", t.name, strings.TrimSpace(begin), end)
-		}
-		document = before + begin + t.text + end + after
+		fmt.Fprintf(&b, "%s\n\n%s\n", t.name, t.text)
 	}
-	return document, nil
+	return b.String()
 }
 
 func tables(folder string, cores int) ([]table, error) {

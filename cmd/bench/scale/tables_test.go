@@ -8,25 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The document's tables are those of the kept measurements: go run ./cmd/bench/scale -write.
+// testdata/tables.txt has the tables of the kept measurements.
 func TestDocument(t *testing.T) {
 	list, err := tables("testdata", 32)
 	require.NoError(t, err)
-	text, err := os.ReadFile("../../../docs/maintain/scale.md")
+	require.Len(t, list, 9)
+	text, err := os.ReadFile("testdata/tables.txt")
 	require.NoError(t, err)
-	written, err := put(string(text), list)
-	require.NoError(t, err)
-	require.Equal(t, string(text), written, "write it anew: go run ./cmd/bench/scale -write")
-}
-
-func TestPut(t *testing.T) {
-	got, err := put("a\n<!-- x -->\nold\n<!-- end -->\nb\n", []table{{"x", "new\n"}})
-	require.NoError(t, err)
-	require.Equal(t, "a\n<!-- x -->\nnew\n<!-- end -->\nb\n", got)
-	for _, document := range []string{"", "<!-- x -->\n", "<!-- y -->\n<!-- end -->"} {
-		_, err = put(document, []table{{"x", ""}})
-		require.ErrorContains(t, err, `"x"`)
-	}
+	require.Equal(t, string(text), printed(list), "write it again: go run ./cmd/bench/scale -write")
 }
 
 func TestDigits(t *testing.T) {
