@@ -154,11 +154,6 @@ func killing(t *testing.T, row string, size int, keep []int) {
 	}
 }
 
-//lazo:norace
-func TestF01_killedWhileSaving(t *testing.T) { killing(t, "F01", 8<<20, []int{2}) }
-
-func TestF07_killedWhilePruning(t *testing.T) { killing(t, "F07", 4<<10, []int{1, 2, 3}) }
-
 func TestF08_twoProcesses(t *testing.T) {
 	dir := t.TempDir()
 	cmd, kill := child(t, 1, "hold", 0, 0, dir)
@@ -194,25 +189,4 @@ func TestLockOfUnknownOwner(t *testing.T) {
 		require.ErrorContains(t, err, "another process writes there")
 		require.NoError(t, l.Close())
 	}
-}
-
-// A reader of the folder finds a checkpoint at any time, though the writer removes them under its hands.
-func TestReadWhileAnotherProcessSaves(t *testing.T) {
-	dir := t.TempDir()
-	_, kill := child(t, 1, "sync", 4<<10, 1, dir)
-	f, err := checkpoint.Open(dir, checkpoint.Options{ReadOnly: true, Log: quiet})
-	require.NoError(t, err)
-	defer f.Close()
-	first, last := checkpoint.Step(0), checkpoint.Step(0)
-	loads := 0
-	for ; loads < 100_000 && last < first+50; loads++ {
-		c, err := f.Newest(t.Context())
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, c.Step, last)
-		if last = c.Step; first == 0 {
-			first = last
-		}
-	}
-	kill()
-	t.Logf("%d loads, from step %d to step %d", loads, first, last)
 }

@@ -1,7 +1,6 @@
 package checkpoint_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -145,25 +144,6 @@ func TestF02_powerIsLostAfterAnError(t *testing.T) {
 		}
 	}
 	t.Logf("F02: power lost in %d states after %d errors: 0 acknowledged steps lost, nothing incomplete to be seen", states, errs)
-}
-
-// A protocol without one of its syncs must fail, else TestF02 shows nothing.
-func TestF02_aMissingSyncIsFound(t *testing.T) {
-	for _, c := range []struct {
-		op   vfs.Op
-		name string
-	}{
-		{vfs.OpSync, "state.safetensors"}, {vfs.OpSync, "manifest.json"}, {vfs.OpSync, "COMMIT"},
-		{vfs.OpSyncDir, "the checkpoint"}, {vfs.OpSyncDir, "the folder"},
-	} {
-		t.Run(fmt.Sprint(c.op, " ", c.name), func(t *testing.T) {
-			m := &vfs.Mem{}
-			f := openMem(t, skipping{m, c.op, c.name}, checkpoint.Options{})
-			save(t, f, 1)
-			c, err := openMem(t, m.Crash(0, nil), checkpoint.Options{}).Newest(t.Context())
-			require.Error(t, err, "%v", c)
-		})
-	}
 }
 
 // skipping leaves out one kind of sync and reports success.

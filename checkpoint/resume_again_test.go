@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
@@ -240,44 +238,6 @@ func (c *configured) Settings() []checkpoint.Setting {
 	return all
 }
 
-// Settings of the program that differ from those of the saved run are reported, with the value that counts: before the
-// run, or after its first step.
-func TestR13_changedSettingsAreTold(t *testing.T) {
-	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *configured, _ int64) (*configured, loop.Logs, error) {
-		c.stepped = true
-		return c, loop.Logs{}, nil
-	})))
-	m := &vfs.Mem{}
-	f := openMem(t, m, checkpoint.Options{})
-	_, _, err := run(t.Context(), l, &configured{rate: "0.003", clip: "1", batch: "32"}, loop.Until(loop.Steps(4)), saves(f, loop.Never))
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-
-	var said bytes.Buffer
-	f = openMem(t, m, checkpoint.Options{Log: slog.New(slog.NewTextHandler(&said, nil))})
-	var told []checkpoint.Difference
-	before := 0
-	tell := checkpoint.Options{Changed: func(d checkpoint.Difference) error { told = append(told, d); return nil }}
-	_, _, err = run(t.Context(), l, &configured{rate: "0.1", clip: "2", batch: "64"}, f.Resume(tell), loop.Until(loop.Steps(9)),
-		loop.Watch(loop.AtStart, func(context.Context, loop.Report) error { before = len(told); return nil }))
-	require.NoError(t, err)
-	require.Equal(t, []checkpoint.Difference{{What: "optimizer.clip", Saved: "1", Now: "2"}, {What: "optimizer.rate", Saved: "0.003", Now: "0.1", Kept: true},
-		{What: "batch", Saved: "32", Now: "64"}}, told)
-	require.Equal(t, 2, before, "the batch size is known after the first step")
-	require.Equal(t, "optimizer.rate was 0.003 and is 0.1; the saved value is used", told[1].String())
-	require.Equal(t, 3, strings.Count(said.String(), "level=WARN"), said.String())
-	require.Regexp(t, `what=optimizer.rate saved=0.003 now=0.1 in_force=saved\n`, said.String())
-	require.Regexp(t, `what=batch saved=32 now=64 in_force=now\n`, said.String())
-
-	refused, made := errors.New("no"), 0
-	refuse := checkpoint.Options{At: new(checkpoint.Step(4)), Changed: func(checkpoint.Difference) error { return refused }}
-	_, _, err = run(t.Context(), l, &configured{rate: "0.1", clip: "1"}, f.Resume(refuse), loop.Until(loop.Steps(9)),
-		loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { made++; return nil }))
-	require.ErrorIs(t, err, refused)
-	require.ErrorContains(t, err, "loop: resume: checkpoint: the run is resumed from step 4: no")
-	require.Zero(t, made, "before the first step")
-}
-
 // A checkpoint of a resumed run has the settings in force: a third run differs from these, not from those of the second
 // program. A setting that the run changes is saved as changed.
 func TestR13_settingsInForceAreSaved(t *testing.T) {
@@ -332,59 +292,6 @@ func TestR13_aDifferenceIsLoggedOnce(t *testing.T) {
 		require.NoError(t, f.Close())
 		require.Equal(t, row.warnings, strings.Count(said.String(), "differs from the saved one"), said.String())
 	}
-}
-
-// R26: nothing is printed without a log. Changed receives important differences.
-func TestR26_aFolderIsSilent(t *testing.T) {
-	stderr, def := os.Stderr, slog.Default()
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	os.Stderr = w
-	slog.SetDefault(slog.New(slog.NewTextHandler(w, nil)))
-	defer func() { os.Stderr = stderr; slog.SetDefault(def) }()
-	m := &vfs.Mem{}
-	for _, until := range []loop.Steps{10, 20} {
-		f, err := checkpoint.OpenFS(m, "folder", checkpoint.Options{Keep: []checkpoint.Retention{{Best: 2, Metric: "test", Mode: loop.Lowest}}})
-		require.NoError(t, err)
-		resumed(t, f, until)
-		require.NoError(t, f.Close())
-	}
-	text := read(t, m, dir(20)+"/state.safetensors")
-	text[len(text)-1]++
-	write(t, m, dir(20)+"/state.safetensors", text)
-	f, err := checkpoint.OpenFS(m, "folder", checkpoint.Options{})
-	require.NoError(t, err)
-	var told []checkpoint.Difference
-	result, err := looked(f, &counter{}, checkpoint.Options{Changed: func(d checkpoint.Difference) error { told = append(told, d); return nil }})
-	require.NoError(t, err)
-	require.Less(t, result.Elapsed.Steps, int64(20))
-	require.Len(t, told, 1)
-	require.Equal(t, "newest checkpoint", told[0].What)
-	require.Contains(t, told[0].String(), "the newest checkpoint was skipped in favor of that of step 14: damaged: ")
-	var damaged *checkpoint.DamagedError
-	require.ErrorAs(t, told[0].Err, &damaged)
-	require.NoError(t, w.Close())
-	var said bytes.Buffer
-	_, err = said.ReadFrom(r)
-	require.NoError(t, err)
-	require.Empty(t, said.String())
-}
-
-// Saves between two evaluations are no reason for a line of the log each; a metric that no save ever had is, once.
-func TestR38_savesBetweenEvaluationsAreNoMistake(t *testing.T) {
-	keep := []checkpoint.Retention{{Last: 2, Best: 1, Metric: "test", Mode: loop.Lowest}}
-	var said bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&said, nil))
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: keep, Log: log})
-	_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(40)), f.Resume(checkpoint.Every(loop.Steps(2))))
-	require.NoError(t, err)
-	require.NotContains(t, said.String(), "without the metric")
-	said.Reset()
-	f = openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: keep, Log: log})
-	for step := range checkpoint.Step(4) {
-		require.NoError(t, f.Save(t.Context(), step, checkpoint.Content{Tensors: []checkpoint.Tensor{{Name: "w", DType: safetensors.U8, Dims: []int{1}, Data: []byte{1}}}, Metrics: map[string]float64{"tset": 1}}))
-	}
-	require.Equal(t, 1, strings.Count(said.String(), "without the metric"), said.String())
 }
 
 // One option serves concurrent runs, each with its own data: a second one on the folder is refused, and the saves of

@@ -2,9 +2,7 @@ package checkpoint_test
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
-	"github.com/lazo-ml/lazo/loop"
 )
 
 // oldState is the state of the kept fixture of format 1. It never changes: a later format gets another one.
@@ -42,44 +39,4 @@ func future(t *testing.T, from, to string) {
 	later := strings.Replace(string(text), `"format": 1`, `"format": 99, "shards": []`, 1)
 	require.NoError(t, os.WriteFile(manifest, []byte(later), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(to, dir(8), "COMMIT"), fmt.Appendf(nil, "%x  manifest.json\n", sha256.Sum256([]byte(later))), 0o600))
-}
-
-// F39: every format that lazo ever wrote can be loaded, and a future one is refused by its number.
-func TestF39_keptFormats(t *testing.T) {
-	kept, later := filepath.Join("testdata", "format-1"), filepath.Join("testdata", "format-99")
-	if _, err := os.Stat(kept); *writeFixtures && errors.Is(err, fs.ErrNotExist) {
-		f, err := checkpoint.Open(kept, checkpoint.Options{})
-		require.NoError(t, err)
-		saveOnce(t, f, oldState(), loop.Elapsed{Steps: 7, Samples: 70}, []float64{0.25, math.NaN()})
-		require.NoError(t, errors.Join(f.Close(), os.Remove(filepath.Join(kept, "LOCK"))))
-		future(t, kept, later)
-	}
-	open := func(from string) *checkpoint.Folder {
-		dir := filepath.Join(t.TempDir(), "copy")
-		require.NoError(t, os.CopyFS(dir, os.DirFS(from)))
-		f, err := checkpoint.Open(dir, checkpoint.Options{Log: quiet})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, f.Close()) })
-		return f
-	}
-	state := &valued{}
-	result, err := looked(open(kept), state)
-	require.NoError(t, err)
-	require.EqualValues(t, 8, result.Elapsed.Steps)
-	require.EqualValues(t, 71, result.Elapsed.Samples)
-	want := oldState()
-	require.ElementsMatch(t, want.tensors, state.tensors)
-	require.Equal(t, want.metrics, state.metrics)
-	require.Len(t, state.params, len(want.params))
-	for name, x := range want.params {
-		same(t, x, state.params[name])
-	}
-	last, err := result.History.Last("entry0")
-	require.NoError(t, err)
-	require.Equal(t, 0.25, last)
-
-	_, err = looked(open(later), state)
-	require.ErrorIs(t, err, checkpoint.ErrNewer)
-	require.ErrorContains(t, err, "format 99, this lazo reads up to 2: written by a newer lazo; load it with that one")
-	t.Log("F39: the kept checkpoint of format 1 is resumed with every bit; that of format 99 is refused by its number")
 }

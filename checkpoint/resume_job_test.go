@@ -264,31 +264,6 @@ func TestJob_resumeFails(t *testing.T) {
 	})
 }
 
-// A rank that sees another folder of the name, even an older copy of rank 0's, gets an error before the first step.
-func TestJob_seesTwoFolders(t *testing.T) {
-	dir := t.TempDir()
-	f, err := checkpoint.Open(filepath.Join(dir, "one"), checkpoint.Options{})
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	require.NoError(t, os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "one"))))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
-	for _, other := range []string{"copy", "empty"} {
-		errs := together(3, func(rank int, state *cut) error {
-			name := "one"
-			if rank == 1 {
-				name = other
-			}
-			_, _, err := run(t.Context(), cutLoop, state, checkpoint.Resume(filepath.Join(dir, name)), loop.Until(loop.Steps(20)))
-			require.Zero(t, state.Weight)
-			return err
-		})
-		require.ErrorContains(t, errs[1], "sees another folder of that name than rank 0")
-		for _, rank := range []int{0, 2} {
-			require.ErrorContains(t, errs[rank], "rank 1 could not see the folder")
-		}
-	}
-}
-
 // A rank that cannot write into the folder, not even that its parts will not come, ends the run on all ranks soon,
 // with or without tolerated failures. No rank waits for missing parts.
 func TestJob_folderOfAnotherIsReadOnly(t *testing.T) {
@@ -471,29 +446,4 @@ type lateCut struct {
 func (c lateCut) Restore(ctx context.Context, from *checkpoint.Checkpoint) error {
 	*c.saved, _ = from.Tensor("weight")
 	return c.cut.Restore(ctx, from)
-}
-
-// A value that was left in its files can be read after the run has given the folder back.
-func TestJob_readsAfterTheRun(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c lateCut, batch int64) (lateCut, loop.Logs, error) {
-		return c, c.step(batch), nil
-	})))
-	for i := range 2 {
-		for rank, err := range together(3, func(rank int, state *cut) error {
-			late := lateCut{state, new(checkpoint.Tensor)}
-			_, _, err := run(t.Context(), l, late, loop.Until(loop.Steps(10)), checkpoint.Resume(dir))
-			if i == 1 && err == nil {
-				values, err := safetensors.Values[float64](dataOf(*late.saved))
-				require.NoError(t, err)
-				require.Equal(t, []float64{state.Weight, state.Weight + 1, state.Weight + 2}, values)
-			}
-			return err
-		}) {
-			require.NoError(t, err, "rank %d", rank)
-		}
-	}
-	f, err := checkpoint.Open(dir, checkpoint.Options{})
-	require.NoError(t, err, "the folder is free")
-	require.NoError(t, f.Close())
 }

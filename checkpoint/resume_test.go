@@ -3,18 +3,13 @@ package checkpoint_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -113,23 +108,6 @@ func TestResumeMessages(t *testing.T) {
 	require.ErrorContains(t, err, "it was not saved by a run, so its position is unknown")
 }
 
-// Saving again and again does not make checkpoints grow.
-func TestF21_restarts(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
-	var sizes []int64
-	for i := range 100 {
-		resumed(t, f, loop.Steps(7*(i+1)), loop.Thin(20))
-		list, err := f.List(t.Context())
-		require.NoError(t, err)
-		sizes = append(sizes, list[len(list)-1].Bytes)
-	}
-	require.Less(t, float64(slices.Max(sizes[50:])), 1.5*float64(slices.Max(sizes[:50])), "10 to 20 rows, whose dates and steps have more digits")
-	c, err := f.Newest(t.Context())
-	require.NoError(t, err)
-	require.Len(t, c.Tensors, 2)
-	t.Logf("F21: 100 restarts of a run with a history of at most 20 rows: at most %d bytes in the first 50, %d in the others, %d tensors all along", slices.Max(sizes[:50]), slices.Max(sizes[50:]), len(c.Tensors))
-}
-
 func TestHistoryComesAsItIs(t *testing.T) {
 	for _, bound := range []loop.Option{loop.Thin(7), loop.Keep(loop.Every(loop.Steps(3)))} {
 		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
@@ -138,49 +116,4 @@ func TestHistoryComesAsItIs(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, rows(t, result.History), rows(t, again.History))
 	}
-}
-
-func TestPositionIsChecked(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	c, err := (&counter{}).Content(t.Context())
-	require.NoError(t, err)
-	c.Sections["loop"] = json.RawMessage(`{"steps":3,"samples":3,"time":0,"date":0}`)
-	require.NoError(t, f.Save(t.Context(), 4, c))
-	_, err = looked(f, &counter{})
-	require.ErrorContains(t, err, `section "loop" says 3 steps, 3 samples and 0s: expected 4 steps`)
-	c.Sections["loop"] = json.RawMessage(`{"steps":5,"samples":3,"time":0,"date":0}`)
-	require.NoError(t, f.Save(t.Context(), 5, c))
-	_, err = looked(f, &counter{})
-	require.ErrorContains(t, err, `the tensor "loop.history" is missing`)
-}
-
-// A forged position must not overflow the sums of a resumed run, and a position that could not be resumed is not saved.
-func TestPositionIsBounded(t *testing.T) {
-	const most = int64(1) << 62
-	ctx := t.Context()
-	for _, row := range []struct {
-		samples, time int64
-		ok            bool
-	}{{most, 0, true}, {0, most, true}, {most + 1, 0, false}, {0, most + 1, false}, {math.MaxInt64, 0, false}, {0, math.MaxInt64, false}, {-1, 0, false}, {0, -1, false}} {
-		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-		c, err := (&counter{}).Content(ctx)
-		require.NoError(t, err)
-		c.Sections["loop"] = json.RawMessage(fmt.Sprintf(`{"steps":3,"samples":%d,"time":%d,"date":0}`, row.samples, row.time))
-		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: "loop.history", DType: safetensors.U8, Dims: []int{2}, Data: []byte("[]")})
-		require.NoError(t, f.Save(ctx, 3, c))
-		_, err = looked(f, &counter{})
-		if !row.ok {
-			require.ErrorContains(t, err, "expected 0 to 2^62 of each")
-			continue
-		}
-		require.NoError(t, err)
-		_, _, err = run(ctx, counting(), &counter{Rate: 1}, saves(f, loop.Never), loop.Until(loop.Steps(10)))
-		require.ErrorContains(t, err, "expected 0 to 2^62 of each", "it saves no more than it reads")
-		result, err := looked(f, &counter{})
-		require.NoError(t, err, "what was there can still be resumed from")
-		require.EqualValues(t, 3, result.Elapsed.Steps)
-	}
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	_, err := counting().Run(ctx, &counter{Rate: 1}, loop.From(numbered), loop.Continue(loop.Elapsed{Steps: most}, nil), saves(f, loop.EachStep))
-	require.ErrorContains(t, err, "expected 0 to 2^62 of each")
 }

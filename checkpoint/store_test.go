@@ -127,24 +127,6 @@ var storeRuns = []struct {
 	{"not read back", checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}}, []checkpoint.Step{1, 2, 3}},
 }
 
-func TestF02_aStoreWhoseProcessDies(t *testing.T) {
-	states, calls := 0, 0
-	for _, c := range storeRuns {
-		t.Run(c.name, func(t *testing.T) {
-			p := &crashing{t: t, store: &storetest.Memory{}, options: c.options}
-			f := openStore(t, &storetest.Faulty{Store: p.store, Before: p.look, After: p.look}, p.options)
-			for i, step := range c.steps {
-				p.going = i + 1
-				require.NoError(t, f.Save(t.Context(), step, content(p.going)))
-				p.acknowledged = p.going
-				p.die("between")
-			}
-			states, calls = states+p.states, calls+p.calls
-		})
-	}
-	t.Logf("F02: a process died in %d states before and after %d calls of a store: 0 acknowledged steps lost, nothing incomplete to be seen", states, calls/2)
-}
-
 // Each call fails: not made, or made with its answer lost. After it the process may die.
 func TestF05_eachCallOfAStoreFails(t *testing.T) {
 	before := &storetest.Memory{}

@@ -1,7 +1,6 @@
 package loop_test
 
 import (
-	"context"
 	"math"
 	"testing"
 	"time"
@@ -30,23 +29,6 @@ func TestB17_reachedTurnsOnceAtThePeriod(t *testing.T) {
 	}
 	require.Equal(t, 1, turned)
 	t.Logf("B17: reached turned %d time in 20 steps, at step 10", turned)
-}
-
-// Ciclo's elapsed is that before the batch: 4·i samples at index i. lazo's includes the turn's own batch.
-func TestB22_countersIncludeTheTurnsOwnBatch(t *testing.T) {
-	data := func(yield func(sized, error) bool) {
-		for yield(sized{1, 2, 3, 4}, nil) {
-		}
-	}
-	var seen []int64
-	l := loop.New(loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, sized]) error {
-		seen = append(seen, turn.Elapsed.Samples)
-		return nil
-	}))
-	_, err := l.Run(t.Context(), 0, loop.Data[sized](data), loop.Until(loop.Steps(3)))
-	require.NoError(t, err)
-	require.Equal(t, []int64{4, 8, 12}, seen)
-	t.Logf("B22: samples seen in turns 1 to 3: %v", seen)
 }
 
 func TestD02_whatIsBeyondAPeriodHasReachedIt(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -171,35 +170,6 @@ type reading struct{}
 func (reading) Watch(_ context.Context, r loop.Report) error { _, err := r.Logs.Float("m"); return err }
 func (reading) End(context.Context, loop.Ending) error       { return nil }
 
-func TestF13_panicsInEachKindOfHook(t *testing.T) {
-	errValue := errors.New("an error value")
-	cases := 0
-	for _, kind := range hookKinds {
-		for _, value := range []any{errValue, "text", 7, nilMapWrite, runtime.Goexit} {
-			t.Run(fmt.Sprintf("%T in %s", value, kind.place), func(t *testing.T) {
-				h := newHooks(kind.place, func() error {
-					if f, ok := value.(func()); ok {
-						f()
-					}
-					panic(value)
-				})
-				result, err := h.loop.Run(t.Context(), 0, h.data, h.options...)
-				var p *loop.PanicError
-				require.ErrorAs(t, err, &p)
-				require.Contains(t, string(p.Stack), "faults_test.go", "the stack says where")
-				require.ErrorContains(t, err, kind.prefix())
-				if value == errValue {
-					require.ErrorIs(t, err, errValue)
-				}
-				require.Equal(t, loop.Failed, result.Reason)
-				require.Equal(t, 1, h.ended, "the finish phase ran")
-				cases++
-			})
-		}
-	}
-	t.Logf("F13: %d panics in %d kinds of hook became errors that name step and place, 0 escaped, each finish phase ran", cases, len(hookKinds))
-}
-
 type badSize struct{ callingBlocks }
 
 func (badSize) BlockSize() int { panic("boom") }
@@ -217,11 +187,3 @@ func TestF13_panicInABlockSize(t *testing.T) {
 type badName struct{ callingStepper }
 
 func (*badName) String() string { panic("boom") }
-
-// The name of a task is asked for when it is made, on the caller's goroutine.
-func TestF13_panicInAName(t *testing.T) {
-	stepper := &badName{callingStepper{func() error { return errors.New("no luck") }}}
-	_, err := loop.New(loop.On(loop.EachStep, loop.Stepper[int, int](stepper))).Run(t.Context(), 0, numbers(1))
-	require.ErrorContains(t, err, "PANIC=String method: boom")
-	require.ErrorContains(t, err, "no luck")
-}

@@ -304,40 +304,6 @@ func runMembers(p program, n int, faulty func(rank int) bool, seed uint64, timed
 	return runs
 }
 
-// If all meet the same events, several runs of random programs do together what the reference does alone.
-func TestJob_asAlone(t *testing.T) {
-	seen := map[string]int{}
-	for seen["programs"] < modelPrograms {
-		rapid.Check(t, func(t *rapid.T) {
-			p := drawProgram(t)
-			n, seed := 2+evenly(t, 2, "members"), uint64(evenly(t, 1000, "seed"))
-			rapid.SyncTest(t, func(t *rapid.T) {
-				want := p.follow(outcome{})
-				runs := runMembers(p, n, func(int) bool { return true }, seed, false, true)
-				for _, r := range runs {
-					seen["blocks"] += r.blocks
-					seen[r.result.Reason.String()]++
-					if p.cancels() { // seen at the next border at which all meet
-						require.Equal(t, runs[0].outcome, r.outcome)
-						continue
-					}
-					require.Equal(t, len(want.errs) > 0, r.err != nil, "%v", r.err)
-					for _, e := range want.errs {
-						require.Contains(t, r.err.Error(), e)
-					}
-					got := r.outcome
-					require.Equal(t, outcome{state: want.state, at: want.at, reason: want.reason, stop: want.stop}, got)
-				}
-			})
-			seen["programs"]++
-		})
-	}
-	for _, what := range []string{"blocks", "data ended", "until reached", "stopped", "cancelled", "failed"} {
-		require.Positive(t, seen[what], "no program had this: %s", what)
-	}
-	t.Logf("job: %v", seen)
-}
-
 func (p program) cancels() bool {
 	does := func(x part) bool { return x.does == "cancel" }
 	return p.fault == "cancel" || p.fault == "hang" || slices.ContainsFunc(p.tasks, does) || slices.ContainsFunc(p.watchers, does)

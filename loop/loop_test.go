@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -86,56 +85,6 @@ func TestRun_orderInATurn(t *testing.T) {
 	_, err := l.Run(t.Context(), 0, numbers(3), loop.Watch(loop.EachStep, watch("w1")), loop.Watch(loop.At(loop.Steps(3)), watch("w2")))
 	require.NoError(t, err)
 	require.Equal(t, []string{"each", "w1@1", "even", "each", "w1@2", "each", "w1@3", "w2@3"}, trace)
-}
-
-func TestRun_endings(t *testing.T) {
-	boom := errors.New("boom")
-	stopAt := func(n int, err error) loop.Task[int, int] {
-		return loop.On(loop.EachStep, loop.StepFunc(func(ctx context.Context, s, b int) (int, loop.Logs, error) {
-			if b == n {
-				return s + 100, loop.Logs{}, err
-			}
-			return s + b, loop.Logs{}, nil
-		})).
-			Named("adder")
-	}
-	for _, row := range []struct {
-		name    string
-		task    loop.Task[int, int]
-		data    loop.Data[int]
-		options []loop.Option
-		reason  loop.Reason
-		state   int
-		steps   int64
-		err     string
-	}{
-		{name: "data ends", task: stopAt(99, nil), data: numbers(4), reason: loop.DataEnded, state: 6, steps: 4},
-		{name: "until", task: stopAt(99, nil), data: numbers(99), options: []loop.Option{loop.Until(loop.Steps(3))}, reason: loop.UntilReached, state: 3, steps: 3},
-		{name: "until zero makes no turn", task: stopAt(0, boom), data: numbers(9), options: []loop.Option{loop.Until(loop.Steps(0))}, reason: loop.UntilReached},
-		{name: "no data", task: stopAt(0, boom), data: numbers(0), reason: loop.DataEnded},
-		{name: "stop counts the turn", task: stopAt(2, loop.ErrStop), data: numbers(9), reason: loop.Stopped, state: 101, steps: 3},
-		{name: "wrapped stop", task: stopAt(2, fmt.Errorf("enough: %w", loop.ErrStop)), data: numbers(9), reason: loop.Stopped, state: 101, steps: 3},
-		{name: "an error keeps the last good state", task: stopAt(2, boom), data: numbers(9), reason: loop.Failed, state: 1, steps: 2,
-			err: "loop: step 3: each step: adder: boom"},
-		{name: "a data error", task: stopAt(99, nil), data: failing(2, boom), reason: loop.Failed, state: 1, steps: 2, err: "loop: step 3: data: boom"},
-		{name: "a watcher's error", task: stopAt(99, nil), data: numbers(9), reason: loop.Failed, state: 3, steps: 3, err: "loop: step 3: every 3 steps: boom",
-			options: []loop.Option{loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { return boom })}},
-		{name: "a watcher stops", task: stopAt(99, nil), data: numbers(9), reason: loop.Stopped, state: 3, steps: 3,
-			options: []loop.Option{loop.Watch(loop.Every(loop.Steps(3)), func(context.Context, loop.Report) error { return loop.ErrStop })}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			result, err := loop.New(row.task).Run(t.Context(), 0, row.data, row.options...)
-			if row.err == "" {
-				require.NoError(t, err)
-			} else {
-				require.EqualError(t, err, row.err)
-				require.ErrorIs(t, err, boom)
-			}
-			require.Equal(t, row.reason, result.Reason, result.Reason.String())
-			require.Equal(t, row.state, result.State)
-			require.Equal(t, row.steps, result.Elapsed.Steps)
-		})
-	}
 }
 
 func failing(at int, err error) loop.Data[int] {
@@ -273,75 +222,6 @@ type ender struct{ end func() error }
 
 func (ender) Watch(context.Context, loop.Report) error { return nil }
 func (e ender) End(context.Context, loop.Ending) error { return e.end() }
-
-func TestRun_refusesBadSettings(t *testing.T) {
-	ok := loop.On(loop.EachStep, loop.StepFunc(add))
-	for _, row := range []struct {
-		name, err string
-		tasks     []loop.Task[int, int]
-		options   []loop.Option
-		data      loop.Data[int]
-	}{
-		{name: "zero period", err: "loop: task 2 (every 0 steps: late): period must be positive, got 0 steps", data: numbers(1),
-			tasks: []loop.Task[int, int]{ok, loop.On(loop.Every(loop.Steps(0)), loop.StepFunc(add)).Named("late")}},
-		{name: "negative time", err: "loop: task 1 (at -1s): period must be positive, got -1s", data: numbers(1),
-			tasks: []loop.Task[int, int]{loop.On(loop.At(loop.Time(-time.Second)), loop.StepFunc(add))}},
-		{name: "no period", err: `loop: task 1 (every): schedule "every" has no period`, data: numbers(1), tasks: []loop.Task[int, int]{loop.On(loop.Every(nil), loop.StepFunc(add))}},
-		{name: "no function", err: "loop: task 1 (each step): no function given", data: numbers(1), tasks: []loop.Task[int, int]{loop.On(loop.EachStep, loop.StepFunc[int, int](nil))}},
-		{name: "no watcher", err: "loop: callback 1 (each step): no function given", data: numbers(1), tasks: []loop.Task[int, int]{ok}, options: []loop.Option{loop.Watch(loop.EachStep, nil)}},
-		{name: "negative until", err: "loop: until: period must be zero or positive, got -1 steps", data: numbers(1), tasks: []loop.Task[int, int]{ok}, options: []loop.Option{loop.Until(loop.Steps(-1))}},
-		{name: "no data", err: "loop: no data given", tasks: []loop.Task[int, int]{ok}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			result, err := loop.New(row.tasks...).Run(t.Context(), 3, row.data, row.options...)
-			require.EqualError(t, err, row.err)
-			require.Equal(t, 3, result.State)
-			require.Equal(t, loop.Failed, result.Reason)
-		})
-	}
-}
-
-func TestOnTurn_seesAndChangesAll(t *testing.T) {
-	l := loop.New(
-		loop.On(loop.EachStep, loop.StepFunc(add)),
-		loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, int]) error {
-			sum, err := turn.Logs.Float("sum")
-			turn.Logs.Metric("twice", 2*sum)
-			turn.State += 1000
-			return err
-		}))
-	result, err := l.Run(t.Context(), 0, numbers(2))
-	require.NoError(t, err)
-	require.Equal(t, 2001, result.State)
-	_, twice, err := result.History.Series("metrics.twice")
-	require.NoError(t, err)
-	require.Equal(t, []float64{0, 2 * 1001}, twice)
-}
-
-// A schedule is due as often as its period fits, however the iterations divide the time, so a run can be resumed.
-func TestEvery_countsWhatFits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.Int64Range(1, 20).Draw(t, "period")
-		s := loop.Every(loop.Samples(n))
-		var before loop.Elapsed
-		fired := map[int64]bool{}
-		for _, batch := range rapid.SliceOfN(rapid.Int64Range(1, 7), 0, 60).Draw(t, "batches") {
-			after := before
-			after.Steps, after.Samples = after.Steps+1, after.Samples+batch
-			if s.Due(before, after) {
-				fired[after.Samples/n] = true
-			} else if after.Samples/n != before.Samples/n {
-				t.Fatalf("missed a multiple of %d between %d and %d", n, before.Samples, after.Samples)
-			}
-			before = after
-		}
-		for k := range fired {
-			if k < 1 || k > before.Samples/n {
-				t.Fatalf("fired for %d·%d at most %d", k, n, before.Samples)
-			}
-		}
-	})
-}
 
 func BenchmarkIdleTurn(b *testing.B) { idleTurns(b, context.Background()) }
 

@@ -2,7 +2,6 @@ package loop_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -37,45 +36,6 @@ func TestMarks_startAndEndAreRowsOfTheirOwn(t *testing.T) {
 	require.Equal(t, []float64{100, 101, 106, 110}, values)
 	require.Equal(t, []int64{0, 5}, seen)
 	require.EqualValues(t, 5, result.Elapsed.Steps, "they are not counted as turns")
-}
-
-func TestMarks_endings(t *testing.T) {
-	boom := errors.New("boom")
-	for _, row := range []struct {
-		name         string
-		data         loop.Data[int]
-		step         error
-		start, end   error
-		marks, turns int
-		reason       loop.Reason
-		err          string
-	}{
-		{name: "goes well", data: numbers(3), marks: 2, turns: 3, reason: loop.DataEnded},
-		{name: "no data: no batch to run on", data: numbers(0), reason: loop.DataEnded},
-		{name: "stop at the start", data: numbers(3), start: loop.ErrStop, marks: 2, reason: loop.Stopped},
-		{name: "stop in a turn", data: numbers(3), step: loop.ErrStop, marks: 2, turns: 1, reason: loop.Stopped},
-		{name: "an error at the start", data: numbers(3), start: boom, marks: 1, reason: loop.Failed, err: "loop: step 0: at start: boom"},
-		{name: "an error in a turn", data: numbers(3), step: boom, marks: 1, turns: 1, reason: loop.Failed, err: "loop: step 1: each step: boom"},
-		{name: "an error at the end", data: numbers(3), end: boom, marks: 2, turns: 3, reason: loop.Failed, err: "loop: step 3: at end: boom"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			marks, turns := 0, 0
-			mark := func(err error) func(context.Context, int, int) (int, loop.Logs, error) {
-				return func(_ context.Context, s, _ int) (int, loop.Logs, error) { marks++; return s, loop.Logs{}, err }
-			}
-			l := loop.New(loop.On(loop.AtStart, loop.StepFunc(mark(row.start))), loop.On(loop.AtEnd, loop.StepFunc(mark(row.end))),
-				loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, _ int) (int, loop.Logs, error) { turns++; return s, loop.Logs{}, row.step })))
-			result, err := l.Run(t.Context(), 0, row.data)
-			if row.err == "" {
-				require.NoError(t, err)
-			} else {
-				require.EqualError(t, err, row.err)
-			}
-			require.Equal(t, row.marks, marks)
-			require.Equal(t, row.turns, turns)
-			require.Equal(t, row.reason, result.Reason)
-		})
-	}
 }
 
 // A date is due in the turn in which it passes, once, also in a run that is resumed after it.

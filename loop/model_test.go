@@ -7,30 +7,9 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/loop"
 )
-
-// Random programs behave as the reference, unchanged and with every BlockStepper replaced by an ordinary stepper. A run
-// that is interrupted at any step and resumed behaves as the whole run.
-func TestModel(t *testing.T) {
-	seen := map[string]int{}
-	for seen["programs"] < modelPrograms {
-		rapid.Check(t, func(t *rapid.T) {
-			p := drawProgram(t)
-			cut := evenly(t, len(p.sizes), "cut")
-			rapid.SyncTest(t, func(t *rapid.T) { checkProgram(t, p, cut, seen) })
-			seen["programs"]++
-		})
-	}
-	for _, what := range []string{"blocks", "resumed", "whole", "entries", "marks", "in front", "data ended", "until reached", "stopped",
-		"cancelled", "left behind", "failed", "two errors"} {
-		require.Positive(t, seen[what], "no program had this: %s", what)
-	}
-	t.Logf("model: %d programs, 0 differences, %d blocks of more than one step, %d resumed", seen["programs"], seen["blocks"], seen["resumed"])
-	t.Logf("model: %v", seen)
-}
 
 func checkProgram(t require.TestingT, p program, cut int, seen map[string]int) {
 	want := p.follow(outcome{})

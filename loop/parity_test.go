@@ -1,7 +1,6 @@
 package loop_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,21 +9,6 @@ import (
 )
 
 type counters struct{ each, second int }
-
-func TestB01_twoTasksCountForThemselves(t *testing.T) {
-	count := func(which func(*counters) *int) loop.Stepper[counters, int] {
-		return loop.StepFunc(func(_ context.Context, c counters, _ int) (counters, loop.Logs, error) {
-			*which(&c)++
-			return c, loop.Logs{}, nil
-		})
-	}
-	l := loop.New(
-		loop.On[counters, int](loop.EachStep, count(func(c *counters) *int { return &c.each })),
-		loop.On[counters, int](loop.Every(loop.Steps(2)), count(func(c *counters) *int { return &c.second })))
-	result, err := l.Run(t.Context(), counters{}, numbers(10))
-	require.NoError(t, err)
-	require.Equal(t, counters{10, 5}, result.State)
-}
 
 // B94: clu refuses a period of steps that is asked about with a gap, because it would miss its step. Here a schedule is
 // asked from where it was last, so a gap loses nothing.

@@ -22,34 +22,6 @@ func (asks) Watch(context.Context, loop.Report) error { return nil }
 func (asks) End(context.Context, loop.Ending) error   { return nil }
 func (a asks) Interrupts() bool                       { return a.does() }
 
-// A run within the data of another begins with the steps that wait there.
-func TestS03_aRunWithinTheData(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, seen := &weight{}, []int{}
-		training := loop.New(loop.On[*weight, int](loop.EachStep, learner{block: 8}))
-		test := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, w *weight, _ int) (*weight, loop.Logs, error) {
-			v, err := w.read()
-			seen = append(seen, v)
-			return w, loop.Logs{}, err
-		})))
-		data := func(yield func(int, error) bool) {
-			for i := range 9 {
-				if i%4 == 3 {
-					_, err := test.Run(t.Context(), w, numbers(1))
-					require.NoError(t, err)
-				}
-				if !yield(1, nil) {
-					return
-				}
-			}
-		}
-		_, err := training.Run(t.Context(), w, loop.Data[int](data))
-		require.NoError(t, err)
-		require.Equal(t, []int{3, 7}, seen)
-		require.Empty(t, w.onRead)
-	})
-}
-
 // A read while the run is at work is refused nothing and waits for nothing: the run may wait for it.
 func TestS03_aReaderBesideTheRunIsNotRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
-	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -218,120 +214,6 @@ func (l lookAtEnd) End(ctx context.Context, e loop.Ending) error {
 	return l.look(ctx, e.Report)
 }
 
-// Whatever the data reads, and whenever, the run with blocks equals the run without.
-func TestS03_blocksAreAsSingleSteps(t *testing.T) {
-	together := 0
-	rapid.Check(t, func(t *rapid.T) {
-		r := reader{n: evenly(t, 60, "n"), every: 1 + evenly(t, 9, "every"), after: 1 + evenly(t, 19, "after"), learner: learner{block: 2 + evenly(t, 10, "block")}}
-		if oneIn(t, 2, "stops") {
-			steps, at, err := 0, 1+evenly(t, r.n, "at"), pick(t, []error{errBoom, loop.ErrStop}, "what")
-			r.comes = func(int) error {
-				if steps++; steps == at {
-					return err
-				}
-				return nil
-			}
-			r.options = func(*reader) []loop.Option { steps = 0; return nil }
-		}
-		rapid.SyncTest(t, func(t *rapid.T) {
-			single, blocks := r, r
-			single.run(t, false)
-			blocks.run(t, true)
-			for _, size := range blocks.sizes {
-				together += size - 1
-			}
-			if r.comes == nil {
-				require.Equal(t, single.seen, blocks.seen)
-				return
-			}
-			// If a step fails or stops, the data has been asked for a further batch, and its reads for that differ.
-			outcome := func(seen []string) []string {
-				return slices.DeleteFunc(seen, func(s string) bool { return s[:4] == "batc" })
-			}
-			require.Equal(t, outcome(single.seen), outcome(blocks.seen))
-		})
-	})
-	require.Positive(t, together)
-}
-
-// A read can end the run, by the steps that it brings about. Then the batch that is being made has no step.
-func TestS03_readEndsTheRun(t *testing.T) {
-	for _, row := range []struct {
-		name  string
-		comes func() error // over the fifth step, the second of those that wait
-		until loop.Period
-		ended
-		ahead int64
-	}{
-		{name: "a step fails", comes: func() error { return errBoom }, ended: ended{reason: loop.Failed, state: 4, err: "loop: step 5: each step: step: boom"}, ahead: 1},
-		{name: "a step stops", comes: func() error { return loop.ErrStop }, ended: ended{reason: loop.Stopped, state: 5}},
-		{name: "a step panics", comes: func() error { panic("boom") }, ended: ended{reason: loop.Failed, state: 4, err: "loop: step 4: each step: step: panic: "}, ahead: 2},
-		{name: "a step exits", comes: func() error { runtime.Goexit(); return nil }, ended: ended{reason: loop.Failed, state: 4, err: "loop: step 4: each step: step: runtime.Goexit was called"}, ahead: 2},
-		{name: "the time is over", comes: func() error { time.Sleep(time.Hour); return nil }, until: loop.Time(time.Hour), ended: ended{reason: loop.UntilReached, state: 5}},
-	} {
-		for i := range 4 {
-			cancellable, beside := i%2 == 0, i/2 == 1
-			t.Run(row.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					ctx := context.Background()
-					if cancellable {
-						ctx = t.Context()
-					}
-					read := (*weight).read
-					if beside {
-						read = (*weight).readBeside
-					}
-					w, made, more, closed := &weight{}, 0, 0, false
-					var unread error
-					data := func(yield func(int, error) bool) {
-						defer func() { closed = true }()
-						for range 5 { // a block of 1, a block of 2, and 2 that wait
-							if yield(1, nil) {
-								more++
-							}
-						}
-						_, unread = read(w)
-						if yield(1, nil) {
-							more++
-						}
-					}
-					step := learner{block: 8, comes: func(int) error {
-						if made++; made == 5 {
-							return row.comes()
-						}
-						return nil
-					}}
-					ahead := int64(-1)
-					options := []loop.Option{attend("", loop.Never, func() loop.Attendant {
-						return lookAtEnd{func(_ context.Context, r loop.Report) error { ahead = r.Ahead; return nil }}
-					})}
-					if row.until != nil {
-						options = append(options, loop.Until(row.until))
-					}
-					result, err := loop.New(loop.On[*weight, int](loop.EachStep, step).Named("step")).Run(ctx, w, loop.Data[int](data), options...)
-					require.Equal(t, row.reason, result.Reason)
-					require.Equal(t, row.state, w.value)
-					require.Equal(t, 5-row.ahead, result.Elapsed.Steps)
-					require.EqualValues(t, 5-row.ahead, result.History.Len())
-					require.Equal(t, row.ahead, ahead)
-					require.Equal(t, 5, more, "no batch is taken after the read")
-					require.True(t, closed)
-					require.Empty(t, w.onRead)
-					if row.err == "" {
-						require.NoError(t, err)
-						require.NoError(t, unread)
-						return
-					}
-					require.ErrorContains(t, err, row.err)
-					if row.name != "a step exits" { // its goroutine is no more
-						require.Equal(t, err, unread)
-					}
-				})
-			})
-		}
-	}
-}
-
 // readBeside reads on another goroutine.
 func (w *weight) readBeside() (v int, err error) {
 	done := make(chan struct{})
@@ -413,41 +295,6 @@ func TestS03_anyGoroutineSeesEachStep(t *testing.T) {
 				})
 			}
 		})
-	}
-}
-
-// data.Prefetch and data.ParallelMap are ahead of the steps, so the result of a read would depend on the time: it is an
-// error, with blocks and without.
-func TestS03_aReadAheadIsRefused(t *testing.T) {
-	reading := func(w *weight) iter.Seq2[int, error] {
-		return func(yield func(int, error) bool) {
-			for range 20 {
-				if v, err := w.read(); !yield(v, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-	for name, source := range map[string]func(*weight) iter.Seq2[int, error]{
-		"Prefetch": func(w *weight) iter.Seq2[int, error] { return data.Prefetch(reading(w), 2) },
-		"ParallelMap": func(w *weight) iter.Seq2[int, error] {
-			return data.ParallelMap(iter.Seq2[int, error](numbers(20)), 2, func(int) (int, error) { return w.read() })
-		},
-		"a deep stack": func(w *weight) iter.Seq2[int, error] {
-			return data.Prefetch(func(yield func(int, error) bool) { deep(200, func() { reading(w)(yield) }) }, 2)
-		},
-	} {
-		steps := map[string]loop.Stepper[*weight, int]{"blocks": learner{block: 8}, "no blocks": learner{}.single()}
-		for kind, step := range steps {
-			for _, option := range []loop.Option{nil, loop.SingleSteps()} {
-				t.Run(name+" "+kind, func(t *testing.T) {
-					w := &weight{}
-					_, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), w, loop.Data[int](source(w)), option)
-					require.EqualError(t, err, "loop: step 1: data: the state was read on a goroutine of data.Prefetch or data.ParallelMap, which makes "+
-						"batches before the steps of earlier ones: read it in the data source, outside Prefetch and ParallelMap")
-				})
-			}
-		}
 	}
 }
 

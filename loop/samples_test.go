@@ -99,18 +99,3 @@ func TestB31_anyStateWorks(t *testing.T) {
 	}
 	require.Equal(t, module{1}, result.State, "the weight is right from the start")
 }
-
-// B23: Ciclo counts the arguments of a function. In Go its type decides: On takes a step of state and batch, OnTurn a
-// function of the turn, and an evaluation needs neither from the outer loop.
-func TestB23_stepsAndTurns(t *testing.T) {
-	var got []int64
-	l := loop.New(
-		loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, b int) (int, loop.Logs, error) { return s + b, loop.Logs{}, nil })),
-		loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, int]) error {
-			got = append(got, int64(turn.State), int64(turn.Batch), turn.Elapsed.Steps)
-			return nil
-		}))
-	_, err := l.Run(t.Context(), 10, numbers(2))
-	require.NoError(t, err)
-	require.Equal(t, []int64{10, 0, 1, 11, 1, 2}, got)
-}

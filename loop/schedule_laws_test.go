@@ -106,15 +106,6 @@ func TestSchedule_lawsOfLogic(t *testing.T) {
 	})
 }
 
-func TestEvery_firesOnceForEachFullPeriod(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n, k := rapid.Int64Range(0, 300).Draw(t, "n"), rapid.Int64Range(1, 50).Draw(t, "k")
-		require.Len(t, firings(every(k), n), int(n/k))
-		j := rapid.Int64Range(1, 50).Draw(t, "after")
-		require.Len(t, firings(loop.Never.Then(loop.Steps(j), loop.Every(loop.Steps(k))), n), int(max(n-j, 0)/k))
-	})
-}
-
 func TestNever_lawOfUnreachable(t *testing.T) {
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {

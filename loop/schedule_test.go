@@ -44,12 +44,6 @@ func TestB14_afterEvery(t *testing.T) {
 	t.Logf("B14: %s in 20 turns: %v", s, firings(s, 20))
 }
 
-func TestB15_anyAndAll(t *testing.T) {
-	require.Equal(t, []int64{6, 12}, firings(every(2).And(every(3)), 12))
-	require.Equal(t, []int64{2, 3, 4, 6, 8, 9, 10, 12}, firings(every(2).Or(every(3)), 12))
-	t.Logf("B15: both in 12 turns: %v", firings(every(2).And(every(3)), 12))
-}
-
 func TestSchedules(t *testing.T) {
 	odd := loop.When("odd", func(_, after loop.Elapsed) bool { return after.Steps%2 == 1 })
 	for _, row := range []struct {
@@ -195,13 +189,4 @@ func TestNever(t *testing.T) {
 	require.False(t, loop.At(loop.Samples(10)).IsNever(loop.Samples(5)), "the last batch may be a large one")
 	require.True(t, loop.Never.IsNever(nil))
 	require.False(t, every(100).IsNever(nil))
-}
-
-// The slice passed to Or and And remains the caller's.
-func TestCombined_keepsItsOwnList(t *testing.T) {
-	list := []loop.Schedule{every(2), every(3)}
-	anyOf, allOf := list[0].Or(list[1:]...), list[0].And(list[1:]...)
-	list[0], list[1] = loop.Never, loop.Never
-	require.Equal(t, []int64{2, 3, 4, 6}, firings(anyOf, 6))
-	require.Equal(t, []int64{6}, firings(allOf, 6))
 }

@@ -66,24 +66,6 @@ func TestEvaluate_countsAllExamples(t *testing.T) {
 	require.Equal(t, 3.0, value)
 }
 
-func TestRun_ofStepsThatMeasureReadsAllExamples(t *testing.T) {
-	for name, c := range map[string]struct {
-		steps []mean
-		want  int64
-	}{
-		"measures":        {[]mean{{true}, {true}}, 5},
-		"one that trains": {[]mean{{true}, {false}}, 4},
-	} {
-		var tasks []loop.Task[int, group]
-		for _, s := range c.steps {
-			tasks = append(tasks, loop.On(loop.EachStep, s).Named("step"))
-		}
-		result, err := loop.New(tasks...).Run(t.Context(), 0, halves{}, loop.SingleSteps())
-		require.NoError(t, err, name)
-		require.Equal(t, c.want, result.Elapsed.Samples, name)
-	}
-}
-
 // An evaluation with a step that trains would train on its data.
 func TestEvaluate_refusesAStepThatTrains(t *testing.T) {
 	e := loop.Evaluate("test", mean{false}, halves{})

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
@@ -95,69 +94,4 @@ func TestS17_statisticsOfTheFrozen(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A part of a training step that is built for inference has no dropout, and normalizes by its averages, as in a test
-// step: a researcher's teacher dropped a half of its units at random.
-func TestInference(t *testing.T) {
-	teacher := func(b *managed.Builder) *graph.Node {
-		scope := b.Scope().In("teacher")
-		x := nn.Dropout{Rate: 0.5}.Apply(scope, nn.BatchNorm{}.Apply(scope, b.Field("x")))
-		require.False(t, b.Training())
-		return graph.ReduceAllSum(x)
-	}
-	build := func(b *managed.Builder) {
-		training := b.Training()
-		var of *graph.Node
-		b.Inference(func() { of = teacher(b) })
-		require.Equal(t, training, b.Training())
-		b.Metric("teacher", of)
-		w := b.Scope().VariableWithValue("w", float32(1)).NodeValue(b.Graph())
-		b.Loss("loss", graph.Square(graph.Sub(w, graph.StopGradient(of))))
-	}
-	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(0.01)))
-	batch := first(t, line(t, 8).Batches(8))
-	var seen []float64
-	for range 2 {
-		for _, step := range []*managed.Stepper{managed.TrainStep(build), managed.TestStep(build)} {
-			_, logs, err := stepper(t, step).Step(t.Context(), state, batch)
-			require.NoError(t, err)
-			of, err := logs.Float("teacher")
-			require.NoError(t, err)
-			seen = append(seen, of)
-		}
-	}
-	require.NotZero(t, seen[0])
-	for _, of := range seen {
-		require.Equal(t, seen[0], of)
-	}
-}
-
-// Weight decay, and a rule that moves parameters without a gradient, leave a teacher alone. Variables that the student
-// shares with it are trained.
-func TestInference_isNotTrained(t *testing.T) {
-	build := func(b *managed.Builder) {
-		dense := func() *graph.Node { return nn.Dense{Units: 1}.Apply(b.Scope().At("shared"), b.Field("x")) }
-		var of *graph.Node
-		b.Inference(func() {
-			of = graph.StopGradient(graph.Add(nn.Dense{Units: 1}.Apply(b.Scope().In("teacher"), b.Field("x")), dense()))
-		})
-		student := nn.Dense{Units: 1}.Apply(b.Scope().In("student"), dense())
-		b.Loss("loss", losses.SquaredError(of, student))
-	}
-	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(optim.New(0.01, optim.Adam{}, optim.WeightDecay{Rate: 0.1})))
-	step, batch := stepper(t, managed.TrainStep(build)), first(t, line(t, 8).Batches(8))
-	require.NoError(t, step.Prepare(t.Context(), state, batch))
-	names := []string{"/teacher/kernel", "/shared/kernel", "/student/kernel"}
-	before := make([][]float32, len(names))
-	for i, name := range names {
-		before[i] = floats(t, state, name)
-	}
-	for range 3 {
-		_, _, err := step.Step(t.Context(), state, batch)
-		require.NoError(t, err)
-	}
-	require.Equal(t, before[0], floats(t, state, names[0]))
-	require.NotEqual(t, before[1], floats(t, state, names[1]))
-	require.NotEqual(t, before[2], floats(t, state, names[2]))
 }

@@ -12,37 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
-
-// On a machine that is described and not there, states and steps work up to their numbers, under each strategy.
-func TestDescribed(t *testing.T) {
-	r := plugintest.Described(t, 8)
-	whole := func(options strategies.Parallel) func() (strategies.Strategy, error) {
-		return func() (strategies.Strategy, error) { return strategies.DataParallel(r, options) }
-	}
-	for name, open := range map[string]func() (strategies.Strategy, error){
-		"jit":           func() (strategies.Strategy, error) { return strategies.Jit(r), nil },
-		"data parallel": whole(strategies.Parallel{}),
-		"sharded":       whole(strategies.Parallel{Shard: strategies.FullyShard(8, 8)}),
-		"model axis":    whole(strategies.Parallel{ModelDevices: 2, Shard: strategies.FullyShard(4, 8)}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			on, err := open()
-			require.NoError(t, err)
-			described(t, on)
-		})
-	}
-	require.Zero(t, drawn.Load(), "initial values that nobody can read")
-	_, err := managed.TrainStep(sixteen).Program(t.Context(), stateOn(t, strategies.Eager(r)), first(t, batchesOfEight(t)))
-	require.ErrorIs(t, err, xla.ErrNotRun)
-}
 
 func stateOn(t *testing.T, on strategies.Strategy, options ...managed.Option) *managed.State {
 	t.Helper()
@@ -109,16 +84,4 @@ func sixteen(b *managed.Builder) {
 	})
 	h := layers.Dense(undrawn, b.Field("x"), true, 16)
 	b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), graph.ReduceAndKeep(h, graph.ReduceMean, 1))))
-}
-
-// Given values are taken without their numbers, and steps of an epoch run through a loop.
-func TestDescribed_loop(t *testing.T) {
-	r := plugintest.Described(t, 1)
-	given := map[string]*tensors.Tensor{"/dense/weights": tensors.FromValue([][]float32{make([]float32, 16)}), "/dense/biases": tensors.FromValue(make([]float32, 16))}
-	state := stateOn(t, strategies.Jit(r), managed.WithValues(given))
-	step := managed.TrainStep(sixteen)
-	t.Cleanup(func() { require.NoError(t, step.Close()) })
-	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, batchesOfEight(t), loop.Until(loop.Steps(600)))
-	require.NoError(t, err)
-	require.EqualValues(t, 600, result.Elapsed.Steps)
 }

@@ -151,34 +151,3 @@ func TestF41_theRuntimeIsClosedFirst(t *testing.T) {
 		require.NoError(t, folder.Close())
 	}
 }
-
-// TestS24_closeByMany: whichever Close returns first, the state's values are freed, so the runtime may be closed.
-func TestS24_closeByMany(t *testing.T) {
-	const states, goroutines = 40, 4
-	batch := first(t, line(t, 16).Batches(16))
-	for range states {
-		r, err := xla.Open(t.Context(), xla.CPU)
-		require.NoError(t, err)
-		state, err := managed.New(strategies.Jit(r), managed.WithOptimizer(sgd()))
-		require.NoError(t, err)
-		step := managed.TrainStep(regression)
-		_, _, err = step.Step(t.Context(), state, batch)
-		require.NoError(t, err)
-		view, err := state.View(t.Context())
-		require.NoError(t, err)
-		snapshot, err := state.Snapshot(t.Context())
-		require.NoError(t, err)
-		begin, errs := make(chan struct{}), make([]error, goroutines)
-		var wg sync.WaitGroup
-		for i := range goroutines {
-			wg.Go(func() {
-				<-begin
-				errs[i] = errors.Join(view.Close(), snapshot.Close(), state.Close(), step.Close(), r.Close())
-			})
-		}
-		close(begin)
-		wg.Wait()
-		require.NoError(t, errors.Join(errs...))
-	}
-	t.Logf("S24: %d states closed by %d goroutines each, which close the runtime next: no error", states, goroutines)
-}

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"sync"
 	"testing"
 
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/callbacks"
@@ -142,84 +138,6 @@ func parallelState(t *testing.T, r *xla.Runtime, options strategies.Parallel) *m
 
 // leftoverSizes are of batches; the nightly form has all from 1 to 33.
 var leftoverSizes = []int{1, 2, 3, 5, 7, 8, 9, 12, 16, 17, 31, 32, 33}
-
-// F32: batches of 1 to 33 examples over 1, 2, 4 and 8 devices. With padding, loss and count are those of one device.
-// Dropping leaves out the remainder. Otherwise it is an error, after which the state stays usable.
-//
-//lazo:norace
-func TestF32_leftovers(t *testing.T) {
-	set := line(t, 33)
-	build := func(b *managed.Builder) {
-		y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
-		b.Loss("loss", graph.ReduceSum(graph.Square(graph.Sub(y, b.Field("y"))), -1))
-		count := graph.Scalar(b.Graph(), dtypes.Int32, float64(b.Field("x").Shape().Dimensions[0]))
-		if mask := b.Mask(); mask != nil {
-			count = graph.ReduceAllSum(graph.ConvertDType(mask, dtypes.Int32))
-		}
-		b.Metric("count", count)
-	}
-	whole := first(t, set.Batches(33))
-	some := func(n int) data.Batch {
-		b := data.Batch{Size: n}
-		for _, f := range whole.Fields {
-			b.Fields = append(b.Fields, data.Field{Name: f.Name, Array: f.Array.Slice(0, n)})
-		}
-		return b
-	}
-	test := func(s strategies.Strategy) (func(n int) (loss, count float64, err error), func()) {
-		state, err := managed.New(s)
-		require.NoError(t, err)
-		step := managed.TestStep(build)
-		return func(n int) (loss, count float64, err error) {
-				_, logs, err := step.Step(t.Context(), state, some(n))
-				if err != nil {
-					return 0, 0, err
-				}
-				return float(t, logs, "loss"), float(t, logs, "count"), nil
-			}, func() {
-				require.NoError(t, step.Close())
-				require.NoError(t, state.Close())
-			}
-	}
-	r := plugintest.Devices(t, 8)
-	want := map[int]float64{}
-	one, done := test(strategies.Jit(r))
-	for _, n := range leftoverSizes {
-		loss, count, err := one(n)
-		require.NoError(t, err)
-		require.Equal(t, float64(n), count)
-		want[n] = loss
-	}
-	done()
-	worst, sizes := 0.0, 0
-	for _, on := range []int{1, 2, 4, 8} {
-		parallel := func(pad bool) (func(n int) (float64, float64, error), func()) {
-			s, err := strategies.DataParallel(r, strategies.Parallel{Devices: on, Pad: pad})
-			require.NoError(t, err)
-			return test(s)
-		}
-		padded, donePadding := parallel(true)
-		refused, doneRefusing := parallel(false)
-		for _, n := range leftoverSizes {
-			sizes++
-			loss, count, err := padded(n)
-			require.NoError(t, err)
-			require.Equal(t, float64(n), count, "none lost, none doubled")
-			far := math.Abs(loss-want[n]) / want[n]
-			worst = max(worst, far)
-			require.LessOrEqual(t, far, 1e-6, "%d examples on %d devices", n, on)
-
-			if n%on != 0 {
-				_, _, err = refused(n)
-				require.ErrorIs(t, err, strategies.ErrLeftover)
-				require.ErrorContains(t, err, fmt.Sprintf("a batch of %d examples over %d devices", n, on))
-			}
-		}
-		donePadding()
-		doneRefusing()
-	}
-	t.Logf("F32: %d pairs of sizes and devices: padded losses at most %.1e from those of one device, 0 examples lost or doubled", sizes, worst)
-}
 
 // F32: a run of 10 batches with an update for every 4 ends in the middle of the third update. The state keeps the
 // accumulated gradients, and the continued run makes the update of a run that never ended.

@@ -13,14 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Data that reads the state sees each step whose batch it has returned, under blocks, by every way of reading; a step
-// that it runs itself comes after those.
-func TestS03_dataThatReadsTheState(t *testing.T) {
-	for name, strategy := range strategiesOf(t) {
-		t.Run(name, func(t *testing.T) { dataThatReads(t, strategy) })
-	}
-}
-
 func dataThatReads(t *testing.T, strategy strategies.Strategy) {
 	run := func(options ...loop.Option) (seen []string, values map[string][]byte) {
 		state, err := managed.New(strategy, managed.WithOptimizer(sgd()))

@@ -108,15 +108,6 @@ func values(t *testing.T, state *managed.State) map[string][]float32 {
 	return all
 }
 
-// F17: each strategy call of a training fails once. The error is the strategy's own, the state is that of before or of
-// after the step, and the training continues from there to the values of an undisturbed one.
-func TestF17_failCallK(t *testing.T) {
-	four := plugintest.Devices(t, 4)
-	failCallK(t, strategies.Jit(plugintest.CPU(t)), regression)
-	failCallK(t, onFour(t, four, strategies.Parallel{}), regression)
-	failCallK(t, onFour(t, four, strategies.Parallel{Shard: strategies.FullyShard(4, 4)}), hiddenFour)
-}
-
 // hiddenFour has a layer of four units, of which four devices can have one each.
 func hiddenFour(b *managed.Builder) {
 	h := layers.Dense(b.Scope().In("hidden"), b.Field("x"), true, 4)

@@ -2,108 +2,17 @@ package managed_test
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
 )
-
-// What becomes of the 10 examples of a batch on 4 devices.
-func TestLeftover(t *testing.T) {
-	perExample := func(b *managed.Builder) {
-		y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
-		b.Loss("loss", graph.Square(graph.Sub(y, b.Field("y"))))
-		b.Metric("x", graph.Squeeze(b.Field("x")))
-		// Results of the padding may have any value.
-		b.Metric("inverse", graph.Reciprocal(graph.Squeeze(b.Field("x"), -1)))
-	}
-	lossesOf := func(s strategies.Strategy, examples int, build managed.Build) (all []float64, last loop.Logs, err error) {
-		state, err := managed.New(s, managed.WithOptimizer(sgd()))
-		require.NoError(t, err)
-		defer func() { require.NoError(t, state.Close()) }()
-		step := stepper(t, managed.TrainStep(build))
-		for b, err := range line(t, 64).Batches(10, data.KeepRemainder()).All() {
-			require.NoError(t, err)
-			if b.Size >= examples {
-				for i, f := range b.Fields {
-					b.Fields[i].Array = f.Array.Slice(0, examples)
-				}
-				b.Size = examples
-			}
-			_, logs, err := step.Step(t.Context(), state, b)
-			if err != nil {
-				return all, last, err
-			}
-			loss, err := logs.Float("loss")
-			require.NoError(t, err)
-			all, last = append(all, loss), logs
-		}
-		return all, last, nil
-	}
-	four := func(pad bool) strategies.Strategy {
-		s, err := strategies.DataParallel(plugintest.Devices(t, 4), strategies.Parallel{Pad: pad})
-		require.NoError(t, err)
-		return s
-	}
-	near := func(want, got []float64) {
-		require.Len(t, got, len(want))
-		for i := range want {
-			require.InDelta(t, want[i], got[i], 1e-6)
-		}
-	}
-	one := strategies.Jit(plugintest.CPU(t))
-
-	_, _, err := lossesOf(four(false), 10, perExample)
-	require.ErrorIs(t, err, strategies.ErrLeftover)
-	require.EqualError(t, err, "managed: train step: data_parallel: a batch of 10 examples over 4 devices: the examples cannot be divided evenly over the devices: use a batch size that is a multiple of 4, or Parallel.Pad")
-
-	all, want, err := lossesOf(one, 10, perExample)
-	require.NoError(t, err)
-	padded, got, err := lossesOf(four(true), 10, perExample)
-	require.NoError(t, err)
-	near(all, padded)
-	for _, name := range []string{"x", "inverse"} {
-		w, err := want.Float(name)
-		require.NoError(t, err)
-		g, err := got.Float(name)
-		require.NoError(t, err)
-		require.InDelta(t, w, g, 1e-6*math.Abs(w), name)
-	}
-	t.Log(fmt.Sprint("losses of 10 examples: on one device ", all, ", padded on four ", padded))
-
-	scalar := func(b *managed.Builder) {
-		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1))))
-	}
-	even, _, err := lossesOf(one, 8, scalar)
-	require.NoError(t, err)
-	padded, _, err = lossesOf(four(true), 8, scalar) // all can be divided: nothing is padded
-	require.NoError(t, err)
-	near(even, padded)
-	_, _, err = lossesOf(four(true), 10, scalar)
-	require.ErrorContains(t, err, `"loss" is (Float32), but the batch is padded: report a value for each of its 12 examples, whose mean leaves the padding out, or use the builder's Mask`)
-	masking := func(b *managed.Builder) {
-		square := graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1), b.Field("y")))
-		if b.Mask() == nil {
-			b.Loss("loss", square)
-			return
-		}
-		mask := graph.ConvertDType(b.Mask(), square.DType())
-		b.Loss("loss", graph.Div(graph.Dot(graph.Squeeze(square, -1), mask).Product(), graph.ReduceAllSum(mask)))
-	}
-	padded, _, err = lossesOf(four(true), 10, masking)
-	require.NoError(t, err)
-	near(all, padded)
-}
 
 // A running average is that of all examples, however they come in batches, and whatever batches are filled up with.
 func TestRunningAverages_weighExamples(t *testing.T) {

@@ -94,37 +94,6 @@ func TestR05_otherBatchNormIsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// R31: a loss that is one number and has nothing of the batch, as a penalty on weights, is right in a padded batch too.
-func TestR31_penaltiesOfAPaddedBatch(t *testing.T) {
-	batch := first(t, line(t, 6).Batches(6))
-	padded, err := data.Pad(batch, 8)
-	require.NoError(t, err)
-	build := func(mean bool) managed.Build {
-		return func(b *managed.Builder) {
-			b.Scope().SetParam(regularizer.ParamL2, 0.25)
-			y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
-			weights := b.Scope().Store().GetVariable("/dense/dense/weights").NodeValue(b.Graph())
-			managed.AddLoss("penalty", graph.ReduceAllMax(graph.Abs(weights)))
-			b.Loss("loss", graph.Square(graph.Sub(b.Field("y"), y)))
-			if mean {
-				managed.AddLoss("activity", graph.ReduceAllMean(graph.Square(y)))
-			}
-		}
-	}
-	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
-	test := stepper(t, managed.TestStep(build(false), managed.RunningAverages()))
-	for _, name := range []string{"loss", "penalty", "aux_loss", "avg_penalty"} {
-		_, logs, err := test.Step(t.Context(), state, batch)
-		require.NoError(t, err)
-		_, ofPadded, err := test.Step(t.Context(), state, padded)
-		require.NoError(t, err)
-		require.NotZero(t, float(t, logs, name))
-		require.InDelta(t, float(t, logs, name), float(t, ofPadded, name), 1e-6, name)
-	}
-	_, _, err = stepper(t, managed.TestStep(build(true))).Step(t.Context(), state, padded)
-	require.ErrorContains(t, err, `"activity" is (Float32), but the batch is padded`)
-}
-
 // If Size is below the rows and no mask marks the examples that count, reported numbers would cover all rows, which is
 // an error. Outputs can be truncated.
 func TestSizeBelowTheRowsWithoutAMask(t *testing.T) {

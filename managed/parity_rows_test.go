@@ -15,28 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// B36: a model is a function, so one of another form does not compile. Other mistakes are errors of the first step, and
-// the state stays new.
-func TestB36_aModelInTheWrongForm(t *testing.T) {
-	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
-	for name, row := range map[string]struct {
-		build managed.Build
-		want  string
-	}{
-		"none":              {nil, "train step: the function that builds the step is nil"},
-		"no loss":           {func(b *managed.Builder) { b.Metric("m", b.Field("x")) }, "loss"},
-		"a missing field":   {func(b *managed.Builder) { b.Loss("loss", b.Field("images")) }, `"images"`},
-		"a node of nothing": {func(b *managed.Builder) { b.Loss("loss", nil) }, "loss"},
-	} {
-		step := stepper(t, managed.TrainStep(row.build))
-		_, _, err := step.Step(t.Context(), state, firstBatch(t))
-		require.Error(t, err, name)
-		require.ErrorContains(t, err, row.want, name)
-		require.Empty(t, state.Names(), name)
-		t.Logf("B36: %s: %v", name, err)
-	}
-}
-
 // B59: a step compiled on request, called, closed and compiled again with another setting continues its count, and
 // hooks see each of its calls once.
 func TestB59_compiledAgainOnRequest(t *testing.T) {
@@ -81,33 +59,6 @@ func TestB60_flops(t *testing.T) {
 	require.Len(t, costs, 1)
 	require.Positive(t, costs[0].FLOPs)
 	t.Logf("B60: %v FLOPs", costs[0].FLOPs)
-}
-
-// B61: random numbers that are asked for in named scopes come from the one random state, as those without a name do:
-// the names change nothing, the order does.
-func TestB61_namedRandomNumbers(t *testing.T) {
-	r := plugintest.CPU(t)
-	draws := func(names ...string) (all []float32) {
-		state := newState(t, r, managed.WithSeed(3))
-		step := stepper(t, managed.TestStep(func(b *managed.Builder) {
-			for _, name := range names {
-				scope := b.Scope()
-				if name != "" {
-					scope = scope.In("%s", name)
-				}
-				b.Output("noise"+name, scope.RandomUniform(b.Graph(), b.Field("x").Shape()))
-			}
-		}))
-		_, logs, err := step.Step(t.Context(), state, firstBatch(t))
-		require.NoError(t, err)
-		for _, name := range names {
-			all = append(all, tensors.MustCopyFlatData[float32](array(t, logs, "outputs.noise"+name))...)
-		}
-		return all
-	}
-	one := draws("params", "dropout")
-	require.Equal(t, one, draws("a", "b"))
-	require.NotEqual(t, one[:16], one[16:], "they are drawn one after the other")
 }
 
 // B92: a metric that collects on the host gets no values inside of a compiled step, and says so; outside, what was

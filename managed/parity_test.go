@@ -10,7 +10,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
-	"github.com/gomlx/gomlx/ml/layers/norm"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -137,38 +136,6 @@ func TestOutput_ofAllDevices(t *testing.T) {
 		require.InDelta(t, -1.0/16, float(t, logs, "mean"), 1e-6)
 		require.InDelta(t, -1.0/16, float(t, logs, "last"), 1e-6, "of the last batch, the mean over the devices")
 	})
-}
-
-// The functions of train and test steps ask which it is, and so do layers: a test drops nothing and leaves the
-// statistics of normalisations alone.
-func TestBuilder_training(t *testing.T) {
-	on(t, func(t *testing.T, state *managed.State) {
-		build := func(b *managed.Builder) {
-			x := graph.OnesLike(b.Field("x"))
-			dropped := layers.Dropout(b.Scope().In("drop"), x, graph.Scalar(b.Graph(), x.DType(), 0.5))
-			b.Metric("kept", graph.ReduceAllMax(dropped)) // 2 in training, where half of them are 0
-			b.Metric("zeros", graph.IsZero(dropped))
-			normal := norm.BatchNorm(b.Scope().In("norm"), b.Field("x"), -1).Done()
-			training := 0.0
-			if b.Training() {
-				training = 1
-			}
-			b.Metric("training", graph.Scalar(b.Graph(), dtypes.Float32, training))
-			b.Loss("loss", graph.Add(graph.Square(graph.Sub(layers.Dense(b.Scope().In("dense"), normal, true, 1), b.Field("y"))), graph.MulScalar(dropped, 0)))
-		}
-		train, test := stepper(t, managed.TrainStep(build)), stepper(t, managed.TestStep(build))
-		for range 2 {
-			_, logs, err := train.Step(t.Context(), state, firstBatch(t))
-			require.NoError(t, err)
-			require.Equal(t, []float64{1, 2}, []float64{float(t, logs, "training"), float(t, logs, "kept")})
-			require.Positive(t, float(t, logs, "zeros"))
-			before := bits(t, state)
-			_, logs, err = test.Step(t.Context(), state, firstBatch(t))
-			require.NoError(t, err)
-			require.Equal(t, []float64{0, 1, 0}, []float64{float(t, logs, "training"), float(t, logs, "kept"), float(t, logs, "zeros")})
-			require.Equal(t, before, bits(t, state))
-		}
-	}, managed.WithOptimizer(sgd()))
 }
 
 // One step serves states on several strategies, and has a program for each: a second round compiles nothing.

@@ -218,26 +218,3 @@ func TestOnly(t *testing.T) {
 	each(t, first, state, 64, false)
 	require.NotEqual(t, before["/first/dense/weights"], values()["/first/dense/weights"], "what failed left nothing behind")
 }
-
-// The state counts its steps and examples, and steps see the counts, in blocks too.
-func TestSteps(t *testing.T) {
-	build := func(b *managed.Builder) {
-		y := layers.Dense(b.Scope().In("dense"), b.Field("x"), true, 1)
-		b.Loss("loss", graph.ReduceAllMean(losses.SquaredError(b.Field("y"), y)))
-		b.Metric("steps", b.Steps())
-		b.Metric("samples", b.Samples())
-		b.Metric("samples again", b.Samples())
-	}
-	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
-	step := stepper(t, managed.TrainStep(build))
-	for pass := range 2 {
-		for i, l := range each(t, step, state, 16, pass == 1) {
-			require.Equal(t, float64(4*pass+i), float(t, l, "steps"))
-			require.Equal(t, float64(16*(4*pass+i)), float(t, l, "samples"))
-			require.Equal(t, float64(16*(4*pass+i)), float(t, l, "samples again"))
-		}
-	}
-	l := each(t, stepper(t, managed.TestStep(build)), state, 64, false)[0]
-	require.Equal(t, 8.0, float(t, l, "steps"))
-	require.Equal(t, 128.0, float(t, l, "samples"))
-}

@@ -189,42 +189,6 @@ func (c *copies) apart(t *testing.T, state *managed.State, i int, want []float64
 // joiningTolerance is the allowed difference from optax of a run in float64, relative above 1.
 const joiningTolerance = 1e-6
 
-// Each rule and link, alone and before each other one, follows optax's in groups that are trained at different times:
-// later, in turns, and in every third step.
-func TestS11_groupsAsOptax(t *testing.T) {
-	r, want := plugintest.CPU(t), ends(t)
-	all := 0
-	for _, first := range firstLinks {
-		names := []string{first}
-		chains := []func(string) optim.Chain{func(p string) optim.Chain { return optim.Chain{links[first](p)} }}
-		for second := range links {
-			names = append(names, first+", "+second)
-			chains = append(chains, func(p string) optim.Chain { return optim.Chain{links[first](p), links[second](p)} })
-		}
-		t.Run(first, func(t *testing.T) {
-			var groups []optim.Group
-			bad := make([]bool, len(chains))
-			for i, chain := range chains {
-				bad[i] = first == "skip non-finite"
-				for _, p := range []string{"w", "b"} {
-					groups = append(groups, optim.Group{Name: scopeOf(i) + p, Match: optim.Under("/" + scopeOf(i) + "/" + p), Chain: chain(p)})
-				}
-			}
-			c := newCopies(t, bad...)
-			batches := c.batches(t)
-			for mode := range modes {
-				state := newState(t, r, optim.New(0.02, optim.Groups(groups...)))
-				c.train(t, state, mode, batches, 0)
-				for i, name := range names {
-					require.LessOrEqual(t, c.apart(t, state, i, want[name][mode]), joiningTolerance, "%s, %s", name, mode)
-					all++
-				}
-			}
-		})
-	}
-	t.Logf("%d chains by mode", all)
-}
-
 // everySecond holds its parameters back in the first step and in every second one after it.
 type everySecond struct{}
 
@@ -237,80 +201,10 @@ func (everySecond) Update(s *optim.Step) {
 	s.Require(due)
 }
 
-// Holding one group back, by any link, does not change momentum and values of the others. For a slope of 1, momentum
-// 0.5 gives 1, 1.5, 1.75, 1.875.
-func TestS11_requireInAGroup(t *testing.T) {
-	const rate = 0.25
-	sums := []float64{1, 2.5, 4.25, 6.125} // of the updates of a momentum that is never held back
-	for name, held := range map[string]optim.Transformation{"Require": everySecond{}, "Accumulate": optim.Accumulate(2)} {
-		late := optim.Chain{held, optim.Momentum{Decay: 0.5}}
-		for form, chain := range map[string]optim.Chain{
-			"Groups": {optim.Groups(optim.Group{Name: "late", Match: optim.Under("/late"), Chain: late}, optim.Group{Name: "rest", Chain: optim.Chain{optim.Momentum{Decay: 0.5}}})},
-			"Masked": {optim.Masked(optim.Under("/late"), late...), optim.Masked(optim.Not(optim.Under("/late")), optim.Momentum{Decay: 0.5})},
-			"last":   {optim.Masked(optim.Not(optim.Under("/late")), optim.Momentum{Decay: 0.5}), optim.Masked(optim.Under("/late"), late...)},
-		} {
-			t.Run(name+", "+form, func(t *testing.T) {
-				state := newState(t, plugintest.CPU(t), optim.New(rate, chain...))
-				step := managed.TrainStep(func(b *managed.Builder) {
-					of := func(name string) *graph.Node {
-						return b.Scope().VariableWithValue(name, float32(8)).NodeValue(b.Graph())
-					}
-					b.Loss("loss", graph.Add(of("late"), of("other")))
-				})
-				defer func() { require.NoError(t, step.Close()) }()
-				for i := range sums {
-					train(t, step, state, []data.Batch{batchOf(t, []float32{1}, 1)})
-					require.InDelta(t, 8-rate*sums[i], floats(t, state, "/other")[0], 1e-6, "step %d", i+1)
-					want := 8.0
-					if n := (i + 1) / 2; n > 0 {
-						want -= rate * sums[n-1]
-					}
-					require.InDelta(t, want, floats(t, state, "/late")[0], 1e-6, "step %d", i+1)
-				}
-			})
-		}
-	}
-}
-
 // alone are the links that neither mix parameters nor count for all of them. Without groups, too, they follow a fresh
 // optax for each parameter.
 var alone = []string{"momentum", "nesterov", "adam", "adamax", "rmsprop", "adagrad", "adadelta", "nadam", "lion", "lamb", "adafactor", "masked", "accumulate",
 	"accumulate, adam", "adam, accumulate", "nadam, accumulate", "accumulate, adafactor", "accumulate, masked"}
-
-// A parameter that joins later, or is trained in turns with others, has its own bias correction and accumulation.
-func TestS16_parametersAsOptax(t *testing.T) {
-	r, want := plugintest.CPU(t), ends(t)
-	c := newCopies(t, false)
-	batches := c.batches(t)
-	for _, name := range alone {
-		var chain optim.Chain
-		for link := range strings.SplitSeq(name, ", ") {
-			chain = append(chain, links[link]("w"))
-		}
-		for mode := range modes {
-			t.Run(name+", "+mode, func(t *testing.T) {
-				state := newState(t, r, optim.New(0.02, chain...))
-				c.train(t, state, mode, batches, 0)
-				require.LessOrEqual(t, c.apart(t, state, 0, want[name][mode]), joiningTolerance)
-			})
-		}
-	}
-}
-
-// With Accumulate, steps in turns that train different parameters each make progress.
-func TestS15_accumulateInTurns(t *testing.T) {
-	r := plugintest.CPU(t)
-	c := newCopies(t, false)
-	batches := c.batches(t)[:8]
-	state := newState(t, r, optim.New(0.02, optim.Accumulate(2)))
-	c.train(t, state, "in turns", batches, 0)
-	for _, name := range []string{"w", "b"} {
-		require.Equal(t, 2.0, number(t, state, "/optimizers/updates")/2, "each of w and b has 4 batches, so 2 updates")
-		v, err := state.Value("/c0/" + name)
-		require.NoError(t, err)
-		require.NotEqual(t, tensors.MustCopyFlatData[float64](v)[0], float64(map[string][]float32{"w": made(24, 5, 11, 8, 0), "b": made(4, 3, 7, 4, 0)}[name][0]), name)
-	}
-}
 
 // line is a model of a body and a head, each a number, trained to 0; a step can train either.
 func line(b *managed.Builder) *graph.Node {

@@ -2,10 +2,7 @@ package tensorboard_test
 
 import (
 	"context"
-	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,44 +36,6 @@ func (s *sick) Write(b []byte) (int, error) {
 func (s *sick) Close() error {
 	s.closed++
 	return nil
-}
-
-func TestF35_troubleDoesNotReachTheRun(t *testing.T) {
-	for _, row := range []struct {
-		name    string
-		prepare func(t *testing.T, dir string) []tensorboard.Option
-		err     string
-	}{
-		{"disk full", func(_ *testing.T, _ string) []tensorboard.Option {
-			return []tensorboard.Option{tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return &sick{writes: 3}, nil })}
-		}, "no space left on device"},
-		{"disk full at once", func(_ *testing.T, _ string) []tensorboard.Option {
-			return []tensorboard.Option{tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return &sick{}, nil })}
-		}, "no space left on device"},
-		{"a file in place of the folder", func(t *testing.T, dir string) []tensorboard.Option {
-			require.NoError(t, os.WriteFile(dir, nil, 0o600))
-			return nil
-		}, "not a directory"},
-		{"no rights", func(_ *testing.T, _ string) []tensorboard.Option {
-			return []tensorboard.Option{tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return nil, os.ErrPermission })}
-		}, "permission denied"},
-		{"the folder is removed before", func(*testing.T, string) []tensorboard.Option { return nil }, ""},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "runs")
-			options := row.prepare(t, dir)
-			result, err := training().Run(t.Context(), 0, numbers(50), tensorboard.Write(dir, loop.EachStep, options...))
-			require.EqualValues(t, 50, result.Elapsed.Steps)
-			require.Equal(t, 50, result.State)
-			if row.err == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, row.err)
-			require.ErrorContains(t, err, "loop: at the end: step 50: each step: tensorboard "+dir)
-			t.Logf("F35: 50 of 50 steps made; %v", err)
-		})
-	}
 }
 
 // F35: nothing after half a record can be read, so a file is abandoned after a failed write, and closed once.
@@ -121,17 +80,6 @@ func TestF35_aSlowDiskDropsAndSaysSo(t *testing.T) {
 			t.Logf("F35: 1000 steps of 1 ms took %s beside writes of 100 ms; %d written; %v", ran, file.wrote-1, err)
 		})
 	}
-}
-
-// Without trouble nothing is dropped that the queue holds, and a cancelled run has all that it logged.
-func TestWrite_ofACancelledRun(t *testing.T) {
-	dir := t.TempDir()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("gone")
-	_, err := training().Run(ctx, 0, numbers(100), tensorboard.Write(dir, loop.EachStep),
-		loop.Watch(loop.At(loop.Steps(42)), func(context.Context, loop.Report) error { cancel(gone); return nil }))
-	require.ErrorIs(t, err, gone)
-	require.Len(t, only(t, filepath.Join(dir, "train")).points, 42)
 }
 
 // F29: names are text that a protocol buffer takes, on one line, and two names are two tags.

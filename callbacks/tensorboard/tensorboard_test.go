@@ -1,16 +1,13 @@
 package tensorboard_test
 
 import (
-	"context"
 	"encoding/binary"
 	"flag"
 	"fmt"
 	"image"
 	"image/png"
 	"math"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,25 +61,6 @@ func writeFixture(t *testing.T, dir string) {
 		}
 		require.NoError(t, w.End(t.Context(), loop.Ending{Report: loop.Report{Elapsed: elapsed(run.until), From: elapsed(run.from)}}))
 	}
-}
-
-// What TensorBoard 2.21 itself says of the fixture, by its loader in Python and by its data server (testdata/seen.py),
-// is what our reader says.
-func TestTensorBoardSees(t *testing.T) {
-	dir := t.TempDir()
-	if *fixture != "" {
-		dir = *fixture
-	}
-	writeFixture(t, dir)
-	var lines []string
-	for _, run := range []string{"1", "1/train", "1/test"} {
-		lines = append(lines, seen(t, run, read(t, filepath.Join(dir, run)))...)
-	}
-	slices.Sort(lines)
-	golden, err := os.ReadFile("testdata/seen.golden")
-	require.NoError(t, err)
-	require.Equal(t, string(golden), strings.Join(lines, "\n")+"\n")
-	t.Logf("%d lines as TensorBoard prints them", len(lines))
 }
 
 // seen prints the points that are left of the files of a run as seen.py does.
@@ -161,29 +139,3 @@ func number(v float64) string { return strings.ToLower(fmt.Sprintf("%.6e", v)) }
 func shape(p point) string { return strings.ReplaceAll(fmt.Sprint(p.shape), " ", ", ") }
 
 func quote(tag string) string { return "'" + tag + "'" }
-
-func TestHyperparameters_refuses(t *testing.T) {
-	for _, row := range []struct {
-		name   string
-		values map[string]any
-		err    string
-	}{
-		{"a function", map[string]any{"f": func() {}}, "hyperparameter f: want a boolean, a number, a text, a list, a map with text keys or a value with a String method, got func()"},
-		{"within", map[string]any{"a": []any{1, map[string]any{"b": make(chan int)}}}, "hyperparameter a.1.b: want a boolean"},
-		{"twice", map[string]any{"a.b": 1, "a": map[string]int{"b": 2}}, "hyperparameter a.b comes twice"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			_, err := training().Run(t.Context(), 0, numbers(3), tensorboard.Write(t.TempDir(), loop.EachStep, tensorboard.Hyperparameters(row.values)))
-			require.ErrorContains(t, err, row.err)
-		})
-	}
-}
-
-// A run that failed is a session that failed.
-func TestHyperparameters_ofARunThatFailed(t *testing.T) {
-	dir := t.TempDir()
-	_, err := training().Run(t.Context(), 0, numbers(3), tensorboard.Write(dir, loop.EachStep, tensorboard.Hyperparameters(map[string]any{})),
-		loop.Watch(loop.At(loop.Steps(2)), func(context.Context, loop.Report) error { return os.ErrInvalid }))
-	require.ErrorIs(t, err, os.ErrInvalid)
-	require.Contains(t, seen(t, "1", read(t, dir))[1], "status 2")
-}

@@ -46,78 +46,6 @@ func training() loop.Loop[int, int] {
 	return loop.New(loop.On(loop.EachStep, loop.StepFunc(curve)), val.On(loop.Every(loop.Steps(5)).AndAtStart()))
 }
 
-func TestWrite_trainingAndEvaluationsAreRunsOfTheirOwn(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "runs", "1")
-	result, err := training().Run(t.Context(), 0, numbers(20), tensorboard.Write(dir, loop.EachStep.AndAtStart()))
-	require.NoError(t, err)
-	require.EqualValues(t, 20, result.Elapsed.Steps)
-
-	train, val := only(t, filepath.Join(dir, "train")), only(t, filepath.Join(dir, "val"))
-	require.Equal(t, "brain.Event:2", train.version)
-	require.Empty(t, train.purge)
-	steps, values := train.series("losses/loss")
-	require.Len(t, train.points, 20)
-	for i := range steps {
-		require.EqualValues(t, i+1, steps[i])
-		require.EqualValues(t, float32(1/float64(i+1)), values[i], "to the last bit")
-		require.InDelta(t, float64(result.Elapsed.Date)/1e9, train.points[i].seconds, 60)
-		require.Equal(t, "scalars", train.points[i].plugin)
-	}
-	steps, _ = val.series("losses/loss")
-	require.Equal(t, []int64{0, 5, 10, 15, 20}, steps)
-	require.NoDirExists(t, filepath.Join(dir, "test"), "folders come with their first value")
-
-	files, err := os.ReadDir(filepath.Join(dir, "train"))
-	require.NoError(t, err)
-	require.Regexp(t, `^events\.out\.tfevents\.\d{10}\.[^/]+\.\d+\.0\.v2$`, files[0].Name())
-}
-
-func TestEvaluations(t *testing.T) {
-	for _, row := range []struct {
-		name    string
-		options []tensorboard.Option
-		entry   string
-		folder  string
-		tag     string
-		err     string
-	}{
-		{name: "test", entry: "loss_test", folder: "test", tag: "losses/loss"},
-		{name: "none of its own", entry: "loss_far", folder: "train", tag: "losses/loss_far"},
-		{name: "in front", entry: "val_loss", folder: "val", tag: "losses/loss"},
-		{name: "another", options: []tensorboard.Option{tensorboard.Evaluations("far")}, entry: "loss_far", folder: "far", tag: "losses/loss"},
-		{name: "in place of", options: []tensorboard.Option{tensorboard.Evaluations("far")}, entry: "loss_test", folder: "train", tag: "losses/loss_test"},
-		{name: "the longest", options: []tensorboard.Option{tensorboard.Evaluations("test", "big_test")}, entry: "loss_big_test", folder: "big_test", tag: "losses/loss"},
-		{name: "nothing left", entry: "_test", folder: "train", tag: "losses/_test"},
-		{name: "off", options: []tensorboard.Option{tensorboard.Evaluations()}, entry: "loss_test", folder: "train", tag: "losses/loss_test"},
-		{name: "outside", options: []tensorboard.Option{tensorboard.Evaluations("../x")}, err: `evaluation "../x": want the name of a folder other than "train"`},
-		{name: "absolute", options: []tensorboard.Option{tensorboard.Evaluations("/x")}, err: `evaluation "/x": want`},
-		{name: "empty", options: []tensorboard.Option{tensorboard.Evaluations("")}, err: `evaluation "": want`},
-		{name: "here", options: []tensorboard.Option{tensorboard.Evaluations(".")}, err: `evaluation ".": want`},
-		{name: "the training's", options: []tensorboard.Option{tensorboard.Evaluations("train")}, err: `evaluation "train": want`},
-		{name: "a queue", options: []tensorboard.Option{tensorboard.InBackground(callbacks.Background{Queue: -1})}, err: "background: queue and deadline must not be negative, got -1 and 0s"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			dir := t.TempDir()
-			step := func(_ context.Context, s, _ int) (int, loop.Logs, error) {
-				var logs loop.Logs
-				logs.Loss(row.entry, 1)
-				return s, logs, nil
-			}
-			result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(step))).Run(t.Context(), 0, numbers(3), tensorboard.Write(dir, loop.EachStep, row.options...))
-			if row.err != "" {
-				require.ErrorContains(t, err, "loop: callback 1 (each step: tensorboard "+dir+"): "+row.err)
-				require.EqualValues(t, 0, result.Elapsed.Steps)
-				entries, err := os.ReadDir(dir)
-				require.NoError(t, err)
-				require.Empty(t, entries)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, []string{row.tag, row.tag, row.tag}, only(t, filepath.Join(dir, row.folder)).tags())
-		})
-	}
-}
-
 // visible returns the steps of a scalar that TensorBoard's loader keeps.
 func visible(all []events, tag string) (steps []int64) {
 	for _, p := range kept(all) {
@@ -157,36 +85,6 @@ func TestWrite_resumedLaw(t *testing.T) {
 		require.Equal(rt, want, visible(read(t, filepath.Join(dir, "train")), "losses/loss"))
 		require.Equal(rt, evaluated, visible(read(t, filepath.Join(dir, "val")), "losses/loss"))
 	})
-}
-
-// A run from the start hides the old curves, also those of evaluations that it does not come to.
-func TestWrite_anew(t *testing.T) {
-	dir := t.TempDir()
-	for _, steps := range []int{7, 2} {
-		_, err := training().Run(t.Context(), 0, numbers(steps), tensorboard.Write(dir, loop.EachStep))
-		require.NoError(t, err)
-	}
-	require.Equal(t, []int64{1, 2}, visible(read(t, filepath.Join(dir, "train")), "losses/loss"))
-	require.Empty(t, visible(read(t, filepath.Join(dir, "val")), "losses/loss"))
-}
-
-// A new file sorts after the existing ones, even if the clock was set back or runs follow within a second.
-func TestWrite_namesComeInOrder(t *testing.T) {
-	dir := t.TempDir()
-	folder := filepath.Join(dir, "train")
-	require.NoError(t, os.MkdirAll(folder, 0o750))
-	for _, name := range []string{"events.out.tfevents.7000000000.host.9.9.v2", "events.out.tfevents.x", "events.out.tfevents.99999999999999999999.a"} {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
-	}
-	for range 3 {
-		_, err := training().Run(t.Context(), 0, numbers(1), tensorboard.Write(dir, loop.EachStep))
-		require.NoError(t, err)
-	}
-	for i := range 3 {
-		paths, err := filepath.Glob(filepath.Join(folder, fmt.Sprintf("events.out.tfevents.700000000%d.*.v2", i+1)))
-		require.NoError(t, err)
-		require.Len(t, paths, 1)
-	}
 }
 
 // A process that is killed leaves a file cut anywhere: all whole records are read.

@@ -105,19 +105,3 @@ func BenchmarkRead(b *testing.B) {
 		}
 	})
 }
-
-// BenchmarkHeader opens a file of 10,000 tensors, as a large language model has at most.
-func BenchmarkHeader(b *testing.B) {
-	var tensors []content
-	for i := range 10_000 {
-		name := "model.layers." + string(rune('a'+i%26)) + ".weight" + time.Duration(i).String()
-		tensors = append(tensors, content{safetensors.Tensor{Name: name, DType: safetensors.BF16, Dims: []int{1, 1}}, []byte{0, 0}})
-	}
-	file := write(b, tensors, nil)
-	b.SetBytes(int64(len(file)))
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := open(file)
-		require.NoError(b, err)
-	}
-}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 )
@@ -80,16 +79,4 @@ func datas(all []content) (data [][]byte) {
 		data = append(data, c.data)
 	}
 	return data
-}
-
-// FuzzRoundTrip is TestRoundTrip with the fuzzer choosing.
-func FuzzRoundTrip(f *testing.F) {
-	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
-		given := tensors().Draw(t, "tensors")
-		metadata := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "metadata")
-		got, gotMetadata, err := read(write(t, given, metadata))
-		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(given, got, same...))
-		require.Equal(t, metadata, gotMetadata)
-	}))
 }

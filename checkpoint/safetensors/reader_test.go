@@ -115,24 +115,3 @@ func TestReaderIsShared(t *testing.T) {
 	tensor, _ = r.Tensor("w")
 	require.Equal(t, []int{2, 3}, tensor.Dims)
 }
-
-// The checksum covers only the elements; a file without one is accepted.
-func TestVerify(t *testing.T) {
-	list := []safetensors.Tensor{{Name: "x", DType: safetensors.U8, Dims: []int{3}}, {Name: "y", DType: safetensors.U8, Dims: []int{1}}}
-	for metadata, fails := range map[string]bool{safetensors.Checksum(0).Update([]byte{1, 2, 3, 4}).String(): false, "none": false, "00000000": true, "": true} {
-		entries := map[string]string{safetensors.ChecksumKey: metadata}
-		if metadata == "none" {
-			entries = nil
-		}
-		var out bytes.Buffer
-		w, err := safetensors.NewWriter(&out, list, entries)
-		require.NoError(t, err)
-		_, err = w.Write("x", []byte{1, 2, 3})
-		require.NoError(t, err)
-		_, err = w.Write("y", []byte{4})
-		require.NoError(t, err)
-		r, err := safetensors.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()), safetensors.Limits{})
-		require.NoError(t, err)
-		require.Equal(t, fails, errors.Is(r.Verify(), safetensors.ErrChecksum), "%q", metadata)
-	}
-}

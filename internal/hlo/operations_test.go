@@ -2,20 +2,15 @@ package hlo_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/hlo"
-	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // smooth operations may take rounded inputs: a small change of the input makes a small change of the output.
@@ -274,92 +269,4 @@ func TestOperations(t *testing.T) {
 	}
 	t.Logf("%d programs: %d operations, %d types, %d pairs of operation and type of its first operand; references %v, %d operands were outputs of others; %d operations, of %d kinds, in branches, loops and functions",
 		programs, len(all), len(types)-1, pairs, covered["(by)"], covered["(chained)"]["operands"], inside, len(covered["(nested)"]))
-}
-
-// The capabilities match GoMLX's interface and PJRT's dtypes.
-func TestCapabilities(t *testing.T) {
-	c := hlo.Capabilities()
-	require.True(t, c.Functions)
-	require.Equal(t, compute.DynamicShapesNone, c.DynamicShapes)
-	claimed := map[string]bool{}
-	for kind, has := range c.Operations {
-		require.True(t, has)
-		claimed[kind.String()] = true
-	}
-	want := map[string]bool{"Parameter": true}
-	for _, name := range operations() {
-		want[name] = true
-	}
-	require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(claimed)))
-	require.Len(t, c.DTypes, len(allTypes))
-	for _, kind := range allTypes {
-		require.True(t, c.DTypes[kind], kind)
-	}
-	for kind := pjrt.Bool; kind <= pjrt.F4E2M1FN; kind++ {
-		own := dtypes.DType(kind)
-		if slices.Contains([]pjrt.DType{ // dtypes of GoMLX without a Go type
-			pjrt.Token, pjrt.F8E5M2, pjrt.F8E4M3FN, pjrt.F8E4M3B11FNUZ, pjrt.F8E5M2FNUZ, pjrt.F8E4M3FNUZ,
-			pjrt.F8E4M3, pjrt.F8E3M4, pjrt.F8E8M0FNU, pjrt.F4E2M1FN,
-		}, kind) {
-			require.False(t, c.DTypes[own], kind)
-			require.Panics(t, func() { own.GoType() }, "GoMLX can now: %s", kind)
-			continue
-		}
-		require.True(t, c.DTypes[own], kind)
-		m := moduleOf(t, "types", func(p program) []compute.Value {
-			return []compute.Value{must1(t)(p.Parameter("x", shapes.Make(own, 2), nil))}
-		})
-		require.Contains(t, m.Text(), "%p0: tensor<2x"+kind.String()+">")
-	}
-}
-
-// The state determines Philox's numbers. The pure-Go backend has another generator, so the test checks laws.
-func TestRandomBits(t *testing.T) {
-	d := open(t)
-	kinds := slices.Concat(realTypes, boolType)
-	compile := func() compute.Executable {
-		b := programOf(hlo.New("bits", d.compile))
-		var states, all []compute.Value
-		for i, kind := range kinds {
-			state := must1(t)(b.Parameter(fmt.Sprintf("state %d", i), shapes.Make(dtypes.Uint64, 3), nil))
-			next, bits, err := b.RNGBitGenerator(state, shapes.Make(kind, 1000))
-			require.NoError(t, err)
-			states, all = append(states, next), append(all, bits)
-		}
-		exec, err := b.Finish(append(states, all...))
-		require.NoError(t, err)
-		t.Cleanup(exec.Finalize)
-		return exec
-	}
-	draw := func(exec compute.Executable, states []array) (next, bits []array) {
-		got, err := execute(d, exec, 1, states...)
-		require.NoError(t, err)
-		return got[:len(kinds)], got[len(kinds):]
-	}
-	state := of([]int{3}, uint64(1), 2, 3)
-	exec, from := compile(), slices.Repeat([]array{state}, len(kinds))
-	next, bits := draw(exec, from)
-	again, same := draw(compile(), from)
-	_, other := draw(exec, next)
-	for i, kind := range kinds {
-		t.Run(strings.ToLower(kind.String()), func(t *testing.T) {
-			drawn := memory(bits[i].flat)
-			require.Equal(t, drawn, memory(same[i].flat))
-			require.Equal(t, next[i], again[i])
-			require.NotEqual(t, state.flat, next[i].flat)
-			require.NotEqual(t, drawn, memory(other[i].flat))
-			ones := 0
-			for _, b := range drawn {
-				for ; b != 0; b &= b - 1 {
-					ones++
-				}
-			}
-			total := 8 * len(drawn)
-			if kind == dtypes.Bool {
-				total /= 8
-			}
-			share := float64(ones) / float64(total)
-			require.InDelta(t, 0.5, share, 0.06, "share of bits that are 1")
-		})
-	}
 }

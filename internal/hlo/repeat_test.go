@@ -1,7 +1,6 @@
 package hlo_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -197,30 +196,6 @@ func TestStepsWithFlow(t *testing.T) {
 	op, ok := twice.Locate("HLO opcode `multiply`")
 	require.True(t, ok)
 	require.Equal(t, "Mul((Int32), (Int32))", op.String())
-}
-
-// Step counts outside of 0 to k are clamped.
-func TestStepCountBounds(t *testing.T) {
-	d := open(t)
-	looped, err := stepModule(t).Steps(2, 0, 4)
-	require.NoError(t, err)
-	x, y := zeros(shapes.Make(dtypes.Float32, 2, 4, 3)), zeros(shapes.Make(dtypes.Float32, 2, 4))
-	for _, row := range []struct {
-		n    int32
-		runs int
-	}{{-1, 0}, {0, 0}, {1, 1}, {2, 2}, {3, 2}} {
-		state := of([]int{3}, uint64(1), 2, 3)
-		got := runModule(t, d, looped, x, of([]int{3}, float32(1), 2, 3), of(nil, float32(0)), state, y, of(nil, row.n))
-		ran := 0
-		for _, loss := range got[2].flat.([]float32) {
-			if loss != 0 {
-				ran++
-			}
-		}
-		require.Equal(t, []float32{1, 2, 3}, got[0].flat)
-		require.Equal(t, row.runs == 0, fmt.Sprint(got[1].flat) == fmt.Sprint(state.flat), "n = %d", row.n)
-		require.Equal(t, row.runs, ran, "n = %d", row.n)
-	}
 }
 
 func TestScan(t *testing.T) {

@@ -413,15 +413,3 @@ func TestDefaultRoot(t *testing.T) {
 		require.ErrorContains(t, err, "--prefix")
 	}
 }
-
-// Nothing is written to the current folder.
-func TestR51_relativeHome(t *testing.T) {
-	t.Chdir(t.TempDir())
-	t.Setenv("HOME", "some/where")
-	one := newToy(t, "1.0", noise(1, 1000))
-	x := serve(t, one)
-	_, err := Install(t.Context(), "toy", x.options("", one))
-	require.ErrorContains(t, err, `"some/where" of $HOME is not an absolute path`)
-	require.Zero(t, x.downloads.Load())
-	require.NoDirExists(t, "some")
-}

@@ -2,9 +2,7 @@ package install
 
 import (
 	"bufio"
-	"errors"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,64 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-func TestF25_EightAtOnce(t *testing.T) {
-	one := newToy(t, "1.0", noise(1, 2_000_000))
-	x := serve(t, one)
-	const processes = 8
-	reached, release := make(chan struct{}, processes), make(chan struct{})
-	x.answer(func(w http.ResponseWriter, r *http.Request) {
-		reached <- struct{}{}
-		<-release
-		w.Write(one.wheel)
-	})
-	root := t.TempDir()
-	var children []*exec.Cmd
-	for range processes {
-		child := x.child(t.Context(), t, order{Root: root, Table: []Wheel{one.Wheel}})
-		out, err := child.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, child.Start())
-		_, err = bufio.NewReaderSize(out, 16).ReadString('\n') // it has started
-		require.NoError(t, err)
-		children = append(children, child)
-	}
-	<-reached
-	close(release)
-	failed := 0
-	for _, child := range children {
-		if child.Wait() != nil {
-			failed++
-		}
-	}
-	require.Zero(t, failed)
-	require.EqualValues(t, 1, x.downloads.Load())
-	_, err := find(t.Context(), "toy", root, x.options(root, one), full)
-	require.NoError(t, err)
-	tidy(t, root, true)
-	t.Logf("F25: %d processes at once: %d download, %d failed", processes, x.downloads.Load(), failed)
-}
-
-func TestF25_DiskFull(t *testing.T) {
-	one := newToy(t, "1.0", noise(1, 2_000_000))
-	packed := newToy(t, "2.0", make([]byte, 2_000_000)) // small as a wheel, so the disk is full while unpacking
-	for name, toy := range map[string]toy{"while downloading": one, "while unpacking": packed} {
-		t.Run(name, func(t *testing.T) {
-			x := serve(t, toy)
-			root := t.TempDir()
-			child := x.child(t.Context(), t, order{Root: root, Table: []Wheel{toy.Wheel}, FileLimit: 1_000_000})
-			out, err := child.Output()
-			var exit *exec.ExitError
-			require.True(t, errors.As(err, &exit), "%v", err)
-			require.Equal(t, 3, exit.ExitCode(), "%s", out)
-			require.Contains(t, string(out), "no room in "+root)
-			tidy(t, root, false)
-			_, err = Install(t.Context(), "toy", x.options(root, toy))
-			require.NoError(t, err, "the next run recovers")
-			tidy(t, root, true)
-		})
-	}
-}
 
 func TestF25_KilledAnywhere(t *testing.T) {
 	one, two := newToy(t, "1.0", noise(1, 1_000_000)), newToy(t, "2.0", noise(2, 3_000_000))

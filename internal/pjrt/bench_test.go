@@ -50,37 +50,6 @@ func stateCall(t testing.TB, c *Client, n, size int) (*Call, []*Buffer) {
 	return call, state
 }
 
-func BenchmarkRunTiny(b *testing.B) {
-	c := openCPU(b, 1)
-	call, err := compile(b, c, tinyProgram, CompileOptions{}).NewCall(CallOptions{})
-	require.NoError(b, err)
-	require.NoError(b, call.Set(0, 0, put(b, c.Devices()[0], Float32, []float32{1})))
-	b.Run("waiting", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			out, err := call.Run()
-			if err == nil {
-				err = out[0][0].Close()
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("event", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			x, err := call.Start()
-			if err == nil {
-				err = firstError(x.Await(), x.Close())
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
 func BenchmarkRunInPlace(b *testing.B) {
 	for _, n := range []int{10, 150, 600} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -92,85 +61,5 @@ func BenchmarkRunInPlace(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// BenchmarkRunHost passes a batch to a run, as a host input and by a buffer made before.
-func BenchmarkRunHost(b *testing.B) {
-	const size = 1 << 18
-	c := openCPU(b, 1)
-	program := fmt.Sprintf(`module @host {
-func.func @main(%%x: tensor<%[1]dxf32>) -> tensor<1xf32> {
-  %%y = stablehlo.slice %%x [0:1] : (tensor<%[1]dxf32>) -> tensor<1xf32>
-  return %%y : tensor<1xf32>
-}}`, size)
-	e := compile(b, c, program, CompileOptions{})
-	shape := Shape{Float32, []int{size}}
-	data := Bytes(make([]float32, size))
-	b.Run("in the call", func(b *testing.B) {
-		call, err := e.NewCall(CallOptions{Host: []HostInput{{0, shape}}})
-		require.NoError(b, err)
-		b.ReportAllocs()
-		for b.Loop() {
-			out, err := call.Run(data)
-			if err == nil {
-				err = out[0][0].Close()
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("by Put", func(b *testing.B) {
-		call, err := e.NewCall(CallOptions{})
-		require.NoError(b, err)
-		b.ReportAllocs()
-		for b.Loop() {
-			x, err := c.Devices()[0].Put(Array{Shape: shape, Data: data})
-			if err == nil {
-				err = call.Set(0, 0, x)
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-			out, err := call.Run()
-			if err == nil {
-				err = firstError(out[0][0].Close(), x.Close())
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
-func BenchmarkHostBuffer(b *testing.B) {
-	for _, size := range []int{4, 1 << 10, 1 << 20} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			d := openCPU(b, 1).Devices()[0]
-			a := Array{Shape: Shape{Uint8, []int{size}}, Data: make([]byte, size)}
-			b.SetBytes(int64(size))
-			b.ReportAllocs()
-			for b.Loop() {
-				buffer, err := d.Put(a)
-				if err == nil {
-					err = buffer.Close()
-				}
-				if err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkFetch(b *testing.B) {
-	buffer := put(b, openCPU(b, 1).Devices()[0], Float32, []float32{1})
-	dst := make([]byte, 4)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := buffer.ToHost(dst); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -7,10 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -184,14 +182,6 @@ func describedSession(p *Plugin) (err error) {
 
 const fakeRemote = "LAZO_FAKE_REMOTE"
 
-// Each call of a session fails in turn, with a device that shares the host's memory and with one that does not.
-func TestF17_F18_G30_FailCallK(t *testing.T) {
-	library := buildFake(t)
-	failCallK(t, library)
-	t.Setenv(fakeRemote, "1")
-	failCallK(t, library)
-}
-
 func failCallK(t *testing.T, library []byte) {
 	before := Live()
 	seen := map[string]bool{}
@@ -221,130 +211,4 @@ func failCallK(t *testing.T, library []byte) {
 		require.Equal(t, "PJRT_"+failed, typed.Call)
 		require.Equal(t, "injected into "+failed, typed.Message)
 	}
-}
-
-// A failed run reports exactly the lost arguments.
-func TestF17_LostArguments(t *testing.T) {
-	library := buildFake(t)
-	rows := []struct {
-		name string
-		late string
-		keep bool
-		far  bool // the device has its own memory: each run sends the host input
-		fail string
-		lost []Argument
-		ran  bool
-		want float32 // first element of argument 0 afterwards, unless lost
-	}{
-		{name: "not started", fail: "LoadedExecutable_Execute", want: 1},
-		{name: "not started, host input", far: true, fail: "Client_BufferFromHostBuffer", want: 1},
-		{name: "after donation", late: "1", fail: "LoadedExecutable_Execute", lost: []Argument{{0, 0}}},
-		{name: "after donation, kept", late: "1", keep: true, fail: "LoadedExecutable_Execute", want: 1},
-		{name: "while it ran", fail: "Event_Await", lost: []Argument{{0, 0}}},
-		{name: "while it ran, kept", keep: true, fail: "Event_Await", want: 1},
-		{name: "after it", fail: "Event_Destroy", ran: true, want: 2},
-		{name: "the old value", fail: "Buffer_Destroy", ran: true, want: 2},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			p, err := Load(freshFake(t, library))
-			require.NoError(t, err)
-			c, err := p.NewClient(nil, nil)
-			require.NoError(t, err)
-			e, err := c.Compile([]byte("fake 3 2 1 1"), CompileOptions{})
-			require.NoError(t, err)
-			shape := Shape{Float32, []int{4}}
-			if row.far {
-				t.Setenv(fakeRemote, "1")
-			}
-			call, err := e.NewCall(CallOptions{InPlace: map[int]int{0: 0}, Host: []HostInput{{2, shape}}})
-			require.NoError(t, err)
-			require.NoError(t, call.KeepArguments(row.keep))
-			x := put(t, c.Devices()[0], Float32, []float32{1, 2, 3, 4}, 4)
-			require.NoError(t, call.Set(0, 0, x))
-			require.NoError(t, call.Set(0, 1, put(t, c.Devices()[0], Float32, []float32{1, 2, 3, 4}, 4)))
-
-			// The next call of the function fails, which is the first of the next run.
-			host := Bytes([]float32{1, 2, 3, 4})
-			t.Setenv("LAZO_FAKE_LATE", row.late)
-			if row.late == "" {
-				require.NoError(t, os.Unsetenv("LAZO_FAKE_LATE"))
-			}
-			_, calls, _ := fakeState(t, p)
-			for k := calls + 1; ; k++ {
-				before, _, _ := fakeState(t, p)
-				_, made, _ := fakeState(t, p)
-				t.Setenv("LAZO_FAKE_FAIL", fmt.Sprint(made+k-calls))
-				out, err := call.Run(host)
-				_, _, failed := fakeState(t, p)
-				t.Setenv("LAZO_FAKE_FAIL", "")
-				if failed != row.fail {
-					require.Less(t, k-calls, int64(20), "%s was not called", row.fail)
-					// Another function failed: start again with a fresh argument.
-					if err == nil {
-						require.NoError(t, out[0][0].Close())
-					}
-					fresh := put(t, c.Devices()[0], Float32, []float32{1, 2, 3, 4}, 4)
-					require.NoError(t, x.Close())
-					x = fresh
-					require.NoError(t, call.Set(0, 0, x))
-					continue
-				}
-				var run *RunError
-				require.ErrorAs(t, err, &run)
-				assert.Equal(t, row.lost, run.Lost)
-				assert.Equal(t, row.ran, run.Ran)
-				assert.Equal(t, len(row.lost) > 0, errors.Is(err, ErrArgumentsLost))
-				assert.Contains(t, err.Error(), row.fail)
-				after, _, _ := fakeState(t, p)
-				assert.Equal(t, before, after, "objects")
-				break
-			}
-			if len(row.lost) == 0 {
-				assert.Equal(t, []float32{row.want, row.want + 1, row.want + 2, row.want + 3}, fetch[float32](t, x, 4))
-				_, err := call.Run(host)
-				require.NoError(t, err, "the next run")
-			}
-			require.NoError(t, c.Close())
-			left, _, _ := fakeState(t, p)
-			assert.Zero(t, left)
-		})
-	}
-}
-
-func TestLoadOncePerFile(t *testing.T) {
-	path := freshFake(t, buildFake(t))
-	link := filepath.Join(t.TempDir(), "link.so")
-	require.NoError(t, os.Symlink(path, link))
-	a, err := Load(path)
-	require.NoError(t, err)
-	_, before, _ := fakeState(t, a)
-	b, err := Load(link)
-	require.NoError(t, err)
-	assert.Same(t, a, b)
-	_, after, _ := fakeState(t, a)
-	assert.Equal(t, before, after, "it was initialized once")
-	assert.Equal(t, path, b.Path())
-	assert.Equal(t, 200, a.Version().Minor, "a newer minor version")
-	assert.Greater(t, a.Version().StructSize, MinTableSize, "a longer table")
-	assert.Empty(t, a.Extensions())
-}
-
-func TestFunctionThatThePluginLacks(t *testing.T) {
-	p, err := Load(freshFake(t, buildFake(t)))
-	require.NoError(t, err)
-	c, err := p.NewClient(nil, nil)
-	require.NoError(t, err)
-	_, err = c.Devices()[0].MemoryStats()
-	require.ErrorIs(t, err, ErrUnimplemented)
-	assert.Contains(t, err.Error(), "PJRT_Device_MemoryStats")
-	require.NoError(t, c.Close())
-}
-
-func TestOptionOfAnotherType(t *testing.T) {
-	p, err := Load(freshFake(t, buildFake(t)))
-	require.NoError(t, err)
-	_, err = p.NewClient(map[string]any{"n": 1}, nil)
-	require.Error(t, err)
-	assert.True(t, strings.Contains(err.Error(), `"n"`) && strings.Contains(err.Error(), "int,"), "%v", err)
 }

@@ -1,7 +1,6 @@
 package vfs_test
 
 import (
-	"io/fs"
 	"syscall"
 	"testing"
 
@@ -75,20 +74,4 @@ func TestHookSeesEachCall(t *testing.T) {
 		{vfs.OpOpen, "d/a"}, {vfs.OpStat, "d/a"}, {vfs.OpRead, "d/a"}, {vfs.OpClose, "d/a"},
 		{vfs.OpRename, "d/a"}, {vfs.OpSyncDir, "."}, {vfs.OpReadDir, "."}, {vfs.OpStat, "b"}, {vfs.OpRemove, "b"}, {vfs.OpLock, "l"},
 	}, seen)
-}
-
-func TestCount(t *testing.T) {
-	c := vfs.Count(&vfs.Mem{})
-	f, err := c.Create("a")
-	require.NoError(t, err)
-	l, err := c.Lock("l", "")
-	require.NoError(t, err)
-	_, err = c.Open("none")
-	require.Error(t, err)
-	require.EqualValues(t, 2, c.Handles())
-	require.NoError(t, f.Close())
-	require.ErrorIs(t, f.Close(), fs.ErrClosed)
-	require.EqualValues(t, 1, c.Handles(), "closed twice, counted once")
-	require.NoError(t, l.Close())
-	require.Zero(t, c.Handles())
 }

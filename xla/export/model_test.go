@@ -107,18 +107,3 @@ func TestCompile_mistakes(t *testing.T) {
 	_, err = program().Compile(plain)
 	require.ErrorIs(t, err, xla.ErrUnimplemented)
 }
-
-// After its runtime's Close a model reports that in one line.
-func TestF41_theRuntimeIsClosedFirst(t *testing.T) {
-	r := plugintest.CPU(t)
-	m, err := program().Compile(r)
-	require.NoError(t, err)
-	require.NoError(t, r.Close())
-	_, stateErr := m.State()
-	for _, err := range []error{stateErr, m.Close()} {
-		require.ErrorIs(t, err, xla.ErrClosed)
-		require.ErrorContains(t, err, "the runtime was closed before it: close states and models first")
-		require.NotContains(t, err.Error(), "\n")
-	}
-	require.NoError(t, m.Close())
-}

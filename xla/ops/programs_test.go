@@ -1,19 +1,12 @@
 package ops_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"testing"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/ops"
 )
 
@@ -154,80 +147,4 @@ func agrees(want, got []float64) bool {
 		}
 	}
 	return true
-}
-
-// TestPrograms compares drawn programs of nested loops and branches, and their gradients, with GoMLX's backend in Go.
-func TestPrograms(t *testing.T) {
-	on := map[string]*xla.Runtime{"ours": openPrograms(t), "reference": plugintest.Go(t)}
-	looped, differences, sensitive, infinite := 0, 0, 0, 0
-	for seed := range uint64(programs) {
-		values := rand.New(rand.NewPCG(seed, 2))
-		draws := func(n int) []float64 {
-			list := make([]float64, n)
-			for i := range list {
-				list[i] = values.Float64()*2 - 1
-			}
-			return list
-		}
-		x, w := draws(6), draws(4)
-		run := func(c control, backend *xla.Runtime) (results [][]float64) {
-			g := graph.NewGraph(backend, fmt.Sprint("program ", seed))
-			defer g.Finalize()
-			xs, ws := graph.Parameter(g, "x", shapes.Make(dtypes.Float64, 3, 2)), graph.Parameter(g, "w", shapes.Make(dtypes.Float64, 2, 2))
-			y := draw(c, seed, 2, xs, ws)
-			for _, n := range g.Nodes() {
-				if n.Type() == graph.NodeTypeWhile {
-					looped++
-					break
-				}
-			}
-			loss := graph.ReduceAllSum(graph.Mul(y, graph.Cos(y)))
-			g.Compile(append([]*node{y}, ops.Gradient(loss, xs, ws)...)...)
-			for _, o := range g.Run(tensors.FromFlatDataAndDimensions(x, 3, 2), tensors.FromFlatDataAndDimensions(w, 2, 2)) {
-				results = append(results, tensors.MustCopyFlatData[float64](o))
-			}
-			return results
-		}
-		want, got := run(reference, on["reference"]), run(ours, on["ours"])
-		apart, unlimited := false, false
-		for i := range want {
-			apart = apart || !agrees(want[i], got[i])
-			_, finite := distance(want[i], got[i])
-			unlimited = unlimited || !finite
-		}
-		if unlimited {
-			infinite++
-		}
-		if !apart {
-			continue
-		}
-		moves := make([]float64, len(want))
-		for n := range uint64(nudged) {
-			for of, c := range map[string]control{"reference": reference, "ours": ours} {
-				still := map[string][][]float64{"reference": want, "ours": got}[of]
-				c.nudge = rand.New(rand.NewPCG(seed, 3+n))
-				for i, moved := range run(c, on[of]) {
-					d, _ := distance(still[i], moved)
-					moves[i] = max(moves[i], d)
-				}
-			}
-		}
-		wrong := false
-		for i := range want {
-			if d, _ := distance(want[i], got[i]); !agrees(want[i], got[i]) && d > unsure*moves[i] {
-				wrong = true
-				t.Errorf("program %d, result %d: %v, expected %v, which roundings move by %v", seed, i, got[i], want[i], moves[i])
-			}
-		}
-		if wrong {
-			differences++
-		} else {
-			sensitive++
-			t.Logf("program %d amplifies roundings: %v, expected %v, which roundings move by %v", seed, got, want, moves)
-		}
-	}
-	require.Greater(t, looped, programs/2)
-	require.LessOrEqual(t, sensitive+infinite, programs/20, "too few programs can be held to the reference")
-	t.Logf("%d programs, %d with loops or branches: %d differences; %d amplify roundings, %d are not finite",
-		programs, looped, differences, sensitive, infinite)
 }

@@ -1,0 +1,216 @@
+package nn_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers/attention"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla/ops"
+)
+
+// A step transposes queries, keys and values, but never their products, which are larger.
+func TestAttention_turnsNoProducts(t *testing.T) {
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, state.Close()) }()
+	const batch, places, heads, width = 2, 13, 3, 4
+	step := managed.TrainStep(func(b *managed.Builder) {
+		b.Loss("loss", graph.ReduceAllMean(graph.Square(nn.Attention{Heads: heads, Causal: true}.Apply(b.Scope(), b.Field("x")))))
+	})
+	defer func() { require.NoError(t, step.Close()) }()
+	set := must.M1(data.New(data.X(make([]float32, batch*places*heads*width), batch, places, heads*width)))
+	for b, err := range set.Batches(batch).All() {
+		require.NoError(t, err)
+		program, err := step.Program(t.Context(), state, b)
+		require.NoError(t, err)
+		turned := 0
+		for line := range strings.Lines(program.StableHLO()) {
+			if strings.Contains(line, "stablehlo.transpose") {
+				turned++
+				require.LessOrEqual(t, strings.Count(line, fmt.Sprint(places, "x")), 2, line) // one place of the operand, one of the result
+			}
+		}
+		require.NotZero(t, turned)
+	}
+}
+
+// TestS21_saturatedSoftmax: the gradient of a saturated softmax is a difference of equal numbers. It may have their
+// rounding error, as in JAX's float32; docs/maintain/numerics.md has the numbers.
+func TestS21_saturatedSoftmax(t *testing.T) {
+	const places, width = 12, 8
+	var rows []struct {
+		Scale              float64
+		Ties               bool
+		X, W               []float32
+		Kernels, Gradients map[string][]float64
+		Error              map[string]float64
+	}
+	text, err := os.ReadFile("testdata/saturated.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &rows))
+	r, names := plugintest.CPU(t), []string{"query", "key", "value", "output"}
+	for _, row := range rows {
+		store := model.NewStore()
+		for _, n := range names {
+			kernel := make([]float32, width*width)
+			for i, v := range row.Kernels[n] {
+				kernel[i] = float32(v)
+			}
+			store.RootScope().In("%s", n).VariableWithValue("kernel", tensors.FromFlatDataAndDimensions(kernel, width, width))
+		}
+		got, err := model.CallOnceN(r, store, func(scope *model.Scope, x, w *graph.Node) []*graph.Node {
+			y := nn.Attention{Heads: 2, NoBias: true}.Apply(scope, x)
+			var wrt []*graph.Node
+			for _, n := range names {
+				wrt = append(wrt, store.GetVariable("/"+n+"/kernel").NodeValue(x.Graph()))
+			}
+			return graph.Gradient(graph.ReduceAllSum(graph.Mul(y, w)), wrt...)
+		}, tensors.FromFlatDataAndDimensions(row.X, 1, places, width), tensors.FromFlatDataAndDimensions(row.W, 1, places, width))
+		require.NoError(t, err)
+		for k, n := range names {
+			off, most := 0.0, 0.0
+			for i, v := range tensors.MustCopyFlatData[float32](got[k]) {
+				off, most = max(off, math.Abs(float64(v)-row.Gradients[n][i])), max(most, math.Abs(row.Gradients[n][i]))
+			}
+			require.LessOrEqual(t, off, max(10*row.Error[n], 1e-6*most), "scale %v, ties %v: %s", row.Scale, row.Ties, n)
+			t.Logf("scale %4v, ties %5v: d/%s/kernel off by %.1e of %.1e, JAX's float32 by %.1e", row.Scale, row.Ties, n, off, most, row.Error[n])
+		}
+	}
+}
+
+// A prompt and then place by place, in a loop, gives the same as the whole sequence at once, and NaN when the cache is
+// full.
+func TestDecode(t *testing.T) {
+	a := nn.Attention{Heads: 4, KeyHeads: 2, Causal: true, Rotary: 1e4}
+	const time, prompt = 7, 3
+	out := call(t, normal(1, 2, time, 8), func(s *model.Scope, x *node) []*node {
+		whole := a.Apply(s.In("attention"), x)
+		begin, cache := a.Decode(s.Shared("attention"), places(x, 0, prompt), a.NewCache(s, x, time))
+		carry := []*node{cache.Key, cache.Value, cache.Position}
+		last, rest := ops.Scan(carry, []*node{places(x, prompt, time)}, func(carry, at []*node) (next, out []*node) {
+			y, c := a.Decode(s.At("attention"), graph.ExpandAxes(at[0], 1), nn.Cache{Key: carry[0], Value: carry[1], Position: carry[2]})
+			return []*node{c.Key, c.Value, c.Position}, []*node{graph.Squeeze(y, 1)}
+		}, ops.Axis(1))
+		full, _ := a.Decode(s.At("attention"), places(x, 0, 1), nn.Cache{Key: last[0], Value: last[1], Position: last[2]})
+		masked := a
+		masked.Mask = graph.Const(x.Graph(), []int32{time, 4})
+		some, _ := masked.Decode(s.At("attention"), x, a.NewCache(s, x, time))
+		return []*node{whole, graph.Concatenate([]*node{begin, rest[0]}, 1), graph.ConvertDType(last[2], dtypes.Float32), full,
+			masked.Apply(s.At("attention"), x), some}
+	})
+	require.InDeltaSlice(t, out[0], out[1], 1e-5)
+	require.Equal(t, []float32{time}, out[2])
+	for _, v := range out[3] {
+		require.True(t, math.IsNaN(float64(v)))
+	}
+	require.InDeltaSlice(t, out[4], out[5], 1e-5)
+}
+
+// Attention's softmax has a custom gradient: values and two derivatives are those of GoMLX's core.
+func TestAttention_asGoMLX(t *testing.T) {
+	for name, a := range map[string]nn.Attention{
+		"plain": {Heads: 2, NoBias: true}, "causal": {Heads: 4, NoBias: true, Causal: true}, "grouped": {Heads: 4, KeyHeads: 2, NoBias: true, Causal: true},
+	} {
+		for _, masked := range []bool{false, true} {
+			out := call(t, normal(1, 3, 5, 8), func(s *model.Scope, x *node) (out []*node) {
+				const batch, places, n = 3, 5, 8
+				mask := graph.BroadcastToDims(graph.Const(x.Graph(), true), batch, places, places)
+				if masked {
+					square := shapes.Make(dtypes.Int32, batch, places, places)
+					at := func(axis int) *node { return graph.Iota(x.Graph(), square, axis) }
+					mask = graph.GreaterThan(graph.Add(at(0), at(1)), at(2)) // the first query of the first example has no key
+					a.Mask = mask
+				}
+				y := a.Apply(s.In("attention"), x)
+				heads := func(name string, heads int) *node {
+					kernel := s.Store().GetVariable("/attention/" + name + "/kernel").NodeValue(x.Graph())
+					return graph.Reshape(graph.DotGeneral(x, []int{2}, nil, kernel, []int{0}, nil), batch, places, heads, n/a.Heads)
+				}
+				if a.Causal {
+					mask = graph.LogicalAnd(mask, graph.BroadcastToDims(graph.ExpandAxes(graph.LowerTriangular(x.Graph(), places), 0), batch, places, places))
+				}
+				keys := cmp.Or(a.KeyHeads, a.Heads)
+				want, _ := attention.Core(heads("query", a.Heads), heads("key", keys), heads("value", keys), attention.LayoutBSHD,
+					attention.CoreOptions{AttentionMask: graph.ExpandAxes(mask, 2)})
+				kernel := s.Store().GetVariable("/attention/output/kernel").NodeValue(x.Graph())
+				want = graph.DotGeneral(graph.Reshape(want, batch, places, n), []int{2}, nil, kernel, []int{0}, nil)
+				for _, y := range []*node{y, want} {
+					first := ops.Gradient(graph.ReduceAllSum(graph.Square(y)), x)[0]
+					out = append(out, y, first, ops.Gradient(graph.ReduceAllSum(graph.Square(first)), x)[0])
+				}
+				return out
+			})
+			for i := range 3 {
+				largest := float64(slices.MaxFunc(out[3+i], func(a, b float32) int { return cmp.Compare(math.Abs(float64(a)), math.Abs(float64(b))) }))
+				require.NotZero(t, largest)
+				require.InDeltaSlice(t, out[3+i], out[i], 1e-5*max(1, math.Abs(largest)), "%s, masked %t, derivative %d", name, masked, i)
+			}
+		}
+	}
+}
+
+// A mistake is an error that says what is expected.
+func TestMistakes(t *testing.T) {
+	of := func(g *graph.Graph, dims ...int) *node { return graph.Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
+	for want, build := range map[string]func(s *model.Scope, g *graph.Graph){
+		"nn: Dense in /: Units is 0, expected at least 1":                                                 func(s *model.Scope, g *graph.Graph) { nn.Dense{}.Apply(s, of(g, 2, 3)) },
+		`sub-scope "kernel" already visited from "/", use Shared() if this is intended`:                   func(s *model.Scope, g *graph.Graph) { d := nn.Dense{Units: 2}; d.Apply(s, d.Apply(s, of(g, 2, 2))) },
+		"nn: Conv in /: Window is [], expected one number, or one for each of 2 spatial axes":             func(s *model.Scope, g *graph.Graph) { nn.Conv{Channels: 1}.Apply(s, of(g, 1, 2, 2, 1)) },
+		"nn: GroupNorm in /: 32 groups of 6 channels, expected a divisor":                                 func(s *model.Scope, g *graph.Graph) { nn.GroupNorm{}.Apply(s, of(g, 2, 6)) },
+		"nn: Embedding in /: the input is (Float32)[2], expected whole numbers from 0 to 3":               func(s *model.Scope, g *graph.Graph) { nn.Embedding{Vocabulary: 4, Width: 2}.Apply(s, of(g, 2)) },
+		"nn: LSTM in /: the input is (Float32)[2, 3], expected floating-point numbers [batch, places, n]": func(s *model.Scope, g *graph.Graph) { nn.LSTM{Units: 2}.Apply(s, of(g, 2, 3)) },
+		"nn: GRU in /: Initial has 2 states, expected 1": func(s *model.Scope, g *graph.Graph) {
+			nn.GRU{Units: 2, Initial: []*node{of(g, 1, 2), of(g, 1, 2)}}.Apply(s, of(g, 1, 2, 3))
+		},
+		"nn: SimpleRNN in /: the mask is (Float32)[1, 2], expected lengths, whole numbers [1], or bool [1, 2]": func(s *model.Scope, g *graph.Graph) {
+			nn.SimpleRNN{Units: 2, Mask: of(g, 1, 2)}.Apply(s, of(g, 1, 2, 3))
+		},
+		"nn: LSTM in /: the rate of dropout is 1, expected a share from 0 to below 1": func(s *model.Scope, g *graph.Graph) { nn.LSTM{Units: 2, Dropout: 1}.Apply(s, of(g, 1, 2, 3)) },
+		"nn: Attention in /: the input is (Float32)[1, 2, 3], expected a multiple of 2 heads in its last axis, or a Width": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 2}.Apply(s, of(g, 1, 2, 3))
+		},
+		"nn: Attention in /: 2 heads of keys for 3 of queries, expected a divisor": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 3, KeyHeads: 2}.Apply(s, of(g, 1, 2, 3))
+		},
+		"nn: Attention in /: Decode returns the same as Apply only with Causal: set Causal": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1}.Decode(s, of(g, 1, 1, 2), nn.Cache{})
+		},
+		"the cache has keys (Float32)[1, 4, 1, 2] and values (Float32)[1, 4, 1, 2] for the input (Float32)[1, 1, 2], expected (Float32)[1, length, 2] for both": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1, Causal: true}.Decode(s, of(g, 1, 1, 2), nn.Cache{Key: of(g, 1, 4, 1, 2), Value: of(g, 1, 4, 1, 2)})
+		},
+		"the input has 3 places, the cache's length is 2": func(s *model.Scope, g *graph.Graph) {
+			a, x := nn.Attention{Heads: 1, Causal: true}, of(g, 1, 3, 2)
+			a.Decode(s, x, a.NewCache(s, x, 2))
+		},
+		"expected neither in Cross": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1, Causal: true}.Cross(s, of(g, 1, 1, 2), of(g, 1, 1, 2))
+		},
+	} {
+		g := graph.NewGraph(plugintest.CPU(t), "mistakes")
+		err := graphs.Catch(func() { build(model.NewStore().RootScope(), g) })
+		g.Finalize()
+		require.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,344 @@
+package optim_test
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
+)
+
+// Each part of an optimizer describes its settings: two different ones have different descriptions.
+func TestR13_describe(t *testing.T) {
+	decay := func(m optim.Match) optim.Transformation { return optim.WeightDecay{Rate: 0.1, Match: m} }
+	said := map[string]string{}
+	for _, part := range []optim.Transformation{
+		optim.Adam{}, optim.Adam{Beta1: 0.8}, optim.Adamax{Beta1: 0.8}, optim.LAMB{Decay: optim.WeightDecay{Rate: 0.1}}, optim.LAMB{},
+		optim.Momentum{Decay: 0.9}, optim.Momentum{Decay: 0.9, Nesterov: true}, optim.Momentum{Decay: 0.8}, optim.Muon{Plain: true}, optim.Lion{Beta2: 0.5}, optim.Average{Decay: 0.9},
+		optim.Clip{Value: 1}, optim.Clip{Value: 2}, optim.Clip{Norm: 1}, optim.Clip{GlobalNorm: 1}, optim.TrustRatio(), optim.Scale(2), optim.Scale(3),
+		optim.Accumulate(2), optim.Accumulate(3), optim.SkipNonFinite(), optim.LossScale{}, optim.LossScale{Every: 5},
+		decay(nil), decay(optim.RankFrom(1)), decay(optim.RankFrom(2)), decay(optim.Under("/a")), decay(optim.Under("/b")),
+		decay(optim.Not(optim.Under("/b"))), decay(optim.Optional(optim.Under("/b"))),
+		optim.Frozen(optim.Under("/a")), optim.Frozen(optim.Under("/b")), optim.Masked(optim.Under("/a"), optim.Clip{Value: 1}), optim.Masked(optim.Under("/a"), optim.Clip{Value: 2}),
+		optim.Groups(optim.Group{Name: "a", Match: optim.Under("/a"), Chain: optim.Chain{optim.Adam{}}}, optim.Group{Name: "b", Chain: optim.Chain{optim.Clip{Value: 1}}}),
+		optim.Groups(optim.Group{Name: "a", Match: optim.Under("/a"), Chain: optim.Chain{optim.Adam{}}}, optim.Group{Name: "b", Chain: optim.Chain{optim.Clip{Value: 2}}}),
+		optim.ScaleBySchedule(optim.Constant(1)), optim.ScaleBySchedule(optim.Linear(0, 1, 5).Then(5, optim.Cosine(1, 0, 95))),
+		optim.ScaleBySchedule(optim.Constant(1).Then(5, optim.Constant(2))), optim.ScaleBySchedule(optim.Constant(1).Then(5, optim.Constant(3))),
+		optim.Chain{optim.Clip{Value: 1}}, optim.Chain{optim.Clip{Value: 2}},
+	} {
+		d := optim.New(0.1, part).Describe()
+		require.Equal(t, "0.1", d["rate"])
+		require.Equal(t, part.Name(), d[""])
+		text := part.Name() + ": " + d[part.Name()]
+		require.NotContains(t, said, text)
+		require.NotRegexp(t, "0x[0-9a-f]{4}", text, "no address")
+		said[text] = text
+	}
+	two := optim.New(0.1, optim.Scale(2), nil, optim.Scale(3)).Describe()
+	require.Equal(t, map[string]string{"": "scale, nothing, scale_2", "rate": "0.1", "scale": "scale(2)", "nothing": "", "scale_2": "scale(3)"}, two)
+	sgd := optim.GoMLX(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.5).Done()).Describe()
+	require.Equal(t, "0.5", sgd["rate"])
+	t.Logf("R13: %d parts of optimizers and settings of them: no two say the same", len(said))
+}
+
+// Parameters of 16 bits keep their dtype; the optimizer's state is in float32.
+func TestRules_parametersOf16Bits(t *testing.T) {
+	r := plugintest.CPU(t)
+	for name, rule := range map[string]optim.Transformation{"adam": optim.Adam{}, "lion": optim.Lion{}, "adafactor": optim.Adafactor{}} {
+		t.Run(name, func(t *testing.T) {
+			state := newState(t, r, optim.New(0.05, rule))
+			step := trainStep(t, func(b *managed.Builder) {
+				g := b.Graph()
+				w := b.Scope().VariableWithValue("w", []float32{1, -1}).NodeValue(g)
+				_ = w
+				h := b.Scope().WithInitializer(func(g *graph.Graph, s shapes.Shape) *graph.Node { return graph.Ones(g, s) }).
+					VariableWithShape("half", shapeOf(dtypes.BFloat16, 3)).NodeValue(g)
+				b.Loss("loss", graph.Add(graph.ReduceAllSum(graph.Square(w)), graph.ReduceAllSum(graph.Square(graph.ConvertDType(h, dtypes.Float32)))))
+			})
+			_, _, err := step.StepBlock(t.Context(), state, slopes(t, 20, 1))
+			require.NoError(t, err)
+			for _, n := range state.Names() {
+				v, err := state.Value(n)
+				require.NoError(t, err)
+				if n == "/half" {
+					require.Equal(t, dtypes.BFloat16, v.DType())
+				} else if v.DType().IsFloat() {
+					require.Equal(t, dtypes.Float32, v.DType(), n)
+				}
+			}
+			v, err := state.Value("/half")
+			require.NoError(t, err)
+			require.NotContains(t, v.GoStr(), "1, 1, 1")
+		})
+	}
+}
+
+// With a loss in float64 all is in float64.
+func TestRules_float64(t *testing.T) {
+	o := optim.New(0.1, optim.Clip{GlobalNorm: 10}, optim.Adam{}, optim.ScaleBySchedule(warmCosine()), optim.Average{Decay: 0.5})
+	state := newState(t, plugintest.CPU(t), o)
+	step := trainStep(t, func(b *managed.Builder) {
+		loss := graph.Square(b.Scope().VariableWithValue("w", 1.0).NodeValue(b.Graph()))
+		b.Loss("loss", loss)
+		b.Metric("rate", o.Rate(b.Scope(), loss))
+	})
+	train(t, step, state, slopes(t, 30, 1))
+	for _, n := range state.Names() {
+		v, err := state.Value(n)
+		require.NoError(t, err)
+		if v.DType().IsFloat() {
+			require.Equal(t, dtypes.Float64, v.DType(), n)
+		}
+	}
+	v, err := state.Value("/w")
+	require.NoError(t, err)
+	require.Less(t, v.Value(), 0.5)
+}
+
+// An invalid setting is an error when the step is compiled, which says what was expected.
+func TestRules_refuse(t *testing.T) {
+	r := plugintest.CPU(t)
+	for _, row := range []struct {
+		name  string
+		rate  float64
+		chain []optim.Transformation
+		want  string
+	}{
+		{"rate", 0, nil, "the learning rate is 0, expected a positive, finite number"},
+		{"rate beyond float32", 1e300, nil, "the learning rate is 1e+300, expected a positive, finite number of float32"},
+		{"infinite rate", math.Inf(1), nil, "the learning rate is +Inf, expected a positive, finite number"},
+		{"nil", 1, []optim.Transformation{optim.Adam{}, nil}, "link 2 of a chain of 2 is nil"},
+		{"momentum", 1, []optim.Transformation{optim.Momentum{Decay: 1}}, "the momentum is 1, expected a number from 0 to below 1"},
+		{"adam", 1, []optim.Transformation{optim.Adam{Beta2: 2}}, "Adam.Beta2 is 2, expected a number from 0 to below 1"},
+		{"lion", 1, []optim.Transformation{optim.Lion{Beta1: -1}}, "Lion.Beta1 is -1, expected a number from 0 to below 1"},
+		{"rmsprop", 1, []optim.Transformation{optim.RMSProp{Epsilon: math.NaN()}}, "RMSProp.Epsilon is NaN, expected a positive, finite number"},
+		{"adagrad", 1, []optim.Transformation{optim.Adagrad{Start: -1}}, "Adagrad.Start is -1, expected a positive, finite number"},
+		{"adadelta", 1, []optim.Transformation{optim.Adadelta{Decay: 1}}, "Adadelta.Decay is 1, expected a number from 0 to below 1"},
+		{"nadam", 1, []optim.Transformation{optim.Nadam{Beta2: -1}}, "Nadam.Beta2 is -1, expected a number from 0 to below 1"},
+		{"decay", 1, []optim.Transformation{optim.WeightDecay{Rate: -0.1}}, "WeightDecay.Rate is -0.1, expected a finite number that is not negative"},
+		{"clip", 1, []optim.Transformation{optim.Clip{Value: 0}}, "the limit of clip is 0, expected a positive, finite number"},
+		{"norm", 1, []optim.Transformation{optim.Clip{GlobalNorm: -1}}, "the limit of clip_by_global_norm is -1, expected a positive, finite number"},
+		{"two limits", 1, []optim.Transformation{optim.Clip{Value: 1, Norm: 2}}, "Clip{Value:1 Norm:2 GlobalNorm:0}: expected exactly one limit"},
+		{"norm of each", 1, []optim.Transformation{optim.Clip{Norm: -2}}, "the limit of clip_by_norm is -2, expected a positive, finite number"},
+		{"accumulate", 1, []optim.Transformation{optim.Accumulate(0)}, "Accumulate is given 0, expected 1 batch or more"},
+		{"muon", 1, []optim.Transformation{optim.Muon{}}, "Muon: /b is (Float32)[4], expected a matrix: put it into a group of another rule"},
+		{"no group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "m", Match: optim.Matrices})}, "/b, (Float32)[4], is in no group: add a last group without a Match"},
+		{"groups of one name", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a", Match: optim.Under("/b")}, optim.Group{Name: "a_2"}, optim.Group{Name: "a"})},
+			`group 3 has the name "a", as an earlier group has: expected another name, since the rates of both would be logged under one name; with the name "a_3" it finds`},
+		{"name of a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a/b"})}, `group 1 has the name "a/b", expected one without "/"`},
+		{"two averages", 1, []optim.Transformation{optim.Average{Decay: 0.9}, optim.Average{Decay: 0.8}}, "average is at /optimizers/average_2; it may be in a chain once, and not inside a group"},
+		{"scale in a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a", Chain: optim.Chain{optim.LossScale{}}})}, "loss_scale is at /optimizers/groups/a/loss_scale; it may be in a chain once, and not inside a group"},
+		{"scale after another", 1, []optim.Transformation{optim.Clip{Norm: 1}, optim.LossScale{}}, "LossScale is link 2 of the chain, after clip_by_norm, which would see scaled gradients: put it first"},
+		{"average", 1, []optim.Transformation{optim.Average{}}, "Average.Decay is 0, so the average would be the parameter: expected a share such as 0.999"},
+		{"scale", 1, []optim.Transformation{optim.Scale(math.NaN())}, "Scale is given NaN, expected a finite number"},
+		{"adafactor", 1, []optim.Transformation{optim.Adafactor{Factored: -1}}, "Adafactor.Factored is -1, expected a positive number"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			state := newState(t, r, optim.New(row.rate, row.chain...))
+			_, _, err := trainStep(t, bowl).StepBlock(t.Context(), state, slopes(t, 1, 1))
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
+
+// Each rule follows optax's for 100 steps, in blocks; so does the average of the parameters.
+func TestRules_asOptax(t *testing.T) {
+	r, f := plugintest.CPU(t), optax(t)
+	batches := slopes(t, 100, 1)
+	require.Len(t, f.Rules, len(rules))
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			want := f.Rules[name]
+			require.Len(t, want.Parameters, len(f.Steps))
+			state, step := newState(t, r, rule()), trainStep(t, bowl)
+			done, most, moved := 0, 0.0, 0.0
+			for i, n := range f.Steps {
+				train(t, step, state, batches[done:n])
+				done = n
+				got := parameters(t, state)
+				most = max(most, farthest(t, want.Parameters[i], got))
+				require.LessOrEqual(t, most, tolerance, "after %d steps", n)
+				moved = max(moved, farthest(t, want.Parameters[0], got))
+			}
+			require.Greater(t, moved, 0.05, "the run went somewhere")
+			require.Len(t, step.StableHLO(), 1)
+			t.Logf("issue 6.4: optax %s, %s: 100 steps, at most %.1e apart", f.Optax, name, most)
+		})
+	}
+}
+
+// Parameters and state are bit-identical for every grouping of the steps into blocks. A snapshot in the middle of an
+// accumulation contains all of it.
+func TestRules_groupingChangesNoBit(t *testing.T) {
+	r := plugintest.CPU(t)
+	const steps = 60
+	batches := slopes(t, steps+5, 1)
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			state, step := newState(t, r, rule()), trainStep(t, bowl)
+			train(t, step, state, batches[:5])
+			s, err := state.Snapshot(t.Context())
+			require.NoError(t, err)
+			defer func() { require.NoError(t, s.Close()) }()
+			var want map[string][]byte
+			for _, sizes := range [][]int{{1}, {steps}, {7, 1, 13}} {
+				require.NoError(t, s.Restore(t.Context()))
+				for i, rest := 0, batches[5:]; len(rest) > 0; i++ {
+					n := min(sizes[i%len(sizes)], len(rest))
+					train(t, step, state, rest[:n])
+					rest = rest[n:]
+				}
+				if got := bits(t, state); want == nil {
+					want = got
+				} else {
+					require.Equal(t, want, got, "groups of %v", sizes)
+				}
+			}
+			require.Len(t, step.StableHLO(), 1)
+			require.Contains(t, step.StableHLO()[0], "stablehlo.while")
+		})
+	}
+}
+
+// GoMLX's RMSProp corrects a bias that no other library corrects. This is why lazo has its own.
+func TestRMSProp_ofGoMLXIsAnother(t *testing.T) {
+	r, f := plugintest.CPU(t), optax(t)
+	batches := slopes(t, 100, 1)
+	state := run(t, r, optim.GoMLX(optimizer.RMSProp().Betas(0, 0.9).Epsilon(1e-8).LearningRate(0.01).Done()), batches[:1])
+	apart := farthest(t, f.Rules["rmsprop"].Parameters[0], parameters(t, state))
+	require.Greater(t, apart, 0.01, "GoMLX's has become optax's: ours can go")
+	t.Logf("GoMLX's RMSProp is %.2g from optax's after one step", apart)
+}
+
+// The names of variables are stable, because checkpoints contain them.
+func TestRules_namesOfVariables(t *testing.T) {
+	r := plugintest.CPU(t)
+	scale := optim.LossScale{}
+	o := optim.New(0.01, scale, optim.SkipNonFinite(), optim.Accumulate(2), optim.Clip{GlobalNorm: 1}, optim.Momentum{Decay: 0.5}, optim.Momentum{Decay: 0.5},
+		optim.Groups(
+			optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}, optim.Lion{}, optim.RMSProp{}, optim.Adafactor{Factored: 2}, optim.Adagrad{}, optim.Adadelta{}, optim.Nadam{}}},
+			optim.Group{Name: "others", Chain: optim.Chain{optim.Adam{}, optim.LAMB{}}}),
+		optim.Average{Decay: 0.9})
+	state := newState(t, r, o)
+	train(t, trainStep(t, func(b *managed.Builder) { b.Loss("loss", bowlLoss(b)) }), state, slopes(t, 2, 1))
+	require.ElementsMatch(t, []string{
+		"/w", "/b", "/#rngState", "/global_step", "/optimizers/learning_rate", "/optimizers/updates",
+		"/optimizers/loss_scale/scale", "/optimizers/loss_scale/good", "/optimizers/skip_non_finite/skipped",
+		"/optimizers/accumulate/w/batches", "/optimizers/accumulate/b/batches", "/optimizers/accumulate/w/mean", "/optimizers/accumulate/b/mean",
+		"/optimizers/accumulate/w/count", "/optimizers/accumulate/b/count",
+		"/optimizers/momentum/w/sum", "/optimizers/momentum/b/sum", "/optimizers/momentum_2/w/sum", "/optimizers/momentum_2/b/sum",
+		"/optimizers/groups/matrices/muon/w/momentum", "/optimizers/groups/matrices/lion/w/momentum",
+		"/optimizers/groups/matrices/rmsprop/w/squares", "/optimizers/groups/matrices/adafactor/w/rows", "/optimizers/groups/matrices/adafactor/w/columns",
+		"/optimizers/groups/matrices/adagrad/w/squares", "/optimizers/groups/matrices/adadelta/w/squares", "/optimizers/groups/matrices/adadelta/w/updates",
+		"/optimizers/groups/matrices/nadam/w/momentum", "/optimizers/groups/matrices/nadam/w/squares",
+		"/AdamOptimizer_groups_others_adam/step", "/AdamOptimizer_groups_others_adam/b_1st_moment", "/AdamOptimizer_groups_others_adam/b_2nd_moment",
+		"/AdamOptimizer_groups_others_lamb_adam/step", "/AdamOptimizer_groups_others_lamb_adam/b_1st_moment", "/AdamOptimizer_groups_others_lamb_adam/b_2nd_moment",
+		"/optimizers/average/updates", "/optimizers/average/w/sum", "/optimizers/average/b/sum", "/optimizers/average/w/count", "/optimizers/average/b/count",
+	}, state.Names())
+	require.Equal(t, size, state.Parameters(), "none of them is trainable")
+}
+
+// A single rate is reported from the scales at the end of the chain. A scale before a rule is an error, in a step's
+// logs too.
+func TestFactorsAt(t *testing.T) {
+	half := optim.ScaleBySchedule(optim.Linear(1, 0, 2)) // 0.5 at update 1
+	group := func(name string, chain ...optim.Transformation) optim.Group {
+		return optim.Group{Name: name, Chain: chain}
+	}
+	for _, row := range []struct {
+		name  string
+		chain optim.Chain
+		want  map[string]float64 // nil if there is no single rate
+	}{
+		{"nothing", nil, map[string]float64{"": 1}},
+		{"a schedule and a scale at the end", optim.Chain{optim.Adam{}, half, optim.Scale(0.1)}, map[string]float64{"": 0.05}},
+		{"in a chain", optim.Chain{optim.Adam{}, optim.Chain{half, optim.Chain{optim.Scale(0.1)}}}, map[string]float64{"": 0.05}},
+		{"before what leaves updates as they are", optim.Chain{optim.SkipNonFinite(), optim.Adam{}, half, optim.Accumulate(2), optim.Frozen(nil), optim.Average{Decay: 0.9}}, map[string]float64{"": 0.5}},
+		{"before Adam", optim.Chain{half, optim.Adam{}}, nil},
+		{"a scale before Adam", optim.Chain{optim.Scale(0.1), optim.Adam{}}, nil},
+		{"before a chain with a rule", optim.Chain{half, optim.Chain{optim.Momentum{Decay: 0.9}}}, nil},
+		{"before a clip", optim.Chain{optim.Adam{}, half, optim.Clip{GlobalNorm: 1}}, nil},
+		{"before weight decay", optim.Chain{optim.Adam{}, half, optim.WeightDecay{Rate: 0.1}}, nil},
+		{"before a rule of one's own", optim.Chain{half, doubled{}}, nil},
+		{"masked", optim.Chain{optim.Adam{}, optim.Masked(optim.RankFrom(2), half)}, nil},
+		{"a mask that scales nothing", optim.Chain{optim.Masked(optim.RankFrom(2), optim.WeightDecay{Rate: 0.1}), half}, map[string]float64{"": 0.5}},
+		{"groups with scales", optim.Chain{optim.Groups(group("a", optim.Adam{}, half), group("b", optim.Momentum{Decay: 0.9})), optim.Scale(0.1)}, map[string]float64{"a": 0.05, "b": 0.1}},
+		{"groups of scales alone", optim.Chain{optim.Adam{}, half, optim.Groups(group("a", optim.Scale(0.1)), group("b"))}, map[string]float64{"a": 0.05, "b": 0.5}},
+		{"groups in groups", optim.Chain{optim.Groups(group("a", optim.Groups(group("c", half), group("d"))), group("b"))}, map[string]float64{"a/c": 0.5, "a/d": 1, "b": 1}},
+		{"groups of rules alone", optim.Chain{optim.Groups(group("a", optim.Adam{}), group("b", optim.Lion{})), half}, map[string]float64{"": 0.5}},
+		{"before groups with rules", optim.Chain{half, optim.Groups(group("a", optim.Adam{}))}, nil},
+		{"before a rule in a group", optim.Chain{optim.Groups(group("a", half, optim.Adam{}))}, nil},
+		{"two groups that scale", optim.Chain{optim.Groups(group("a", half)), optim.Groups(group("b", half))}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := optim.New(0.5, row.chain...)
+			got, err := o.FactorsAt(1)
+			if row.want == nil {
+				require.ErrorContains(t, err, "the chain has no single learning rate")
+				require.True(t, math.IsNaN(o.RateAt(1)))
+				return
+			}
+			require.NoError(t, err)
+			require.InDeltaMapValues(t, row.want, got, 1e-12)
+			if factor, one := row.want[""]; one {
+				require.InDelta(t, 0.5*factor, o.RateAt(1), 1e-12)
+			} else {
+				require.True(t, math.IsNaN(o.RateAt(1)))
+			}
+		})
+	}
+	o := optim.New(0.5, half, optim.Adam{})
+	step := trainStep(t, func(b *managed.Builder) {
+		loss := bowlLoss(b)
+		b.Loss("loss", loss)
+		b.Metric("rate", o.Rate(b.Scope(), loss))
+	})
+	_, _, err := step.Step(t.Context(), newState(t, plugintest.CPU(t), o), slopes(t, 1, 1)[0])
+	require.ErrorContains(t, err, "the chain has no single learning rate")
+}
+
+// States that lazo saved with GoMLX v0.26.0, whose Adam had another name and dtype for its count, continue to optax's
+// results. Those of "gomlx" are of GoMLX's Adam.
+func TestRules_goOnFromGoMLX026(t *testing.T) {
+	r, f := plugintest.CPU(t), optax(t)
+	batches := slopes(t, 100, 1)
+	for _, name := range []string{"accumulate", "adam", "adamax", "gomlx", "groups", "lamb", "muon"} {
+		t.Run(name, func(t *testing.T) {
+			folder, err := checkpoint.Open(filepath.Join("testdata", "saved-v0.26.0", name), checkpoint.Options{ReadOnly: true})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, folder.Close()) }()
+			saved, err := folder.Load(t.Context(), 50)
+			require.NoError(t, err)
+			var state *managed.State
+			missing := 0.0
+			if rule := rules[name]; rule != nil {
+				state = newState(t, r, rule())
+				require.NoError(t, state.Restore(t.Context(), saved))
+			} else {
+				name, missing = "adam", -50 // updates that GoMLX did not count
+				state = newState(t, r, rules[name]())
+				require.NoError(t, state.Transfer(t.Context(), saved, withoutUpdates))
+			}
+			train(t, trainStep(t, bowl), state, batches[50:])
+			most := farthest(t, f.Rules[name].Parameters[len(f.Steps)-1], parameters(t, state))
+			require.LessOrEqual(t, most, tolerance)
+			require.Equal(t, 100.0, number(t, state, "/global_step"))
+			for _, n := range state.Names() {
+				if strings.HasPrefix(n, "/AdamOptimizer") && strings.HasSuffix(n, "/step") {
+					require.Equal(t, number(t, state, "/optimizers/updates"), number(t, state, n)+missing)
+				}
+			}
+			t.Logf("50 steps saved with v0.26.0 and 50 now end %.1e from optax's", most)
+		})
+	}
+}
