@@ -127,7 +127,7 @@ func BenchmarkGather(b *testing.B) {
 		examples := 4 << 20 / width // 16 MB, more than the caches
 		a := Array{make([]float32, examples*width), []int{examples, width}}
 		rows := make([]int, examples)
-		permute(rows, 1, 0)
+		arrays.Permute(rows, 1, 0)
 		b.Run(fmt.Sprintf("gather/%d", width), func(b *testing.B) {
 			b.SetBytes(int64(4 * batch * width))
 			for i := range b.N {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 )
 
 func TestSetMap(t *testing.T) {
@@ -52,7 +53,7 @@ func TestSetMap(t *testing.T) {
 	require.NoError(t, err)
 	_, err = mapped.Map(data.Drop("id"))
 	require.ErrorContains(t, err, "data: map a set: the set has functions of MapBatches, whose outputs it does not know")
-	_, err = data.FitPreparation(mapped, data.Categories{Columns: []string{"kind"}})
+	_, err = tables.Fit(mapped, tables.Categories{Columns: []string{"kind"}})
 	require.ErrorContains(t, err, "data: fit preparation: the set has functions of MapBatches")
 	_, err = set.Field("z")
 	require.EqualError(t, err, `data: the set has no field "z"; there are "id", "kind", "x"`)
@@ -70,13 +71,13 @@ func TestTexts(t *testing.T) {
 	require.Equal(t, data.Array{Flat: []string{"a", "c"}, Dims: []int{2}}, field(t, rare, "kind"))
 	batch, err := data.Peek(set.Batches(2).All())
 	require.NoError(t, err)
-	refused := `field "kind": it holds texts, and a step takes numbers: convert them by a data.Preparation, or remove the field by data.Drop`
+	refused := `field "kind": it holds texts, and a step takes numbers: convert them by a tables.Preparation, or remove the field by data.Drop`
 	require.EqualError(t, batch.Check(), "data: "+refused)
 	require.ErrorContains(t, field(t, set, "kind").Check(), "data: it holds texts")
 	_, err = data.Peek(data.OnDevice(set).Batches(2).All())
 	require.EqualError(t, err, "data: on device: "+refused)
 	_, err = data.OneHot(field(t, set, "kind"), 3)
 	require.ErrorContains(t, err, "labels are string")
-	_, err = data.FitScaling(field(t, set, "kind"))
+	_, err = tables.FitScaling(field(t, set, "kind"))
 	require.ErrorContains(t, err, "the array is string [3]")
 }

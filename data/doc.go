@@ -27,7 +27,7 @@
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		batches := set.Batches(32, data.Shuffle(0)).From(position)
-//		return data.Prefetch(data.Map(batches, data.Augment(1, "x", data.FlipHorizontal())), 4)
+//		return data.Prefetch(data.Map(batches, images.Augment(1, "x", images.FlipHorizontal())), 4)
 //	})
 //
 // Each function of such a pipeline must yield one batch per batch: Map, ParallelMap, Augment, Prefetch, Checked,

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 )
 
 func ExampleNew() {
@@ -64,7 +65,7 @@ func ExampleDigits() {
 
 func ExampleReadCSV() {
 	file := "length,width,kind\n5.1,3.5,setosa\n6.3,,virginica\n"
-	set, err := data.ReadCSV(strings.NewReader(file), data.CSV{Fields: []data.CSVField{
+	set, err := tables.Read(strings.NewReader(file), tables.Format{Fields: []tables.Field{
 		{Name: "x", Fill: "3"},
 		{Name: "y", Columns: []string{"kind"}, Classes: []string{"setosa", "virginica"}},
 	}})
@@ -74,7 +75,7 @@ func ExampleReadCSV() {
 	for _, f := range set.Fields() {
 		fmt.Println(f.Name, f.Array.Dims, f.Array.Flat)
 	}
-	_, err = data.ReadCSV(strings.NewReader(file), data.CSV{Fields: []data.CSVField{{Name: "x", Columns: []string{"width"}}}})
+	_, err = tables.Read(strings.NewReader(file), tables.Format{Fields: []tables.Field{{Name: "x", Columns: []string{"width"}}}})
 	fmt.Println(err)
 	// Output:
 	// x [2 2] [5.1 3.5 6.3 3]
@@ -100,14 +101,14 @@ func ExampleRebatch() {
 
 func ExampleFitPreparation() {
 	file := "mass,island,species\n3.5,Dream,a\n,Biscoe,b\n4.5,Dream,b\n"
-	table, err := data.ReadCSV(strings.NewReader(file), data.CSV{Texts: true})
+	table, err := tables.Read(strings.NewReader(file), tables.Format{Texts: true})
 	if err != nil {
 		log.Fatal(err)
 	}
-	preparation, err := data.FitPreparation(table,
-		data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.MinMax},
-		data.Categories{Columns: []string{"island"}, Unknown: data.UnknownZeros},
-		data.Labels{Columns: []string{"species"}})
+	preparation, err := tables.Fit(table,
+		tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean, Scale: tables.MinMax},
+		tables.Categories{Columns: []string{"island"}, Unknown: tables.UnknownZeros},
+		tables.Labels{Columns: []string{"species"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -134,5 +135,5 @@ func ExampleFitPreparation() {
 	// y [3] [0 1 1]
 	// x [1 3] [2 0 0]
 	// [mass island=Biscoe island=Dream] [a b]
-	// data: preparation: rows: column "mass": row 1: "heavy" is not a number: invalid syntax: if it marks a missing value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, use Categories for the column
+	// data: preparation: rows: column "mass": row 1: "heavy" is not a number: invalid syntax: if it marks a missing value, name it in tables.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, use Categories for the column
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lazo-ml/lazo/internal/distinct"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // Field is an array with a name.
@@ -60,7 +60,7 @@ func New(fields ...Field) (*Set, error) {
 }
 
 func distinctNames(fields []Field, of string) error {
-	return distinct.Names(len(fields), of, func(i int) string { return fields[i].Name })
+	return listed.Distinct(len(fields), of, func(i int) string { return fields[i].Name })
 }
 
 // Len returns the number of examples.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 )
 
@@ -94,14 +95,14 @@ func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, er
 		}
 		return readCSV(c.File, said.Inputs)
 	}
-	prepared := new(data.Preparation)
+	prepared := new(tables.Preparation)
 	if err := json.Unmarshal(said.Preparation, prepared); err != nil {
 		return nil, fmt.Errorf("the model has a preparation that is not from package data, so only its own program can prepare the rows: %w", err)
 	}
 	if lines {
 		return readRows(c.File, prepared)
 	}
-	table, err := data.OpenCSV(c.File, data.CSV{Texts: true, Missing: c.Missing})
+	table, err := tables.Open(c.File, tables.Format{Texts: true, Missing: c.Missing})
 	if err != nil {
 		return nil, err
 	}
