@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
 // After any changes, batches that are taken as contiguous have their own elements there.

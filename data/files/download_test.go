@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/data/internal/datatest"
 	"github.com/lazo-ml/lazo/internal/fetch"
 )
 
@@ -33,10 +34,10 @@ func (d download) run(ctx context.Context, dir string) error { return d.fetch(ct
 
 func newMirror(t *testing.T) (*mirror, download) {
 	m := &mirror{requests: map[string]int{}, files: map[string][]byte{
-		"train-images-idx3-ubyte.gz": pack(t, images(25)),
-		"train-labels-idx1-ubyte.gz": pack(t, labels(25)),
-		"t10k-images-idx3-ubyte.gz":  pack(t, images(12)),
-		"t10k-labels-idx1-ubyte.gz":  pack(t, labels(12)),
+		"train-images-idx3-ubyte.gz": datatest.Gzip(t, images(25)),
+		"train-labels-idx1-ubyte.gz": datatest.Gzip(t, labels(25)),
+		"t10k-images-idx3-ubyte.gz":  datatest.Gzip(t, images(12)),
+		"t10k-labels-idx1-ubyte.gz":  datatest.Gzip(t, labels(12)),
 	}}
 	m.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := path.Base(r.URL.Path)

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 	"testing/iotest"
@@ -19,7 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/lazo-ml/lazo/data/internal/packed"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/internal/datatest"
 )
 
 // idx is a file with the given header and whatever elements.
@@ -31,34 +31,25 @@ func idx(kind byte, dims []uint32, elements ...byte) []byte {
 	return append(file, elements...)
 }
 
-func pack(t require.TestingT, file []byte) []byte {
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	_, err := w.Write(file)
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	return packed.Bytes()
-}
-
 func TestReadIDX(t *testing.T) {
 	float := func(f float32) []byte { return binary.BigEndian.AppendUint32(nil, math.Float32bits(f)) }
 	double := binary.BigEndian.AppendUint64(nil, math.Float64bits(-math.Pi))
 	for _, c := range []struct {
 		name string
 		file []byte
-		want Array
+		want data.Array
 	}{
-		{"bytes", idx(0x08, []uint32{3}, 0, 1, 255), Array{[]uint8{0, 1, 255}, []int{3}}},
-		{"signed bytes", idx(0x09, []uint32{3}, 0, 1, 255), Array{[]int8{0, 1, -1}, []int{3}}},
-		{"16 bits", idx(0x0B, []uint32{2}, 1, 2, 255, 254), Array{[]int16{258, -2}, []int{2}}},
-		{"32 bits", idx(0x0C, []uint32{2}, 0, 0, 1, 2, 255, 255, 255, 254), Array{[]int32{258, -2}, []int{2}}},
-		{"floats", idx(0x0D, []uint32{1, 2}, append(float(1.5), float(-0.25)...)...), Array{[]float32{1.5, -0.25}, []int{1, 2}}},
-		{"doubles", idx(0x0E, []uint32{1, 1, 1}, double...), Array{[]float64{-math.Pi}, []int{1, 1, 1}}},
-		{"three axes", idx(0x08, []uint32{2, 1, 2}, 1, 2, 3, 4), Array{[]uint8{1, 2, 3, 4}, []int{2, 1, 2}}},
+		{"bytes", idx(0x08, []uint32{3}, 0, 1, 255), data.Array{Flat: []uint8{0, 1, 255}, Dims: []int{3}}},
+		{"signed bytes", idx(0x09, []uint32{3}, 0, 1, 255), data.Array{Flat: []int8{0, 1, -1}, Dims: []int{3}}},
+		{"16 bits", idx(0x0B, []uint32{2}, 1, 2, 255, 254), data.Array{Flat: []int16{258, -2}, Dims: []int{2}}},
+		{"32 bits", idx(0x0C, []uint32{2}, 0, 0, 1, 2, 255, 255, 255, 254), data.Array{Flat: []int32{258, -2}, Dims: []int{2}}},
+		{"floats", idx(0x0D, []uint32{1, 2}, append(float(1.5), float(-0.25)...)...), data.Array{Flat: []float32{1.5, -0.25}, Dims: []int{1, 2}}},
+		{"doubles", idx(0x0E, []uint32{1, 1, 1}, double...), data.Array{Flat: []float64{-math.Pi}, Dims: []int{1, 1, 1}}},
+		{"three axes", idx(0x08, []uint32{2, 1, 2}, 1, 2, 3, 4), data.Array{Flat: []uint8{1, 2, 3, 4}, Dims: []int{2, 1, 2}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			limit := int64(len(c.file) - 4 - 4*len(c.want.Dims))
-			for name, file := range map[string][]byte{"plain": c.file, "packed": pack(t, c.file)} {
+			for name, file := range map[string][]byte{"plain": c.file, "packed": datatest.Gzip(t, c.file)} {
 				got, err := ReadIDX(iotest.OneByteReader(bytes.NewReader(file)), limit)
 				require.NoError(t, err, name)
 				require.Equal(t, c.want, got, name)
@@ -71,7 +62,7 @@ func TestReadIDX(t *testing.T) {
 				require.Equal(t, c.want, got, name)
 			}
 			_, err := ReadIDX(bytes.NewReader(c.file), limit-1)
-			require.ErrorIs(t, err, ErrLimit)
+			require.ErrorIs(t, err, data.ErrLimit)
 		})
 	}
 }
@@ -87,7 +78,7 @@ func TestReadIDXOfAnySize(t *testing.T) { // also such as need several pieces
 		}
 		got, err := ReadIDX(bytes.NewReader(file), int64(len(file)))
 		require.NoError(t, err)
-		require.Equal(t, Array{want, []int{n}}, got)
+		require.Equal(t, data.Array{Flat: want, Dims: []int{n}}, got)
 	})
 }
 
@@ -108,11 +99,11 @@ var malformed = []struct {
 	{"axes without end", []byte{0, 0, 8, 255, 0, 0, 0, 1}, 8, "in the lengths of the axes", io.ErrUnexpectedEOF},
 	{"length 0", idx(0x08, []uint32{2, 0}), 8, "axis 2 of 2 has the length 0", nil},
 	{"negative length", idx(0x08, []uint32{math.MaxUint32}, 1), 4, "has the length 4294967295", nil},
-	{"huge length", idx(0x08, []uint32{math.MaxInt32}, 1), 4, "more than", ErrLimit},
-	{"huge type", idx(0x0E, []uint32{math.MaxInt32 / 8}, 1), 4, "more than", ErrLimit},
-	{"overflow", idx(0x08, []uint32{1 << 30, 1 << 30, 1 << 30}, 1), 4, "more than", ErrLimit},
-	{"overflow to zero", idx(0x08, []uint32{1 << 30, 1 << 30, 16}, 1), 4, "more than", ErrLimit},
-	{"overflow to few", idx(0x0E, []uint32{1 << 30, 1 << 30, 2}, 1), 4, "more than", ErrLimit},
+	{"huge length", idx(0x08, []uint32{math.MaxInt32}, 1), 4, "more than", data.ErrLimit},
+	{"huge type", idx(0x0E, []uint32{math.MaxInt32 / 8}, 1), 4, "more than", data.ErrLimit},
+	{"overflow", idx(0x08, []uint32{1 << 30, 1 << 30, 1 << 30}, 1), 4, "more than", data.ErrLimit},
+	{"overflow to zero", idx(0x08, []uint32{1 << 30, 1 << 30, 16}, 1), 4, "more than", data.ErrLimit},
+	{"overflow to few", idx(0x0E, []uint32{1 << 30, 1 << 30, 2}, 1), 4, "more than", data.ErrLimit},
 	{"one byte missing", idx(0x08, []uint32{300}, make([]byte, 299)...), 8 + 299, "in element 300 of 300", io.ErrUnexpectedEOF},
 	{"half an element", idx(0x0C, []uint32{2}, make([]byte, 6)...), 8 + 6, "in element 2 of 2", io.ErrUnexpectedEOF},
 	{"one byte more", idx(0x08, []uint32{2}, 1, 2, 3), 10, "more bytes follow the 2 elements of dims [2]", nil},
@@ -133,14 +124,14 @@ func TestF28_MalformedIDX(t *testing.T) {
 		_, err := ReadIDX(bytes.NewReader(m.file), 1<<20)
 		requireFormatError(t, err, m.name, "", m.offset, m.want, m.is)
 		is := m.is
-		if is == ErrLimit { // a plain file's size shows that elements are missing
+		if is == data.ErrLimit { // a plain file's size shows that elements are missing
 			is = io.ErrUnexpectedEOF
 		}
 		files = append(files, file{m.name, m.file, m.offset, m.want, is})
-		files = append(files, file{"packed " + m.name, pack(t, m.file), m.offset, m.want, m.is})
+		files = append(files, file{"packed " + m.name, datatest.Gzip(t, m.file), m.offset, m.want, m.is})
 	}
 	good := idx(0x08, []uint32{4}, 1, 2, 3, 4)
-	packed := pack(t, good)
+	packed := datatest.Gzip(t, good)
 	wrongSum := bytes.Clone(packed)
 	wrongSum[len(wrongSum)-8] ^= 1
 	wrongMethod := bytes.Clone(packed)
@@ -148,7 +139,7 @@ func TestF28_MalformedIDX(t *testing.T) {
 	wrongBlock := bytes.Clone(packed)
 	wrongBlock[10] = 0xff
 	zeros := make([]byte, 62<<20) // more than any file as small as these may take
-	bomb := pack(t, idx(0x08, []uint32{uint32(len(zeros))}, zeros...))
+	bomb := datatest.Gzip(t, idx(0x08, []uint32{uint32(len(zeros))}, zeros...))
 	files = append(files,
 		file{"gzip header alone", packed[:2], 0, "in the gzip header", io.ErrUnexpectedEOF},
 		file{"gzip without data", packed[:10], 0, "in the preamble", io.ErrUnexpectedEOF},
@@ -159,11 +150,11 @@ func TestF28_MalformedIDX(t *testing.T) {
 		file{"gzip block", wrongBlock, 0, "in the preamble", nil},
 		file{"gzip then rubbish", append(bytes.Clone(packed), "rubbish"...), 12, "after the elements", nil},
 		file{"gzip twice", append(bytes.Clone(packed), packed...), 12, "more bytes follow", nil},
-		file{"gzip in gzip", pack(t, packed), 0, "it starts with 1f 8b", nil},
-		file{"bomb of zeros", pack(t, zeros[:1<<20]), 3, "no axes", nil},
+		file{"gzip in gzip", datatest.Gzip(t, packed), 0, "it starts with 1f 8b", nil},
+		file{"bomb of zeros", datatest.Gzip(t, zeros[:1<<20]), 3, "no axes", nil},
 		file{"bomb behind the elements", append(bytes.Clone(packed), bomb...), 12, "more bytes follow", nil},
-		file{"bomb of elements", bomb, 4, "more than", ErrLimit},
-		file{"bomb that is not there", pack(t, idx(0x08, []uint32{20 << 20})), 4, "more than", ErrLimit},
+		file{"bomb of elements", bomb, 4, "more than", data.ErrLimit},
+		file{"bomb that is not there", datatest.Gzip(t, idx(0x08, []uint32{20 << 20})), 4, "more than", data.ErrLimit},
 	)
 
 	dir := t.TempDir()
@@ -172,7 +163,7 @@ func TestF28_MalformedIDX(t *testing.T) {
 		path := filepath.Join(dir, fmt.Sprint(i))
 		require.NoError(t, os.WriteFile(path, f.bytes, 0o600))
 		var err error
-		took := allocated(func() { _, err = OpenIDX(path) })
+		took := datatest.Allocated(func() { _, err = OpenIDX(path) })
 		requireFormatError(t, err, f.name, path, f.offset, f.want, f.is)
 		share := float64(took) / float64(2*len(f.bytes)+64<<20)
 		require.Less(t, share, 1.0, "%s took %d bytes", f.name, took)
@@ -180,11 +171,11 @@ func TestF28_MalformedIDX(t *testing.T) {
 	}
 
 	// Accepted files may have the highest compression ratio, and stay within the bound too.
-	tight := pack(t, idx(0x08, []uint32{50 << 20}, zeros[:50<<20]...))
+	tight := datatest.Gzip(t, idx(0x08, []uint32{50 << 20}, zeros[:50<<20]...))
 	path := filepath.Join(dir, "tight")
 	require.NoError(t, os.WriteFile(path, tight, 0o600))
 	var err error
-	share := float64(allocated(func() { _, err = OpenIDX(path) })) / float64(2*len(tight)+64<<20)
+	share := float64(datatest.Allocated(func() { _, err = OpenIDX(path) })) / float64(2*len(tight)+64<<20)
 	require.NoError(t, err)
 	require.Less(t, share, 1.0)
 	worst = max(worst, share)
@@ -194,7 +185,7 @@ func TestF28_MalformedIDX(t *testing.T) {
 // requireFormatError takes any offset for -1, any cause for nil.
 func requireFormatError(t *testing.T, err error, name, path string, offset int64, want string, is error) {
 	t.Helper()
-	var format *FormatError
+	var format *data.FormatError
 	require.ErrorAs(t, err, &format, name)
 	require.Equal(t, path, format.Path, name)
 	require.ErrorContains(t, err, path, name)
@@ -207,19 +198,10 @@ func requireFormatError(t *testing.T, err error, name, path string, offset int64
 	}
 }
 
-// allocated is the memory that f takes from the heap, in bytes, in all.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 func TestF28_RandomDamage(t *testing.T) {
 	random := rand.New(rand.NewPCG(28, 0))
 	good := idx(0x0B, []uint32{5, 3, 2}, make([]byte, 60)...)
-	sources := [][]byte{good, pack(t, good)}
+	sources := [][]byte{good, datatest.Gzip(t, good)}
 	refused := 0
 	for i := range randomFiles {
 		file := bytes.Clone(sources[i%2])
@@ -239,9 +221,9 @@ func TestF28_RandomDamage(t *testing.T) {
 func readsOrRefuses(t *testing.T, file []byte, limit int64) (read bool) {
 	a, err := ReadIDX(bytes.NewReader(file), limit)
 	if err != nil {
-		var format *FormatError
+		var format *data.FormatError
 		require.ErrorAs(t, err, &format)
-		require.Equal(t, Array{}, a)
+		require.Equal(t, data.Array{}, a)
 		return false
 	}
 	require.NoError(t, a.Check())
@@ -253,12 +235,12 @@ func FuzzReadIDX(f *testing.F) {
 	for _, m := range malformed {
 		if len(m.file) < 1<<10 {
 			f.Add(m.file)
-			f.Add(pack(f, m.file))
+			f.Add(datatest.Gzip(f, m.file))
 		}
 	}
 	for _, kind := range []byte{0x08, 0x09, 0x0B, 0x0C, 0x0D, 0x0E} {
 		f.Add(idx(kind, []uint32{2, 1}, make([]byte, 2*8)...))
-		f.Add(pack(f, idx(kind, []uint32{1}, make([]byte, 8)...)))
+		f.Add(datatest.Gzip(f, idx(kind, []uint32{1}, make([]byte, 8)...)))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) { readsOrRefuses(t, file, 1<<20) })
 }
@@ -266,11 +248,11 @@ func FuzzReadIDX(f *testing.F) {
 func TestReadIDXPassesErrorsOn(t *testing.T) {
 	broken := errors.New("disk on fire")
 	good := idx(0x08, []uint32{4}, 1, 2, 3, 4)
-	for name, file := range map[string][]byte{"plain": good, "packed": pack(t, good)} {
+	for name, file := range map[string][]byte{"plain": good, "packed": datatest.Gzip(t, good)} {
 		for at := range len(file) {
 			_, err := ReadIDX(io.MultiReader(bytes.NewReader(file[:at]), iotest.ErrReader(broken)), 100)
 			require.ErrorIs(t, err, broken, "%s at %d", name, at)
-			var format *FormatError
+			var format *data.FormatError
 			require.False(t, errors.As(err, &format), "the file is not at fault")
 		}
 	}

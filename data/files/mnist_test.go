@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/internal/datatest"
 )
 
 // images and labels are files in the form of MNIST's, with n examples. The first pixel of image i is i, its label i %
@@ -42,22 +45,22 @@ func write(t *testing.T, files map[string][]byte) (dir string) {
 // small is a whole database, two of its files packed.
 func small(t *testing.T) map[string][]byte {
 	return map[string][]byte{
-		"train-images-idx3-ubyte.gz": pack(t, images(25)),
+		"train-images-idx3-ubyte.gz": datatest.Gzip(t, images(25)),
 		"train-labels-idx1-ubyte":    labels(25),
 		"t10k-images-idx3-ubyte":     images(12),
-		"t10k-labels-idx1-ubyte.gz":  pack(t, labels(12)),
+		"t10k-labels-idx1-ubyte.gz":  datatest.Gzip(t, labels(12)),
 	}
 }
 
 func TestMNIST(t *testing.T) {
 	train, test, err := MNIST(write(t, small(t)))
 	require.NoError(t, err)
-	for set, n := range map[*Set]int{train: 25, test: 12} {
+	for set, n := range map[*data.Set]int{train: 25, test: 12} {
 		require.Equal(t, n, set.Len())
-		x, err := Batch{Fields: set.Fields()}.Field("x")
+		x, err := data.Batch{Fields: set.Fields()}.Field("x")
 		require.NoError(t, err)
 		require.Equal(t, []int{n, 28, 28, 1}, x.Dims)
-		y, err := Batch{Fields: set.Fields()}.Field("y")
+		y, err := data.Batch{Fields: set.Fields()}.Field("y")
 		require.NoError(t, err)
 		for i, label := range y.Flat.([]int32) {
 			require.EqualValues(t, i%10, label)
@@ -92,7 +95,7 @@ func TestF28_MNISTFilesThatDoNotFit(t *testing.T) {
 		files[c.file] = c.bytes
 		dir := write(t, files)
 		_, _, err := MNIST(dir)
-		var format *FormatError
+		var format *data.FormatError
 		require.ErrorAs(t, err, &format, c.name)
 		require.ErrorContains(t, err, c.want, c.name)
 		require.Equal(t, filepath.Join(dir, c.file), format.Path, c.name)
@@ -108,7 +111,7 @@ func TestMNISTMissingFiles(t *testing.T) {
 	dir := write(t, files)
 	_, _, err := MNIST(dir)
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.EqualError(t, err, "data: mnist: train-labels-idx1-ubyte.gz, t10k-labels-idx1-ubyte.gz (packed or not) missing in the folder "+
+	require.EqualError(t, err, "files: mnist: train-labels-idx1-ubyte.gz, t10k-labels-idx1-ubyte.gz (packed or not) missing in the folder "+
 		dir+"; put all four IDX files there, or call files.DownloadMNIST with the folder: file does not exist")
 
 	_, _, err = MNIST(filepath.Join(dir, "none"))

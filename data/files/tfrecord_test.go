@@ -16,6 +16,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/internal/datatest"
 	"github.com/lazo-ml/lazo/internal/tfrecord"
 )
 
@@ -68,14 +70,14 @@ func TestTFRecords_law(t *testing.T) {
 		for _, r := range want {
 			file = append(file, record(r)...)
 		}
-		for kind, file := range map[string][]byte{"plain": file, "packed": pack(t, file)} {
-			got, err := records(TFRecords(iotest.OneByteReader(bytes.NewReader(file)), 0))
+		for kind, file := range map[string][]byte{"plain": file, "packed": datatest.Gzip(t, file)} {
+			got, err := records(ReadTFRecords(iotest.OneByteReader(bytes.NewReader(file)), 0))
 			require.NoError(t, err, kind)
 			require.Equal(t, fmt.Sprint(want), fmt.Sprint(got))
 			path := filepath.Join(dir, kind)
 			require.NoError(t, os.WriteFile(path, file, 0o600))
 			for range 2 {
-				got, err = records(TFRecordFile(path, 300))
+				got, err = records(StreamTFRecords(path, 300))
 				require.NoError(t, err, kind)
 				require.Equal(t, fmt.Sprint(want), fmt.Sprint(got))
 			}
@@ -85,7 +87,7 @@ func TestTFRecords_law(t *testing.T) {
 
 func TestTFRecordWhoseLengthLooksLikeGzip(t *testing.T) {
 	want := make([]byte, 0x8b1f)
-	got, err := records(TFRecords(bytes.NewReader(record(want)), 0))
+	got, err := records(ReadTFRecords(bytes.NewReader(record(want)), 0))
 	require.NoError(t, err)
 	require.Equal(t, [][]byte{want}, got)
 }
@@ -103,9 +105,9 @@ var malformedTFRecord = []struct {
 	{"cut in the checksum", record([]byte("abc"))[:18], 18, "in record 1 of 3 bytes", io.ErrUnexpectedEOF},
 	{"damaged data", bytes.Replace(record([]byte("abc")), []byte("b"), []byte("d"), 1), 15, "record 1: wrong checksum of its 3 bytes", nil},
 	{"the second is damaged", append(record([]byte("abc")), 1, 2), 21, "in the length of record 2", io.ErrUnexpectedEOF},
-	{"huge length", header(1 << 40), 0, "record 1 has 1099511627776 bytes, more than 16777216", ErrLimit},
-	{"length of all ones", header(math.MaxUint64), 0, "more than", ErrLimit},
-	{"length that overflows", header(math.MaxUint64 - 3), 0, "more than", ErrLimit},
+	{"huge length", header(1 << 40), 0, "record 1 has 1099511627776 bytes, more than 16777216", data.ErrLimit},
+	{"length of all ones", header(math.MaxUint64), 0, "more than", data.ErrLimit},
+	{"length that overflows", header(math.MaxUint64 - 3), 0, "more than", data.ErrLimit},
 	{"length that is not there", header(16 << 20), 12, "in record 1 of 16777216 bytes", io.ErrUnexpectedEOF},
 }
 
@@ -113,26 +115,26 @@ func TestF28_MalformedTFRecord(t *testing.T) {
 	dir := t.TempDir()
 	worst, files := 0.0, 0
 	for _, m := range malformedTFRecord {
-		for kind, file := range map[string][]byte{"plain": m.file, "packed": pack(t, m.file)} {
+		for kind, file := range map[string][]byte{"plain": m.file, "packed": datatest.Gzip(t, m.file)} {
 			path := filepath.Join(dir, fmt.Sprint(files))
 			files++
 			require.NoError(t, os.WriteFile(path, file, 0o600))
 			var err error
-			took := allocated(func() { _, err = records(TFRecordFile(path, 0)) })
+			took := datatest.Allocated(func() { _, err = records(StreamTFRecords(path, 0)) })
 			requireFormatError(t, err, kind+" "+m.name, path, m.offset, m.want, m.is)
 			worst = max(worst, float64(took)/float64(2*len(file)+64<<20))
 		}
 	}
-	bomb := pack(t, record(make([]byte, 15<<20)))
+	bomb := datatest.Gzip(t, record(make([]byte, 15<<20)))
 	path := filepath.Join(dir, "bomb")
 	require.NoError(t, os.WriteFile(path, bomb, 0o600))
-	took := allocated(func() {
-		_, err := records(TFRecordFile(path, 1<<20))
-		require.ErrorIs(t, err, ErrLimit)
+	took := datatest.Allocated(func() {
+		_, err := records(StreamTFRecords(path, 1<<20))
+		require.ErrorIs(t, err, data.ErrLimit)
 	})
 	worst = max(worst, float64(took)/float64(2*len(bomb)+64<<20))
-	took = allocated(func() {
-		_, err := records(TFRecordFile(path, 0))
+	took = datatest.Allocated(func() {
+		_, err := records(StreamTFRecords(path, 0))
 		require.NoError(t, err)
 	})
 	worst = max(worst, float64(took)/float64(2*len(bomb)+64<<20))
@@ -144,8 +146,8 @@ func TestF28_MalformedTFRecord(t *testing.T) {
 		for bit := range 8 {
 			damaged := bytes.Clone(good)
 			damaged[i] ^= 1 << bit
-			_, err := records(TFRecords(bytes.NewReader(damaged), 0))
-			var format *FormatError
+			_, err := records(ReadTFRecords(bytes.NewReader(damaged), 0))
+			var format *data.FormatError
 			require.ErrorAs(t, err, &format)
 			flips++
 		}
@@ -157,10 +159,10 @@ func TestTFRecordsPassErrorsOn(t *testing.T) {
 	broken := errors.New("disk on fire")
 	file := record([]byte("abc"))
 	for at := range len(file) {
-		_, err := records(TFRecords(io.MultiReader(bytes.NewReader(file[:at]), iotest.ErrReader(broken)), 0))
+		_, err := records(ReadTFRecords(io.MultiReader(bytes.NewReader(file[:at]), iotest.ErrReader(broken)), 0))
 		require.ErrorIs(t, err, broken, "at %d", at)
 	}
-	_, err := records(TFRecords(bytes.NewReader(file), -1))
+	_, err := records(ReadTFRecords(bytes.NewReader(file), -1))
 	require.ErrorContains(t, err, "the limit of a record is -1 bytes")
 }
 
@@ -186,16 +188,16 @@ func TestParseTFExample(t *testing.T) {
 
 	f, err := e.Field("pixels", 2, 2)
 	require.NoError(t, err)
-	require.Equal(t, Named("pixels", []uint8{1, 2, 3, 4}, 1, 2, 2), f)
+	require.Equal(t, data.Named("pixels", []uint8{1, 2, 3, 4}, 1, 2, 2), f)
 	f, err = e.Field("ints", 3)
 	require.NoError(t, err)
-	require.Equal(t, Named("ints", []int64{5, 300, -7}, 1, 3), f)
+	require.Equal(t, data.Named("ints", []int64{5, 300, -7}, 1, 3), f)
 	_, err = e.Field("bytes")
-	require.EqualError(t, err, `data: the feature "bytes" has 2 values of bytes, expected one`)
+	require.EqualError(t, err, `files: the feature "bytes" has 2 values of bytes, expected one`)
 	_, err = e.Field("floats", 2)
-	require.EqualError(t, err, `data: the feature "floats": dims [1 2] mean 2 elements, but Flat has 3`)
+	require.EqualError(t, err, `files: the feature "floats": dims [1 2] mean 2 elements, but Flat has 3`)
 	_, err = e.Field("label")
-	require.EqualError(t, err, `data: the example has no feature "label"; there are ["bytes" "floats" "ints" "none" "pixels" "twice"]`)
+	require.EqualError(t, err, `files: the example has no feature "label"; there are ["bytes" "floats" "ints" "none" "pixels" "twice"]`)
 }
 
 func TestTFRecordFileToBatches(t *testing.T) {
@@ -205,26 +207,26 @@ func TestTFRecordFileToBatches(t *testing.T) {
 		file = append(file, record(example(
 			feature("image", 1, field(1, []byte{i, i + 1, i + 2, i + 3})), feature("label", 3, field(1, []byte{i % 2}))))...)
 	}
-	require.NoError(t, os.WriteFile(path, pack(t, file), 0o600))
-	parse := func(record []byte) (Batch, error) {
+	require.NoError(t, os.WriteFile(path, datatest.Gzip(t, file), 0o600))
+	parse := func(record []byte) (data.Batch, error) {
 		e, err := ParseTFExample(record)
 		if err != nil {
-			return Batch{}, err
+			return data.Batch{}, err
 		}
 		x, err := e.Field("image", 2, 2, 1)
 		if err != nil {
-			return Batch{}, err
+			return data.Batch{}, err
 		}
 		y, err := e.Field("label")
-		return Batch{Fields: []Field{x, y}, Size: 1}, err
+		return data.Batch{Fields: []data.Field{x, y}, Size: 1}, err
 	}
-	var got []Batch
-	for b, err := range Rebatch(ParallelMap(TFRecordFile(path, 0), 2, parse), 2, Kept) {
+	var got []data.Batch
+	for b, err := range data.Rebatch(data.ParallelMap(StreamTFRecords(path, 0), 2, parse), 2, data.Kept) {
 		require.NoError(t, err)
 		got = append(got, b)
 	}
 	require.Len(t, got, 3)
-	require.Equal(t, []Field{Named("image", []uint8{2, 3, 4, 5, 3, 4, 5, 6}, 2, 2, 2, 1), Named("label", []int64{0, 1}, 2)}, got[1].Fields)
+	require.Equal(t, []data.Field{data.Named("image", []uint8{2, 3, 4, 5, 3, 4, 5, 6}, 2, 2, 2, 1), data.Named("label", []int64{0, 1}, 2)}, got[1].Fields)
 	require.Equal(t, []int{0, 2, 4}, []int{got[0].At, got[1].At, got[2].At})
 }
 
@@ -243,14 +245,14 @@ func TestF28_MalformedTFExample(t *testing.T) {
 		"an open varint":   {example(feature("a", 3, field(1, []byte{0x80}))), `feature "a": not a tf.train.Example: a packed number`, errNoExample},
 		"a long varint":    {example(feature("a", 3, field(1, bytes.Repeat([]byte{0xff}, 11)))), "variable length integer overflow", errNoExample},
 		"groups in groups": {bytes.Repeat([]byte{0x0b}, 1<<20), "not a tf.train.Example", errNoExample},
-		"many features":    {example(many), "more than 10000 features", ErrLimit},
-		"many numbers":     {example(feature("a", 3, field(1, zeros))), "the values take more than 8388608 bytes", ErrLimit},
-		"many empty bytes": {example(feature("a", 1, bytes.Repeat(field(1, nil), 4<<20))), "the values take more than", ErrLimit},
+		"many features":    {example(many), "more than 10000 features", data.ErrLimit},
+		"many numbers":     {example(feature("a", 3, field(1, zeros))), "the values take more than 8388608 bytes", data.ErrLimit},
+		"many empty bytes": {example(feature("a", 1, bytes.Repeat(field(1, nil), 4<<20))), "the values take more than", data.ErrLimit},
 	}
 	worst := 0.0
 	for name, c := range cases {
 		var err error
-		took := allocated(func() { _, err = ParseTFExample(c.record) })
+		took := datatest.Allocated(func() { _, err = ParseTFExample(c.record) })
 		require.ErrorContains(t, err, c.want, name)
 		require.ErrorIs(t, err, c.is, name)
 		worst = max(worst, float64(took)/float64(2*len(c.record)+64<<20))
@@ -262,16 +264,16 @@ func TestF28_MalformedTFExample(t *testing.T) {
 func FuzzTFRecords(f *testing.F) {
 	for _, m := range malformedTFRecord {
 		f.Add(m.file)
-		f.Add(pack(f, m.file))
+		f.Add(datatest.Gzip(f, m.file))
 	}
 	f.Add(append(record([]byte("abc")), record(nil)...))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		all, err := records(TFRecords(bytes.NewReader(file), 1<<16))
+		all, err := records(ReadTFRecords(bytes.NewReader(file), 1<<16))
 		for _, r := range all {
 			require.LessOrEqual(t, len(r), 1<<16)
 		}
 		if err != nil {
-			var format *FormatError
+			var format *data.FormatError
 			require.ErrorAs(t, err, &format)
 		}
 	})

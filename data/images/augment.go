@@ -90,35 +90,30 @@ func RandomShift(rows, columns int) Augmentation {
 func Augment(seed uint64, field string, changes ...Augmentation) func(data.Batch) (data.Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b data.Batch) (data.Batch, error) {
-		k, err := place(b, field)
-		if err != nil {
+		if err := has(b, field); err != nil {
 			return data.Batch{}, fmt.Errorf("images: augment: %w", err)
 		}
 		begin := time.Now()
-		a, err := augment(b.Fields[k].Array, changes, func(row int) *draws { return drawsAt(seed, b, row) })
+		augmented, err := data.OnField(field, func(a data.Array) (data.Array, error) {
+			return augment(a, changes, func(row int) *draws { return drawsAt(seed, b, row) })
+		})(b)
 		if err != nil {
 			return data.Batch{}, fmt.Errorf("images: augment: field %q: %w", field, err)
 		}
 		b.Note("augment", time.Since(begin))
-		return with(b, k, a), nil
+		return augmented, nil
 	}
 }
 
-// with returns the batch with another array in field k.
-func with(b data.Batch, k int, a data.Array) data.Batch {
-	b.Fields = slices.Clone(b.Fields)
-	b.Fields[k].Array = a
-	return b
-}
-
-func place(b data.Batch, field string) (int, error) {
+// has refuses a batch of a set on the device too, which has no field of images.
+func has(b data.Batch, field string) error {
 	names := make([]string, len(b.Fields))
 	for k, f := range b.Fields {
 		if names[k] = f.Name; f.Name == field {
-			return k, nil
+			return nil
 		}
 	}
-	return 0, fmt.Errorf("the batch has no field %q; there are %q", field, names)
+	return fmt.Errorf("the batch has no field %q; there are %q", field, names)
 }
 
 func drawsAt(seed uint64, b data.Batch, row int) *draws {

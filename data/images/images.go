@@ -175,22 +175,25 @@ func (f *Folder) examples() (*data.Set, error) {
 const imageField = "image"
 
 func (f *Folder) read(b data.Batch) (data.Batch, error) {
-	if err := f.load(&b); err != nil {
+	times := timer{b, time.Now()}
+	b, err := data.OnField(imageField, func(numbers data.Array) (data.Array, error) { return f.load(numbers.Flat.([]int32), &times) })(b)
+	if err == nil {
+		b, err = data.Rename(imageField, "x")(b)
+	}
+	if err != nil {
 		return data.Batch{}, fmt.Errorf("images: load: %w", err)
 	}
 	return b, nil
 }
 
-func (f *Folder) load(b *data.Batch) error {
-	k := slices.IndexFunc(b.Fields, func(g data.Field) bool { return g.Name == imageField })
-	numbers := b.Fields[k].Array.Flat.([]int32)
+func (f *Folder) load(numbers []int32, times *timer) (data.Array, error) {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
-		return err
+		return data.Array{}, err
 	}
 	defer root.Close()
-	size := f.format.Height * f.format.Width * f.format.Channels
-	times := timer{*b, time.Now()}
+	dims := []int{len(numbers), f.format.Height, f.format.Width, f.format.Channels}
+	size := dims[1] * dims[2] * dims[3]
 	x := make([]float32, len(numbers)*size)
 	for i, n := range numbers {
 		name, to := f.files[n].path, x[i*size:(i+1)*size]
@@ -198,15 +201,13 @@ func (f *Folder) load(b *data.Batch) error {
 			continue
 		}
 		times.end("copy")
-		if err := openFile(root, name, f.format, to, &times); err != nil {
-			return &Error{path.Join(f.dir, name), err}
+		if err := openFile(root, name, f.format, to, times); err != nil {
+			return data.Array{}, &Error{path.Join(f.dir, name), err}
 		}
 		f.kept.put(n, to, f.format.Cache)
 	}
 	times.end("copy")
-	b.Fields = slices.Clone(b.Fields)
-	b.Fields[k] = data.X(x, len(numbers), f.format.Height, f.format.Width, f.format.Channels)
-	return nil
+	return data.Array{Flat: x, Dims: dims}, nil
 }
 
 type timer struct {

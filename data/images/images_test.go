@@ -9,12 +9,16 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/internal/datatest"
 )
 
 func pngOf(t require.TestingT, i image.Image) []byte {
@@ -59,7 +63,7 @@ func TestStretchIsThatOfJAX(t *testing.T) {
 		{7, 10, 3, 4, []float64{0.39230969548225403, 0.5178487300872803, 0.46184876561164856, 0.41059333086013794, 0.4265073537826538, 0.4470219314098358, 0.5150357484817505, 0.4436405599117279, 0.5005857348442078, 0.44385433197021484, 0.4480896592140198, 0.492793470621109}},
 		{3, 4, 5, 6, []float64{0.0, 0.07254902273416519, 0.16928106546401978, 0.26601311564445496, 0.36274510622024536, 0.43529412150382996, 0.14274510741233826, 0.21529413759708405, 0.3120262026786804, 0.4087582230567932, 0.5054901838302612, 0.5780392289161682, 0.35686275362968445, 0.42941176891326904, 0.5261438488960266, 0.6228758692741394, 0.7196078300476074, 0.7921568751335144, 0.570980429649353, 0.64352947473526, 0.6398692727088928, 0.33503255248069763, 0.3313724398612976, 0.4039214849472046, 0.7137255072593689, 0.7862745523452759, 0.7156862020492554, 0.143137127161026, 0.07254902273416519, 0.14509804546833038}},
 	} {
-		a, err := ReadImage(bytes.NewReader(pngOf(t, ramp(row.h, row.w))), ImageFormat{Height: row.height, Width: row.width, Channels: 1, Resize: Stretch})
+		a, err := Read(bytes.NewReader(pngOf(t, ramp(row.h, row.w))), Format{Height: row.height, Width: row.width, Channels: 1, Resize: Stretch})
 		require.NoError(t, err)
 		require.Equal(t, []int{row.height, row.width, 1}, a.Dims)
 		require.InDeltaSlice(t, row.want, a.Flat, 2e-6)
@@ -71,22 +75,22 @@ func TestReadImage(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		file   []byte
-		format ImageFormat
+		format Format
 		want   []float64
 	}{
-		{"grey as colours", pngOf(t, uniform(1, 1, color.Gray{51})), ImageFormat{Height: 1, Width: 1}, []float64{0.2, 0.2, 0.2}},
-		{"red as grey", pngOf(t, uniform(1, 1, red)), ImageFormat{Height: 1, Width: 1, Channels: 1}, []float64{0.299}},
-		{"half transparent", pngOf(t, uniform(1, 1, color.NRGBA{255, 0, 0, 128})), ImageFormat{Height: 1, Width: 1}, []float64{0.502, 0, 0}},
-		{"jpeg", jpegOf(t, uniform(8, 8, red)), ImageFormat{Height: 1, Width: 1, Resize: Stretch}, []float64{1, 0, 0}},
-		{"the middle", pngOf(t, ramp(1, 4)), ImageFormat{Height: 1, Width: 2, Channels: 1, Resize: CropCentre}, []float64{37. / 255, 74. / 255}},
-		{"the middle of a column", pngOf(t, ramp(3, 1)), ImageFormat{Height: 1, Width: 1, Channels: 1, Resize: CropCentre}, []float64{91. / 255}},
+		{"grey as colours", pngOf(t, uniform(1, 1, color.Gray{51})), Format{Height: 1, Width: 1}, []float64{0.2, 0.2, 0.2}},
+		{"red as grey", pngOf(t, uniform(1, 1, red)), Format{Height: 1, Width: 1, Channels: 1}, []float64{0.299}},
+		{"half transparent", pngOf(t, uniform(1, 1, color.NRGBA{255, 0, 0, 128})), Format{Height: 1, Width: 1}, []float64{0.502, 0, 0}},
+		{"jpeg", jpegOf(t, uniform(8, 8, red)), Format{Height: 1, Width: 1, Resize: Stretch}, []float64{1, 0, 0}},
+		{"the middle", pngOf(t, ramp(1, 4)), Format{Height: 1, Width: 2, Channels: 1, Resize: CropCentre}, []float64{37. / 255, 74. / 255}},
+		{"the middle of a column", pngOf(t, ramp(3, 1)), Format{Height: 1, Width: 1, Channels: 1, Resize: CropCentre}, []float64{91. / 255}},
 	} {
-		a, err := ReadImage(bytes.NewReader(row.file), row.format)
+		a, err := Read(bytes.NewReader(row.file), row.format)
 		require.NoError(t, err, row.name)
 		require.InDeltaSlice(t, row.want, a.Flat, 0.006, row.name)
 	}
 	for size := 1; size < 40; size++ { // a uniform image stays so, at any size
-		a, err := ReadImage(bytes.NewReader(pngOf(t, uniform(13, 7, red))), ImageFormat{Height: size, Width: 41 - size, Resize: Resize(1 + size%2)})
+		a, err := Read(bytes.NewReader(pngOf(t, uniform(13, 7, red))), Format{Height: size, Width: 41 - size, Resize: Resize(1 + size%2)})
 		require.NoError(t, err)
 		for i, v := range a.Flat.([]float32) {
 			require.InDelta(t, []float64{1, 0, 0}[i%3], v, 1e-5)
@@ -109,12 +113,12 @@ func TestImageFolder(t *testing.T) {
 		"dog/b.PNG": grey(204), "cat/1.png": grey(0), "cat/2.png": grey(51), "cat/.hidden": nil,
 		"dog/a.jpeg": jpegOf(t, uniform(2, 2, color.Gray{102})),
 	})
-	f, err := OpenImageFolder(dir, ImageFormat{Height: 2, Width: 2, Channels: 1})
+	f, err := Open(dir, Format{Height: 2, Width: 2, Channels: 1})
 	require.NoError(t, err)
 	require.Equal(t, []string{"cat", "dog"}, f.Classes)
 	require.Equal(t, 4, f.Len())
-	var whole []Batch
-	for b, err := range Rebatch(f.Set().Batches(1).All(), 4, Dropped) {
+	var whole []data.Batch
+	for b, err := range data.Rebatch(f.Set().Batches(1).All(), 4, data.Dropped) {
 		require.NoError(t, err)
 		whole = append(whole, b)
 	}
@@ -124,11 +128,11 @@ func TestImageFolder(t *testing.T) {
 	for i, v := range x.Array.Flat.([]float32) {
 		require.InDelta(t, []float64{0, 0.2, 0.4, 0.8}[i/4], v, 0.005)
 	}
-	require.Equal(t, Y([]int32{0, 0, 1, 1}, 4), whole[0].Fields[1])
+	require.Equal(t, data.Y([]int32{0, 0, 1, 1}, 4), whole[0].Fields[1])
 
 	// The same shuffled, and resumed.
-	pipeline := func(position int64) (all []Batch) {
-		for b, err := range f.Set().Batches(2, Shuffle(1)).sequence(position, 2) {
+	pipeline := func(position int64) (all []data.Batch) {
+		for b, err := range data.Take(f.Set().Batches(2, data.Shuffle(1)).From(position), 4-position) {
 			require.NoError(t, err)
 			all = append(all, b)
 		}
@@ -138,9 +142,11 @@ func TestImageFolder(t *testing.T) {
 	require.Equal(t, pipeline(0)[3:], pipeline(3))
 
 	// A split reads only its own images, and a further function runs after the reading.
-	_, test, err := f.Set().Split(0.5, 0, Stratified("y"))
+	_, test, err := f.Set().Split(0.5, 0, data.Stratified("y"))
 	require.NoError(t, err)
-	test, err = test.MapBatches(OnField("x", func(a Array) (Array, error) { return Array{[]float32{a.Flat.([]float32)[0]}, []int{1}}, nil }))
+	test, err = test.MapBatches(data.OnField("x", func(a data.Array) (data.Array, error) {
+		return data.Array{Flat: []float32{a.Flat.([]float32)[0]}, Dims: []int{1}}, nil
+	}))
 	require.NoError(t, err)
 	require.True(t, test.Mapped())
 	for b, err := range test.Batches(1).All() {
@@ -151,27 +157,27 @@ func TestImageFolder(t *testing.T) {
 
 func TestImageFolderRefuses(t *testing.T) {
 	small := pngOf(t, ramp(1, 1))
-	format := ImageFormat{Height: 1, Width: 1}
+	format := Format{Height: 1, Width: 1}
 	for name, row := range map[string]struct {
 		files  map[string][]byte
-		format ImageFormat
+		format Format
 		want   string
 	}{
 		"no classes":   {nil, format, "there are no images"},
 		"a file":       {map[string][]byte{"a.png": small}, format, "a.png is not a folder"},
 		"another file": {map[string][]byte{"a/x.txt": nil}, format, "a/x.txt is not an image"},
 		"empty class":  {map[string][]byte{"a/.x": nil, "b/1.png": small}, format, "the class a has no images"},
-		"no size":      {nil, ImageFormat{}, "0 x 0 pixels"},
-		"channels":     {nil, ImageFormat{Height: 1, Width: 1, Channels: 2}, "2 channels, expected 1 or 3"},
-		"policy":       {nil, ImageFormat{Height: 1, Width: 1, Resize: 9}, "unknown policy Resize(9)"},
-		"pixels":       {nil, ImageFormat{Height: 1, Width: 1, MaxPixels: -1}, "MaxPixels is -1"},
+		"no size":      {nil, Format{}, "0 x 0 pixels"},
+		"channels":     {nil, Format{Height: 1, Width: 1, Channels: 2}, "2 channels, expected 1 or 3"},
+		"policy":       {nil, Format{Height: 1, Width: 1, Resize: 9}, "unknown policy Resize(9)"},
+		"pixels":       {nil, Format{Height: 1, Width: 1, MaxPixels: -1}, "MaxPixels is -1"},
 	} {
 		dir := folder(t, row.files)
-		_, err := OpenImageFolder(dir, row.format)
+		_, err := Open(dir, row.format)
 		require.ErrorContains(t, err, row.want, name)
-		require.ErrorContains(t, err, "data: image folder "+dir, name)
+		require.ErrorContains(t, err, "images: open "+dir, name)
 	}
-	_, err := OpenImageFolder(filepath.Join(t.TempDir(), "none"), format)
+	_, err := Open(filepath.Join(t.TempDir(), "none"), format)
 	require.ErrorIs(t, err, os.ErrNotExist)
 
 	// Links that lead out, and pipes that would hang.
@@ -179,7 +185,7 @@ func TestImageFolderRefuses(t *testing.T) {
 	dir := folder(t, map[string][]byte{"a/1.png": small})
 	require.NoError(t, os.Symlink(filepath.Join(outside, "secret.png"), filepath.Join(dir, "a", "2.png")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "a", "3.png"), 0o600))
-	f, err := OpenImageFolder(dir, format)
+	f, err := Open(dir, format)
 	require.NoError(t, err)
 	var errs []error
 	for _, err := range f.Set().Batches(1).All() {
@@ -238,9 +244,9 @@ func TestF28_MemoryOfImages(t *testing.T) {
 		header, _, err := image.DecodeConfig(bytes.NewReader(file))
 		require.NoError(t, err)
 		dir := folder(t, map[string][]byte{"a/a.png": file})
-		f, err := OpenImageFolder(dir, ImageFormat{Height: 32, Width: 32, Resize: CropCentre})
+		f, err := Open(dir, Format{Height: 32, Width: 32, Resize: CropCentre})
 		require.NoError(t, err)
-		took := allocated(func() {
+		took := datatest.Allocated(func() {
 			for _, err = range f.Set().Batches(1).All() {
 			}
 		})
@@ -257,18 +263,18 @@ func TestF28_MalformedImages(t *testing.T) {
 	worst, n, limited := 0.0, 0, 0
 	for name, file := range malformedImages(t) {
 		dir := folder(t, map[string][]byte{"a/" + name + ".png": file})
-		f, err := OpenImageFolder(dir, ImageFormat{Height: 4, Width: 4, Resize: Stretch})
+		f, err := Open(dir, Format{Height: 4, Width: 4, Resize: Stretch})
 		require.NoError(t, err)
-		took := allocated(func() {
+		took := datatest.Allocated(func() {
 			for _, err = range f.Set().Batches(1).All() {
 			}
 		})
-		var bad *ImageError
+		var bad *Error
 		require.ErrorAs(t, err, &bad, name)
 		require.Equal(t, filepath.Join(dir, "a", name+".png"), bad.Path)
 		if name == "png bomb" || name == "png wide" || name == "png 1 too many" || name == "jpeg bomb" {
-			require.ErrorIs(t, err, ErrLimit, name)
-			require.ErrorContains(t, err, "more than 4194304 in all (set ImageFormat.MaxPixels)")
+			require.ErrorIs(t, err, data.ErrLimit, name)
+			require.ErrorContains(t, err, "more than 4194304 in all (set Format.MaxPixels)")
 			require.Less(t, took, uint64(1<<20), name)
 			limited++
 		}
@@ -288,9 +294,9 @@ func FuzzReadImage(f *testing.F) {
 	f.Add(jpegOf(f, uniform(9, 9, color.Gray{100})))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for policy := Stretch; policy <= CropCentre; policy++ {
-			a, err := ReadImage(bytes.NewReader(file), ImageFormat{Height: 3, Width: 2, Resize: policy, MaxPixels: 1 << 12})
+			a, err := Read(bytes.NewReader(file), Format{Height: 3, Width: 2, Resize: policy, MaxPixels: 1 << 12})
 			if err != nil {
-				require.Equal(t, Array{}, a)
+				require.Equal(t, data.Array{}, a)
 				continue
 			}
 			require.NoError(t, a.Check())
@@ -299,4 +305,22 @@ func FuzzReadImage(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The stages of images are those that an image goes through.
+func TestTimed_images(t *testing.T) {
+	dir := folder(t, map[string][]byte{"cat/1.png": pngOf(t, ramp(3, 4)), "dog/1.jpg": jpegOf(t, ramp(3, 4)), "dog/2.png": pngOf(t, ramp(2, 2))})
+	f, err := Open(dir, Format{Height: 2, Width: 2, Resize: Stretch})
+	require.NoError(t, err)
+	set, err := f.Set().MapBatches(Augment(1, "x", FlipHorizontal()))
+	require.NoError(t, err)
+	var stages data.Stages
+	for _, err := range set.Batches(2, data.Shuffle(1), data.Timed(&stages), data.KeepRemainder()).All() {
+		require.NoError(t, err)
+	}
+	times := maps.Collect(stages.All())
+	for _, stage := range []string{"copy", "read", "decode", "resize", "augment"} {
+		require.Contains(t, times, stage)
+	}
+	require.Positive(t, times["decode"])
 }

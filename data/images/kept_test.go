@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
 )
 
 // A folder keeps as many images as its cache has room for; of the others the files are read again.
@@ -19,14 +21,14 @@ func TestImageFolder_cache(t *testing.T) {
 	const size = 4 * 2 * 2 * 3 // bytes of an image
 	for _, row := range []struct{ cache, kept int64 }{{0, 0}, {size - 1, 0}, {3*size + 1, 3}, {1 << 20, 10}} {
 		dir := folder(t, files)
-		f, err := OpenImageFolder(dir, ImageFormat{Height: 2, Width: 2, Resize: Stretch, Cache: row.cache})
+		f, err := Open(dir, Format{Height: 2, Width: 2, Resize: Stretch, Cache: row.cache})
 		require.NoError(t, err)
-		plain, err := OpenImageFolder(dir, ImageFormat{Height: 2, Width: 2, Resize: Stretch})
+		plain, err := Open(dir, Format{Height: 2, Width: 2, Resize: Stretch})
 		require.NoError(t, err)
-		want, err := Collect(plain.Set().Batches(3, KeepRemainder()).All(), 10)
+		want, err := data.Collect(plain.Set().Batches(3, data.KeepRemainder()).All(), 10)
 		require.NoError(t, err)
 		for epoch := range 3 {
-			got, err := Collect(f.Set().Batches(3, KeepRemainder()).All(), 10)
+			got, err := data.Collect(f.Set().Batches(3, data.KeepRemainder()).All(), 10)
 			require.NoError(t, err)
 			require.Equal(t, want.Fields(), got.Fields(), "epoch %d", epoch)
 			fields := got.Fields()
@@ -35,8 +37,8 @@ func TestImageFolder_cache(t *testing.T) {
 		require.EqualValues(t, row.kept, len(f.kept.by))
 		require.Equal(t, row.kept*size, f.kept.bytes)
 
-		var stages Stages
-		for _, err := range f.Set().Batches(1, Timed(&stages)).All() {
+		var stages data.Stages
+		for _, err := range f.Set().Batches(1, data.Timed(&stages)).All() {
 			require.NoError(t, err)
 		}
 		require.Equal(t, row.kept == 10, !hasKey(maps.Collect(stages.All()), "decode"), "nothing is decoded again that is kept")
@@ -51,10 +53,10 @@ func TestImageFolder_cache(t *testing.T) {
 		}
 		require.EqualValues(t, 10-row.kept, missing)
 	}
-	_, err := OpenImageFolder(t.TempDir(), ImageFormat{Height: 2, Width: 2, Cache: -1})
+	_, err := Open(t.TempDir(), Format{Height: 2, Width: 2, Cache: -1})
 	require.ErrorContains(t, err, "Cache is -1 bytes")
-	_, err = ReadImage(nil, ImageFormat{Height: 2, Width: 2, Cache: 1})
-	require.EqualError(t, err, "data: read image: Cache is only for folders of images, expected 0 to read a single image")
+	_, err = Read(nil, Format{Height: 2, Width: 2, Cache: 1})
+	require.EqualError(t, err, "images: read: Cache is only for folders of images, expected 0 to read a single image")
 }
 
 func hasKey[K comparable, V any](m map[K]V, key K) bool {

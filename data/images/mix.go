@@ -1,6 +1,7 @@
 package images
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -70,17 +71,8 @@ func mixed(b data.Batch, seed uint64, alpha float64, classes int, f func(x data.
 	if err != nil {
 		return data.Batch{}, err
 	}
-	atX, err := place(b, "x")
-	if err != nil {
+	if err := errors.Join(has(b, "x"), has(b, "y")); err != nil {
 		return data.Batch{}, err
-	}
-	atY, err := place(b, "y")
-	if err != nil {
-		return data.Batch{}, err
-	}
-	labels, err := probabilities(b.Fields[atY].Array, classes)
-	if err != nil {
-		return data.Batch{}, fmt.Errorf("field \"y\": %w", err)
 	}
 	order := make([]int, len(real))
 	arrays.Permute(order, mix(seed, uint64(b.Epoch)), mix(^seed, uint64(b.At)))
@@ -91,11 +83,18 @@ func mixed(b data.Batch, seed uint64, alpha float64, classes int, f func(x data.
 	for i, row := range real {
 		others[row], shares[row] = real[order[i]], d[row].beta(alpha)
 	}
-	x, err := f(b.Fields[atX].Array, others, shares, d)
+	b, err = data.OnField("x", func(x data.Array) (data.Array, error) { return f(x, others, shares, d) })(b)
 	if err != nil {
 		return data.Batch{}, fmt.Errorf("field \"x\": %w", err)
 	}
-	return with(with(b, atX, x), atY, means(labels, others, shares)), nil
+	b, err = data.OnField("y", func(y data.Array) (data.Array, error) {
+		labels, err := probabilities(y, classes)
+		return means(labels, others, shares), err
+	})(b)
+	if err != nil {
+		return data.Batch{}, fmt.Errorf("field \"y\": %w", err)
+	}
+	return b, nil
 }
 
 // examples returns the number of rows, and those that are not padding.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data/internal/datatest"
 )
 
 // An image of one row or one column takes no more work or memory than a square of as many pixels, whatever it becomes.
@@ -20,7 +22,7 @@ func TestF47_imagesOfExtremeAspect(t *testing.T) {
 		for _, h := range []int{1, 2, 28, 224, imageSide} {
 			for _, w := range []int{1, 2, 28, 224, imageSide} {
 				work := func(side int, resize Resize) float64 {
-					p := plan(image.Rect(0, 0, side, pixels/side), ImageFormat{Height: h, Width: w, Channels: 3, Resize: resize})
+					p := plan(image.Rect(0, 0, side, pixels/side), Format{Height: h, Width: w, Channels: 3, Resize: resize})
 					return float64(p.work(p.narrowFirst) + int64(span(p.rows))*int64(span(p.columns)))
 				}
 				square := work(1<<8, Stretch) // a crop of it may be of a few pixels
@@ -37,9 +39,9 @@ func TestF47_imagesOfExtremeAspect(t *testing.T) {
 	share := 0.0
 	for _, size := range []image.Point{{1, imagePixels}, {imagePixels, 1}} {
 		m := image.NewNRGBA64(image.Rectangle{Max: size}) // the most that a pixel takes
-		for _, format := range []ImageFormat{{Height: 224, Width: 224, Channels: 3, Resize: Stretch}, {Height: 2, Width: imageSide, Channels: 3, Resize: Stretch}} {
+		for _, format := range []Format{{Height: 224, Width: 224, Channels: 3, Resize: Stretch}, {Height: 2, Width: imageSide, Channels: 3, Resize: Stretch}} {
 			to := make([]float32, format.Height*format.Width*format.Channels)
-			took := allocated(func() { resample(m, format, to) }) + uint64(len(m.Pix))
+			took := datatest.Allocated(func() { resample(m, format, to) }) + uint64(len(m.Pix))
 			require.Less(t, took, uint64(64<<20+16*imagePixels), "%v to %d x %d", size, format.Height, format.Width)
 			share = max(share, float64(took)/(64<<20+16*imagePixels))
 		}
@@ -54,8 +56,8 @@ func TestR28_oneColumnOfFourMillionPixels(t *testing.T) {
 	var file bytes.Buffer
 	require.NoError(t, png.Encode(&file, image.NewGray(image.Rect(0, 0, 1, 1<<22))))
 	began := time.Now()
-	took := allocated(func() {
-		a, err := ReadImage(bytes.NewReader(file.Bytes()), ImageFormat{Height: 224, Width: 224, Resize: Stretch})
+	took := datatest.Allocated(func() {
+		a, err := Read(bytes.NewReader(file.Bytes()), Format{Height: 224, Width: 224, Resize: Stretch})
 		require.NoError(t, err)
 		require.NoError(t, a.Check())
 	})
@@ -66,7 +68,7 @@ func TestR28_oneColumnOfFourMillionPixels(t *testing.T) {
 // In either order of height and width the numbers are the same.
 func TestR28_theOrderDoesNotMatter(t *testing.T) {
 	m := ramp(37, 53)
-	for _, format := range []ImageFormat{{Height: 5, Width: 90, Channels: 3}, {Height: 90, Width: 5, Channels: 1}, {Height: 100, Width: 100, Channels: 3, Resize: CropCentre}, {Height: 3, Width: 4, Channels: 3}} {
+	for _, format := range []Format{{Height: 5, Width: 90, Channels: 3}, {Height: 90, Width: 5, Channels: 1}, {Height: 100, Width: 100, Channels: 3, Resize: CropCentre}, {Height: 3, Width: 4, Channels: 3}} {
 		var got [2][]float32
 		for i := range got {
 			p := plan(m.Bounds(), format)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
 // Rows that are read in one go are those that are cut up first, and so are the errors, their rows and lines.
@@ -19,18 +21,18 @@ func TestCSV_directRowsAreThoseCutUp(t *testing.T) {
 	cells, whole, failed := 0, 0, 0
 	for range 4000 {
 		columns := 2 + r.IntN(4)
-		format := CSV{Comma: []rune{',', ';', '\t', '.', '1', '§'}[r.IntN(20)%6]}
+		format := Format{Comma: []rune{',', ';', '\t', '.', '1', '§'}[r.IntN(20)%6]}
 		if r.IntN(2) == 0 {
 			format.Comma = ','
 		}
 		fields := r.IntN(4)
 		switch fields {
 		case 1:
-			format.Fields = []CSVField{{Name: "x", Fill: "0"}, {Name: "y", Columns: []string{"a"}, Classes: []string{"cat", "dog", "7"}}}
+			format.Fields = []Field{{Name: "x", Fill: "0"}, {Name: "y", Columns: []string{"a"}, Classes: []string{"cat", "dog", "7"}}}
 		case 2:
-			format.Fields = []CSVField{{Name: "x", Columns: []string{"b", "a"}}}
+			format.Fields = []Field{{Name: "x", Columns: []string{"b", "a"}}}
 		case 3:
-			format.Fields = []CSVField{{Name: "y", Columns: []string{"b"}, DType: "string"}, {Name: "x", Columns: []string{"a"}}}
+			format.Fields = []Field{{Name: "y", Columns: []string{"b"}, DType: "string"}, {Name: "x", Columns: []string{"a"}}}
 			format.Missing = []string{pick("?", "7")}
 		}
 		comma := string(format.Comma)
@@ -75,7 +77,7 @@ func TestCSV_directRowsAreThoseCutUp(t *testing.T) {
 				if part.err != nil { // of the row that is wrong there may be some values
 					for k, c := range f.columns {
 						a := &part.fields[k].Array
-						a.Flat = elementsOf(a.Flat).slice(a.Flat, 0, (part.err.Row-1)*len(c.at))
+						a.Flat = arrays.Of(a.Flat).Slice(a.Flat, 0, (part.err.Row-1)*len(c.at))
 					}
 				}
 				fmt.Fprintln(&all, part.fields, part.n, part.bytes, part.err)

@@ -9,6 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/data"
 )
 
 // rowsByPackage reads the rows of a file with encoding/csv, plus lazo's additions: empty lines of a file of one column,
@@ -29,7 +34,7 @@ func rowsByPackage(text string, header bool) (rows [][]string, wrong *RowError) 
 			if err = parse.Err; errors.Is(err, csv.ErrFieldCount) {
 				hint := ""
 				if columns == 1 {
-					hint = ": set CSV.Comma if another character than ',' separates the cells"
+					hint = ": set Format.Comma if another character than ',' separates the cells"
 				}
 				err = fmt.Errorf("%d cells, expected %d as in the first row%s", len(cells), columns, hint)
 			}
@@ -87,7 +92,7 @@ func TestCSV_isThatOfEncodingCSV(t *testing.T) {
 		block := rapid.IntRange(1, 50).Draw(t, "block")
 		want, wrong := rowsByPackage(text.String(), header)
 		var got [][]string
-		err := eachCSV(strings.NewReader(text.String()), CSV{Texts: true, NoHeader: !header}, block, math.MaxInt64, func(b Batch) bool {
+		err := eachCSV(strings.NewReader(text.String()), Format{Texts: true, NoHeader: !header}, block, math.MaxInt64, func(b data.Batch) bool {
 			require.Equal(t, len(got), b.At)
 			for i := range b.Size {
 				var row []string

@@ -26,11 +26,6 @@ type golden struct {
 	Missing      map[string][]float32
 	Island, Code goldenClasses
 	Labels       []int32
-	Y, Groups    []int32
-	Folds        map[string]struct {
-		Plain, Grouped []int
-		Stratified     [][]int
-	}
 }
 
 type goldenClasses struct {
@@ -273,11 +268,11 @@ func TestPreparation_refuses(t *testing.T) {
 	p := fitBirds(t)
 	table := readTable(t, birds)
 	for want, changes := range map[string][]func(data.Batch) (data.Batch, error){
-		`data: preparation: apply: the table has no column "sex"; there are ["id" "mass" "island" "age" "species" "weight"] (it was fitted as a one-hot)`:                                                                        {data.Drop("sex")},
-		`data: preparation: apply: the table has no column "species"`:                                                                                                                                                            {data.Drop("species")},
-		`column "mass": row 1: "Dream" is not a number: invalid syntax: if it marks a missing value, name it in tables.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, use Categories for the column`: {data.Drop("mass"), data.Rename("island", "mass")},
-		`column "sex": row 1: "1" is not a class of the training data: expected one of 3: ["f" "m" "?"]; to accept other classes, set Categories.Unknown, and fit the preparation again`:                                         {data.Drop("sex"), data.Rename("id", "sex")},
-		`column "species": row 1: "1" is not a class of the training data: expected one of 2: ["a" "b"]`:                                                                                                                         {data.Drop("species"), data.Rename("id", "species")},
+		`tables: preparation: apply: the table has no column "sex"; there are ["id" "mass" "island" "age" "species" "weight"] (it was fitted as a one-hot)`:                                                                         {data.Drop("sex")},
+		`tables: preparation: apply: the table has no column "species"`:                                                                                                                                                             {data.Drop("species")},
+		`column "mass": row 1: "Dream" is not a number: invalid syntax: if it marks a missing value, name it in tables.Missing, which the preparation keeps, or in Format.Missing; if it is a class, use Categories for the column`: {data.Drop("mass"), data.Rename("island", "mass")},
+		`column "sex": row 1: "1" is not a class of the training data: expected one of 3: ["f" "m" "?"]; to accept other classes, set Categories.Unknown, and fit the preparation again`:                                            {data.Drop("sex"), data.Rename("id", "sex")},
+		`column "species": row 1: "1" is not a class of the training data: expected one of 2: ["a" "b"]`:                                                                                                                            {data.Drop("species"), data.Rename("id", "species")},
 	} {
 		_, err := table.Map(append(changes, p.Apply)...)
 		require.ErrorContains(t, err, want)
@@ -293,18 +288,18 @@ func TestPreparation_refuses(t *testing.T) {
 		`column "mass": row 1: "+Inf" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(1)},
 	} {
 		_, err := p.Rows(row)
-		require.ErrorContains(t, err, "data: preparation: rows: ")
+		require.ErrorContains(t, err, "tables: preparation: rows: ")
 		require.ErrorContains(t, err, want)
 	}
 	_, err := p.Rows()
-	require.EqualError(t, err, "data: preparation: rows: there is none")
+	require.EqualError(t, err, "tables: preparation: rows: there is none")
 	_, err = p.Classes("x")
-	require.EqualError(t, err, `data: preparation: classes: field "x" holds number, expected the class numbers of one column`)
+	require.EqualError(t, err, `tables: preparation: classes: field "x" holds number, expected the class numbers of one column`)
 	_, err = p.Names("z")
-	require.EqualError(t, err, `data: preparation: names: it makes no field "z"; there are ["x" "age" "y" "weight"]`)
+	require.EqualError(t, err, `tables: preparation: names: it makes no field "z"; there are ["x" "age" "y" "weight"]`)
 	for _, p := range []*tables.Preparation{nil, {}} {
 		_, err = table.Map(p.Apply)
-		require.ErrorContains(t, err, "data: preparation: apply: it is the zero value")
+		require.ErrorContains(t, err, "tables: preparation: apply: it is the zero value")
 		_, err = p.Rows(map[string]any{})
 		require.ErrorContains(t, err, "it is the zero value")
 	}
@@ -338,7 +333,7 @@ func TestPreparation_refuses(t *testing.T) {
 		{`columns 1 of 1 are nil`, []tables.Columns{nil}},
 	} {
 		_, err := tables.Fit(table, row.columns...)
-		require.ErrorContains(t, err, "data: fit preparation: ")
+		require.ErrorContains(t, err, "tables: fit preparation: ")
 		require.ErrorContains(t, err, row.want)
 	}
 	many := make([]string, 5000)
@@ -385,7 +380,7 @@ func FuzzPreparation(f *testing.F) {
 		f.Add([]byte(file))
 		before := fitBirds(f)
 		err := json.Unmarshal([]byte(file), before)
-		require.ErrorContains(f, err, "data: preparation: read JSON: ")
+		require.ErrorContains(f, err, "tables: preparation: read JSON: ")
 		require.ErrorContains(f, err, want)
 		after, err := json.Marshal(before)
 		require.NoError(f, err)
@@ -435,4 +430,27 @@ func must1[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// Categories without Columns take neither labels nor ids and dates.
+func TestS36_categoriesOfAllColumns(t *testing.T) {
+	text := "id,day,kind,label\n"
+	for i := range 20 {
+		text += fmt.Sprintf("u%d,2026-01-%02d,k%d,l%d\n", i, i+1, i%3, i%2)
+	}
+	table, err := tables.Read(strings.NewReader(text), tables.Format{Texts: true})
+	require.NoError(t, err)
+	_, err = tables.Fit(table, tables.Categories{})
+	require.ErrorContains(t, err, "Categories without Columns would also take the column of the labels")
+	_, err = tables.Fit(table, tables.Labels{Columns: []string{"label"}}, tables.Categories{})
+	require.ErrorContains(t, err, `column "id": all its 20 values differ, as those of ids and dates`)
+	_, err = tables.Fit(table, tables.Labels{Columns: []string{"label"}}, tables.Categories{Columns: []string{"id", "kind"}})
+	require.NoError(t, err)
+}
+
+func TestFit_ofAMappedSet(t *testing.T) {
+	mapped, err := column(t, "kind", "a", "b").MapBatches(data.Drop("id"))
+	require.NoError(t, err)
+	_, err = tables.Fit(mapped, tables.Categories{Columns: []string{"kind"}})
+	require.ErrorContains(t, err, "tables: fit preparation: the set has functions of MapBatches")
 }

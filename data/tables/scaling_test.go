@@ -11,26 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/data/tables"
 )
 
-func TestOneHot(t *testing.T) {
-	for _, flat := range []any{[]int32{2, 0}, []int64{2, 0}, []uint8{2, 0}, []int8{2, 0}, []int16{2, 0}, []uint16{2, 0}, []uint32{2, 0}} {
-		got, err := data.OneHot(data.Array{Flat: flat, Dims: []int{2}}, 3)
-		require.NoError(t, err)
-		require.Equal(t, data.Array{Flat: []float32{0, 0, 1, 1, 0, 0}, Dims: []int{2, 3}}, got)
-	}
-	for want, row := range map[string]struct {
-		a data.Array
-		n int
-	}{
-		"data: one-hot: label 1 is 3, expected 0 to 2":                                                        {data.Array{Flat: []int32{0, 3}, Dims: []int{2}}, 3},
-		"data: one-hot: label 0 is -1, expected 0 to 2":                                                       {data.Array{Flat: []int32{-1, 3}, Dims: []int{2}}, 3},
-		"data: one-hot: labels are float32, expected int8 to int64 or uint8 to uint32":                        {data.Array{Flat: []float32{0}, Dims: []int{1}}, 3},
-		"data: one-hot of 1 labels in 0 classes: expected at least 1, and at most 17179869184 numbers in all": {data.Array{Flat: []int32{0}, Dims: []int{1}}, 0},
-	} {
-		_, err := data.OneHot(row.a, row.n)
-		require.EqualError(t, err, want)
-	}
-}
-
 // The figures of scikit-learn's StandardScaler for the same numbers.
 func TestScalingIsThatOfScikitLearn(t *testing.T) {
 	values := []float64{1, 10, 5, 2, 20, 5, 4, 60, 5}
@@ -81,48 +61,7 @@ func TestScalingRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "1 means and 1 deviations to float32 [1 2]")
 }
 
-func TestOnField(t *testing.T) {
-	b := data.Batch{Size: 1, Fields: []data.Field{data.X([]float32{1}, 1), data.Y([]int32{1}, 1)}}
-	hot := data.OnField("y", func(a data.Array) (data.Array, error) { return data.OneHot(a, 2) })
-	got, err := hot(b)
-	require.NoError(t, err)
-	require.Equal(t, []float32{0, 1}, got.Fields[1].Array.Flat)
-	require.Equal(t, []int32{1}, b.Fields[1].Array.Flat)
-	_, err = hot(data.Batch{})
-	require.ErrorContains(t, err, `no field "y"`)
-}
-
-func TestSplitStratified(t *testing.T) {
-	y := make([]int32, 100)
-	for i := range y {
-		if i < 10 {
-			y[i] = 7
-		}
-	}
-	set, err := data.New(data.Y(y, 100))
-	require.NoError(t, err)
-	rare := func(s *data.Set) (n int) {
-		for _, v := range s.Fields()[0].Array.Flat.([]int32) {
-			if v == 7 {
-				n++
-			}
-		}
-		return n
-	}
-	for seed := range uint64(20) {
-		train, test, err := set.Split(0.8, seed, data.Stratified("y"))
-		require.NoError(t, err)
-		require.Equal(t, []int{80, 20, 8, 2}, []int{train.Len(), test.Len(), rare(train), rare(test)})
-	}
-	for want, row := range map[string]struct {
-		field    string
-		fraction float64
-	}{
-		"data: split stratified: the fraction is 1": {"y", 1},
-		`no field "z"`: {"z", 0.5},
-		"class 7 has 10 examples: at the fraction 0.99 one side would have none": {"y", 0.99},
-	} {
-		_, _, err := set.Split(row.fraction, 1, data.Stratified(row.field))
-		require.ErrorContains(t, err, want)
-	}
+func TestFitScaling_texts(t *testing.T) {
+	_, err := tables.FitScaling(field(t, column(t, "kind", "a", "b", "c"), "kind"))
+	require.ErrorContains(t, err, "the array is string [3]")
 }
