@@ -79,8 +79,8 @@ func Rename(from, to string) func(Batch) (Batch, error) {
 	})
 }
 
-// OnField returns a change like [Select] that replaces one field by f of it, as f = tables.Scaling.Apply. The given batch
-// is unchanged.
+// OnField returns a change like [Select] that replaces one field by f of it, as f = tables.Scaling.Apply. The given
+// batch is unchanged.
 func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
 	return func(b Batch) (Batch, error) {
 		b, err := b.OnHost()

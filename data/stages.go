@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Stages accumulates the time of a pipeline's stages: those that [Timed], [Batch.Note] or [Stages.Note] record. callbacks.Measure and
-// callbacks.Bar report which ones a run waited for. The zero value is ready to use. It is safe for concurrent use.
+// Stages accumulates the time of a pipeline's stages: those that [Timed], [Batch.Note] or [Stages.Note] record.
+// callbacks.Measure and callbacks.Bar report which ones a run waited for. The zero value is ready to use. It is safe
+// for concurrent use.
 //
 // The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of an images.Folder, "augment" of
 // images.Augment, and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in

@@ -22,9 +22,9 @@ const (
 	tfRecordLimit = 16 << 20
 )
 
-// ReadTFRecords yields the records of r, a plain or gzip-compressed TFRecord file. Each has its own memory, at most limit
-// bytes; 0 means 16 MB. Checksums are verified. Invalid content is a [*data.FormatError] that ends the sequence. An error of
-// r is wrapped.
+// ReadTFRecords yields the records of r, a plain or gzip-compressed TFRecord file. Each has its own memory, at most
+// limit bytes; 0 means 16 MB. Checksums are verified. Invalid content is a [*data.FormatError] that ends the sequence.
+// An error of r is wrapped.
 func ReadTFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := eachTFRecord(r, limit, yield); err != nil {

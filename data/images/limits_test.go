@@ -21,7 +21,7 @@ func TestR29_anySizeIsAnErrorOrWorks(t *testing.T) {
 		"ImageFormat.Height":      func(n int) error { return image(Format{Height: n, Width: 1, Resize: Stretch}) },
 		"ImageFormat, both":       func(n int) error { return image(Format{Height: n, Width: n, Resize: Stretch}) },
 		"ImageFormat.Channels":    func(n int) error { return image(Format{Height: 1, Width: 1, Channels: n, Resize: Stretch}) },
-		"Format.Resize":      func(n int) error { return image(Format{Height: 3, Width: 3, Resize: Resize(n)}) },
+		"Format.Resize":           func(n int) error { return image(Format{Height: 3, Width: 3, Resize: Resize(n)}) },
 		"ImageFormat.MaxPixels":   func(n int) error { return image(Format{Height: 3, Width: 3, MaxPixels: n}) },
 	})
 }

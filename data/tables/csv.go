@@ -15,9 +15,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// Format describes how rows of comma-separated values (RFC 4180) become examples. The zero Format expects a header and makes
-// one field "x", float32 [n, columns]. Empty lines are skipped. In a file of one column they are empty cells, except
-// before the header and at the end. [Stream] keeps the slices of its format: do not change them.
+// Format describes how rows of comma-separated values (RFC 4180) become examples. The zero Format expects a header and
+// makes one field "x", float32 [n, columns]. Empty lines are skipped. In a file of one column they are empty cells,
+// except before the header and at the end. [Stream] keeps the slices of its format: do not change them.
 type Format struct {
 	// Comma separates the cells; 0 means ','.
 	Comma rune
@@ -120,8 +120,8 @@ func Open(path string, format Format) (*data.Set, error) {
 	return set, nil
 }
 
-// Stream reads a file as [Read], in batches of size examples; the last one may be smaller. Each iteration opens the file
-// and ends at the first error. No examples are an error.
+// Stream reads a file as [Read], in batches of size examples; the last one may be smaller. Each iteration opens the
+// file and ends at the first error. No examples are an error.
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		if size < 1 {

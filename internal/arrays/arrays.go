@@ -1,5 +1,5 @@
-// Package arrays checks, slices and copies flat arrays of any element type. It knows no names and no batches, for package
-// data and its readers of files.
+// Package arrays checks, slices and copies flat arrays of any element type. It knows no names and no batches, for
+// package data and its readers of files.
 package arrays
 
 import (

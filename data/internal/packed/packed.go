@@ -18,7 +18,8 @@ import (
 // ErrShort is the error of a truncated file.
 var ErrShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
-// File calls f with a regular file and its size. It puts the path into a *data.FormatError, and before another error of f.
+// File calls f with a regular file and its size. It puts the path into a *data.FormatError, and before another error of
+// f.
 func File(path string, f func(file *os.File, size int64) error) error {
 	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
