@@ -103,7 +103,7 @@ func TestModelPredict(t *testing.T) {
 	require.Contains(t, r.stderr, `field "x" is float32[2] for an example, and was float32[3] when the network was built`)
 	r = run(t, "model", "predict", savedModel, write("rows.csv", "a,b,c\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "the model has a preparation that is not from package data")
+	require.Contains(t, r.stderr, "the model has a preparation that is not from package data/tables")
 	r = run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "a,b,c\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "--missing is for a model with a preparation")
