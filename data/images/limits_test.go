@@ -18,11 +18,11 @@ func TestR29_anySizeIsAnErrorOrWorks(t *testing.T) {
 		"RandomCrop":              func(n int) error { return augmented(pictures, RandomCrop(n, 1, 0)) },
 		"RandomCrop, the padding": func(n int) error { return augmented(pictures, RandomCrop(1, 1, n)) },
 		"RandomShift":             func(n int) error { return augmented(pictures, RandomShift(n, n)) },
-		"ImageFormat.Height":      func(n int) error { return image(Format{Height: n, Width: 1, Resize: Stretch}) },
-		"ImageFormat, both":       func(n int) error { return image(Format{Height: n, Width: n, Resize: Stretch}) },
-		"ImageFormat.Channels":    func(n int) error { return image(Format{Height: 1, Width: 1, Channels: n, Resize: Stretch}) },
+		"Format.Height":           func(n int) error { return image(Format{Height: n, Width: 1, Resize: Stretch}) },
+		"Format, both":            func(n int) error { return image(Format{Height: n, Width: n, Resize: Stretch}) },
+		"Format.Channels":         func(n int) error { return image(Format{Height: 1, Width: 1, Channels: n, Resize: Stretch}) },
 		"Format.Resize":           func(n int) error { return image(Format{Height: 3, Width: 3, Resize: Resize(n)}) },
-		"ImageFormat.MaxPixels":   func(n int) error { return image(Format{Height: 3, Width: 3, MaxPixels: n}) },
+		"Format.MaxPixels":        func(n int) error { return image(Format{Height: 3, Width: 3, MaxPixels: n}) },
 	})
 }
 
