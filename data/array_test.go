@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
 type named float32
@@ -63,10 +65,10 @@ func TestArrayOutOfRangeIsRefused(t *testing.T) {
 }
 
 // testElements checks names and views for one type, against plain indexing of the same slice.
-func testElements[T element](t *testing.T, name string, make1 func(i int) T) {
+func testElements[T arrays.Element](t *testing.T, name string, make1 func(i int) T) {
 	t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 		dims := rapid.SliceOfN(rapid.IntRange(0, 4), 1, 4).Draw(t, "dims")
-		size, _ := product(dims)
+		size, _ := arrays.Size(dims...)
 		flat := make([]T, size)
 		for i := range flat {
 			flat[i] = make1(i)
@@ -127,7 +129,7 @@ func BenchmarkGather(b *testing.B) {
 		examples := 4 << 20 / width // 16 MB, more than the caches
 		a := Array{make([]float32, examples*width), []int{examples, width}}
 		rows := make([]int, examples)
-		permute(rows, 1, 0)
+		arrays.Permute(rows, 1, 0)
 		b.Run(fmt.Sprintf("gather/%d", width), func(b *testing.B) {
 			b.SetBytes(int64(4 * batch * width))
 			for i := range b.N {

@@ -7,11 +7,10 @@ import (
 	"hash/crc32"
 	"iter"
 	"math"
-	"math/bits"
-	"math/rand/v2"
 	"runtime"
 	"strings"
 
+	"github.com/lazo-ml/lazo/internal/arrays"
 	"github.com/lazo-ml/lazo/internal/blocks"
 )
 
@@ -149,13 +148,13 @@ func (s *Set) sampled() string {
 	const examples, numbers = 16, 4096
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	for _, f := range s.fields {
-		kind, width := elementsOf(f.Array.Flat), f.Array.width()
+		kind, width := arrays.Of(f.Array.Flat), f.Array.width()
 		for i := range min(examples, s.len) {
 			at := i * width
 			if s.len > examples {
 				at = i * (s.len - 1) / (examples - 1) * width
 			}
-			part := kind.slice(f.Array.Flat, at, at+min(width, numbers))
+			part := kind.Slice(f.Array.Flat, at, at+min(width, numbers))
 			if binary.Write(sum, binary.LittleEndian, part) != nil {
 				fmt.Fprintf(sum, "%q", part)
 			}
@@ -232,7 +231,7 @@ type dealer struct {
 
 type fieldLayout struct {
 	dims  []int
-	kind  elements
+	kind  arrays.Elements
 	width int
 }
 
@@ -241,7 +240,7 @@ func (s *Set) newDealer(d dealing, size int) *dealer {
 		Set: s, dealing: d, deal: s.dealOf(d, size), size: size / d.of, layout: make([]fieldLayout, len(s.fields)), masked: s.has(Mask), left: math.MaxInt64,
 	}
 	for k, f := range s.fields {
-		h.layout[k] = fieldLayout{dimsOf(f.Array, h.size), elementsOf(f.Array.Flat), f.Array.width()}
+		h.layout[k] = fieldLayout{dimsOf(f.Array, h.size), arrays.Of(f.Array.Flat), f.Array.width()}
 	}
 	if d.shuffle {
 		h.rows = make([]int, s.len)
@@ -256,7 +255,7 @@ func (s *Set) newDealer(d dealing, size int) *dealer {
 
 func (h *dealer) shuffle(epoch int64) {
 	if h.rows != nil {
-		permute(h.rows, h.seed, uint64(epoch))
+		arrays.Permute(h.rows, h.seed, uint64(epoch))
 	}
 }
 
@@ -288,9 +287,9 @@ func (h *dealer) batch(i, j, epoch int) Batch {
 		case b.stack == nil:
 			b.Fields[k].Array = f.Array.gather(h.rows[i:j], dims)
 		default:
-			b.Fields[k].Array = Array{kind.slice(b.stack.fields[k], b.row*width, (b.row+rows)*width), dims}
+			b.Fields[k].Array = Array{kind.Slice(b.stack.fields[k], b.row*width, (b.row+rows)*width), dims}
 			if h.rows != nil {
-				kind.gather(b.Fields[k].Array.Flat, f.Array.Flat, h.rows[i:j], width)
+				kind.Gather(b.Fields[k].Array.Flat, f.Array.Flat, h.rows[i:j], width)
 			}
 		}
 	}
@@ -333,20 +332,9 @@ func (h *dealer) makeStack() {
 	}
 	h.stack, h.row = &stack{fields: make([]any, len(h.layout))}, 0
 	for k, d := range h.layout {
-		h.stack.fields[k] = d.kind.make(h.free * h.size * d.width)
+		h.stack.fields[k] = d.kind.Make(h.free * h.size * d.width)
 	}
 }
 
 // splitEpoch exceeds all epochs: a split and an order with one seed are independent.
 const splitEpoch = math.MaxUint64
-
-// A permutation must not differ between Go versions, for saved positions: PCG is a fixed algorithm, but rand.Shuffle's
-// use of it is not promised.
-func permute(rows []int, seed, epoch uint64) {
-	random := rand.NewPCG(seed, epoch)
-	for i := range rows {
-		j, _ := bits.Mul64(random.Uint64(), uint64(i+1))
-		rows[i] = rows[j]
-		rows[j] = i
-	}
-}

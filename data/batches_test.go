@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
 // deal collects at most n batches as numbers of examples.
@@ -66,7 +68,7 @@ func TestBatches(t *testing.T) {
 			require.Len(t, rows, last)
 			if shuffle {
 				order := make([]int, n)
-				permute(order, seed, uint64(epoch))
+				arrays.Permute(order, seed, uint64(epoch))
 				require.Equal(t, order[:last], rows, "the order is that of seed and epoch")
 				slices.Sort(order)
 				require.Equal(t, count(n), order, "each example once")
@@ -158,7 +160,7 @@ func TestOrderIsPinned(t *testing.T) {
 		{0, splitEpoch, []int{4, 5, 1, 3, 6, 9, 8, 0, 7, 2}},
 	} {
 		rows := make([]int, 10)
-		permute(rows, c.seed, c.epoch)
+		arrays.Permute(rows, c.seed, c.epoch)
 		require.Equal(t, c.want, rows, "seed %d, epoch %d", c.seed, c.epoch)
 	}
 }
@@ -167,8 +169,8 @@ func TestOrderIsPinned(t *testing.T) {
 func TestOrderIsUniform(t *testing.T) {
 	const n, draws = 10, 20_000
 	for name, draw := range map[string]func(rows []int, i uint64){
-		"epochs": func(rows []int, i uint64) { permute(rows, 0, i) },
-		"seeds":  func(rows []int, i uint64) { permute(rows, i, 0) },
+		"epochs": func(rows []int, i uint64) { arrays.Permute(rows, 0, i) },
+		"seeds":  func(rows []int, i uint64) { arrays.Permute(rows, i, 0) },
 	} {
 		var places [n][n]int // of an example
 		same := 0            // examples at the place they had in the draw before

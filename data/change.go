@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lazo-ml/lazo/internal/distinct"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // Map applies the changes in order, each to all examples as one batch: [Select], [Drop], [Rename], [OnField],
-// [Preparation.Apply] or your own. A change must return new arrays: writing into the set's is an error.
+// Apply of a tables.Preparation, or your own. A change must return new arrays: writing into the set's is an error.
 // [Set.MapBatches] changes batches when they are made.
 func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 	if s.Mapped() {
@@ -79,8 +79,27 @@ func Rename(from, to string) func(Batch) (Batch, error) {
 	})
 }
 
+// OnField returns a change like [Select] that replaces one field by f of it, as f = tables.Scaling.Apply. The given
+// batch is unchanged.
+func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
+	return func(b Batch) (Batch, error) {
+		b, err := b.OnHost()
+		if err != nil {
+			return Batch{}, err
+		}
+		a, err := b.Field(name)
+		if err == nil {
+			a, err = f(a)
+		}
+		if err != nil {
+			return Batch{}, err
+		}
+		return b.with(slices.IndexFunc(b.Fields, func(g Field) bool { return g.Name == name }), Field{name, a}), nil
+	}
+}
+
 func changed(what string, names []string, f func([]Field) ([]Field, error)) func(Batch) (Batch, error) {
-	err := distinct.Names(len(names), fmt.Sprintf("of %d", len(names)), func(i int) string { return names[i] })
+	err := listed.Distinct(len(names), fmt.Sprintf("of %d", len(names)), func(i int) string { return names[i] })
 	if err == nil && len(names) == 0 {
 		err = errors.New("no field is named")
 	}

@@ -52,8 +52,6 @@ func TestSetMap(t *testing.T) {
 	require.NoError(t, err)
 	_, err = mapped.Map(data.Drop("id"))
 	require.ErrorContains(t, err, "data: map a set: the set has functions of MapBatches, whose outputs it does not know")
-	_, err = data.FitPreparation(mapped, data.Categories{Columns: []string{"kind"}})
-	require.ErrorContains(t, err, "data: fit preparation: the set has functions of MapBatches")
 	_, err = set.Field("z")
 	require.EqualError(t, err, `data: the set has no field "z"; there are "id", "kind", "x"`)
 }
@@ -70,13 +68,30 @@ func TestTexts(t *testing.T) {
 	require.Equal(t, data.Array{Flat: []string{"a", "c"}, Dims: []int{2}}, field(t, rare, "kind"))
 	batch, err := data.Peek(set.Batches(2).All())
 	require.NoError(t, err)
-	refused := `field "kind": it holds texts, and a step takes numbers: convert them by a data.Preparation, or remove the field by data.Drop`
+	refused := `field "kind": it holds texts, and a step takes numbers: convert them by a tables.Preparation, or remove the field by data.Drop`
 	require.EqualError(t, batch.Check(), "data: "+refused)
 	require.ErrorContains(t, field(t, set, "kind").Check(), "data: it holds texts")
 	_, err = data.Peek(data.OnDevice(set).Batches(2).All())
 	require.EqualError(t, err, "data: on device: "+refused)
 	_, err = data.OneHot(field(t, set, "kind"), 3)
 	require.ErrorContains(t, err, "labels are string")
-	_, err = data.FitScaling(field(t, set, "kind"))
-	require.ErrorContains(t, err, "the array is string [3]")
+}
+
+func TestOnField(t *testing.T) {
+	b := data.Batch{Size: 1, Fields: []data.Field{data.X([]float32{1}, 1), data.Y([]int32{1}, 1)}}
+	hot := data.OnField("y", func(a data.Array) (data.Array, error) { return data.OneHot(a, 2) })
+	got, err := hot(b)
+	require.NoError(t, err)
+	require.Equal(t, []float32{0, 1}, got.Fields[1].Array.Flat)
+	require.Equal(t, []int32{1}, b.Fields[1].Array.Flat)
+	_, err = hot(data.Batch{})
+	require.ErrorContains(t, err, `no field "y"`)
+
+	// A batch of a set on the device is gathered.
+	set, err := data.New(data.X([]float32{1, 2}, 2), data.Y([]int32{1, 0}, 2))
+	require.NoError(t, err)
+	got, err = data.Peek(data.Map(data.OnDevice(set).Batches(2).All(), hot))
+	require.NoError(t, err)
+	require.Nil(t, got.Resident)
+	require.Equal(t, []float32{0, 1, 1, 0}, got.Fields[1].Array.Flat)
 }

@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/images"
+	"github.com/lazo-ml/lazo/data/tables"
 )
 
 func of(items ...int) iter.Seq2[int, error] { return (&source{items: items}).all }
@@ -257,12 +259,12 @@ func ExampleMap() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	scaling, err := data.FitScaling(x.Fields()[0].Array)
+	scaling, err := tables.FitScaling(x.Fields()[0].Array)
 	if err != nil {
 		log.Fatal(err)
 	}
 	scaled := data.Map(train.Batches(128, data.Shuffle(1)).All(), data.OnField("x", scaling.Apply))
-	flipped := data.ParallelMap(scaled, 2, data.Augment(1, "x", data.RandomCrop(8, 8, 1)))
+	flipped := data.ParallelMap(scaled, 2, images.Augment(1, "x", images.RandomCrop(8, 8, 1)))
 	n := 0
 	for _, err := range flipped {
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data/internal/datatest"
 )
 
 func digest(t *testing.T, flat any) string {
@@ -62,7 +64,7 @@ func TestReadDigitsRefuses(t *testing.T) {
 		{"row no number", row, "x", `test row "x"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			train, test, err := readDigits(string(pack(t, []byte(c.csv))), c.rows)
+			train, test, err := readDigits(string(datatest.Gzip(t, []byte(c.csv))), c.rows)
 			if c.want == "" {
 				require.NoError(t, err)
 				require.Equal(t, []int{1, 1}, []int{train.Len(), test.Len()})

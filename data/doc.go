@@ -1,21 +1,17 @@
-// Package data holds training data, reads it from files, and divides it into batches.
+// Package data holds training data, and divides it into batches.
 //
 // An [Array] is a flat slice with dimensions, a [Field] an array with a name, a [Set] fields over the same examples.
 // [Set.Batches] returns sequences of batches, iter.Seq2[B, error]. These functions process them:
 //
-//	change             [Map], [ParallelMap], [Filter], [Zip], [Augment], [OnField] with [Scaling] or [OneHot], [Select],
-//	                   [Drop], [Rename]
+//	change             [Map], [ParallelMap], [Filter], [Zip], [OnField], as with [OneHot], [Select], [Drop], [Rename]
 //	length and order   [Take], [Repeat], [Passes], [Interleave], [ShuffleBuffer], [Shard] and [Set.Shard]
 //	batches of items   [Rebatch], [Chunk], [Window], [Buckets], [Pad], [PadSequences]
 //	cost               [Prefetch], [Cache]
 //	looks              [Peek], [Checked]
 //	ends               [Items], [Collect]
 //
-// Readers of files: [OpenCSV], [StreamCSV], [OpenImageFolder], [TFRecordFile] with [ParseTFExample], [OpenIDX],
-// [MNIST]; the module data/parquet reads Parquet.
-//
-// A [Preparation], fitted on the training data, converts a table with texts, classes and missing values ([CSV.Texts])
-// to numbers.
+// Package data/tables reads CSV, and prepares texts, classes and missing values. Package data/images reads folders of
+// images, and augments them. Package data/files reads IDX, MNIST and TFRecord, the module data/parquet Parquet.
 //
 // # Positions
 //
@@ -27,13 +23,12 @@
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		batches := set.Batches(32, data.Shuffle(0)).From(position)
-//		return data.Prefetch(data.Map(batches, data.Augment(1, "x", data.FlipHorizontal())), 4)
+//		return data.Prefetch(data.Map(batches, images.Augment(1, "x", images.FlipHorizontal())), 4)
 //	})
 //
-// Each function of such a pipeline must yield one batch per batch: Map, ParallelMap, Augment, Prefetch, Checked,
-// OnField, [ShareOf]. With one that combines k batches, as Chunk(k), start the set at k*position. Pass any other
-// pipeline, or streams from files, as a plain iterator, loop.Data: a resumed run iterates it from its start and skips
-// the earlier batches.
+// Each function of such a pipeline must yield one batch per batch: Map, ParallelMap, Prefetch, Checked, [ShareOf]. With
+// one that combines k batches, as Chunk(k), start the set at k*position. Pass any other pipeline, or streams from
+// files, as a plain iterator, loop.Data: a resumed run iterates it from its start and skips the earlier batches.
 //
-// Functions that read from an io.Reader, such as [TFRecords], can be iterated once, all others repeatedly.
+// Functions that read from an io.Reader, such as files.ReadTFRecords, can be iterated once, all others repeatedly.
 package data

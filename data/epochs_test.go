@@ -93,7 +93,7 @@ type stage struct {
 func stages(t *testing.T) (oneForOne, others map[string]stage) {
 	set, err := New(Named("x", make([]float32, 14*4), 14, 2, 2, 1), Y(make([]int32, 14), 14))
 	require.NoError(t, err)
-	mapped, err := set.MapBatches(Augment(1, "x", FlipVertical()))
+	mapped, err := set.MapBatches(copyOf)
 	require.NoError(t, err)
 	type sequence = iter.Seq2[Batch, error]
 	of := set.Batches(4, Shuffle(1), KeepRemainder())
@@ -116,9 +116,7 @@ func stages(t *testing.T) (oneForOne, others map[string]stage) {
 		"map":          by(copyOf),
 		"select":       by(Select("x")),
 		"pad":          by(func(b Batch) (Batch, error) { return Pad(b, 4) }),
-		"augment":      by(Augment(1, "x", FlipHorizontal(), RandomBrightness(0.1))),
-		"mix":          by(MixUp(1, 0.5, 2)),
-		"parallel map": {of, func(s sequence) sequence { return ParallelMap(s, 3, Augment(1, "x", FlipHorizontal())) }},
+		"parallel map": {of, func(s sequence) sequence { return ParallelMap(s, 3, copyOf) }},
 		"prefetch":     {of, func(s sequence) sequence { return Prefetch(s, 2) }},
 		"checked":      {of, Checked},
 		"cache":        {of, Cache[Batch]},

@@ -3,7 +3,6 @@ package data_test
 import (
 	"fmt"
 	"log"
-	"strings"
 
 	"github.com/lazo-ml/lazo/data"
 )
@@ -62,26 +61,6 @@ func ExampleDigits() {
 	// y int32 [360]
 }
 
-func ExampleReadCSV() {
-	file := "length,width,kind\n5.1,3.5,setosa\n6.3,,virginica\n"
-	set, err := data.ReadCSV(strings.NewReader(file), data.CSV{Fields: []data.CSVField{
-		{Name: "x", Fill: "3"},
-		{Name: "y", Columns: []string{"kind"}, Classes: []string{"setosa", "virginica"}},
-	}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, f := range set.Fields() {
-		fmt.Println(f.Name, f.Array.Dims, f.Array.Flat)
-	}
-	_, err = data.ReadCSV(strings.NewReader(file), data.CSV{Fields: []data.CSVField{{Name: "x", Columns: []string{"width"}}}})
-	fmt.Println(err)
-	// Output:
-	// x [2 2] [5.1 3.5 6.3 3]
-	// y [2] [0 1]
-	// data: read csv: row 2 (line 3), column "width": the cell "" marks a missing value; set CSVField.Fill to its replacement, or leave the column out
-}
-
 func ExampleRebatch() {
 	set, err := data.New(data.X([]float32{0, 1, 2, 3, 4}, 5))
 	if err != nil {
@@ -96,43 +75,4 @@ func ExampleRebatch() {
 	// Output:
 	// 3 [0 1 2] [true true true]
 	// 2 [3 4 4] [true true false]
-}
-
-func ExampleFitPreparation() {
-	file := "mass,island,species\n3.5,Dream,a\n,Biscoe,b\n4.5,Dream,b\n"
-	table, err := data.ReadCSV(strings.NewReader(file), data.CSV{Texts: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	preparation, err := data.FitPreparation(table,
-		data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.MinMax},
-		data.Categories{Columns: []string{"island"}, Unknown: data.UnknownZeros},
-		data.Labels{Columns: []string{"species"}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	training, err := table.Map(preparation.Apply)
-	if err != nil {
-		log.Fatal(err)
-	}
-	one, err := preparation.Rows(map[string]any{"mass": 5.5, "island": "Torgersen"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, set := range []*data.Set{training, one} {
-		for _, f := range set.Fields() {
-			fmt.Println(f.Name, f.Array.Dims, f.Array.Flat)
-		}
-	}
-	names, _ := preparation.Names("x")
-	classes, _ := preparation.Classes("y")
-	fmt.Println(names, classes)
-	_, err = preparation.Rows(map[string]any{"mass": "heavy", "island": "Dream"})
-	fmt.Println(err)
-	// Output:
-	// x [3 3] [0 0 1 0.5 1 0 1 0 1]
-	// y [3] [0 1 1]
-	// x [1 3] [2 0 0]
-	// [mass island=Biscoe island=Dream] [a b]
-	// data: preparation: rows: column "mass": row 1: "heavy" is not a number: invalid syntax: if it marks a missing value, name it in data.Missing, which the preparation keeps, or in CSV.Missing; if it is a class, use Categories for the column
 }

@@ -3,6 +3,8 @@ package data
 import (
 	"fmt"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
 // Mask is the name of the bool field that marks the real examples of a padded batch. Without any, the loss is 0, a
@@ -20,8 +22,8 @@ func Pad(b Batch, size int) (Batch, error) {
 		return Batch{}, fmt.Errorf("data: pad a batch of %d rows to %d: expected a size of at least 1, and at most that number of rows", rows, size)
 	}
 	for _, f := range b.Fields {
-		if _, ok := sized(dimsOf(f.Array, size)...); !ok {
-			return Batch{}, fmt.Errorf("data: pad a batch of %d rows to %d: field %q would have more than %d elements: %w", rows, size, f.Name, mostElements, ErrLimit)
+		if _, ok := arrays.Size(dimsOf(f.Array, size)...); !ok {
+			return Batch{}, fmt.Errorf("data: pad a batch of %d rows to %d: field %q would have more than %d elements: %w", rows, size, f.Name, arrays.MostElements, ErrLimit)
 		}
 	}
 	mask, masked := b.mask()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
 // Remainder determines the fate of examples that do not fill a batch, or do not divide evenly over shards.
@@ -162,7 +164,7 @@ func joined(parts []Batch) Batch {
 			flats[i] = p.Fields[k].Array.Flat
 			rows += p.Fields[k].Array.Len()
 		}
-		all.Fields[k].Array = Array{elementsOf(f.Array.Flat).concat(flats), dimsOf(f.Array, rows)}
+		all.Fields[k].Array = Array{arrays.Of(f.Array.Flat).Concat(flats), dimsOf(f.Array, rows)}
 	}
 	return all
 }

@@ -2,15 +2,12 @@ package data
 
 import (
 	"errors"
-	"iter"
 	"math"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/lazo-ml/lazo/loop"
 )
 
 // Cutting into pieces of any sizes and putting together again is dealing out in the right size: drop, keep, and pad.
@@ -263,41 +260,4 @@ func TestShuffleBuffer_law(t *testing.T) {
 	}
 	failed := errors.New("failed")
 	require.Equal(t, []step{{0, failed}, {1, nil}}, collect(ShuffleBuffer(sequence([]step{{1, nil}, {0, failed}}), 4, 1), -1), "errors do not wait")
-}
-
-// F10 for data: a run resumed after n steps with a pipeline from position n of the set, or one that skips through the
-// whole pipeline. Both yield bit-identical batches to the uninterrupted run.
-func TestF10_resumeIsTheUnbrokenPipeline(t *testing.T) {
-	x := make([]uint8, 23*5*5)
-	for i := range x {
-		x[i] = uint8(i * 7)
-	}
-	s, err := New(Named("x", x, 23, 5, 5, 1))
-	require.NoError(t, err)
-	batches := s.Batches(4, Shuffle(3), KeepRemainder())
-	pipeline := func(workers int, position int64) iter.Seq2[Batch, error] {
-		return Prefetch(ParallelMap(batches.sequence(position, 3), workers, Augment(9, "x", FlipHorizontal(), RandomCrop(5, 5, 2), RandomShift(1, 2))), 2)
-	}
-	var whole []Batch
-	for b, err := range pipeline(1, 0) {
-		require.NoError(t, err)
-		whole = append(whole, b)
-	}
-	require.Len(t, whole, 18)
-	places := 0
-	for n := range whole {
-		var positioned, skipped []Batch
-		for b, err := range pipeline(1+n%4, int64(n)) {
-			require.NoError(t, err)
-			positioned = append(positioned, b)
-		}
-		for b, err := range loop.Data[Batch](pipeline(2, 0)).From(int64(n)) {
-			require.NoError(t, err)
-			skipped = append(skipped, b)
-		}
-		require.Equal(t, whole[n:], positioned)
-		require.Equal(t, whole[n:], skipped)
-		places++
-	}
-	t.Logf("F10: resumed at %d places with 1 to 4 workers, by a position of the set and by skipping through: 0 bytes differ", places)
 }

@@ -22,8 +22,8 @@ const Rows = "rows"
 // devices at the first batch and keeps it until it is closed. On the CPU small steps are slower than with
 // [Set.Batches].
 //
-// Order and fields are those of [Set.Batches]. Host functions, such as [Map] and [Augment], see only [Rows] and [Mask].
-// Writes to the set's arrays after the first step have no effect.
+// Order and fields are those of [Set.Batches]. Host functions, such as [Map] and images.Augment, see only [Rows] and
+// [Mask]. Writes to the set's arrays after the first step have no effect.
 func OnDevice(s *Set) *Resident {
 	return &Resident{s, sync.OnceValue(func() *Set {
 		places := make([]int32, s.len)

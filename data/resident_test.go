@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data/internal/datatest"
 )
 
 // A resident set deals out the same examples in the same order, and OnHost gathers them.
@@ -57,7 +59,7 @@ func TestResident_refuses(t *testing.T) {
 	for b, err := range OnDevice(other).Batches(3).All() {
 		require.ErrorContains(t, err, "batches of 3 from 2 examples", b)
 	}
-	require.ErrorContains(t, first((&Resident{other, nil}).Batches(1).All()), "use the one that data.OnDevice returns")
+	require.ErrorContains(t, datatest.First((&Resident{other, nil}).Batches(1).All()), "use the one that data.OnDevice returns")
 	_, err = Batch{Resident: &Resident{}}.Field("x")
 	require.ErrorContains(t, err, "use the one that data.OnDevice returns")
 	wrong := Batch{Fields: []Field{Named(Rows, []int32{5}, 1)}, Size: 1, Resident: OnDevice(other)}

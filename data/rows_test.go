@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data/internal/datatest"
 )
 
 // A batch counts its examples, also if no Size is given.
@@ -56,10 +58,10 @@ func TestR06_cutsAndPadsRows(t *testing.T) {
 		}
 	}
 	for want, err := range map[string]error{
-		"data: slice a batch of 6 rows: from 4 to 7":                                                                                     second(padded.Slice(4, 7)),
-		`data: slice a batch: field "x" has dims [3], expected 4 examples on the first axis`:                                             second(Batch{Size: 4, Fields: batch.Fields}.Slice(0, 1)),
-		`data: slice a batch: field "mask" is float32 [3], expected a bool for each of 3 rows: rename it if it is not a mask of padding`: second(Batch{Size: 3, Fields: []Field{Named(Mask, []float32{1, 2, 3}, 3)}}.Slice(0, 1)),
-		`data: rebatch: the batch has 6 rows, of which Size counts 3 as examples, and no field "mask" that marks them`:                   second(lastOf(Rebatch(Items([]Batch{bare}), 4, Kept))),
+		"data: slice a batch of 6 rows: from 4 to 7":                                                                                     datatest.Second(padded.Slice(4, 7)),
+		`data: slice a batch: field "x" has dims [3], expected 4 examples on the first axis`:                                             datatest.Second(Batch{Size: 4, Fields: batch.Fields}.Slice(0, 1)),
+		`data: slice a batch: field "mask" is float32 [3], expected a bool for each of 3 rows: rename it if it is not a mask of padding`: datatest.Second(Batch{Size: 3, Fields: []Field{Named(Mask, []float32{1, 2, 3}, 3)}}.Slice(0, 1)),
+		`data: rebatch: the batch has 6 rows, of which Size counts 3 as examples, and no field "mask" that marks them`:                   datatest.Second(lastOf(Rebatch(Items([]Batch{bare}), 4, Kept))),
 	} {
 		require.EqualError(t, err, want)
 	}
@@ -77,5 +79,3 @@ func TestR06_cutsAndPadsRows(t *testing.T) {
 	require.Equal(t, 6, set.Len())
 	require.True(t, set.has(Mask))
 }
-
-func second[T any](_ T, err error) error { return err }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
 // PadSequences pads sequences with fill to one array [len(sequences), length], and returns a mask of the same dims,
@@ -23,9 +25,9 @@ func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, 
 			return Array{}, Array{}, fmt.Errorf("data: pad %d sequences: %w", len(sequences), err)
 		}
 	}
-	size, ok := sized(len(sequences), length)
+	size, ok := arrays.Size(len(sequences), length)
 	if longest == 0 || !ok {
-		return Array{}, Array{}, fmt.Errorf("data: pad %d sequences, the longest of %d items, to %d: expected at least one item, and at most %d in all", len(sequences), longest, length, mostElements)
+		return Array{}, Array{}, fmt.Errorf("data: pad %d sequences, the longest of %d items, to %d: expected at least one item, and at most %d in all", len(sequences), longest, length, arrays.MostElements)
 	}
 	flat, there := make([]T, size), make([]bool, size)
 	for i, s := range sequences {

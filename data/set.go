@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lazo-ml/lazo/internal/distinct"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // Field is an array with a name.
@@ -60,7 +60,7 @@ func New(fields ...Field) (*Set, error) {
 }
 
 func distinctNames(fields []Field, of string) error {
-	return distinct.Names(len(fields), of, func(i int) string { return fields[i].Name })
+	return listed.Distinct(len(fields), of, func(i int) string { return fields[i].Name })
 }
 
 // Len returns the number of examples.
@@ -69,7 +69,7 @@ func (s *Set) Len() int { return s.len }
 // MapBatches returns a set whose [Set.Batches] yields f of each batch, after the functions of earlier calls. As in
 // [ParallelMap], f runs on several goroutines, ahead of the consumer. f may change its batch. Results are not kept.
 //
-// [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and [FitPreparation] refuse such a
+// [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and tables.Fit refuse such a
 // set.
 func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 	if err := refuse("map batches", false, f == nil); err != nil {

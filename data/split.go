@@ -7,6 +7,8 @@ import (
 	"iter"
 	"math"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
 // SplitOption is an option of [Set.Split] and [Set.Folds]: [Stratified] or [Grouped].
@@ -71,7 +73,7 @@ func classesOf(a Array) *classed {
 	case []uint64:
 		return classesIn(flat, "%v")
 	}
-	numbers, err := integers(a)
+	numbers, err := a.integers()
 	if err != nil {
 		return nil
 	}
@@ -108,7 +110,7 @@ func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (trai
 		return nil, nil, fmt.Errorf("data: %s: the fraction is %v, expected one between 0 and 1", what, fraction)
 	}
 	rows := make([]int, s.len)
-	permute(rows, seed, splitEpoch)
+	arrays.Permute(rows, seed, splitEpoch)
 	// 0.29 times 100 is 28.999999999999996.
 	n := int(math.Floor(fraction*float64(s.len) + 1e-9))
 	left := n
@@ -202,7 +204,7 @@ func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []in
 		return nil, nil, fmt.Errorf("expected at least 2, and at most the number of examples, %d", s.len)
 	}
 	rows, parts = make([]int, s.len), make([]int, s.len)
-	permute(rows, seed, splitEpoch)
+	arrays.Permute(rows, seed, splitEpoch)
 	switch how.by {
 	case "":
 		for i := range rows {
@@ -230,7 +232,7 @@ func (s *Set) folds(k int, seed uint64, options []SplitOption) (parts, rows []in
 		}
 		// The largest remaining group goes to the smallest part.
 		order, part, sizes := make([]int, groups), make([]int, groups), make([]int, k)
-		permute(order, seed, splitEpoch)
+		arrays.Permute(order, seed, splitEpoch)
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(by.sizes[b], by.sizes[a]) })
 		for _, g := range order {
 			least := slices.Index(sizes, slices.Min(sizes))

@@ -1,7 +1,9 @@
 package data_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -10,6 +12,28 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 )
+
+// golden has scikit-learn's folds.
+type golden struct {
+	Y, Groups []int32
+	Folds     map[string]struct {
+		Plain, Grouped []int
+		Stratified     [][]int
+	}
+}
+
+func readGolden(t *testing.T) (g golden) {
+	text, err := os.ReadFile("tables/testdata/preparation.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &g))
+	return g
+}
+
+func field(t testing.TB, set *data.Set, name string) data.Array {
+	a, err := set.Field(name)
+	require.NoError(t, err)
+	return a
+}
 
 // labelled is a set of the golden file's labels and groups, and the number of each example, by the types that say them.
 func labelled(t *testing.T, g golden) *data.Set {
@@ -139,4 +163,39 @@ func TestSplitsRefuse(t *testing.T) {
 	require.EqualError(t, err, "data: split stratified: class true has 1 examples: at the fraction 0.5 one side would have none")
 	_, _, err = set.Split(0.5, 0, data.Stratified("b"), data.Stratified("b"))
 	require.EqualError(t, err, "data: split stratified and stratified: expected one data.Stratified or one data.Grouped")
+}
+
+func TestSplitStratified(t *testing.T) {
+	y := make([]int32, 100)
+	for i := range y {
+		if i < 10 {
+			y[i] = 7
+		}
+	}
+	set, err := data.New(data.Y(y, 100))
+	require.NoError(t, err)
+	rare := func(s *data.Set) (n int) {
+		for _, v := range s.Fields()[0].Array.Flat.([]int32) {
+			if v == 7 {
+				n++
+			}
+		}
+		return n
+	}
+	for seed := range uint64(20) {
+		train, test, err := set.Split(0.8, seed, data.Stratified("y"))
+		require.NoError(t, err)
+		require.Equal(t, []int{80, 20, 8, 2}, []int{train.Len(), test.Len(), rare(train), rare(test)})
+	}
+	for want, row := range map[string]struct {
+		field    string
+		fraction float64
+	}{
+		"data: split stratified: the fraction is 1": {"y", 1},
+		`no field "z"`: {"z", 0.5},
+		"class 7 has 10 examples: at the fraction 0.99 one side would have none": {"y", 0.99},
+	} {
+		_, _, err := set.Split(row.fraction, 1, data.Stratified(row.field))
+		require.ErrorContains(t, err, want)
+	}
 }

@@ -1,6 +1,10 @@
 package data
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lazo-ml/lazo/internal/arrays"
+)
 
 // stack is memory of consecutive batches, per field: the set's own for ordered batches, copies for shuffled ones.
 type stack struct {
@@ -20,17 +24,17 @@ func Stacked(list []any, batches []Batch, k int) ([]any, bool) {
 		if n == 0 || rows < 1 {
 			return list, false
 		}
-		kind, width := elementsOf(flat), n/rows
-		if (from.row+k*rows)*width > kind.len(flat) {
+		kind, width := arrays.Of(flat), n/rows
+		if (from.row+k*rows)*width > kind.Len(flat) {
 			return list, false
 		}
 		for i := range batches {
 			b, at := &batches[i], from.row+i*rows
-			if b.row != at || len(b.Fields) <= f || !kind.is(flat, at*width, (at+rows)*width, b.Fields[f].Array.Flat) {
+			if b.row != at || len(b.Fields) <= f || !kind.Is(flat, at*width, (at+rows)*width, b.Fields[f].Array.Flat) {
 				return list, false
 			}
 		}
-		list = append(list, kind.slice(flat, from.row*width, (from.row+k*rows)*width))
+		list = append(list, kind.Slice(flat, from.row*width, (from.row+k*rows)*width))
 	}
 	return list, true
 }
@@ -46,7 +50,7 @@ func (b Batch) copied() Batch {
 	b = b.alone()
 	b.Fields = slices.Clone(b.Fields)
 	for i, f := range b.Fields {
-		b.Fields[i].Array.Flat = elementsOf(f.Array.Flat).concat([]any{f.Array.Flat})
+		b.Fields[i].Array.Flat = arrays.Of(f.Array.Flat).Concat([]any{f.Array.Flat})
 	}
 	return b
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
 // After any changes, batches that are taken as contiguous have their own elements there.
@@ -52,10 +54,10 @@ func TestStacked_law(t *testing.T) {
 			found++
 			require.Len(t, all, len(block[0].Fields))
 			for f, flat := range all {
-				kind, n := elementsOf(flat), block[0].Fields[f].Array.Size()
-				require.Equal(t, k*n, kind.len(flat))
+				kind, n := arrays.Of(flat), block[0].Fields[f].Array.Size()
+				require.Equal(t, k*n, kind.Len(flat))
 				for i, b := range block {
-					require.Equal(t, b.Fields[f].Array.Flat, kind.slice(flat, i*n, (i+1)*n))
+					require.Equal(t, b.Fields[f].Array.Flat, kind.Slice(flat, i*n, (i+1)*n))
 				}
 			}
 		}

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// Stages accumulates the time of a pipeline's stages: those that [Timed] or [Stages.Note] record. callbacks.Measure and
-// callbacks.Bar report which ones a run waited for. The zero value is ready to use. It is safe for concurrent use.
+// Stages accumulates the time of a pipeline's stages: those that [Timed], [Batch.Note] or [Stages.Note] record.
+// callbacks.Measure and callbacks.Bar report which ones a run waited for. The zero value is ready to use. It is safe
+// for concurrent use.
 //
-// The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of an [ImageFolder], "augment" of
-// [Augment], and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in parallel:
-// their sum may exceed the elapsed time.
+// The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of an images.Folder, "augment" of
+// images.Augment, and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in
+// parallel: their sum may exceed the elapsed time.
 type Stages struct {
 	mu    sync.Mutex
 	names []string
@@ -60,6 +61,14 @@ func Timed(stages *Stages) Option {
 	}
 }
 
+// Note adds time to a stage, instead of "map". For functions of [Set.MapBatches] whose batches are [Timed]; it does
+// nothing for others.
+func (b Batch) Note(stage string, took time.Duration) {
+	if b.watch != nil {
+		b.watch.note(stage, took)
+	}
+}
+
 type watch struct {
 	stages *Stages
 	noted  atomic.Int64 // nanoseconds since the change began
@@ -79,14 +88,15 @@ func (w *watch) now() (begin time.Time) {
 	return begin
 }
 
-func (w *watch) end(stage string, begin time.Time) time.Time {
-	if w == nil {
-		return begin
+func (w *watch) end(stage string, begin time.Time) {
+	if w != nil {
+		w.note(stage, time.Since(begin))
 	}
-	now := time.Now()
-	w.stages.Note(stage, now.Sub(begin))
-	w.noted.Add(int64(now.Sub(begin)))
-	return now
+}
+
+func (w *watch) note(stage string, took time.Duration) {
+	w.stages.Note(stage, took)
+	w.noted.Add(int64(took))
 }
 
 // change records as "map" the time not recorded by other stages within f.

@@ -43,7 +43,7 @@ func fresh(t *testing.T) *managed.State {
 func TestFromCiclo_gettingStarted(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 
-	training, _ := must.M2(data.Digits()) // or data.MNIST(folder)
+	training, _ := must.M2(data.Digits()) // or files.MNIST(folder)
 	batches := training.Batches(32, data.Shuffle(0))
 
 	classify := func(b *managed.Builder) {

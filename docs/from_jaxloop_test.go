@@ -42,7 +42,7 @@ func TestFromJaxloop_colab(t *testing.T) {
 		return nn.Dense{Units: 10}.Apply(scope.In("logits"), x)
 	}
 
-	training, test := must.M2(data.Digits()) // or data.MNIST(folder)
+	training, test := must.M2(data.Digits()) // or files.MNIST(folder)
 
 	trainData := training.Batches(32, data.Shuffle(0)) // a run begins it at its position
 	evalData := test.Batches(32)                       // an evaluation begins it again

@@ -19,6 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/images"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
@@ -224,7 +226,7 @@ func Example_kerasData() {
 	training, _ := digits()
 	model := newClassifier(ctx)
 	batches := training.Batches(32, data.Shuffle(0)) // shuffle, batch, repeat
-	augment := data.Augment(0, "x", data.RandomShift(1, 1))
+	augment := images.Augment(0, "x", images.RandomShift(1, 1))
 	pipeline := loop.From(func(position int64) iter.Seq2[data.Batch, error] { // from any step on, to resume
 		augmented := data.ParallelMap(batches.From(position), 2, augment) // map(num_parallel_calls=2)
 		return data.Prefetch(augmented, 2)                                // prefetch
@@ -240,12 +242,12 @@ func Example_kerasData() {
 func Example_kerasTables() {
 	path := filepath.Join(must.M1(os.MkdirTemp("", "")), "birds.csv")
 	must.M(os.WriteFile(path, []byte("mass,island,species\n3700,Dream,a\n,Biscoe,b\n3900,Dream,a\n4100,Dream,b\n"), 0o600))
-	table := must.M1(data.OpenCSV(path, data.CSV{Texts: true}))
+	table := must.M1(tables.Open(path, tables.Format{Texts: true}))
 	train, test := must.M2(table.Split(0.5, 0, data.Stratified("species")))
-	preparation := must.M1(data.FitPreparation(train,
-		data.Numbers{Columns: []string{"mass"}, Fill: data.FillMedian, Scale: data.Standard}, // SimpleImputer, Normalization
-		data.Categories{Columns: []string{"island"}, Unknown: data.UnknownOwn},               // StringLookup(output_mode="one_hot")
-		data.Labels{Columns: []string{"species"}}))
+	preparation := must.M1(tables.Fit(train,
+		tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMedian, Scale: tables.Standard}, // SimpleImputer, Normalization
+		tables.Categories{Columns: []string{"island"}, Unknown: tables.UnknownOwn},                 // StringLookup(output_mode="one_hot")
+		tables.Labels{Columns: []string{"species"}}))
 	training, testing := must.M1(train.Map(preparation.Apply)), must.M1(test.Map(preparation.Apply))
 	classes := must.M1(preparation.Classes("y"))
 	one := must.M1(preparation.Rows(map[string]any{"mass": nil, "island": "Torgersen"}))

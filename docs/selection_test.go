@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -58,12 +59,12 @@ func TestSelection_crossValidate(t *testing.T) {
 
 func TestSelection_prepareWithinFolds(t *testing.T) {
 	ctx, strategy := t.Context(), jit()
-	table := must.M1(data.ReadCSV(strings.NewReader("mass,species\n"+strings.Repeat("3.5,a\n,b\n4.5,b\n3,a\n", 6)), data.CSV{Texts: true}))
+	table := must.M1(tables.Read(strings.NewReader("mass,species\n"+strings.Repeat("3.5,a\n,b\n4.5,b\n3,a\n", 6)), tables.Format{Texts: true}))
 	var figures []map[string]float64
 	for fold, err := range table.Folds(3, 1, data.Stratified("species")) {
 		must.M(err)
-		preparation := must.M1(data.FitPreparation(fold.Train, // of what is trained on alone
-			data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard}, data.Labels{Columns: []string{"species"}}))
+		preparation := must.M1(tables.Fit(fold.Train, // of what is trained on alone
+			tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean, Scale: tables.Standard}, tables.Labels{Columns: []string{"species"}}))
 		training, test := must.M1(fold.Train.Map(preparation.Apply)), must.M1(fold.Test.Map(preparation.Apply))
 		model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 2}}, flaxlike.WithLoss("sparse_categorical_crossentropy"),
 			flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategy)))

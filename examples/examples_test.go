@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
@@ -81,7 +81,7 @@ func TestTabular(t *testing.T) {
 	saved, err := flaxlike.Describe("penguins.safetensors")
 	require.NoError(t, err)
 	require.Equal(t, []string{"Adelie", "Chinstrap", "Gentoo"}, saved.Classes[""], "of the preparation")
-	require.NoError(t, json.Unmarshal(saved.Preparation, new(data.Preparation)))
+	require.NoError(t, json.Unmarshal(saved.Preparation, new(tables.Preparation)))
 }
 
 // It prints a value on its way, and the line that makes the first NaN, as docs/guide/09-debugging.md shows.

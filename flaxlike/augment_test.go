@@ -16,13 +16,14 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/images"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/nn"
 )
 
 // pictures is a folder of dark and of light images, some of each in grey.
-func pictures(t *testing.T, n int) *data.ImageFolder {
+func pictures(t *testing.T, n int) *images.Folder {
 	t.Helper()
 	dir := t.TempDir()
 	for i := range n {
@@ -40,7 +41,7 @@ func pictures(t *testing.T, n int) *data.ImageFolder {
 		require.NoError(t, png.Encode(file, picture))
 		require.NoError(t, file.Close())
 	}
-	folder, err := data.OpenImageFolder(dir, data.ImageFormat{Height: 4, Width: 4, Channels: 1})
+	folder, err := images.Open(dir, images.Format{Height: 4, Width: 4, Channels: 1})
 	require.NoError(t, err)
 	return folder
 }
@@ -58,7 +59,7 @@ func TestFit_imagesAndAugment(t *testing.T) {
 	var augmented atomic.Int64
 	fit := func(m *flaxlike.Model, epochs int, into *checkpoint.Folder) {
 		_, err := m.Fit(t.Context(), training, quiet(flaxlike.Fit{Epochs: epochs, Validation: test, Callbacks: []loop.Option{resume(into)}, Augment: []func(data.Batch) (data.Batch, error){
-			data.Augment(1, "x", data.RandomBrightness(0.05), data.RandomRotation(20), data.FlipHorizontal()),
+			images.Augment(1, "x", images.RandomBrightness(0.05), images.RandomRotation(20), images.FlipHorizontal()),
 			func(b data.Batch) (data.Batch, error) { augmented.Add(int64(b.Size)); return b, nil },
 		}}))
 		require.NoError(t, err)
@@ -125,7 +126,7 @@ func TestFit_augmentBatches(t *testing.T) {
 // The labels that a function makes are looked at, and not those that the set has.
 func TestFit_augmentChangesLabels(t *testing.T) {
 	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss("categorical_crossentropy"))
-	fit := flaxlike.Fit{Augment: []func(data.Batch) (data.Batch, error){data.MixUp(1, 0.4, 3)}}
+	fit := flaxlike.Fit{Augment: []func(data.Batch) (data.Batch, error){images.MixUp(1, 0.4, 3)}}
 	_, err := m.Fit(t.Context(), sorted(t, 64), quiet(fit))
 	require.NoError(t, err)
 	broken := sorted(t, 64)

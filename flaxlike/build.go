@@ -116,7 +116,7 @@ func (s *settings) checkClasses(out map[string]*graph.Node, fields map[string]st
 			hint := s.namedHint
 			if s.named == ofPreparation {
 				hint = fmt.Sprintf("\n  for labels that are classes end the network with nn.Dense{Units: %d}; for labels that are numbers fit the preparation "+
-					"with data.Labels{Numbers: true}", n)
+					"with tables.Labels{Numbers: true}", n)
 			}
 			panic(fmt.Errorf("%s %d classes, and the output %s has %d%s", cmp.Or(s.named, "WithClasses names"), n, output.Shape(), has, hint))
 		}

@@ -223,7 +223,7 @@ func (t *trace) numbersAlone(g *graph.Graph) {
 	}
 	for field, name := range t.inputs {
 		r := bound{field: name, kind: "input", input: true, low: -math.MaxFloat64, high: math.MaxFloat64, orNaN: nan[name],
-			why: "the network takes finite numbers: fill missing values (data.Numbers has Fill), clip infinite ones, or leave such examples out (Set.Where)"}
+			why: "the network takes finite numbers: fill missing values (tables.Numbers has Fill), clip infinite ones, or leave such examples out (Set.Where)"}
 		if infinite[name] {
 			r.low, r.high = math.Inf(-1), math.Inf(1)
 		}

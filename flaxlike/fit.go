@@ -30,7 +30,7 @@ type Fit struct {
 	StepsPerEpoch int
 	// OnDevice keeps the training set in device memory: see data.OnDevice.
 	OnDevice bool
-	// Augment changes each training batch, in order, as data.Augment and data.MixUp do, possibly in place. The
+	// Augment changes each training batch, in order, as images.Augment and images.MixUp do, possibly in place. The
 	// functions run ahead of the steps on several goroutines, and should depend on their batch alone.
 	Augment []func(data.Batch) (data.Batch, error)
 	// InOrder disables shuffling.

@@ -42,7 +42,7 @@ func (m desk) set(fields ...data.Field) *data.Set {
 }
 
 var (
-	images  = data.X(make([]float32, 64*8*8), 64, 8, 8)
+	pixels  = data.X(make([]float32, 64*8*8), 64, 8, 8)
 	classes = data.Y(make([]int32, 64), 64)
 )
 
@@ -83,10 +83,10 @@ var mistakes = []struct {
 		return m.fit(nn.Sequential{nn.Dense{Units: 1}, nil}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
 	}},
 	{"images not flattened", func(m desk) error {
-		return m.fit(nn.Dense{Units: 10}, m.set(images, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+		return m.fit(nn.Dense{Units: 10}, m.set(pixels, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
 	}},
 	{"images without a channel", func(m desk) error {
-		return m.fit(nn.Sequential{nn.Conv{Channels: 4, Window: []int{3}}, nn.Flatten{}, nn.MaxPool{Window: 2}}, m.set(images, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+		return m.fit(nn.Sequential{nn.Conv{Channels: 4, Window: []int{3}}, nn.Flatten{}, nn.MaxPool{Window: 2}}, m.set(pixels, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
 	}},
 	{"integers where floats are wanted", func(m desk) error {
 		return m.fit(nn.Sequential{nn.Flatten{}, nn.Dense{Units: 10}}, m.set(data.X(make([]uint8, 64*64), 64, 8, 8), classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
@@ -230,7 +230,7 @@ var mistakes = []struct {
 		return m.fit(nn.Sequential{nn.Dense{Units: 1}}, line(m, 64), flaxlike.Fit{Epochs: 2, Callbacks: []loop.Option{resume(folder)}}, flaxlike.WithLoss("mse"))
 	}},
 	{"windows larger than the images", func(m desk) error {
-		return m.fit(nn.Sequential{nn.Reshape{8, 8, 1}, nn.MaxPool{Window: 4}, nn.MaxPool{Window: 4}, nn.Flatten{}, nn.Dense{Units: 10}}, m.set(images, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
+		return m.fit(nn.Sequential{nn.Reshape{8, 8, 1}, nn.MaxPool{Window: 4}, nn.MaxPool{Window: 4}, nn.Flatten{}, nn.Dense{Units: 10}}, m.set(pixels, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse))
 	}},
 	{"inputs without an axis of features", func(m desk) error {
 		return m.fit(nn.Dense{Units: 1}, m.set(data.X(make([]float32, 64), 64), data.Y(make([]float32, 64), 64)), flaxlike.Fit{}, flaxlike.WithLoss("mse"))
@@ -288,10 +288,10 @@ var mistakes = []struct {
 		return m.fit(nn.Dense{Units: 1}, set, flaxlike.Fit{}, own, flaxlike.WithMetrics("accuracy"))
 	}},
 	{"auc of several classes", func(m desk) error {
-		return m.fit(nn.Sequential{nn.Flatten{}, nn.Dense{Units: 3}}, m.set(images, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse), flaxlike.WithMetrics("auc"))
+		return m.fit(nn.Sequential{nn.Flatten{}, nn.Dense{Units: 3}}, m.set(pixels, classes), flaxlike.Fit{}, flaxlike.WithLoss(sparse), flaxlike.WithMetrics("auc"))
 	}},
 	{"perplexity of probabilities", func(m desk) error {
-		return m.fit(nn.Sequential{nn.Flatten{}, nn.Dense{Units: 3}, nn.Activation("softmax")}, m.set(images, classes), flaxlike.Fit{},
+		return m.fit(nn.Sequential{nn.Flatten{}, nn.Dense{Units: 3}, nn.Activation("softmax")}, m.set(pixels, classes), flaxlike.Fit{},
 			flaxlike.WithLoss(flaxlike.Loss{Func: func(_, output *graph.Node) *graph.Node { return graph.ReduceSum(output, -1) }}), flaxlike.WithMetrics("perplexity"))
 	}},
 	{"several labels for accuracy", func(m desk) error {

@@ -362,7 +362,7 @@ func TestWithClasses_inTheOrderOfThePreparation(t *testing.T) {
 
 	err = train(nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithPreparation(p))
 	require.ErrorContains(t, err, "the labels of the preparation have 3 classes, and the output (Float32)[32, 1] has 1\n"+
-		"  for labels that are classes end the network with nn.Dense{Units: 3}; for labels that are numbers fit the preparation with data.Labels{Numbers: true}")
+		"  for labels that are classes end the network with nn.Dense{Units: 3}; for labels that are numbers fit the preparation with tables.Labels{Numbers: true}")
 
 	given := newModel(t, one, flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind", Label: "y"}), flaxlike.WithClasses([]string{"null", "eins", "zwei"}), flaxlike.WithPreparation(p))
 	require.Equal(t, []string{"null", "eins", "zwei"}, must.M1(must.M1(given.Predict(t.Context(), set)).ClassNames()), "those that are given")

@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // Match selects parameters: [Under], [RankFrom], [Matrices], [Not] of one of them, or a [MatchFunc].
@@ -92,7 +94,7 @@ func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) b
 			whose = "that the earlier groups leave"
 		}
 		check(slices.ContainsFunc(all, func(v *model.Variable) bool { return named.Takes(v.Path(), v.Shape()) }),
-			"%s: %v matches no variable %s%s; there are %s; set Optional for a match that may match none", what, named, whose, meant(named, all), some(names(all)))
+			"%s: %v matches no variable %s%s; there are %s; set Optional for a match that may match none", what, named, whose, meant(named, all), listed.Some(names(all)))
 	}
 	return func(p *Parameter) bool { return takes(m, p.Name(), p.Shape()) }
 }
@@ -127,14 +129,5 @@ func meant(m Match, all []*model.Variable) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (did you mean %s?)", some(found))
-}
-
-func some(names []string) string {
-	const most = 10
-	text := fmt.Sprintf("%q", names[:min(most, len(names))])
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return text
+	return fmt.Sprintf(" (did you mean %s?)", listed.Some(found))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/files"
 )
 
 // point is one value of an event file.
@@ -101,7 +101,7 @@ func read(t *testing.T, folder string) []events {
 		file, err := os.Open(path)
 		require.NoError(t, err)
 		var e events
-		for record, err := range data.TFRecords(file, 0) {
+		for record, err := range files.ReadTFRecords(file, 0) {
 			require.NoError(t, err)
 			e.add(t, record)
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/callbacks/tensorboard"
-	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/files"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -98,7 +98,7 @@ func TestWrite_cutAnywhere(t *testing.T) {
 	require.NoError(t, err)
 	for cut := range len(whole) {
 		n := 0
-		next, stop := iter.Pull2(data.TFRecords(newReader(whole[:cut]), 0))
+		next, stop := iter.Pull2(files.ReadTFRecords(newReader(whole[:cut]), 0))
 		for _, err, ok := next(); ok && err == nil; _, err, ok = next() {
 			n++
 		}

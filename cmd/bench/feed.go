@@ -18,6 +18,8 @@ import (
 	"strconv"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/images"
+	"github.com/lazo-ml/lazo/data/tables"
 )
 
 // as in the peers' scripts
@@ -81,14 +83,14 @@ func written(dir, name string, write func(dir string) error) error {
 	return err
 }
 
-// images reads 2,000 shuffled files of 128 x 128 pixels, resizes them to 112 x 112, crops 96 x 96 and mirrors half. A
-// batch is float32 [64, 96, 96, 3].
-var images = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *bench, dir, _ string) (n int, err error) {
-	folder, err := data.OpenImageFolder(dir, data.ImageFormat{Height: feedResized, Width: feedResized, Resize: data.Stretch})
+// imageFiles reads 2,000 shuffled files of 128 x 128 pixels, resizes them to 112 x 112, crops 96 x 96 and mirrors half.
+// A batch is float32 [64, 96, 96, 3].
+var imageFiles = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *bench, dir, _ string) (n int, err error) {
+	folder, err := images.Open(dir, images.Format{Height: feedResized, Width: feedResized, Resize: images.Stretch})
 	if err != nil {
 		return 0, err
 	}
-	set, err := folder.Set().MapBatches(data.Augment(1, "x", data.RandomCrop(feedCropped, feedCropped, 0), data.FlipHorizontal()))
+	set, err := folder.Set().MapBatches(images.Augment(1, "x", images.RandomCrop(feedCropped, feedCropped, 0), images.FlipHorizontal()))
 	if err != nil {
 		return 0, err
 	}
@@ -147,13 +149,13 @@ func writeImages(dir, kind string) error {
 	return nil
 }
 
-// tables reads 200,000 rows of 20 columns: 19 numbers and a class.
-var tables = feeding("csv", []string{"numbers", "classes"}, writeTable, func(_ *bench, dir, variant string) (int, error) {
-	format := data.CSV{}
+// tableFile reads 200,000 rows of 20 columns: 19 numbers and a class.
+var tableFile = feeding("csv", []string{"numbers", "classes"}, writeTable, func(_ *bench, dir, variant string) (int, error) {
+	format := tables.Format{}
 	if variant == "classes" {
-		format.Fields = []data.CSVField{{Name: "x"}, {Name: "y", Columns: []string{"c19"}, Classes: feedKinds}}
+		format.Fields = []tables.Field{{Name: "x"}, {Name: "y", Columns: []string{"c19"}, Classes: feedKinds}}
 	}
-	set, err := data.OpenCSV(filepath.Join(dir, "table.csv"), format)
+	set, err := tables.Open(filepath.Join(dir, "table.csv"), format)
 	if err != nil {
 		return 0, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/images"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -28,21 +29,21 @@ func (c benchDataCommand) Run(s session) error {
 	if c.Passes < 1 {
 		return fmt.Errorf("passes must be at least 1, got %d", c.Passes)
 	}
-	resize := map[string]data.Resize{"no": data.NoResize, "stretch": data.Stretch, "crop": data.CropCentre}[c.Resize]
-	folder, err := data.OpenImageFolder(c.Dir, data.ImageFormat{Height: c.Height, Width: c.Width, Channels: c.Channels, Resize: resize})
+	resize := map[string]images.Resize{"no": images.NoResize, "stretch": images.Stretch, "crop": images.CropCentre}[c.Resize]
+	folder, err := images.Open(c.Dir, images.Format{Height: c.Height, Width: c.Width, Channels: c.Channels, Resize: resize})
 	if err != nil {
 		return err
 	}
-	var changes []data.Augmentation
+	var changes []images.Augmentation
 	if c.Crop != 0 {
-		changes = append(changes, data.RandomCrop(c.Crop, c.Crop, 0))
+		changes = append(changes, images.RandomCrop(c.Crop, c.Crop, 0))
 	}
 	if c.Flip {
-		changes = append(changes, data.FlipHorizontal())
+		changes = append(changes, images.FlipHorizontal())
 	}
 	set := folder.Set()
 	if len(changes) > 0 {
-		if set, err = set.MapBatches(data.Augment(1, "x", changes...)); err != nil {
+		if set, err = set.MapBatches(images.Augment(1, "x", changes...)); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 )
 
@@ -34,7 +34,7 @@ func (c modelShow) Run(s session) error {
 }
 
 func withColumns(d flaxlike.Description) string {
-	p := new(data.Preparation)
+	p := new(tables.Preparation)
 	if d.Preparation == nil || json.Unmarshal(d.Preparation, p) != nil { // another program's
 		return d.String()
 	}

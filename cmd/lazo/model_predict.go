@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 )
 
@@ -58,7 +59,7 @@ func ofProgram(path string, err error) error {
 	return err
 }
 
-// withFlags replaces package data's advice about a cell that is not a number by the command's.
+// withFlags replaces package tables's advice about a cell that is not a number by the command's.
 func withFlags(err error, prepared, lines bool) error {
 	for _, advice := range []string{": if it marks a missing value, ", ": if it is a class, "} {
 		text, _, ours := strings.Cut(err.Error(), advice)
@@ -94,14 +95,14 @@ func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, er
 		}
 		return readCSV(c.File, said.Inputs)
 	}
-	prepared := new(data.Preparation)
+	prepared := new(tables.Preparation)
 	if err := json.Unmarshal(said.Preparation, prepared); err != nil {
-		return nil, fmt.Errorf("the model has a preparation that is not from package data, so only its own program can prepare the rows: %w", err)
+		return nil, fmt.Errorf("the model has a preparation that is not from package data/tables, so only its own program can prepare the rows: %w", err)
 	}
 	if lines {
 		return readRows(c.File, prepared)
 	}
-	table, err := data.OpenCSV(c.File, data.CSV{Texts: true, Missing: c.Missing})
+	table, err := tables.Open(c.File, tables.Format{Texts: true, Missing: c.Missing})
 	if err != nil {
 		return nil, err
 	}

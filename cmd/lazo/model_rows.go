@@ -13,10 +13,11 @@ import (
 	"strconv"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 )
 
-func readRows(path string, prepared *data.Preparation) (*data.Set, error) {
+func readRows(path string, prepared *tables.Preparation) (*data.Set, error) {
 	var rows []map[string]any
 	err := eachLine(path, func(line []byte) error {
 		row := map[string]any{}
@@ -112,7 +113,7 @@ func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := data.OpenCSV(path, data.CSV{NoHeader: !header, Fields: []data.CSVField{{Name: in.Name, DType: in.Type}}})
+	set, err := tables.Open(path, tables.Format{NoHeader: !header, Fields: []tables.Field{{Name: in.Name, DType: in.Type}}})
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func hasHeader(path, dtype string) (bool, error) {
 		}
 		return err
 	}
-	for b, err := range data.StreamCSV(path, data.CSV{Texts: true, NoHeader: true}, 1) {
+	for b, err := range tables.Stream(path, tables.Format{Texts: true, NoHeader: true}, 1) {
 		if err != nil {
 			return false, err
 		}

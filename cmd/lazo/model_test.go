@@ -17,6 +17,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
@@ -102,7 +103,7 @@ func TestModelPredict(t *testing.T) {
 	require.Contains(t, r.stderr, `field "x" is float32[2] for an example, and was float32[3] when the network was built`)
 	r = run(t, "model", "predict", savedModel, write("rows.csv", "a,b,c\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "the model has a preparation that is not from package data")
+	require.Contains(t, r.stderr, "the model has a preparation that is not from package data/tables")
 	r = run(t, "model", "predict", "--missing", "NA", model, write("rows.csv", "a,b,c\n1,0,0\n"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "--missing is for a model with a preparation")
@@ -196,8 +197,8 @@ func TestModelPredict_ofATable(t *testing.T) {
 	model := filepath.Join(dir, "m.safetensors")
 	table := must.M1(data.New(data.Named("mass", []string{"1", "2", "3", ""}, 4), data.Named("place", []string{"sea", "land", "sea", "land"}, 4),
 		data.Named("kind", []string{"fish", "cow", "fish", "cow"}, 4)))
-	p := must.M1(data.FitPreparation(table, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},
-		data.Categories{Columns: []string{"place"}}, data.Labels{Columns: []string{"kind"}}))
+	p := must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean, Scale: tables.Standard},
+		tables.Categories{Columns: []string{"place"}}, tables.Labels{Columns: []string{"kind"}}))
 	training := must.M1(table.Map(p.Apply))
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -221,8 +222,8 @@ func TestModelPredict_ofATable(t *testing.T) {
 		require.Regexp(t, `"NA" is not a number.*: if it marks a missing value, (pass it to --missing, as --missing NA|write null)\n$`, failed.stderr)
 	}
 	write("rows.csv", "place,mass\nsea,NA\nland,2\n")
-	known := must.M1(data.FitPreparation(table, data.Missing{"NA"}, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean, Scale: data.Standard},
-		data.Categories{Columns: []string{"place"}}, data.Labels{Columns: []string{"kind"}}))
+	known := must.M1(tables.Fit(table, tables.Missing{"NA"}, tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean, Scale: tables.Standard},
+		tables.Categories{Columns: []string{"place"}}, tables.Labels{Columns: []string{"kind"}}))
 	again := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 2}, strategy, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(known)))
 	defer again.Close()
 	require.NoError(t, again.Init(t.Context(), must.M1(data.Peek(training.Batches(2).All()))))
@@ -242,8 +243,8 @@ func TestModelPredict_ofATable(t *testing.T) {
 	}
 
 	tags := must.M1(data.New(append(table.Fields(), data.Named("wet", []string{"1", "0", "1", "0"}, 4), data.Named("big", []bool{false, true, false, true}, 4))...))
-	p = must.M1(data.FitPreparation(tags, data.Numbers{Columns: []string{"mass"}, Fill: data.FillMean}, data.Categories{Columns: []string{"place"}},
-		data.Labels{Columns: []string{"wet", "big"}}))
+	p = must.M1(tables.Fit(tags, tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean}, tables.Categories{Columns: []string{"place"}},
+		tables.Labels{Columns: []string{"wet", "big"}}))
 	several := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 2}, strategy, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithPreparation(p),
 		flaxlike.WithLearningRate(0.3)))
 	defer several.Close()

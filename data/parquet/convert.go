@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"unsafe"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 type sink interface {
@@ -172,18 +174,10 @@ func toClass(classes []string) (func(v *value) (int32, error), error) {
 		}
 		n, ok := numbers[string(v.text)]
 		if !ok {
-			return 0, fmt.Errorf("the text %q is not one of %d classes: %s", v.text[:min(len(v.text), 40)], len(classes), some(classes))
+			return 0, fmt.Errorf("the text %q is not one of %d classes: %s", v.text[:min(len(v.text), 40)], len(classes), listed.Some(classes))
 		}
 		return n, nil
 	}, nil
-}
-
-func some(names []string) string {
-	const most = 10
-	if len(names) > most {
-		return fmt.Sprintf("%q and %d more", names[:most], len(names)-most)
-	}
-	return fmt.Sprintf("%q", names)
 }
 
 func sinkOf(f Field, mem *memory) (sink, error) {

@@ -8,18 +8,18 @@ import (
 	"os"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/distinct"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns], as [data.CSV]
-// does. A stream keeps its slices: do not change them.
+// Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns], as
+// [tables.Format] does. A stream keeps its slices: do not change them.
 //
 //	parquet.Format{Fields: []parquet.Field{{Name: "x", Columns: []string{"pixels"}, Dims: []int{28, 28, 1}}}}
 type Format struct {
 	// Fields are an example's fields. Empty means "x" with all columns.
 	Fields []Field
-	// Texts reads each column into its own text field [n], as [data.CSV.Texts]. Numbers are formatted; a null or NaN is
-	// "". Lists are errors. It excludes Fields.
+	// Texts reads each column into its own text field [n], as [tables.Format.Texts]. Numbers are formatted; a null or NaN
+	// is "". Lists are errors. It excludes Fields.
 	Texts bool
 	// Limit is the maximum bytes for footer, pages, dictionaries, and the values of the set or one batch. A text counts
 	// 16 more than its length. 0 means 56 MB plus twice the file's size, or sixteen times with Texts.
@@ -215,13 +215,13 @@ func choose(leaves []leaf, fields []Field) ([][]*leaf, error) {
 		for _, name := range f.Columns {
 			l := at[name]
 			if l == nil {
-				return nil, fmt.Errorf("field %q: there is no column %q; there are %s", f.Name, name, some(names))
+				return nil, fmt.Errorf("field %q: there is no column %q; there are %s", f.Name, name, listed.Some(names))
 			}
 			taken[l] = true
 			chosen[k] = append(chosen[k], l)
 		}
 	}
-	if err := distinct.Names(len(fields), fmt.Sprintf("of %d", len(fields)), func(i int) string { return fields[i].Name }); err != nil {
+	if err := listed.Distinct(len(fields), fmt.Sprintf("of %d", len(fields)), func(i int) string { return fields[i].Name }); err != nil {
 		return nil, err
 	}
 	if rest >= 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/images"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/nn"
@@ -27,7 +28,7 @@ func main() {
 	if *dir == "" {
 		*dir = must.M1(writeDigits())
 	}
-	folder := must.M1(data.OpenImageFolder(*dir, data.ImageFormat{Height: *size, Width: *size, Channels: 1, Resize: data.CropCentre}))
+	folder := must.M1(images.Open(*dir, images.Format{Height: *size, Width: *size, Channels: 1, Resize: images.CropCentre}))
 	training, test := must.M2(folder.Set().Split(0.8, 0, data.Stratified("y")))
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{
 		nn.Conv{Channels: 16, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"), nn.MaxPool{Window: 2},
@@ -37,7 +38,7 @@ func main() {
 		flaxlike.WithClasses(folder.Classes), flaxlike.WithSeed(*seed),
 		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()
-	augment := data.Augment(uint64(*seed), "x", data.RandomRotation(10), data.RandomZoom(0.1))
+	augment := images.Augment(uint64(*seed), "x", images.RandomRotation(10), images.RandomZoom(0.1))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test, Augment: []func(data.Batch) (data.Batch, error){augment}}))
 	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, test))["accuracy"])
 	first := must.M1(model.Predict(ctx, must.M1(test.Slice(0, 1))))

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/files"
+	"github.com/lazo-ml/lazo/data/images"
 )
 
 func load(ctx context.Context, name string, stderr io.Writer) (train, test *data.Set, err error) {
@@ -25,31 +27,31 @@ func load(ctx context.Context, name string, stderr io.Writer) (train, test *data
 		}
 		dir := filepath.Join(cache, "lazo", "mnist")
 		fmt.Fprintf(stderr, "MNIST in %s (downloaded if missing)\n", dir)
-		if err := data.DownloadMNIST(ctx, dir); err != nil {
+		if err := files.DownloadMNIST(ctx, dir, files.Download{}); err != nil {
 			return nil, nil, fmt.Errorf("%w (or give -data a folder with the four files)", err)
 		}
-		return data.MNIST(dir)
+		return files.MNIST(dir)
 	}
-	files, err := os.ReadDir(name)
+	entries, err := os.ReadDir(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !slices.ContainsFunc(files, os.DirEntry.IsDir) {
-		return data.MNIST(name)
+	if !slices.ContainsFunc(entries, os.DirEntry.IsDir) {
+		return files.MNIST(name)
 	}
-	return images(name)
+	return folder(name)
 }
 
-// images uses a fifth of a folder's images, grey 28x28, as test set.
-func images(dir string) (train, test *data.Set, err error) {
-	folder, err := data.OpenImageFolder(dir, data.ImageFormat{Height: 28, Width: 28, Channels: 1, Resize: data.Stretch})
+// folder uses a fifth of a folder's images, grey 28x28, as test set.
+func folder(dir string) (train, test *data.Set, err error) {
+	all, err := images.Open(dir, images.Format{Height: 28, Width: 28, Channels: 1, Resize: images.Stretch})
 	if err != nil {
 		return nil, nil, err
 	}
-	if n := len(folder.Classes); n > classes {
+	if n := len(all.Classes); n > classes {
 		return nil, nil, fmt.Errorf("%s has %d folders, expected at most %d, one for each class", dir, n, classes)
 	}
-	return folder.Set().Split(0.8, 0, data.Stratified("y"))
+	return all.Set().Split(0.8, 0, data.Stratified("y"))
 }
 
 func dataOrder(c config) []data.Option {

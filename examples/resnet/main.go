@@ -19,6 +19,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/images"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -46,7 +47,7 @@ func main() {
 	training, test := must.M2(data.Digits())
 	epoch := training.Len() / batch
 	steps := *epochs * epoch
-	moved := data.Augment(0, "x", data.RandomShift(1, 1))
+	moved := images.Augment(0, "x", images.RandomShift(1, 1))
 	batches := loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 		return data.Prefetch(data.Map(training.Batches(batch, data.Shuffle(0)).From(position), moved), 2)
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/nn"
@@ -24,10 +25,10 @@ func main() {
 	must.M = loop.Exit // an error is printed, and ends the program
 	ctx, seed := context.Background(), flag.Int64("seed", 0, "of the parameters and of what is drawn of the data")
 	flag.Parse()
-	table := must.M1(data.OpenCSV(flag.Arg(0), data.CSV{Texts: true, Missing: []string{"NA"}}))
+	table := must.M1(tables.Open(flag.Arg(0), tables.Format{Texts: true, Missing: []string{"NA"}}))
 	train, test := must.M2(table.Split(0.75, uint64(*seed), data.Stratified("species")))
-	prepared := must.M1(data.FitPreparation(train, data.Numbers{Fill: data.FillMedian, Scale: data.Standard},
-		data.Categories{Columns: []string{"island", "sex"}, Fill: data.FillMostFrequent}, data.Labels{Columns: []string{"species"}}))
+	prepared := must.M1(tables.Fit(train, tables.Numbers{Fill: tables.FillMedian, Scale: tables.Standard},
+		tables.Categories{Columns: []string{"island", "sex"}, Fill: tables.FillMostFrequent}, tables.Labels{Columns: []string{"species"}}))
 	training, testing := must.M1(train.Map(prepared.Apply)), must.M1(test.Map(prepared.Apply))
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 32}, nn.Activation("relu"),
 		nn.Dense{Units: 3}}, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/images"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/optim"
 )
@@ -83,8 +84,8 @@ var fieldsThatAreLists = map[string]string{
 	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied",
 	// Used only during the call that takes the struct or has it as receiver.
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "strategies.Part.Start": "given", "checkpoint/safetensors.Tensor.Dims": "call",
-	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data.Scaling.Mean": "call", "data.Scaling.Std": "call",
-	"data.Numbers.Columns": "call", "data.Categories.Columns": "call", "data.Categories.Classes": "call", "data.Labels.Classes": "call", "data.Labels.Columns": "call",
+	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data/tables.Scaling.Mean": "call", "data/tables.Scaling.Std": "call",
+	"data/tables.Numbers.Columns": "call", "data/tables.Categories.Columns": "call", "data/tables.Categories.Classes": "call", "data/tables.Labels.Classes": "call", "data/tables.Labels.Columns": "call",
 	"loop.Evaluation.Options": "call", "loop.Callback.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call", "strategies.Built.Read": "call",
 	"strategies.Built.Outputs": "call", "callbacks/tensorboard.Audio.Samples": "call", "callbacks/tensorboard.Histogram.Buckets": "call",
 	"train.Loop.Tests": "call", "train.Loop.Hooks": "call", "train.Loop.Tasks": "call", "train.Predict.Hooks": "call", "train.Predict.Tasks": "call",
@@ -98,11 +99,11 @@ var fieldsThatAreLists = map[string]string{
 	"nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call",
 	"flaxlike.Parameter.Values": "call", "nn.Recurrent.Initial": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "dist/launch.Options.Command": "call", "dist/launch.Options.Env": "call",
 	// Kept by a sequence or a set that is made from it, as its doc says.
-	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data.CSV.Fields": "kept", "data.CSV.Missing": "kept", "data.CSVField.Columns": "kept",
-	"data.CSVField.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",
+	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data/tables.Format.Fields": "kept", "data/tables.Format.Missing": "kept", "data/tables.Field.Columns": "kept",
+	"data/tables.Field.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",
 	"data/parquet.Field.Classes": "kept",
 	// Returned by a function.
-	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data.ImageFolder.Classes": "given", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
+	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data/images.Folder.Classes": "given", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
 	"flaxlike.Summary.Arrows": "given", "loop.Plan.Prepares": "given", "metrics/plots.Curve.X": "given", "metrics/plots.Curve.Y": "given",
 	"data.Fold.TestRows": "given", "flaxlike.CrossValidation.Figures": "given", "flaxlike.SearchResult.Trials": "given",
 	"metrics/plots.Reliability.Probabilities": "given", "metrics/plots.Reliability.Shares": "given", "metrics/plots.Reliability.Counts": "given",
@@ -427,8 +428,8 @@ func (p *source) callee(call *ast.CallExpr, arg int, above []*ast.FuncDecl) bool
 func TestR11_laterChangesAreNotSeen(t *testing.T) {
 	chain := append(make([]optim.Transformation, 0, 4), optim.ScaleBySchedule(optim.Constant(0.5)))
 	optimizer := optim.New(1, chain...)
-	changes := []data.Augmentation{data.RandomCrop(1, 1, 0)}
-	augment := data.Augment(1, "x", changes...)
+	changes := []images.Augmentation{images.RandomCrop(1, 1, 0)}
+	augment := images.Augment(1, "x", changes...)
 	sources := []iter.Seq2[int, error]{data.Items([]int{1}), data.Items([]int{2})}
 	interleaved := data.Interleave(1, sources...)
 	watched := ""
@@ -442,7 +443,7 @@ func TestR11_laterChangesAreNotSeen(t *testing.T) {
 	require.NoError(t, err)
 	defer folder.Close()
 
-	chain[0], changes[0] = optim.ScaleBySchedule(optim.Constant(7)), data.RandomCrop(9, 9, 0)
+	chain[0], changes[0] = optim.ScaleBySchedule(optim.Constant(7)), images.RandomCrop(9, 9, 0)
 	sources[0], options[0], rules[0].Last = data.Items([]int{7}), watch("other"), 1
 
 	require.Equal(t, 0.5, optimizer.RateAt(0))

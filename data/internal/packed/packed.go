@@ -1,0 +1,81 @@
+// Package packed opens files that may be gzip-compressed, for the readers of files of package data. Its errors have the
+// position in the decompressed file.
+package packed
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/regular"
+)
+
+// ErrShort is the error of a truncated file.
+var ErrShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
+
+// File calls f with a regular file and its size. It puts the path into a *data.FormatError, and before another error of
+// f.
+func File(path string, f func(file *os.File, size int64) error) error {
+	file, err := regular.Open(path, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	err = f(file, info.Size())
+	if format := (*data.FormatError)(nil); errors.As(err, &format) {
+		format.Path = path
+	} else if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
+// Reader returns the decompressed content of r, plain or gzip-compressed.
+func Reader(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	if !IsGzip(b) {
+		return b, nil
+	}
+	return Unpack(b)
+}
+
+// IsGzip reports whether r begins with gzip's two magic bytes.
+func IsGzip(r *bufio.Reader) bool {
+	magic, _ := r.Peek(2)
+	return len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b
+}
+
+// Unpack returns the decompressed content of r.
+func Unpack(r io.Reader) (io.Reader, error) {
+	u, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, ReadError(0, "in the gzip header", err)
+	}
+	return u, nil
+}
+
+// Errorf returns a *data.FormatError of a position.
+func Errorf(offset int64, format string, args ...any) error {
+	return &data.FormatError{Offset: offset, Err: fmt.Errorf(format, args...)}
+}
+
+// ReadError returns a *data.FormatError for a truncated or malformed file, and otherwise wraps the error of reading.
+func ReadError(offset int64, where string, err error) error {
+	corrupt := flate.CorruptInputError(0)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return Errorf(offset, "%s: %w", where, ErrShort)
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.As(err, &corrupt):
+		return Errorf(offset, "unpack, %s: %w", where, err)
+	}
+	return fmt.Errorf("byte %d, %s: %w", offset, where, err)
+}

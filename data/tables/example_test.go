@@ -1,0 +1,69 @@
+package tables_test
+
+import (
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
+)
+
+func ExampleRead() {
+	file := "length,width,kind\n5.1,3.5,setosa\n6.3,,virginica\n"
+	set, err := tables.Read(strings.NewReader(file), tables.Format{Fields: []tables.Field{
+		{Name: "x", Fill: "3"},
+		{Name: "y", Columns: []string{"kind"}, Classes: []string{"setosa", "virginica"}},
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range set.Fields() {
+		fmt.Println(f.Name, f.Array.Dims, f.Array.Flat)
+	}
+	_, err = tables.Read(strings.NewReader(file), tables.Format{Fields: []tables.Field{{Name: "x", Columns: []string{"width"}}}})
+	fmt.Println(err)
+	// Output:
+	// x [2 2] [5.1 3.5 6.3 3]
+	// y [2] [0 1]
+	// tables: read csv: row 2 (line 3), column "width": the cell "" marks a missing value; set Field.Fill to its replacement, or leave the column out
+}
+
+func ExampleFit() {
+	file := "mass,island,species\n3.5,Dream,a\n,Biscoe,b\n4.5,Dream,b\n"
+	table, err := tables.Read(strings.NewReader(file), tables.Format{Texts: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	preparation, err := tables.Fit(table,
+		tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean, Scale: tables.MinMax},
+		tables.Categories{Columns: []string{"island"}, Unknown: tables.UnknownZeros},
+		tables.Labels{Columns: []string{"species"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	training, err := table.Map(preparation.Apply)
+	if err != nil {
+		log.Fatal(err)
+	}
+	one, err := preparation.Rows(map[string]any{"mass": 5.5, "island": "Torgersen"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, set := range []*data.Set{training, one} {
+		for _, f := range set.Fields() {
+			fmt.Println(f.Name, f.Array.Dims, f.Array.Flat)
+		}
+	}
+	names, _ := preparation.Names("x")
+	classes, _ := preparation.Classes("y")
+	fmt.Println(names, classes)
+	_, err = preparation.Rows(map[string]any{"mass": "heavy", "island": "Dream"})
+	fmt.Println(err)
+	// Output:
+	// x [3 3] [0 0 1 0.5 1 0 1 0 1]
+	// y [3] [0 1 1]
+	// x [1 3] [2 0 0]
+	// [mass island=Biscoe island=Dream] [a b]
+	// tables: preparation: rows: column "mass": row 1: "heavy" is not a number: invalid syntax: if it marks a missing value, name it in tables.Missing, which the preparation keeps, or in Format.Missing; if it is a class, use Categories for the column
+}

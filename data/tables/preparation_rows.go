@@ -1,0 +1,123 @@
+package tables
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/listed"
+)
+
+// Rows makes the inputs of examples, given as maps from column name to value, as from JSON: numbers, texts, bools, or
+// nil if missing. Each needs exactly the input columns.
+func (p *Preparation) Rows(rows ...map[string]any) (*data.Set, error) {
+	set, err := p.rows(rows)
+	if err != nil {
+		return nil, fmt.Errorf("tables: preparation: rows: %w", err)
+	}
+	return set, nil
+}
+
+func (p *Preparation) rows(rows []map[string]any) (*data.Set, error) {
+	if len(rows) == 0 {
+		return nil, errors.New("there is none")
+	}
+	var table data.Batch
+	known := map[string]bool{}
+	if p != nil {
+		for i := range p.columns {
+			c := &p.columns[i]
+			if known[c.Column] = true; c.label() {
+				continue
+			}
+			texts := make([]string, len(rows))
+			for n, row := range rows {
+				value, ok := row[c.Column]
+				if !ok {
+					return nil, rowError(n, "there is no column %q, fitted as a %s; there are %s", c.Column, c.As, listed.Some(slices.Sorted(maps.Keys(row))))
+				}
+				var err error
+				if texts[n], err = textOf(value); err != nil {
+					return nil, fmt.Errorf("column %q: %w", c.Column, rowError(n, "%w", err))
+				}
+			}
+			table.Fields = append(table.Fields, data.Named(c.Column, texts, len(rows)))
+		}
+	}
+	for n, row := range rows {
+		for _, name := range slices.Sorted(maps.Keys(row)) {
+			if !known[name] && len(known) > 0 {
+				return nil, rowError(n, "the preparation has no column %q; there are %s", name, listed.Some(slices.Sorted(maps.Keys(known))))
+			}
+		}
+	}
+	b, err := p.fields(table, false)
+	if err != nil {
+		return nil, err
+	}
+	return data.New(b.Fields...)
+}
+
+func textOf(value any) (string, error) {
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Invalid:
+		return "", nil
+	case reflect.String: // also json.Number
+		return v.String(), nil
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool()), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return strconv.FormatUint(v.Uint(), 10), nil
+	case reflect.Float32, reflect.Float64:
+		return decimal(v.Float(), v.Type().Bits()), nil
+	}
+	return "", fmt.Errorf("the value is %T, expected a number, a text, a truth value, or nil for a missing one", value)
+}
+
+const preparationVersion = 1
+
+type preparationFile struct {
+	Version int        `json:"version"`
+	Columns []prepared `json:"columns"`
+	Missing []string   `json:"missing,omitempty"`
+}
+
+// MarshalJSON encodes the preparation.
+func (p *Preparation) MarshalJSON() ([]byte, error) {
+	if p == nil || len(p.columns) == 0 {
+		return nil, errors.New("tables: preparation: it is the zero value: make one with tables.Fit")
+	}
+	return json.Marshal(preparationFile{preparationVersion, p.columns, p.missing})
+}
+
+// UnmarshalJSON decodes the output of MarshalJSON of this or an earlier version. On an error p is unchanged.
+func (p *Preparation) UnmarshalJSON(text []byte) error {
+	var version struct{ Version int }
+	err := json.Unmarshal(text, &version)
+	if err == nil && version.Version != preparationVersion {
+		err = fmt.Errorf("version %d, expected %d: a newer lazo may have written it", version.Version, preparationVersion)
+	}
+	var file preparationFile
+	if err == nil {
+		strict := json.NewDecoder(bytes.NewReader(text))
+		strict.DisallowUnknownFields()
+		err = strict.Decode(&file)
+	}
+	read := Preparation{file.Columns, file.Missing}
+	if err == nil {
+		err = read.check()
+	}
+	if err != nil {
+		return fmt.Errorf("tables: preparation: read JSON: %w", err)
+	}
+	*p = read
+	return nil
+}

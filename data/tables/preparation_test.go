@@ -1,0 +1,456 @@
+package tables_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
+)
+
+type golden struct {
+	Train    int
+	Numbers  map[string][]string
+	Prepared []struct {
+		Column, Fill, Scale string
+		Test                []float64
+	}
+	Missing      map[string][]float32
+	Island, Code goldenClasses
+	Labels       []int32
+}
+
+type goldenClasses struct {
+	Cells, Classes []string
+	Test           [][]float32
+	Numbers        []int32
+}
+
+func readGolden(t *testing.T) (g golden) {
+	text, err := os.ReadFile("testdata/preparation.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &g))
+	return g
+}
+
+// column is a set of one column of texts.
+func column(t testing.TB, name string, cells ...string) *data.Set {
+	set, err := data.New(data.Named(name, cells, len(cells)))
+	require.NoError(t, err)
+	return set
+}
+
+func field(t testing.TB, set *data.Set, name string) data.Array {
+	a, err := set.Field(name)
+	require.NoError(t, err)
+	return a
+}
+
+// The figures of scikit-learn for the same columns: with NaN, constant, close together, and in whatever unit.
+func TestPreparation_numbersAreThoseOfScikitLearn(t *testing.T) {
+	g := readGolden(t)
+	fills := map[string]tables.Fill{"mean": tables.FillMean, "median": tables.FillMedian, "most frequent": tables.FillMostFrequent, "value": tables.FillValue}
+	scales := map[string]tables.Scale{"none": tables.NoScale, "standard": tables.Standard, "minmax": tables.MinMax}
+	require.Len(t, g.Prepared, 8*4*3)
+	worst := 0.0
+	for _, row := range g.Prepared {
+		name := fmt.Sprint(row)
+		cells := g.Numbers[row.Column]
+		rule := tables.Numbers{Fill: fills[row.Fill], Scale: scales[row.Scale], Indicator: true}
+		if row.Fill == "value" {
+			rule.Value = -1.5
+		}
+		texts := column(t, "a", cells...)
+		numbers := make([]float64, len(cells))
+		for i, cell := range cells {
+			numbers[i] = math.NaN()
+			if cell != "" {
+				var err error
+				numbers[i], err = strconv.ParseFloat(cell, 64)
+				require.NoError(t, err)
+			}
+		}
+		floats, err := data.New(data.Named("a", numbers, len(numbers)))
+		require.NoError(t, err)
+		for _, table := range []*data.Set{texts, floats} {
+			train, err := table.Slice(0, g.Train)
+			require.NoError(t, err)
+			test, err := table.Slice(g.Train, table.Len())
+			require.NoError(t, err)
+			p, err := tables.Fit(train, rule)
+			require.NoError(t, err, name)
+			set, err := test.Map(p.Apply)
+			require.NoError(t, err, name)
+			x := field(t, set, "x")
+			require.Equal(t, []int{test.Len(), 2}, x.Dims)
+			for i, want := range row.Test {
+				got := float64(x.Flat.([]float32)[2*i])
+				apart := math.Abs(got-want) / max(1, math.Abs(want))
+				require.Less(t, apart, 2e-7, "%s, row %d: %v, expected %v", name, i, got, want)
+				worst = max(worst, apart)
+				require.Equal(t, g.Missing[row.Column][i], x.Flat.([]float32)[2*i+1], name)
+			}
+		}
+	}
+	t.Logf("%d columns, fills and scales, as texts and as numbers: at most %.1e apart", len(g.Prepared), worst)
+}
+
+func TestPreparation_classesAreThoseOfScikitLearn(t *testing.T) {
+	g := readGolden(t)
+	for _, want := range []goldenClasses{g.Island, g.Code} {
+		table := column(t, "a", want.Cells...)
+		train, err := table.Slice(0, g.Train)
+		require.NoError(t, err)
+		test, err := table.Slice(g.Train, table.Len())
+		require.NoError(t, err)
+		p, err := tables.Fit(train, tables.Categories{Unknown: tables.UnknownZeros})
+		require.NoError(t, err)
+		set, err := test.Map(p.Apply)
+		require.NoError(t, err)
+		var flat []float32
+		for _, row := range want.Test {
+			flat = append(flat, row...)
+		}
+		require.Equal(t, data.Array{Flat: flat, Dims: []int{test.Len(), len(want.Classes)}}, field(t, set, "x"))
+
+		p, err = tables.Fit(train, tables.Categories{Integers: true, Unknown: tables.UnknownOwn})
+		require.NoError(t, err)
+		set, err = test.Map(p.Inputs)
+		require.NoError(t, err)
+		numbers := field(t, set, "a").Flat.([]int32)
+		for i, n := range want.Numbers {
+			if n == 99 {
+				n = int32(len(want.Classes))
+			}
+			require.Equal(t, n, numbers[i])
+		}
+		classes, err := p.Classes("a")
+		require.NoError(t, err)
+		require.Equal(t, want.Classes, classes)
+	}
+	p, err := tables.Fit(column(t, "y", g.Code.Cells[:g.Train]...), tables.Labels{Columns: []string{"y"}}, tables.Categories{Columns: []string{"y"}})
+	require.ErrorContains(t, err, `column "y" is named twice`)
+	require.Nil(t, p)
+	table, err := column(t, "y", g.Code.Cells[:g.Train]...).Map(data.Rename("y", "code"))
+	require.NoError(t, err)
+	p, err = tables.Fit(table, tables.Labels{Columns: []string{"code"}})
+	require.NoError(t, err)
+	set, err := table.Map(p.Apply)
+	require.NoError(t, err)
+	require.Equal(t, g.Labels, field(t, set, "y").Flat)
+}
+
+const birds = "id,mass,island,sex,age,species,weight\n" +
+	"1,3,Dream,m,1,b,0.5\n" +
+	"2,NA,Biscoe,,2,a,1\n" +
+	"3,5,Dream,f,10,b,1\n" +
+	"4,7,Biscoe,m,1,a,2\n"
+
+func readTable(t testing.TB, text string) *data.Set {
+	set, err := tables.Read(strings.NewReader(text), tables.Format{Texts: true, Missing: []string{"NA"}})
+	require.NoError(t, err)
+	return set
+}
+
+func fitBirds(t testing.TB) *tables.Preparation {
+	p, err := tables.Fit(readTable(t, birds),
+		tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean, Scale: tables.MinMax, Indicator: true},
+		tables.Categories{Columns: []string{"island"}, Unknown: tables.UnknownOwn},
+		tables.Categories{Columns: []string{"sex"}, Fill: tables.FillValue, Value: "?", Classes: []string{"f", "m"}},
+		tables.Categories{Columns: []string{"age"}, Integers: true},
+		tables.Labels{Columns: []string{"species"}}, tables.Labels{Columns: []string{"weight"}, Field: "weight", Numbers: true})
+	require.NoError(t, err)
+	return p
+}
+
+func TestPreparation_apply(t *testing.T) {
+	p := fitBirds(t)
+	text, err := json.Marshal(p)
+	require.NoError(t, err)
+	read := &tables.Preparation{}
+	require.NoError(t, json.Unmarshal(text, read))
+	again, err := json.Marshal(read)
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(again))
+
+	for _, p := range []*tables.Preparation{p, read} {
+		set, err := readTable(t, birds).Map(p.Apply)
+		require.NoError(t, err)
+		want, err := data.New(data.X([]float32{
+			0, 0, 0, 1, 0, 0, 1, 0,
+			0.5, 1, 1, 0, 0, 0, 0, 1,
+			0.5, 0, 0, 1, 0, 1, 0, 0,
+			1, 0, 1, 0, 0, 0, 1, 0}, 4, 8),
+			data.Named("age", []int32{0, 1, 2, 0}, 4), data.Y([]int32{1, 0, 1, 0}, 4), data.Named("weight", []float32{0.5, 1, 1, 2}, 4))
+		require.NoError(t, err)
+		require.Equal(t, want, set)
+		names, err := p.Names("x")
+		require.NoError(t, err)
+		require.Equal(t, []string{"mass", "mass missing", "island=Biscoe", "island=Dream", "island unknown", "sex=f", "sex=m", "sex=?"}, names)
+		for f, want := range map[string][]string{"y": {"a", "b"}, "age": {"1", "2", "10"}} {
+			classes, err := p.Classes(f)
+			require.NoError(t, err)
+			require.Equal(t, want, classes)
+		}
+
+		// New data: columns in another order, none of the labels, an unknown island; in a stream, too.
+		table := readTable(t, "age,sex,island,mass\n10,f,Mars,\n")
+		one, err := table.Map(p.Inputs)
+		require.NoError(t, err)
+		wanted, err := data.New(data.X([]float32{0.5, 1, 0, 0, 1, 1, 0, 0}, 1, 8), data.Named("age", []int32{2}, 1))
+		require.NoError(t, err)
+		require.Equal(t, wanted, one)
+		for _, row := range []map[string]any{
+			{"age": 10, "sex": "f", "island": "Mars", "mass": nil},
+			{"age": "10", "sex": " f", "island": "Mars", "mass": ""},
+			{"age": 10.0, "sex": "f", "island": "Mars", "mass": math.NaN()},
+			{"age": json.Number("10"), "sex": "f", "island": "Mars", "mass": nil, "species": "b"},
+		} {
+			got, err := p.Rows(row)
+			require.NoError(t, err)
+			require.Equal(t, wanted, got)
+		}
+		batch, err := data.Peek(data.Map(table.Batches(1).All(), p.Inputs))
+		require.NoError(t, err)
+		require.Equal(t, wanted.Fields(), batch.Fields)
+	}
+}
+
+func TestPreparation_labelsOfSeveralColumns(t *testing.T) {
+	table := must.M1(data.New(data.Named("x", []float32{1, 2, 3}, 3), data.Named("red", []string{"1", " 0", "True"}, 3), data.Named("round", []bool{false, true, true}, 3),
+		data.Named("mass", []float64{1, 2, 3}, 3), data.Named("age", []int64{4, 5, 6}, 3)))
+	p := must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"x"}}, tables.Labels{Columns: []string{"red", "round"}},
+		tables.Labels{Columns: []string{"mass", "age"}, Numbers: true, Field: "targets"}))
+	text := must.M1(json.Marshal(p))
+	again := new(tables.Preparation)
+	require.NoError(t, json.Unmarshal(text, again))
+	for _, p := range []*tables.Preparation{p, again} {
+		made := must.M1(table.Map(p.Apply))
+		require.Equal(t, data.Array{Flat: []float32{1, 0, 0, 1, 1, 1}, Dims: []int{3, 2}}, must.M1(made.Field("y")))
+		require.Equal(t, data.Array{Flat: []float32{1, 4, 2, 5, 3, 6}, Dims: []int{3, 2}}, must.M1(made.Field("targets")))
+		require.Equal(t, []string{"red", "round"}, must.M1(p.Classes("y")))
+		inputs, labels := p.Columns()
+		require.Equal(t, []string{"x"}, inputs)
+		require.Equal(t, []string{"red", "round", "mass", "age"}, labels)
+		_, err := p.Classes("targets")
+		require.ErrorContains(t, err, "expected the class numbers of one column")
+		one := must.M1(p.Rows(map[string]any{"x": 2})) // without labels
+		require.Len(t, one.Fields(), 1)
+	}
+	table = must.M1(data.New(data.Named("x", []float32{1}, 1), data.Named("red", []string{""}, 1), data.Named("round", []bool{false}, 1)))
+	_, err := table.Map(must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"x"}}, tables.Labels{Columns: []string{"red", "round"}})).Apply)
+	require.ErrorContains(t, err, `column "red": row 1: the label is missing`)
+}
+
+// A name that the table lacks is an error before anything is fitted: otherwise the remaining columns would include the
+// label.
+func TestPreparation_aWrongNameIsToldFirst(t *testing.T) {
+	table := must.M1(data.New(data.Named("mass", []string{"1", "2"}, 2), data.Named("species", []string{"a", "b"}, 2)))
+	for want, of := range map[string][]tables.Columns{
+		`tables.Labels: the table has no column "speceis"; there are ["mass" "species"]; did you mean "species"?`: {tables.Numbers{}, tables.Labels{Columns: []string{"speceis"}}},
+		`tables.Categories: the table has no column "island"`:                                                     {tables.Numbers{}, tables.Categories{Columns: []string{"island"}}, tables.Labels{Columns: []string{"species"}}},
+		`tables.Numbers: the table has no column "age"`:                                                           {tables.Numbers{Columns: []string{"species"}}, tables.Numbers{Columns: []string{"age"}, Field: "z"}},
+	} {
+		_, err := tables.Fit(table, of...)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestPreparation_refuses(t *testing.T) {
+	p := fitBirds(t)
+	table := readTable(t, birds)
+	for want, changes := range map[string][]func(data.Batch) (data.Batch, error){
+		`tables: preparation: apply: the table has no column "sex"; there are ["id" "mass" "island" "age" "species" "weight"] (it was fitted as a one-hot)`:                                                                         {data.Drop("sex")},
+		`tables: preparation: apply: the table has no column "species"`:                                                                                                                                                             {data.Drop("species")},
+		`column "mass": row 1: "Dream" is not a number: invalid syntax: if it marks a missing value, name it in tables.Missing, which the preparation keeps, or in Format.Missing; if it is a class, use Categories for the column`: {data.Drop("mass"), data.Rename("island", "mass")},
+		`column "sex": row 1: "1" is not a class of the training data: expected one of 3: ["f" "m" "?"]; to accept other classes, set Categories.Unknown, and fit the preparation again`:                                            {data.Drop("sex"), data.Rename("id", "sex")},
+		`column "species": row 1: "1" is not a class of the training data: expected one of 2: ["a" "b"]`:                                                                                                                            {data.Drop("species"), data.Rename("id", "species")},
+	} {
+		_, err := table.Map(append(changes, p.Apply)...)
+		require.ErrorContains(t, err, want)
+	}
+	for want, row := range map[string]map[string]any{
+		`row 1: there is no column "mass", fitted as a number; there are ["age" "island" "sex"]`: {"age": 1, "sex": "f", "island": "Dream"},
+		`row 1: the preparation has no column "mas"; there are ["age" "island"`:                  {"age": 1, "sex": "f", "island": "Dream", "mass": 1, "mas": 1},
+		`column "mass": row 1: "true" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": true},
+		`column "mass": row 1: the value is []int, expected a number`:                            {"age": 1, "sex": "f", "island": "Dream", "mass": []int{1}},
+		`column "age": row 1: "1.5" is not a class`:                                              {"age": 1.5, "sex": "f", "island": "Dream", "mass": 1},
+		`column "age": row 1: the value is missing: set Categories.Fill`:                         {"age": nil, "sex": "f", "island": "Dream", "mass": 1},
+		`column "mass": row 1: 1e+300 is too large for a float32`:                                {"age": 1, "sex": "f", "island": "Dream", "mass": 1e300},
+		`column "mass": row 1: "+Inf" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(1)},
+	} {
+		_, err := p.Rows(row)
+		require.ErrorContains(t, err, "tables: preparation: rows: ")
+		require.ErrorContains(t, err, want)
+	}
+	_, err := p.Rows()
+	require.EqualError(t, err, "tables: preparation: rows: there is none")
+	_, err = p.Classes("x")
+	require.EqualError(t, err, `tables: preparation: classes: field "x" holds number, expected the class numbers of one column`)
+	_, err = p.Names("z")
+	require.EqualError(t, err, `tables: preparation: names: it makes no field "z"; there are ["x" "age" "y" "weight"]`)
+	for _, p := range []*tables.Preparation{nil, {}} {
+		_, err = table.Map(p.Apply)
+		require.ErrorContains(t, err, "tables: preparation: apply: it is the zero value")
+		_, err = p.Rows(map[string]any{})
+		require.ErrorContains(t, err, "it is the zero value")
+	}
+
+	for _, row := range []struct {
+		want    string
+		columns []tables.Columns
+	}{
+		{"no columns: expected Numbers, Categories or Labels", nil},
+		{`column "mass": 1 of 4 values are missing, the first one in row 2: set Numbers.Fill`, []tables.Columns{tables.Numbers{Columns: []string{"mass"}}}},
+		{`column "sex": row 2: the value is missing: set Categories.Fill`, []tables.Columns{tables.Categories{Columns: []string{"sex"}}}},
+		{`column "sex": row 1: "m" is not one of Classes, ["f"]`, []tables.Columns{tables.Categories{Columns: []string{"sex"}, Classes: []string{"f"}}}},
+		{`tables.Numbers: the table has no column "wings"; there are ["id" "mass"`, []tables.Columns{tables.Numbers{Columns: []string{"wings"}}}},
+		{`column "mass" is named twice`, []tables.Columns{tables.Numbers{Columns: []string{"mass", "mass"}}}},
+		{`tables.Numbers and tables.Categories both name no columns`, []tables.Columns{tables.Numbers{}, tables.Categories{}}},
+		{`tables.Labels: the Columns are []`, []tables.Columns{tables.Labels{}}},
+		{`field "y" has columns "island", class label, and "age", number: expected labels in a field of their own`,
+			[]tables.Columns{tables.Labels{Columns: []string{"island"}}, tables.Numbers{Columns: []string{"age"}, Field: "y"}}},
+		{`column "island": row 1: "Dream" is not one of 0, 1, false and true`, []tables.Columns{tables.Labels{Columns: []string{"island", "sex"}}}},
+		{`both Classes and the Columns ["island" "sex"], each of which is a class`,
+			[]tables.Columns{tables.Labels{Columns: []string{"island", "sex"}, Classes: []string{"a"}}}},
+		{`tables.Numbers: the Value is 1, which is only used with Fill: tables.FillValue`, []tables.Columns{tables.Numbers{Value: 1}}},
+		{`tables.Numbers: the Indicator is set, but no Fill`, []tables.Columns{tables.Numbers{Indicator: true}}},
+		{`the Value is "" and the Fill 4`, []tables.Columns{tables.Categories{Fill: tables.FillValue}}},
+		{`the Fill is 1 and the Unknown 0: expected NoFill, FillMostFrequent or FillValue`, []tables.Columns{tables.Categories{Fill: tables.FillMean}}},
+		{`Integers has no columns to be 0: use UnknownOwn`, []tables.Columns{tables.Categories{Integers: true, Unknown: tables.UnknownZeros}}},
+		{`tables.Labels of ["age"]: the field "y" already has labels: give these another Field`, []tables.Columns{tables.Labels{Columns: []string{"island"}}, tables.Labels{Columns: []string{"age"}}}},
+		{`field "x" has columns "id", number, and "age", integer: expected fields of their own for integers`,
+			[]tables.Columns{tables.Numbers{Columns: []string{"id"}}, tables.Categories{Columns: []string{"age"}, Integers: true, Field: "x"}}},
+		{`column "island": row 1: "Dream" is not a number`, []tables.Columns{tables.Labels{Columns: []string{"island"}, Numbers: true}}},
+		{`columns 1 of 1 are nil`, []tables.Columns{nil}},
+	} {
+		_, err := tables.Fit(table, row.columns...)
+		require.ErrorContains(t, err, "tables: fit preparation: ")
+		require.ErrorContains(t, err, row.want)
+	}
+	many := make([]string, 5000)
+	for i := range many {
+		many[i] = strconv.Itoa(i)
+	}
+	_, err = tables.Fit(column(t, "a", many...), tables.Categories{Columns: []string{"a"}})
+	require.ErrorContains(t, err, `column "a": 5000 classes, expected at most 4096 as columns of 0 and 1: set Categories.Integers`)
+	require.ErrorIs(t, err, data.ErrLimit)
+	_, err = tables.Fit(column(t, "a", "", ""), tables.Numbers{Fill: tables.FillMedian})
+	require.ErrorContains(t, err, `column "a": all values are missing`)
+	wide, err := data.New(data.Named("a", make([]float32, 6), 3, 2))
+	require.NoError(t, err)
+	_, err = tables.Fit(wide, tables.Numbers{})
+	require.ErrorContains(t, err, `column "a" is float32 [3 2], expected one value for each example`)
+	_, err = tables.Fit(nil, tables.Numbers{})
+	require.ErrorContains(t, err, "the set has no examples")
+}
+
+// A file that is not ours, or of a later version, is an error; none takes more memory than it has bytes, times a small
+// number.
+func FuzzPreparation(f *testing.F) {
+	text, err := json.Marshal(fitBirds(f))
+	require.NoError(f, err)
+	f.Add(text)
+	table, table2 := readTable(f, birds), readTable(f, "a\n1\n")
+	for want, file := range map[string]string{
+		"version 0, expected 1":                    `{}`,
+		"version 2, expected 1":                    `{"version":2}`,
+		`unknown field "more"`:                     `{"version":1,"columns":[],"more":1}`,
+		"no columns":                               `{"version":1,"columns":[]}`,
+		`its As is "text"`:                         `{"version":1,"columns":[{"column":"a","field":"x","as":"text"}]}`,
+		"no scale of 0":                            `{"version":1,"columns":[{"column":"a","field":"x","as":"number"}]}`,
+		"0 classes in a one-hot":                   `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot"}]}`,
+		`the class "b" is listed twice`:            `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b","b"]}]}`,
+		`the class to fill in, "c", is not one of`: `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b"],"fill_class":"c"}]}`,
+		`unknown classes are "zero"`:               `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b"],"unknown":"zero"}]}`,
+		`a setting that a class label does not`:    `{"version":1,"columns":[{"column":"a","field":"x","as":"class label","classes":["b"],"unknown":"own"}]}`,
+		`its field is ""`:                          `{"version":1,"columns":[{"column":"a","as":"number","scale":1}]}`,
+		`an indicator without a value`:             `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1,"indicator":true}]}`,
+		`cannot unmarshal number 1e999`:            `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1e999}]}`,
+		`appears twice`:                            `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1},{"column":"a","field":"y","as":"number","scale":1}]}`,
+	} {
+		f.Add([]byte(file))
+		before := fitBirds(f)
+		err := json.Unmarshal([]byte(file), before)
+		require.ErrorContains(f, err, "tables: preparation: read JSON: ")
+		require.ErrorContains(f, err, want)
+		after, err := json.Marshal(before)
+		require.NoError(f, err)
+		require.Equal(f, text, after, "it is left as it was")
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		p := &tables.Preparation{}
+		if p.UnmarshalJSON(file) != nil {
+			return
+		}
+		for _, table := range []*data.Set{table, table2} {
+			if set, err := table.Map(p.Apply); err == nil {
+				for _, f := range set.Fields() {
+					require.NoError(t, f.Array.Check())
+				}
+			}
+		}
+		text, err := json.Marshal(p)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &tables.Preparation{}))
+	})
+}
+
+// Texts that stand for a missing value are kept with a preparation: it does without them what another does of a table
+// that was read with them, here and after its JSON was read again, and of rows from JSON.
+func TestMissing(t *testing.T) {
+	table := func(none string) *data.Set {
+		return must1(data.New(data.Named("mass", []string{"1", none, "3"}, 3), data.Named("sex", []string{none, "f", "m"}, 3), data.Named("kind", []string{"a", "b", "a"}, 3)))
+	}
+	rules := []tables.Columns{tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean, Indicator: true},
+		tables.Categories{Columns: []string{"sex"}, Fill: tables.FillMostFrequent}, tables.Labels{Columns: []string{"kind"}}}
+	want := must1(must1(tables.Fit(table(""), rules...)).Apply(must1(data.Peek(table("").Batches(3).All()))))
+	p := must1(tables.Fit(table("n/a"), append(rules, tables.Missing{"NA", "n/a"})...))
+	require.Equal(t, want.Fields, must1(p.Apply(must1(data.Peek(table("n/a").Batches(3).All())))).Fields)
+	again := new(tables.Preparation)
+	require.NoError(t, json.Unmarshal(must1(json.Marshal(p)), again))
+	require.Equal(t, want.Fields, must1(again.Apply(must1(data.Peek(table(" NA ").Batches(3).All())))).Fields)
+	require.Equal(t, must1(p.Rows(map[string]any{"mass": nil, "sex": nil})).Fields(), must1(again.Rows(map[string]any{"mass": "NA", "sex": "n/a"})).Fields())
+	_, err := tables.Fit(table(""), append(rules, tables.Missing{})...)
+	require.ErrorContains(t, err, "tables.Missing appears twice, or names no text")
+	_, err = tables.Fit(table(""), tables.Numbers{Columns: []string{"mas"}})
+	require.ErrorContains(t, err, `tables.Numbers: the table has no column "mas"; there are ["mass" "sex" "kind"]; did you mean "mass"?`)
+}
+
+func must1[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Categories without Columns take neither labels nor ids and dates.
+func TestS36_categoriesOfAllColumns(t *testing.T) {
+	text := "id,day,kind,label\n"
+	for i := range 20 {
+		text += fmt.Sprintf("u%d,2026-01-%02d,k%d,l%d\n", i, i+1, i%3, i%2)
+	}
+	table, err := tables.Read(strings.NewReader(text), tables.Format{Texts: true})
+	require.NoError(t, err)
+	_, err = tables.Fit(table, tables.Categories{})
+	require.ErrorContains(t, err, "Categories without Columns would also take the column of the labels")
+	_, err = tables.Fit(table, tables.Labels{Columns: []string{"label"}}, tables.Categories{})
+	require.ErrorContains(t, err, `column "id": all its 20 values differ, as those of ids and dates`)
+	_, err = tables.Fit(table, tables.Labels{Columns: []string{"label"}}, tables.Categories{Columns: []string{"id", "kind"}})
+	require.NoError(t, err)
+}
+
+func TestFit_ofAMappedSet(t *testing.T) {
+	mapped, err := column(t, "kind", "a", "b").MapBatches(data.Drop("id"))
+	require.NoError(t, err)
+	_, err = tables.Fit(mapped, tables.Categories{Columns: []string{"kind"}})
+	require.ErrorContains(t, err, "tables: fit preparation: the set has functions of MapBatches")
+}
