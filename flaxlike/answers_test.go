@@ -3,6 +3,7 @@ package flaxlike_test
 import (
 	"context"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -54,6 +55,32 @@ func TestS30_oneExampleIsOne(t *testing.T) {
 		require.Equal(t, must.M1(all.Labels())[i:i+1], must.M1(one.Labels()))
 	}
 	require.Equal(t, [][]string{{"0", "2"}, {"0", "2"}, {"2"}}, must.M1(all.Labels()), "of any number of classes")
+}
+
+// Other outputs, as means, are taken as they are, with the model's names, and without its calibration and thresholds.
+func TestPrediction_withOutputs(t *testing.T) {
+	set := must.M1(data.New(data.X([]float32{1, -1, 3, -3}, 2, 2)))
+	m := newModel(t, nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x }), flaxlike.WithLoss("binary_crossentropy"),
+		flaxlike.WithClasses([]string{"left", "right"}))
+	require.Empty(t, m.Summary().Outputs)
+	must.M1(m.Predict(t.Context(), set))
+	require.NoError(t, m.SetThresholds("", 0.9))
+	require.Equal(t, map[string]string{"preds": "multi-label"}, m.Summary().Outputs)
+	p := must.M1(m.Predict(t.Context(), set))
+	mean := data.Array{Flat: []float32{0.4, 0.6, 1, 0}, Dims: []int{2, 2}}
+	q := must.M1(p.WithOutputs(map[string]data.Array{"preds": mean}))
+	require.Equal(t, mean, must.M1(q.Probabilities()))
+	require.Equal(t, [][]string{{"right"}, {"left"}}, must.M1(q.Labels()))
+	require.Equal(t, [][]string{{}, {"left"}}, must.M1(p.Labels()))
+	for want, outputs := range map[string]map[string]data.Array{
+		`flaxlike: with outputs: output "p": unknown name; the prediction has ["preds"]`: {"p": mean},
+		`it has 3, expected probabilities, 0 to 1`:                                       {"preds": {Flat: []float32{1, 3}, Dims: []int{2, 1}}},
+		`it has dims []`:      {"preds": {Flat: []float32{1}}},
+		`example 0 has a NaN`: {"preds": {Flat: []float64{math.NaN()}, Dims: []int{1}}},
+	} {
+		_, err := p.WithOutputs(outputs)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // Metrics of precision and recall over all thresholds take labels [n] and outputs [n, 1], as "auc" does, by name and as

@@ -169,10 +169,11 @@ func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Predicti
 		}
 		batch.Fields[i].Array.Dims = append([]int{1}, f.Array.Dims...)
 	}
-	return m.predictBatch(ctx, batch)
+	return m.PredictBatch(ctx, batch)
 }
 
-func (m *Model) predictBatch(ctx context.Context, batch data.Batch) (Prediction, error) {
+// PredictBatch returns the outputs for a batch's examples, without those that its [data.Mask] excludes.
+func (m *Model) PredictBatch(ctx context.Context, batch data.Batch) (Prediction, error) {
 	before := m.seen.changes.Load()
 	outputs, err := m.outputsOf(ctx, batch)
 	if err == nil {
@@ -224,11 +225,11 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 // for an absent one of several. Other outputs are unchanged. An outdated calibration or thresholds ([ErrOutdated]), or
 // NaN, are an error of the output, which is returned with the other outputs.
 func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
-	p, err := m.predictBatch(ctx, batch)
+	p, err := m.PredictBatch(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
-	return p.answers(nil)
+	return p.Answers()
 }
 
 // prediction adds calibration, thresholds and class names, current if their count of changes equals before and after,

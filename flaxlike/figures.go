@@ -2,7 +2,6 @@ package flaxlike
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -156,21 +155,6 @@ func renamed(logs loop.Logs, tests []evaluation) (all loop.Logs) {
 		all.Set(e.Collection, e.Name, entries[shown[i]].Value)
 	}
 	return all
-}
-
-func numbersOfEpoch(logs loop.Logs) (map[string]float64, error) {
-	figures := map[string]float64{}
-	for e := range logs.All() {
-		if !e.IsNumber() || e.Collection == progress {
-			continue
-		}
-		v, err := e.Value.Float()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Path(), err)
-		}
-		figures[e.Name] = v
-	}
-	return figures, nil
 }
 
 const progress loop.Collection = "progress"

@@ -39,8 +39,8 @@ func (p Prediction) Len() int {
 // Outputs returns the names of the outputs, sorted.
 func (p Prediction) Outputs() []string { return slices.Sorted(maps.Keys(p.outputs)) }
 
-// Output returns an output of the network: logits if it ends without a softmax or sigmoid. For an [Ensemble] it is the
-// mean, for classes of probabilities.
+// Output returns an output of the network: logits if it ends without a softmax or sigmoid. After
+// [Prediction.WithOutputs] those of classes are probabilities.
 func (p Prediction) Output(output ...string) (data.Array, error) {
 	_, a, _, err := p.find("output", output...)
 	return a, err
@@ -258,17 +258,14 @@ func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 	return p
 }
 
-func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, error) {
+// Answers returns the arrays that package serve sends ([Model.Answer]).
+func (p Prediction) Answers() (map[string]data.Array, error) {
 	all, errs := map[string]data.Array{}, graphs.OutputErrors{}
 	give := func(name string, a data.Array, err error) {
 		if all[name] = a; err != nil {
 			delete(all, name)
 			errs[name] = err
 		}
-	}
-	for name, err := range failed {
-		give(name+"_probability", data.Array{}, err)
-		give(name+"_class", data.Array{}, err)
 	}
 	for _, name := range p.Outputs() {
 		of := p.of[name]
@@ -301,19 +298,34 @@ func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, 
 	return all, nil
 }
 
-func (p Prediction) decided() (_ Prediction, failed graphs.OutputErrors) {
-	p.outputs, p.of, failed = maps.Clone(p.outputs), maps.Clone(p.of), graphs.OutputErrors{}
-	for name, of := range p.of {
-		if of.odds != noOdds && of.odds != oddsUnknown {
-			a, err := p.Probabilities(name)
-			if err != nil {
-				failed[name] = err
+// WithOutputs returns a prediction of these outputs in place of the model's, as the means of several models, with the
+// threshold 0.5. Outputs of classes are probabilities. It keeps the arrays. A name that p lacks, arrays of several
+// lengths, and numbers of classes outside of 0 to 1 are errors.
+func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, error) {
+	q := Prediction{outputs: maps.Clone(outputs), of: map[string]answering{}}
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		of, known := p.of[name]
+		a := outputs[name]
+		err := a.Check()
+		switch {
+		case !known:
+			err = fmt.Errorf("%w; the prediction has %q", ErrUnknownName, p.Outputs())
+		case err != nil:
+		case len(a.Dims) == 0 || a.Len() != q.Len():
+			err = fmt.Errorf("it has dims %v, expected the same number of examples on the first axis of all outputs", a.Dims)
+		case of.odds != noOdds && of.odds != oddsUnknown:
+			var numbers []float64
+			numbers, err = finiteIn(a)
+			if at := slices.IndexFunc(numbers, func(v float64) bool { return v < -rounding || v > 1+rounding }); at >= 0 {
+				err = fmt.Errorf("it has %v, expected probabilities, 0 to 1", numbers[at])
 			}
-			p.outputs[name] = a
 		}
-		p.of[name] = answering{output: name, odds: of.odds.decided(), names: of.names}
+		if err != nil {
+			return Prediction{}, fmt.Errorf("flaxlike: with outputs: output %q: %w", name, err)
+		}
+		q.of[name] = answering{output: name, odds: of.odds.decided(), names: of.names}
 	}
-	return p, failed
+	return q, nil
 }
 
 func (o odds) decided() odds {

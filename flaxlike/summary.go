@@ -24,6 +24,8 @@ type Summary struct {
 	Arrows []Arrow
 	// Inputs are the fields that the network takes, as in the batch that built it last.
 	Inputs map[string]shapes.Shape
+	// Outputs are the kinds of the outputs ([Prediction.Kind]).
+	Outputs map[string]string
 }
 
 // Arrow connects a layer with one whose output it uses.
@@ -51,8 +53,12 @@ type LayerRow struct {
 func (m *Model) Summary() Summary {
 	m.seen.mu.Lock()
 	layers, arrows, inputs := m.seen.layers, m.seen.arrows, m.seen.inputs
+	s := Summary{Arrows: slices.Clone(arrows), Inputs: map[string]shapes.Shape{}, Outputs: map[string]string{}}
+	for name, of := range m.seen.odds {
+		s.Outputs[name] = of.kind(m.seen.widths[name])
+	}
 	m.seen.mu.Unlock()
-	s := Summary{Summary: m.state.Summary(), Arrows: slices.Clone(arrows), Inputs: map[string]shapes.Shape{}}
+	s.Summary = m.state.Summary()
 	for _, d := range inputs {
 		s.Inputs[d.Name] = shapes.Make(d.Type, d.Dims...)
 	}
