@@ -12,6 +12,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/flaxlike/selection"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -113,7 +114,7 @@ func TestSelection_thresholds(t *testing.T) {
 		flaxlike.WithStrategy(jit())))
 	defer model.Close()
 	must.M1(model.Fit(ctx, validation, flaxlike.Fit{Epochs: 5, Output: io.Discard}))
-	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.Aim{Precision: 0.8}))
+	chosen := must.M1(model.ChooseThresholds(ctx, validation, decision.Aim{Precision: 0.8}))
 	classes := must.M1(must.M1(model.Predict(ctx, test)).Classes()) // by chosen["preds"][0].Value
 	require.GreaterOrEqual(t, chosen["preds"][0].Precision, 0.8)
 	require.Equal(t, []int{64}, classes.Dims)

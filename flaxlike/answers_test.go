@@ -20,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
@@ -45,7 +46,7 @@ func TestS30_oneExampleIsOne(t *testing.T) {
 
 	several := logits(t, "binary_crossentropy")
 	require.NoError(t, several.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(x[:3], 1, 3)}}))
-	require.NoError(t, several.SetCalibration("", flaxlike.Calibration{Scale: 1}, flaxlike.Calibration{Scale: 1, Shift: -9}, flaxlike.Calibration{Scale: 1, Shift: 9}))
+	require.NoError(t, several.SetCalibration("", decision.Calibration{Scale: 1}, decision.Calibration{Scale: 1, Shift: -9}, decision.Calibration{Scale: 1, Shift: 9}))
 	require.NoError(t, several.SetThresholds("", 0.2, 0.3, 0.9))
 	all = must.M1(several.Predict(t.Context(), set))
 	for i := range 3 {
@@ -105,16 +106,16 @@ func TestS36_thresholdsOfOneOutput(t *testing.T) {
 		flaxlike.Loss{Name: "binary_crossentropy", Output: "b", Label: "y"}, flaxlike.Loss{Name: sparse, Output: "c", Label: "y"}))
 	set := must.M1(data.New(data.Named("a", []float32{-1, 1, 2, 3}, 4, 1), data.Named("b", []float32{3, 1, 2, 1.5}, 4, 1),
 		data.Named("c", make([]float32, 8), 4, 2), data.Y([]int32{0, 1, 0, 1}, 4)))
-	must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}))
+	must.M1(m.ChooseThresholds(t.Context(), set, decision.Aim{}))
 	before := m.Describe().Thresholds
 	require.Len(t, before, 2)
-	found := must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 1}, "a"))
+	found := must.M1(m.ChooseThresholds(t.Context(), set, decision.Aim{Precision: 1}, "a"))
 	require.Len(t, found, 1)
 	require.NotEqual(t, before["a"], m.Describe().Thresholds["a"])
 	require.Equal(t, before["b"], m.Describe().Thresholds["b"])
-	_, err := m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "c")
+	_, err := m.ChooseThresholds(t.Context(), set, decision.Aim{}, "c")
 	require.ErrorContains(t, err, "and the likeliest is predicted")
-	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "d")
+	_, err = m.ChooseThresholds(t.Context(), set, decision.Aim{}, "d")
 	require.ErrorContains(t, err, `output "d": unknown name; the model has ["a" "b" "c"]`)
 }
 

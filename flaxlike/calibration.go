@@ -9,34 +9,9 @@ import (
 	"slices"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
-
-// Calibration corrects an output's probabilities to the softmax or sigmoid of Scale·logit + Shift. Scale is above 0.
-type Calibration struct {
-	Scale float64 `json:"scale"`
-	Shift float64 `json:"shift,omitempty"`
-}
-
-// Temperature returns 1/Scale, above 1 for an overconfident model.
-func (c Calibration) Temperature() float64 { return 1 / c.Scale }
-
-// String returns the temperature, if there is no shift.
-func (c Calibration) String() string {
-	if c.Shift == 0 {
-		return fmt.Sprintf("temperature %.6g", c.Temperature())
-	}
-	return fmt.Sprintf("scale %.6g, shift %.6g", c.Scale, c.Shift)
-}
-
-func (c Calibration) check() error {
-	if !(c.Scale > 0) || math.IsInf(c.Scale, 0) || math.IsNaN(c.Shift) || math.IsInf(c.Shift, 0) {
-		return fmt.Errorf("the calibration is %+v, expected a Scale above 0 and a Shift, both finite", c)
-	}
-	return nil
-}
-
-func (c Calibration) of(logit float64) float64 { return c.Scale*logit + c.Shift }
 
 // ErrOutdated is wrapped by the error about a calibration or thresholds fitted to earlier weights, or thresholds fitted
 // before a calibration.
@@ -59,10 +34,10 @@ type fitted[T any] struct {
 //
 // [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration. Calibrate makes
 // earlier thresholds outdated ([ErrOutdated]).
-func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string) (map[string][]Calibration, error) {
+func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string) (map[string][]decision.Calibration, error) {
 	at := m.seen.changes.Load()
 	outcomes, err := m.outcomes(ctx, set, true, outputs...)
-	found := map[string][]Calibration{}
+	found := map[string][]decision.Calibration{}
 	for _, o := range outcomes {
 		if found[o.name], err = o.calibration(); err != nil {
 			err = fmt.Errorf("output %q: %w", o.name, err)
@@ -81,13 +56,13 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string)
 }
 
 // calibrate requires s.mu.
-func (s *seen) calibrate(output string, values []Calibration, at int64) {
+func (s *seen) calibrate(output string, values []decision.Calibration, at int64) {
 	s.calibrations = maps.Clone(s.calibrations)
 	if s.calibrations == nil {
-		s.calibrations = map[string]fitted[Calibration]{}
+		s.calibrations = map[string]fitted[decision.Calibration]{}
 	}
 	if delete(s.calibrations, output); len(values) > 0 {
-		s.calibrations[output] = fitted[Calibration]{slices.Clone(values), at}
+		s.calibrations[output] = fitted[decision.Calibration]{slices.Clone(values), at}
 	}
 	if t, ok := s.thresholds[output]; ok {
 		s.thresholds = maps.Clone(s.thresholds)
@@ -98,12 +73,12 @@ func (s *seen) calibrate(output string, values []Calibration, at int64) {
 
 // SetCalibration sets an output's calibration, or removes it without values: one Calibration, or one for each class of
 // binary_crossentropy. The name "" is the only output.
-func (m *Model) SetCalibration(output string, of ...Calibration) error {
+func (m *Model) SetCalibration(output string, of ...decision.Calibration) error {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
 	output, kind, err := m.seen.classesOf(output)
 	for _, c := range of {
-		err = errors.Join(err, c.check())
+		err = errors.Join(err, graphs.Inner(c.Check()))
 	}
 	switch {
 	case err != nil || len(of) == 0:
@@ -153,7 +128,7 @@ type outcome struct {
 	width   int
 	numbers []float64
 	labels  []float64 // as many, or one class number for each example
-	by      []Calibration
+	by      []decision.Calibration
 }
 
 func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, only ...string) (list []outcome, err error) {
@@ -252,170 +227,31 @@ func (o *outcome) checkLabels() error {
 	return nil
 }
 
-func (o *outcome) column(class int) (numbers []float64, positive []bool, err error) {
-	ones := 0
+func (o *outcome) column(class int) (numbers []float64, positive []bool) {
 	for i := class; i < len(o.numbers); i += o.width {
 		numbers, positive = append(numbers, o.numbers[i]), append(positive, o.labels[i] == 1)
-		ones += int(o.labels[i])
 	}
-	if ones == 0 || ones == len(numbers) {
-		return nil, nil, fmt.Errorf("class %d: %d of %d examples belong to it: expected some that do, and some that do not", class, ones, len(numbers))
-	}
-	return numbers, positive, nil
+	return numbers, positive
 }
 
-func (o *outcome) calibration() ([]Calibration, error) {
+func (o *outcome) calibration() ([]decision.Calibration, error) {
 	switch o.of {
 	case softmaxed, sigmoided:
 		return nil, errThrough
 	case softmax:
-		scale, err := fitScale(o.numbers, o.labels, o.width)
-		return []Calibration{{Scale: scale}}, err
+		var c decision.Calibration
+		err := c.FitTemperature(o.numbers, o.labels, o.width)
+		return []decision.Calibration{c}, graphs.Inner(err)
 	}
-	var all []Calibration
+	var all []decision.Calibration
 	for class := range o.width {
-		numbers, positive, err := o.column(class)
-		if err != nil {
-			return nil, err
-		}
-		c, err := fitPlatt(numbers, positive)
-		if err != nil {
-			return nil, fmt.Errorf("class %d: %w", class, err)
+		var c decision.Calibration
+		if err := c.FitPlatt(o.column(class)); err != nil {
+			return nil, fmt.Errorf("class %d: %w", class, graphs.Inner(err))
 		}
 		all = append(all, c)
 	}
 	return all, nil
-}
-
-// fitScale finds the b of the least crossentropy of softmax(b·logits), convex in b.
-func fitScale(logits, labels []float64, classes int) (float64, error) {
-	examples := len(logits) / classes
-	share := func(i, k int) float64 {
-		switch {
-		case len(labels) == len(logits) && classes > 1:
-			return labels[i*classes+k]
-		case int(labels[i]) == k:
-			return 1
-		}
-		return 0
-	}
-	target, sum, right := make([]float64, examples), make([]float64, examples), true
-	for i := range examples {
-		row := logits[i*classes : (i+1)*classes]
-		highest := slices.Max(row)
-		for k, z := range row {
-			target[i] += share(i, k) * (z - highest)
-			sum[i] += share(i, k)
-		}
-		right = right && target[i] == 0
-	}
-	if right {
-		return 0, fmt.Errorf("the highest logit of all %d examples is that of their class, so the best temperature is 0: give more examples, with some wrong predictions", examples)
-	}
-	slopes := func(b float64) (first, second float64) {
-		for i := range examples {
-			row := logits[i*classes : (i+1)*classes]
-			highest, all, one, two := slices.Max(row), 0.0, 0.0, 0.0
-			for _, z := range row {
-				z -= highest
-				e := math.Exp(b * z)
-				all, one, two = all+e, one+e*z, two+e*z*z
-			}
-			one, two = one/all, two/all
-			first += sum[i]*one - target[i]
-			second += sum[i] * (two - one*one)
-		}
-		return first, second
-	}
-	if first, _ := slopes(0); !(first < 0) {
-		return 0, errors.New("the logits are no better than chance: a higher one makes its class no likelier: compare the numbering of the classes in the set with that of " +
-			"the training; if they agree, train on, or calibrate other outputs only")
-	}
-	low, high := 0.0, 1.0
-	for first, _ := slopes(high); first < 0; first, _ = slopes(high) {
-		if low, high = high, 2*high; math.IsInf(high, 0) {
-			return 0, errors.New("no temperature is best: the logits are too close to each other")
-		}
-	}
-	b := (low + high) / 2
-	for range 200 {
-		first, second := slopes(b)
-		if first < 0 {
-			low = b
-		} else {
-			high = b
-		}
-		next := b - first/second
-		if !(next > low && next < high) {
-			next = (low + high) / 2
-		}
-		if math.Abs(next-b) <= 1e-15*b {
-			break
-		}
-		b = next
-	}
-	return b, nil
-}
-
-// fitPlatt fits sigmoid(scale·logit + shift) to the targets (n₁+1)/(n₁+2) and 1/(n₀+2), by Newton's method on
-// normalized logits.
-func fitPlatt(logits []float64, positive []bool) (Calibration, error) {
-	n, ones, mean, deviation := float64(len(logits)), 0.0, 0.0, 0.0
-	for i, v := range logits {
-		mean += v / n
-		if positive[i] {
-			ones++
-		}
-	}
-	for _, v := range logits {
-		deviation += (v - mean) * (v - mean) / n
-	}
-	deviation = math.Sqrt(deviation)
-	if deviation == 0 {
-		return Calibration{}, errors.New("all examples have the same logit, which gives no information about their labels")
-	}
-	target := func(i int) float64 {
-		if positive[i] {
-			return (ones + 1) / (ones + 2)
-		}
-		return 1 / (n - ones + 2)
-	}
-	loss := func(a, b float64) (sum float64) {
-		for i, v := range logits {
-			s := a*(v-mean)/deviation + b
-			sum += math.Log1p(math.Exp(-math.Abs(s))) + max(s, 0) - target(i)*s
-		}
-		return sum
-	}
-	a, b := 0.0, math.Log((ones+1)/(n-ones+1))
-	now := loss(a, b)
-	for range 100 {
-		var ga, gb, haa, hab, hbb float64
-		for i, v := range logits {
-			x := (v - mean) / deviation
-			p := 1 / (1 + math.Exp(-(a*x + b)))
-			g, h := p-target(i), p*(1-p)
-			ga, gb, haa, hab, hbb = ga+g*x, gb+g, haa+h*x*x, hab+h*x, hbb+h
-		}
-		det := haa*hbb - hab*hab
-		da, db := (hbb*ga-hab*gb)/det, (haa*gb-hab*ga)/det
-		t, gain := 1.0, ga*da+gb*db
-		for ; t > 1e-10; t /= 2 { // accepts a gain below the rounding of the sum
-			if then := loss(a-t*da, b-t*db); then <= now-1e-4*t*gain || gain < 1e-9*now {
-				a, b, now = a-t*da, b-t*db, then
-				break
-			}
-		}
-		if t <= 1e-10 || math.Abs(da)+math.Abs(db) <= 1e-12*(math.Abs(a)+math.Abs(b)) {
-			break
-		}
-	}
-	c := Calibration{Scale: a / deviation, Shift: b - a*mean/deviation}
-	if !(c.Scale > 0) {
-		return c, fmt.Errorf("its logits are no higher where the label is 1 than where it is 0 (their scale would be %.3g), which calibration cannot correct: "+
-			"compare the set's labels with those of the training (0 and 1 exchanged, another order of the columns); if they agree, train on, or calibrate other outputs only", c.Scale)
-	}
-	return c, c.check()
 }
 
 func asFloats(flat any) ([]float64, bool) {

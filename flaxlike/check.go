@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
@@ -49,7 +50,7 @@ type seen struct {
 	evaluated figures
 
 	labels       map[string]string
-	calibrations map[string]fitted[Calibration]
+	calibrations map[string]fitted[decision.Calibration]
 	thresholds   map[string]fitted[float64]
 	run, made    int64 // made: the steps of the last run
 	origin       origin

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
 
@@ -97,14 +98,14 @@ func finiteIn(a data.Array) ([]float64, error) {
 }
 
 // by has one calibration for all classes, one for each, or none.
-func probabilitiesOf(numbers []float64, of odds, by []Calibration) []float64 {
+func probabilitiesOf(numbers []float64, of odds, by []decision.Calibration) []float64 {
 	if of == softmaxed || of == sigmoided {
 		return numbers
 	}
 	if len(by) > 0 {
 		numbers = slices.Clone(numbers)
 		for i, v := range numbers {
-			numbers[i] = by[min(i, len(by)-1)].of(v)
+			numbers[i] = by[min(i, len(by)-1)].Apply(v)
 		}
 	}
 	p, sum := make([]float64, len(numbers)), 0.0

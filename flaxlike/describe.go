@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
@@ -51,9 +52,9 @@ type Description struct {
 	Classes map[string][]string `json:"classes,omitempty"` // by output; "" is the only one
 	// Calibrations and Thresholds in force are by output; the default threshold is 0.5. Outdated lists the others
 	// ([ErrOutdated]): "calibration of preds".
-	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
-	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
-	Outdated     []string                 `json:"outdated,omitempty"`
+	Calibrations map[string][]decision.Calibration `json:"calibrations,omitempty"`
+	Thresholds   map[string][]float64              `json:"thresholds,omitempty"`
+	Outdated     []string                          `json:"outdated,omitempty"`
 	// Optimizer is its name and learning rate. Policy names the dtypes if not all are float32.
 	Optimizer string `json:"optimizer,omitempty"`
 	BatchSize int    `json:"batch_size,omitempty"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -33,7 +34,7 @@ func ExampleModel_Calibrate() {
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Output: io.Discard}))
 	found := must.M1(model.Calibrate(ctx, validation))
 	fmt.Println("too careful:", found["preds"][0].Scale > 1)
-	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.Aim{Precision: 0.9}))
+	chosen := must.M1(model.ChooseThresholds(ctx, validation, decision.Aim{Precision: 0.9}))
 	fmt.Println("precision:", chosen["preds"][0].Precision >= 0.9)
 	must.M(model.Close())
 	// Output:
@@ -45,7 +46,7 @@ func ExampleModel_ChooseThresholds() {
 	ctx, set := context.Background(), overlapping(200)
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
 	must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Output: io.Discard}))
-	chosen := must.M1(model.ChooseThresholds(ctx, set, flaxlike.Aim{Recall: 0.95}))
+	chosen := must.M1(model.ChooseThresholds(ctx, set, decision.Aim{Recall: 0.95}))
 	fmt.Println("recall:", chosen["preds"][0].Recall >= 0.95)
 	fmt.Println("in force:", model.Describe().Thresholds["preds"][0] == chosen["preds"][0].Value)
 	must.M(model.Close())

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/flaxlike/selection"
 	"github.com/lazo-ml/lazo/serve"
 )
@@ -30,7 +31,7 @@ func TestServe_outdatedOutput(t *testing.T) {
 	m := of()
 	batch := data.Batch{Fields: []data.Field{data.Named("a", []float32{0, 1}, 2, 1), data.Named("b", []float32{3, 4}, 2, 1)}}
 	require.NoError(t, m.Init(t.Context(), batch))
-	require.NoError(t, m.SetCalibration("a", flaxlike.Calibration{Scale: 2}))
+	require.NoError(t, m.SetCalibration("a", decision.Calibration{Scale: 2}))
 	content := must.M1(snapshotOf(m)(t.Context()))
 
 	var mu sync.Mutex

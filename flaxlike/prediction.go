@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
@@ -22,7 +23,7 @@ type Prediction struct {
 type answering struct {
 	output                        string
 	odds                          odds
-	calibration                   []Calibration
+	calibration                   []decision.Calibration
 	thresholds                    []float64
 	names                         []string
 	oldCalibration, oldThresholds bool // fitted to other weights, or to another calibration

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/optim"
@@ -54,8 +55,8 @@ type description struct {
 	Preparation   json.RawMessage     `json:"preparation,omitempty"`
 	Card          Card                `json:"card"`
 
-	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
-	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
+	Calibrations map[string][]decision.Calibration `json:"calibrations,omitempty"`
+	Thresholds   map[string][]float64              `json:"thresholds,omitempty"`
 	// Outputs with outdated calibration or thresholds.
 	OldCalibrations []string `json:"outdated_calibrations,omitempty"`
 	OldThresholds   []string `json:"outdated_thresholds,omitempty"`
@@ -226,8 +227,8 @@ func readDescription(text string) (d description, err error) {
 	}
 	for name, calibrations := range d.Calibrations {
 		for _, c := range calibrations {
-			if err := c.check(); err != nil {
-				return d, fmt.Errorf("the file's description of output %q: %w", name, err)
+			if err := c.Check(); err != nil {
+				return d, fmt.Errorf("the file's description of output %q: %w", name, graphs.Inner(err))
 			}
 		}
 	}

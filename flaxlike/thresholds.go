@@ -1,7 +1,6 @@
 package flaxlike
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,33 +9,9 @@ import (
 	"slices"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
-
-// Aim is the goal of a threshold, in at most one field. The zero value is the greatest F1, the harmonic mean of
-// precision and recall.
-type Aim struct {
-	Precision float64 // greatest recall at this precision or more, up to 1
-	Recall    float64 // greatest precision at this recall or more, up to 1
-}
-
-func (a Aim) check() error {
-	for _, least := range []float64{a.Precision, a.Recall} {
-		if !(least >= 0 && least <= 1) {
-			return fmt.Errorf("the aim is %+v, expected a Precision or a Recall from 0 to 1", a)
-		}
-	}
-	if a.Precision > 0 && a.Recall > 0 {
-		return fmt.Errorf("the aim is %+v, expected one of the two: the other is maximized", a)
-	}
-	return nil
-}
-
-// Threshold is a chosen threshold.
-type Threshold struct {
-	// Value is the bound: a class is predicted if its probability is above it.
-	Value                 float64
-	Precision, Recall, F1 float64
-}
 
 // ChooseThresholds finds the best threshold of each class for an aim, on a set that the model was not trained on, for
 // [Prediction.Classes], and returns the thresholds by output. The default is all binary and multi-label outputs
@@ -45,13 +20,13 @@ type Threshold struct {
 // Errors: an aim that no threshold reaches, with the best one; a class that no or each example has; no such output.
 // Sample weights are ignored. [Model.Save] saves the thresholds. Calibrate first: a later calibration or change of the
 // weights makes them outdated ([ErrOutdated]).
-func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim Aim, outputs ...string) (map[string][]Threshold, error) {
-	if err := aim.check(); err != nil {
-		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", err)
+func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim decision.Aim, outputs ...string) (map[string][]decision.Threshold, error) {
+	if err := aim.Check(); err != nil {
+		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", graphs.Inner(err))
 	}
 	at := m.seen.changes.Load()
 	outcomes, err := m.outcomes(ctx, set, false, outputs...)
-	found := map[string][]Threshold{}
+	found := map[string][]decision.Threshold{}
 	for _, o := range outcomes {
 		if err == nil && (o.of == sigmoid || o.of == sigmoided) {
 			if found[o.name], err = o.thresholds(aim); err != nil {
@@ -80,80 +55,23 @@ func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim Aim, ou
 	return found, nil
 }
 
-func (o *outcome) thresholds(aim Aim) (chosen []Threshold, err error) {
+func (o *outcome) thresholds(aim decision.Aim) (chosen []decision.Threshold, err error) {
 	for class := range o.width {
-		numbers, positive, err := o.column(class)
-		if err != nil {
-			return nil, err
-		}
-		var by []Calibration
+		numbers, positive := o.column(class)
+		var by []decision.Calibration
 		if o.by != nil {
 			by = o.by[min(class, len(o.by)-1):][:1]
 		}
 		for i, v := range numbers {
 			numbers[i] = probabilitiesOf([]float64{v}, o.of, by)[0]
 		}
-		t, err := aim.choose(numbers, positive)
+		t, err := aim.Choose(numbers, positive)
 		if err != nil {
-			return nil, fmt.Errorf("class %d: %w", class, err)
+			return nil, fmt.Errorf("class %d: %w", class, graphs.Inner(err))
 		}
 		chosen = append(chosen, t)
 	}
 	return chosen, nil
-}
-
-func (a Aim) choose(probabilities []float64, positive []bool) (best Threshold, err error) {
-	order, ones := make([]int, len(positive)), 0
-	for i := range order {
-		order[i] = i
-		if positive[i] {
-			ones++
-		}
-	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(probabilities[j], probabilities[i]) })
-	found, reachable, hits := false, 0.0, 0
-	for n, i := range order {
-		if positive[i] {
-			hits++
-		}
-		p, below := probabilities[i], 0.0
-		if n+1 < len(order) {
-			below = probabilities[order[n+1]]
-		}
-		if p == below {
-			continue // no threshold is between the two, or it is below 0
-		}
-		t := Threshold{Value: below + (p-below)/2, Precision: float64(hits) / float64(n+1), Recall: float64(hits) / float64(ones)}
-		if t.Value >= p {
-			t.Value = below
-		}
-		if hits > 0 {
-			t.F1 = 2 * t.Precision * t.Recall / (t.Precision + t.Recall)
-		}
-		first := !found
-		switch {
-		case a.Precision > 0:
-			if reachable = max(reachable, t.Precision); t.Precision >= a.Precision && (first || t.Recall > best.Recall) {
-				best, found = t, true
-			}
-		case a.Recall > 0:
-			if reachable = max(reachable, t.Recall); t.Recall >= a.Recall && (first || t.Precision >= best.Precision) {
-				best, found = t, true
-			}
-		default:
-			if first || t.F1 > best.F1 {
-				best, found = t, true
-			}
-		}
-	}
-	if !found {
-		what, least := "precision", a.Precision
-		if a.Recall > 0 {
-			what, least = "recall", a.Recall
-		}
-		return best, fmt.Errorf("no threshold reaches a %s of %g: the best that a threshold reaches is %.6g", what, least, reachable)
-	}
-	return best, nil
 }
 
 func (s *seen) setThresholds(output string, values []float64, at int64) {

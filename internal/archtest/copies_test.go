@@ -38,6 +38,7 @@ var readAtOnce = map[string]bool{
 	"checkpoint/storetest.ReadAt": true,
 	"metrics.Update":              true, "metrics.Compute": true,
 	"flaxlike.Output": true, "flaxlike.Kind": true, "flaxlike.Probabilities": true, "flaxlike.Classes": true, "flaxlike.Labels": true, "flaxlike.ClassNames": true, // the name of an output
+	"flaxlike/decision.FitTemperature": true, "flaxlike/decision.FitPlatt": true, // in functions that run at once
 	"dist.Agree": true, "dist.AgreeOn": true, "dist.Broadcast": true, "dist.AllGather": true,
 	"xla.Run": true, "xla.Start": true, // except a block's, which the doc mentions
 }

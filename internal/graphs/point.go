@@ -2,7 +2,7 @@ package graphs
 
 import "strings"
 
-var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "export": true, "flaxlike": true, "hlo": true, "loop": true, "managed": true, "metrics": true,
+var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "decision": true, "export": true, "flaxlike": true, "hlo": true, "loop": true, "managed": true, "metrics": true,
 	"nn": true, "ops": true, "optim": true, "pjrt": true, "selection": true, "serve": true, "strategies": true, "train": true, "xla": true}
 
 // Package loop has its own copy of pointed, because it imports no other.
