@@ -3,6 +3,7 @@ package flaxlike
 import (
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -97,4 +98,22 @@ func restored(h *loop.History, epochSteps int64, tests []evaluation) (*loop.Hist
 		row++
 	}
 	return now, nil
+}
+
+// renamed renames entries that an older lazo saved.
+func renamed(logs loop.Logs, tests []evaluation) (all loop.Logs) {
+	entries := appendTo(nil, logs)
+	shown, _ := meansOf(entries, nil)
+	for i, e := range entries {
+		if shown[i] < 0 {
+			continue
+		}
+		for _, t := range tests {
+			if name, is := strings.CutSuffix(e.Name, "_"+t.Name); is {
+				e.Name = t.Name + "_" + name
+			}
+		}
+		all.Set(e.Collection, e.Name, entries[shown[i]].Value)
+	}
+	return all
 }

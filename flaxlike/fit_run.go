@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -108,59 +109,50 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 	return result.History, err
 }
 
-func placeOf(at loop.Elapsed, history *loop.History) string {
-	ends, epochs, _ := history.Series(epochEntry)
-	i := slices.IndexFunc(ends, func(end loop.Elapsed) bool { return end.Steps == at.Steps })
-	if i >= 0 {
-		return fmt.Sprintf("at epoch %v", epochs[i])
-	}
-	return fmt.Sprintf("at step %d", at.Steps)
-}
-
-// sayNonFinite reports since when the loss is not finite.
-func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
-	const entry = string(loop.Losses) + "." + trained
-	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-	if history == nil {
-		return
-	}
-	if last, err := history.Last(entry); err != nil || finite(last) {
-		return
-	}
-	at, values, err := history.Series(entry)
-	if err != nil {
-		return
-	}
-	since := len(values) - 1
-	for since > 0 && !finite(values[since-1]) {
-		since--
-	}
-	say("the loss is %v, and was not finite in any row since that %s: nothing was learned from then on: callbacks.NonFinite ends or repairs such a run",
-		values[len(values)-1], placeOf(at[since], history))
-}
-
-// bringIn creates the variables after a run that had ended, or leaves them to the next batch.
-func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error], say func(format string, args ...any)) error {
-	var batch data.Batch
-	came := make(chan error, 1)
-	go shield.Call(func() (err error) { // the source may block
-		batch, err = data.Peek(source)
-		return err
-	}, func(err error) { came <- err })
-	select {
-	case err := <-came:
-		if err == nil {
-			return m.train.Prepare(ctx, m.state, batch)
+func (m *Model) tests(f Fit) (tests []evaluation) {
+	sets := maps.Clone(f.Validations)
+	if f.Validation != nil {
+		if sets == nil {
+			sets = map[string]*data.Set{}
 		}
-		say("the run had ended, and the model has no variables before its first batch: %v", err)
-	case <-ctx.Done():
+		sets["val"] = f.Validation
 	}
-	return nil
+	if f.ValidationBatches != nil {
+		if sets == nil {
+			sets = map[string]*data.Set{}
+		}
+		sets["val"] = nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		t := m.testOn(f.ValidationBatches)
+		if sets[name] != nil {
+			t = m.testOf(sets[name], cmp.Or(f.ValidationBatchSize, f.BatchSize, m.set.batchSize))
+		}
+		t.Name = name
+		if f.ValidationSteps > 0 {
+			t.Options = append(t.Options, loop.Until(loop.Steps(f.ValidationSteps)))
+		}
+		tests = append(tests, t)
+	}
+	return tests
 }
 
-// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run. State and history
-// are those of the completed steps.
-var ErrDataEnded = errors.New("the batches ended")
+func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }
+
+func resumes(option loop.Option) bool {
+	plan, err := loop.Loop[*Model, data.Batch]{}.Plan(option)
+	return err == nil && slices.Contains(plan.Prepares, abilities.Resume)
+}
+
+// beforeAll removes the step's number from an error without a step.
+func beforeAll(err error) error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if u, ok := e.(*untrained); ok {
+			return fmt.Errorf("before the first step: %w", graphs.Inner(u.error))
+		}
+	}
+	return err
+}
 
 func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []evaluation, options []loop.Option) error {
 	m.seen.expect(nil)
@@ -174,32 +166,6 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 	}
 	m.seen.expect(e)
 	return nil
-}
-
-func (e *expected) add(entries []string) (err error) {
-	if len(entries) == 0 {
-		return nil
-	}
-	if e.entries == nil {
-		for _, t := range e.all {
-			if e.tests[t.Name], err = data.Peek(t.Data.From(0)); err != nil {
-				return err
-			}
-		}
-	}
-	e.entries = append(e.entries, entries...)
-	return nil
-}
-
-func (s *seen) expect(e *expected) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expected = e
-}
-
-func resumes(option loop.Option) bool {
-	plan, err := loop.Loop[*Model, data.Batch]{}.Plan(option)
-	return err == nil && slices.Contains(plan.Prepares, abilities.Resume)
 }
 
 // resumed reports differences, and checks the entries by which checkpoints are kept.
@@ -253,43 +219,83 @@ func (m *Model) place(begin *place, f Fit, set *data.Set, tests []evaluation, sa
 	})
 }
 
-func (f Fit) testing() loop.Schedule {
-	if len(f.ValidationAt) == 0 {
-		return loop.Every(loop.Epochs(f.ValidationEvery))
+func placeOf(at loop.Elapsed, history *loop.History) string {
+	ends, epochs, _ := history.Series(epochEntry)
+	i := slices.IndexFunc(ends, func(end loop.Elapsed) bool { return end.Steps == at.Steps })
+	if i >= 0 {
+		return fmt.Sprintf("at epoch %v", epochs[i])
 	}
-	at := loop.Never
-	for _, n := range f.ValidationAt {
-		at = at.Or(loop.At(loop.Epochs(n)))
-	}
-	return at
+	return fmt.Sprintf("at step %d", at.Steps)
 }
 
-func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }
+// sayNonFinite reports since when the loss is not finite.
+func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
+	const entry = string(loop.Losses) + "." + trained
+	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+	if history == nil {
+		return
+	}
+	if last, err := history.Last(entry); err != nil || finite(last) {
+		return
+	}
+	at, values, err := history.Series(entry)
+	if err != nil {
+		return
+	}
+	since := len(values) - 1
+	for since > 0 && !finite(values[since-1]) {
+		since--
+	}
+	say("the loss is %v, and was not finite in any row since that %s: nothing was learned from then on: callbacks.NonFinite ends or repairs such a run",
+		values[len(values)-1], placeOf(at[since], history))
+}
 
-func (m *Model) tests(f Fit) (tests []evaluation) {
-	sets := maps.Clone(f.Validations)
-	if f.Validation != nil {
-		if sets == nil {
-			sets = map[string]*data.Set{}
+// bringIn creates the variables after a run that had ended, or leaves them to the next batch.
+func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error], say func(format string, args ...any)) error {
+	var batch data.Batch
+	came := make(chan error, 1)
+	go shield.Call(func() (err error) { // the source may block
+		batch, err = data.Peek(source)
+		return err
+	}, func(err error) { came <- err })
+	select {
+	case err := <-came:
+		if err == nil {
+			return m.train.Prepare(ctx, m.state, batch)
 		}
-		sets["val"] = f.Validation
+		say("the run had ended, and the model has no variables before its first batch: %v", err)
+	case <-ctx.Done():
 	}
-	if f.ValidationBatches != nil {
-		if sets == nil {
-			sets = map[string]*data.Set{}
-		}
-		sets["val"] = nil
+	return nil
+}
+
+func (m *Model) noteFit(set *data.Set, history *loop.History, began int64) {
+	if history.Len() == 0 {
+		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(sets)) {
-		t := m.testOn(f.ValidationBatches)
-		if sets[name] != nil {
-			t = m.testOf(sets[name], cmp.Or(f.ValidationBatchSize, f.BatchSize, m.set.batchSize))
+	var last loop.Logs
+	now := m.seen.changes.Add(1) // a Fit without a step may restore a checkpoint
+	has := m.seen.has(began)
+	for at, row := range history.Rows() {
+		if at.Steps == has {
+			last = row
 		}
-		t.Name = name
-		if f.ValidationSteps > 0 {
-			t.Options = append(t.Options, loop.Until(loop.Steps(f.ValidationSteps)))
-		}
-		tests = append(tests, t)
 	}
-	return tests
+	m.note(set, history, figures{at: now, row: last})
+}
+
+func (m *Model) note(set *data.Set, history *loop.History, fitted figures) {
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	c := &m.seen.card
+	m.seen.fitted, c.Epochs, c.Examples, c.Fields = fitted, history.Len(), 0, nil
+	if set == nil {
+		return
+	}
+	if c.Examples = set.Len(); set.Mapped() {
+		return
+	}
+	for _, f := range set.Fields() {
+		c.Fields = append(c.Fields, fmt.Sprint(f.Name, " ", f.Array.DType(), " ", f.Array.Dims[1:]))
+	}
 }

@@ -42,6 +42,17 @@ type lossKind struct {
 	ofBatch bool
 }
 
+// numbers are in the order of precedence among the losses of one output.
+type numbers int
+
+const (
+	areLogits numbers = iota
+	areExclusive
+	areProbabilities
+	areNumbers
+	areUntold
+)
+
 type labelKind int
 
 const (
@@ -129,6 +140,13 @@ func (l Loss) byName() losses.Func {
 	}
 }
 
+const (
+	// The prefix of running means in the logs of a step.
+	averaged = "avg_"
+	// The sum of all losses, including penalties.
+	trained = "loss"
+)
+
 func (l Loss) logged(single bool) string {
 	switch {
 	case single:
@@ -141,4 +159,60 @@ func (l Loss) logged(single bool) string {
 		return l.Name
 	}
 	return "loss"
+}
+
+func numbersOf(l Loss, output *graph.Node) numbers {
+	if l.kind().ofBatch && !outputs.From0To1(output) {
+		return areUntold
+	}
+	return l.kind().output
+}
+
+type judge struct {
+	Name      string  `json:"name"`
+	Code      bool    `json:"code,omitempty"` // a function, or a value of package metrics
+	Output    string  `json:"output,omitempty"`
+	Label     string  `json:"label,omitempty"`
+	Weight    float64 `json:"weight,omitempty"`
+	Off       bool    `json:"off,omitempty"`
+	Weighted  bool    `json:"weighted,omitempty"`
+	Smoothing float64 `json:"smoothing,omitempty"`
+}
+
+func judgesOf(losses []Loss) (judges []judge) {
+	for _, l := range losses {
+		judges = append(judges, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})
+	}
+	return judges
+}
+
+const lossesInside = "those of the network"
+
+func said(judges []judge) (lines []string) {
+	for _, j := range judges {
+		line := j.Name
+		if j.Output != "" {
+			line += " of " + j.Output
+		}
+		if j.Label != "" {
+			line += fmt.Sprintf(" on %q", j.Label)
+		}
+		if j.Weight != 0 && j.Weight != 1 {
+			line += fmt.Sprintf(", weight %g", j.Weight)
+		}
+		if j.Smoothing != 0 {
+			line += fmt.Sprintf(", smoothing %g", j.Smoothing)
+		}
+		if j.Off {
+			line += ", off"
+		}
+		if j.Weighted {
+			line += ", weighted"
+		}
+		if j.Code {
+			line += " (own)"
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
@@ -18,15 +16,6 @@ type Prediction struct {
 	outputs map[string]data.Array
 	of      map[string]answering
 	given   []float64
-}
-
-type answering struct {
-	output                        string
-	odds                          odds
-	calibration                   []decision.Calibration
-	thresholds                    []float64
-	names                         []string
-	oldCalibration, oldThresholds bool // fitted to other weights, or to another calibration
 }
 
 // Len returns the number of examples.
@@ -56,67 +45,6 @@ func (p Prediction) Kind(output ...string) (string, error) {
 		return "", err
 	}
 	return of.odds.kind(lastAxis(a)), nil
-}
-
-func (o odds) kind(width int) string {
-	switch {
-	case o == softmax || o == softmaxed:
-		return "classes"
-	case (o == sigmoid || o == sigmoided) && width == 1:
-		return "binary"
-	case o == sigmoid || o == sigmoided:
-		return "multi-label"
-	case o == noOdds:
-		return "numbers"
-	}
-	return "unknown"
-}
-
-func (p Prediction) find(what string, output ...string) (string, data.Array, answering, error) {
-	names, name := p.Outputs(), ""
-	var err error
-	switch {
-	case len(names) == 0:
-		err = errors.New("the prediction is empty: it is the zero value, or was returned with an error")
-	case len(output) > 1:
-		err = fmt.Errorf("the outputs %q are given: expected one", output)
-	case len(output) == 1 && output[0] != "":
-		name = output[0]
-		if _, ok := p.outputs[name]; !ok {
-			err = fmt.Errorf("output %q: %w; the model has %q", name, ErrUnknownName, names)
-		}
-	case len(names) > 1:
-		err = fmt.Errorf("the model has the outputs %q: give the name of one", names)
-	default:
-		name = names[0]
-	}
-	if err != nil {
-		return "", data.Array{}, answering{}, fmt.Errorf("flaxlike: %s: %w", what, err)
-	}
-	return name, p.outputs[name], p.of[name], nil
-}
-
-func (p Prediction) answer(what string, f func(a data.Array, of answering) (data.Array, error), output ...string) (data.Array, error) {
-	name, a, of, err := p.find(what, output...)
-	if err != nil {
-		return a, err
-	}
-	switch {
-	case of.odds == noOdds:
-		err = fmt.Errorf("its loss is for numbers, not for classes: %w\n  use Output for the numbers", ErrNoProbabilities)
-	case of.odds == oddsUnknown:
-		err = fmt.Errorf("no loss by name says whether its numbers are logits: %w\n  end the network with nn.Activation(\"softmax\") or "+
-			"nn.Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss); Output has the numbers", ErrNoProbabilities)
-	case of.oldCalibration:
-		err = fmt.Errorf("its calibration is %w: the model has changed since\n  Calibrate it again, or remove the calibration by SetCalibration(%q); "+
-			"then predict again", ErrOutdated, name)
-	default:
-		a, err = f(a, of)
-	}
-	if err != nil {
-		return data.Array{}, fmt.Errorf("flaxlike: %s: output %q: %w", what, name, err)
-	}
-	return a, nil
 }
 
 // Probabilities returns the probabilities of an output of classes, in its shape. It applies the calibration
@@ -229,13 +157,6 @@ func (p Prediction) Labels(output ...string) ([][]string, error) {
 	return labels, nil
 }
 
-func (a answering) name(class int) string {
-	if class < len(a.names) {
-		return a.names[class]
-	}
-	return strconv.Itoa(class)
-}
-
 // ClassNames returns an output's class names in the order of their numbers, or the numbers. A binary output has two.
 func (p Prediction) ClassNames(output ...string) ([]string, error) {
 	var names []string
@@ -257,6 +178,36 @@ func (p Prediction) ClassNames(output ...string) ([]string, error) {
 func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 	p.given = slices.Clone(thresholds)
 	return p
+}
+
+// WithOutputs returns a prediction of these outputs in place of the model's, as the means of several models, with the
+// threshold 0.5. Outputs of classes are probabilities. It keeps the arrays. A name that p lacks, arrays of several
+// lengths, and numbers of classes outside of 0 to 1 are errors.
+func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, error) {
+	q := Prediction{outputs: maps.Clone(outputs), of: map[string]answering{}}
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		of, known := p.of[name]
+		a := outputs[name]
+		err := a.Check()
+		switch {
+		case !known:
+			err = fmt.Errorf("%w; the prediction has %q", ErrUnknownName, p.Outputs())
+		case err != nil:
+		case len(a.Dims) == 0 || a.Len() != q.Len():
+			err = fmt.Errorf("it has dims %v, expected the same number of examples on the first axis of all outputs", a.Dims)
+		case of.odds != noOdds && of.odds != oddsUnknown:
+			var numbers []float64
+			numbers, err = finiteIn(a)
+			if at := slices.IndexFunc(numbers, func(v float64) bool { return v < -rounding || v > 1+rounding }); at >= 0 {
+				err = fmt.Errorf("it has %v, expected probabilities, 0 to 1", numbers[at])
+			}
+		}
+		if err != nil {
+			return Prediction{}, fmt.Errorf("flaxlike: with outputs: output %q: %w", name, err)
+		}
+		q.of[name] = answering{output: name, odds: of.odds.decided(), names: of.names}
+	}
+	return q, nil
 }
 
 // Answers returns the arrays that package serve sends ([Model.Answer]).
@@ -299,42 +250,49 @@ func (p Prediction) Answers() (map[string]data.Array, error) {
 	return all, nil
 }
 
-// WithOutputs returns a prediction of these outputs in place of the model's, as the means of several models, with the
-// threshold 0.5. Outputs of classes are probabilities. It keeps the arrays. A name that p lacks, arrays of several
-// lengths, and numbers of classes outside of 0 to 1 are errors.
-func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, error) {
-	q := Prediction{outputs: maps.Clone(outputs), of: map[string]answering{}}
-	for _, name := range slices.Sorted(maps.Keys(outputs)) {
-		of, known := p.of[name]
-		a := outputs[name]
-		err := a.Check()
-		switch {
-		case !known:
-			err = fmt.Errorf("%w; the prediction has %q", ErrUnknownName, p.Outputs())
-		case err != nil:
-		case len(a.Dims) == 0 || a.Len() != q.Len():
-			err = fmt.Errorf("it has dims %v, expected the same number of examples on the first axis of all outputs", a.Dims)
-		case of.odds != noOdds && of.odds != oddsUnknown:
-			var numbers []float64
-			numbers, err = finiteIn(a)
-			if at := slices.IndexFunc(numbers, func(v float64) bool { return v < -rounding || v > 1+rounding }); at >= 0 {
-				err = fmt.Errorf("it has %v, expected probabilities, 0 to 1", numbers[at])
-			}
-		}
-		if err != nil {
-			return Prediction{}, fmt.Errorf("flaxlike: with outputs: output %q: %w", name, err)
-		}
-		q.of[name] = answering{output: name, odds: of.odds.decided(), names: of.names}
+func (p Prediction) answer(what string, f func(a data.Array, of answering) (data.Array, error), output ...string) (data.Array, error) {
+	name, a, of, err := p.find(what, output...)
+	if err != nil {
+		return a, err
 	}
-	return q, nil
+	switch {
+	case of.odds == noOdds:
+		err = fmt.Errorf("its loss is for numbers, not for classes: %w\n  use Output for the numbers", ErrNoProbabilities)
+	case of.odds == oddsUnknown:
+		err = fmt.Errorf("no loss by name says whether its numbers are logits: %w\n  end the network with nn.Activation(\"softmax\") or "+
+			"nn.Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss); Output has the numbers", ErrNoProbabilities)
+	case of.oldCalibration:
+		err = fmt.Errorf("its calibration is %w: the model has changed since\n  Calibrate it again, or remove the calibration by SetCalibration(%q); "+
+			"then predict again", ErrOutdated, name)
+	default:
+		a, err = f(a, of)
+	}
+	if err != nil {
+		return data.Array{}, fmt.Errorf("flaxlike: %s: output %q: %w", what, name, err)
+	}
+	return a, nil
 }
 
-func (o odds) decided() odds {
-	switch o {
-	case softmax:
-		return softmaxed
-	case sigmoid:
-		return sigmoided
+func (p Prediction) find(what string, output ...string) (string, data.Array, answering, error) {
+	names, name := p.Outputs(), ""
+	var err error
+	switch {
+	case len(names) == 0:
+		err = errors.New("the prediction is empty: it is the zero value, or was returned with an error")
+	case len(output) > 1:
+		err = fmt.Errorf("the outputs %q are given: expected one", output)
+	case len(output) == 1 && output[0] != "":
+		name = output[0]
+		if _, ok := p.outputs[name]; !ok {
+			err = fmt.Errorf("output %q: %w; the model has %q", name, ErrUnknownName, names)
+		}
+	case len(names) > 1:
+		err = fmt.Errorf("the model has the outputs %q: give the name of one", names)
+	default:
+		name = names[0]
 	}
-	return o
+	if err != nil {
+		return "", data.Array{}, answering{}, fmt.Errorf("flaxlike: %s: %w", what, err)
+	}
+	return name, p.outputs[name], p.of[name], nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -12,16 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
-
-// ErrOutdated is wrapped by the error about a calibration or thresholds fitted to earlier weights, or thresholds fitted
-// before a calibration.
-var ErrOutdated = graphs.ErrOutdated
-
-// fitted.at is the count of changes when the values were fitted.
-type fitted[T any] struct {
-	values []T
-	at     int64
-}
 
 // Calibrate fits the model's probabilities to a set that it was not trained on, for later predictions, and returns the
 // calibration by output. The default is all outputs whose loss defines probabilities.
@@ -55,22 +44,6 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string)
 	return found, nil
 }
 
-// calibrate requires s.mu.
-func (s *seen) calibrate(output string, values []decision.Calibration, at int64) {
-	s.calibrations = maps.Clone(s.calibrations)
-	if s.calibrations == nil {
-		s.calibrations = map[string]fitted[decision.Calibration]{}
-	}
-	if delete(s.calibrations, output); len(values) > 0 {
-		s.calibrations[output] = fitted[decision.Calibration]{slices.Clone(values), at}
-	}
-	if t, ok := s.thresholds[output]; ok {
-		s.thresholds = maps.Clone(s.thresholds)
-		t.at = -1
-		s.thresholds[output] = t
-	}
-}
-
 // SetCalibration sets an output's calibration, or removes it without values: one Calibration, or one for each class of
 // binary_crossentropy. The name "" is the only output.
 func (m *Model) SetCalibration(output string, of ...decision.Calibration) error {
@@ -94,30 +67,68 @@ func (m *Model) SetCalibration(output string, of ...decision.Calibration) error 
 	return nil
 }
 
-func valuesOf[T any](of map[string]fitted[T]) map[string][]T {
-	values := map[string][]T{}
-	for name, f := range of {
-		values[name] = slices.Clone(f.values)
+// ChooseThresholds finds the best threshold of each class for an aim, on a set that the model was not trained on, for
+// [Prediction.Classes], and returns the thresholds by output. The default is all binary and multi-label outputs
+// ([Prediction.Kind]).
+//
+// Errors: an aim that no threshold reaches, with the best one; a class that no or each example has; no such output.
+// Sample weights are ignored. [Model.Save] saves the thresholds. Calibrate first: a later calibration or change of the
+// weights makes them outdated ([ErrOutdated]).
+func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim decision.Aim, outputs ...string) (map[string][]decision.Threshold, error) {
+	if err := aim.Check(); err != nil {
+		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", graphs.Inner(err))
 	}
-	return values
+	at := m.seen.changes.Load()
+	outcomes, err := m.outcomes(ctx, set, false, outputs...)
+	found := map[string][]decision.Threshold{}
+	for _, o := range outcomes {
+		if err == nil && (o.of == sigmoid || o.of == sigmoided) {
+			if found[o.name], err = o.thresholds(aim); err != nil {
+				err = fmt.Errorf("output %q: %w", o.name, err)
+			}
+		}
+	}
+	if i := slices.IndexFunc(outputs, func(name string) bool { return found[name] == nil }); err == nil && i >= 0 && len(found) > 0 {
+		err = fmt.Errorf("output %q: an example has one of several classes, and the likeliest is predicted: leave the output out", outputs[i])
+	}
+	if err == nil && len(found) == 0 {
+		err = errors.New("an example of each output has one of several classes, and the likeliest is predicted: thresholds are for binary_crossentropy or a sigmoid")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", err)
+	}
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	for name, chosen := range found {
+		var values []float64
+		for _, t := range chosen {
+			values = append(values, t.Value)
+		}
+		m.seen.setThresholds(name, values, at)
+	}
+	return found, nil
 }
 
-// classesOf requires s.mu.
-func (s *seen) classesOf(output string) (string, odds, error) {
-	names := slices.Sorted(maps.Keys(s.odds))
-	if output == "" && len(names) == 1 {
-		output = names[0]
+// SetThresholds sets an output's thresholds: one for all classes, or one for each; none resets them to 0.5. The name ""
+// is the only output.
+func (m *Model) SetThresholds(output string, thresholds ...float64) error {
+	m.seen.mu.Lock()
+	defer m.seen.mu.Unlock()
+	output, of, err := m.seen.classesOf(output)
+	if err == nil && of != sigmoid && of != sigmoided && len(thresholds) > 0 {
+		err = fmt.Errorf("output %q: each example has one of several classes, the likeliest", output)
 	}
-	of, ok := s.odds[output]
-	switch {
-	case s.odds == nil:
-		return output, of, errors.New("the model has not seen a batch, so its outputs are unknown: call Init")
-	case !ok:
-		return output, of, fmt.Errorf("output %q: %w; the model has %q", output, ErrUnknownName, names)
-	case of == oddsUnknown || of == noOdds:
-		return output, of, fmt.Errorf("output %q: %w", output, ErrNoProbabilities)
+	if err == nil {
+		err = checkThresholds(thresholds)
 	}
-	return output, of, nil
+	if err == nil {
+		err = m.seen.checkWidth(output, len(thresholds))
+	}
+	if err != nil {
+		return fmt.Errorf("flaxlike: set thresholds: %w", err)
+	}
+	m.seen.setThresholds(output, thresholds, m.seen.changes.Load())
+	return nil
 }
 
 var errThrough = errors.New("it is the output of a softmax or a sigmoid, and calibration needs logits: end the network without that activation, and use a crossentropy as its loss")
@@ -254,44 +265,21 @@ func (o *outcome) calibration() ([]decision.Calibration, error) {
 	return all, nil
 }
 
-func asFloats(flat any) ([]float64, bool) {
-	switch f := flat.(type) {
-	case []float64:
-		return f, true
-	case []float32:
-		return widened(f), true
-	case []int8:
-		return widened(f), true
-	case []int16:
-		return widened(f), true
-	case []int32:
-		return widened(f), true
-	case []int64:
-		return widened(f), true
-	case []uint8:
-		return widened(f), true
-	case []uint16:
-		return widened(f), true
-	case []uint32:
-		return widened(f), true
-	case []uint64:
-		return widened(f), true
-	case []bool:
-		numbers := make([]float64, len(f))
-		for i, is := range f {
-			if is {
-				numbers[i] = 1
-			}
+func (o *outcome) thresholds(aim decision.Aim) (chosen []decision.Threshold, err error) {
+	for class := range o.width {
+		numbers, positive := o.column(class)
+		var by []decision.Calibration
+		if o.by != nil {
+			by = o.by[min(class, len(o.by)-1):][:1]
 		}
-		return numbers, true
+		for i, v := range numbers {
+			numbers[i] = probabilitiesOf([]float64{v}, o.of, by)[0]
+		}
+		t, err := aim.Choose(numbers, positive)
+		if err != nil {
+			return nil, fmt.Errorf("class %d: %w", class, graphs.Inner(err))
+		}
+		chosen = append(chosen, t)
 	}
-	return nil, false
-}
-
-func widened[T number](flat []T) []float64 {
-	numbers := make([]float64, len(flat))
-	for i, v := range flat {
-		numbers[i] = float64(v)
-	}
-	return numbers
+	return chosen, nil
 }
