@@ -6,8 +6,32 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
+
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/dtype"
 )
+
+// Input is a field that a network takes.
+type Input struct {
+	Name string `json:"name"`
+	// Type is the dtype, such as "float32". Dims are the dimensions of one example.
+	Type string `json:"type"`
+	Dims []int  `json:"dims"`
+}
+
+type described struct {
+	Name string       `json:"name"`
+	Type dtypes.DType `json:"type"`
+	Dims []int        `json:"dims"`
+}
+
+func inputsOf(of []described) (inputs []Input) {
+	for _, d := range of {
+		inputs = append(inputs, Input{d.Name, dtype.Type(d.Type).String(), slices.Clone(d.Dims[min(1, len(d.Dims)):])})
+	}
+	return inputs
+}
 
 func join(parts []data.Array) data.Array {
 	all := reflect.ValueOf(parts[0].Flat)

@@ -75,19 +75,19 @@ func (m *Model) report(b *managed.Builder) {
 		default:
 			v, places = ofWhole(l.Name, f, labels, output, outputs.Both(places, b.Mask())), nil
 		}
-		given(fmt.Sprintf("loss %q", name), v)
+		checkReturned(fmt.Sprintf("loss %q", name), v)
 		eachExample(fmt.Sprintf("loss %q", name), v, labels)
-		v = weigh(name, v, sample)
+		v = timesWeights(name, v, sample)
 		if classes := m.set.classesOf(l, labels, output); classes != 0 && len(m.set.classWeights) > 0 {
 			m.set.checkClassWeights(name, classes)
 			weighed = true
-			m.seen.weigh(labelOf(out, l.Output, l.Label))
+			m.seen.noteWeighed(labelOf(out, l.Output, l.Label))
 			if labels.DType().IsFloat() {
 				m.seen.take(bound{field: labelOf(out, l.Output, l.Label), kind: "label", whole: true, high: 1, weights: m.set.weights,
 					why: "WithClassWeights weighs classes, which are 0 and 1 here; weights of single examples: WithSampleWeights"})
 			}
 			if b.Training() {
-				v = weigh(name, v, classWeights(labels, m.set.classWeights, v.DType()))
+				v = timesWeights(name, v, weightsOfClasses(labels, m.set.classWeights, v.DType()))
 			}
 		}
 		each := v
@@ -152,7 +152,7 @@ func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*gr
 	return uncast(m.field(b, labelOf(out, output, label), fmt.Sprintf("%s %q takes as its labels", kind, name))), v
 }
 
-func given(what string, v *graph.Node) {
+func checkReturned(what string, v *graph.Node) {
 	if v == nil {
 		panic(fmt.Errorf("%s: its function returned nil: expected a value for each example, [batch, …], or a scalar", what))
 	}
@@ -184,16 +184,16 @@ func ofWhole(name string, f losses.Func, labels, output, mask *graph.Node) *grap
 	return graph.BroadcastToDims(f(labels, output), output.Shape().Dimensions[0])
 }
 
-func weigh(name string, v, weights *graph.Node) *graph.Node {
+func timesWeights(name string, v, weights *graph.Node) *graph.Node {
 	if weights == nil {
 		return v
 	}
-	checkWeights(name, v, weights)
+	checkFit(name, v, weights)
 	weights = outputs.Expanded(graph.ConvertDType(weights, v.DType()), v)
 	return graph.Mul(v, graph.BroadcastToShape(weights, v.Shape()))
 }
 
-func checkWeights(name string, v, weights *graph.Node) {
+func checkFit(name string, v, weights *graph.Node) {
 	w, s := weights.Shape(), v.Shape()
 	fits := w.Rank() <= s.Rank()
 	for i := 0; fits && i < w.Rank(); i++ {
@@ -248,7 +248,7 @@ func (s *settings) checkClassWeights(loss string, classes int) {
 	}
 }
 
-func classWeights(labels *graph.Node, weights map[int]float64, dtype dtypes.DType) *graph.Node {
+func weightsOfClasses(labels *graph.Node, weights map[int]float64, dtype dtypes.DType) *graph.Node {
 	if s := labels.Shape(); s.Rank() > 1 && s.Dimensions[s.Rank()-1] == 1 {
 		labels = graph.Squeeze(labels, -1)
 	}
@@ -269,11 +269,11 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 		places = outputs.Both(outputs.AtLeastZero(labels, output), places)
 	}
 	if places != nil {
-		sample = weigh(metric.Name, graph.ConvertDType(places, dtypes.Float32), sample)
+		sample = timesWeights(metric.Name, graph.ConvertDType(places, dtypes.Float32), sample)
 	}
 	if metric.Func != nil {
 		v := metric.Func(labels, output)
-		given(fmt.Sprintf("metric %q", metric.Name), v)
+		checkReturned(fmt.Sprintf("metric %q", metric.Name), v)
 		eachExample(fmt.Sprintf("metric %q", metric.Name), v, labels)
 		if !v.DType().IsFloat() {
 			v = graph.ConvertDType(v, dtypes.Float32)
@@ -282,7 +282,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 			b.Mean(metric.logged(), b.ToOutputType(perExample(v)))
 			return
 		}
-		checkWeights(metric.Name, v, sample)
+		checkFit(metric.Name, v, sample)
 		b.Track(metric.logged(), metrics.Mean(), sample, b.ToOutputType(v))
 		return
 	}
@@ -309,7 +309,7 @@ func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*gra
 			"labels, or leave Weighted out", metric.Name))
 	}
 	if classed && b.Training() {
-		return weigh(metric.Name, classWeights(labels, m.set.classWeights, dtypes.Float32), sample)
+		return timesWeights(metric.Name, weightsOfClasses(labels, m.set.classWeights, dtypes.Float32), sample)
 	}
 	return sample
 }

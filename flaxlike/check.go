@@ -23,7 +23,7 @@ func (m *Model) before(s step, batch data.Batch) error {
 			return err
 		}
 	}
-	bounds := m.seen.known()
+	bounds := m.seen.allBounds()
 	m.seen.mu.Lock()
 	looked := len(bounds) + len(m.seen.weighed)
 	m.seen.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 	sigmoid
 )
 
-func (o odds) kind(width int) string {
+func (o odds) kindOf(width int) string {
 	switch {
 	case o == softmax || o == softmaxed:
 		return "classes"
@@ -73,7 +73,7 @@ type answering struct {
 	oldCalibration, oldThresholds bool // fitted to other weights, or to another calibration
 }
 
-func (a answering) name(class int) string {
+func (a answering) className(class int) string {
 	if class < len(a.names) {
 		return a.names[class]
 	}

@@ -85,14 +85,14 @@ func (w writing) own(name string, l nn.Layer) error {
 
 var initializer = reflect.TypeFor[model.VariableInitializer]()
 
-var only = map[reflect.Type]string{reflect.TypeFor[nn.Activation](): "Name", reflect.TypeFor[nn.Reshape](): "Dims"}
+var bareSetting = map[reflect.Type]string{reflect.TypeFor[nn.Activation](): "Name", reflect.TypeFor[nn.Reshape](): "Dims"}
 
 // settingsOf returns the non-zero settings as JSON, without unnamed initializers, which a saved model does not need.
 func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	v := reflect.Indirect(reflect.ValueOf(l))
 	settings := map[string]json.RawMessage{}
 	_, holds := heldBy(l)
-	name, bare := only[v.Type()]
+	name, bare := bareSetting[v.Type()]
 	switch {
 	case bare:
 		settings[name], _ = json.Marshal(l)
@@ -149,7 +149,7 @@ func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, e
 		t = t.Elem()
 	}
 	v := reflect.New(t)
-	if name, bare := only[t]; bare && len(settings) == 1 && settings[name] != nil {
+	if name, bare := bareSetting[t]; bare && len(settings) == 1 && settings[name] != nil {
 		if err := json.Unmarshal(settings[name], v.Interface()); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -253,7 +253,7 @@ func layersOf(l nn.Layer, place string, all map[string]string) map[string]string
 	if layering.IsNil(l) || reflect.TypeOf(l).Kind() == reflect.Func {
 		return all
 	}
-	note(all, place, l)
+	noteLayer(all, place, l)
 	held, _ := heldBy(l)
 	for i, in := range held {
 		at := fmt.Sprintf("%s/%d", place, i)
@@ -268,9 +268,9 @@ func layersOf(l nn.Layer, place string, all map[string]string) map[string]string
 	return all
 }
 
-// note adds a layer's kind and its settings, if JSON can encode them, without initializers, which change no resumed
+// noteLayer adds a layer's kind and its settings, if JSON can encode them, without initializers, which change no resumed
 // run.
-func note(all map[string]string, place string, l any) {
+func noteLayer(all map[string]string, place string, l any) {
 	text := layering.Kind(l)
 	of, ok := reflect.Indirect(reflect.ValueOf(l)).Interface().(nn.Layer)
 	if !ok {

@@ -88,7 +88,7 @@ func describeFile(path string) (say Description, err error) {
 func (d description) say() Description {
 	say := Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: maps.Clone(d.Calibrations),
 		Thresholds: maps.Clone(d.Thresholds),
-		Losses:     said(d.Losses), Metrics: said(d.Metrics)}
+		Losses:     sayJudges(d.Losses), Metrics: sayJudges(d.Metrics)}
 	if d.Network != nil {
 		say.Network = d.Network.lines(nil, "", "")
 	}

@@ -112,8 +112,8 @@ func (m *Model) describe(now int64) (string, error) {
 	return string(text), err
 }
 
-// unknown is a count of changes that belongs to no figures.
-const unknown = math.MinInt64
+// unknownChange is a count of changes that belongs to no figures.
+const unknownChange = math.MinInt64
 
 func moduleVersion(path string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -45,7 +45,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 // ([loop.Data]) is read once, and its earlier batches are skipped. Batches that end before the run are an
 // [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch], f Fit) (*loop.History, error) {
-	err := f.check(m)
+	err := f.checkSettings(m)
 	switch {
 	case err != nil:
 	case f.StepsPerEpoch == 0 && !f.FastDevRun:
@@ -75,7 +75,7 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch],
 
 func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
 	none := new(loop.History)
-	if err := f.check(m); err != nil {
+	if err := f.checkSettings(m); err != nil {
 		return none, err
 	}
 	if set == nil {

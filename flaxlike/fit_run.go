@@ -34,13 +34,13 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	}
 	defer m.fitting.Store(false)
 	m.seen.begin()
-	begin := &place{}
+	begin := &runPlace{}
 	history, err := m.runFrom(ctx, f, step, set, batches, begin)
 	m.noteFit(set, history, begin.Steps)
 	return history, err
 }
 
-func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch], begin *place) (*loop.History, error) {
+func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch], begin *runPlace) (*loop.History, error) {
 	tests := m.tests(f)
 	if f.SanityEvaluation {
 		for _, t := range tests {
@@ -68,7 +68,7 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 	if until == nil {
 		until = loop.Epochs(max(f.Epochs, 1))
 	}
-	output := out(f.Output)
+	output := linesTo(f.Output)
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(output, "fit: "+format+"\n", args...) } // an error of the output does not end the run
 	options := []loop.Option{loop.Until(until), loop.MonitorsWhen(eachEpoch)}
 	if !f.EachStep {
@@ -161,7 +161,7 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 		return nil
 	}
 	e := &expected{tests: map[string]data.Batch{}, all: tests}
-	if err := e.add(plan.Entries); err != nil {
+	if err := e.wait(plan.Entries); err != nil {
 		return err
 	}
 	m.seen.expect(e)
@@ -179,7 +179,7 @@ func (m *Model) resumed(prepared []loop.Option, say func(format string, args ...
 			continue
 		}
 		r.OnDifference(func(d fmt.Stringer) { say("the run is resumed: %v", d) })
-		if err := e.add(r.Entries()); err != nil {
+		if err := e.wait(r.Entries()); err != nil {
 			return err
 		}
 	}
@@ -196,7 +196,7 @@ func (m *Model) initial(f Fit, set *data.Set) loop.Elapsed {
 	return at
 }
 
-func (m *Model) place(begin *place, f Fit, set *data.Set, tests []evaluation, say func(format string, args ...any)) loop.Option {
+func (m *Model) place(begin *runPlace, f Fit, set *data.Set, tests []evaluation, say func(format string, args ...any)) loop.Option {
 	return loop.Prepare("fit", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
 		if err := m.resumed(from.Prepared, say); err != nil {
 			return nil, err
@@ -206,7 +206,7 @@ func (m *Model) place(begin *place, f Fit, set *data.Set, tests []evaluation, sa
 			_, err := m.ResetStep(ctx) // an earlier Fit may have ended within an epoch
 			return loop.Continue(begin.Elapsed, nil), err
 		}
-		history, err := restored(from.History, int64(f.StepsPerEpoch), tests)
+		history, err := restoredHistory(from.History, int64(f.StepsPerEpoch), tests)
 		if err != nil {
 			return nil, err
 		}

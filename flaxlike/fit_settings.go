@@ -75,7 +75,7 @@ type Fit struct {
 	SanityEvaluation bool
 }
 
-func (f Fit) check(m *Model) error {
+func (f Fit) checkSettings(m *Model) error {
 	for _, n := range []struct {
 		name string
 		n    int
@@ -206,7 +206,7 @@ func (f Fit) bar(w io.Writer) loop.Callback {
 	return callbacks.ProgressBar(w, callbacks.Bar{Epoch: loop.Epochs(1), EpochSteps: loop.Steps(f.StepsPerEpoch), Off: f.Output == io.Discard})
 }
 
-func out(w io.Writer) *callbacks.Lines {
+func linesTo(w io.Writer) *callbacks.Lines {
 	if lines, ok := w.(*callbacks.Lines); ok {
 		return lines
 	}

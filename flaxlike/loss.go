@@ -34,7 +34,7 @@ type Loss struct {
 const maskedSparse = "masked_sparse_categorical_crossentropy"
 
 type lossKind struct {
-	output numbers
+	output meaning
 	labels labelKind
 	// smooths: it allows smoothing. binary: each number is of two classes, with their cross-entropy.
 	smooths, binary bool
@@ -42,11 +42,11 @@ type lossKind struct {
 	ofBatch bool
 }
 
-// numbers are in the order of precedence among the losses of one output.
-type numbers int
+// meanings are in the order of precedence among the losses of one output.
+type meaning int
 
 const (
-	areLogits numbers = iota
+	areLogits meaning = iota
 	areExclusive
 	areProbabilities
 	areNumbers
@@ -161,7 +161,7 @@ func (l Loss) logged(single bool) string {
 	return "loss"
 }
 
-func numbersOf(l Loss, output *graph.Node) numbers {
+func numbersOf(l Loss, output *graph.Node) meaning {
 	if l.kind().ofBatch && !outputs.From0To1(output) {
 		return areUntold
 	}
@@ -188,7 +188,7 @@ func judgesOf(losses []Loss) (judges []judge) {
 
 const lossesInside = "those of the network"
 
-func said(judges []judge) (lines []string) {
+func sayJudges(judges []judge) (lines []string) {
 	for _, j := range judges {
 		line := j.Name
 		if j.Output != "" {

@@ -36,9 +36,9 @@ func (m Metric) logged() string {
 	return m.Name
 }
 
-type figure func(output *graph.Node, are scale) metrics.Metric
+type metricMaker func(output *graph.Node, are scale) metrics.Metric
 
-var metricsByName = map[string]figure{
+var metricsByName = map[string]metricMaker{
 	"accuracy":                          accuracy,
 	"acc":                               accuracy,
 	"sparse_categorical_accuracy":       fixed(metrics.Accuracy),
@@ -93,7 +93,7 @@ var ranks = map[string]bool{"auc": true, "average_precision": true}
 
 var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "average_precision": true, "perplexity": true, "crossentropy": true}
 
-func fixed(of func() metrics.Metric) figure {
+func fixed(of func() metrics.Metric) metricMaker {
 	return func(*graph.Node, scale) metrics.Metric { return of() }
 }
 
@@ -104,7 +104,7 @@ func accuracy(output *graph.Node, are scale) metrics.Metric {
 	return metrics.Accuracy()
 }
 
-func scored(name string) figure {
+func scored(name string) metricMaker {
 	return func(output *graph.Node, are scale) metrics.Metric {
 		if oneEach(output) {
 			return are.binary(scoresByName[name](2, metrics.Binary))
@@ -124,7 +124,7 @@ func f1(classes int, average metrics.Average) metrics.Metric {
 
 func oneEach(output *graph.Node) bool { return output.Rank() < 2 || outputs.Classes(output) == 1 }
 
-func errorMetric(of func() metrics.Metric) figure {
+func errorMetric(of func() metrics.Metric) metricMaker {
 	return func(*graph.Node, scale) metrics.Metric {
 		return metrics.MapInputs(of(), func(in []*graph.Node) []*graph.Node {
 			return []*graph.Node{outputs.Same("metric", in[0], in[1]), in[1]}
@@ -132,7 +132,7 @@ func errorMetric(of func() metrics.Metric) figure {
 	}
 }
 
-func columnMetric(of func(columns int) metrics.Metric) figure {
+func columnMetric(of func(columns int) metrics.Metric) metricMaker {
 	return func(output *graph.Node, are scale) metrics.Metric {
 		columns := 1
 		if output.Rank() > 1 {
@@ -142,7 +142,7 @@ func columnMetric(of func(columns int) metrics.Metric) figure {
 	}
 }
 
-func meanOf(f losses.Func) figure {
+func meanOf(f losses.Func) metricMaker {
 	return fixed(func() metrics.Metric {
 		return metrics.MapInputs(metrics.Mean(), func(in []*graph.Node) []*graph.Node {
 			return []*graph.Node{f(in[0], in[1])}
@@ -181,7 +181,7 @@ func meanOfLast(x *graph.Node) *graph.Node { return graph.ReduceMean(x, -1) }
 
 type scale struct {
 	metric string
-	are    numbers
+	are    meaning
 }
 
 func (s scale) binary(m metrics.Metric) metrics.Metric {

@@ -9,13 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike/decision"
-	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
@@ -98,7 +96,7 @@ func (m *Model) SetValue(name string, t *tensors.Tensor) error {
 func (m *Model) change(f func() error) error {
 	m.seen.changes.Add(1)
 	defer m.seen.changes.Add(1)
-	m.seen.are(origin{run: -1})
+	m.seen.setOrigin(origin{run: -1})
 	return f()
 }
 
@@ -115,27 +113,6 @@ type variable struct {
 	name      string
 	shape     shapes.Shape
 	trainable bool
-}
-
-// Input is a field that a network takes.
-type Input struct {
-	Name string `json:"name"`
-	// Type is the dtype, such as "float32". Dims are the dimensions of one example.
-	Type string `json:"type"`
-	Dims []int  `json:"dims"`
-}
-
-type described struct {
-	Name string       `json:"name"`
-	Type dtypes.DType `json:"type"`
-	Dims []int        `json:"dims"`
-}
-
-func inputsOf(of []described) (inputs []Input) {
-	for _, d := range of {
-		inputs = append(inputs, Input{d.Name, dtype.Type(d.Type).String(), slices.Clone(d.Dims[min(1, len(d.Dims)):])})
-	}
-	return inputs
 }
 
 func (m *Model) inputs() []Input {
@@ -175,7 +152,7 @@ type expected struct {
 	all     []evaluation
 }
 
-func (e *expected) add(entries []string) (err error) {
+func (e *expected) wait(entries []string) (err error) {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -243,13 +220,13 @@ func (s *seen) take(r bound) {
 	}
 }
 
-func (s *seen) known() []bound {
+func (s *seen) allBounds() []bound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bounds
 }
 
-func (s *seen) weigh(field string) {
+func (s *seen) noteWeighed(field string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Contains(s.weighed, field) {
@@ -327,7 +304,7 @@ func (s *seen) stepped(steps int) {
 	s.origin = origin{run: s.run, step: s.made}
 }
 
-func (s *seen) are(of origin) {
+func (s *seen) setOrigin(of origin) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.origin = of
@@ -339,7 +316,7 @@ func (s *seen) restored(step int64) {
 	s.origin = origin{s.run, step, true}
 }
 
-func (s *seen) weights() origin {
+func (s *seen) currentOrigin() origin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.origin

@@ -45,7 +45,7 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 	}
 	var batches []map[string]data.Array
 	var err error
-	for outputs, failure := range predictions.All(ctx, reader, padded(set, m.set.batchSize), options...) {
+	for outputs, failure := range predictions.All(ctx, reader, paddedBatches(set, m.set.batchSize), options...) {
 		if err = failure; err == nil {
 			batches = append(batches, outputs)
 		}
@@ -172,7 +172,7 @@ var predictions = train.Predict[*Model, data.Batch, map[string]data.Array]{
 	},
 }
 
-func padded(set *data.Set, size int) loop.Data[data.Batch] {
+func paddedBatches(set *data.Set, size int) loop.Data[data.Batch] {
 	size = min(size, cmp.Or(set.Len(), 1))
 	return func(yield func(data.Batch, error) bool) {
 		for b, err := range set.Batches(size, data.KeepRemainder()).All() {
@@ -191,12 +191,12 @@ func padded(set *data.Set, size int) loop.Data[data.Batch] {
 }
 
 func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
-	known, logs := len(m.seen.known()), loop.Logs{}
+	known, logs := len(m.seen.allBounds()), loop.Logs{}
 	err := graphs.Input(m.seen.look(batch, true))
 	if err == nil {
 		logs, err = m.one(ctx, m.predict, batch)
 	}
-	if err == nil && len(m.seen.known()) > known {
+	if err == nil && len(m.seen.allBounds()) > known {
 		err = graphs.Input(m.seen.look(batch, true))
 	}
 	if err != nil {

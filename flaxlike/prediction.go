@@ -44,7 +44,7 @@ func (p Prediction) Kind(output ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return of.odds.kind(lastAxis(a)), nil
+	return of.odds.kindOf(lastAxis(a)), nil
 }
 
 // Probabilities returns the probabilities of an output of classes, in its shape. It applies the calibration
@@ -142,15 +142,15 @@ func (p Prediction) Labels(output ...string) ([][]string, error) {
 	}
 	flat := classes.Flat.([]int32)
 	labels, each := make([][]string, classes.Len()), len(flat)/max(1, classes.Len())
-	several := of.odds.kind(lastAxis(a)) == "multi-label"
+	several := of.odds.kindOf(lastAxis(a)) == "multi-label"
 	for i := range labels {
 		labels[i] = []string{}
 		for k, class := range flat[i*each : (i+1)*each] {
 			switch {
 			case !several:
-				labels[i] = append(labels[i], of.name(int(class)))
+				labels[i] = append(labels[i], of.className(int(class)))
 			case class == 1:
-				labels[i] = append(labels[i], of.name(k%lastAxis(a)))
+				labels[i] = append(labels[i], of.className(k%lastAxis(a)))
 			}
 		}
 	}
@@ -162,11 +162,11 @@ func (p Prediction) ClassNames(output ...string) ([]string, error) {
 	var names []string
 	_, err := p.answer("class names", func(a data.Array, of answering) (data.Array, error) {
 		n := lastAxis(a)
-		if of.odds.kind(n) == "binary" {
+		if of.odds.kindOf(n) == "binary" {
 			n = 2
 		}
 		for class := range n {
-			names = append(names, of.name(class))
+			names = append(names, of.className(class))
 		}
 		return a, nil
 	}, output...)
@@ -230,14 +230,14 @@ func (p Prediction) Answers() (map[string]data.Array, error) {
 		classes, err := p.Classes(name)
 		if err == nil && of.names != nil {
 			numbers, width := classes.Flat.([]int32), lastAxis(p.outputs[name])
-			several := of.odds.kind(width) == "multi-label"
+			several := of.odds.kindOf(width) == "multi-label"
 			texts := make([]string, len(numbers))
 			for i, class := range numbers {
 				switch {
 				case !several:
-					texts[i] = of.name(int(class))
+					texts[i] = of.className(int(class))
 				case class == 1:
-					texts[i] = of.name(i % width)
+					texts[i] = of.className(i % width)
 				}
 			}
 			classes.Flat = texts

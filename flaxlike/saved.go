@@ -41,7 +41,7 @@ func (m *Model) save(path string) error {
 		return err
 	}
 	if of != m.seen.changes.Load() { // weights read during training are unknown
-		of = unknown
+		of = unknownChange
 	}
 	described, err := m.describe(of)
 	if err != nil {
@@ -151,7 +151,7 @@ func openFile(ctx context.Context, path string, options []Option) (*Model, error
 // build sets the values before it creates the variables: missing ones allocate no memory.
 func (m *Model) build(ctx context.Context, d description, content *checkpoint.Checkpoint) error {
 	err := m.state.Transfer(ctx, content, func(name string) string {
-		if of := short(name); of != name {
+		if of := shortName(name); of != name {
 			return of
 		}
 		return ""

@@ -115,7 +115,7 @@ func (s modelState) Settings() []checkpoint.Setting {
 	add := func(name, value string) {
 		all = append(all, checkpoint.Setting{Name: name, Value: cmp.Or(value, "none")})
 	}
-	losses := said(judgesOf(of.losses))
+	losses := sayJudges(judgesOf(of.losses))
 	if of.innerLosses {
 		losses = append(losses, lossesInside)
 	}
@@ -184,12 +184,12 @@ func (s modelState) Restore(ctx context.Context, c *checkpoint.Checkpoint) error
 }
 
 func (s modelState) Snapshot(ctx context.Context) (loop.Snapshot, error) {
-	of := s.m.seen.weights()
+	of := s.m.seen.currentOrigin()
 	snap, err := s.m.state.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if of != s.m.seen.weights() {
+	if of != s.m.seen.currentOrigin() {
 		of = origin{run: -1}
 	}
 	return &snapshot{snap, s.m, of}, nil
@@ -205,7 +205,7 @@ func (s *snapshot) Restore(ctx context.Context) error {
 	return s.of.change(func() error {
 		err := s.Snapshot.Restore(ctx)
 		if err == nil {
-			s.of.seen.are(s.origin)
+			s.of.seen.setOrigin(s.origin)
 		}
 		return err
 	})

@@ -53,9 +53,9 @@ func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loo
 	if err := m.before(s, batch); err != nil {
 		return m, loop.Logs{}, &untrained{failure(err)}
 	}
-	known := len(m.seen.known())
+	known := len(m.seen.allBounds())
 	logs, err := m.one(ctx, s.of, batch)
-	if err == nil && len(m.seen.known()) > known {
+	if err == nil && len(m.seen.allBounds()) > known {
 		if err = m.before(s, batch); err != nil {
 			err = errors.Join(failure(err), m.state.Wait())
 		}

@@ -30,7 +30,7 @@ func (m *Model) Summary() Summary {
 	layers, arrows, inputs := m.seen.layers, m.seen.arrows, m.seen.inputs
 	s := Summary{Arrows: slices.Clone(arrows), Inputs: map[string]shapes.Shape{}, Outputs: map[string]string{}}
 	for name, of := range m.seen.odds {
-		s.Outputs[name] = of.kind(m.seen.widths[name])
+		s.Outputs[name] = of.kindOf(m.seen.widths[name])
 	}
 	m.seen.mu.Unlock()
 	s.Summary = m.state.Summary()
@@ -43,7 +43,7 @@ func (m *Model) Summary() Summary {
 	outputs, taken := len(layers), map[string]bool{}
 	for i, l := range layers {
 		s.Layers = append(s.Layers, l.LayerRow)
-		if l.Kind == output {
+		if l.Kind == outputKind {
 			outputs = min(outputs, i)
 		}
 		maps.Copy(taken, l.took)
@@ -73,7 +73,7 @@ func (m *Model) Summary() Summary {
 			}
 		}
 		if ours && !found {
-			rest = append(rest, LayerRow{Name: name, Kind: others})
+			rest = append(rest, LayerRow{Name: name, Kind: variablesKind})
 			rest[len(rest)-1].add(v)
 		}
 	}
@@ -96,7 +96,7 @@ func (s Summary) String() string {
 	fmt.Fprintln(table, "layer\tkind\toutput\tsize")
 	for _, l := range s.Layers {
 		shape := ""
-		if l.Kind != others {
+		if l.Kind != variablesKind {
 			shape = fmt.Sprint(l.Output.DType, " ", l.Output.Dimensions)
 		}
 		fixed := ""

@@ -54,8 +54,8 @@ type layerRow struct {
 }
 
 const (
-	output = "output"
-	others = "variables"
+	outputKind    = "output"
+	variablesKind = "variables"
 )
 
 type trace struct {
@@ -69,7 +69,7 @@ type trace struct {
 
 func (t *trace) Layer(l any, own, held bool, scope *model.Scope, x *graph.Node, build layering.Build) *graph.Node {
 	if reflect.TypeOf(l).Kind() != reflect.Func {
-		note(t.settings, placeOfScope(scope), l)
+		noteLayer(t.settings, placeOfScope(scope), l)
 	}
 	if !held && t.own > 0 {
 		return build(scope, x)
@@ -91,12 +91,12 @@ func (t *trace) Indices(x *graph.Node, n int) {
 func (t *trace) row(kind string, build layering.Build, scope *model.Scope, x *graph.Node) *graph.Node {
 	at := len(t.rows)
 	t.rows = append(t.rows, layerRow{LayerRow: LayerRow{Name: placeOfScope(scope), Kind: kind}})
-	before := used(scope, x)
+	before := usedVariables(scope, x)
 	y := build(scope, x)
 	if y == nil {
 		return nil
 	}
-	t.rows[at].Output, t.rows[at].took = y.Shape(), used(scope, x)
+	t.rows[at].Output, t.rows[at].took = y.Shape(), usedVariables(scope, x)
 	t.rows[at].y, t.rows[at].end = y, len(t.rows)
 	for path := range before {
 		delete(t.rows[at].took, path)
@@ -115,7 +115,7 @@ func placeOfScope(scope *model.Scope) string {
 	return strings.TrimPrefix(strings.TrimPrefix(scope.Scope(), "/"+modelScope), "/")
 }
 
-func used(scope *model.Scope, x *graph.Node) map[string]bool {
+func usedVariables(scope *model.Scope, x *graph.Node) map[string]bool {
 	paths := map[string]bool{}
 	for v := range scope.Store().IterVariables() {
 		if v.InUseByGraph(x.Graph()) {
@@ -128,7 +128,7 @@ func used(scope *model.Scope, x *graph.Node) map[string]bool {
 func (t *trace) rowsOf(n nn.Layer, out map[string]*graph.Node) (rows []layerRow, arrows []Arrow) {
 	if _, named := n.(Functional); named {
 		for _, name := range slices.Sorted(maps.Keys(out)) {
-			row := LayerRow{Name: name, Kind: output, Output: out[name].Shape()}
+			row := LayerRow{Name: name, Kind: outputKind, Output: out[name].Shape()}
 			t.rows = append(t.rows, layerRow{LayerRow: row, y: out[name], end: len(t.rows) + 1})
 		}
 	}
@@ -137,7 +137,7 @@ func (t *trace) rowsOf(n nn.Layer, out map[string]*graph.Node) (rows []layerRow,
 	for i, r := range t.rows {
 		places[i] = -1
 		places[i] = len(rows)
-		if r.Kind != output {
+		if r.Kind != outputKind {
 			givers[r.y] = append(givers[r.y], i)
 		}
 		rows = append(rows, r)

@@ -46,7 +46,7 @@ func (m *Model) take(ctx context.Context, content *checkpoint.Checkpoint) error 
 	}
 	return m.change(func() error {
 		return unlike(m.state.Transfer(ctx, content, func(name string) string {
-			if name = short(name); needed[name] {
+			if name = shortName(name); needed[name] {
 				return name
 			}
 			return ""
@@ -61,7 +61,7 @@ func (m *Model) needed(content *checkpoint.Checkpoint) (map[string]bool, error) 
 	}
 	needed := map[string]bool{}
 	for _, v := range variables {
-		needed[short(v.name)] = true
+		needed[shortName(v.name)] = true
 	}
 	for _, t := range content.Tensors {
 		if !needed[t.Name] && len(content.Tensors) > len(needed) {
@@ -82,9 +82,9 @@ func unlike(err error, content *checkpoint.Checkpoint) error {
 		for _, t := range content.Tensors {
 			names = append(names, fmt.Sprintf("%q", t.Name))
 		}
-		return fmt.Errorf("the file has no %q, which the model needs: is the file from another model?\n  the file has: %s", short(v.Name), strings.Join(names, ", "))
+		return fmt.Errorf("the file has no %q, which the model needs: is the file from another model?\n  the file has: %s", shortName(v.Name), strings.Join(names, ", "))
 	}
-	return fmt.Errorf("%q is %s in the file, and %s in the model: is the file from another model?", short(v.Name), v.Saved, v.Model)
+	return fmt.Errorf("%q is %s in the file, and %s in the model: is the file from another model?", shortName(v.Name), v.Saved, v.Model)
 }
 
 // LoadSome is [Model.CopyFrom] from a safetensors file, as of [Model.Save] or lazo ckpt export.
@@ -153,7 +153,7 @@ func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match
 	taken, selected := map[string]bool{}, false
 	var unfit []string
 	for _, v := range variables {
-		has, ok := there[short(v.name)]
+		has, ok := there[shortName(v.name)]
 		own, why := fmt.Sprintf("%s%v", dtype.Type(v.shape.DType), v.shape.Dimensions), ""
 		takes := match == nil || match.Takes(v.name, v.shape)
 		selected = selected || takes
@@ -165,7 +165,7 @@ func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match
 		case has != own:
 			why = fmt.Sprintf("it is %s in the model, and %s in the source", own, has)
 		default:
-			c.Taken, taken[short(v.name)] = append(c.Taken, v.name), true
+			c.Taken, taken[shortName(v.name)] = append(c.Taken, v.name), true
 			continue
 		}
 		c.Left = append(c.Left, struct{ Name, Why string }{v.name, why})
@@ -193,7 +193,7 @@ func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match
 	slices.Sort(c.Unused)
 	return c, m.change(func() error {
 		return m.state.Transfer(ctx, values, func(name string) string {
-			if name = short(name); taken[name] {
+			if name = shortName(name); taken[name] {
 				return name
 			}
 			return ""
@@ -220,7 +220,7 @@ func (m *Model) content() (*checkpoint.Checkpoint, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", v.name, err)
 		}
-		t.Name = short(v.name)
+		t.Name = shortName(v.name)
 		c.Tensors = append(c.Tensors, t)
 	}
 	return &c, nil
@@ -247,9 +247,9 @@ func readTensors(path string) (*checkpoint.Checkpoint, map[string]string, error)
 	}
 	var c checkpoint.Checkpoint
 	for i, t := range list {
-		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: short(t.Name), DType: t.DType, Dims: t.Dims, Data: elements[i]})
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: shortName(t.Name), DType: t.DType, Dims: t.Dims, Data: elements[i]})
 	}
 	return &c, metadata, nil
 }
 
-func short(name string) string { return strings.TrimPrefix(name, "/"+modelScope+"/") }
+func shortName(name string) string { return strings.TrimPrefix(name, "/"+modelScope+"/") }
