@@ -268,8 +268,8 @@ func layersOf(l nn.Layer, place string, all map[string]string) map[string]string
 	return all
 }
 
-// noteLayer adds a layer's kind and its settings, if JSON can encode them, without initializers, which change no resumed
-// run.
+// noteLayer adds a layer's kind and its settings, if JSON can encode them, without initializers, which change no
+// resumed run.
 func noteLayer(all map[string]string, place string, l any) {
 	text := layering.Kind(l)
 	of, ok := reflect.Indirect(reflect.ValueOf(l)).Interface().(nn.Layer)
