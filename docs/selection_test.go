@@ -13,17 +13,19 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
+	"github.com/lazo-ml/lazo/flaxlike/selection"
 	"github.com/lazo-ml/lazo/nn"
 )
 
 func TestSelection_search(t *testing.T) {
 	ctx, dir, strategy := t.Context(), t.TempDir(), jit()
 	training, _ := digits()
-	search := flaxlike.Search{
-		Space: []flaxlike.Parameter{
+	search := selection.Search{
+		Space: []selection.Parameter{
 			{Name: "rate", Low: 1e-4, High: 1e-1, Log: true}, {Name: "units", Low: 8, High: 64, Integer: true}, {Name: "activation", Values: []any{"relu", "tanh"}}},
 		Trials: 6, Seed: 1, Entry: "val_accuracy", Training: training, Dir: dir,
-		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+		Make: func(ctx context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			model, err := flaxlike.New(ctx, nn.Sequential{nn.Flatten{},
 				nn.Dense{Units: p.Int("units")}, nn.Activation(p.Text("activation")), nn.Dense{Units: 10}},
 				flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
@@ -43,7 +45,7 @@ func TestSelection_search(t *testing.T) {
 func TestSelection_crossValidate(t *testing.T) {
 	ctx, strategy := t.Context(), jit()
 	set, _ := digits()
-	found := must.M1(flaxlike.CrossValidate(ctx, set, 5, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
+	found := must.M1(selection.CrossValidate(ctx, set, 5, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
 		model, err := flaxlike.New(ctx, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 10}},
 			flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01),
 			flaxlike.WithStrategy(strategy))
@@ -88,7 +90,7 @@ func TestSelection_ensemble(t *testing.T) {
 		must.M1(model.Fit(ctx, must.M1(training.Slice(0, 192)), flaxlike.Fit{Epochs: 2, Output: io.Discard}))
 		models = append(models, model)
 	}
-	ensemble := must.M1(flaxlike.NewEnsemble(models...))
+	ensemble := must.M1(selection.NewEnsemble(models...))
 	mean := must.M1(ensemble.Predict(ctx, test)) // mean.Classes() go by the means of the models' probabilities
 
 	calibrations := must.M1(models[0].Calibrate(ctx, validation)) // calibrations["preds"][0].Temperature()
@@ -113,7 +115,7 @@ func TestSelection_thresholds(t *testing.T) {
 		flaxlike.WithStrategy(jit())))
 	defer model.Close()
 	must.M1(model.Fit(ctx, validation, flaxlike.Fit{Epochs: 5, Output: io.Discard}))
-	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.Aim{Precision: 0.8}))
+	chosen := must.M1(model.ChooseThresholds(ctx, validation, decision.Aim{Precision: 0.8}))
 	classes := must.M1(must.M1(model.Predict(ctx, test)).Classes()) // by chosen["preds"][0].Value
 	require.GreaterOrEqual(t, chosen["preds"][0].Precision, 0.8)
 	require.Equal(t, []int{64}, classes.Dims)

@@ -3,6 +3,7 @@ package flaxlike_test
 import (
 	"context"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
@@ -44,7 +46,7 @@ func TestS30_oneExampleIsOne(t *testing.T) {
 
 	several := logits(t, "binary_crossentropy")
 	require.NoError(t, several.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(x[:3], 1, 3)}}))
-	require.NoError(t, several.SetCalibration("", flaxlike.Calibration{Scale: 1}, flaxlike.Calibration{Scale: 1, Shift: -9}, flaxlike.Calibration{Scale: 1, Shift: 9}))
+	require.NoError(t, several.SetCalibration("", decision.Calibration{Scale: 1}, decision.Calibration{Scale: 1, Shift: -9}, decision.Calibration{Scale: 1, Shift: 9}))
 	require.NoError(t, several.SetThresholds("", 0.2, 0.3, 0.9))
 	all = must.M1(several.Predict(t.Context(), set))
 	for i := range 3 {
@@ -54,6 +56,32 @@ func TestS30_oneExampleIsOne(t *testing.T) {
 		require.Equal(t, must.M1(all.Labels())[i:i+1], must.M1(one.Labels()))
 	}
 	require.Equal(t, [][]string{{"0", "2"}, {"0", "2"}, {"2"}}, must.M1(all.Labels()), "of any number of classes")
+}
+
+// Other outputs, as means, are taken as they are, with the model's names, and without its calibration and thresholds.
+func TestPrediction_withOutputs(t *testing.T) {
+	set := must.M1(data.New(data.X([]float32{1, -1, 3, -3}, 2, 2)))
+	m := newModel(t, nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x }), flaxlike.WithLoss("binary_crossentropy"),
+		flaxlike.WithClasses([]string{"left", "right"}))
+	require.Empty(t, m.Summary().Outputs)
+	must.M1(m.Predict(t.Context(), set))
+	require.NoError(t, m.SetThresholds("", 0.9))
+	require.Equal(t, map[string]string{"preds": "multi-label"}, m.Summary().Outputs)
+	p := must.M1(m.Predict(t.Context(), set))
+	mean := data.Array{Flat: []float32{0.4, 0.6, 1, 0}, Dims: []int{2, 2}}
+	q := must.M1(p.WithOutputs(map[string]data.Array{"preds": mean}))
+	require.Equal(t, mean, must.M1(q.Probabilities()))
+	require.Equal(t, [][]string{{"right"}, {"left"}}, must.M1(q.Labels()))
+	require.Equal(t, [][]string{{}, {"left"}}, must.M1(p.Labels()))
+	for want, outputs := range map[string]map[string]data.Array{
+		`flaxlike: with outputs: output "p": unknown name; the prediction has ["preds"]`: {"p": mean},
+		`it has 3, expected probabilities, 0 to 1`:                                       {"preds": {Flat: []float32{1, 3}, Dims: []int{2, 1}}},
+		`it has dims []`:      {"preds": {Flat: []float32{1}}},
+		`example 0 has a NaN`: {"preds": {Flat: []float64{math.NaN()}, Dims: []int{1}}},
+	} {
+		_, err := p.WithOutputs(outputs)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // Metrics of precision and recall over all thresholds take labels [n] and outputs [n, 1], as "auc" does, by name and as
@@ -78,16 +106,16 @@ func TestS36_thresholdsOfOneOutput(t *testing.T) {
 		flaxlike.Loss{Name: "binary_crossentropy", Output: "b", Label: "y"}, flaxlike.Loss{Name: sparse, Output: "c", Label: "y"}))
 	set := must.M1(data.New(data.Named("a", []float32{-1, 1, 2, 3}, 4, 1), data.Named("b", []float32{3, 1, 2, 1.5}, 4, 1),
 		data.Named("c", make([]float32, 8), 4, 2), data.Y([]int32{0, 1, 0, 1}, 4)))
-	must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}))
+	must.M1(m.ChooseThresholds(t.Context(), set, decision.Aim{}))
 	before := m.Describe().Thresholds
 	require.Len(t, before, 2)
-	found := must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 1}, "a"))
+	found := must.M1(m.ChooseThresholds(t.Context(), set, decision.Aim{Precision: 1}, "a"))
 	require.Len(t, found, 1)
 	require.NotEqual(t, before["a"], m.Describe().Thresholds["a"])
 	require.Equal(t, before["b"], m.Describe().Thresholds["b"])
-	_, err := m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "c")
+	_, err := m.ChooseThresholds(t.Context(), set, decision.Aim{}, "c")
 	require.ErrorContains(t, err, "and the likeliest is predicted")
-	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{}, "d")
+	_, err = m.ChooseThresholds(t.Context(), set, decision.Aim{}, "d")
 	require.ErrorContains(t, err, `output "d": unknown name; the model has ["a" "b" "c"]`)
 }
 

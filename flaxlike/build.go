@@ -5,28 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/layering"
-	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/internal/outputs"
-	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
-	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
 )
-
-const modelScope = "model"
 
 func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	scope := b.Scope().In(modelScope)
 	var inputs []described
-	layers := trace{inputs: map[*graph.Node]string{}, seen: m.seen, settings: map[string]string{}}
+	layers := trace{inputs: map[*graph.Node]string{}, take: m.seen.take, settings: map[string]string{}}
 	layering.SetTrace(b.Graph(), &layers)
 	taken := func() bool { return true }
 	if m.set.initializer != nil {
@@ -95,16 +88,6 @@ func checkAxes(inputs []described, out map[string]*graph.Node) {
 	}
 }
 
-// ofWhole repeats a loss of the whole batch for each example.
-func ofWhole(name string, f losses.Func, labels, output, mask *graph.Node) *graph.Node {
-	if mask != nil {
-		labels = outputs.Same(name, labels, output)
-		mask = graph.BroadcastToDims(outputs.Expanded(mask, output), output.Shape().Dimensions...)
-		labels, output = graph.Where(mask, labels, graph.ZerosLike(labels)), graph.Where(mask, output, graph.ZerosLike(output))
-	}
-	return graph.BroadcastToDims(f(labels, output), output.Shape().Dimensions[0])
-}
-
 func (s *settings) checkClasses(out map[string]*graph.Node, fields map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
 		output, ok := out[outputOf(out, name)]
@@ -126,200 +109,28 @@ func (s *settings) checkClasses(out map[string]*graph.Node, fields map[string]st
 	}
 }
 
-func (m *Model) report(b *managed.Builder) {
-	out := m.outputs(b)
-	if b.Training() {
-		m.trains()
-		if len(m.set.classWeights) > 0 && len(out) > 1 {
-			panic(fmt.Errorf("WithClassWeights: the model has the outputs %q, and the weights do not name the output of their classes: expected a model with one "+
-				"output\n  leave WithClassWeights out; weigh the classes of one output in the Func of its Loss, or the examples by WithSampleWeights",
-				slices.Sorted(maps.Keys(out))))
-		}
+func (s *settings) oddsOf(out map[string]*graph.Node, name string) odds {
+	switch outputs.MadeBy(out[name]) {
+	case "softmax":
+		return softmaxed
+	case "sigmoid":
+		return sigmoided
 	}
-	var sample *graph.Node
-	if m.set.weights != "" {
-		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
-		if !sample.DType().IsFloat() {
-			panic(fmt.Errorf("field %q, which WithSampleWeights names, has %s: expected float32 or float64, one weight for each example", m.set.weights, sample.DType()))
-		}
-		for sample.Rank() > 1 && outputs.Classes(sample) == 1 {
-			sample = graph.Squeeze(sample, -1)
-		}
-		m.seen.take(bound{field: m.set.weights, kind: "weight", high: math.MaxFloat32, why: "sample weights are finite numbers from 0 on"})
-	}
-	var total, of, counts *graph.Node
-	mean := func(name string, v *graph.Node) {
-		if counts == nil {
-			b.Mean(name, v)
-			return
-		}
-		b.Track(name, metrics.Mean(), counts, b.ToOutputType(of))
-	}
-	single, weighed := len(m.set.losses) == 1, false
-	for _, l := range m.set.losses {
-		logged := l.logged(single)
-		name := logged
-		if l.Func != nil && l.Name != "" {
-			name = l.Name
-		}
-		labels, output := m.judged(b, "loss", name, out, l.Output, l.Label)
-		f := l.Func
-		if f == nil {
-			f = l.byName()
-			field := labelOf(out, l.Output, l.Label)
-			m.seen.take(labelsOf(l, field, output, m.set.weights))
-			if r, ok := rowsOf(l, field, output, m.set.weights); ok {
-				m.seen.take(r)
-			}
-		}
-		places := nn.MaskOf(output)
-		var v *graph.Node
-		switch {
-		case l.Func != nil || l.Name != maskedSparse && !l.kind().ofBatch:
-			v = f(labels, output)
-		case l.Name == maskedSparse:
-			v = outputs.CrossEntropies(maskedSparse, "binary_crossentropy, and WithSampleWeights for the mask", labels, output)
-			places = outputs.Both(outputs.AtLeastZero(labels, output), places)
-		default:
-			v, places = ofWhole(l.Name, f, labels, output, outputs.Both(places, b.Mask())), nil
-		}
-		given(fmt.Sprintf("loss %q", name), v)
-		eachExample(fmt.Sprintf("loss %q", name), v, labels)
-		v = weigh(name, v, sample)
-		if classes := m.set.classesOf(l, labels, output); classes != 0 && len(m.set.classWeights) > 0 {
-			m.set.checkClassWeights(name, classes)
-			weighed = true
-			m.seen.weigh(labelOf(out, l.Output, l.Label))
-			if labels.DType().IsFloat() {
-				m.seen.take(bound{field: labelOf(out, l.Output, l.Label), kind: "label", whole: true, high: 1, weights: m.set.weights,
-					why: "WithClassWeights weighs classes, which are 0 and 1 here; weights of single examples: WithSampleWeights"})
-			}
-			if b.Training() {
-				v = weigh(name, v, classWeights(labels, m.set.classWeights, v.DType()))
-			}
-		}
-		each := v
-		v = perExample(outputs.Counted(name, each, places, b.Mask()))
-		if of, counts = nil, nil; places != nil {
-			of, counts = outputs.ByExample(each, places)
-		}
-		if !single {
-			b.Metric(logged, v)
-			mean(averaged+logged, v)
-		}
-		if l.Off {
+	of := oddsUnknown
+	for _, l := range s.losses {
+		if outputOf(out, l.Output) != name {
 			continue
 		}
-		if l.Weight != 0 {
-			v = graph.MulScalar(v, l.Weight)
-			if of != nil {
-				of = graph.MulScalar(of, l.Weight)
-			}
-		}
-		if total == nil {
-			total = v
-		} else {
-			total = graph.Add(total, graph.ConvertDType(v, total.DType()))
+		by := oddsOfLoss(l, out[name])
+		switch {
+		case by == oddsUnknown || by == of:
+		case of == oddsUnknown || of == noOdds:
+			of = by
+		case by != noOdds:
+			return oddsUnknown
 		}
 	}
-	if total != nil {
-		if total.Rank() > 0 { // managed weights a scalar by the batch's size
-			if !single {
-				counts = nil
-			}
-			mean(averaged+trained, total)
-		}
-		b.Loss(trained, total)
-	}
-	if len(m.set.classWeights) > 0 && len(m.set.losses) > 0 && !weighed {
-		panic(m.set.noClasses())
-	}
-	for _, metric := range m.set.metrics {
-		m.figure(b, metric, out, sample)
-	}
-}
-
-func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.Node, sample *graph.Node) {
-	labels, output := m.judged(b, "metric", metric.Name, out, metric.Output, metric.Label)
-	sample = m.weightsOf(b, metric, out, labels, output, sample)
-	places := nn.MaskOf(output)
-	if metric.Func == nil && m.set.masked(metric, out) && labels.DType().IsInt() && labels.Rank() > 0 {
-		places = outputs.Both(outputs.AtLeastZero(labels, output), places)
-	}
-	if places != nil {
-		sample = weigh(metric.Name, graph.ConvertDType(places, dtypes.Float32), sample)
-	}
-	if metric.Func != nil {
-		v := metric.Func(labels, output)
-		given(fmt.Sprintf("metric %q", metric.Name), v)
-		eachExample(fmt.Sprintf("metric %q", metric.Name), v, labels)
-		if !v.DType().IsFloat() {
-			v = graph.ConvertDType(v, dtypes.Float32)
-		}
-		if sample == nil {
-			b.Mean(metric.logged(), b.ToOutputType(perExample(v)))
-			return
-		}
-		checkWeights(metric.Name, v, sample)
-		b.Track(metric.logged(), metrics.Mean(), sample, b.ToOutputType(v))
-		return
-	}
-	of := metric.Metric
-	if of == nil {
-		of = m.byName(metric, out, labels, output)
-	}
-	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && outputs.Classes(output) > 1 {
-		labels = graph.Squeeze(labels, -1)
-	}
-	if metric.Metric != nil && labels.Rank() == 1 && output.Rank() == 2 && outputs.Classes(output) == 1 {
-		output = graph.Squeeze(output, -1)
-	}
-	b.Track(metric.logged(), of, sample, labels, output)
-}
-
-func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*graph.Node, labels, output, sample *graph.Node) *graph.Node {
-	if !metric.Weighted {
-		return nil
-	}
-	classed := len(m.set.classWeights) > 0 && m.set.besides(metric, out, func(l Loss) bool { return m.set.classesOf(l, labels, output) != 0 })
-	if sample == nil && !classed {
-		panic(fmt.Errorf("metric %q is Weighted, but its examples have no weights: give New WithSampleWeights, or WithClassWeights and a loss of these "+
-			"labels, or leave Weighted out", metric.Name))
-	}
-	if classed && b.Training() {
-		return weigh(metric.Name, classWeights(labels, m.set.classWeights, dtypes.Float32), sample)
-	}
-	return sample
-}
-
-func (s *settings) besides(metric Metric, out map[string]*graph.Node, such func(Loss) bool) bool {
-	return slices.ContainsFunc(s.losses, func(l Loss) bool {
-		return outputOf(out, l.Output) == outputOf(out, metric.Output) && labelOf(out, l.Output, l.Label) == labelOf(out, metric.Output, metric.Label) && such(l)
-	})
-}
-
-func (s *settings) masked(metric Metric, out map[string]*graph.Node) bool {
-	return s.besides(metric, out, func(l Loss) bool { return l.Func == nil && l.Name == maskedSparse })
-}
-
-func outputOf(out map[string]*graph.Node, name string) string {
-	if name == "" && len(out) == 1 {
-		for only := range out {
-			return only
-		}
-	}
-	return name
-}
-
-func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*graph.Node, output, label string) (labels, v *graph.Node) {
-	if output = outputOf(out, output); output == "" && len(out) > 1 {
-		panic(fmt.Errorf("%s %q: the model has the outputs %q: name one of them by Output", kind, name, slices.Sorted(maps.Keys(out))))
-	}
-	v, err := names.Find(fmt.Sprintf("%s %q: output", kind, name), output, out)
-	if err != nil {
-		panic(err)
-	}
-	return uncast(m.field(b, labelOf(out, output, label), fmt.Sprintf("%s %q takes as its labels", kind, name))), v
+	return of
 }
 
 func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
@@ -333,6 +144,25 @@ func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
 	return b.Field(name)
 }
 
+const prepareIt = "\n  the model has a preparation, which makes its fields from a table: give it table.Map(preparation.Inputs), or table.Map(preparation.Apply) " +
+	"where labels are needed; Model.Describe has its JSON"
+
+func uncast(field *graph.Node) *graph.Node {
+	if field.Type() == graph.NodeTypeConvertDType {
+		return field.Inputs()[0]
+	}
+	return field
+}
+
+func outputOf(out map[string]*graph.Node, name string) string {
+	if name == "" && len(out) == 1 {
+		for only := range out {
+			return only
+		}
+	}
+	return name
+}
+
 func labelOf(out map[string]*graph.Node, output, label string) string {
 	switch {
 	case label != "":
@@ -341,113 +171,4 @@ func labelOf(out map[string]*graph.Node, output, label string) string {
 		return "y"
 	}
 	return output
-}
-
-func weigh(name string, v, weights *graph.Node) *graph.Node {
-	if weights == nil {
-		return v
-	}
-	checkWeights(name, v, weights)
-	weights = outputs.Expanded(graph.ConvertDType(weights, v.DType()), v)
-	return graph.Mul(v, graph.BroadcastToShape(weights, v.Shape()))
-}
-
-func checkWeights(name string, v, weights *graph.Node) {
-	w, s := weights.Shape(), v.Shape()
-	fits := w.Rank() <= s.Rank()
-	for i := 0; fits && i < w.Rank(); i++ {
-		fits = w.Dimensions[i] == s.Dimensions[i]
-	}
-	if !fits || s.Rank() == 0 {
-		panic(fmt.Errorf("%q: weights %s do not fit its value %s: expected a value for each example, [batch, …], and weights of its first axes", name, w, s))
-	}
-}
-
-// classesOf returns the number of classes of integer labels, 0 for others, -1 if unknown.
-func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
-	switch {
-	case l.kind().binary && oneEach(output):
-		return 2
-	case !labels.DType().IsInt():
-		return 0
-	case l.kind().labels == classLabels:
-		return outputs.Classes(output)
-	}
-	return -1
-}
-
-func (s *settings) noClasses() error {
-	for _, l := range s.losses {
-		switch {
-		case l.kind().labels == exclusiveLabels && l.Name != "kl_divergence": // whose rows are not of one class
-			return fmt.Errorf("WithClassWeights: the labels of %s are one-hot rows, and class weights are for numbers of classes: "+
-				"take sparse_categorical_crossentropy with the class numbers, as []int32, as labels", l.Name)
-		case l.kind().binary:
-			return fmt.Errorf("WithClassWeights: an example has several labels for %s, so there is no single class whose weight applies: "+
-				"leave WithClassWeights out, and weigh the examples, or each of their labels, by WithSampleWeights", l.Name)
-		}
-	}
-	return errors.New("WithClassWeights: no loss has labels that are class numbers, so no weight would have an effect: " +
-		"expected integers, as []int32, or labels of binary_crossentropy; weights of single examples: WithSampleWeights")
-}
-
-func (s *settings) checkClassWeights(loss string, classes int) {
-	for _, class := range slices.Sorted(maps.Keys(s.classWeights)) {
-		if classes > 0 && class >= classes {
-			panic(fmt.Errorf("WithClassWeights: there is no class %d: the output of the loss %q has the classes 0…%d", class, loss, classes-1))
-		}
-	}
-	for class := range classes {
-		if w, named := s.classWeights[class]; !named || w != 0 {
-			return
-		}
-	}
-	if classes > 0 {
-		panic(fmt.Errorf("WithClassWeights: all %d classes of the loss %q weigh 0, so no example would count: expected a weight above 0 for one at least", classes, loss))
-	}
-}
-
-func classWeights(labels *graph.Node, weights map[int]float64, dtype dtypes.DType) *graph.Node {
-	if s := labels.Shape(); s.Rank() > 1 && s.Dimensions[s.Rank()-1] == 1 {
-		labels = graph.Squeeze(labels, -1)
-	}
-	w := graph.Ones(labels.Graph(), labels.Shape())
-	w = graph.ConvertDType(w, dtype)
-	for _, class := range slices.Sorted(maps.Keys(weights)) {
-		is := graph.Equal(labels, graph.Scalar(labels.Graph(), labels.DType(), class))
-		w = graph.Where(is, graph.MulScalar(graph.OnesLike(w), weights[class]), w)
-	}
-	return w
-}
-
-func given(what string, v *graph.Node) {
-	if v == nil {
-		panic(fmt.Errorf("%s: its function returned nil: expected a value for each example, [batch, …], or a scalar", what))
-	}
-}
-
-func (m *Model) trains() {
-	m.seen.mu.Lock()
-	variables := m.seen.variables
-	m.seen.mu.Unlock()
-	if slices.ContainsFunc(variables, func(v variable) bool { return v.trainable }) {
-		return
-	}
-	panic(errors.New("the network has no variable to train: give New a network with a layer that has variables, as nn.Dense; Evaluate and Predict need none"))
-}
-
-func eachExample(what string, v, labels *graph.Node) {
-	if v == nil || v.Rank() == 0 || labels.Rank() == 0 || v.Shape().Dimensions[0] == labels.Shape().Dimensions[0] {
-		return
-	}
-	rows := labels.Shape().Dimensions[0]
-	panic(fmt.Errorf("%s returns %s for %d examples: expected a value for each, [%d, …], or a scalar: reduce other axes than the first, "+
-		"which is the batch", what, v.Shape(), rows, rows))
-}
-
-func perExample(v *graph.Node) *graph.Node {
-	if v.Rank() < 2 {
-		return v
-	}
-	return graph.ReduceMean(graph.Reshape(v, v.Shape().Dimensions[0], -1), 1)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/metrics/plots"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -189,13 +190,13 @@ func TestCalibrate_isKept(t *testing.T) {
 	require.NoError(t, old.SetCalibration("preds"))
 	_, err = probabilitiesOf(t, old, set)
 	require.NoError(t, err)
-	require.NoError(t, old.SetCalibration("", flaxlike.Calibration{Scale: 0.5}))
+	require.NoError(t, old.SetCalibration("", decision.Calibration{Scale: 0.5}))
 	require.Equal(t, 2.0, old.Describe().Calibrations["preds"][0].Temperature())
 	_, _, err = old.TrainStep(t.Context(), first(t, set, 32))
 	require.NoError(t, err)
 	_, err = probabilitiesOf(t, old, set)
 	require.EqualError(t, err, outdated, "a step by hand")
-	require.NoError(t, old.SetCalibration("", flaxlike.Calibration{Scale: 0.5}))
+	require.NoError(t, old.SetCalibration("", decision.Calibration{Scale: 0.5}))
 	require.NoError(t, old.Load(t.Context(), path))
 	_, err = probabilitiesOf(t, old, set)
 	require.EqualError(t, err, outdated, "other values")
@@ -231,14 +232,14 @@ func TestCalibrate_refuses(t *testing.T) {
 		require.Empty(t, m.Describe().Calibrations)
 	}
 	m := logits(t, sparse)
-	require.ErrorContains(t, m.SetCalibration("", flaxlike.Calibration{Scale: 1}), "the model has not seen a batch")
+	require.ErrorContains(t, m.SetCalibration("", decision.Calibration{Scale: 1}), "the model has not seen a batch")
 	_, err := m.Predict(t.Context(), set(two, 2, []int32{0, 1, 0}))
 	require.NoError(t, err)
-	require.ErrorContains(t, m.SetCalibration("", flaxlike.Calibration{Scale: -1}), "expected a Scale above 0")
-	require.ErrorContains(t, m.SetCalibration("", flaxlike.Calibration{Scale: 1, Shift: 1}), "expected one Calibration without a Shift")
-	require.ErrorContains(t, m.SetCalibration("other", flaxlike.Calibration{Scale: 1}), `output "other": unknown name; the model has ["preds"]`)
+	require.ErrorContains(t, m.SetCalibration("", decision.Calibration{Scale: -1}), "expected a Scale above 0")
+	require.ErrorContains(t, m.SetCalibration("", decision.Calibration{Scale: 1, Shift: 1}), "expected one Calibration without a Shift")
+	require.ErrorContains(t, m.SetCalibration("other", decision.Calibration{Scale: 1}), `output "other": unknown name; the model has ["preds"]`)
 	require.ErrorContains(t, m.SetThresholds("", 0.5), "each example has one of several classes")
-	_, err = m.ChooseThresholds(t.Context(), set(two, 2, []int32{0, 1, 0}), flaxlike.Aim{})
+	_, err = m.ChooseThresholds(t.Context(), set(two, 2, []int32{0, 1, 0}), decision.Aim{})
 	require.ErrorContains(t, err, "thresholds are for binary_crossentropy or a sigmoid")
 }
 
@@ -267,17 +268,17 @@ func TestChooseThresholds(t *testing.T) {
 		return tp / max(1, tp+fp), tp / (tp + fn), 2 * tp / (2*tp + fp + fn)
 	}
 	for _, row := range []struct {
-		aim  flaxlike.Aim
+		aim  decision.Aim
 		good func(precision, recall, f1 float64) float64 // -1 where the aim is not reached
 	}{
-		{flaxlike.Aim{}, func(_, _, f1 float64) float64 { return f1 }},
-		{flaxlike.Aim{Precision: 0.6}, func(p, r, _ float64) float64 {
+		{decision.Aim{}, func(_, _, f1 float64) float64 { return f1 }},
+		{decision.Aim{Precision: 0.6}, func(p, r, _ float64) float64 {
 			if p < 0.6 {
 				return -1
 			}
 			return r
 		}},
-		{flaxlike.Aim{Recall: 0.9}, func(p, r, _ float64) float64 {
+		{decision.Aim{Recall: 0.9}, func(p, r, _ float64) float64 {
 			if r < 0.9 {
 				return -1
 			}
@@ -302,16 +303,16 @@ func TestChooseThresholds(t *testing.T) {
 			require.Equal(t, float64(v) > got.Value, said[i] == 1)
 		}
 	}
-	_, err := m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 1})
+	_, err := m.ChooseThresholds(t.Context(), set, decision.Aim{Precision: 1})
 	require.NoError(t, err, "the highest is right")
 	y[9] = 0
 	before := m.Describe().Thresholds
-	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 0.95})
+	_, err = m.ChooseThresholds(t.Context(), set, decision.Aim{Precision: 0.95})
 	require.EqualError(t, err, `flaxlike: choose thresholds: output "preds": class 0: no threshold reaches a precision of 0.95: the best that a threshold reaches is 0.5`)
 	require.Equal(t, before, m.Describe().Thresholds)
-	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Recall: 2})
+	_, err = m.ChooseThresholds(t.Context(), set, decision.Aim{Recall: 2})
 	require.ErrorContains(t, err, "the aim is {Precision:0 Recall:2}, expected a Precision or a Recall from 0 to 1")
-	_, err = m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Precision: 0.5, Recall: 0.5})
+	_, err = m.ChooseThresholds(t.Context(), set, decision.Aim{Precision: 0.5, Recall: 0.5})
 	require.ErrorContains(t, err, "expected one of the two")
 
 	given := must.M1(classesOf(t, m, set, 0)).Flat

@@ -1,18 +1,15 @@
 package flaxlike
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/outputs"
-)
 
-// ErrNoProbabilities is wrapped by errors about an output without probabilities, as of [Prediction.Classes].
-var ErrNoProbabilities = errors.New("no probabilities")
+	"github.com/lazo-ml/lazo/flaxlike/decision"
+)
 
 type odds int
 
@@ -25,28 +22,28 @@ const (
 	sigmoid
 )
 
-func (s *settings) oddsOf(out map[string]*graph.Node, name string) odds {
-	switch outputs.MadeBy(out[name]) {
-	case "softmax":
+func (o odds) kindOf(width int) string {
+	switch {
+	case o == softmax || o == softmaxed:
+		return "classes"
+	case (o == sigmoid || o == sigmoided) && width == 1:
+		return "binary"
+	case o == sigmoid || o == sigmoided:
+		return "multi-label"
+	case o == noOdds:
+		return "numbers"
+	}
+	return "unknown"
+}
+
+func (o odds) decided() odds {
+	switch o {
+	case softmax:
 		return softmaxed
-	case "sigmoid":
+	case sigmoid:
 		return sigmoided
 	}
-	of := oddsUnknown
-	for _, l := range s.losses {
-		if outputOf(out, l.Output) != name {
-			continue
-		}
-		by := oddsOfLoss(l, out[name])
-		switch {
-		case by == oddsUnknown || by == of:
-		case of == oddsUnknown || of == noOdds:
-			of = by
-		case by != noOdds:
-			return oddsUnknown
-		}
-	}
-	return of
+	return o
 }
 
 func oddsOfLoss(l Loss, output *graph.Node) odds {
@@ -67,44 +64,31 @@ func oddsOfLoss(l Loss, output *graph.Node) odds {
 	return noOdds
 }
 
-func lastAxis(a data.Array) int {
-	if len(a.Dims) < 2 {
-		return 1
-	}
-	return max(1, a.Dims[len(a.Dims)-1])
+type answering struct {
+	output                        string
+	odds                          odds
+	calibration                   []decision.Calibration
+	thresholds                    []float64
+	names                         []string
+	oldCalibration, oldThresholds bool // fitted to other weights, or to another calibration
 }
 
-func numbersIn(a data.Array) ([]float64, error) {
-	switch flat := a.Flat.(type) {
-	case []float64:
-		return flat, nil
-	case []float32:
-		return widened(flat), nil
+func (a answering) className(class int) string {
+	if class < len(a.names) {
+		return a.names[class]
 	}
-	return nil, fmt.Errorf("its numbers are %s, expected float32 or float64", a.DType())
-}
-
-func finiteIn(a data.Array) ([]float64, error) {
-	numbers, err := numbersIn(a)
-	at := slices.IndexFunc(numbers, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-	switch {
-	case at < 0:
-		return numbers, err
-	case math.IsNaN(numbers[at]):
-		return nil, fmt.Errorf("example %d has a NaN, which belongs to no class", at/(len(numbers)/a.Len()))
-	}
-	return nil, fmt.Errorf("example %d has %+v, which belongs to no class", at/(len(numbers)/a.Len()), numbers[at])
+	return strconv.Itoa(class)
 }
 
 // by has one calibration for all classes, one for each, or none.
-func probabilitiesOf(numbers []float64, of odds, by []Calibration) []float64 {
+func probabilitiesOf(numbers []float64, of odds, by []decision.Calibration) []float64 {
 	if of == softmaxed || of == sigmoided {
 		return numbers
 	}
 	if len(by) > 0 {
 		numbers = slices.Clone(numbers)
 		for i, v := range numbers {
-			numbers[i] = by[min(i, len(by)-1)].of(v)
+			numbers[i] = by[min(i, len(by)-1)].Apply(v)
 		}
 	}
 	p, sum := make([]float64, len(numbers)), 0.0
@@ -123,4 +107,13 @@ func probabilitiesOf(numbers []float64, of odds, by []Calibration) []float64 {
 		}
 	}
 	return p
+}
+
+func checkThresholds(thresholds []float64) error {
+	for _, threshold := range thresholds {
+		if !(threshold >= 0 && threshold <= 1) || math.IsNaN(threshold) {
+			return fmt.Errorf("a threshold is %v, expected probabilities, 0 to 1", threshold)
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"reflect"
 	"runtime"
@@ -23,61 +24,6 @@ type config struct {
 	Own      bool                       `json:"own,omitempty"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty"`
 	Layers   []config                   `json:"layers,omitempty"`
-}
-
-func heldBy(l nn.Layer) (in []nn.Layer, holds bool) {
-	switch l := l.(type) {
-	case nn.Sequential:
-		return l, true
-	case nn.Residual:
-		return l, true
-	case nn.L1:
-		return l.Layers, true
-	case nn.L2:
-		return l.Layers, true
-	case nn.Named:
-		return []nn.Layer{l.Layer}, true
-	case nn.TimeDistributed:
-		return []nn.Layer{l.Layer}, true
-	}
-	return nil, false
-}
-
-func holding(l nn.Layer, in []nn.Layer) (nn.Layer, error) {
-	one := func(of func(nn.Layer) nn.Layer) (nn.Layer, error) {
-		if len(in) != 1 {
-			return nil, fmt.Errorf("it contains %d layers, expected one", len(in))
-		}
-		return of(in[0]), nil
-	}
-	switch l := l.(type) {
-	case nn.Sequential:
-		return nn.Sequential(in), nil
-	case nn.Residual:
-		return nn.Residual(in), nil
-	case nn.L1:
-		return nn.L1{Rate: l.Rate, Layers: in}, nil
-	case nn.L2:
-		return nn.L2{Rate: l.Rate, Layers: in}, nil
-	case nn.Named:
-		return one(func(in nn.Layer) nn.Layer { return nn.Named{Name: l.Name, Layer: in} })
-	case nn.TimeDistributed:
-		return one(func(in nn.Layer) nn.Layer { return nn.TimeDistributed{Layer: in} })
-	}
-	return l, nil
-}
-
-func copied(l nn.Layer) nn.Layer {
-	in, holds := heldBy(l)
-	if !holds {
-		return l
-	}
-	in = slices.Clone(in)
-	for i := range in {
-		in[i] = copied(in[i])
-	}
-	l, _ = holding(l, in)
-	return l
 }
 
 type writing map[string]any
@@ -139,14 +85,14 @@ func (w writing) own(name string, l nn.Layer) error {
 
 var initializer = reflect.TypeFor[model.VariableInitializer]()
 
-var only = map[reflect.Type]string{reflect.TypeFor[nn.Activation](): "Name", reflect.TypeFor[nn.Reshape](): "Dims"}
+var bareSetting = map[reflect.Type]string{reflect.TypeFor[nn.Activation](): "Name", reflect.TypeFor[nn.Reshape](): "Dims"}
 
 // settingsOf returns the non-zero settings as JSON, without unnamed initializers, which a saved model does not need.
 func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	v := reflect.Indirect(reflect.ValueOf(l))
 	settings := map[string]json.RawMessage{}
 	_, holds := heldBy(l)
-	name, bare := only[v.Type()]
+	name, bare := bareSetting[v.Type()]
 	switch {
 	case bare:
 		settings[name], _ = json.Marshal(l)
@@ -203,7 +149,7 @@ func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, e
 		t = t.Elem()
 	}
 	v := reflect.New(t)
-	if name, bare := only[t]; bare && len(settings) == 1 && settings[name] != nil {
+	if name, bare := bareSetting[t]; bare && len(settings) == 1 && settings[name] != nil {
 		if err := json.Unmarshal(settings[name], v.Interface()); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -282,4 +228,70 @@ func (r reading) layer(c config) (l nn.Layer, err error) {
 		}
 	}
 	return holding(l, in)
+}
+
+func (c config) lines(before []string, indent, place string) []string {
+	line := c.Layer
+	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
+		line += fmt.Sprintf(" %s=%s", name, c.Settings[name])
+	}
+	if c.Own {
+		line += " (own)"
+	}
+	before = append(before, indent+strings.TrimPrefix(place+" ", " ")+line)
+	for i, in := range c.Layers {
+		at := ""
+		if slices.Contains([]string{"Sequential", "Residual", "L1", "L2"}, c.Layer) {
+			at = fmt.Sprint(i)
+		}
+		before = in.lines(before, indent+"  ", at)
+	}
+	return before
+}
+
+func layersOf(l nn.Layer, place string, all map[string]string) map[string]string {
+	if layering.IsNil(l) || reflect.TypeOf(l).Kind() == reflect.Func {
+		return all
+	}
+	noteLayer(all, place, l)
+	held, _ := heldBy(l)
+	for i, in := range held {
+		at := fmt.Sprintf("%s/%d", place, i)
+		switch of := l.(type) {
+		case nn.Named:
+			at = place + "/" + of.Name
+		case nn.TimeDistributed:
+			at = place
+		}
+		layersOf(in, strings.TrimPrefix(at, "/"), all)
+	}
+	return all
+}
+
+// noteLayer adds a layer's kind and its settings, if JSON can encode them, without initializers, which change no
+// resumed run.
+func noteLayer(all map[string]string, place string, l any) {
+	text := layering.Kind(l)
+	of, ok := reflect.Indirect(reflect.ValueOf(l)).Interface().(nn.Layer)
+	if !ok {
+		of, ok = l.(nn.Layer)
+	}
+	if ok {
+		settings, _ := settingsOf(of)
+		for _, name := range slices.Sorted(maps.Keys(settings)) {
+			if v := reflect.Indirect(reflect.ValueOf(of)); v.Kind() != reflect.Struct || v.FieldByName(name).Type() != initializer {
+				text += fmt.Sprintf(" %s=%s", name, settings[name])
+			}
+		}
+		if held, _ := heldBy(of); len(held) > 1 {
+			text += fmt.Sprintf(" of %d layers", len(held))
+		}
+	}
+	if before := all[place]; before != "" { // called again, or without a scope of its own
+		text = before + "; " + text
+	}
+	if len(text) > 1000 {
+		text = fmt.Sprintf("%s… (checksum %08x)", text[:100], crc32.ChecksumIEEE([]byte(text)))
+	}
+	all[place] = text
 }

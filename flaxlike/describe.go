@@ -5,36 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
 )
-
-// Input is a field that a network takes.
-type Input struct {
-	Name string `json:"name"`
-	// Type is the dtype, such as "float32". Dims are the dimensions of one example.
-	Type string `json:"type"`
-	Dims []int  `json:"dims"`
-}
-
-func (m *Model) inputs() []Input {
-	m.seen.mu.Lock()
-	defer m.seen.mu.Unlock()
-	return inputsOf(m.seen.described)
-}
-
-func inputsOf(of []described) (inputs []Input) {
-	for _, d := range of {
-		inputs = append(inputs, Input{d.Name, dtype.Type(d.Type).String(), slices.Clone(d.Dims[min(1, len(d.Dims)):])})
-	}
-	return inputs
-}
 
 // Description describes a model, or the file of one.
 type Description struct {
@@ -51,9 +30,9 @@ type Description struct {
 	Classes map[string][]string `json:"classes,omitempty"` // by output; "" is the only one
 	// Calibrations and Thresholds in force are by output; the default threshold is 0.5. Outdated lists the others
 	// ([ErrOutdated]): "calibration of preds".
-	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
-	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
-	Outdated     []string                 `json:"outdated,omitempty"`
+	Calibrations map[string][]decision.Calibration `json:"calibrations,omitempty"`
+	Thresholds   map[string][]float64              `json:"thresholds,omitempty"`
+	Outdated     []string                          `json:"outdated,omitempty"`
 	// Optimizer is its name and learning rate. Policy names the dtypes if not all are float32.
 	Optimizer string `json:"optimizer,omitempty"`
 	BatchSize int    `json:"batch_size,omitempty"`
@@ -106,12 +85,10 @@ func describeFile(path string) (say Description, err error) {
 	return say, nil
 }
 
-const lossesInside = "those of the network"
-
 func (d description) say() Description {
 	say := Description{Code: d.Code, Inputs: inputsOf(d.Inputs), Classes: d.Classes, Preparation: d.Preparation, Card: d.Card, Calibrations: maps.Clone(d.Calibrations),
 		Thresholds: maps.Clone(d.Thresholds),
-		Losses:     said(d.Losses), Metrics: said(d.Metrics)}
+		Losses:     sayJudges(d.Losses), Metrics: sayJudges(d.Metrics)}
 	if d.Network != nil {
 		say.Network = d.Network.lines(nil, "", "")
 	}
@@ -134,66 +111,6 @@ func (d description) say() Description {
 		say.Optimizer += fmt.Sprintf(", rate %g", decimal(d.Rate))
 	}
 	return say
-}
-
-// decimal returns 0.1 for 0.10000000149011612, the same float32.
-func decimal(v float64) float64 {
-	if float64(float32(v)) != v {
-		return v
-	}
-	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', -1, 32), 64)
-	if err != nil {
-		return v
-	}
-	return short
-}
-
-func said(judges []judge) (lines []string) {
-	for _, j := range judges {
-		line := j.Name
-		if j.Output != "" {
-			line += " of " + j.Output
-		}
-		if j.Label != "" {
-			line += fmt.Sprintf(" on %q", j.Label)
-		}
-		if j.Weight != 0 && j.Weight != 1 {
-			line += fmt.Sprintf(", weight %g", j.Weight)
-		}
-		if j.Smoothing != 0 {
-			line += fmt.Sprintf(", smoothing %g", j.Smoothing)
-		}
-		if j.Off {
-			line += ", off"
-		}
-		if j.Weighted {
-			line += ", weighted"
-		}
-		if j.Code {
-			line += " (own)"
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-func (c config) lines(before []string, indent, place string) []string {
-	line := c.Layer
-	for _, name := range slices.Sorted(maps.Keys(c.Settings)) {
-		line += fmt.Sprintf(" %s=%s", name, c.Settings[name])
-	}
-	if c.Own {
-		line += " (own)"
-	}
-	before = append(before, indent+strings.TrimPrefix(place+" ", " ")+line)
-	for i, in := range c.Layers {
-		at := ""
-		if slices.Contains([]string{"Sequential", "Residual", "L1", "L2"}, c.Layer) {
-			at = fmt.Sprint(i)
-		}
-		before = in.lines(before, indent+"  ", at)
-	}
-	return before
 }
 
 // String prints all but the preparation, in lines.

@@ -1,20 +1,69 @@
 package flaxlike
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lazo-ml/lazo/loop"
 )
 
+// Card describes the training of a model.
+type Card struct {
+	// Examples and Fields describe the set of the last Fit; a field is "x float32[28 28]". Examples is 0 for batches.
+	Examples int      `json:"examples,omitempty"`
+	Fields   []string `json:"fields,omitempty"`
+	// Epochs is the number of rows in the last or running Fit's history. Fit has the figures of the epoch whose weights
+	// the model has, Evaluated those of the last Evaluate. Other changes of the weights empty both.
+	Epochs    int                `json:"epochs,omitempty"`
+	Fit       map[string]float64 `json:"fit,omitempty"`
+	Evaluated map[string]float64 `json:"evaluated,omitempty"`
+	// ClassWeights and SampleWeights are the options' arguments.
+	ClassWeights  map[int]float64 `json:"class_weights,omitempty"`
+	SampleWeights string          `json:"sample_weights,omitempty"`
+	// Versions are those of lazo, GoMLX and the plugin that saved the model.
+	Versions map[string]string `json:"versions,omitempty"`
+	// Saved is the time of saving by [WithClock], or nil.
+	Saved *time.Time `json:"saved,omitempty"`
+}
+
+type figures struct {
+	at    int64
+	found map[string]float64
+	row   loop.Logs
+}
+
+func (f figures) of(now int64) map[string]float64 {
+	switch {
+	case f.at != now:
+		return nil
+	case f.row.Len() > 0:
+		return maps.Collect(figuresOf(f.row))
+	}
+	return maps.Clone(f.found)
+}
+
+func figuresOf(logs loop.Logs) func(yield func(string, float64) bool) {
+	return func(yield func(string, float64) bool) {
+		for e := range logs.All() {
+			if !e.IsNumber() {
+				continue
+			}
+			if v, err := e.Value.Float(); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) && !yield(e.Name, v) {
+				return
+			}
+		}
+	}
+}
+
+const progress loop.Collection = "progress"
+
 const (
-	// The prefix of running means in the logs of a step.
-	averaged = "avg_"
-	// The sum of all losses, including penalties.
-	trained = "loss"
+	epochEntry = "epoch"
+	epochPath  = string(progress) + "." + epochEntry
+	rateEntry  = "learning_rate"
 )
 
 // meansOf returns for each entry the index of its running mean, or -1 for a running mean itself; and the means of all
@@ -84,6 +133,11 @@ func appendTo(entries []loop.Entry, logs loop.Logs) []loop.Entry {
 	return entries
 }
 
+type part struct {
+	at     int
+	weight float64
+}
+
 func sumOfLosses(entries []loop.Entry, losses []part) loop.Value {
 	if len(losses) == 1 && losses[0].weight == 1 {
 		return entries[losses[0].at].Value
@@ -93,11 +147,6 @@ func sumOfLosses(entries []loop.Entry, losses []part) loop.Value {
 		sum.values, sum.weights = append(sum.values, entries[l.at].Value), append(sum.weights, l.weight)
 	}
 	return sum
-}
-
-type part struct {
-	at     int
-	weight float64
 }
 
 type total struct {
@@ -116,19 +165,6 @@ func (t total) Float() (sum float64, err error) {
 	return sum, nil
 }
 
-func (s *settings) parts() map[string]float64 {
-	if len(s.losses) < 2 {
-		return nil
-	}
-	parts := map[string]float64{}
-	for _, l := range s.losses {
-		if !l.Off {
-			parts[l.logged(false)] = cmp.Or(l.Weight, 1)
-		}
-	}
-	return parts
-}
-
 func shownOf(paths []string) []loop.Entry {
 	logs := make([]loop.Entry, len(paths))
 	for i, path := range paths {
@@ -139,44 +175,3 @@ func shownOf(paths []string) []loop.Entry {
 	steps[0].SetAll(logs)
 	return appendTo(nil, asShown(steps, nil)[0])
 }
-
-// renamed renames entries that an older lazo saved.
-func renamed(logs loop.Logs, tests []evaluation) (all loop.Logs) {
-	entries := appendTo(nil, logs)
-	shown, _ := meansOf(entries, nil)
-	for i, e := range entries {
-		if shown[i] < 0 {
-			continue
-		}
-		for _, t := range tests {
-			if name, is := strings.CutSuffix(e.Name, "_"+t.Name); is {
-				e.Name = t.Name + "_" + name
-			}
-		}
-		all.Set(e.Collection, e.Name, entries[shown[i]].Value)
-	}
-	return all
-}
-
-func numbersOfEpoch(logs loop.Logs) (map[string]float64, error) {
-	figures := map[string]float64{}
-	for e := range logs.All() {
-		if !e.IsNumber() || e.Collection == progress {
-			continue
-		}
-		v, err := e.Value.Float()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Path(), err)
-		}
-		figures[e.Name] = v
-	}
-	return figures, nil
-}
-
-const progress loop.Collection = "progress"
-
-const (
-	epochEntry = "epoch"
-	epochPath  = string(progress) + "." + epochEntry
-	rateEntry  = "learning_rate"
-)

@@ -5,77 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math"
-	"runtime"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/strategies"
 )
-
-// Fit has the settings of [Model.Fit]. The zero value trains one epoch, with a progress bar.
-type Fit struct {
-	// Epochs is the last epoch, default 1. InitialEpoch epochs count as done.
-	Epochs, InitialEpoch int
-	// Until is another end, in place of Epochs, such as loop.Samples(1e6).
-	Until loop.Period
-	// BatchSize is by default the model's. A smaller last batch is compiled as a second program, or padded if the
-	// strategy cannot divide it among its devices.
-	BatchSize int
-	// StepsPerEpoch is by default the number of batches in the set. The next epoch continues in the data where the last
-	// one ended. A resumed run continues to count epochs, also with other settings.
-	StepsPerEpoch int
-	// OnDevice keeps the training set in device memory: see data.OnDevice.
-	OnDevice bool
-	// Augment changes each training batch, in order, as images.Augment and images.MixUp do, possibly in place. The
-	// functions run ahead of the steps on several goroutines, and should depend on their batch alone.
-	Augment []func(data.Batch) (data.Batch, error)
-	// InOrder disables shuffling.
-	InOrder bool
-
-	// Validation is evaluated at the end of epochs; its entries begin with val_. Entries of further Validations begin
-	// with their names.
-	Validation  *data.Set
-	Validations map[string]*data.Set
-	// ValidationBatches replaces Validation. An evaluation takes ValidationSteps, or all batches: of a set, one epoch.
-	// The first batch is also read before the first step.
-	ValidationBatches loop.Source[data.Batch]
-	// ValidationSplit is the share of the set held out for Validation: its last examples, unshuffled.
-	ValidationSplit float64
-	// ValidationEvery is the number of epochs between evaluations, default 1; ValidationAt lists epochs instead, from
-	// 1. ValidationSteps limits an evaluation's batches. ValidationBatchSize is by default BatchSize.
-	ValidationEvery, ValidationSteps, ValidationBatchSize int
-	ValidationAt                                          []int
-
-	// Callbacks are options of the run, such as callbacks.StopEarly("val_loss", …), but not loop.Until or
-	// loop.Continue.
-	//
-	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation, with the epoch in
-	// Report.Elapsed.Epochs and the figures in Report.Logs. With the context of f, the model can evaluate and predict,
-	// also if several processes train it.
-	//
-	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there.
-	// An ended run continues with more Epochs, or more patience after a callbacks.StopEarly; else Fit makes no step.
-	// Output lists settings that differ from the saved run's.
-	Callbacks []loop.Option
-	// Output receives a progress bar, or a line for each epoch if it is no terminal or Lines is set. The default is
-	// os.Stderr; io.Discard disables it. Lines of a callbacks.Lines appear above the bar.
-	Output io.Writer
-	Lines  bool
-	// EachStep adds a row to the history for each step, not epoch, with means since the epoch began.
-	EachStep bool
-
-	// FastDevRun makes one training step and evaluates one batch of each set, without checkpoints.
-	FastDevRun bool
-	// OverfitBatches trains and validates on the set's first batches, this many, in order, which a correct model can
-	// fit exactly.
-	OverfitBatches int
-	// SanityEvaluation evaluates two batches of each set before the first step.
-	SanityEvaluation bool
-}
 
 // Fit trains on a set and returns the history, which is never nil. It has a row for each epoch:
 //
@@ -108,7 +45,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 // ([loop.Data]) is read once, and its earlier batches are skipped. Batches that end before the run are an
 // [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch], f Fit) (*loop.History, error) {
-	err := f.check(m)
+	err := f.checkSettings(m)
 	switch {
 	case err != nil:
 	case f.StepsPerEpoch == 0 && !f.FastDevRun:
@@ -136,16 +73,9 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch],
 	return history, nil
 }
 
-func (f Fit) augmented(batches iter.Seq2[data.Batch, error]) iter.Seq2[data.Batch, error] {
-	for _, change := range f.Augment {
-		batches = data.ParallelMap(batches, runtime.GOMAXPROCS(0), change)
-	}
-	return batches
-}
-
 func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
 	none := new(loop.History)
-	if err := f.check(m); err != nil {
+	if err := f.checkSettings(m); err != nil {
 		return none, err
 	}
 	if set == nil {
@@ -208,20 +138,6 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 			return m.divided(batches, size)
 		}
 	}))
-}
-
-// changed is data.Map without its copies, for an f that writes into no batch.
-func changed(batches iter.Seq2[data.Batch, error], f func(data.Batch) (data.Batch, error)) iter.Seq2[data.Batch, error] {
-	return func(yield func(data.Batch, error) bool) {
-		for b, err := range batches {
-			if err == nil {
-				b, err = f(b)
-			}
-			if !yield(b, err) {
-				return
-			}
-		}
-	}
 }
 
 func (m *Model) divided(batches iter.Seq2[data.Batch, error], size int) iter.Seq2[data.Batch, error] {

@@ -3,6 +3,7 @@ package flaxlike
 import (
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
@@ -10,15 +11,15 @@ import (
 
 var eachEpoch = loop.Every(loop.Epochs(1))
 
-type place struct {
+type runPlace struct {
 	loop.Elapsed
 	// into counts the earlier run's steps in its epoch.
 	into  int64
 	found bool
 }
 
-func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) place {
-	at := place{elapsed, elapsed.Steps % epochSteps, true}
+func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) runPlace {
+	at := runPlace{elapsed, elapsed.Steps % epochSteps, true}
 	ends, epochs, err := history.Series(epochEntry)
 	if err != nil || len(ends) == 0 {
 		at.Epochs = max(at.Epochs, at.Steps/epochSteps)
@@ -38,7 +39,7 @@ func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) p
 
 // epochsOf marks the last batch of each epoch, and reads an ended source again unless it is a plain iterator. A run
 // continues at its position in the data; with whole, at the same place of an epoch of the data.
-func epochsOf(batches loop.Source[data.Batch], begin *place, epochSteps int64, whole bool) loop.Source[data.Batch] {
+func epochsOf(batches loop.Source[data.Batch], begin *runPlace, epochSteps int64, whole bool) loop.Source[data.Batch] {
 	_, plain := batches.(loop.Data[data.Batch])
 	ended := false
 	return loop.From(func(position int64) iter.Seq2[data.Batch, error] {
@@ -71,8 +72,8 @@ func epochsOf(batches loop.Source[data.Batch], begin *place, epochSteps int64, w
 	})
 }
 
-// restored adds epochs to a saved history, and renames entries of an older lazo.
-func restored(h *loop.History, epochSteps int64, tests []evaluation) (*loop.History, error) {
+// restoredHistory adds epochs to a saved history, and renames entries of an older lazo.
+func restoredHistory(h *loop.History, epochSteps int64, tests []evaluation) (*loop.History, error) {
 	if h.Len() == 0 {
 		return h, nil
 	}
@@ -97,4 +98,22 @@ func restored(h *loop.History, epochSteps int64, tests []evaluation) (*loop.Hist
 		row++
 	}
 	return now, nil
+}
+
+// renamed renames entries that an older lazo saved.
+func renamed(logs loop.Logs, tests []evaluation) (all loop.Logs) {
+	entries := appendTo(nil, logs)
+	shown, _ := meansOf(entries, nil)
+	for i, e := range entries {
+		if shown[i] < 0 {
+			continue
+		}
+		for _, t := range tests {
+			if name, is := strings.CutSuffix(e.Name, "_"+t.Name); is {
+				e.Name = t.Name + "_" + name
+			}
+		}
+		all.Set(e.Collection, e.Name, entries[shown[i]].Value)
+	}
+	return all
 }

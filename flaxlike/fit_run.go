@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -33,13 +34,13 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	}
 	defer m.fitting.Store(false)
 	m.seen.begin()
-	begin := &place{}
+	begin := &runPlace{}
 	history, err := m.runFrom(ctx, f, step, set, batches, begin)
 	m.noteFit(set, history, begin.Steps)
 	return history, err
 }
 
-func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch], begin *place) (*loop.History, error) {
+func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch], begin *runPlace) (*loop.History, error) {
 	tests := m.tests(f)
 	if f.SanityEvaluation {
 		for _, t := range tests {
@@ -67,7 +68,7 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 	if until == nil {
 		until = loop.Epochs(max(f.Epochs, 1))
 	}
-	output := out(f.Output)
+	output := linesTo(f.Output)
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(output, "fit: "+format+"\n", args...) } // an error of the output does not end the run
 	options := []loop.Option{loop.Until(until), loop.MonitorsWhen(eachEpoch)}
 	if !f.EachStep {
@@ -106,6 +107,116 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 			ErrDataEnded, loop.Steps(result.Elapsed.Steps), result.Elapsed.Epochs+1, loop.Steps(f.StepsPerEpoch), until)
 	}
 	return result.History, err
+}
+
+func (m *Model) tests(f Fit) (tests []evaluation) {
+	sets := maps.Clone(f.Validations)
+	if f.Validation != nil {
+		if sets == nil {
+			sets = map[string]*data.Set{}
+		}
+		sets["val"] = f.Validation
+	}
+	if f.ValidationBatches != nil {
+		if sets == nil {
+			sets = map[string]*data.Set{}
+		}
+		sets["val"] = nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(sets)) {
+		t := m.testOn(f.ValidationBatches)
+		if sets[name] != nil {
+			t = m.testOf(sets[name], cmp.Or(f.ValidationBatchSize, f.BatchSize, m.set.batchSize))
+		}
+		t.Name = name
+		if f.ValidationSteps > 0 {
+			t.Options = append(t.Options, loop.Until(loop.Steps(f.ValidationSteps)))
+		}
+		tests = append(tests, t)
+	}
+	return tests
+}
+
+func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }
+
+func resumes(option loop.Option) bool {
+	plan, err := loop.Loop[*Model, data.Batch]{}.Plan(option)
+	return err == nil && slices.Contains(plan.Prepares, abilities.Resume)
+}
+
+// beforeAll removes the step's number from an error without a step.
+func beforeAll(err error) error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if u, ok := e.(*untrained); ok {
+			return fmt.Errorf("before the first step: %w", graphs.Inner(u.error))
+		}
+	}
+	return err
+}
+
+func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []evaluation, options []loop.Option) error {
+	m.seen.expect(nil)
+	plan, err := training.Plan(options...)
+	if err != nil {
+		return nil
+	}
+	e := &expected{tests: map[string]data.Batch{}, all: tests}
+	if err := e.wait(plan.Entries); err != nil {
+		return err
+	}
+	m.seen.expect(e)
+	return nil
+}
+
+// resumed reports differences, and checks the entries by which checkpoints are kept.
+func (m *Model) resumed(prepared []loop.Option, say func(format string, args ...any)) error {
+	m.seen.mu.Lock()
+	e := m.seen.expected
+	m.seen.mu.Unlock()
+	for _, option := range prepared {
+		r, ok := option.(abilities.Resumed)
+		if !ok {
+			continue
+		}
+		r.OnDifference(func(d fmt.Stringer) { say("the run is resumed: %v", d) })
+		if err := e.wait(r.Entries()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Model) initial(f Fit, set *data.Set) loop.Elapsed {
+	at := loop.Elapsed{Steps: int64(f.StepsPerEpoch) * int64(f.InitialEpoch), Epochs: int64(f.InitialEpoch)}
+	size := int64(cmp.Or(f.BatchSize, m.set.batchSize))
+	if at.Samples = at.Steps * size; set != nil {
+		passes := (int64(set.Len()) + size - 1) / size
+		at.Samples = at.Steps/passes*int64(set.Len()) + at.Steps%passes*size
+	}
+	return at
+}
+
+func (m *Model) place(begin *runPlace, f Fit, set *data.Set, tests []evaluation, say func(format string, args ...any)) loop.Option {
+	return loop.Prepare("fit", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
+		if err := m.resumed(from.Prepared, say); err != nil {
+			return nil, err
+		}
+		if from.History == nil {
+			begin.Elapsed = m.initial(f, set)
+			_, err := m.ResetStep(ctx) // an earlier Fit may have ended within an epoch
+			return loop.Continue(begin.Elapsed, nil), err
+		}
+		history, err := restoredHistory(from.History, int64(f.StepsPerEpoch), tests)
+		if err != nil {
+			return nil, err
+		}
+		*begin = placeAfter(from.From, history, int64(f.StepsPerEpoch))
+		if begin.Epochs < int64(f.InitialEpoch) {
+			return nil, fmt.Errorf("the checkpoint is of step %d, in epoch %d, before InitialEpoch %d\n  leave InitialEpoch out: the checkpoint has the position to continue from",
+				begin.Steps, begin.Epochs+1, f.InitialEpoch)
+		}
+		return loop.Continue(begin.Elapsed, history), nil
+	})
 }
 
 func placeOf(at loop.Elapsed, history *loop.History) string {
@@ -158,138 +269,33 @@ func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error]
 	return nil
 }
 
-// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run. State and history
-// are those of the completed steps.
-var ErrDataEnded = errors.New("the batches ended")
-
-func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []evaluation, options []loop.Option) error {
-	m.seen.expect(nil)
-	plan, err := training.Plan(options...)
-	if err != nil {
-		return nil
+func (m *Model) noteFit(set *data.Set, history *loop.History, began int64) {
+	if history.Len() == 0 {
+		return
 	}
-	e := &expected{tests: map[string]data.Batch{}, all: tests}
-	if err := e.add(plan.Entries); err != nil {
-		return err
-	}
-	m.seen.expect(e)
-	return nil
-}
-
-func (e *expected) add(entries []string) (err error) {
-	if len(entries) == 0 {
-		return nil
-	}
-	if e.entries == nil {
-		for _, t := range e.all {
-			if e.tests[t.Name], err = data.Peek(t.Data.From(0)); err != nil {
-				return err
-			}
+	var last loop.Logs
+	now := m.seen.changes.Add(1) // a Fit without a step may restore a checkpoint
+	has := m.seen.has(began)
+	for at, row := range history.Rows() {
+		if at.Steps == has {
+			last = row
 		}
 	}
-	e.entries = append(e.entries, entries...)
-	return nil
+	m.note(set, history, figures{at: now, row: last})
 }
 
-func (s *seen) expect(e *expected) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expected = e
-}
-
-func resumes(option loop.Option) bool {
-	plan, err := loop.Loop[*Model, data.Batch]{}.Plan(option)
-	return err == nil && slices.Contains(plan.Prepares, abilities.Resume)
-}
-
-// resumed reports differences, and checks the entries by which checkpoints are kept.
-func (m *Model) resumed(prepared []loop.Option, say func(format string, args ...any)) error {
+func (m *Model) note(set *data.Set, history *loop.History, fitted figures) {
 	m.seen.mu.Lock()
-	e := m.seen.expected
-	m.seen.mu.Unlock()
-	for _, option := range prepared {
-		r, ok := option.(abilities.Resumed)
-		if !ok {
-			continue
-		}
-		r.OnDifference(func(d fmt.Stringer) { say("the run is resumed: %v", d) })
-		if err := e.add(r.Entries()); err != nil {
-			return err
-		}
+	defer m.seen.mu.Unlock()
+	c := &m.seen.card
+	m.seen.fitted, c.Epochs, c.Examples, c.Fields = fitted, history.Len(), 0, nil
+	if set == nil {
+		return
 	}
-	return nil
-}
-
-func (m *Model) initial(f Fit, set *data.Set) loop.Elapsed {
-	at := loop.Elapsed{Steps: int64(f.StepsPerEpoch) * int64(f.InitialEpoch), Epochs: int64(f.InitialEpoch)}
-	size := int64(cmp.Or(f.BatchSize, m.set.batchSize))
-	if at.Samples = at.Steps * size; set != nil {
-		passes := (int64(set.Len()) + size - 1) / size
-		at.Samples = at.Steps/passes*int64(set.Len()) + at.Steps%passes*size
+	if c.Examples = set.Len(); set.Mapped() {
+		return
 	}
-	return at
-}
-
-func (m *Model) place(begin *place, f Fit, set *data.Set, tests []evaluation, say func(format string, args ...any)) loop.Option {
-	return loop.Prepare("fit", func(ctx context.Context, from loop.Beginning) (loop.Option, error) {
-		if err := m.resumed(from.Prepared, say); err != nil {
-			return nil, err
-		}
-		if from.History == nil {
-			begin.Elapsed = m.initial(f, set)
-			_, err := m.ResetStep(ctx) // an earlier Fit may have ended within an epoch
-			return loop.Continue(begin.Elapsed, nil), err
-		}
-		history, err := restored(from.History, int64(f.StepsPerEpoch), tests)
-		if err != nil {
-			return nil, err
-		}
-		*begin = placeAfter(from.From, history, int64(f.StepsPerEpoch))
-		if begin.Epochs < int64(f.InitialEpoch) {
-			return nil, fmt.Errorf("the checkpoint is of step %d, in epoch %d, before InitialEpoch %d\n  leave InitialEpoch out: the checkpoint has the position to continue from",
-				begin.Steps, begin.Epochs+1, f.InitialEpoch)
-		}
-		return loop.Continue(begin.Elapsed, history), nil
-	})
-}
-
-func (f Fit) testing() loop.Schedule {
-	if len(f.ValidationAt) == 0 {
-		return loop.Every(loop.Epochs(f.ValidationEvery))
+	for _, f := range set.Fields() {
+		c.Fields = append(c.Fields, fmt.Sprint(f.Name, " ", f.Array.DType(), " ", f.Array.Dims[1:]))
 	}
-	at := loop.Never
-	for _, n := range f.ValidationAt {
-		at = at.Or(loop.At(loop.Epochs(n)))
-	}
-	return at
-}
-
-func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }
-
-func (m *Model) tests(f Fit) (tests []evaluation) {
-	sets := maps.Clone(f.Validations)
-	if f.Validation != nil {
-		if sets == nil {
-			sets = map[string]*data.Set{}
-		}
-		sets["val"] = f.Validation
-	}
-	if f.ValidationBatches != nil {
-		if sets == nil {
-			sets = map[string]*data.Set{}
-		}
-		sets["val"] = nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(sets)) {
-		t := m.testOn(f.ValidationBatches)
-		if sets[name] != nil {
-			t = m.testOf(sets[name], cmp.Or(f.ValidationBatchSize, f.BatchSize, m.set.batchSize))
-		}
-		t.Name = name
-		if f.ValidationSteps > 0 {
-			t.Options = append(t.Options, loop.Until(loop.Steps(f.ValidationSteps)))
-		}
-		tests = append(tests, t)
-	}
-	return tests
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+
 	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -50,6 +51,8 @@ func (f Functional) outputs(scope *model.Scope, input func(string) *graph.Node) 
 
 const preds = "preds"
 
+const modelScope = "model"
+
 func outputsOf(network nn.Layer, scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 	if f, ok := network.(Functional); ok {
 		return f.outputs(scope, input)
@@ -77,4 +80,59 @@ func builtIn(l nn.Layer) bool {
 	t := reflect.Indirect(reflect.ValueOf(l)).Type()
 	of, ok := kinds[t.Name()]
 	return ok && reflect.TypeOf(of) == t
+}
+
+func heldBy(l nn.Layer) (in []nn.Layer, holds bool) {
+	switch l := l.(type) {
+	case nn.Sequential:
+		return l, true
+	case nn.Residual:
+		return l, true
+	case nn.L1:
+		return l.Layers, true
+	case nn.L2:
+		return l.Layers, true
+	case nn.Named:
+		return []nn.Layer{l.Layer}, true
+	case nn.TimeDistributed:
+		return []nn.Layer{l.Layer}, true
+	}
+	return nil, false
+}
+
+func holding(l nn.Layer, in []nn.Layer) (nn.Layer, error) {
+	one := func(of func(nn.Layer) nn.Layer) (nn.Layer, error) {
+		if len(in) != 1 {
+			return nil, fmt.Errorf("it contains %d layers, expected one", len(in))
+		}
+		return of(in[0]), nil
+	}
+	switch l := l.(type) {
+	case nn.Sequential:
+		return nn.Sequential(in), nil
+	case nn.Residual:
+		return nn.Residual(in), nil
+	case nn.L1:
+		return nn.L1{Rate: l.Rate, Layers: in}, nil
+	case nn.L2:
+		return nn.L2{Rate: l.Rate, Layers: in}, nil
+	case nn.Named:
+		return one(func(in nn.Layer) nn.Layer { return nn.Named{Name: l.Name, Layer: in} })
+	case nn.TimeDistributed:
+		return one(func(in nn.Layer) nn.Layer { return nn.TimeDistributed{Layer: in} })
+	}
+	return l, nil
+}
+
+func copied(l nn.Layer) nn.Layer {
+	in, holds := heldBy(l)
+	if !holds {
+		return l
+	}
+	in = slices.Clone(in)
+	for i := range in {
+		in[i] = copied(in[i])
+	}
+	l, _ = holding(l, in)
+	return l
 }

@@ -34,13 +34,24 @@ type Loss struct {
 const maskedSparse = "masked_sparse_categorical_crossentropy"
 
 type lossKind struct {
-	output numbers
+	output meaning
 	labels labelKind
 	// smooths: it allows smoothing. binary: each number is of two classes, with their cross-entropy.
 	smooths, binary bool
 	// ofBatch: it is a loss of the whole batch, in which padding must be 0.
 	ofBatch bool
 }
+
+// meanings are in the order of precedence among the losses of one output.
+type meaning int
+
+const (
+	areLogits meaning = iota
+	areExclusive
+	areProbabilities
+	areNumbers
+	areUntold
+)
 
 type labelKind int
 
@@ -129,6 +140,13 @@ func (l Loss) byName() losses.Func {
 	}
 }
 
+const (
+	// The prefix of running means in the logs of a step.
+	averaged = "avg_"
+	// The sum of all losses, including penalties.
+	trained = "loss"
+)
+
 func (l Loss) logged(single bool) string {
 	switch {
 	case single:
@@ -141,4 +159,60 @@ func (l Loss) logged(single bool) string {
 		return l.Name
 	}
 	return "loss"
+}
+
+func numbersOf(l Loss, output *graph.Node) meaning {
+	if l.kind().ofBatch && !outputs.From0To1(output) {
+		return areUntold
+	}
+	return l.kind().output
+}
+
+type judge struct {
+	Name      string  `json:"name"`
+	Code      bool    `json:"code,omitempty"` // a function, or a value of package metrics
+	Output    string  `json:"output,omitempty"`
+	Label     string  `json:"label,omitempty"`
+	Weight    float64 `json:"weight,omitempty"`
+	Off       bool    `json:"off,omitempty"`
+	Weighted  bool    `json:"weighted,omitempty"`
+	Smoothing float64 `json:"smoothing,omitempty"`
+}
+
+func judgesOf(losses []Loss) (judges []judge) {
+	for _, l := range losses {
+		judges = append(judges, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})
+	}
+	return judges
+}
+
+const lossesInside = "those of the network"
+
+func sayJudges(judges []judge) (lines []string) {
+	for _, j := range judges {
+		line := j.Name
+		if j.Output != "" {
+			line += " of " + j.Output
+		}
+		if j.Label != "" {
+			line += fmt.Sprintf(" on %q", j.Label)
+		}
+		if j.Weight != 0 && j.Weight != 1 {
+			line += fmt.Sprintf(", weight %g", j.Weight)
+		}
+		if j.Smoothing != 0 {
+			line += fmt.Sprintf(", smoothing %g", j.Smoothing)
+		}
+		if j.Off {
+			line += ", off"
+		}
+		if j.Weighted {
+			line += ", weighted"
+		}
+		if j.Code {
+			line += " (own)"
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }

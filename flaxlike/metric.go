@@ -3,7 +3,9 @@ package flaxlike
 import (
 	"fmt"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
+
 	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/metrics"
@@ -34,9 +36,9 @@ func (m Metric) logged() string {
 	return m.Name
 }
 
-type figure func(output *graph.Node, are scale) metrics.Metric
+type metricMaker func(output *graph.Node, are scale) metrics.Metric
 
-var metricsByName = map[string]figure{
+var metricsByName = map[string]metricMaker{
 	"accuracy":                          accuracy,
 	"acc":                               accuracy,
 	"sparse_categorical_accuracy":       fixed(metrics.Accuracy),
@@ -87,83 +89,11 @@ var ofClasses = map[string]string{
 	"perplexity": "binary_crossentropy", "crossentropy": "binary_crossentropy",
 }
 
-func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output *graph.Node) metrics.Metric {
-	weights := ""
-	if metric.Weighted {
-		weights = m.set.weights
-	}
-	field := labelOf(out, metric.Output, metric.Label)
-	instead, compares := ofClasses[metric.Name]
-	if !compares {
-		if l := (Loss{Name: metric.Name}); l.check() == nil {
-			if r := labelsOf(l, field, output, weights); r.classes() || r.low >= 0 {
-				m.seen.take(r)
-			}
-			if r, ok := rowsOf(l, field, output, weights); ok {
-				m.seen.take(r)
-			}
-		}
-		return metricsByName[metric.Name](output, scale{})
-	}
-	are := m.set.scaleOf(metric, out, output)
-	if instead != "" {
-		outputs.SeveralClasses(fmt.Sprintf("metric %q", metric.Name), output, instead)
-	}
-	if made := outputs.MadeBy(output); made != "" && instead == "binary_crossentropy" {
-		panic(fmt.Errorf("metric %q: the output went through a %s, expected logits: the metric has a softmax in it", metric.Name, made))
-	}
-	r := m.classLabels(metric.Name, field, labels, output)
-	m.set.besides(metric, out, func(l Loss) bool {
-		of := labelsOf(l, field, output, "")
-		if l.Func != nil || !of.classes() || ranks[metric.Name] && !of.signs {
-			return false
-		}
-		r = of
-		return true
-	})
-	r.weights = weights
-	m.seen.take(r)
-	several := labels.Shape().EqualDimensions(output.Shape()) && !oneEach(output) && (outputs.MadeBy(output) == "sigmoid" ||
-		m.set.besides(metric, out, func(l Loss) bool { return l.kind().binary }))
-	if scores := scoresByName[metric.Name]; several && scores != nil {
-		return are.binary(metrics.MultiLabel(scores(outputs.Classes(output), metrics.Macro)))
-	}
-	if of, ok := m.oneClass(metric, field, labels, output, r); ok {
-		m.seen.take(of)
-	}
-	return metricsByName[metric.Name](output, are)
-}
-
-func (m *Model) classLabels(name, field string, labels, output *graph.Node) bound {
-	r := bound{field: field, kind: "label"}
-	switch two := oneEach(output) || name == "binary_accuracy"; {
-	case ranks[name]:
-		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q ranks examples of the classes 0 and 1, and a label between them is neither (Keras counts it as 1): "+
-			"smooth labels by Smoothing of the Loss, or leave the metric out", name)
-	case two:
-		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q compares classes, 0 and 1 here; for numbers use mae, rmse or r2", name)
-	case labels.DType().IsInt():
-		r.class, r.high = true, float64(outputs.Classes(output)-1)
-		r.why, r.hint = fmt.Sprintf("the output has %d, and the metric %q compares them", outputs.Classes(output), name), "make the last layer wider, or number the classes from 0"
-	default:
-		r.low, r.high, r.why = -rounding, 1+rounding, fmt.Sprintf("the metric %q compares classes, and takes labels of this shape as their probabilities", name)
-	}
-	return r
-}
-
-func (m *Model) oneClass(metric Metric, field string, labels, output *graph.Node, r bound) (bound, bool) {
-	if labels.DType().IsInt() || oneEach(output) || r.signs || !labels.Shape().EqualDimensions(output.Shape()) || notLikeliest[metric.Name] {
-		return bound{}, false
-	}
-	return bound{field: field, kind: "sum of labels", weights: r.weights, row: outputs.Classes(output), why: fmt.Sprintf(
-		"the metric %q takes the likeliest class, so the labels of an example have the sum 1 (or 0, which is class 0, as in Keras); for several labels use binary_accuracy", metric.Name)}, true
-}
-
 var ranks = map[string]bool{"auc": true, "average_precision": true}
 
 var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "average_precision": true, "perplexity": true, "crossentropy": true}
 
-func fixed(of func() metrics.Metric) figure {
+func fixed(of func() metrics.Metric) metricMaker {
 	return func(*graph.Node, scale) metrics.Metric { return of() }
 }
 
@@ -174,7 +104,7 @@ func accuracy(output *graph.Node, are scale) metrics.Metric {
 	return metrics.Accuracy()
 }
 
-func scored(name string) figure {
+func scored(name string) metricMaker {
 	return func(output *graph.Node, are scale) metrics.Metric {
 		if oneEach(output) {
 			return are.binary(scoresByName[name](2, metrics.Binary))
@@ -194,7 +124,7 @@ func f1(classes int, average metrics.Average) metrics.Metric {
 
 func oneEach(output *graph.Node) bool { return output.Rank() < 2 || outputs.Classes(output) == 1 }
 
-func errorMetric(of func() metrics.Metric) figure {
+func errorMetric(of func() metrics.Metric) metricMaker {
 	return func(*graph.Node, scale) metrics.Metric {
 		return metrics.MapInputs(of(), func(in []*graph.Node) []*graph.Node {
 			return []*graph.Node{outputs.Same("metric", in[0], in[1]), in[1]}
@@ -202,7 +132,7 @@ func errorMetric(of func() metrics.Metric) figure {
 	}
 }
 
-func columnMetric(of func(columns int) metrics.Metric) figure {
+func columnMetric(of func(columns int) metrics.Metric) metricMaker {
 	return func(output *graph.Node, are scale) metrics.Metric {
 		columns := 1
 		if output.Rank() > 1 {
@@ -212,10 +142,89 @@ func columnMetric(of func(columns int) metrics.Metric) figure {
 	}
 }
 
-func meanOf(f losses.Func) figure {
+func meanOf(f losses.Func) metricMaker {
 	return fixed(func() metrics.Metric {
 		return metrics.MapInputs(metrics.Mean(), func(in []*graph.Node) []*graph.Node {
 			return []*graph.Node{f(in[0], in[1])}
 		})
 	})
+}
+
+// eachPearson is Keras's correlation, within each example.
+func eachPearson(labels, output *graph.Node) *graph.Node {
+	x, y := apart("pearson", labels, output)
+	return graph.Div(meanOfLast(graph.Mul(x, y)), graph.Mul(graph.Sqrt(meanOfLast(graph.Square(x))), graph.Sqrt(meanOfLast(graph.Square(y)))))
+}
+
+// eachConcordance is Lin's coefficient, within each example.
+func eachConcordance(labels, output *graph.Node) *graph.Node {
+	x, y := apart("concordance", labels, output)
+	between := graph.Square(meanOfLast(graph.Sub(graph.ConvertDType(output, x.DType()), graph.ConvertDType(labels, x.DType()))))
+	spread := graph.Add(graph.Add(meanOfLast(graph.Square(x)), meanOfLast(graph.Square(y))), between)
+	return graph.Div(graph.MulScalar(meanOfLast(graph.Mul(x, y)), 2), graph.AddScalar(spread, 1e-7))
+}
+
+func apart(name string, labels, output *graph.Node) (x, y *graph.Node) {
+	labels = outputs.Same(name+"_correlation", labels, output)
+	if output.Rank() < 2 || outputs.Classes(output) < 2 {
+		panic(fmt.Errorf("metric %q correlates the numbers of each example, as Keras's, and the output %s has one an example: "+
+			"expected [batch, …, n], with n of two or more; to correlate over all examples use %q", name+"_correlation", output.Shape(), name))
+	}
+	less := func(v *graph.Node) *graph.Node {
+		v = graph.ConvertDType(v, dtypes.Float64)
+		return graph.Sub(v, graph.ExpandAxes(meanOfLast(v), -1))
+	}
+	return less(labels), less(output)
+}
+
+func meanOfLast(x *graph.Node) *graph.Node { return graph.ReduceMean(x, -1) }
+
+type scale struct {
+	metric string
+	are    meaning
+}
+
+func (s scale) binary(m metrics.Metric) metrics.Metric {
+	return metrics.MapInputs(m, func(in []*graph.Node) []*graph.Node {
+		labels, x, border := outputs.Same(fmt.Sprintf("metric %q", s.metric), in[0], in[1]), in[1], 0.5
+		switch s.are {
+		case areLogits:
+			border = 0
+		case areExclusive:
+			x = graph.Softmax(x)
+		case areUntold:
+			s.refuse(x)
+		}
+		return []*graph.Node{metrics.Threshold(labels, 0.5), metrics.Threshold(x, border)}
+	})
+}
+
+func (s scale) probable(m metrics.Metric) metrics.Metric {
+	return metrics.MapInputs(m, func(in []*graph.Node) []*graph.Node {
+		x, l := in[1], in[0].Shape()
+		if l.DType.IsInt() && x.Rank() == l.Rank()+1 && outputs.Classes(x) > 1 {
+			panic(fmt.Errorf("metric %q is of two classes, and the output %s has %d, of which the labels %s are numbers: "+
+				"expected one output an example (Dense(1)) and labels 0 or 1, or labels as 0 and 1 for each class; "+
+				"of several classes: accuracy, f1",
+				s.metric, x.Shape(), outputs.Classes(x), l))
+		}
+		labels := outputs.Same(fmt.Sprintf("metric %q", s.metric), in[0], x)
+		switch s.are {
+		case areLogits:
+			x = graph.Sigmoid(x)
+		case areExclusive:
+			x = graph.Softmax(x)
+		case areNumbers:
+			x = graph.MinScalar(graph.MaxScalar(x, 0), 1)
+		case areUntold:
+			s.refuse(x)
+		}
+		return []*graph.Node{metrics.Threshold(labels, 0.5), x}
+	})
+}
+
+func (s scale) refuse(output *graph.Node) {
+	panic(fmt.Errorf("metric %q: no loss by name has the output %s, so it is unknown whether its numbers are logits, "+
+		"whose border is 0, or probabilities, whose is 0.5\n  end the network with nn.Activation(\"sigmoid\"), or use WithMetrics with a Metric of "+
+		"metrics.MapInputs(metrics.Accuracy(), …), in which metrics.Threshold(output, 0) makes the classes", s.metric, output.Shape()))
 }

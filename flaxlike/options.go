@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+
 	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
@@ -50,6 +51,10 @@ type settings struct {
 	noTests, noTraining error
 	// Of the file, with those that are code, which losses and metrics lack.
 	fileLosses, fileMetrics []judge
+}
+
+type namesClasses interface {
+	Classes(field string) ([]string, error)
 }
 
 // WithLoss adds losses, whose sum is trained. A string is a name of losses.Named.
@@ -120,39 +125,6 @@ func WithMetrics[M string | Metric](list ...M) Option {
 			}
 		}
 		s.metrics = append(s.metrics, all...)
-		return nil
-	}
-}
-
-// WithOptimizer sets the optimizer: of optim.New or optim.GoMLX, or a name: sgd, momentum, nesterov, adam (the
-// default), adamw, adamax, rmsprop, adagrad, adadelta, nadam, lion, lamb, adafactor. A name has Keras's default
-// learning rate; see [WithLearningRate].
-func WithOptimizer(optimizer any) Option {
-	return func(s *settings) (err error) {
-		switch o := optimizer.(type) {
-		case string:
-			s.optimizerName = o
-			_, err = optimizerByName(o, 0)
-		case *optim.Optimizer:
-			if s.optimizer = o; o == nil {
-				err = errors.New("the optimizer is nil")
-			}
-		case nil:
-			err = errors.New("the optimizer is nil")
-		default:
-			err = fmt.Errorf("WithOptimizer was given a %T, expected a name, as \"adam\", or an optimizer, as optim.New or optim.GoMLX makes it", o)
-		}
-		return err
-	}
-}
-
-// WithLearningRate sets the learning rate of an optimizer by name.
-func WithLearningRate(rate float64) Option {
-	return func(s *settings) error {
-		if !(rate > 0) || math.IsInf(rate, 0) {
-			return fmt.Errorf("the learning rate %v is %w: expected a positive number", rate, ErrValue)
-		}
-		s.rate = rate
 		return nil
 	}
 }
@@ -246,13 +218,15 @@ func WithClassWeights(weights map[int]float64) Option {
 	}
 }
 
-func (s *settings) optimizerOf() (*optim.Optimizer, error) {
-	if s.optimizer == nil {
-		s.optimizerName = cmp.Or(s.optimizerName, "adam")
-		return optimizerByName(s.optimizerName, s.rate)
+func (s *settings) parts() map[string]float64 {
+	if len(s.losses) < 2 {
+		return nil
 	}
-	if s.optimizerName != "" || s.rate != 0 {
-		return nil, errors.New("WithOptimizer: an optimizer brings its own rule and rate: leave its name and WithLearningRate out")
+	parts := map[string]float64{}
+	for _, l := range s.losses {
+		if !l.Off {
+			parts[l.logged(false)] = cmp.Or(l.Weight, 1)
+		}
 	}
-	return s.optimizer, nil
+	return parts
 }

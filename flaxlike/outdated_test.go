@@ -17,6 +17,8 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
+	"github.com/lazo-ml/lazo/flaxlike/selection"
 	"github.com/lazo-ml/lazo/serve"
 )
 
@@ -29,7 +31,7 @@ func TestServe_outdatedOutput(t *testing.T) {
 	m := of()
 	batch := data.Batch{Fields: []data.Field{data.Named("a", []float32{0, 1}, 2, 1), data.Named("b", []float32{3, 4}, 2, 1)}}
 	require.NoError(t, m.Init(t.Context(), batch))
-	require.NoError(t, m.SetCalibration("a", flaxlike.Calibration{Scale: 2}))
+	require.NoError(t, m.SetCalibration("a", decision.Calibration{Scale: 2}))
 	content := must.M1(snapshotOf(m)(t.Context()))
 
 	var mu sync.Mutex
@@ -77,13 +79,13 @@ func TestServe_outdatedOutput(t *testing.T) {
 
 	other := of()
 	require.NoError(t, other.Init(t.Context(), batch))
-	ensemble := must.M1(flaxlike.NewEnsemble(other, m))
+	ensemble := must.M1(selection.NewEnsemble(other, m))
 	means, err := ensemble.Answer(t.Context(), batch)
 	require.ErrorIs(t, err, flaxlike.ErrOutdated)
 	require.ErrorContains(t, err, "model 2 of the ensemble")
 	require.Equal(t, []float32{3, 4}, means["b"].Flat)
 	_, err = ensemble.Predict(t.Context(), must.M1(data.New(batch.Fields...)))
-	require.ErrorContains(t, err, "flaxlike: predict: model 2 of the ensemble")
+	require.ErrorContains(t, err, "selection: predict: model 2 of the ensemble")
 	require.NoError(t, m.SetCalibration("a"))
 	require.Len(t, must.M1(ensemble.Answer(t.Context(), batch)), 3)
 	require.Len(t, must.M1(b.Answer(t.Context(), batch)), 3)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -19,15 +18,6 @@ type Prediction struct {
 	given   []float64
 }
 
-type answering struct {
-	output                        string
-	odds                          odds
-	calibration                   []Calibration
-	thresholds                    []float64
-	names                         []string
-	oldCalibration, oldThresholds bool // fitted to other weights, or to another calibration
-}
-
 // Len returns the number of examples.
 func (p Prediction) Len() int {
 	for _, a := range p.outputs {
@@ -39,8 +29,8 @@ func (p Prediction) Len() int {
 // Outputs returns the names of the outputs, sorted.
 func (p Prediction) Outputs() []string { return slices.Sorted(maps.Keys(p.outputs)) }
 
-// Output returns an output of the network: logits if it ends without a softmax or sigmoid. For an [Ensemble] it is the
-// mean, for classes of probabilities.
+// Output returns an output of the network: logits if it ends without a softmax or sigmoid. After
+// [Prediction.WithOutputs] those of classes are probabilities.
 func (p Prediction) Output(output ...string) (data.Array, error) {
 	_, a, _, err := p.find("output", output...)
 	return a, err
@@ -54,68 +44,7 @@ func (p Prediction) Kind(output ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return of.odds.kind(lastAxis(a)), nil
-}
-
-func (o odds) kind(width int) string {
-	switch {
-	case o == softmax || o == softmaxed:
-		return "classes"
-	case (o == sigmoid || o == sigmoided) && width == 1:
-		return "binary"
-	case o == sigmoid || o == sigmoided:
-		return "multi-label"
-	case o == noOdds:
-		return "numbers"
-	}
-	return "unknown"
-}
-
-func (p Prediction) find(what string, output ...string) (string, data.Array, answering, error) {
-	names, name := p.Outputs(), ""
-	var err error
-	switch {
-	case len(names) == 0:
-		err = errors.New("the prediction is empty: it is the zero value, or was returned with an error")
-	case len(output) > 1:
-		err = fmt.Errorf("the outputs %q are given: expected one", output)
-	case len(output) == 1 && output[0] != "":
-		name = output[0]
-		if _, ok := p.outputs[name]; !ok {
-			err = fmt.Errorf("output %q: %w; the model has %q", name, ErrUnknownName, names)
-		}
-	case len(names) > 1:
-		err = fmt.Errorf("the model has the outputs %q: give the name of one", names)
-	default:
-		name = names[0]
-	}
-	if err != nil {
-		return "", data.Array{}, answering{}, fmt.Errorf("flaxlike: %s: %w", what, err)
-	}
-	return name, p.outputs[name], p.of[name], nil
-}
-
-func (p Prediction) answer(what string, f func(a data.Array, of answering) (data.Array, error), output ...string) (data.Array, error) {
-	name, a, of, err := p.find(what, output...)
-	if err != nil {
-		return a, err
-	}
-	switch {
-	case of.odds == noOdds:
-		err = fmt.Errorf("its loss is for numbers, not for classes: %w\n  use Output for the numbers", ErrNoProbabilities)
-	case of.odds == oddsUnknown:
-		err = fmt.Errorf("no loss by name says whether its numbers are logits: %w\n  end the network with nn.Activation(\"softmax\") or "+
-			"nn.Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss); Output has the numbers", ErrNoProbabilities)
-	case of.oldCalibration:
-		err = fmt.Errorf("its calibration is %w: the model has changed since\n  Calibrate it again, or remove the calibration by SetCalibration(%q); "+
-			"then predict again", ErrOutdated, name)
-	default:
-		a, err = f(a, of)
-	}
-	if err != nil {
-		return data.Array{}, fmt.Errorf("flaxlike: %s: output %q: %w", what, name, err)
-	}
-	return a, nil
+	return of.odds.kindOf(lastAxis(a)), nil
 }
 
 // Probabilities returns the probabilities of an output of classes, in its shape. It applies the calibration
@@ -213,26 +142,19 @@ func (p Prediction) Labels(output ...string) ([][]string, error) {
 	}
 	flat := classes.Flat.([]int32)
 	labels, each := make([][]string, classes.Len()), len(flat)/max(1, classes.Len())
-	several := of.odds.kind(lastAxis(a)) == "multi-label"
+	several := of.odds.kindOf(lastAxis(a)) == "multi-label"
 	for i := range labels {
 		labels[i] = []string{}
 		for k, class := range flat[i*each : (i+1)*each] {
 			switch {
 			case !several:
-				labels[i] = append(labels[i], of.name(int(class)))
+				labels[i] = append(labels[i], of.className(int(class)))
 			case class == 1:
-				labels[i] = append(labels[i], of.name(k%lastAxis(a)))
+				labels[i] = append(labels[i], of.className(k%lastAxis(a)))
 			}
 		}
 	}
 	return labels, nil
-}
-
-func (a answering) name(class int) string {
-	if class < len(a.names) {
-		return a.names[class]
-	}
-	return strconv.Itoa(class)
 }
 
 // ClassNames returns an output's class names in the order of their numbers, or the numbers. A binary output has two.
@@ -240,11 +162,11 @@ func (p Prediction) ClassNames(output ...string) ([]string, error) {
 	var names []string
 	_, err := p.answer("class names", func(a data.Array, of answering) (data.Array, error) {
 		n := lastAxis(a)
-		if of.odds.kind(n) == "binary" {
+		if of.odds.kindOf(n) == "binary" {
 			n = 2
 		}
 		for class := range n {
-			names = append(names, of.name(class))
+			names = append(names, of.className(class))
 		}
 		return a, nil
 	}, output...)
@@ -258,17 +180,44 @@ func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 	return p
 }
 
-func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, error) {
+// WithOutputs returns a prediction of these outputs in place of the model's, as the means of several models, with the
+// threshold 0.5. Outputs of classes are probabilities. It keeps the arrays. A name that p lacks, arrays of several
+// lengths, and numbers of classes outside of 0 to 1 are errors.
+func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, error) {
+	q := Prediction{outputs: maps.Clone(outputs), of: map[string]answering{}}
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		of, known := p.of[name]
+		a := outputs[name]
+		err := a.Check()
+		switch {
+		case !known:
+			err = fmt.Errorf("%w; the prediction has %q", ErrUnknownName, p.Outputs())
+		case err != nil:
+		case len(a.Dims) == 0 || a.Len() != q.Len():
+			err = fmt.Errorf("it has dims %v, expected the same number of examples on the first axis of all outputs", a.Dims)
+		case of.odds != noOdds && of.odds != oddsUnknown:
+			var numbers []float64
+			numbers, err = finiteIn(a)
+			if at := slices.IndexFunc(numbers, func(v float64) bool { return v < -rounding || v > 1+rounding }); at >= 0 {
+				err = fmt.Errorf("it has %v, expected probabilities, 0 to 1", numbers[at])
+			}
+		}
+		if err != nil {
+			return Prediction{}, fmt.Errorf("flaxlike: with outputs: output %q: %w", name, err)
+		}
+		q.of[name] = answering{output: name, odds: of.odds.decided(), names: of.names}
+	}
+	return q, nil
+}
+
+// Answers returns the arrays that package serve sends ([Model.Answer]).
+func (p Prediction) Answers() (map[string]data.Array, error) {
 	all, errs := map[string]data.Array{}, graphs.OutputErrors{}
 	give := func(name string, a data.Array, err error) {
 		if all[name] = a; err != nil {
 			delete(all, name)
 			errs[name] = err
 		}
-	}
-	for name, err := range failed {
-		give(name+"_probability", data.Array{}, err)
-		give(name+"_class", data.Array{}, err)
 	}
 	for _, name := range p.Outputs() {
 		of := p.of[name]
@@ -281,14 +230,14 @@ func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, 
 		classes, err := p.Classes(name)
 		if err == nil && of.names != nil {
 			numbers, width := classes.Flat.([]int32), lastAxis(p.outputs[name])
-			several := of.odds.kind(width) == "multi-label"
+			several := of.odds.kindOf(width) == "multi-label"
 			texts := make([]string, len(numbers))
 			for i, class := range numbers {
 				switch {
 				case !several:
-					texts[i] = of.name(int(class))
+					texts[i] = of.className(int(class))
 				case class == 1:
-					texts[i] = of.name(i % width)
+					texts[i] = of.className(i % width)
 				}
 			}
 			classes.Flat = texts
@@ -301,27 +250,49 @@ func (p Prediction) answers(failed graphs.OutputErrors) (map[string]data.Array, 
 	return all, nil
 }
 
-func (p Prediction) decided() (_ Prediction, failed graphs.OutputErrors) {
-	p.outputs, p.of, failed = maps.Clone(p.outputs), maps.Clone(p.of), graphs.OutputErrors{}
-	for name, of := range p.of {
-		if of.odds != noOdds && of.odds != oddsUnknown {
-			a, err := p.Probabilities(name)
-			if err != nil {
-				failed[name] = err
-			}
-			p.outputs[name] = a
-		}
-		p.of[name] = answering{output: name, odds: of.odds.decided(), names: of.names}
+func (p Prediction) answer(what string, f func(a data.Array, of answering) (data.Array, error), output ...string) (data.Array, error) {
+	name, a, of, err := p.find(what, output...)
+	if err != nil {
+		return a, err
 	}
-	return p, failed
+	switch {
+	case of.odds == noOdds:
+		err = fmt.Errorf("its loss is for numbers, not for classes: %w\n  use Output for the numbers", ErrNoProbabilities)
+	case of.odds == oddsUnknown:
+		err = fmt.Errorf("no loss by name says whether its numbers are logits: %w\n  end the network with nn.Activation(\"softmax\") or "+
+			"nn.Activation(\"sigmoid\"), or give New a crossentropy by its name (WithLoss); Output has the numbers", ErrNoProbabilities)
+	case of.oldCalibration:
+		err = fmt.Errorf("its calibration is %w: the model has changed since\n  Calibrate it again, or remove the calibration by SetCalibration(%q); "+
+			"then predict again", ErrOutdated, name)
+	default:
+		a, err = f(a, of)
+	}
+	if err != nil {
+		return data.Array{}, fmt.Errorf("flaxlike: %s: output %q: %w", what, name, err)
+	}
+	return a, nil
 }
 
-func (o odds) decided() odds {
-	switch o {
-	case softmax:
-		return softmaxed
-	case sigmoid:
-		return sigmoided
+func (p Prediction) find(what string, output ...string) (string, data.Array, answering, error) {
+	names, name := p.Outputs(), ""
+	var err error
+	switch {
+	case len(names) == 0:
+		err = errors.New("the prediction is empty: it is the zero value, or was returned with an error")
+	case len(output) > 1:
+		err = fmt.Errorf("the outputs %q are given: expected one", output)
+	case len(output) == 1 && output[0] != "":
+		name = output[0]
+		if _, ok := p.outputs[name]; !ok {
+			err = fmt.Errorf("output %q: %w; the model has %q", name, ErrUnknownName, names)
+		}
+	case len(names) > 1:
+		err = fmt.Errorf("the model has the outputs %q: give the name of one", names)
+	default:
+		name = names[0]
 	}
-	return o
+	if err != nil {
+		return "", data.Array{}, answering{}, fmt.Errorf("flaxlike: %s: %w", what, err)
+	}
+	return name, p.outputs[name], p.of[name], nil
 }

@@ -9,14 +9,9 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/loop"
 )
-
-type expected struct {
-	entries []string
-	tests   map[string]data.Batch
-	all     []evaluation
-}
 
 // ready builds the step before its first run, so that its errors change nothing.
 func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
@@ -104,27 +99,14 @@ func formsOf(batch data.Batch) (forms []string) {
 	return forms
 }
 
-func (m *Model) onlyLoss(entry string, tests []string) (of string, ok bool) {
-	if len(m.set.losses) != 1 {
-		return "", false
-	}
-	own, test := m.set.losses[0].logged(false), ""
-	for _, t := range tests {
-		if rest, is := strings.CutPrefix(entry, t+"_"); is {
-			entry, test = rest, t+"_"
-		}
-	}
-	return test + trained, entry == own || entry == own+"_"+trained
-}
-
 func (m *Model) find(ctx context.Context, e expected) error {
-	names, epoch := map[string]bool{epochEntry: true}, loop.Entry{Collection: progress, Name: epochEntry}
+	logged, epoch := map[string]bool{epochEntry: true}, loop.Entry{Collection: progress, Name: epochEntry}
 	add := func(test string, entries []loop.Entry) {
 		for _, e := range entries {
 			if test != "" {
 				e.Name = test + "_" + e.Name
 			}
-			names[e.Name], names[e.Path()] = true, true
+			logged[e.Name], logged[e.Path()] = true, true
 		}
 	}
 	training := shownOf(m.train.Entries())
@@ -134,7 +116,7 @@ func (m *Model) find(ctx context.Context, e expected) error {
 	for _, test := range tests {
 		add(test, training)
 	}
-	known := func(entry string) bool { return names[entry] }
+	known := func(entry string) bool { return logged[entry] }
 	if slices.ContainsFunc(e.entries, func(entry string) bool { return !known(entry) }) {
 		for _, test := range tests {
 			if err := m.test.Prepare(ctx, m.state, e.tests[test]); err != nil {
@@ -148,18 +130,18 @@ func (m *Model) find(ctx context.Context, e expected) error {
 			continue
 		}
 		var short []string
-		for name := range names {
+		for name := range logged {
 			if !strings.Contains(name, ".") {
 				short = append(short, name)
 			}
 		}
 		slices.Sort(short)
 		hint := ""
-		if at := strings.LastIndex(entry, "_"); at > 0 && names[entry[at+1:]+"_"+entry[:at]] {
+		if at := strings.LastIndex(entry, "_"); at > 0 && logged[entry[at+1:]+"_"+entry[:at]] {
 			hint = fmt.Sprintf("; did you mean %q?", entry[at+1:]+"_"+entry[:at])
-		} else if of, ok := m.onlyLoss(entry, tests); ok && names[of] {
+		} else if of, ok := m.onlyLoss(entry, tests); ok && logged[of] {
 			hint = fmt.Sprintf("; did you mean %q? The only loss is logged under that name", of)
-		} else if near := nearest(entry, short); near != "" {
+		} else if near := names.Nearest(entry, short); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
 		err := fmt.Errorf("a callback waits for %q: %w%s\n  these will be logged: %s", entry, loop.ErrNoEntry, hint, strings.Join(short, ", "))
@@ -171,4 +153,17 @@ func (m *Model) find(ctx context.Context, e expected) error {
 		return err
 	}
 	return nil
+}
+
+func (m *Model) onlyLoss(entry string, tests []string) (of string, ok bool) {
+	if len(m.set.losses) != 1 {
+		return "", false
+	}
+	own, test := m.set.losses[0].logged(false), ""
+	for _, t := range tests {
+		if rest, is := strings.CutPrefix(entry, t+"_"); is {
+			entry, test = rest, t+"_"
+		}
+	}
+	return test + trained, entry == own || entry == own+"_"+trained
 }

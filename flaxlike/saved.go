@@ -1,143 +1,113 @@
 package flaxlike
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"math"
+	"os"
+	"path/filepath"
 	"reflect"
-	"runtime/debug"
 	"slices"
-	"time"
-
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
-	"github.com/lazo-ml/lazo/optim"
-	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/managed"
 )
 
-const descriptionKey = "lazo.model"
-
-// The file's own checksum covers the elements alone.
-const descriptionSum = "lazo.model_crc32c"
-
-// Fields may be added; a changed meaning needs a new number. A calibration or thresholds need the second version, which
-// an older lazo refuses.
-const (
-	descriptionVersion = 1
-	decisionVersion    = 2
-)
-
-type description struct {
-	Version       int                 `json:"version"`
-	Network       *config             `json:"network,omitempty"`
-	Code          string              `json:"code,omitempty"`
-	Inputs        []described         `json:"inputs"`
-	Policy        *optim.Policy       `json:"policy,omitempty"`
-	Losses        []judge             `json:"losses,omitempty"`
-	InnerLosses   bool                `json:"inner_losses,omitempty"`
-	Metrics       []judge             `json:"metrics,omitempty"`
-	SampleWeights string              `json:"sample_weights,omitempty"`
-	ClassWeights  map[int]float64     `json:"class_weights,omitempty"`
-	Optimizer     string              `json:"optimizer,omitempty"`
-	Rate          float64             `json:"rate,omitempty"`
-	BatchSize     int                 `json:"batch_size"`
-	Seed          int64               `json:"seed,omitempty"`
-	Classes       map[string][]string `json:"classes,omitempty"`
-	Preparation   json.RawMessage     `json:"preparation,omitempty"`
-	Card          Card                `json:"card"`
-
-	Calibrations map[string][]Calibration `json:"calibrations,omitempty"`
-	Thresholds   map[string][]float64     `json:"thresholds,omitempty"`
-	// Outputs with outdated calibration or thresholds.
-	OldCalibrations []string `json:"outdated_calibrations,omitempty"`
-	OldThresholds   []string `json:"outdated_thresholds,omitempty"`
+// Save writes the model to one file, from which [Open] makes it in any program: the network's variables and, as
+// metadata, the network with its settings, losses and metrics by name, the policy, class names, the preparation of the
+// data and the [Card]. The format is safetensors; variables have names such as "0/kernel".
+//
+// The file lacks the optimizer's state, which a checkpoint has ([checkpoint.Resume]), and a network that is code
+// without a name. An existing file is replaced atomically.
+func (m *Model) Save(path string) error {
+	if err := m.save(path); err != nil {
+		return fmt.Errorf("flaxlike: save %s: %w", path, graphs.Inner(err))
+	}
+	return nil
 }
 
-type described struct {
-	Name string       `json:"name"`
-	Type dtypes.DType `json:"type"`
-	Dims []int        `json:"dims"`
-}
-
-type judge struct {
-	Name      string  `json:"name"`
-	Code      bool    `json:"code,omitempty"` // a function, or a value of package metrics
-	Output    string  `json:"output,omitempty"`
-	Label     string  `json:"label,omitempty"`
-	Weight    float64 `json:"weight,omitempty"`
-	Off       bool    `json:"off,omitempty"`
-	Weighted  bool    `json:"weighted,omitempty"`
-	Smoothing float64 `json:"smoothing,omitempty"`
-}
-
-func judgesOf(losses []Loss) (judges []judge) {
-	for _, l := range losses {
-		judges = append(judges, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})
+func (m *Model) save(path string) error {
+	of := m.seen.changes.Load()
+	content, err := m.content()
+	if err != nil {
+		return err
 	}
-	return judges
-}
-
-func (m *Model) description(now int64) description {
-	s := &m.set
-	d := description{Version: descriptionVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
-		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Preparation: s.preparation, Card: m.card(now)}
-	if rate, err := m.state.LearningRate(); err == nil && float32(rate) != float32(s.rate) && s.optimizerName != "" {
-		d.Rate = decimal(rate)
+	if of != m.seen.changes.Load() { // weights read during training are unknown
+		of = unknownChange
 	}
-	c, err := writing{}.config(m.network, "")
-	if d.Network = &c; err != nil {
-		d.Network, d.Code = nil, err.Error()
+	described, err := m.describe(of)
+	if err != nil {
+		return err
 	}
-	m.seen.mu.Lock()
-	d.Inputs = m.seen.described
-	d.decide(m.seen, now)
-	if m.seen.optimizer != nil || s.noTraining != nil {
-		d.Optimizer, d.Rate = "", 0
+	var tensors []safetensors.Tensor
+	values := map[string][]byte{}
+	for _, t := range content.Tensors {
+		tensors = append(tensors, safetensors.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims})
+		values[t.Name] = t.Data
 	}
-	m.seen.mu.Unlock()
-	if d.Losses = s.fileLosses; d.Losses == nil {
-		d.Losses = judgesOf(s.losses)
+	safetensors.Sort(tensors)
+	var sum safetensors.Checksum // precedes the elements in the file
+	for _, t := range tensors {
+		sum = sum.Update(values[t.Name])
 	}
-	if d.Metrics = s.fileMetrics; d.Metrics == nil {
-		for _, f := range s.metrics {
-			d.Metrics = append(d.Metrics, judge{Name: f.Name, Code: f.Func != nil || f.Metric != nil, Output: f.Output, Label: f.Label, Weighted: f.Weighted})
+	return replace(path, func(f *os.File) error {
+		buffered := bufio.NewWriter(f)
+		w, err := safetensors.NewWriter(buffered, tensors, map[string]string{"format": "lazo", safetensors.ChecksumKey: sum.String(),
+			descriptionKey: described, descriptionSum: safetensors.Checksum(0).Update([]byte(described)).String()})
+		if err != nil {
+			return err
 		}
-	}
-	return d
-}
-
-func (m *Model) describe(now int64) (string, error) {
-	d := m.description(now)
-	d.Card.Versions = m.state.Versions()
-	for name, path := range map[string]string{"lazo": "github.com/lazo-ml/lazo", "GoMLX": "github.com/gomlx/gomlx"} {
-		d.Card.Versions[name] = moduleVersion(path)
-	}
-	d.Card.ClassWeights, d.Card.SampleWeights, d.Card.Saved = nil, "", nil // the weights are in d
-	if m.set.clock != nil {
-		now := m.set.clock().UTC().Truncate(time.Second)
-		d.Card.Saved = &now
-	}
-	text, err := json.Marshal(d)
-	return string(text), err
-}
-
-func moduleVersion(path string) string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, module := range append(info.Deps, &info.Main) {
-			if module.Path == path && module.Replace == nil && module.Version != "" {
-				return module.Version
+		for _, t := range tensors {
+			if _, err := w.Write(t.Name, values[t.Name]); err != nil {
+				return err
 			}
 		}
+		return errors.Join(w.Close(), buffered.Flush())
+	})
+}
+
+func replace(path string, write func(*os.File) error) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return errors.New("it is a folder, expected the name of a file in one, as weights.safetensors")
 	}
-	return "(devel)"
+	if path == "" {
+		return errors.New("the name of the file is empty")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".saving-*")
+	if of := (*fs.PathError)(nil); errors.As(err, &of) {
+		return fmt.Errorf("a file in the folder %s: %w", filepath.Dir(path), of.Err)
+	}
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = errors.Join(f.Chmod(0o644), f.Sync())
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // Open makes a model of a file of [Model.Save]: the network, its values, losses and metrics by name, the policy, class
@@ -181,7 +151,7 @@ func openFile(ctx context.Context, path string, options []Option) (*Model, error
 // build sets the values before it creates the variables: missing ones allocate no memory.
 func (m *Model) build(ctx context.Context, d description, content *checkpoint.Checkpoint) error {
 	err := m.state.Transfer(ctx, content, func(name string) string {
-		if of := short(name); of != name {
+		if of := shortName(name); of != name {
 			return of
 		}
 		return ""
@@ -194,62 +164,6 @@ func (m *Model) build(ctx context.Context, d description, content *checkpoint.Ch
 	}
 	_, err = m.needed(content)
 	return err
-}
-
-func readModel(path string) (_ *checkpoint.Checkpoint, d description, err error) {
-	content, metadata, err := readTensors(path)
-	if err != nil {
-		return nil, d, err
-	}
-	text, ok := metadata[descriptionKey]
-	if !ok {
-		return nil, d, errors.New("the file has values of variables, but no model: make one by New with its network, and give it the values by Load")
-	}
-	if sum := safetensors.Checksum(0).Update([]byte(text)).String(); sum != metadata[descriptionSum] {
-		return nil, d, fmt.Errorf("%w: the file's description of the model has %s, expected %q by the file", safetensors.ErrChecksum, sum, metadata[descriptionSum])
-	}
-	d, err = readDescription(text)
-	return content, d, err
-}
-
-func readDescription(text string) (d description, err error) {
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		return d, fmt.Errorf("the file's description of the model: %w", err)
-	}
-	if d.Version != descriptionVersion && d.Version != decisionVersion {
-		return d, fmt.Errorf("the file's description of the model has version %d, expected %d or %d: it was saved by another version of lazo", d.Version, descriptionVersion, decisionVersion)
-	}
-	for name, thresholds := range d.Thresholds {
-		if err := checkThresholds(thresholds); err != nil {
-			return d, fmt.Errorf("the file's description of output %q: %w", name, err)
-		}
-	}
-	for name, calibrations := range d.Calibrations {
-		for _, c := range calibrations {
-			if err := c.check(); err != nil {
-				return d, fmt.Errorf("the file's description of output %q: %w", name, err)
-			}
-		}
-	}
-	return d, nil
-}
-
-// decide requires s.mu.
-func (d *description) decide(s *seen, now int64) {
-	if len(s.calibrations)+len(s.thresholds) == 0 {
-		return
-	}
-	d.Version, d.Calibrations, d.Thresholds = decisionVersion, valuesOf(s.calibrations), valuesOf(s.thresholds)
-	d.OldCalibrations, d.OldThresholds = outdated(s.calibrations, now), outdated(s.thresholds, now)
-}
-
-func outdated[T any](of map[string]fitted[T], now int64) (names []string) {
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		if of[name].at != now {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func (s *seen) decide(d description) error {
@@ -276,22 +190,13 @@ func (s *seen) decide(d description) error {
 	return nil
 }
 
-func (d *description) inputs() ([]strategies.Input, error) {
-	var inputs []strategies.Input
-	for _, in := range d.Inputs {
-		size := 1
-		for _, n := range in.Dims {
-			if n < 1 || n > math.MaxInt32/size {
-				return nil, fmt.Errorf("the input %q is %v, expected lengths of 1 and up, and at most %d numbers", in.Name, in.Dims, math.MaxInt32)
-			}
-			size *= n
-		}
-		if !in.Type.IsSupported() {
-			return nil, fmt.Errorf("the input %q has the unknown dtype %v", in.Name, in.Type)
-		}
-		inputs = append(inputs, strategies.Input{Name: in.Name, Shape: shapes.Make(in.Type, in.Dims...)})
-	}
-	return inputs, nil
+func (s *seen) carry(c Card) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.changes.Load()
+	s.fitted, s.evaluated = figures{at: now, found: c.Fit}, figures{at: now, found: c.Evaluated}
+	c.Fit, c.Evaluated = nil, nil
+	s.card = c
 }
 
 func (d *description) fill(s *settings) error {
@@ -405,4 +310,10 @@ func (d *description) fill(s *settings) error {
 func sameJSON(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// Export writes the model with its weights as StableHLO for serving; see managed.ExportModel. batch has the shapes, and
+// needs only the inputs.
+func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptions) error {
+	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
 }

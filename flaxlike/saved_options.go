@@ -81,8 +81,9 @@ func WithPreparation(p any) Option {
 	}
 }
 
-type namesClasses interface {
-	Classes(field string) ([]string, error)
+// WithClock saves the time by this clock, such as time.Now, with the model. Without it, two saves are bit-identical.
+func WithClock(now func() time.Time) Option {
+	return func(s *settings) error { s.clock = now; return nil }
 }
 
 func (s *settings) nameClasses() error {
@@ -154,9 +155,4 @@ func (s *settings) checkOrder(given []string, field string) error {
 	}
 	return fmt.Errorf("%s has the names of the classes in another order than field %q of the preparation: class %d is %q by %s, and %q by the "+
 		"preparation, whose numbers the model is trained on\n  %s", by, field, at, given[at], by, own[at], hint)
-}
-
-// WithClock saves the time by this clock, such as time.Now, with the model. Without it, two saves are bit-identical.
-func WithClock(now func() time.Time) Option {
-	return func(s *settings) error { s.clock = now; return nil }
 }

@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -38,29 +41,6 @@ var (
 		Snapshot(ctx context.Context) (loop.Snapshot, error)
 	} = modelState{}
 )
-
-// change counts before the change, for concurrent predictions, and after it, for a calibration that began earlier.
-func (m *Model) change(f func() error) error {
-	m.seen.changes.Add(1)
-	defer m.seen.changes.Add(1)
-	m.seen.are(origin{run: -1})
-	return f()
-}
-
-// unknown is a count of changes that belongs to no figures.
-const unknown = math.MinInt64
-
-// Names returns the full names of all variables, such as "/model/0/kernel", including the optimizer's and the metrics'.
-func (m *Model) Names() []string { return m.state.Names() }
-
-// Value copies a variable to the host by its full name; see managed.State.Value.
-func (m *Model) Value(name string) (*tensors.Tensor, error) { return m.state.Value(name) }
-
-// SetValue sets a variable by its full name; see managed.State.SetValue. It makes a calibration and thresholds outdated
-// ([ErrOutdated]).
-func (m *Model) SetValue(name string, t *tensors.Tensor) error {
-	return m.change(func() error { return m.state.SetValue(name, t) })
-}
 
 // LearningRate returns the optimizer's learning rate; before the first training step the initial one, or
 // managed.ErrNoLearningRate for an optimizer of GoMLX. See managed.State.LearningRate.
@@ -91,13 +71,35 @@ func (m *Model) SetLearningRate(rate float64) error {
 	return m.state.SetLearningRate(rate)
 }
 
-func (m *Model) noTraining() error {
+// SetOptimizer replaces the optimizer from the next step on, without the previous one's state and learning rate. The
+// steps are compiled again. During a Fit it is a managed.ErrBusy. With a policy that scales losses it is an error: Load
+// the saved weights into a new model.
+func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
+	err := m.setOptimizer(ctx, o)
+	if err != nil {
+		return fmt.Errorf("flaxlike: set the optimizer: %w", graphs.Inner(err))
+	}
+	return nil
+}
+
+func (m *Model) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
+	if o != nil {
+		var err error
+		if o, err = m.set.scaled(o); err != nil {
+			return err
+		}
+	}
+	if !m.fitting.CompareAndSwap(false, true) {
+		return fmt.Errorf("the model is %w: a Fit is training it: wait for it to end", managed.ErrBusy)
+	}
+	defer m.fitting.Store(false)
+	if err := m.change(func() error { return m.state.SetOptimizer(ctx, o) }); err != nil {
+		return err
+	}
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
-	if m.seen.optimizer != nil {
-		return nil
-	}
-	return m.set.noTraining
+	m.seen.optimizer = o
+	return nil
 }
 
 // MoveTo moves the model to another strategy; see managed.State.MoveTo.
@@ -105,75 +107,51 @@ func (m *Model) MoveTo(ctx context.Context, to strategies.Strategy) error {
 	return m.state.MoveTo(ctx, to)
 }
 
-type snapshot struct {
-	loop.Snapshot
-	of     *Model
-	origin origin
-}
-
-func (s *snapshot) Restore(ctx context.Context) error {
-	return s.of.change(func() error {
-		err := s.Snapshot.Restore(ctx)
-		if err == nil {
-			s.of.seen.are(s.origin)
-		}
-		return err
-	})
-}
-
-// origin is the source of the weights: a step of a run, or a checkpoint of it; run is -1 for others.
-type origin struct {
-	run, step int64
-	saved     bool
-}
-
-func (s *seen) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.run, s.made = s.run+1, 0
-}
-
-func (s *seen) stepped(steps int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.made += int64(steps)
-	s.origin = origin{run: s.run, step: s.made}
-}
-
-func (s *seen) are(of origin) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.origin = of
-}
-
-func (s *seen) restored(step int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.origin = origin{s.run, step, true}
-}
-
-func (s *seen) weights() origin {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.origin
-}
-
-// has returns the last run's step whose weights the model has, or -1. The run began after step began.
-func (s *seen) has(began int64) int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.origin.run != s.run:
-		return -1
-	case s.origin.saved:
-		return s.origin.step
+// Settings adds the model's settings that change what it learns: losses, weights and layers. Layers within a network's
+// code are known after the first training step is built.
+func (s modelState) Settings() []checkpoint.Setting {
+	of := &s.m.set
+	all := s.m.state.Settings()
+	add := func(name, value string) {
+		all = append(all, checkpoint.Setting{Name: name, Value: cmp.Or(value, "none")})
 	}
-	return began + s.origin.step
+	losses := sayJudges(judgesOf(of.losses))
+	if of.innerLosses {
+		losses = append(losses, lossesInside)
+	}
+	add("loss", strings.Join(losses, "; "))
+	var classes []string
+	for _, class := range slices.Sorted(maps.Keys(of.classWeights)) {
+		if w := of.classWeights[class]; w != 1 {
+			classes = append(classes, fmt.Sprintf("%d: %g", class, w))
+		}
+	}
+	add("weights of classes", strings.Join(classes, ", "))
+	add("weights of examples", strings.TrimSuffix(fmt.Sprintf("field %q", of.weights), `field ""`))
+	layers := layersOf(s.m.network, "", map[string]string{})
+	s.m.seen.mu.Lock()
+	coded := s.m.seen.settings
+	s.m.seen.mu.Unlock()
+	for place, text := range coded {
+		if _, known := layers[place]; !known {
+			layers[place] = text
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(layers)) {
+		name := "layer " + place
+		if place == "" {
+			name = "network"
+		}
+		add(name, layers[place])
+	}
+	return all
 }
 
-func (s modelState) Versions() map[string]string       { return s.m.state.Versions() }
+func (s modelState) Versions() map[string]string { return s.m.state.Versions() }
+
 func (s modelState) CompilingSince() (time.Time, bool) { return s.m.state.CompilingSince() }
-func (s modelState) DumpXLA(dir string) error          { return s.m.state.DumpXLA(dir) }
+
+func (s modelState) DumpXLA(dir string) error { return s.m.state.DumpXLA(dir) }
 
 func (s modelState) Job() loop.Job { return s.m.state.Job() }
 
@@ -206,13 +184,29 @@ func (s modelState) Restore(ctx context.Context, c *checkpoint.Checkpoint) error
 }
 
 func (s modelState) Snapshot(ctx context.Context) (loop.Snapshot, error) {
-	of := s.m.seen.weights()
+	of := s.m.seen.currentOrigin()
 	snap, err := s.m.state.Snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if of != s.m.seen.weights() {
+	if of != s.m.seen.currentOrigin() {
 		of = origin{run: -1}
 	}
 	return &snapshot{snap, s.m, of}, nil
+}
+
+type snapshot struct {
+	loop.Snapshot
+	of     *Model
+	origin origin
+}
+
+func (s *snapshot) Restore(ctx context.Context) error {
+	return s.of.change(func() error {
+		err := s.Snapshot.Restore(ctx)
+		if err == nil {
+			s.of.seen.setOrigin(s.origin)
+		}
+		return err
+	})
 }

@@ -1,109 +1,22 @@
 package flaxlike
 
 import (
-	"bufio"
 	"context"
+	encoding "encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 )
-
-// Save writes the model to one file, from which [Open] makes it in any program: the network's variables and, as
-// metadata, the network with its settings, losses and metrics by name, the policy, class names, the preparation of the
-// data and the [Card]. The format is safetensors; variables have names such as "0/kernel".
-//
-// The file lacks the optimizer's state, which a checkpoint has ([checkpoint.Resume]), and a network that is code
-// without a name. An existing file is replaced atomically.
-func (m *Model) Save(path string) error {
-	if err := m.save(path); err != nil {
-		return fmt.Errorf("flaxlike: save %s: %w", path, graphs.Inner(err))
-	}
-	return nil
-}
-
-func (m *Model) save(path string) error {
-	of := m.seen.changes.Load()
-	content, err := m.content()
-	if err != nil {
-		return err
-	}
-	if of != m.seen.changes.Load() { // weights read during training are unknown
-		of = unknown
-	}
-	described, err := m.describe(of)
-	if err != nil {
-		return err
-	}
-	var tensors []safetensors.Tensor
-	values := map[string][]byte{}
-	for _, t := range content.Tensors {
-		tensors = append(tensors, safetensors.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims})
-		values[t.Name] = t.Data
-	}
-	safetensors.Sort(tensors)
-	var sum safetensors.Checksum // precedes the elements in the file
-	for _, t := range tensors {
-		sum = sum.Update(values[t.Name])
-	}
-	return replace(path, func(f *os.File) error {
-		buffered := bufio.NewWriter(f)
-		w, err := safetensors.NewWriter(buffered, tensors, map[string]string{"format": "lazo", safetensors.ChecksumKey: sum.String(),
-			descriptionKey: described, descriptionSum: safetensors.Checksum(0).Update([]byte(described)).String()})
-		if err != nil {
-			return err
-		}
-		for _, t := range tensors {
-			if _, err := w.Write(t.Name, values[t.Name]); err != nil {
-				return err
-			}
-		}
-		return errors.Join(w.Close(), buffered.Flush())
-	})
-}
-
-func replace(path string, write func(*os.File) error) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return errors.New("it is a folder, expected the name of a file in one, as weights.safetensors")
-	}
-	if path == "" {
-		return errors.New("the name of the file is empty")
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".saving-*")
-	if of := (*fs.PathError)(nil); errors.As(err, &of) {
-		return fmt.Errorf("a file in the folder %s: %w", filepath.Dir(path), of.Err)
-	}
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if err == nil {
-		err = errors.Join(f.Chmod(0o644), f.Sync())
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
 
 // Load sets the network's variables to those of a file of [Model.Save], or none after an error. The file must have
 // exactly these variables, with the same shapes and dtypes. The model must be built ([Model.Init]). The optimizer's
@@ -133,7 +46,7 @@ func (m *Model) take(ctx context.Context, content *checkpoint.Checkpoint) error 
 	}
 	return m.change(func() error {
 		return unlike(m.state.Transfer(ctx, content, func(name string) string {
-			if name = short(name); needed[name] {
+			if name = shortName(name); needed[name] {
 				return name
 			}
 			return ""
@@ -148,7 +61,7 @@ func (m *Model) needed(content *checkpoint.Checkpoint) (map[string]bool, error) 
 	}
 	needed := map[string]bool{}
 	for _, v := range variables {
-		needed[short(v.name)] = true
+		needed[shortName(v.name)] = true
 	}
 	for _, t := range content.Tensors {
 		if !needed[t.Name] && len(content.Tensors) > len(needed) {
@@ -169,9 +82,162 @@ func unlike(err error, content *checkpoint.Checkpoint) error {
 		for _, t := range content.Tensors {
 			names = append(names, fmt.Sprintf("%q", t.Name))
 		}
-		return fmt.Errorf("the file has no %q, which the model needs: is the file from another model?\n  the file has: %s", short(v.Name), strings.Join(names, ", "))
+		return fmt.Errorf("the file has no %q, which the model needs: is the file from another model?\n  the file has: %s", shortName(v.Name), strings.Join(names, ", "))
 	}
-	return fmt.Errorf("%q is %s in the file, and %s in the model: is the file from another model?", short(v.Name), v.Saved, v.Model)
+	return fmt.Errorf("%q is %s in the file, and %s in the model: is the file from another model?", shortName(v.Name), v.Saved, v.Model)
+}
+
+// LoadSome is [Model.CopyFrom] from a safetensors file, as of [Model.Save] or lazo ckpt export.
+func (m *Model) LoadSome(ctx context.Context, path string, match optim.Match) (Copied, error) {
+	values, _, err := readTensors(path)
+	var c Copied
+	if err == nil {
+		c, err = m.copyOf(ctx, values, match)
+	}
+	if err != nil {
+		return Copied{}, fmt.Errorf("flaxlike: load %s: %w", path, graphs.Inner(err))
+	}
+	return c, nil
+}
+
+// CopyFrom copies the network's variables that match selects, such as optim.Under("/model/body"), from another model,
+// by name, with equal shapes and dtypes. A nil match copies all that fit. Selecting or fitting nothing is an error; no
+// error changes a value. Both models must be built ([Model.Init]).
+func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (Copied, error) {
+	if from == nil {
+		return Copied{}, errors.New("flaxlike: copy: the model to copy from is nil")
+	}
+	values, err := from.content()
+	var c Copied
+	if err == nil {
+		c, err = m.copyOf(ctx, values, match)
+	}
+	if err != nil {
+		return Copied{}, fmt.Errorf("flaxlike: copy: %w", graphs.Inner(err))
+	}
+	return c, nil
+}
+
+// Copied lists the variables of a [Model.CopyFrom] or [Model.LoadSome] by their full names.
+type Copied struct {
+	// Taken are the copied variables.
+	Taken []string
+	// Left are the model's other variables, and why.
+	Left []struct{ Name, Why string }
+	// Unused are the source's others.
+	Unused []string
+}
+
+// String counts the copied variables, and lists the others.
+func (c Copied) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d variables taken, %d left, %d unused", len(c.Taken), len(c.Left), len(c.Unused))
+	for _, l := range c.Left {
+		fmt.Fprintf(&b, "\n  left %s: %s", l.Name, l.Why)
+	}
+	for _, name := range c.Unused {
+		fmt.Fprintf(&b, "\n  unused %s", name)
+	}
+	return b.String()
+}
+
+func (m *Model) copyOf(ctx context.Context, values *checkpoint.Checkpoint, match optim.Match) (c Copied, err error) {
+	variables, err := m.built()
+	if err != nil {
+		return c, err
+	}
+	there := map[string]string{}
+	for _, t := range values.Tensors {
+		there[t.Name] = fmt.Sprintf("%s%v", dtype.InFiles(t.DType.String()), t.Dims)
+	}
+	taken, selected := map[string]bool{}, false
+	var unfit []string
+	for _, v := range variables {
+		has, ok := there[shortName(v.name)]
+		own, why := fmt.Sprintf("%s%v", dtype.Type(v.shape.DType), v.shape.Dimensions), ""
+		takes := match == nil || match.Takes(v.name, v.shape)
+		selected = selected || takes
+		switch {
+		case !takes:
+			why = "the match does not select it"
+		case !ok:
+			why = "the source has no such variable"
+		case has != own:
+			why = fmt.Sprintf("it is %s in the model, and %s in the source", own, has)
+		default:
+			c.Taken, taken[shortName(v.name)] = append(c.Taken, v.name), true
+			continue
+		}
+		c.Left = append(c.Left, struct{ Name, Why string }{v.name, why})
+		if takes {
+			unfit = append(unfit, v.name+": "+why)
+		}
+	}
+	for _, t := range values.Tensors {
+		if !taken[t.Name] {
+			c.Unused = append(c.Unused, "/"+modelScope+"/"+t.Name)
+		}
+	}
+	switch {
+	case !selected:
+		var names []string
+		for _, v := range variables {
+			names = append(names, v.name)
+		}
+		return c, fmt.Errorf("%v matches no variable of the model; there are %s", match, strings.Join(names, ", "))
+	case match != nil && len(unfit) > 0:
+		return c, fmt.Errorf("some variables that %v matches do not fit:\n  %s\n  to copy only those that fit, use a nil match", match, strings.Join(unfit, "\n  "))
+	case len(taken) == 0:
+		return c, fmt.Errorf("nothing fits:\n  %s", strings.Join(unfit, "\n  "))
+	}
+	slices.Sort(c.Unused)
+	return c, m.change(func() error {
+		return m.state.Transfer(ctx, values, func(name string) string {
+			if name = shortName(name); taken[name] {
+				return name
+			}
+			return ""
+		})
+	})
+}
+
+func (m *Model) content() (*checkpoint.Checkpoint, error) {
+	variables, err := m.built()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(variables))
+	for i, v := range variables {
+		names[i] = v.name
+	}
+	now, err := m.state.Values(names...) // all of one moment, also during training
+	if err != nil {
+		return nil, err
+	}
+	var c checkpoint.Checkpoint
+	for i, v := range variables {
+		t, err := tensorOf(now[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.name, err)
+		}
+		t.Name = shortName(v.name)
+		c.Tensors = append(c.Tensors, t)
+	}
+	return &c, nil
+}
+
+func tensorOf(value *tensors.Tensor) (t checkpoint.Tensor, err error) {
+	a, err := managed.ArrayOf(value)
+	if err != nil {
+		return t, err
+	}
+	of, _ := dtype.Of(a.Flat)
+	if t.DType, err = safetensors.ParseDType(of.InFile()); err != nil {
+		return t, err
+	}
+	t.Dims = a.Dims
+	t.Data, err = encoding.Append(nil, encoding.LittleEndian, a.Flat)
+	return t, err
 }
 
 func readTensors(path string) (*checkpoint.Checkpoint, map[string]string, error) {
@@ -181,9 +247,9 @@ func readTensors(path string) (*checkpoint.Checkpoint, map[string]string, error)
 	}
 	var c checkpoint.Checkpoint
 	for i, t := range list {
-		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: short(t.Name), DType: t.DType, Dims: t.Dims, Data: elements[i]})
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: shortName(t.Name), DType: t.DType, Dims: t.Dims, Data: elements[i]})
 	}
 	return &c, metadata, nil
 }
 
-func short(name string) string { return strings.TrimPrefix(name, "/"+modelScope+"/") }
+func shortName(name string) string { return strings.TrimPrefix(name, "/"+modelScope+"/") }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/flaxlike/report"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/nn"
@@ -99,7 +100,7 @@ func TestS32_everyDoorGivesTheSameAnswers(t *testing.T) {
 
 			must.M1(m.Calibrate(t.Context(), set))
 			if kind != "classes" {
-				must.M1(m.ChooseThresholds(t.Context(), set, flaxlike.Aim{Recall: 0.95}))
+				must.M1(m.ChooseThresholds(t.Context(), set, decision.Aim{Recall: 0.95}))
 			}
 			fitted := compareDoors(t, m, set, kind, row.names)
 			require.NotEqual(t, plain, fitted)

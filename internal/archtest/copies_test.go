@@ -37,6 +37,7 @@ var readAtOnce = map[string]bool{
 	"checkpoint/storetest.ReadAt": true,
 	"metrics.Update":              true, "metrics.Compute": true,
 	"flaxlike.Output": true, "flaxlike.Kind": true, "flaxlike.Probabilities": true, "flaxlike.Classes": true, "flaxlike.Labels": true, "flaxlike.ClassNames": true, // the name of an output
+	"flaxlike/decision.FitTemperature": true, "flaxlike/decision.FitPlatt": true, // in functions that run at once
 	"dist.Agree": true, "dist.AgreeOn": true, "dist.Broadcast": true, "dist.AllGather": true,
 	"xla.Run": true, "xla.Start": true, // except a block's, which the doc mentions
 }
@@ -84,7 +85,7 @@ var fieldsThatAreLists = map[string]string{
 	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied",
 	// Used only during the call that takes the struct or has it as receiver.
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "strategies.Part.Start": "given", "checkpoint/safetensors.Tensor.Dims": "call",
-	"flaxlike.Fit.ValidationAt": "call", "flaxlike.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data/tables.Scaling.Mean": "call", "data/tables.Scaling.Std": "call",
+	"flaxlike.Fit.ValidationAt": "call", "flaxlike/selection.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data/tables.Scaling.Mean": "call", "data/tables.Scaling.Std": "call",
 	"data/tables.Numbers.Columns": "call", "data/tables.Categories.Columns": "call", "data/tables.Categories.Classes": "call", "data/tables.Labels.Classes": "call", "data/tables.Labels.Columns": "call",
 	"loop.Evaluation.Options": "call", "loop.Callback.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call", "strategies.Built.Read": "call",
 	"strategies.Built.Outputs": "call", "callbacks/tensorboard.Audio.Samples": "call", "callbacks/tensorboard.Histogram.Buckets": "call",
@@ -97,7 +98,7 @@ var fieldsThatAreLists = map[string]string{
 	"nn.Conv.Window": "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.DepthwiseConv.Window": "call", "nn.DepthwiseConv.Strides": "call",
 	"nn.DepthwiseConv.Dilation": "call", "nn.SeparableConv.Window": "call", "nn.SeparableConv.Strides": "call", "nn.SeparableConv.Dilation": "call",
 	"nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call",
-	"flaxlike.Parameter.Values": "call", "nn.Recurrent.Initial": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "dist/launch.Options.Command": "call", "dist/launch.Options.Env": "call",
+	"flaxlike/selection.Parameter.Values": "call", "nn.Recurrent.Initial": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "dist/launch.Options.Command": "call", "dist/launch.Options.Env": "call",
 	// Kept by a sequence or a set that is made from it, as its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data/tables.Format.Fields": "kept", "data/tables.Format.Missing": "kept", "data/tables.Field.Columns": "kept",
 	"data/tables.Field.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",
@@ -105,7 +106,7 @@ var fieldsThatAreLists = map[string]string{
 	// Returned by a function.
 	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data/images.Folder.Classes": "given", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
 	"flaxlike.Summary.Arrows": "given", "loop.Plan.Prepares": "given", "metrics/plots.Curve.X": "given", "metrics/plots.Curve.Y": "given",
-	"data.Fold.TestRows": "given", "flaxlike.CrossValidation.Figures": "given", "flaxlike.SearchResult.Trials": "given",
+	"data.Fold.TestRows": "given", "flaxlike/selection.CrossValidation.Figures": "given", "flaxlike/selection.Result.Trials": "given",
 	"metrics/plots.Reliability.Probabilities": "given", "metrics/plots.Reliability.Shares": "given", "metrics/plots.Reliability.Counts": "given",
 	"flaxlike.Copied.Taken": "given", "flaxlike.Copied.Left": "given", "flaxlike.Copied.Unused": "given", "flaxlike.Description.Network": "given", "flaxlike.Description.Outdated": "given",
 	"flaxlike.Description.Inputs": "given", "flaxlike.Description.Losses": "given", "flaxlike.Description.Metrics": "given", "flaxlike.Description.Variables": "given",

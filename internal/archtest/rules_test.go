@@ -202,7 +202,7 @@ var sleeps = rule{
 		"flaxlike/ends_test.go":            "a step that hangs",
 		"flaxlike/sharing_test.go":         "the time for which others use a model beside its Fit",
 		"managed/fault_sharing_test.go":    "the time for which others use a state beside a training",
-		"internal/pjrt/object_test.go":        "the collector says to nobody when it is done",
+		"internal/pjrt/object_test.go":     "the collector says to nobody when it is done",
 	},
 	say: "wait for a channel or a condition, or take testing/synctest",
 }

@@ -20,7 +20,7 @@ var silence = rule{
 		"dist/join.go: os.WriteFile":                "the note, in a folder of lazo run alone, of a rank that has not left",
 		"internal/golden/golden.go: os.WriteFile":   "a test that is run with -write-golden",
 		"internal/plugintest/walk.go: os.WriteFile": "a text for tests",
-		"flaxlike/verbose.go: os.Stderr":            "the writer that Fit's Output stands for, unless the run is Silent",
+		"flaxlike/fit_settings.go: os.Stderr":       "the writer that Fit's Output stands for, unless the run is Silent",
 	},
 	say: "take a writer or a logger from the user, or return an error (a file: internal/regular)",
 }

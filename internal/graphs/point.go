@@ -2,8 +2,8 @@ package graphs
 
 import "strings"
 
-var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "export": true, "files": true, "flaxlike": true, "hlo": true, "images": true, "loop": true, "managed": true, "metrics": true,
-	"nn": true, "ops": true, "optim": true, "pjrt": true, "serve": true, "strategies": true, "tables": true, "train": true, "xla": true}
+var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "decision": true, "export": true, "files": true, "flaxlike": true, "hlo": true, "images": true, "loop": true, "managed": true, "metrics": true,
+	"nn": true, "ops": true, "optim": true, "pjrt": true, "selection": true, "serve": true, "strategies": true, "tables": true, "train": true, "xla": true}
 
 // Package loop has its own copy of pointed, because it imports no other.
 type pointed interface{ Point() string }

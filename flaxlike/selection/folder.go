@@ -1,4 +1,4 @@
-package flaxlike
+package selection
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// searchFolder has the records of a search, each written whole or not at all.
-type searchFolder struct {
+// folder has the records of a search, each written whole or not at all.
+type folder struct {
 	files vfs.FS
 	lock  io.Closer
 }
@@ -22,15 +22,15 @@ type sealed struct {
 	Record json.RawMessage `json:"record"`
 }
 
-func openSearchFolder(files vfs.FS) (*searchFolder, error) {
+func openFolder(files vfs.FS) (*folder, error) {
 	lock, err := files.Lock("lock", "a search")
 	if locked := (*vfs.LockedError)(nil); errors.As(err, &locked) {
 		return nil, errors.New("another search runs in this folder: wait for it to end, or use another folder")
 	}
-	return &searchFolder{files, lock}, err
+	return &folder{files, lock}, err
 }
 
-func (f *searchFolder) write(name string, record any) error {
+func (f *folder) write(name string, record any) error {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (f *searchFolder) write(name string, record any) error {
 
 const mostOfRecord = 16 << 20
 
-func (f *searchFolder) read(name string, record any) (bool, error) {
+func (f *folder) read(name string, record any) (bool, error) {
 	file, err := f.files.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

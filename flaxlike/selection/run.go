@@ -1,4 +1,4 @@
-package flaxlike
+package selection
 
 import (
 	"cmp"
@@ -15,6 +15,9 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
@@ -31,7 +34,7 @@ type trialRecord struct {
 	Figures    map[string]float64 `json:"figures,omitempty"`
 	Failed     string             `json:"failed,omitempty"`
 	Read       []string           `json:"read,omitempty"`
-	Fit        map[string]string  `json:"fit,omitempty"` // see [Fit.inWords]; nil in older records
+	Fit        map[string]string  `json:"fit,omitempty"` // see inWords; nil in older records
 
 	began bool
 	err   error // Failed as an error, which a read record lacks
@@ -45,17 +48,17 @@ func recordOf(number, rung int) string {
 
 type searching struct {
 	Search
-	folder    *searchFolder
+	folder    *folder
 	direction loop.Mode
 	trials    [][]any
 	newest    map[int]*trialRecord
 	read      map[string]bool
-	found     *SearchResult
+	found     *Result
 	failed    []string
 	compared  bool
 }
 
-func (s Search) run(ctx context.Context, files vfs.FS, found *SearchResult) (err error) {
+func (s Search) run(ctx context.Context, files vfs.FS, found *Result) (err error) {
 	r := searching{Search: s, newest: map[int]*trialRecord{}, read: map[string]bool{}, found: found}
 	if r.direction, err = directionOf(s.Entry, s.Direction); err != nil {
 		return err
@@ -67,7 +70,7 @@ func (s Search) run(ctx context.Context, files vfs.FS, found *SearchResult) (err
 	for _, p := range s.Space {
 		found.names = append(found.names, p.Name)
 	}
-	if r.folder, err = openSearchFolder(files); err != nil {
+	if r.folder, err = openFolder(files); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.folder.lock.Close()) }()
@@ -313,12 +316,12 @@ func (r *searching) compare(ctx context.Context) error {
 	return nil
 }
 
-func (r *searching) agrees(number int, f Fit) error {
+func (r *searching) agrees(number int, f flaxlike.Fit) error {
 	record := r.newest[number]
 	if record == nil || record.Fit == nil {
 		return nil
 	}
-	now := f.inWords()
+	now := inWords(f)
 	names := slices.AppendSeq(slices.Collect(maps.Keys(now)), maps.Keys(record.Fit))
 	slices.Sort(names)
 	for _, name := range names {
@@ -329,7 +332,7 @@ func (r *searching) agrees(number int, f Fit) error {
 	return nil
 }
 
-func (f Fit) inWords() map[string]string {
+func inWords(f flaxlike.Fit) map[string]string {
 	words := map[string]string{"Epochs": fmt.Sprint(f.Epochs)}
 	for name, n := range map[string]int{"BatchSize": f.BatchSize, "StepsPerEpoch": f.StepsPerEpoch, "OverfitBatches": f.OverfitBatches,
 		"ValidationEvery": f.ValidationEvery, "ValidationSteps": f.ValidationSteps} {
@@ -352,7 +355,7 @@ func (f Fit) inWords() map[string]string {
 	return words
 }
 
-func (r *searching) make(ctx context.Context, p *Parameters) (m *Model, f Fit, err error) {
+func (r *searching) make(ctx context.Context, p *Parameters) (m *flaxlike.Model, f flaxlike.Fit, err error) {
 	err = shield.Do(func() (err error) { m, f, err = r.Make(ctx, p); return err })
 	switch {
 	case err == nil && m == nil:
@@ -377,7 +380,7 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	if err != nil {
 		return errOfSearch{err}
 	}
-	record.Fit = f.inWords()
+	record.Fit = inWords(f)
 	if epochs > 0 {
 		f.Epochs = epochs
 	}
@@ -385,9 +388,9 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	if err != nil {
 		return errOfSearch{err}
 	}
-	epochEnd := loop.Watch(eachEpoch, func(_ context.Context, report loop.Report) error {
+	epochEnd := loop.Watch(loop.Every(loop.Epochs(1)), func(_ context.Context, report loop.Report) error {
 		record.began = true
-		for _, name := range []string{trained, r.Entry} {
+		for _, name := range []string{"loss", r.Entry} {
 			if v, err := report.Logs.Float(name); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 				return fmt.Errorf("%s is %v in epoch %d: %w", name, v, report.Elapsed.Epochs, loop.ErrNonFinite)
 			}
@@ -413,7 +416,12 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	return record.of(history, r.Entry, r.direction)
 }
 
-func (r *searching) fits(f Fit, epochs int) error {
+func resumes(option loop.Option) bool {
+	plan, err := loop.Loop[*flaxlike.Model, data.Batch]{}.Plan(option)
+	return err == nil && slices.Contains(plan.Prepares, abilities.Resume)
+}
+
+func (r *searching) fits(f flaxlike.Fit, epochs int) error {
 	switch {
 	case slices.ContainsFunc(f.Callbacks, resumes) || f.InitialEpoch != 0 || f.EachStep || f.FastDevRun:
 		return errors.New("the Fit has checkpoint.Resume, an InitialEpoch, EachStep or FastDevRun, which a search does not support: it saves the trials itself, by epochs")
@@ -422,6 +430,9 @@ func (r *searching) fits(f Fit, epochs int) error {
 	}
 	return nil
 }
+
+// epochEntry is the entry of a Fit's history that counts the epochs.
+const epochEntry = "progress.epoch"
 
 func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mode) error {
 	best := better.Worst(direction)
@@ -436,14 +447,17 @@ func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mod
 			continue
 		}
 		best, t.Value, t.Epoch = v, v, int(epoch)
-		figures, err := numbersOfEpoch(logs)
-		if err != nil {
-			return err
-		}
 		t.Figures = map[string]float64{}
-		for name, v := range figures {
+		for e := range logs.All() {
+			if !e.IsNumber() || e.Path() == epochEntry {
+				continue
+			}
+			v, err := e.Value.Float()
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.Path(), err)
+			}
 			if !math.IsNaN(v) && !math.IsInf(v, 0) {
-				t.Figures[name] = v
+				t.Figures[e.Name] = v
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package flaxlike
+package selection
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package flaxlike_test
+package selection_test
 
 import (
 	"context"
@@ -16,15 +16,16 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/selection"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/nn"
 )
 
 // small is a search of two trials, whose Make other goes over.
-func small(t testing.TB, dir string, other func(p *flaxlike.Parameters, f *flaxlike.Fit) error) flaxlike.Search {
+func small(t testing.TB, dir string, other func(p *selection.Parameters, f *flaxlike.Fit) error) selection.Search {
 	s := rates(t, dir)
-	s.Space, s.Grid = []flaxlike.Parameter{{Name: "rate", Values: []any{0.01, 0.1}}}, 2
-	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+	s.Space, s.Grid = []selection.Parameter{{Name: "rate", Values: []any{0.01, 0.1}}}, 2
+	s.Make = func(ctx context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		f := flaxlike.Fit{Epochs: 2, Validation: s.Training, Output: io.Discard}
 		if err := other(p, &f); err != nil {
 			return nil, f, err
@@ -36,7 +37,7 @@ func small(t testing.TB, dir string, other func(p *flaxlike.Parameters, f *flaxl
 	return s
 }
 
-func unchanged(*flaxlike.Parameters, *flaxlike.Fit) error { return nil }
+func unchanged(*selection.Parameters, *flaxlike.Fit) error { return nil }
 
 // changed is a set of the same shape with other numbers.
 func changed(t testing.TB, set *data.Set) *data.Set {
@@ -93,7 +94,7 @@ func TestSearch_ofOtherExamples(t *testing.T) {
 // After Make is fixed, trials that failed before an epoch are made; the files of those that failed later are named.
 func TestSearch_mended(t *testing.T) {
 	dir := t.TempDir()
-	_, err := small(t, dir, func(*flaxlike.Parameters, *flaxlike.Fit) error { return errors.New("broken") }).Run(t.Context())
+	_, err := small(t, dir, func(*selection.Parameters, *flaxlike.Fit) error { return errors.New("broken") }).Run(t.Context())
 	require.ErrorContains(t, err, "all 2 trials failed; trial 0: broken")
 	require.NotContains(t, err.Error(), "records of the folder")
 	found, err := small(t, dir, unchanged).Run(t.Context())
@@ -101,7 +102,7 @@ func TestSearch_mended(t *testing.T) {
 	require.NoError(t, found.Trials[1].Err)
 
 	dir = t.TempDir()
-	late := func(_ *flaxlike.Parameters, f *flaxlike.Fit) error {
+	late := func(_ *selection.Parameters, f *flaxlike.Fit) error {
 		f.Callbacks = []loop.Option{loop.Watch(loop.Every(loop.Epochs(1)), func(context.Context, loop.Report) error { return errors.New("late") })}
 		return nil
 	}
@@ -137,12 +138,12 @@ func TestSearch_ofAnotherFit(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	set := line(t, 64)
-	byParameter := func(p *flaxlike.Parameters, f *flaxlike.Fit) error { // which is no other Fit
+	byParameter := func(p *selection.Parameters, f *flaxlike.Fit) error { // which is no other Fit
 		f.BatchSize = []int{8, 16}[p.Number]
 		return nil
 	}
 	s := small(t, dir, byParameter)
-	s.OnTrial = func(flaxlike.Trial) { cancel(why) }
+	s.OnTrial = func(selection.Trial) { cancel(why) }
 	_, err := s.Run(ctx)
 	require.ErrorIs(t, err, why)
 	for want, change := range map[string]func(f *flaxlike.Fit){
@@ -150,7 +151,7 @@ func TestSearch_ofAnotherFit(t *testing.T) {
 		"trial 0: BatchSize of Make's Fit is nothing, and was 8":                                                func(f *flaxlike.Fit) { f.BatchSize = 0 },
 		"trial 0: Validation of Make's Fit is a set of 64 examples with the checksum":                           func(f *flaxlike.Fit) { f.Validation = changed(t, set) },
 	} {
-		_, err := small(t, dir, func(p *flaxlike.Parameters, f *flaxlike.Fit) error {
+		_, err := small(t, dir, func(p *selection.Parameters, f *flaxlike.Fit) error {
 			err := byParameter(p, f)
 			change(f)
 			return err

@@ -1,4 +1,4 @@
-package flaxlike
+package selection
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/better"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/vfs"
@@ -42,7 +43,7 @@ type Search struct {
 	// Make returns a new model for a trial, and its Fit. The search trains the model and closes it. With FirstEpochs,
 	// each continuation calls Make, and Epochs and Until must be 0. checkpoint.Resume, InitialEpoch, EachStep and
 	// FastDevRun are errors. A resumed search calls Make once more for a recorded trial, to compare its Fit.
-	Make func(ctx context.Context, p *Parameters) (*Model, Fit, error)
+	Make func(ctx context.Context, p *Parameters) (*flaxlike.Model, flaxlike.Fit, error)
 	// Dir is the folder of the search, created if needed, with a record of each ended trial (but see Run), checkpoints
 	// of the current one, and the best model. Another search with the same settings makes the missing trials.
 	Dir string
@@ -64,8 +65,8 @@ type Trial struct {
 	Err error
 }
 
-// SearchResult is the result of a search.
-type SearchResult struct {
+// Result is the result of a search.
+type Result struct {
 	Entry     string
 	Direction loop.Mode
 	// Trials are the ended trials, the best first, failed ones last.
@@ -76,7 +77,7 @@ type SearchResult struct {
 }
 
 // Best returns the best trial; false if none has a value.
-func (s *SearchResult) Best() (Trial, bool) {
+func (s *Result) Best() (Trial, bool) {
 	if len(s.Trials) == 0 || s.Trials[0].Err != nil {
 		return Trial{}, false
 	}
@@ -84,7 +85,7 @@ func (s *SearchResult) Best() (Trial, bool) {
 }
 
 // Path returns the file of the best trial's model, or "".
-func (s *SearchResult) Path() string {
+func (s *Result) Path() string {
 	best, ok := s.Best()
 	if !ok {
 		return ""
@@ -92,15 +93,15 @@ func (s *SearchResult) Path() string {
 	return filepath.Join(s.dir, modelOf(best.Number))
 }
 
-// Open opens the best trial's model, as [Open] does.
-func (s *SearchResult) Open(ctx context.Context, options ...Option) (*Model, error) {
+// Open opens the best trial's model, as [flaxlike.Open] does.
+func (s *Result) Open(ctx context.Context, options ...flaxlike.Option) (*flaxlike.Model, error) {
 	if s.Path() == "" {
-		return nil, errors.New("flaxlike: search: no trial has a value, so there is no best model")
+		return nil, errors.New("selection: search: no trial has a value, so there is no best model")
 	}
-	return Open(ctx, s.Path(), options...)
+	return flaxlike.Open(ctx, s.Path(), options...)
 }
 
-func (s *SearchResult) rows(number func(float64) string) (rows [][]string) {
+func (s *Result) rows(number func(float64) string) (rows [][]string) {
 	rows = append(rows, slices.Concat([]string{"trial", s.Entry, "epoch", "epochs"}, s.names, []string{"failed"}))
 	for _, t := range s.Trials {
 		row, failed := []string{fmt.Sprint(t.Number), "", "", ""}, ""
@@ -123,7 +124,7 @@ func (s *SearchResult) rows(number func(float64) string) (rows [][]string) {
 }
 
 // String returns a table of all trials, the best first, with rounded numbers.
-func (s *SearchResult) String() string {
+func (s *Result) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, row := range s.rows(func(v float64) string { return fmt.Sprintf("%.6g", v) }) {
@@ -141,10 +142,10 @@ func (s *SearchResult) String() string {
 
 // WriteCSV writes all trials, the best first, with all digits. The columns are trial, the entry, epoch, epochs, the
 // parameters, and failed.
-func (s *SearchResult) WriteCSV(w io.Writer) error {
+func (s *Result) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.WriteAll(s.rows(func(v float64) string { return inGo(v) })); err != nil {
-		return fmt.Errorf("flaxlike: search: %w", err)
+		return fmt.Errorf("selection: search: %w", err)
 	}
 	return nil
 }
@@ -157,8 +158,8 @@ func (s *SearchResult) WriteCSV(w io.Writer) error {
 // compared, see data.Deal) or Fit that differs from the folder's; an entry that Fit does not log; a name that Make
 // reads and the space lacks; a parameter that no trial has read; a record that is damaged or cannot be written; a
 // context that ends, with its cause.
-func (s Search) Run(ctx context.Context) (*SearchResult, error) {
-	found := &SearchResult{Entry: s.Entry, dir: s.Dir}
+func (s Search) Run(ctx context.Context) (*Result, error) {
+	found := &Result{Entry: s.Entry, dir: s.Dir}
 	err := s.check()
 	if err == nil {
 		err = vfs.MkdirAll(s.Dir)
@@ -171,7 +172,7 @@ func (s Search) Run(ctx context.Context) (*SearchResult, error) {
 		err = errors.Join(s.run(ctx, files, found), files.Close())
 	}
 	if err != nil {
-		return found, fmt.Errorf("flaxlike: search: %w", graphs.Inner(err))
+		return found, fmt.Errorf("selection: search: %w", graphs.Inner(err))
 	}
 	return found, nil
 }

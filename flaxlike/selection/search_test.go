@@ -1,4 +1,4 @@
-package flaxlike_test
+package selection_test
 
 import (
 	"bytes"
@@ -17,18 +17,19 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/selection"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/nn"
 )
 
 // rates is a search for the learning rate of a line, of which 0.1 is the best of the grid by far.
-func rates(t testing.TB, dir string) flaxlike.Search {
+func rates(t testing.TB, dir string) selection.Search {
 	set := line(t, 64)
-	return flaxlike.Search{
-		Space: []flaxlike.Parameter{{Name: "rate", Low: 1e-5, High: 10, Log: true}, {Name: "optimizer", Values: []any{"sgd", "momentum"}}},
+	return selection.Search{
+		Space: []selection.Parameter{{Name: "rate", Low: 1e-5, High: 10, Log: true}, {Name: "optimizer", Values: []any{"sgd", "momentum"}}},
 		Grid:  4, Entry: "val_loss", Training: set, Dir: dir,
-		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+		Make: func(ctx context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"), flaxlike.WithOptimizer(p.Text("optimizer")),
 				flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)), flaxlike.WithSeed(int64(p.Number)), flaxlike.WithBatchSize(8))
 			return m, flaxlike.Fit{Epochs: 8, Validation: set, Output: io.Discard}, err
@@ -36,7 +37,7 @@ func rates(t testing.TB, dir string) flaxlike.Search {
 	}
 }
 
-func table(t testing.TB, s *flaxlike.SearchResult) string {
+func table(t testing.TB, s *selection.Result) string {
 	var text bytes.Buffer
 	require.NoError(t, s.WriteCSV(&text))
 	return text.String()
@@ -49,12 +50,12 @@ func TestSearch_findsTheBest(t *testing.T) {
 	s := rates(t, dir)
 	made := 0
 	inner := s.Make
-	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+	s.Make = func(ctx context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		made++
 		return inner(ctx, p)
 	}
 	var seen []int
-	s.OnTrial = func(trial flaxlike.Trial) { seen = append(seen, trial.Number) }
+	s.OnTrial = func(trial selection.Trial) { seen = append(seen, trial.Number) }
 	found, err := s.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 8, made)
@@ -103,10 +104,10 @@ func TestSearch_findsTheBest(t *testing.T) {
 // With halving the trials that go on are as if they had never stopped, and those trained are the best before.
 func TestSearch_halving(t *testing.T) {
 	s := rates(t, t.TempDir())
-	s.Space = []flaxlike.Parameter{{Name: "rate", Low: 1e-4, High: 1, Log: true}, {Name: "units", Low: 1, High: 3, Integer: true}, {Name: "unused", Low: 0, High: 1}}
+	s.Space = []selection.Parameter{{Name: "rate", Low: 1e-4, High: 1, Log: true}, {Name: "units", Low: 1, High: 3, Integer: true}, {Name: "unused", Low: 0, High: 1}}
 	s.Grid, s.Trials, s.FirstEpochs, s.Factor, s.Seed = 0, 9, 2, 3, 3
 	epochs := 0
-	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+	s.Make = func(ctx context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		p.Float("unused")
 		m, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: p.Int("units")}, nn.Dense{Units: 1}}, flaxlike.WithLoss("mse"),
 			flaxlike.WithLearningRate(p.Float("rate")), flaxlike.WithStrategy(jit(t)))
@@ -114,7 +115,7 @@ func TestSearch_halving(t *testing.T) {
 			loop.Watch(loop.Every(loop.Epochs(1)), func(context.Context, loop.Report) error { epochs++; return nil })}}, err
 	}
 	var rungs []int
-	s.OnTrial = func(trial flaxlike.Trial) { rungs = append(rungs, trial.Epochs) }
+	s.OnTrial = func(trial selection.Trial) { rungs = append(rungs, trial.Epochs) }
 	found, err := s.Run(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 9*2+3*(6-2)+1*(18-6), epochs, "what was trained is not trained again")
@@ -141,7 +142,7 @@ func TestSearch_halving(t *testing.T) {
 // A search that was cancelled in the middle of a trial continues there, and has the same table.
 func TestSearch_cancelled(t *testing.T) {
 	whole := rates(t, t.TempDir())
-	whole.Grid, whole.Trials, whole.Space[0] = 0, 3, flaxlike.Parameter{Name: "rate", Low: 1e-4, High: 0.1, Log: true}
+	whole.Grid, whole.Trials, whole.Space[0] = 0, 3, selection.Parameter{Name: "rate", Low: 1e-4, High: 0.1, Log: true}
 	want, err := whole.Run(t.Context())
 	require.NoError(t, err)
 	s := rates(t, t.TempDir())
@@ -149,7 +150,7 @@ func TestSearch_cancelled(t *testing.T) {
 	why := errors.New("enough")
 	stops, inner := 0, s.Make
 	ctx, cancel := context.WithCancelCause(t.Context())
-	s.Make = func(of context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+	s.Make = func(of context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		m, f, err := inner(of, p)
 		f.Callbacks = []loop.Option{loop.Watch(loop.Every(loop.Epochs(1)), func(_ context.Context, r loop.Report) error {
 			if r.Elapsed.Epochs == 3 && stops < p.Number+1 {
@@ -175,39 +176,39 @@ func TestSearch_cancelled(t *testing.T) {
 func TestSearch_refuses(t *testing.T) {
 	dir := t.TempDir()
 	s := rates(t, dir)
-	s.Grid, s.Trials, s.Space[0] = 0, 1, flaxlike.Parameter{Name: "rate", Low: 1e-4, High: 1e-2, Log: true}
+	s.Grid, s.Trials, s.Space[0] = 0, 1, selection.Parameter{Name: "rate", Low: 1e-4, High: 1e-2, Log: true}
 	_, err := s.Run(t.Context())
 	require.NoError(t, err)
-	for want, change := range map[string]func(*flaxlike.Search){
-		"flaxlike: search: Method is RandomSearch(2), and that of the folder's search RandomSearch(1)": func(s *flaxlike.Search) { s.Trials = 2 },
-		"Seed is 7, and that of the folder's search 0":                                                 func(s *flaxlike.Search) { s.Seed = 7 },
-		"Entry is loss, and that of the folder's search val_loss":                                      func(s *flaxlike.Search) { s.Entry = "loss" },
-		`Space, "rate" is LogRange("rate", 1e-05, 1), and that of the folder's search LogRange("rate", 0.0001, 0.01)`: func(s *flaxlike.Search) {
-			s.Space = []flaxlike.Parameter{{Name: "rate", Low: 1e-5, High: 1, Log: true}, s.Space[1]}
+	for want, change := range map[string]func(*selection.Search){
+		"selection: search: Method is RandomSearch(2), and that of the folder's search RandomSearch(1)": func(s *selection.Search) { s.Trials = 2 },
+		"Seed is 7, and that of the folder's search 0":                                                  func(s *selection.Search) { s.Seed = 7 },
+		"Entry is loss, and that of the folder's search val_loss":                                       func(s *selection.Search) { s.Entry = "loss" },
+		`Space, "rate" is LogRange("rate", 1e-05, 1), and that of the folder's search LogRange("rate", 0.0001, 0.01)`: func(s *selection.Search) {
+			s.Space = []selection.Parameter{{Name: "rate", Low: 1e-5, High: 1, Log: true}, s.Space[1]}
 		},
-		`Space, "optimizer" is nothing, and that of the folder's search Choice("optimizer", "sgd", "momentum")`: func(s *flaxlike.Search) { s.Space = s.Space[:1] },
-		"are in another order":               func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{s.Space[1], s.Space[0]} },
-		"Training is 32 examples:":           func(s *flaxlike.Search) { s.Training = line(t, 32) },
-		"Entry is empty":                     func(s *flaxlike.Search) { s.Entry = "" },
-		`is better: set Direction`:           func(s *flaxlike.Search) { s.Entry = "val_size" },
-		"the Space has no parameters":        func(s *flaxlike.Search) { s.Space = nil },
-		`the parameter "rate" appears twice`: func(s *flaxlike.Search) { s.Space = append(s.Space[:2:2], s.Space[0]) },
-		`the parameter "a": Low is 0 and High is 1: expected ends above 0`: func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Low: 0, High: 1, Log: true}} },
-		`the parameter "a": Low is 2 and High is 1: expected finite ends`:  func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Low: 2, High: 1}} },
-		`the parameter "a": the value 1 appears twice`:                     func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1, 1}}} },
-		"got Grid 1: expected at least two points":                         func(s *flaxlike.Search) { s.Trials, s.Grid = 0, 1 },
-		"both Trials and Grid are 0":                                       func(s *flaxlike.Search) { s.Trials = 0 },
-		"got Grid with Trials":                                             func(s *flaxlike.Search) { s.Grid = 3 },
-		`the parameter "a": it has no Values, and Low and High are 0`:      func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a"}} },
-		`the values 1 and "x" are of two types`:                            func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1, "x"}}} },
-		"it has Values and a range":                                        func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", Values: []any{1}, High: 2}} },
-		"expected integers":                                                func(s *flaxlike.Search) { s.Space = []flaxlike.Parameter{{Name: "a", High: 2.5, Integer: true}} },
-		"and a factor of at least 2":                                       func(s *flaxlike.Search) { s.Trials, s.FirstEpochs, s.Factor = 9, 1, 1 },
-		"got Trials 7: the space has only 6 different trials": func(s *flaxlike.Search) {
-			s.Space, s.Trials = []flaxlike.Parameter{{Name: "a", Low: 1, High: 3, Integer: true}, {Name: "b", Values: []any{true, false}}}, 7
+		`Space, "optimizer" is nothing, and that of the folder's search Choice("optimizer", "sgd", "momentum")`: func(s *selection.Search) { s.Space = s.Space[:1] },
+		"are in another order":               func(s *selection.Search) { s.Space = []selection.Parameter{s.Space[1], s.Space[0]} },
+		"Training is 32 examples:":           func(s *selection.Search) { s.Training = line(t, 32) },
+		"Entry is empty":                     func(s *selection.Search) { s.Entry = "" },
+		`is better: set Direction`:           func(s *selection.Search) { s.Entry = "val_size" },
+		"the Space has no parameters":        func(s *selection.Search) { s.Space = nil },
+		`the parameter "rate" appears twice`: func(s *selection.Search) { s.Space = append(s.Space[:2:2], s.Space[0]) },
+		`the parameter "a": Low is 0 and High is 1: expected ends above 0`: func(s *selection.Search) { s.Space = []selection.Parameter{{Name: "a", Low: 0, High: 1, Log: true}} },
+		`the parameter "a": Low is 2 and High is 1: expected finite ends`:  func(s *selection.Search) { s.Space = []selection.Parameter{{Name: "a", Low: 2, High: 1}} },
+		`the parameter "a": the value 1 appears twice`:                     func(s *selection.Search) { s.Space = []selection.Parameter{{Name: "a", Values: []any{1, 1}}} },
+		"got Grid 1: expected at least two points":                         func(s *selection.Search) { s.Trials, s.Grid = 0, 1 },
+		"both Trials and Grid are 0":                                       func(s *selection.Search) { s.Trials = 0 },
+		"got Grid with Trials":                                             func(s *selection.Search) { s.Grid = 3 },
+		`the parameter "a": it has no Values, and Low and High are 0`:      func(s *selection.Search) { s.Space = []selection.Parameter{{Name: "a"}} },
+		`the values 1 and "x" are of two types`:                            func(s *selection.Search) { s.Space = []selection.Parameter{{Name: "a", Values: []any{1, "x"}}} },
+		"it has Values and a range":                                        func(s *selection.Search) { s.Space = []selection.Parameter{{Name: "a", Values: []any{1}, High: 2}} },
+		"expected integers":                                                func(s *selection.Search) { s.Space = []selection.Parameter{{Name: "a", High: 2.5, Integer: true}} },
+		"and a factor of at least 2":                                       func(s *selection.Search) { s.Trials, s.FirstEpochs, s.Factor = 9, 1, 1 },
+		"got Trials 7: the space has only 6 different trials": func(s *selection.Search) {
+			s.Space, s.Trials = []selection.Parameter{{Name: "a", Low: 1, High: 3, Integer: true}, {Name: "b", Values: []any{true, false}}}, 7
 		},
-		"the function Make is nil": func(s *flaxlike.Search) { s.Make = nil },
-		"the folder has no name":   func(s *flaxlike.Search) { s.Dir = "" },
+		"the function Make is nil": func(s *selection.Search) { s.Make = nil },
+		"the folder has no name":   func(s *selection.Search) { s.Dir = "" },
 	} {
 		other := s
 		change(&other)
@@ -222,17 +223,17 @@ func TestSearch_refuses(t *testing.T) {
 	require.ErrorContains(t, err, "the record trial-0000-0.json: ")
 	require.ErrorContains(t, err, "checksum")
 
-	for want, change := range map[string]func(p *flaxlike.Parameters, f *flaxlike.Fit) error{
-		`trial 0: parameter "rat": unknown name; did you mean "rate"?`:  func(p *flaxlike.Parameters, _ *flaxlike.Fit) error { p.Float("rat"); return nil },
-		`the parameter "rate" is a float64, but Make reads it as a int`: func(p *flaxlike.Parameters, _ *flaxlike.Fit) error { p.Int("rate"); return errors.New("no") },
-		"the Fit has checkpoint.Resume, an InitialEpoch":                func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.EachStep = true; return nil },
-		"all 1 trials failed; trial 0: broken":                          func(*flaxlike.Parameters, *flaxlike.Fit) error { return errors.New("broken") },
-		"all 1 trials failed; trial 0: panic: at the disco":             func(*flaxlike.Parameters, *flaxlike.Fit) error { panic("at the disco") },
-		`a callback waits for "val_loss": no such entry`:                func(_ *flaxlike.Parameters, f *flaxlike.Fit) error { f.Validation = nil; return nil },
+	for want, change := range map[string]func(p *selection.Parameters, f *flaxlike.Fit) error{
+		`trial 0: parameter "rat": unknown name; did you mean "rate"?`:  func(p *selection.Parameters, _ *flaxlike.Fit) error { p.Float("rat"); return nil },
+		`the parameter "rate" is a float64, but Make reads it as a int`: func(p *selection.Parameters, _ *flaxlike.Fit) error { p.Int("rate"); return errors.New("no") },
+		"the Fit has checkpoint.Resume, an InitialEpoch":                func(_ *selection.Parameters, f *flaxlike.Fit) error { f.EachStep = true; return nil },
+		"all 1 trials failed; trial 0: broken":                          func(*selection.Parameters, *flaxlike.Fit) error { return errors.New("broken") },
+		"all 1 trials failed; trial 0: panic: at the disco":             func(*selection.Parameters, *flaxlike.Fit) error { panic("at the disco") },
+		`a callback waits for "val_loss": no such entry`:                func(_ *selection.Parameters, f *flaxlike.Fit) error { f.Validation = nil; return nil },
 	} {
 		other, inner := s, s.Make
 		other.Dir = t.TempDir()
-		other.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+		other.Make = func(ctx context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			m, f, err := inner(ctx, p)
 			if err == nil {
 				if err = change(p, &f); err != nil {
@@ -245,7 +246,7 @@ func TestSearch_refuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	other := s
-	other.Dir, other.Space = t.TempDir(), append(s.Space[:2:2], flaxlike.Parameter{Name: "more", Values: []any{true}})
+	other.Dir, other.Space = t.TempDir(), append(s.Space[:2:2], selection.Parameter{Name: "more", Values: []any{true}})
 	_, err = other.Run(t.Context())
 	require.ErrorContains(t, err, `no trial has read the parameter "more"`)
 	other.Dir, other.Space, other.Grid, other.Trials, other.FirstEpochs, other.Factor = t.TempDir(), s.Space, 0, 2, 1, 2
@@ -257,21 +258,21 @@ func TestSearch_refuses(t *testing.T) {
 func TestSearch_direction(t *testing.T) {
 	for entry, want := range map[string]string{"val_loss": "lowest", "loss": "lowest", "val_accuracy": "highest", "val_f1": "highest", "out_loss": "lowest",
 		"val_mse": "lowest", "r2": "highest", "val_top_5_accuracy": "highest", "val_mean_iou": "highest", "val_kl_divergence": "lowest", "val_rmse": "lowest"} {
-		got, err := flaxlike.DirectionOf(entry, 0)
+		got, err := selection.DirectionOf(entry, 0)
 		require.NoError(t, err)
 		require.Equal(t, want, got.String(), entry)
 	}
-	_, err := flaxlike.DirectionOf("val_size", 0)
+	_, err := selection.DirectionOf("val_size", 0)
 	require.Error(t, err)
-	got, err := flaxlike.DirectionOf("val_size", loop.Highest)
+	got, err := selection.DirectionOf("val_size", loop.Highest)
 	require.NoError(t, err)
 	require.Equal(t, loop.Highest, got)
 }
 
 // The trials of a seed are the same, whatever else was drawn; a grid has all products; the budgets of halving add up.
 func TestSearch_laws(t *testing.T) {
-	space := []flaxlike.Parameter{{Name: "a", Values: []any{"x", "y"}}, {Name: "b", Low: 2, High: 4, Integer: true}, {Name: "c", Low: 1e-4, High: 1, Log: true}, {Name: "d", Low: -1, High: 1}, {Name: "e", Low: 0, High: 100, Integer: true}}
-	grid, err := flaxlike.ValuesOf(flaxlike.Search{Grid: 5, Space: space})
+	space := []selection.Parameter{{Name: "a", Values: []any{"x", "y"}}, {Name: "b", Low: 2, High: 4, Integer: true}, {Name: "c", Low: 1e-4, High: 1, Log: true}, {Name: "d", Low: -1, High: 1}, {Name: "e", Low: 0, High: 100, Integer: true}}
+	grid, err := selection.ValuesOf(selection.Search{Grid: 5, Space: space})
 	require.NoError(t, err)
 	require.Len(t, grid, 2*3*5*5*5)
 	seen := map[string]bool{}
@@ -283,12 +284,12 @@ func TestSearch_laws(t *testing.T) {
 	require.Equal(t, []any{"y", 4, 1.0, 1.0, 100}, grid[len(grid)-1])
 	require.InEpsilon(t, 0.01, grid[2*25][2], 1e-12)
 
-	long, err := flaxlike.ValuesOf(flaxlike.Search{Trials: 500, Space: space, Seed: 11})
+	long, err := selection.ValuesOf(selection.Search{Trials: 500, Space: space, Seed: 11})
 	require.NoError(t, err)
-	short, err := flaxlike.ValuesOf(flaxlike.Search{Trials: 20, Space: space, Seed: 11})
+	short, err := selection.ValuesOf(selection.Search{Trials: 20, Space: space, Seed: 11})
 	require.NoError(t, err)
 	require.Equal(t, long[:20], short)
-	other, err := flaxlike.ValuesOf(flaxlike.Search{Trials: 20, Space: space, Seed: 12})
+	other, err := selection.ValuesOf(selection.Search{Trials: 20, Space: space, Seed: 12})
 	require.NoError(t, err)
 	require.NotEqual(t, short, other)
 	below, integers := 0, map[int]bool{}
@@ -302,12 +303,12 @@ func TestSearch_laws(t *testing.T) {
 	}
 	require.InDelta(t, 250, below, 50, "half of the logarithms are below 0.01")
 	require.Equal(t, map[int]bool{2: true, 3: true, 4: true}, integers)
-	all, err := flaxlike.ValuesOf(flaxlike.Search{Trials: 6, Space: []flaxlike.Parameter{{Name: "a", Low: 1, High: 3, Integer: true}, {Name: "b", Values: []any{true, false}}}})
+	all, err := selection.ValuesOf(selection.Search{Trials: 6, Space: []selection.Parameter{{Name: "a", Low: 1, High: 3, Integer: true}, {Name: "b", Values: []any{true, false}}}})
 	require.NoError(t, err)
 	require.Len(t, all, 6)
 
 	for _, of := range []struct{ trials, epochs, factor int }{{27, 1, 3}, {9, 2, 3}, {10, 1, 2}, {1, 5, 4}, {81, 1, 3}, {100, 3, 4}} {
-		rungs := flaxlike.Rungs(flaxlike.Search{Trials: of.trials, FirstEpochs: of.epochs, Factor: of.factor})
+		rungs := selection.Rungs(selection.Search{Trials: of.trials, FirstEpochs: of.epochs, Factor: of.factor})
 		trials, epochs := of.trials, of.epochs
 		for _, r := range rungs {
 			require.Equal(t, [2]int{trials, epochs}, r)
@@ -315,7 +316,7 @@ func TestSearch_laws(t *testing.T) {
 		}
 		require.Zero(t, trials)
 	}
-	require.Equal(t, [][2]int{{27, 1}, {9, 3}, {3, 9}, {1, 27}}, flaxlike.Rungs(flaxlike.Search{Trials: 27, FirstEpochs: 1, Factor: 3}))
+	require.Equal(t, [][2]int{{27, 1}, {9, 3}, {3, 9}, {1, 27}}, selection.Rungs(selection.Search{Trials: 27, FirstEpochs: 1, Factor: 3}))
 }
 
 // A callback that stops early or keeps the best works, also when a trial continues.
@@ -323,7 +324,7 @@ func TestSearch_withCallbacks(t *testing.T) {
 	s := rates(t, t.TempDir())
 	s.Grid, s.Trials, s.FirstEpochs, s.Factor = 0, 4, 2, 2
 	inner := s.Make
-	s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+	s.Make = func(ctx context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 		m, f, err := inner(ctx, p)
 		f.Epochs, f.Callbacks = 0, []loop.Option{callbacks.StopEarly("val_loss", callbacks.Evaluations(1), callbacks.Monitor{MinDelta: 1e9})}
 		return m, f, err
@@ -337,11 +338,11 @@ func TestSearch_withCallbacks(t *testing.T) {
 
 // A search that is killed at any call that writes a record, or after it, continues and has the same table.
 func TestSearch_killedAtEachRecord(t *testing.T) {
-	of := func(dir string) flaxlike.Search {
+	of := func(dir string) selection.Search {
 		s := rates(t, dir)
-		s.Space[0], s.Grid, s.Trials, s.FirstEpochs, s.Factor = flaxlike.Parameter{Name: "rate", Low: 1e-4, High: 0.1, Log: true}, 0, 4, 1, 2
+		s.Space[0], s.Grid, s.Trials, s.FirstEpochs, s.Factor = selection.Parameter{Name: "rate", Low: 1e-4, High: 0.1, Log: true}, 0, 4, 1, 2
 		inner := s.Make
-		s.Make = func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+		s.Make = func(ctx context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			m, f, err := inner(ctx, p)
 			f.Epochs = 0
 			return m, f, err

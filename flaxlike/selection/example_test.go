@@ -1,4 +1,4 @@
-package flaxlike_test
+package selection_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/selection"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -30,10 +31,10 @@ func overlapping(n int) *data.Set {
 func ExampleSearch() {
 	dir := must.M1(os.MkdirTemp("", "search"))
 	defer os.RemoveAll(dir)
-	search := flaxlike.Search{
-		Space: []flaxlike.Parameter{{Name: "rate", Low: 1e-5, High: 1e-1, Log: true}},
+	search := selection.Search{
+		Space: []selection.Parameter{{Name: "rate", Low: 1e-5, High: 1e-1, Log: true}},
 		Grid:  3, Entry: "val_loss", Training: overlapping(200), Dir: dir,
-		Make: func(ctx context.Context, p *flaxlike.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
+		Make: func(ctx context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
 			model, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"),
 				flaxlike.WithLearningRate(p.Float("rate")))
 			return model, flaxlike.Fit{Epochs: 3, ValidationSplit: 0.2, Output: io.Discard}, err
@@ -49,7 +50,7 @@ func ExampleSearch() {
 
 func ExampleCrossValidate() {
 	set := overlapping(200)
-	found := must.M1(flaxlike.CrossValidate(context.Background(), set, 4, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
+	found := must.M1(selection.CrossValidate(context.Background(), set, 4, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
 		model, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy"),
 			flaxlike.WithLearningRate(0.1))
 		if err == nil {
@@ -73,40 +74,11 @@ func ExampleEnsemble() {
 		must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 3, Output: io.Discard}))
 		models = append(models, model)
 	}
-	ensemble := must.M1(flaxlike.NewEnsemble(models...))
+	ensemble := must.M1(selection.NewEnsemble(models...))
 	mean := must.M1(ensemble.Predict(ctx, set))
 	fmt.Println(must.M1(mean.Classes()).Dims)
 	for _, model := range models {
 		must.M(model.Close())
 	}
 	// Output: [200]
-}
-
-// Probabilities that are right as often as they say, and then a threshold above which nine of ten are right.
-func ExampleModel_Calibrate() {
-	ctx, set := context.Background(), overlapping(400)
-	training, validation := must.M2(set.Split(0.5, 1))
-	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
-	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Output: io.Discard}))
-	found := must.M1(model.Calibrate(ctx, validation))
-	fmt.Println("too careful:", found["preds"][0].Scale > 1)
-	chosen := must.M1(model.ChooseThresholds(ctx, validation, flaxlike.Aim{Precision: 0.9}))
-	fmt.Println("precision:", chosen["preds"][0].Precision >= 0.9)
-	must.M(model.Close())
-	// Output:
-	// too careful: true
-	// precision: true
-}
-
-func ExampleModel_ChooseThresholds() {
-	ctx, set := context.Background(), overlapping(200)
-	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 1}}, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithLearningRate(0.1)))
-	must.M1(model.Fit(ctx, set, flaxlike.Fit{Epochs: 5, Output: io.Discard}))
-	chosen := must.M1(model.ChooseThresholds(ctx, set, flaxlike.Aim{Recall: 0.95}))
-	fmt.Println("recall:", chosen["preds"][0].Recall >= 0.95)
-	fmt.Println("in force:", model.Describe().Thresholds["preds"][0] == chosen["preds"][0].Value)
-	must.M(model.Close())
-	// Output:
-	// recall: true
-	// in force: true
 }

@@ -1,4 +1,4 @@
-package flaxlike
+package selection
 
 import (
 	"cmp"
@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
@@ -24,32 +26,33 @@ type CrossValidation struct {
 	Mean, Deviation map[string]float64
 	// Predictions are for all examples in the set's order, by models not trained on them; for classes, calibrated
 	// probabilities.
-	Predictions Prediction
+	Predictions flaxlike.Prediction
 }
 
 // CrossValidate divides a set by data.Set.Folds with seed and by, which may be data.Stratified or data.Grouped. For
 // each fold, from 0, fit trains a new model on the rest of the set; CrossValidate evaluates it on the held-out part and
 // closes it. The first error ends it. A set with examples that do not count ([data.Mask]) is an error.
-func CrossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(ctx context.Context, fold int, training *data.Set) (*Model, error),
+func CrossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error),
 	by ...data.SplitOption) (*CrossValidation, error) {
 	found, err := crossValidate(ctx, set, folds, seed, fit, by)
 	if err != nil {
-		return nil, fmt.Errorf("flaxlike: cross-validate: %w", graphs.Inner(err))
+		return nil, fmt.Errorf("selection: cross-validate: %w", graphs.Inner(err))
 	}
 	return found, nil
 }
 
-func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(context.Context, int, *data.Set) (*Model, error), by []data.SplitOption) (*CrossValidation, error) {
+func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, fit func(context.Context, int, *data.Set) (*flaxlike.Model, error), by []data.SplitOption) (*CrossValidation, error) {
 	switch {
 	case set == nil:
 		return nil, errors.New("the set is nil")
 	case fit == nil:
 		return nil, errors.New("the function that fits a model is nil")
-	case counting(set) != set.Len():
-		return nil, fmt.Errorf("%d of the set's %d examples do not count (%q): remove them", set.Len()-counting(set), set.Len(), data.Mask)
+	}
+	if counting := (data.Batch{Fields: set.Fields()}).Samples(); counting != set.Len() {
+		return nil, fmt.Errorf("%d of the set's %d examples do not count (%q): remove them", set.Len()-counting, set.Len(), data.Mask)
 	}
 	c := &CrossValidation{}
-	outputs, of := outOfFold{}, map[string]answering(nil)
+	all, last := outOfFold{}, flaxlike.Prediction{}
 	number := 0
 	for fold, err := range set.Folds(folds, seed, by...) {
 		if err == nil {
@@ -59,7 +62,7 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 			return nil, err
 		}
 		err = func() (err error) {
-			var m *Model
+			var m *flaxlike.Model
 			err = shield.Do(func() (err error) { m, err = fit(ctx, number, fold.Train); return err })
 			if m == nil {
 				return cmp.Or(err, errors.New("the model is nil"))
@@ -73,28 +76,25 @@ func crossValidate(ctx context.Context, set *data.Set, folds int, seed uint64, f
 				return err
 			}
 			c.Figures = append(c.Figures, figures)
-			p, err := m.Predict(ctx, fold.Test)
-			if err != nil {
+			if last, err = m.Predict(ctx, fold.Test); err != nil {
 				return err
 			}
-			p, failed := p.decided()
+			outputs, failed := decided(last)
 			if len(failed) > 0 {
 				return failed
 			}
-			of = p.of
-			return outputs.put(p.outputs, fold.TestRows)
+			return all.put(outputs, fold.TestRows)
 		}()
 		if err != nil {
 			return nil, fmt.Errorf("fold %d of %d: %w", number, folds, graphs.Inner(err))
 		}
 		number++
 	}
-	var err error
-	if c.Predictions.outputs, err = outputs.inOrder(set.Len()); err == nil {
-		c.Predictions.of = of
-		err = c.summarize()
+	outputs, err := all.inOrder(set.Len())
+	if err == nil {
+		c.Predictions, err = last.WithOutputs(outputs)
 	}
-	return c, err
+	return c, cmp.Or(err, c.summarize())
 }
 
 func (c *CrossValidation) summarize() error {
@@ -158,19 +158,21 @@ func (r outOfFold) put(outputs map[string]data.Array, places []int) error {
 }
 
 func (r outOfFold) inOrder(rows int) (map[string]data.Array, error) {
-	if len(r) == 0 {
-		return nil, nil
-	}
 	all := map[string]data.Array{}
 	for name, p := range r {
 		if len(p.places) != rows {
 			return nil, fmt.Errorf("output %q: %d of %d examples have it: give all models the same outputs", name, len(p.places), rows)
 		}
-		from := make([]int, rows)
-		for i, place := range p.places {
-			from[place] = i
+		width, at := p.parts[0].Size()/p.parts[0].Len(), 0
+		flat := reflect.MakeSlice(reflect.TypeOf(p.parts[0].Flat), rows*width, rows*width)
+		for _, part := range p.parts {
+			for i := range part.Len() {
+				place := p.places[at]
+				reflect.Copy(flat.Slice(place*width, (place+1)*width), reflect.ValueOf(part.Slice(i, i+1).Flat))
+				at++
+			}
 		}
-		all[name] = join(p.parts).Gather(from)
+		all[name] = data.Array{Flat: flat.Interface(), Dims: append([]int{rows}, p.parts[0].Dims[1:]...)}
 	}
 	return all, nil
 }

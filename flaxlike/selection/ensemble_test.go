@@ -1,4 +1,4 @@
-package flaxlike_test
+package selection_test
 
 import (
 	"testing"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/selection"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/serve"
 )
@@ -29,7 +30,7 @@ func TestEnsemble(t *testing.T) {
 		require.NoError(t, m.Init(t.Context(), first(t, set, 1)))
 		models = append(models, m)
 	}
-	e, err := flaxlike.NewEnsemble(models...)
+	e, err := selection.NewEnsemble(models...)
 	require.NoError(t, err)
 	got, err := e.Predict(t.Context(), set)
 	require.NoError(t, err)
@@ -78,20 +79,20 @@ func TestEnsemble_refuses(t *testing.T) {
 	}
 	one := made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"a", "b"}))
 	for want, models := range map[string][]*flaxlike.Model{
-		"flaxlike: new ensemble: there are no models": {},
-		"model 2 of 2 is nil":                         {one, nil},
-		"model 2 of 2 appears twice":                  {one, one},
-		"model 1 of 1 has not seen a batch":           {newModel(t, nn.Dense{Units: 1})},
-		"model 2 has the inputs [{x float32 [2]}], and the first one [{x float32 [3]}]":                     {one, made(nn.Dense{Units: 2}, 2, flaxlike.WithLoss(sparse))},
-		"model 2 has the outputs map[preds:numbers], and the first one map[preds:probabilities of classes]": {one, made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss("mse"))},
-		`model 2 has the classes map["":["b" "a"]], and the first one map["":["a" "b"]]`:                    {one, made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"b", "a"}))},
-		"no loss by name says whether its numbers are logits":                                               {made(nn.Dense{Units: 2}, 3)},
+		"selection: new ensemble: there are no models": {},
+		"model 2 of 2 is nil":                          {one, nil},
+		"model 2 of 2 appears twice":                   {one, one},
+		"model 1 of 1 has not seen a batch":            {newModel(t, nn.Dense{Units: 1})},
+		"model 2 has the inputs [{x float32 [2]}], and the first one [{x float32 [3]}]":    {one, made(nn.Dense{Units: 2}, 2, flaxlike.WithLoss(sparse))},
+		"model 2 has the outputs map[preds:numbers], and the first one map[preds:classes]": {one, made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss("mse"))},
+		`model 2 has the classes map["":["b" "a"]], and the first one map["":["a" "b"]]`:   {one, made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"b", "a"}))},
+		"no loss by name says whether its numbers are logits":                              {made(nn.Dense{Units: 2}, 3)},
 	} {
-		_, err := flaxlike.NewEnsemble(models...)
+		_, err := selection.NewEnsemble(models...)
 		require.ErrorContains(t, err, want)
 	}
-	e, err := flaxlike.NewEnsemble(made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss(sparse)), made(nn.Dense{Units: 3}, 3, flaxlike.WithLoss(sparse)))
+	e, err := selection.NewEnsemble(made(nn.Dense{Units: 2}, 3, flaxlike.WithLoss(sparse)), made(nn.Dense{Units: 3}, 3, flaxlike.WithLoss(sparse)))
 	require.NoError(t, err)
 	_, err = e.Predict(t.Context(), must.M1(data.New(data.X(make([]float32, 3), 1, 3))))
-	require.ErrorContains(t, err, `flaxlike: predict: model 2 of the ensemble: output "preds" is float32[1 3], and that of the first model float32[1 2]`)
+	require.ErrorContains(t, err, `selection: predict: model 2 of the ensemble: output "preds" is float32[1 3], and that of the first model float32[1 2]`)
 }

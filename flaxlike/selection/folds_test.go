@@ -1,4 +1,4 @@
-package flaxlike_test
+package selection_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/flaxlike/selection"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -74,7 +75,7 @@ func TestCrossValidate_asThePeer(t *testing.T) {
 	require.InDeltaSlice(t, peer.X, x, 1e-6)
 	require.InDeltaSlice(t, peer.Y, y, 1e-6)
 	var folds []int
-	found, err := flaxlike.CrossValidate(t.Context(), set, 4, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
+	found, err := selection.CrossValidate(t.Context(), set, 4, 1, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
 		folds = append(folds, fold)
 		m, err := flaxlike.New(ctx, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mse", "mae"), flaxlike.WithStrategy(jit(t)))
 		if err != nil {
@@ -135,7 +136,7 @@ func TestCrossValidate_classes(t *testing.T) {
 		return m, err
 	}
 	for _, by := range []data.SplitOption{data.Stratified("y"), data.Grouped("group")} {
-		found, err := flaxlike.CrossValidate(t.Context(), set, 3, 7, fit, by)
+		found, err := selection.CrossValidate(t.Context(), set, 3, 7, fit, by)
 		require.NoError(t, err)
 		require.Equal(t, 1.0, found.Mean["accuracy"])
 		require.Equal(t, 0.0, found.Deviation["accuracy"])
@@ -149,7 +150,7 @@ func TestCrossValidate_classes(t *testing.T) {
 		folds int
 		fit   func(context.Context, int, *data.Set) (*flaxlike.Model, error)
 	}{
-		"flaxlike: cross-validate: fold 1 of 3: broken": {3, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
+		"selection: cross-validate: fold 1 of 3: broken": {3, func(ctx context.Context, fold int, training *data.Set) (*flaxlike.Model, error) {
 			m, err := fit(ctx, fold, training)
 			if fold == 1 {
 				err = errors.Join(err, broken)
@@ -161,10 +162,10 @@ func TestCrossValidate_classes(t *testing.T) {
 		"1 folds: expected at least 2":          {1, fit},
 		"the function that fits a model is nil": {3, nil},
 	} {
-		_, err := flaxlike.CrossValidate(t.Context(), set, row.folds, 0, row.fit)
+		_, err := selection.CrossValidate(t.Context(), set, row.folds, 0, row.fit)
 		require.ErrorContains(t, err, want)
 	}
 	masked := sorted(t, 3, data.Named(data.Mask, []bool{true, false, true}, 3))
-	_, err := flaxlike.CrossValidate(t.Context(), masked, 3, 0, fit)
+	_, err := selection.CrossValidate(t.Context(), masked, 3, 0, fit)
 	require.ErrorContains(t, err, "1 of the set's 3 examples do not count")
 }

@@ -3,13 +3,79 @@ package flaxlike
 import (
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"math"
+	"os"
+	"runtime"
 
+	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/loop"
 )
 
-func (f Fit) check(m *Model) error {
+// Fit has the settings of [Model.Fit]. The zero value trains one epoch, with a progress bar.
+type Fit struct {
+	// Epochs is the last epoch, default 1. InitialEpoch epochs count as done.
+	Epochs, InitialEpoch int
+	// Until is another end, in place of Epochs, such as loop.Samples(1e6).
+	Until loop.Period
+	// BatchSize is by default the model's. A smaller last batch is compiled as a second program, or padded if the
+	// strategy cannot divide it among its devices.
+	BatchSize int
+	// StepsPerEpoch is by default the number of batches in the set. The next epoch continues in the data where the last
+	// one ended. A resumed run continues to count epochs, also with other settings.
+	StepsPerEpoch int
+	// OnDevice keeps the training set in device memory: see data.OnDevice.
+	OnDevice bool
+	// Augment changes each training batch, in order, as images.Augment and images.MixUp do, possibly in place. The
+	// functions run ahead of the steps on several goroutines, and should depend on their batch alone.
+	Augment []func(data.Batch) (data.Batch, error)
+	// InOrder disables shuffling.
+	InOrder bool
+
+	// Validation is evaluated at the end of epochs; its entries begin with val_. Entries of further Validations begin
+	// with their names.
+	Validation  *data.Set
+	Validations map[string]*data.Set
+	// ValidationBatches replaces Validation. An evaluation takes ValidationSteps, or all batches: of a set, one epoch.
+	// The first batch is also read before the first step.
+	ValidationBatches loop.Source[data.Batch]
+	// ValidationSplit is the share of the set held out for Validation: its last examples, unshuffled.
+	ValidationSplit float64
+	// ValidationEvery is the number of epochs between evaluations, default 1; ValidationAt lists epochs instead, from
+	// 1. ValidationSteps limits an evaluation's batches. ValidationBatchSize is by default BatchSize.
+	ValidationEvery, ValidationSteps, ValidationBatchSize int
+	ValidationAt                                          []int
+
+	// Callbacks are options of the run, such as callbacks.StopEarly("val_loss", …), but not loop.Until or
+	// loop.Continue.
+	//
+	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation, with the epoch in
+	// Report.Elapsed.Epochs and the figures in Report.Logs. With the context of f, the model can evaluate and predict,
+	// also if several processes train it.
+	//
+	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there.
+	// An ended run continues with more Epochs, or more patience after a callbacks.StopEarly; else Fit makes no step.
+	// Output lists settings that differ from the saved run's.
+	Callbacks []loop.Option
+	// Output receives a progress bar, or a line for each epoch if it is no terminal or Lines is set. The default is
+	// os.Stderr; io.Discard disables it. Lines of a callbacks.Lines appear above the bar.
+	Output io.Writer
+	Lines  bool
+	// EachStep adds a row to the history for each step, not epoch, with means since the epoch began.
+	EachStep bool
+
+	// FastDevRun makes one training step and evaluates one batch of each set, without checkpoints.
+	FastDevRun bool
+	// OverfitBatches trains and validates on the set's first batches, this many, in order, which a correct model can
+	// fit exactly.
+	OverfitBatches int
+	// SanityEvaluation evaluates two batches of each set before the first step.
+	SanityEvaluation bool
+}
+
+func (f Fit) checkSettings(m *Model) error {
 	for _, n := range []struct {
 		name string
 		n    int
@@ -87,8 +153,6 @@ func (f Fit) checkCallbacks() error {
 	return nil
 }
 
-func counting(set *data.Set) int { return data.Batch{Fields: set.Fields()}.Samples() }
-
 // checkEnd refuses settings that the run never reaches: the loop's error would count only steps.
 func (f Fit) checkEnd() error {
 	epochs, end := max(f.Epochs, 1), fmt.Sprintf("Epochs is %d", max(f.Epochs, 1))
@@ -115,4 +179,39 @@ func (f Fit) checkEnd() error {
 		}
 	}
 	return nil
+}
+
+func (f Fit) augmented(batches iter.Seq2[data.Batch, error]) iter.Seq2[data.Batch, error] {
+	for _, change := range f.Augment {
+		batches = data.ParallelMap(batches, runtime.GOMAXPROCS(0), change)
+	}
+	return batches
+}
+
+func (f Fit) testing() loop.Schedule {
+	if len(f.ValidationAt) == 0 {
+		return loop.Every(loop.Epochs(f.ValidationEvery))
+	}
+	at := loop.Never
+	for _, n := range f.ValidationAt {
+		at = at.Or(loop.At(loop.Epochs(n)))
+	}
+	return at
+}
+
+func (f Fit) bar(w io.Writer) loop.Callback {
+	if f.Lines {
+		w = struct{ io.Writer }{w} // hides that it is a terminal
+	}
+	return callbacks.ProgressBar(w, callbacks.Bar{Epoch: loop.Epochs(1), EpochSteps: loop.Steps(f.StepsPerEpoch), Off: f.Output == io.Discard})
+}
+
+func linesTo(w io.Writer) *callbacks.Lines {
+	if lines, ok := w.(*callbacks.Lines); ok {
+		return lines
+	}
+	if w == nil {
+		w = os.Stderr
+	}
+	return &callbacks.Lines{Out: w} // a closed pipe does not end the program
 }

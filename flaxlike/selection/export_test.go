@@ -1,4 +1,4 @@
-package flaxlike
+package selection
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func Rungs(s Search) (all [][2]int) {
 }
 
 // RunOn is Run with the records in another file system.
-func (s Search) RunOn(ctx context.Context, files vfs.FS) (*SearchResult, error) {
-	found := &SearchResult{Entry: s.Entry, dir: s.Dir}
+func (s Search) RunOn(ctx context.Context, files vfs.FS) (*Result, error) {
+	found := &Result{Entry: s.Entry, dir: s.Dir}
 	return found, s.run(ctx, files, found)
 }

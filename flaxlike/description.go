@@ -1,0 +1,209 @@
+package flaxlike
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/gomlx/compute/shapes"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/flaxlike/decision"
+	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+const descriptionKey = "lazo.model"
+
+// The file's own checksum covers the elements alone.
+const descriptionSum = "lazo.model_crc32c"
+
+// Fields may be added; a changed meaning needs a new number. A calibration or thresholds need the second version, which
+// an older lazo refuses.
+const (
+	descriptionVersion = 1
+	decisionVersion    = 2
+)
+
+type description struct {
+	Version       int                 `json:"version"`
+	Network       *config             `json:"network,omitempty"`
+	Code          string              `json:"code,omitempty"`
+	Inputs        []described         `json:"inputs"`
+	Policy        *optim.Policy       `json:"policy,omitempty"`
+	Losses        []judge             `json:"losses,omitempty"`
+	InnerLosses   bool                `json:"inner_losses,omitempty"`
+	Metrics       []judge             `json:"metrics,omitempty"`
+	SampleWeights string              `json:"sample_weights,omitempty"`
+	ClassWeights  map[int]float64     `json:"class_weights,omitempty"`
+	Optimizer     string              `json:"optimizer,omitempty"`
+	Rate          float64             `json:"rate,omitempty"`
+	BatchSize     int                 `json:"batch_size"`
+	Seed          int64               `json:"seed,omitempty"`
+	Classes       map[string][]string `json:"classes,omitempty"`
+	Preparation   json.RawMessage     `json:"preparation,omitempty"`
+	Card          Card                `json:"card"`
+
+	Calibrations map[string][]decision.Calibration `json:"calibrations,omitempty"`
+	Thresholds   map[string][]float64              `json:"thresholds,omitempty"`
+	// Outputs with outdated calibration or thresholds.
+	OldCalibrations []string `json:"outdated_calibrations,omitempty"`
+	OldThresholds   []string `json:"outdated_thresholds,omitempty"`
+}
+
+func (m *Model) description(now int64) description {
+	s := &m.set
+	d := description{Version: descriptionVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
+		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Preparation: s.preparation, Card: m.card(now)}
+	if rate, err := m.state.LearningRate(); err == nil && float32(rate) != float32(s.rate) && s.optimizerName != "" {
+		d.Rate = decimal(rate)
+	}
+	c, err := writing{}.config(m.network, "")
+	if d.Network = &c; err != nil {
+		d.Network, d.Code = nil, err.Error()
+	}
+	m.seen.mu.Lock()
+	d.Inputs = m.seen.described
+	d.decide(m.seen, now)
+	if m.seen.optimizer != nil || s.noTraining != nil {
+		d.Optimizer, d.Rate = "", 0
+	}
+	m.seen.mu.Unlock()
+	if d.Losses = s.fileLosses; d.Losses == nil {
+		d.Losses = judgesOf(s.losses)
+	}
+	if d.Metrics = s.fileMetrics; d.Metrics == nil {
+		for _, f := range s.metrics {
+			d.Metrics = append(d.Metrics, judge{Name: f.Name, Code: f.Func != nil || f.Metric != nil, Output: f.Output, Label: f.Label, Weighted: f.Weighted})
+		}
+	}
+	return d
+}
+
+func (m *Model) card(now int64) Card {
+	m.seen.mu.Lock()
+	c, fitted, evaluated := m.seen.card, m.seen.fitted, m.seen.evaluated
+	m.seen.mu.Unlock()
+	c.Fields, c.Fit, c.Evaluated = slices.Clone(c.Fields), fitted.of(now), evaluated.of(now)
+	c.Versions = maps.Clone(c.Versions)
+	c.ClassWeights, c.SampleWeights = maps.Clone(m.set.classWeights), m.set.weights
+	return c
+}
+
+func (m *Model) describe(now int64) (string, error) {
+	d := m.description(now)
+	d.Card.Versions = m.state.Versions()
+	for name, path := range map[string]string{"lazo": "github.com/lazo-ml/lazo", "GoMLX": "github.com/gomlx/gomlx"} {
+		d.Card.Versions[name] = moduleVersion(path)
+	}
+	d.Card.ClassWeights, d.Card.SampleWeights, d.Card.Saved = nil, "", nil // the weights are in d
+	if m.set.clock != nil {
+		now := m.set.clock().UTC().Truncate(time.Second)
+		d.Card.Saved = &now
+	}
+	text, err := json.Marshal(d)
+	return string(text), err
+}
+
+// unknownChange is a count of changes that belongs to no figures.
+const unknownChange = math.MinInt64
+
+func moduleVersion(path string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range append(info.Deps, &info.Main) {
+			if module.Path == path && module.Replace == nil && module.Version != "" {
+				return module.Version
+			}
+		}
+	}
+	return "(devel)"
+}
+
+func readModel(path string) (_ *checkpoint.Checkpoint, d description, err error) {
+	content, metadata, err := readTensors(path)
+	if err != nil {
+		return nil, d, err
+	}
+	text, ok := metadata[descriptionKey]
+	if !ok {
+		return nil, d, errors.New("the file has values of variables, but no model: make one by New with its network, and give it the values by Load")
+	}
+	if sum := safetensors.Checksum(0).Update([]byte(text)).String(); sum != metadata[descriptionSum] {
+		return nil, d, fmt.Errorf("%w: the file's description of the model has %s, expected %q by the file", safetensors.ErrChecksum, sum, metadata[descriptionSum])
+	}
+	d, err = readDescription(text)
+	return content, d, err
+}
+
+func readDescription(text string) (d description, err error) {
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return d, fmt.Errorf("the file's description of the model: %w", err)
+	}
+	if d.Version != descriptionVersion && d.Version != decisionVersion {
+		return d, fmt.Errorf("the file's description of the model has version %d, expected %d or %d: it was saved by another version of lazo", d.Version, descriptionVersion, decisionVersion)
+	}
+	for name, thresholds := range d.Thresholds {
+		if err := checkThresholds(thresholds); err != nil {
+			return d, fmt.Errorf("the file's description of output %q: %w", name, err)
+		}
+	}
+	for name, calibrations := range d.Calibrations {
+		for _, c := range calibrations {
+			if err := c.Check(); err != nil {
+				return d, fmt.Errorf("the file's description of output %q: %w", name, graphs.Inner(err))
+			}
+		}
+	}
+	return d, nil
+}
+
+// decide requires s.mu.
+func (d *description) decide(s *seen, now int64) {
+	if len(s.calibrations)+len(s.thresholds) == 0 {
+		return
+	}
+	d.Version, d.Calibrations, d.Thresholds = decisionVersion, valuesOf(s.calibrations), valuesOf(s.thresholds)
+	d.OldCalibrations, d.OldThresholds = outdated(s.calibrations, now), outdated(s.thresholds, now)
+}
+
+func outdated[T any](of map[string]fitted[T], now int64) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		if of[name].at != now {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func valuesOf[T any](of map[string]fitted[T]) map[string][]T {
+	values := map[string][]T{}
+	for name, f := range of {
+		values[name] = slices.Clone(f.values)
+	}
+	return values
+}
+
+func (d *description) inputs() ([]strategies.Input, error) {
+	var inputs []strategies.Input
+	for _, in := range d.Inputs {
+		size := 1
+		for _, n := range in.Dims {
+			if n < 1 || n > math.MaxInt32/size {
+				return nil, fmt.Errorf("the input %q is %v, expected lengths of 1 and up, and at most %d numbers", in.Name, in.Dims, math.MaxInt32)
+			}
+			size *= n
+		}
+		if !in.Type.IsSupported() {
+			return nil, fmt.Errorf("the input %q has the unknown dtype %v", in.Name, in.Type)
+		}
+		inputs = append(inputs, strategies.Input{Name: in.Name, Shape: shapes.Make(in.Type, in.Dims...)})
+	}
+	return inputs, nil
+}
