@@ -83,7 +83,7 @@ var allowed = map[string][]string{
 	"xla/plan":               {"internal/brackets", "internal/graphs", "xla", "xla/cost", "xla/export"},
 	"xla/register":           {"xla"},
 	"internal/spmd":          {"internal/pjrt"},
-	"xla":                    {"dist", "internal/aot", "internal/gate", "internal/graphs", "internal/joined", "internal/owners", "internal/planned", "internal/shield", "xla/cost", "xla/hlo", "xla/install", "internal/pjrt", "internal/probe", "internal/spmd"},
+	"xla":                    {"dist", "internal/aot", "internal/edits", "internal/gate", "internal/graphs", "internal/joined", "internal/owners", "internal/planned", "internal/shield", "xla/cost", "xla/hlo", "xla/install", "internal/pjrt", "internal/probe", "internal/spmd"},
 	"dist":                   {"internal/joined", "xla/install", "internal/mpi"},
 	"dist/storetest":         {"dist"},
 	"dist/launch":            {"dist", "internal/child", "loop", "xla/install"},
