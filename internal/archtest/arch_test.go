@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"train":                  {"internal/abilities", "loop"},
 	"docs/site":              {},
 	"internal/aot":           {"internal/child", "internal/pjrt"},
-	"internal/better":        {},
+	"internal/better":        {"internal/edits"},
 	"internal/blocks":        {},
 	"internal/golden":        {},
 	"internal/plugintest":    {"internal/owners", "xla"},
