@@ -23,7 +23,9 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	if f.FastDevRun {
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
 		f.ValidationAt = nil
-		f.Callbacks = slices.DeleteFunc(slices.Clone(f.Callbacks), resumes)
+		f.Callbacks = append([]loop.Option{loop.Prepare("fast dev run", func(context.Context, loop.Beginning) (loop.Option, error) {
+			return dry{loop.Options()}, nil
+		})}, f.Callbacks...)
 	}
 	if err := f.checkEnd(); err != nil {
 		return new(loop.History), err
@@ -38,6 +40,13 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	m.noteFit(set, history, begin.Steps)
 	return history, err
 }
+
+// dry keeps checkpoint.Resume out of a FastDevRun.
+type dry struct{ loop.Option }
+
+func (dry) Dry() {}
+
+var _ abilities.Dry = dry{}
 
 func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch], begin *place) (*loop.History, error) {
 	tests := m.tests(f)
