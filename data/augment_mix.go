@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// MixUp returns a function that is used as [Augment]'s. It replaces each example and its label by a weighted mean with
-// another of its batch (Zhang et al. 2018). The weight is drawn from Beta(alpha, alpha), 0 < alpha <= 8.
+// MixUp returns a function for [Map], [ParallelMap], [Set.MapBatches] and the Augment of flaxlike.Fit: it gives equal
+// results on any number of workers. It replaces each example and its label by a weighted mean with another of its batch
+// (Zhang et al. 2018). The weight is drawn from Beta(alpha, alpha), 0 < alpha <= 8.
 //
 // Field "x" is floating point. Field "y" holds integers [n] from 0 to classes-1, or probabilities [n, classes], and
 // becomes float32 probabilities for categorical_crossentropy. Weights depend on the example's position. Padding rows
@@ -21,9 +22,9 @@ func MixUp(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) {
 	})
 }
 
-// CutMix is [MixUp] with a rectangle of the other image (Yun et al. 2019). Images are [n, height, width, channels] of
-// any type. The rectangle's sides are the image's times the square root of the other's weight, its centre is a random
-// pixel, and its visible area determines the label's weights.
+// CutMix is [MixUp], also for [ParallelMap], with a rectangle of the other image (Yun et al. 2019). Images are
+// [n, height, width, channels] of any type. The rectangle's sides are the image's times the square root of the other's
+// weight, its centre is a random pixel, and its visible area determines the label's weights.
 func CutMix(seed uint64, alpha float64, classes int) func(Batch) (Batch, error) {
 	return mixing("cut mix", seed, alpha, classes, func(x Array, others []int, shares []float64, d []*draws) (Array, error) {
 		if len(x.Dims) != 4 {

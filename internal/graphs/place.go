@@ -82,8 +82,8 @@ func (p *Places) placeOf(pc uintptr) string {
 
 var ofGoMLX = regexp.MustCompile(`^github\.com/gomlx/gomlx/(?:core/graph|ml/layers)\.(?:\(\*?(\w+)\)\.)?(\w+)`)
 
-// calledOfGoMLX returns the function of GoMLX, as "Reshape" or "PoolBuilder.Done", whose caller is the innermost that is
-// not GoMLX's, or "". A deferred function of its caller is recovering a panic.
+// calledOfGoMLX returns the function of GoMLX, as "Reshape" or "PoolBuilder.Done", whose caller is the innermost that
+// is not GoMLX's, or "". A deferred function of its caller is recovering a panic.
 func calledOfGoMLX() (name string) {
 	var stack [64]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack[:])])
