@@ -142,7 +142,7 @@ func TestMixUp_CutMix(t *testing.T) {
 			require.InDelta(t, map[string]float64{"mix up": 0.5, "cut mix": 0.65}[name], kept/n, 0.1, "the mean of the share that is kept")
 			require.Equal(t, mixable(n), b, "the batch stays as it is")
 			source := func(yield func(Batch, error) bool) {
-				for at := 0; at < 4*n && yield(Batch{Size: n, At: int64(at), Fields: b.Fields}, nil); at += n {
+				for at := 0; at < 4*n && yield(Batch{Size: n, At: at, Fields: b.Fields}, nil); at += n {
 				}
 			}
 			next, stop := iter.Pull2(Map(source, f))
