@@ -144,7 +144,7 @@ func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 	for since > 0 && !finite(values[since-1]) {
 		since--
 	}
-	say("the loss is %v, and was not finite in any row since that %s: nothing was learned from then on: callbacks.NonFinite ends or repairs such a run",
+	say("the loss is %v, and was not finite in any row since that %s: nothing was learned from then on: callbacks.NonFinite ends or repairs such a run, and names frequent causes",
 		values[len(values)-1], placeOf(at[since], history))
 }
 
