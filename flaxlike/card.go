@@ -21,6 +21,9 @@ type Card struct {
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
+	// Untrained means that no Fit, step, Open, Load or other change has set the weights, or not before they were saved:
+	// they are the random draws of the initializers.
+	Untrained bool `json:"untrained,omitempty"`
 	// ClassWeights and SampleWeights are the options' arguments.
 	ClassWeights  map[int]float64 `json:"class_weights,omitempty"`
 	SampleWeights string          `json:"sample_weights,omitempty"`
@@ -33,6 +36,7 @@ type Card struct {
 func (m *Model) card(now int64) Card {
 	m.seen.mu.Lock()
 	c, fitted, evaluated := m.seen.card, m.seen.fitted, m.seen.evaluated
+	c.Untrained = m.seen.origin == origin{} || c.Untrained && m.seen.origin.carried
 	m.seen.mu.Unlock()
 	c.Fields, c.Fit, c.Evaluated = slices.Clone(c.Fields), fitted.of(now), evaluated.of(now)
 	c.Versions = maps.Clone(c.Versions)
@@ -60,6 +64,7 @@ func (s *seen) carry(c Card) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.changes.Load()
+	s.origin.carried = true
 	s.fitted, s.evaluated = figures{at: now, found: c.Fit}, figures{at: now, found: c.Evaluated}
 	c.Fit, c.Evaluated = nil, nil
 	s.card = c

@@ -16,7 +16,7 @@ import (
 )
 
 // Evaluate returns the losses and metrics over a set's examples, by name: "accuracy". It leaves out arrays, such as a
-// confusion matrix, which train.TestOf logs.
+// confusion matrix, which train.TestOf logs. As [Model.Predict], it takes untrained weights.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
@@ -108,6 +108,9 @@ func (m *Model) takesNoPadding(ctx context.Context, batches iter.Seq2[data.Batch
 
 // Predict returns the outputs for a set's examples, in their order, without those that its [data.Mask] excludes. The
 // set needs only inputs.
+//
+// The first batch draws the weights of a model that has none. Predictions of such a model are random, and are no error:
+// they may be a baseline. [Card].Untrained reports it: m.Describe().Card.Untrained.
 func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	p, err := m.predictAll(ctx, set, options)
 	if err != nil {
@@ -157,7 +160,7 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 }
 
 // PredictOne returns the outputs for one example, whose fields have no batch axis. For many examples Predict and
-// serve.Batcher are faster. An example that the network cannot take is a serve.ErrInput.
+// serve.Batcher are faster. It takes untrained weights, as Predict. An example that the network cannot take is a serve.ErrInput.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Prediction, error) {
 	batch := data.Batch{Fields: slices.Clone(example), Size: 1}
 	inputs := m.inputs()

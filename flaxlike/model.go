@@ -235,7 +235,7 @@ func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 }
 
 // Export writes the model with its weights as StableHLO for serving; see managed.ExportModel. batch has the shapes, and
-// needs only the inputs.
+// needs only the inputs. As [Model.Predict], it takes untrained weights.
 func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptions) error {
 	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
 }
@@ -445,11 +445,12 @@ func (m *Model) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 		return fmt.Errorf("the model is %w: a Fit is training it: wait for it to end", managed.ErrBusy)
 	}
 	defer m.fitting.Store(false)
+	weights := m.seen.weights()
 	if err := m.change(func() error { return m.state.SetOptimizer(ctx, o) }); err != nil {
 		return err
 	}
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
-	m.seen.optimizer = o
+	m.seen.optimizer, m.seen.origin = o, weights
 	return nil
 }

@@ -123,8 +123,8 @@ func (s *snapshot) Restore(ctx context.Context) error {
 
 // origin is the source of the weights: a step of a run, or a checkpoint of it; run is -1 for others.
 type origin struct {
-	run, step int64
-	saved     bool
+	run, step      int64
+	saved, carried bool // carried: the file of Open
 }
 
 func (s *seen) begin() {
@@ -149,7 +149,7 @@ func (s *seen) are(of origin) {
 func (s *seen) restored(step int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.origin = origin{s.run, step, true}
+	s.origin = origin{run: s.run, step: step, saved: true}
 }
 
 func (s *seen) weights() origin {
