@@ -160,7 +160,8 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 }
 
 // PredictOne returns the outputs for one example, whose fields have no batch axis. For many examples Predict and
-// serve.Batcher are faster. It takes untrained weights, as Predict. An example that the network cannot take is a serve.ErrInput.
+// serve.Batcher are faster. It takes untrained weights, as Predict. An example that the network cannot take is a
+// serve.ErrInput.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Prediction, error) {
 	batch := data.Batch{Fields: slices.Clone(example), Size: 1}
 	inputs := m.inputs()
