@@ -320,7 +320,9 @@ func TestPools_padding(t *testing.T) {
 	conv := nn.Conv{Channels: 1, Window: []int{3}, Strides: []int{2}, NoBias: true, Kernel: graph.Ones}
 	require.Equal(t, []float32{6, 12, 11}, of(pool(conv), 1, 2, 3, 4, 5, 6), "1+2+3, 3+4+5, 5+6")
 	same := func(pad func(*graph.PoolBuilder) *graph.PoolBuilder) func(*model.Scope, *graph.Node) *graph.Node {
-		return func(_ *model.Scope, x *graph.Node) *graph.Node { return pad(graph.MaxPool(x).Window(3).Strides(2)).Done() }
+		return func(_ *model.Scope, x *graph.Node) *graph.Node {
+			return pad(graph.MaxPool(x).Window(3).Strides(2)).Done()
+		}
 	}
 	require.Equal(t, []float32{2, 4, 6}, of(same((*graph.PoolBuilder).PadSame), 1, 2, 3, 4, 5, 6), "the document of MaxPool says so")
 	require.Equal(t, []float32{3, 5, 6}, of(same(func(b *graph.PoolBuilder) *graph.PoolBuilder { return b.PaddingPerDim([][2]int{{0, 1}}) }), 1, 2, 3, 4, 5, 6))
