@@ -52,6 +52,13 @@ func TestB68_autoMode(t *testing.T) {
 		_, err := better.Of(loop.Mode(0), entry)
 		require.EqualError(t, err, fmt.Sprintf("it is not known whether a lower or a higher %q is better", entry))
 	}
+	for entry, hint := range map[string]string{"val_los": "val_loss", "val-Acuracy": "val-accuracy", "losses.perplexit_test": "", "cost": "", "map": ""} {
+		_, err := better.Of(loop.Mode(0), entry)
+		if hint != "" {
+			hint = fmt.Sprintf(" (did you mean %q?)", hint)
+		}
+		require.EqualError(t, err, fmt.Sprintf("it is not known whether a lower or a higher %q is better%s", entry, hint))
+	}
 	require.Equal(t, "by name lowest highest Mode(3)", fmt.Sprint(loop.Mode(0), loop.Lowest, loop.Highest, loop.Mode(3)))
 	l, data := following("auc", 1, 2)
 	_, err := l.Run(t.Context(), 0, data, callbacks.StopEarly("auc", loop.Steps(1), callbacks.Monitor{Mode: loop.Mode(7)}))

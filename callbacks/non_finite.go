@@ -124,6 +124,9 @@ func NonFinite(settings ...Recovery) loop.Callback {
 		}}
 }
 
+const causes = "\n  frequent causes: labels outside the classes, a learning rate too high, unscaled inputs, log or division of 0; strategies.Eager with " +
+	"strategies.CheckFinite names the operation"
+
 type finiteGuard struct {
 	policy Recovery
 	when   loop.Schedule
@@ -144,13 +147,13 @@ func (g *finiteGuard) Watch(ctx context.Context, r loop.Report) error {
 	case bad == nil:
 		return g.keep(ctx, r, looked)
 	case !g.policy.undoes():
-		return bad
+		return fmt.Errorf("%w%s", bad, causes)
 	}
 	if err := g.undo(ctx, r); err != nil {
 		return fmt.Errorf("%w; the state could not be put back: %w", bad, err)
 	}
 	if g.undone++; g.undone > g.policy.Limit {
-		return fmt.Errorf("%w; the limit of %s is reached: %d were undone already", bad, g.policy, g.policy.Limit)
+		return fmt.Errorf("%w; the limit of %s is reached: %d were undone already%s", bad, g.policy, g.policy.Limit, causes)
 	}
 	if g.policy.OnUndo == nil {
 		return nil

@@ -17,7 +17,8 @@ import (
 func TestB67_nanNamesTheEntry(t *testing.T) {
 	l, data := following("mse", 1, nan, 2)
 	result, err := l.Run(t.Context(), 0, data, callbacks.StopEarly("mse", loop.Steps(9)), callbacks.NonFinite())
-	require.EqualError(t, err, "loop: step 2: each step, at start, at end: non-finite: fail run: losses.mse is NaN: not a finite number")
+	require.EqualError(t, err, "loop: step 2: each step, at start, at end: non-finite: fail run: losses.mse is NaN: not a finite number"+
+		"\n  frequent causes: labels outside the classes, a learning rate too high, unscaled inputs, log or division of 0; strategies.Eager with strategies.CheckFinite names the operation")
 	require.ErrorIs(t, err, loop.ErrNonFinite)
 	require.Equal(t, loop.Failed, result.Reason)
 	require.EqualValues(t, 2, result.Elapsed.Steps)

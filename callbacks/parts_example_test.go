@@ -82,6 +82,7 @@ func ExampleNonFinite() {
 	fmt.Println(result.State, result.Elapsed.Steps, err)
 	// Output:
 	// loop: step 3: each step, at start, at end: non-finite: fail run: losses.loss is NaN: not a finite number
+	//   frequent causes: labels outside the classes, a learning rate too high, unscaled inputs, log or division of 0; strategies.Eager with strategies.CheckFinite names the operation
 	// step 3: losses.loss is NaN: not a finite number; back to 2
 	// 4 4 <nil>
 }

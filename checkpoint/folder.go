@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/vfs"
@@ -55,6 +56,9 @@ func openDir(dir string, options Options) (*Folder, error) {
 		return nil, errors.New("the folder has no name; give a path")
 	case dir == "~" || strings.HasPrefix(dir, "~/"):
 		return nil, errors.New("only a shell expands ~; give the whole path")
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%w: it is a file, expected a folder of checkpoints; the file of a model is for flaxlike.Open and Load, other safetensors files for safetensors.ReadFile", syscall.ENOTDIR)
 	}
 	if !options.ReadOnly {
 		if err := vfs.MkdirAll(dir); err != nil {

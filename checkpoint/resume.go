@@ -77,6 +77,9 @@ func resume(dir string, options []Options, open func(Options, loop.Job) (*Folder
 		if err := once(from, dir, kept); err != nil {
 			return nil, err
 		}
+		if slices.ContainsFunc(from.Prepared, func(option loop.Option) bool { _, dry := option.(abilities.Dry); return dry }) {
+			return nil, nil
+		}
 		folder, err := open(o, from.Job)
 		if err != nil {
 			return nil, err

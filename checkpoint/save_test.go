@@ -57,7 +57,8 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"no name", "", checkpoint.Options{}, "no name"},
 		{"a name for a shell", "~/run", checkpoint.Options{}, "only a shell expands"},
-		{"a file", file, checkpoint.Options{}, "not a directory"},
+		{"a file", file, checkpoint.Options{}, "not a directory: it is a file, expected a folder of checkpoints"},
+		{"a file to read", file, checkpoint.Options{ReadOnly: true}, "not a directory: it is a file, expected a folder of checkpoints"},
 		{"none to read", file + "s", checkpoint.Options{ReadOnly: true}, "no such file"},
 		{"none kept", t.TempDir(), keep(checkpoint.Retention{Last: 2}, checkpoint.Retention{Last: -1}), "keep 2 of 2: {Last: -1}: the numbers must not be negative"},
 		{"no best", t.TempDir(), keep(checkpoint.Retention{Best: -1, Metric: "acc"}), `{Best: -1, Metric: "acc"}`},

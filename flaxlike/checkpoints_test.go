@@ -113,8 +113,17 @@ func TestFit_keepsTheBestCheckpoint(t *testing.T) {
 	require.Len(t, list, 1, "the last is the best")
 	require.EqualValues(t, 20, list[0].Step)
 
-	_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{FastDevRun: true, Epochs: 5, Callbacks: []loop.Option{loop.Options(resume(folder))}}))
-	require.NoError(t, err)
+	called := 0
+	count := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { called++; return nil })
+	for i, options := range [][]loop.Option{{resume(folder)}, {loop.Options(resume(folder), count)}, {count, loop.Options(loop.Options(resume(folder)))}} {
+		called = 0
+		h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{FastDevRun: true, Epochs: 5, Callbacks: options}))
+		require.NoError(t, err)
+		require.Equal(t, 1, h.Len(), "it resumes nothing")
+		if i > 0 {
+			require.Equal(t, 1, called, "other options that are combined with Resume count")
+		}
+	}
 	after, err := folder.List(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, list, after, "a dev run saves nothing")

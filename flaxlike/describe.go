@@ -160,6 +160,9 @@ func (d Description) String() string {
 	}
 	one("policy", d.Policy)
 	row("variables", append(slices.Clone(d.Variables), fmt.Sprintf("%d numbers", d.Numbers))...)
+	if c.Untrained {
+		row("trained on", "nothing: the weights are random draws of the initializers")
+	}
 	if c.Examples > 0 {
 		row("trained on", append([]string{fmt.Sprintf("%d examples", c.Examples)}, c.Fields...)...)
 	}

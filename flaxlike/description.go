@@ -90,6 +90,7 @@ func (m *Model) description(now int64) description {
 func (m *Model) card(now int64) Card {
 	m.seen.mu.Lock()
 	c, fitted, evaluated := m.seen.card, m.seen.fitted, m.seen.evaluated
+	c.Untrained = m.seen.origin == origin{} || c.Untrained && m.seen.origin.carried
 	m.seen.mu.Unlock()
 	c.Fields, c.Fit, c.Evaluated = slices.Clone(c.Fields), fitted.of(now), evaluated.of(now)
 	c.Versions = maps.Clone(c.Versions)

@@ -246,7 +246,7 @@ func TestR08_entriesThatNothingLogs(t *testing.T) {
 	set := line(t, 128)
 	for entry, want := range map[string]string{
 		"loss_val":    `a callback waits for "loss_val": no such entry; did you mean "val_loss"?`,
-		"val_los":     `it is not known whether a lower or a higher "val_los" is better: correct the name`,
+		"val_los":     `flaxlike: fit: change 1 (on each val_los: keep best): it is not known whether a lower or a higher "val_los" is better (did you mean "val_loss"?): correct the name`,
 		"accuracy":    `these will be logged: epoch, learning_rate, loss, val_loss`,
 		"losses.loss": "", "val_loss": "", "losses.val_loss": "",
 	} {

@@ -20,6 +20,9 @@ type Card struct {
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
+	// Untrained means that no Fit, step, Open, Load or other change has set the weights, or not before they were saved:
+	// they are the random draws of the initializers.
+	Untrained bool `json:"untrained,omitempty"`
 	// ClassWeights and SampleWeights are the options' arguments.
 	ClassWeights  map[int]float64 `json:"class_weights,omitempty"`
 	SampleWeights string          `json:"sample_weights,omitempty"`

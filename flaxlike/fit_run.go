@@ -24,7 +24,9 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	if f.FastDevRun {
 		f.StepsPerEpoch, f.Epochs, f.Until, f.ValidationSteps, f.ValidationEvery = 1, f.InitialEpoch+1, nil, 1, 1
 		f.ValidationAt = nil
-		f.Callbacks = slices.DeleteFunc(slices.Clone(f.Callbacks), resumes)
+		f.Callbacks = append([]loop.Option{loop.Prepare("fast dev run", func(context.Context, loop.Beginning) (loop.Option, error) {
+			return dry{loop.Options()}, nil
+		})}, f.Callbacks...)
 	}
 	if err := f.checkEnd(); err != nil {
 		return new(loop.History), err
@@ -39,6 +41,13 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 	m.noteFit(set, history, begin.Steps)
 	return history, err
 }
+
+// dry keeps checkpoint.Resume out of a FastDevRun.
+type dry struct{ loop.Option }
+
+func (dry) Dry() {}
+
+var _ abilities.Dry = dry{}
 
 func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch], begin *runPlace) (*loop.History, error) {
 	tests := m.tests(f)
@@ -246,7 +255,7 @@ func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 	for since > 0 && !finite(values[since-1]) {
 		since--
 	}
-	say("the loss is %v, and was not finite in any row since that %s: nothing was learned from then on: callbacks.NonFinite ends or repairs such a run",
+	say("the loss is %v, and was not finite in any row since that %s: nothing was learned from then on: callbacks.NonFinite ends or repairs such a run, and names frequent causes",
 		values[len(values)-1], placeOf(at[since], history))
 }
 

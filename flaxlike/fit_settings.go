@@ -133,6 +133,9 @@ func (f Fit) checkSettings(m *Model) error {
 }
 
 func (f Fit) checkCallbacks() error {
+	if _, err := (loop.Loop[*Model, data.Batch]{}).Plan(f.Callbacks...); err != nil {
+		return err // in the run, the numbers of callbacks would count Fit's own
+	}
 	for i, option := range f.Callbacks {
 		plan, err := loop.Loop[*Model, data.Batch]{}.Plan(option)
 		if err != nil {

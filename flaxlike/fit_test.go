@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -248,4 +249,11 @@ func TestFit_onDevice(t *testing.T) {
 		_, err = m.FitBatches(t.Context(), resident.Batches(8), quiet(flaxlike.Fit{Epochs: 1, StepsPerEpoch: 8}))
 		require.ErrorIs(t, err, flaxlike.ErrLabelRange)
 	}
+}
+
+// The number of a wrong callback counts the caller's, not those of Fit.
+func TestFit_numberOfAWrongCallback(t *testing.T) {
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
+	_, err := m.Fit(t.Context(), line(t, 8), quiet(flaxlike.Fit{Callbacks: []loop.Option{callbacks.TimeLimit(time.Hour), callbacks.StopEarly("loss", nil)}}))
+	require.EqualError(t, err, "flaxlike: fit: callback 2 (on each loss: stop early): no patience given; use Steps, Samples, Time or Evaluations")
 }

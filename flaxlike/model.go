@@ -29,7 +29,8 @@ import (
 // with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a
 // managed.ErrBusy. Evaluate, and Predict for more than one batch, use the weights of their start; a concurrent Fit
 // copies the weights for each. Close waits for the current step; then a running Fit and later calls return
-// managed.ErrClosed.
+// managed.ErrClosed. Methods without a context wait as those of managed.State, and Close also for a New that opens the
+// same runtime.
 type Model struct {
 	state                *managed.State
 	network              nn.Layer
@@ -175,8 +176,8 @@ type fitted[T any] struct {
 
 // origin is the source of the weights: a step of a run, or a checkpoint of it; run is -1 for others.
 type origin struct {
-	run, step int64
-	saved     bool
+	run, step      int64
+	saved, carried bool // carried: the file of Open
 }
 
 type seen struct {
@@ -313,7 +314,7 @@ func (s *seen) setOrigin(of origin) {
 func (s *seen) restored(step int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.origin = origin{s.run, step, true}
+	s.origin = origin{run: s.run, step: step, saved: true}
 }
 
 func (s *seen) currentOrigin() origin {

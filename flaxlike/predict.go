@@ -19,6 +19,9 @@ import (
 
 // Predict returns the outputs for a set's examples, in their order, without those that its [data.Mask] excludes. The
 // set needs only inputs.
+//
+// The first batch draws the weights of a model that has none. Predictions of such a model are random, and are no error:
+// they may be a baseline. [Card].Untrained reports it: m.Describe().Card.Untrained.
 func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	p, err := m.predictAll(ctx, set, options)
 	if err != nil {
@@ -68,7 +71,8 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 }
 
 // PredictOne returns the outputs for one example, whose fields have no batch axis. For many examples Predict and
-// serve.Batcher are faster. An example that the network cannot take is a serve.ErrInput.
+// serve.Batcher are faster. It takes untrained weights, as Predict. An example that the network cannot take is a
+// serve.ErrInput.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Prediction, error) {
 	batch := data.Batch{Fields: slices.Clone(example), Size: 1}
 	inputs := m.inputs()

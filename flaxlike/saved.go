@@ -194,6 +194,7 @@ func (s *seen) carry(c Card) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.changes.Load()
+	s.origin.carried = true
 	s.fitted, s.evaluated = figures{at: now, found: c.Fit}, figures{at: now, found: c.Evaluated}
 	c.Fit, c.Evaluated = nil, nil
 	s.card = c
@@ -313,7 +314,7 @@ func sameJSON(a, b []byte) bool {
 }
 
 // Export writes the model with its weights as StableHLO for serving; see managed.ExportModel. batch has the shapes, and
-// needs only the inputs.
+// needs only the inputs. As [Model.Predict], it takes untrained weights.
 func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptions) error {
 	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
 }

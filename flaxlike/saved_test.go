@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -485,4 +486,56 @@ func writeModel(t testing.TB, path, text string) {
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+}
+
+// A model whose weights are random draws says so, also from a file; any training or change of the weights ends that.
+func TestCard_untrained(t *testing.T) {
+	set, path := line(t, 32), filepath.Join(t.TempDir(), "m.safetensors")
+	untrained := func(m *flaxlike.Model) bool {
+		of := m.Describe()
+		require.Equal(t, of.Card.Untrained, strings.Contains(of.String(), "nothing: the weights are random draws of the initializers"))
+		return of.Card.Untrained
+	}
+	made := func() *flaxlike.Model {
+		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
+		require.True(t, untrained(m))
+		_, err := m.Predict(t.Context(), set)
+		require.NoError(t, err, "a baseline is no mistake")
+		require.True(t, untrained(m))
+		return m
+	}
+	random := made()
+	require.NoError(t, random.Save(path))
+	require.NoError(t, random.SetOptimizer(t.Context(), optim.New(0.1, optim.Adam{})))
+	require.True(t, untrained(random), "another optimizer changes no weights")
+	opened, err := flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t)))
+	require.NoError(t, err)
+	defer opened.Close()
+	require.True(t, untrained(opened))
+	_, err = opened.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
+	require.NoError(t, err)
+	require.False(t, untrained(opened))
+	require.NoError(t, opened.Save(path))
+	again, err := flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t)))
+	require.NoError(t, err)
+	defer again.Close()
+	require.False(t, untrained(again))
+	for name, change := range map[string]func(m *flaxlike.Model) error{
+		"Load": func(m *flaxlike.Model) error { return m.Load(t.Context(), path) },
+		"SetValue": func(m *flaxlike.Model) error {
+			v, err := m.Value("/model/kernel")
+			if err != nil {
+				return err
+			}
+			return m.SetValue("/model/kernel", v)
+		},
+		"TrainStep": func(m *flaxlike.Model) error {
+			_, _, err := m.TrainStep(t.Context(), first(t, set, 8))
+			return err
+		},
+	} {
+		m := made()
+		require.NoError(t, change(m), name)
+		require.False(t, untrained(m), name)
+	}
 }

@@ -93,12 +93,13 @@ func (m *Model) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 		return fmt.Errorf("the model is %w: a Fit is training it: wait for it to end", managed.ErrBusy)
 	}
 	defer m.fitting.Store(false)
+	weights := m.seen.currentOrigin()
 	if err := m.change(func() error { return m.state.SetOptimizer(ctx, o) }); err != nil {
 		return err
 	}
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
-	m.seen.optimizer = o
+	m.seen.optimizer, m.seen.origin = o, weights
 	return nil
 }
 

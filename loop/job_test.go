@@ -83,6 +83,11 @@ func TestJob_messages(t *testing.T) {
 			limit.Name = "time limit"
 			return loop.Options(fails(loop.Never, nil), limit)
 		}, own: "differ in callback 2: rank 1 has at 1h1m0s: time limit, rank ", others: "differ in callback 2: rank 1 has at 1h1m0s: time limit, rank ", reason: loop.Failed},
+		{name: "schedules that the texts lack", option: func(rank int) loop.Option {
+			c := loop.WatchEntry("loss", func(context.Context, loop.Report) error { return nil })
+			c.When = loop.Every(loop.Steps(int64(2 + rank%2)))
+			return c
+		}, own: "differ in callback 1: rank 1 has on each loss [callback every 3 steps loss false], rank 0 on each loss [callback every 2 steps loss false]", others: "differ in callback 1: rank ", reason: loop.Failed},
 		{name: "one has a callback more", option: func(rank int) loop.Option {
 			all := []loop.Option{}
 			for range 8 + rank%2 {

@@ -21,7 +21,10 @@ type evaluating struct {
 // normalization averages, [Builder.Samples], random numbers.
 func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(context.Context) error, err error) {
 	err = errors.New("the state is nil: make one with New")
-	if state != nil {
+	switch {
+	case s.none():
+		err = errNoStep
+	case state != nil:
 		err = state.values.ChangeValues(ctx)
 	}
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 //
 // The program is that of [Stepper.Step] under jit. Inputs are the used fields, then the state. Outputs are the new
 // state and the numbers as one float32 array "logs". GELU's error function is expanded to plain StableHLO and may
-// differ in the last bits.
+// differ in the last bits. Export waits for started steps, and for a build or compilation of another step on the state.
 func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ExportOptions) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
 		return fmt.Errorf("managed: export: %w", err)
@@ -34,6 +34,9 @@ func (s *Stepper) Export(dir string, state *State, batch data.Batch, options Exp
 // ExportModel writes a model for inference, as [Stepper.Export]. f is built as in a [TestStep]. Outputs are its
 // results, sorted by name, and its losses and metrics. Unused fields, such as labels, are not inputs.
 func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) map[string]*graph.Node, options ExportOptions) error {
+	if f == nil {
+		return errors.New("managed: export model: the function that builds the model is nil")
+	}
 	var outputs map[string]*graph.Node
 	s := newStepper(stepSettings{name: "model", build: func(b *Builder) { outputs = f(b) }}, nil)
 	if err := s.export(dir, state, batch, func() map[string]*graph.Node { return outputs }, options); err != nil {
@@ -55,8 +58,11 @@ type ExportOptions struct {
 }
 
 func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs func() map[string]*graph.Node, options ExportOptions) error {
-	if state == nil {
-		return errors.New("the state is nil")
+	switch {
+	case s.none():
+		return errNoStep
+	case state == nil:
+		return errors.New("the state is nil: make one with New")
 	}
 	x := &exporting{ExportOptions: options, outputs: outputs}
 	batch, err := batch.OnHost()

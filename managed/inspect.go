@@ -24,6 +24,9 @@ func (s *Stepper) Memory() ([]xla.Memory, error) {
 }
 
 func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, error)) ([]T, error) {
+	if s.none() {
+		return nil, fmt.Errorf("managed: %s of the %s: %w", what, s, errNoStep)
+	}
 	all := []T{}
 	var err error
 	s.cache.each(func(c *compiled) {

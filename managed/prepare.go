@@ -29,7 +29,7 @@ func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) e
 		return err
 	}
 	switch {
-	case s == nil:
+	case s.none():
 		return errNoStep
 	case state == nil:
 		return errors.New("the state is nil: make one with New")
@@ -78,10 +78,13 @@ func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) 
 // Build creates the step's variables without compiling. inputs are those of strategies.Inputs.
 func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.Input) error {
 	err := context.Cause(ctx)
-	if err == nil && state == nil {
+	switch {
+	case err != nil:
+	case s.none():
+		err = errNoStep
+	case state == nil:
 		err = errors.New("the state is nil: make one with New")
-	}
-	if err == nil {
+	default:
 		err = s.lower(ctx, &compiled{step: s, state: state, block: 1, inputs: slices.Clone(inputs)}, new(exporting))
 	}
 	if err != nil {

@@ -113,3 +113,38 @@ func TestZeroBatch(t *testing.T) {
 	require.Equal(t, 4, b.Size)
 	require.Equal(t, "y", b.Fields[1].Name)
 }
+
+// A nil or zero step is an error, or has nothing.
+func TestStepper_none(t *testing.T) {
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)))
+	require.NoError(t, err)
+	defer state.Close()
+	view, err := state.View(t.Context())
+	require.NoError(t, err)
+	defer view.Close()
+	b := data.Batch{Fields: []data.Field{data.X([]float32{1}, 1)}, Size: 1}
+	for _, s := range []*managed.Stepper{nil, {}} {
+		for name, f := range map[string]func() error{
+			"Step":            func() error { _, _, err := s.Step(t.Context(), state, b); return err },
+			"StepBlock":       func() error { _, _, err := s.StepBlock(t.Context(), state, []data.Batch{b}); return err },
+			"Prepare":         func() error { return s.Prepare(t.Context(), state, b) },
+			"Program":         func() error { _, err := s.Program(t.Context(), state, b); return err },
+			"Build":           func() error { return s.Build(t.Context(), state, nil) },
+			"Export":          func() error { return s.Export(t.TempDir()+"/x", state, b, managed.ExportOptions{}) },
+			"Costs":           func() error { _, err := s.Costs(); return err },
+			"Memory":          func() error { _, err := s.Memory(); return err },
+			"BeginEvaluation": func() error { _, err := s.BeginEvaluation(t.Context(), state); return err },
+			"View.Step":       func() error { _, err := view.Step(t.Context(), s, b); return err },
+			"View.StepBlock":  func() error { _, err := view.StepBlock(t.Context(), s, []data.Batch{b}); return err },
+		} {
+			require.ErrorContains(t, f(), "the step is nil: make one with TrainStep or TestStep", name)
+		}
+		require.NoError(t, s.Close())
+		require.NoError(t, s.Await(t.Context(), state))
+		require.Empty(t, s.Entries())
+		require.Empty(t, s.StableHLO())
+		require.Zero(t, s.CompileTime())
+		require.Equal(t, "step", s.String())
+	}
+	require.ErrorContains(t, managed.ExportModel(t.TempDir()+"/x", state, b, nil, managed.ExportOptions{}), "the function that builds the model is nil")
+}

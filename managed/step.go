@@ -120,11 +120,13 @@ func (s *Stepper) Measures() bool { return s == nil || !s.train }
 
 // String is "train step" or "test step".
 func (s *Stepper) String() string {
-	if s == nil {
+	if s.none() {
 		return "step"
 	}
 	return s.name
 }
+
+func (s *Stepper) none() bool { return s == nil || s.build == nil }
 
 var errNoStep = errors.New("the step is nil: make one with TrainStep or TestStep")
 
@@ -177,6 +179,9 @@ func (s *Stepper) Await(_ context.Context, state *State) error {
 
 // Entries returns the full names of the logged values ("losses.loss") of the last compiled program, nil if none.
 func (s *Stepper) Entries() (paths []string) {
+	if s.none() {
+		return nil
+	}
 	s.cache.each(func(c *compiled) {
 		paths = nil
 		for _, l := range slices.Concat(c.layout, c.wholes) {
@@ -189,18 +194,27 @@ func (s *Stepper) Entries() (paths []string) {
 // StableHLO returns the compiled programs.
 func (s *Stepper) StableHLO() []string {
 	programs := []string{}
+	if s.none() {
+		return programs
+	}
 	s.cache.each(func(c *compiled) { programs = append(programs, c.program.StableHLO()) })
 	return programs
 }
 
 // CompileTime returns the plugin's total compilation time.
 func (s *Stepper) CompileTime() (sum time.Duration) {
+	if s.none() {
+		return 0
+	}
 	s.cache.each(func(c *compiled) { sum += c.program.CompileTime() })
 	return sum
 }
 
 // Close waits for running steps and frees the programs. The step stays usable and compiles again.
 func (s *Stepper) Close() (err error) {
+	if s.none() {
+		return nil
+	}
 	s.cache.each(func(c *compiled) { err = cmp.Or(err, c.state.values.NotWithin()) })
 	if err != nil {
 		return fmt.Errorf("managed: close the %s: %w", s.name, err)

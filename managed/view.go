@@ -89,7 +89,7 @@ func (v *View) StepBlock(ctx context.Context, step *Stepper, batches []data.Batc
 
 func (v *View) begin(step *Stepper) error {
 	switch {
-	case step == nil:
+	case step.none():
 		return step.failed(errNoStep)
 	case step.train:
 		return step.failed(errors.New("a view is only for tests and predictions: train the state"))

@@ -135,7 +135,8 @@ func bufferOf(b compute.Buffer) (*buffer, error) {
 
 type copier interface{ copyTo(memory []byte) error }
 
-// ToHost copies a value into memory of its exact size, row-major, in the host's byte order.
+// ToHost waits for the run that makes a value and copies it into memory of its exact size, row-major, in the host's
+// byte order.
 func ToHost(b compute.Buffer, memory []byte) error {
 	if a, ok := b.(*abstract); ok && a != nil {
 		return a.notRun()

@@ -117,7 +117,8 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 	return outputs, nil
 }
 
-// Value copies a node's value to the host, within the build function of [Eager.Run]. Elsewhere it is [ErrNoValue].
+// Value waits for a node's value and copies it to the host, within the build function of [Eager.Run]. Elsewhere it is
+// [ErrNoValue].
 func Value(n *graph.Node) (*tensors.Tensor, error) {
 	if n == nil || n.Graph() == nil {
 		return nil, fmt.Errorf("xla: %w: it is nil", ErrNoValue)

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/notimplemented"
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/lazo-ml/lazo/internal/edits"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/hlo"
 	"github.com/lazo-ml/lazo/internal/install"
@@ -67,17 +68,23 @@ type NotFoundError struct {
 func (e *NotFoundError) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "xla: %v: %q", ErrPluginNotFound, e.Plugin)
+	var known []string
+	if e.Install == "" && pluginName.MatchString(e.Plugin) {
+		known = append(slices.DeleteFunc(install.Kinds(), func(kind string) bool { // only for compiling, and MPI
+			return strings.Contains(kind, "_") || !slices.Contains([]string{CPU, CUDA, TPU}, platform(kind))
+		}), Go)
+		if near := edits.Nearest(e.Plugin, append(slices.Clone(known), "gpu")); near != "" {
+			fmt.Fprintf(&text, "; did you mean %q?", strings.Replace(near, "gpu", CUDA, 1))
+		}
+	}
 	for _, place := range e.Tried {
 		fmt.Fprintf(&text, "\n  tried    %s", place)
 	}
 	if e.Install != "" {
 		fmt.Fprintf(&text, "\n  install  %s", e.Install)
 		fmt.Fprintf(&text, "\n  or use the plugin %q: GoMLX's pure-Go backend, slower and with fewer operations", Go)
-	} else if pluginName.MatchString(e.Plugin) {
-		known := slices.DeleteFunc(install.Kinds(), func(kind string) bool { // only for compiling, and MPI
-			return strings.Contains(kind, "_") || !slices.Contains([]string{CPU, CUDA, TPU}, platform(kind))
-		})
-		fmt.Fprintf(&text, "\n  known    %s, %s, or the path of a library", strings.Join(known, ", "), Go)
+	} else if len(known) > 0 {
+		fmt.Fprintf(&text, "\n  known    %s, or the path of a library", strings.Join(known, ", "))
 	}
 	return text.String()
 }

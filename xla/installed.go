@@ -59,12 +59,33 @@ func installFolder(name, root string) string {
 func installNow(ctx context.Context, name string, o *options, try func(context.Context, string) error) (Plugin, error) {
 	o.progress(fmt.Sprintf("no PJRT plugin %q on this machine: installing it into %s", name, installFolder(name, o.root)))
 	start := time.Now()
-	p, err := install.Install(ctx, name, install.Options{Root: o.root, Probe: try})
+	p, err := install.Install(ctx, name, install.Options{Root: o.root, Probe: try, Progress: asLines(o.progress)})
 	if err != nil {
 		return Plugin{}, fmt.Errorf("xla: %w", err)
 	}
 	o.log.Info("xla: plugin installed", "plugin", name, "version", p.Version, "path", p.Path, "took", time.Since(start))
 	return fromInstall(p), nil
+}
+
+// asLines reports the size of each file, each tenth of its download, and the other stages that take time.
+func asLines(say func(string)) func(install.Event) {
+	var last install.Event
+	return func(e install.Event) {
+		begins := e.Stage != last.Stage || e.File != last.File
+		switch {
+		case e.Stage == install.Download && e.Total <= 0:
+			if begins {
+				say("download " + e.File)
+			}
+		case e.Stage == install.Download:
+			if begins || e.Done*10/e.Total > last.Done*10/e.Total {
+				say(fmt.Sprintf("download %s: %3d %% of %.1f MB", e.File, e.Done*100/e.Total, float64(e.Total)/1e6))
+			}
+		case begins && e.Stage != install.Resolve:
+			say(string(e.Stage) + " " + filepath.Base(e.File))
+		}
+		last = e
+	}
 }
 
 // Probe checks the plugin at path in a child process: see install.Options.Probe.

@@ -1,6 +1,7 @@
 package xla
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -12,20 +13,29 @@ import (
 
 // S62: without cgo the CPU is the Go backend, and other plugins are an error.
 func TestWithoutCgo(t *testing.T) {
+	t.Setenv(SearchPathVariable, "")
+	o, library := &options{root: t.TempDir()}, filepath.Join(t.TempDir(), "plugin.so")
+	require.NoError(t, os.WriteFile(library, nil, 0o600))
 	for _, plugin := range []string{CPU, Go, CUDA, "/a/plugin.so"} {
-		same, err := withoutCgo(plugin, true)
+		same, err := withoutCgo(plugin, o, true)
 		require.NoError(t, err)
 		require.Equal(t, plugin, same)
 	}
 	for _, plugin := range []string{CPU, "cpu81", Go} {
-		found, err := withoutCgo(plugin, false)
+		found, err := withoutCgo(plugin, o, false)
 		require.NoError(t, err)
 		require.Equal(t, Go, found)
 	}
-	for _, plugin := range []string{CUDA, TPU, "/a/plugin.so"} {
-		_, err := withoutCgo(plugin, false)
+	for _, plugin := range []string{CUDA, TPU, library} {
+		_, err := withoutCgo(plugin, o, false)
 		require.ErrorIs(t, err, pjrt.ErrNoCgo)
 		require.ErrorContains(t, err, `or open "go"`)
+	}
+	for plugin, hint := range map[string]string{"gpuu": `xla: no PJRT plugin found: "gpuu"; did you mean "cuda"?`, "gpu": `"cuda"?`, "CUDA": `"cuda"?`, "tpuu": `"tpu"?`, "metal": "known    cpu,", "/a/plugin.so": "/a/plugin.so"} {
+		_, err := withoutCgo(plugin, o, false)
+		require.ErrorIs(t, err, ErrPluginNotFound, plugin)
+		require.NotErrorIs(t, err, pjrt.ErrNoCgo, plugin)
+		require.ErrorContains(t, err, hint, plugin)
 	}
 }
 

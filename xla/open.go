@@ -43,7 +43,8 @@ func Root(dir string) Option {
 	return func(o *options) { o.root = dir }
 }
 
-// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user; it may be nil.
+// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user, such as "download
+// jax_cuda.whl:  30 % of 94.1 MB" at each tenth of a file; it may be nil.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(o *options) { o.install, o.progress = true, progress }
 }
@@ -104,7 +105,7 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	if err != nil {
 		return nil, err
 	}
-	if plugin, err = withoutCgo(plugin, pjrt.Cgo); err != nil {
+	if plugin, err = withoutCgo(plugin, o, pjrt.Cgo); err != nil {
 		return nil, err
 	}
 	tellApart(o)
@@ -133,7 +134,7 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 
 var reportGo sync.Once
 
-func withoutCgo(plugin string, cgo bool) (string, error) {
+func withoutCgo(plugin string, o *options, cgo bool) (string, error) {
 	switch {
 	case cgo || plugin == Go:
 		return plugin, nil
@@ -143,6 +144,9 @@ func withoutCgo(plugin string, cgo bool) (string, error) {
 				"plugin", plugin)
 		})
 		return Go, nil
+	}
+	if _, err := find(plugin, o); err != nil && !installable(plugin) {
+		return "", err // with cgo it would be missing too
 	}
 	return "", fmt.Errorf("xla: open %q: %w; or open %q, GoMLX's backend in Go", plugin, ErrNoCgo, Go)
 }

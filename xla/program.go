@@ -71,6 +71,7 @@ type Scan struct {
 var ErrInputsLost = errors.New("the inputs that the program would have overwritten are lost")
 
 // Compile builds a graph and compiles it for the first device. The error of a panic in build names the caller's line.
+// It takes no context, because a plugin's compilation cannot be ended: see [CompileTimeout] for described machines.
 func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
 	return r.CompileOver(Placement{}, name, build)
 }

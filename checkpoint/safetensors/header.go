@@ -15,7 +15,7 @@ const (
 	metadataName = "__metadata__"
 )
 
-var errShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
+var errShort = fmt.Errorf("the file ends too early: copy or download it again: %w", io.ErrUnexpectedEOF)
 
 // entry is a tensor of a checked header. Its dims stay text: a tensor may take only 50 bytes of a file.
 type entry struct {

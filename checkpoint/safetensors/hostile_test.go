@@ -28,11 +28,18 @@ var hostile = map[string]struct {
 	message string
 	cause   error // that errors.Is must find
 }{
-	"empty file":        {nil, "byte 0: the length of the header takes 8 bytes", io.ErrUnexpectedEOF},
+	"empty file":        {nil, "byte 0: the length of the header takes 8 bytes, and the file has 0: the file ends too early: copy or download it again", io.ErrUnexpectedEOF},
 	"7 bytes":           {make([]byte, 7), "byte 7: the length", io.ErrUnexpectedEOF},
 	"no header":         {make([]byte, 8), "byte 8: the header's JSON ends, expected '{'", nil},
 	"header beyond":     {append(framed("")[:0], 9, 0, 0, 0, 0, 0, 0, 0, '{', '}'), "a header of 9 bytes does not fit into a file of 10", io.ErrUnexpectedEOF},
 	"a table":           {[]byte("a,b,c\n1,2,3\n"), `it begins with "a,b,c\n1,": it is truncated, or not a safetensors file`, io.ErrUnexpectedEOF},
+	"HTML":              {[]byte("\n<!DOCTYPE html><html></html>"), "it is a page of HTML or XML, expected a safetensors file: download it again", nil},
+	"Git LFS":           {[]byte("version https://git-lfs.github.com/spec/v1"), "a pointer of Git LFS", nil},
+	"zip":               {[]byte("PK\x03\x04\x14\x00\x00\x00\x00\x00"), "a zip archive, as PyTorch", nil},
+	"pickle":            {[]byte("\x80\x04\x958\x01\x00\x00\x00\x00\x00"), "a Python pickle, expected a safetensors file: save the tensors again by the Python package safetensors", nil},
+	"gzip":              {append([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00"), make([]byte, 600<<10)...), "a gzip archive", nil},
+	"PNG":               {[]byte("\x89PNG\r\n\x1a\n\x00\x00"), "a PNG image", nil},
+	"JSON":              {[]byte(`{"a":1}`), "it is JSON, expected", nil},
 	"header of 2^64-1":  {bytes.Repeat([]byte{255}, 100), "a header of 18446744073709551615 bytes", io.ErrUnexpectedEOF},
 	"header of 2^63":    {[]byte{0, 0, 0, 0, 0, 0, 0, 128, '{', '}'}, "a header of 9223372036854775808 bytes", io.ErrUnexpectedEOF},
 	"not JSON":          {framed(`{x}`), `byte 9: 'x' in the header's JSON, expected '"'`, nil},

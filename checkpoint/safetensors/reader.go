@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -38,19 +39,23 @@ func NewReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 
 func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	var length [preamble]byte
-	if size < preamble {
-		return nil, &FormatError{max(size, 0), "", fmt.Errorf("the length of the header takes %d bytes: %w", preamble, errShort)}
-	}
 	r := &Reader{source: source}
+	if size < preamble {
+		begin := length[:max(size, 0)]
+		if err := r.readAt(begin, 0, ""); err != nil {
+			return nil, err
+		}
+		return nil, &FormatError{max(size, 0), "", cmp.Or(foreign(begin), fmt.Errorf("the length of the header takes %d bytes, and the file has %d: %w", preamble, max(size, 0), errShort))}
+	}
 	if err := r.readAt(length[:], 0, ""); err != nil {
 		return nil, err
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	switch {
 	case n > uint64(size-preamble):
-		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes does not fit into a file of %d: it begins with %q: it is truncated, or not a safetensors file: %w", n, size, length[:], errShort)}
+		return nil, &FormatError{0, "", cmp.Or(foreign(length[:]), fmt.Errorf("a header of %d bytes does not fit into a file of %d: it begins with %q: it is truncated, or not a safetensors file: %w", n, size, length[:], errShort))}
 	case n > uint64(limits.Header):
-		return nil, &FormatError{0, "", fmt.Errorf("a header of %d bytes, expected at most %d: %w", n, limits.Header, ErrLimit)}
+		return nil, &FormatError{0, "", cmp.Or(foreign(length[:]), fmt.Errorf("a header of %d bytes, expected at most %d: %w", n, limits.Header, ErrLimit))}
 	}
 	r.base = preamble + int64(n)
 	r.sum = r.sum.Update(length[:])
@@ -63,9 +68,40 @@ func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	}); err != nil {
 		return nil, err
 	}
+	if err := foreign(length[:]); err != nil && !strings.HasPrefix(text.String(), "{") {
+		return nil, &FormatError{0, "", err}
+	}
 	var err error
 	r.header, err = parseHeader(text.String(), size-r.base, limits)
 	return r, err
+}
+
+// formats are those of files that users take for safetensors.
+var formats = []struct{ begin, kind, advice string }{
+	{"<", "a page of HTML or XML", "download it again, from the address of the file itself"},
+	{"version ", "a pointer of Git LFS", "run git lfs pull, or download the file itself"},
+	{"PK\x03\x04", "a zip archive, as PyTorch and Keras write", "save the tensors again by the Python package safetensors"},
+	{"\x80\x02", "a Python pickle", "save the tensors again by the Python package safetensors"},
+	{"\x80\x03", "a Python pickle", "save the tensors again by the Python package safetensors"},
+	{"\x80\x04", "a Python pickle", "save the tensors again by the Python package safetensors"},
+	{"\x80\x05", "a Python pickle", "save the tensors again by the Python package safetensors"},
+	{"\x89HDF", "an HDF5 file, as Keras writes", "save the tensors again by the Python package safetensors"},
+	{"\x93NUMPY", "an array of NumPy", "save the tensors again by the Python package safetensors"},
+	{"GGUF", "a GGUF file", "take the model's safetensors file"},
+	{"\x1f\x8b", "a gzip archive", "unpack it"},
+	{"\x89PNG", "a PNG image", "give the path of the model's file"},
+	{"\xff\xd8\xff", "a JPEG image", "give the path of the model's file"},
+	{"{", "JSON", "give the path of the model's file"},
+}
+
+// foreign returns an error for the first bytes of another known format.
+func foreign(begin []byte) error {
+	for _, f := range formats {
+		if strings.HasPrefix(strings.TrimLeft(string(begin), " \r\n\ufeff"), f.begin) {
+			return fmt.Errorf("it begins with %q: it is %s, expected a safetensors file: %s", begin, f.kind, f.advice)
+		}
+	}
+	return nil
 }
 
 // HeaderChecksum returns the CRC-32C of the header and its length prefix, which no other checksum covers.

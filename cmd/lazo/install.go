@@ -84,7 +84,11 @@ func progress(w io.Writer) func(install.Event) {
 	var last install.Event
 	return func(e install.Event) {
 		if e.Stage != last.Stage || e.File != last.File {
-			line(w, string(e.Stage), "%s", e.File)
+			size := ""
+			if e.Total > 0 {
+				size = fmt.Sprintf(", %.1f MB", float64(e.Total)/1e6)
+			}
+			line(w, string(e.Stage), "%s%s", e.File, size)
 		} else if percent := share(e); moving && percent != share(last) {
 			fmt.Fprintf(w, "\r%8d%%\r", percent)
 		}

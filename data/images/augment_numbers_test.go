@@ -2,6 +2,7 @@ package images
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"testing"
 

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,6 +56,17 @@ func TestMixUp_CutMix(t *testing.T) {
 			}
 			require.InDelta(t, map[string]float64{"mix up": 0.5, "cut mix": 0.65}[name], kept/n, 0.1, "the mean of the share that is kept")
 			require.Equal(t, mixable(n), b, "the batch stays as it is")
+			source := func(yield func(data.Batch, error) bool) {
+				for at := 0; at < 4*n && yield(data.Batch{Size: n, At: at, Fields: b.Fields}, nil); at += n {
+				}
+			}
+			next, stop := iter.Pull2(data.Map(source, f))
+			defer stop()
+			for parallel, err := range data.ParallelMap(source, 4, f) {
+				require.NoError(t, err)
+				one, _, _ := next()
+				require.Equal(t, one, parallel)
+			}
 		})
 	}
 	three, err := b.Slice(0, 3)

@@ -27,7 +27,7 @@ func load(ctx context.Context, name string, stderr io.Writer) (train, test *data
 		}
 		dir := filepath.Join(cache, "lazo", "mnist")
 		fmt.Fprintf(stderr, "MNIST in %s (downloaded if missing)\n", dir)
-		if err := files.DownloadMNIST(ctx, dir, files.Download{}); err != nil {
+		if err := files.DownloadMNIST(ctx, dir, files.Download{Progress: progress(stderr)}); err != nil {
 			return nil, nil, fmt.Errorf("%w (or give -data a folder with the four files)", err)
 		}
 		return files.MNIST(dir)
@@ -40,6 +40,17 @@ func load(ctx context.Context, name string, stderr io.Writer) (train, test *data
 		return files.MNIST(name)
 	}
 	return folder(name)
+}
+
+// progress prints a line for each tenth of a file.
+func progress(w io.Writer) func(file string, done, total int64) {
+	last := int64(0)
+	return func(file string, done, total int64) {
+		if tenths := done * 10 / total; tenths != last {
+			fmt.Fprintf(w, "download %s: %3d %% of %.1f MB\n", file, done*100/total, float64(total)/1e6)
+			last = tenths
+		}
+	}
 }
 
 // folder uses a fifth of a folder's images, grey 28x28, as test set.

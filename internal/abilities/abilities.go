@@ -134,6 +134,9 @@ type Compiler interface {
 // Resume is the name of the loop.Prepare that checkpoint.Resume makes.
 const Resume = "resume"
 
+// Dry is a value of an earlier loop.Prepare of a run that checkpoint.Resume neither resumes nor saves.
+type Dry interface{ Dry() }
+
 // Resumed is a value of checkpoint.Resume's loop.Prepare for one run.
 type Resumed interface {
 	// OnDifference calls f for each difference from the saved run, found so far or later.

@@ -71,7 +71,7 @@ func TestDifference(t *testing.T) {
 		"another":        {[]agreed.Setting{one, two}, []agreed.Setting{one, three}, "task 2: rank 1 has test, rank 4 save"},
 		"one more":       {[]agreed.Setting{one, two}, []agreed.Setting{one}, "task 2: rank 1 has test, rank 4 none"},
 		"one less":       {[]agreed.Setting{one}, []agreed.Setting{one, two}, "task 2: rank 4 has test, rank 1 none"},
-		"the same text":  {[]agreed.Setting{one, two}, []agreed.Setting{one, unnamed}, "task 2: rank 1 has test, rank 4 test"},
+		"the same text":  {[]agreed.Setting{one, two}, []agreed.Setting{one, unnamed}, "task 2: rank 1 has test [test], rank 4 test [every 3 steps]"},
 		"no other parts": {[]agreed.Setting{one}, []agreed.Setting{one}, "the order or number of their tasks and callbacks"},
 	} {
 		t.Run(name, func(t *testing.T) {

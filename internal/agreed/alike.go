@@ -34,7 +34,7 @@ func Difference(list []Setting, a, b int, exchange func(own string) (first, seco
 	for i := 0; ; i++ {
 		own := ""
 		if i < len(list) {
-			own = fmt.Sprintf("%x\x1f%s\x1f%s", hashOf(list[i].Key), list[i].Text, list[i].What)
+			own = strings.Join([]string{fmt.Sprintf("%x", hashOf(list[i].Key)), list[i].Text, list[i].What, list[i].Key}, "\x1f")
 		}
 		first, second, err := exchange(own)
 		if err != nil {
@@ -50,9 +50,18 @@ func Difference(list []Setting, a, b int, exchange func(own string) (first, seco
 			fallthrough
 		case key != otherKey:
 			has, what, _ := strings.Cut(first, "\x1f")
-			other, _, _ := strings.Cut(second, "\x1f")
+			other, otherWhat, _ := strings.Cut(second, "\x1f")
+			what, hidden, _ := strings.Cut(what, "\x1f")
+			_, otherHidden, _ := strings.Cut(otherWhat, "\x1f")
+			if has == other { // the texts lack the difference
+				has, other = shown(has, hidden), shown(other, otherHidden)
+			}
 			return fmt.Sprintf("%s: rank %d has %s, rank %d %s", what, a, has, b, cmp.Or(other, "none")), nil
 		}
 		return "the order or number of their tasks and callbacks", nil
 	}
+}
+
+func shown(text, key string) string {
+	return fmt.Sprintf("%s [%s]", text, strings.Join(strings.Fields(key), " "))
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/lazo-ml/lazo/internal/edits"
 )
 
 // A loop.Mode; 0 decides by the name.
@@ -29,7 +31,7 @@ func Of[M mode](m M, entry string) (M, error) {
 		if known, ok := known(entry); ok {
 			return M(known), nil
 		}
-		return 0, fmt.Errorf("it is not known whether a lower or a higher %q is better", entry)
+		return 0, fmt.Errorf("it is not known whether a lower or a higher %q is better%s", entry, hint(entry))
 	}
 	return m, fmt.Errorf("mode must be Lowest or Highest, got %s", m)
 }
@@ -51,6 +53,20 @@ func known(entry string) (mode int, ok bool) {
 		}
 	}
 	return mode, ok
+}
+
+// hint suggests the entry whose last word is one edit away from a known one.
+func hint(entry string) string {
+	at := 1 + strings.LastIndexFunc(entry, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	word := strings.ToLower(entry[at:])
+	for _, m := range []int{Lowest, Highest} {
+		for _, e := range endings[m] {
+			if (e == "loss" || len(e) > 4) && edits.Distance(word, e, 1) == 1 {
+				return fmt.Sprintf(" (did you mean %q?)", entry[:at]+e)
+			}
+		}
+	}
+	return ""
 }
 
 // Against returns an error if the entry's name implies the opposite mode.

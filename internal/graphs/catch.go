@@ -15,6 +15,8 @@ type Error struct {
 	// Where is the innermost line of the user's code, such as "package/file.go:12", or "" if there is none on the stack
 	// or if Cause names it.
 	Where string
+	// Operation is GoMLX's function that lazo or the user called, such as "Reshape", or "" if Cause names one.
+	Operation string
 	// Hint is advice on what to do, or "" if there is none or if Cause has it.
 	Hint string
 }
@@ -25,6 +27,9 @@ func (e *Error) Error() string { return e.text(e.Cause.Error()) }
 func (e *Error) Point() string { return e.text(Point(e.Cause)) }
 
 func (e *Error) text(text string) string {
+	if e.Operation != "" {
+		text = e.Operation + ": " + text
+	}
 	if e.Where != "" {
 		text = e.Where + ": " + text
 	}
@@ -46,6 +51,11 @@ func Catch(f func()) (err error) {
 		caught := errorOf(v)
 		if Where(caught) == "" {
 			caught.Where = (&Places{}).find(3) // skips runtime.Callers, find and this function
+		}
+		if !errors.As(caught.Cause, new(*Error)) {
+			if name := calledOfGoMLX(); !named.MatchString(caught.Cause.Error()) && !strings.Contains(caught.Cause.Error(), name) {
+				caught.Operation = name
+			}
 		}
 		err = caught
 	}()
@@ -91,6 +101,9 @@ func Where(err error) string {
 	}
 }
 
+// named matches a message that begins with an operation and its operands.
+var named = regexp.MustCompile(`^(?:\w+: )?\w+\(`)
+
 const kept = "a node of another graph is used, perhaps kept from an earlier call: make all nodes again in each call of the function"
 
 // hints are found by words in GoMLX's messages.
@@ -104,6 +117,7 @@ var hints = []struct{ words, hint string }{
 	{"has already returned or been compiled", kept},
 	{"is part of a different graph", kept},
 	{"has been finalized already", kept},
+	{"match original", "a Reshape keeps the number of elements: the product of the new dimensions is that of the old ones, and one -1 is replaced by the rest"},
 	{"Convolution requires Filters and KernelSize", "set Channels and KernelSize; the input needs its spatial axes and channels, such as [batch, height, width, channels]"},
 }
 

@@ -56,6 +56,7 @@ func TestHint(t *testing.T) {
 			x.Graph().Finalize()
 			graph.Neg(x)
 		},
+		"match original": func() { graph.Reshape(input("g", 2, 3), -1, 5) },
 		"Convolution requires Filters and KernelSize": func() {
 			layers.Convolution(scope().In("conv"), input("g", 2, 3)).Channels(4).KernelSize(3).Done()
 		},
@@ -77,4 +78,26 @@ func TestHint(t *testing.T) {
 			require.ErrorContains(t, err, "\n  hint: the variable exists with another dtype: under a policy")
 		}
 	})
+}
+
+// A message of GoMLX has the function that was called, unless it names an operation.
+func TestOperation(t *testing.T) {
+	backend, err := gobackend.New("")
+	require.NoError(t, err)
+	defer backend.Finalize()
+	g := graph.NewGraph(backend, "g")
+	defer g.Finalize()
+	x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 2, 3))
+	for want, f := range map[string]func(){
+		": Reshape: total requested size 20":        func() { graph.Reshape(x, 4, 5) },
+		": ReduceSum: x's axis #0":                  func() { graph.ReduceSum(x, 7) },
+		": PoolBuilder.Done: Input x must":          func() { graph.MaxPool(x).Window(2).Done() },
+		": Concatenate operand #1":                  func() { graph.Concatenate([]*graph.Node{x, graph.Reshape(x, 6)}, 0) },
+		": Where(condition, onTrue, onFalse) requi": func() { graph.Where(x, x, x) },
+		": own": func() { panic("own") },
+	} {
+		err := Catch(f)
+		require.ErrorContains(t, err, "hint_test.go")
+		require.ErrorContains(t, err, want)
+	}
 }

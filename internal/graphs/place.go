@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 )
@@ -75,6 +76,28 @@ func (p *Places) placeOf(pc uintptr) string {
 			return short(f.File, f.Line)
 		case !more:
 			return ofLibrary
+		}
+	}
+}
+
+var ofGoMLX = regexp.MustCompile(`^github\.com/gomlx/gomlx/(?:core/graph|ml/layers)\.(?:\(\*?(\w+)\)\.)?(\w+)`)
+
+// calledOfGoMLX returns the function of GoMLX, as "Reshape" or "PoolBuilder.Done", whose caller is the innermost that
+// is not GoMLX's, or "". A deferred function of its caller is recovering a panic.
+func calledOfGoMLX() (name string) {
+	var stack [64]uintptr
+	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack[:])])
+	for {
+		f, more := frames.Next()
+		found := ofGoMLX.FindStringSubmatch(f.Function)
+		switch {
+		case found != nil:
+			name = strings.TrimPrefix(found[1]+"."+found[2], ".")
+		case name != "" || !isLibrary(f.Function):
+			return name
+		}
+		if !more {
+			return name
 		}
 	}
 }

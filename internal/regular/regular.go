@@ -20,7 +20,11 @@ func (irregular) Is(target error) bool { return target == syscall.EINVAL }
 // Open is [os.OpenFile] for regular files. It checks before it opens.
 func Open(path string, how int, mode fs.FileMode) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%v)", Err, info.Mode().Type())}
+		kind := info.Mode().Type().String()
+		if info.IsDir() {
+			kind += ": a folder, expected a file"
+		}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%s)", Err, kind)}
 	}
 	return os.OpenFile(path, how, mode) // or Stat's error
 }

@@ -18,6 +18,8 @@ func TestPipe(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	_, err := regular.Open(pipe, os.O_RDONLY, 0)
 	require.EqualError(t, err, "open "+pipe+": is not a regular file (p---------)")
+	_, err = regular.Open(filepath.Dir(pipe), os.O_RDONLY, 0)
+	require.ErrorContains(t, err, ": a folder, expected a file)")
 	require.ErrorIs(t, regular.Write(pipe, []byte("text"), 0o600), regular.Err)
 	file := pipe + ".txt"
 	require.NoError(t, regular.Write(file, []byte("longer"), 0o600))

@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -28,6 +30,9 @@ func Load(dir string) (*Program, error) {
 }
 
 func load(dir string) (*Program, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%w: it is a file, expected a folder of Program.Write", syscall.ENOTDIR)
+	}
 	on, err := vfs.OS(dir)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +135,10 @@ func TestLoad_hostile(t *testing.T) {
 	delete(changed, manifestName)
 	_, err := readBack(folder(t, changed))
 	require.ErrorContains(t, err, "it has no manifest.json: expected an exported folder")
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err = Load(file)
+	require.ErrorContains(t, err, "not a directory: it is a file, expected a folder of Program.Write")
 	_, err = Load(t.TempDir() + "/none")
 	require.ErrorContains(t, err, "export: load ")
 }
