@@ -2,7 +2,6 @@ package images
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"testing"
 
