@@ -17,9 +17,9 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/internal/mpi"
-	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // Option is a setting of [Join].

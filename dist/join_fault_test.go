@@ -14,8 +14,8 @@ import (
 
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/dist/launch"
-	"github.com/lazo-ml/lazo/internal/ranks"
 	"github.com/lazo-ml/lazo/internal/install"
+	"github.com/lazo-ml/lazo/internal/ranks"
 )
 
 // F59: a leftover process of another job or an earlier start connects to rank 0. It is refused with a reason, and the

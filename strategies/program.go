@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/blocks"
+	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -170,7 +171,7 @@ func (p *program) Start(state []compute.Buffer, batches []data.Batch) (changed, 
 	return p.replaced(state, s), p.whole(outputs), r.running, nil
 }
 
-var errOtherBatches = fmt.Errorf("%w: their batches for this step differ: give all processes the same data in the same order (the same seed of a shuffle), and each process its part by data.Share, or the whole batch", xla.ErrDisagree)
+var errOtherBatches = fmt.Errorf("%w: their batches for this step differ: give all processes the same data in the same order (the same seed of a shuffle), and each process its part by data.Share, or the whole batch", joined.ErrDisagree)
 
 // alike has checksums to compare between processes; of a part, only of the position.
 func (p *program) alike(batches []data.Batch) []xla.Alike {

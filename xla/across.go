@@ -10,19 +10,48 @@ import (
 	"hash/fnv"
 	"log/slog"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/gomlx/compute"
 
-	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
+
+// Job is a job of several processes, as dist.Join returns. All ranks call Agree, EachSame, Broadcast and AllGather in
+// one order. Its own Store is that of [WithStore] by default.
+type Job interface {
+	Store
+	Rank() int
+	Size() int
+	// Agree sets each word to its maximum over all ranks.
+	Agree(words []int64) error
+	// EachSame reports for each number whether all ranks pass the same, except for its sign bit. what is for messages.
+	EachSame(what string, numbers ...int64) (same []bool, err error)
+	// Broadcast returns rank 0's data on all ranks, AllGather the data of all ranks, by rank.
+	Broadcast(data []byte) ([]byte, error)
+	AllGather(data []byte) ([][]byte, error)
+	// Busy announces a phase of up to limit, which done ends.
+	Busy(doing string, limit time.Duration) (done func())
+	// Handlers are the C functions, by name, with which a CPU's programs exchange values; none if they cannot. Rewrite
+	// turns a serialized HloModuleProto with XLA's collectives into one that calls them.
+	Handlers() map[string]unsafe.Pointer
+	Rewrite(module []byte) ([]byte, error)
+}
+
+// Store keeps small values that the processes of a job exchange: see dist.Store.
+type Store interface {
+	Put(ctx context.Context, key string, value []byte) error
+	Get(ctx context.Context, key string) ([]byte, error)
+	TryGet(ctx context.Context, key string) ([]byte, error)
+}
 
 // Across opens the runtime for all processes of a job. A mesh of [Runtime.NumDevices] devices has those of all
 // processes, rank 0's first. One process changes nothing; a nil job is an error.
@@ -30,19 +59,20 @@ import (
 // A CPU process is one device and exchanges values by MPI. Accelerator processes have equally many devices and exchange
 // values by XLA's collectives. Open waits for them, and fails in all if it fails in one.
 //
-// All processes must make and run the same programs in the same order: differences are [ErrDisagree].
-func Across(job *dist.Job) Option {
+// All processes must make and run the same programs in the same order: differences are dist.ErrDisagree.
+func Across(job Job) Option {
 	return func(o *options) {
-		if job == nil {
+		if of := reflect.ValueOf(job); !of.IsValid() || of.Kind() == reflect.Pointer && of.IsNil() {
 			o.err = errors.New("xla: Across is given no job: see dist.Join")
+			return
 		}
 		o.job = job
 	}
 }
 
-// WithStore replaces [dist.Job.Store] for a job's GPU plugins ([Across]). The store must work until the runtime is
+// WithStore replaces the job's own store for its GPU plugins ([Across]). The store must work until the runtime is
 // closed. It is an error for CPUs and TPUs.
-func WithStore(store dist.Store) Option {
+func WithStore(store Store) Option {
 	return func(o *options) {
 		if store == nil {
 			o.err = errors.New("xla: WithStore is given no store")
@@ -51,11 +81,8 @@ func WithStore(store dist.Store) Option {
 	}
 }
 
-// ErrDisagree reports that the processes of a job compile or run different programs.
-var ErrDisagree = dist.ErrDisagree
-
 // Job returns [Across]'s job, nil for a single process.
-func (r *Runtime) Job() *dist.Job {
+func (r *Runtime) Job() Job {
 	if a := r.across(); a != nil {
 		return a.job
 	}
@@ -112,7 +139,7 @@ func tellApart(o *options) {
 }
 
 type across struct {
-	job *dist.Job
+	job Job
 	by  exchange
 	// Device IDs by rank; concatenated, they are the mesh.
 	ids      [][]int
@@ -128,7 +155,7 @@ type exchange interface {
 	close() error
 }
 
-var _, _ exchange = (*byMPI)(nil), (*byPlugin)(nil)
+var _, _ exchange = (*byHandlers)(nil), (*byPlugin)(nil)
 
 func newAcross(library *pjrt.Plugin, plugin Plugin, o *options) (*across, error) {
 	if o.job == nil || o.job.Size() == 1 {
@@ -137,7 +164,7 @@ func newAcross(library *pjrt.Plugin, plugin Plugin, o *options) (*across, error)
 	var by exchange
 	var err error
 	if plugin.Kind == CPU {
-		by, err = newByMPI(library, plugin, o)
+		by, err = newByHandlers(library, plugin, o)
 	} else {
 		by, err = newByPlugin(plugin, o)
 	}
@@ -181,15 +208,15 @@ func (a *across) compile(c *client, name, text string, options pjrt.CompileOptio
 
 const compileLimit = 30 * time.Minute
 
-func same(job *dist.Job, what, text string, key programKey) error {
-	equal, err := job.Same(what, int64(binary.LittleEndian.Uint64(key[:])))
-	if equal || err != nil {
+func same(job Job, what, text string, key programKey) error {
+	equal, err := job.EachSame(what, int64(binary.LittleEndian.Uint64(key[:])))
+	if err != nil || equal[0] {
 		return err
 	}
 	return disagree(job, what, text)
 }
 
-func disagree(job *dist.Job, what, text string) error {
+func disagree(job Job, what, text string) error {
 	zero, err := job.Broadcast([]byte(text))
 	if err != nil {
 		return err
@@ -214,7 +241,7 @@ func disagree(job *dist.Job, what, text string) error {
 		}
 		fmt.Fprintf(&list, "\n\t%s: %s", ranks, other)
 	}
-	return fmt.Errorf("%w: their next operations differ:%s", ErrDisagree, list.String())
+	return fmt.Errorf("%w: their next operations differ:%s", joined.ErrDisagree, list.String())
 }
 
 func firstDifference(zero, own string) string {
@@ -311,7 +338,7 @@ func (a *across) sameRun(p *Program, runs int, alike []Alike) error {
 	return nil
 }
 
-func unlike(job *dist.Job, x Alike) error {
+func unlike(job Job, x Alike) error {
 	type part struct {
 		Part
 		Sum int64

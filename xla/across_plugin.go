@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lazo-ml/lazo/dist"
+	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 type byPlugin struct {
-	job   *dist.Job
-	store dist.Store // nil: the plugin needs none
+	job   Job
+	store Store // nil: the plugin needs none
 	end   context.CancelFunc
 }
 
@@ -38,7 +38,7 @@ func newByPlugin(plugin Plugin, o *options) (*byPlugin, error) {
 	case plugin.Kind == TPU && o.store != nil:
 		return nil, errors.New("TPUs find each other by their own variables and need no store: leave WithStore out")
 	case plugin.Kind != TPU && o.store == nil:
-		b.store = o.job.Store()
+		b.store = o.job
 	}
 	return b, nil
 }
@@ -122,7 +122,7 @@ func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[strin
 	telling, told := context.WithTimeout(context.Background(), askLimit)
 	defer told()
 	putErr := b.store.Put(telling, failed, fmt.Appendf(nil, "rank %d: %v", b.job.Rank(), err))
-	if putErr != nil && !errors.Is(putErr, dist.ErrKeyExists) {
+	if putErr != nil && !errors.Is(putErr, joined.ErrKeyExists) {
 		err = errors.Join(err, putErr)
 	}
 	return nil, err
@@ -212,7 +212,7 @@ func (b *byPlugin) close() error {
 }
 
 type keyValues struct {
-	store  dist.Store
+	store  Store
 	prefix string
 	ctx    context.Context
 }
@@ -230,7 +230,7 @@ func (k *keyValues) TryGet(key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(k.ctx, askLimit)
 	defer cancel()
 	value, err := k.store.TryGet(ctx, k.prefix+key)
-	if errors.Is(err, dist.ErrNoKey) {
+	if errors.Is(err, joined.ErrNoKey) {
 		err = fmt.Errorf("%w: %w", pjrt.ErrKeyNotFound, err)
 	}
 	return value, err
@@ -240,7 +240,7 @@ func (k *keyValues) Put(key string, value []byte) error {
 	ctx, cancel := context.WithTimeout(k.ctx, askLimit)
 	defer cancel()
 	err := k.store.Put(ctx, k.prefix+key, value)
-	if errors.Is(err, dist.ErrKeyExists) {
+	if errors.Is(err, joined.ErrKeyExists) {
 		err = fmt.Errorf("%w: %w", pjrt.ErrKeyExists, err)
 	}
 	return err

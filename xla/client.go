@@ -14,8 +14,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/hlo"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 type client struct {

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/hlo"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // constants are those of [hlo.Builder.Apart].

@@ -15,8 +15,8 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/aot"
 	"github.com/lazo-ml/lazo/internal/gate"
-	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/hlo"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // describedProgram compiles, for up to minutes, when it is inspected or runs as a step.

@@ -11,11 +11,11 @@ import (
 	"github.com/gomlx/compute/shapes"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/hlo"
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/probe"
-	"github.com/lazo-ml/lazo/internal/hlo"
-	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // Errors of [Open]. Their texts name the file, the stage that failed, and the plugin's last output.

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/hlo"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // The plugin's message about a refused text leads to the line here that asked for the operation. The builder passes

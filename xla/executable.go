@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/hlo"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 type executable struct {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/internal/install"
+	"github.com/lazo-ml/lazo/internal/probe"
 )
 
 func installable(name string) bool { return slices.Contains(install.Kinds(), name) }

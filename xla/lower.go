@@ -15,8 +15,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
-	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/hlo"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // Module is a lowered graph. Its method Text returns StableHLO; Parameters and Outputs describe the values in order.

@@ -15,7 +15,6 @@ import (
 	"github.com/gomlx/compute/notimplemented"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/shield"
@@ -33,8 +32,8 @@ type options struct {
 	programs int
 	limit    time.Duration
 	log      *slog.Logger
-	job      *dist.Job
-	store    dist.Store
+	job      Job
+	store    Store
 	err      error
 }
 

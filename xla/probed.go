@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/internal/probe"
-	"github.com/lazo-ml/lazo/internal/install"
 )
 
 type identity struct {

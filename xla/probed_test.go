@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
-	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // TestR23_F51_installedPluginRots: an installed plugin with changed bits, but the size, time and inode of its receipt,

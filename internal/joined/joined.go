@@ -1,7 +1,18 @@
-// Package joined records whether this process is a rank of a job, for packages that do not import dist.
+// Package joined records whether this process is a rank of a job, and has a job's errors, for packages that do not
+// import dist.
 package joined
 
-import "sync/atomic"
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// Errors that package dist exports.
+var (
+	ErrDisagree  = errors.New("the ranks disagree")
+	ErrKeyExists = errors.New("the key has a value already")
+	ErrNoKey     = errors.New("the key has no value")
+)
 
 // Job is a job of several processes.
 type Job interface {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/install"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 const double = `module {

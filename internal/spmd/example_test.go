@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/spmd"
-	"github.com/lazo-ml/lazo/internal/install"
 )
 
 // The sum of an array of which each of two partitions has one half.
@@ -34,7 +34,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	part, err := spmd.Partition(client, []byte(sum), pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true})
+	part, err := client.Partition([]byte(sum), pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type Call struct {
 	Computation  string   // a loop's runs repeatedly
 }
 
-// Rewrite turns the result of [Partition] into the program of all ranks, one process per partition: a serialized
+// Rewrite turns the result of pjrt.Client.Partition into the program of all ranks, one process per partition: a serialized
 // HloModuleProto. Exchanges become typed custom calls (see the package), in an order fixed by tokens. An unknown
 // exchange is an [ErrUnsupported] that names it.
 func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, err error) {
