@@ -75,8 +75,8 @@ func (j *Job) Handlers() map[string]unsafe.Pointer {
 // Rewrite turns a program that XLA has divided over the job's processes into that of one process, in which calls of
 // [Job.Handlers] replace XLA's collectives. Both are serialized HloModuleProtos.
 func (j *Job) Rewrite(module []byte) ([]byte, error) {
-	module, _, err := spmd.Rewrite(module, j.size)
-	return module, err
+	rewritten, _, err := spmd.Rewrite(module, j.size)
+	return rewritten, err
 }
 
 // String describes the rank, its host, how the ranks are joined, and slow settings, such as a launcher that binds each

@@ -24,7 +24,7 @@ func rankLimit(ranks int) error {
 	return nil
 }
 
-func newByHandlers(library *pjrt.Plugin, plugin Plugin, o *options) (*byHandlers, error) {
+func newByHandlers(library *pjrt.Plugin, plugin Plugin, o *openOptions) (*byHandlers, error) {
 	handlers := o.job.Handlers()
 	switch {
 	case o.store != nil:
@@ -55,7 +55,7 @@ func (b *byHandlers) open(library *pjrt.Plugin, plugin Plugin, options map[strin
 	return made, ids, err
 }
 
-func (b *byHandlers) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
+func (b *byHandlers) compile(client *pjrt.Client, cache *cache, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	module, err := b.divided(text, options)
 	if err != nil {
 		return nil, cacheOff, err
@@ -65,9 +65,9 @@ func (b *byHandlers) compile(c *client, text string, options pjrt.CompileOptions
 	}
 	own := options
 	own.Replicas, own.Partitions, own.SPMD, own.Shardy = 1, 1, false, false
-	own.Devices = []int{c.devices[0].ID()}
-	return c.cache.compile(c.client, unsafe.String(unsafe.SliceData(module), len(module)), own, func() (*pjrt.Executable, error) {
-		return c.client.CompileHLO(module, own)
+	own.Devices = []int{client.AddressableDevices()[0].ID()}
+	return cache.compile(client, unsafe.String(unsafe.SliceData(module), len(module)), own, func() (*pjrt.Executable, error) {
+		return client.CompileHLO(module, own)
 	})
 }
 

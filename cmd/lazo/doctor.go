@@ -15,10 +15,10 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/xla"
-	"github.com/lazo-ml/lazo/internal/install"
 )
 
 type doctorCommand struct {
@@ -69,7 +69,7 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if found.Source == xla.FromInstall {
+	if found.Source == "lazo install" {
 		err = check(ctx, w, found.Name, c.Prefix)
 	} else {
 		line(w, "plugin", "%v", found)

@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"internal/probe":         {"internal/child", "internal/pjrt"},
 	"xla/export":             {"checkpoint/safetensors", "internal/dtype", "internal/gate", "internal/vfs", "xla", "internal/pjrt"},
 	"xla/cost":               {"internal/brackets"},
-	"xla/plan":               {"internal/brackets", "internal/graphs", "xla", "xla/cost", "xla/export"},
+	"xla/plan":               {"internal/aot", "internal/brackets", "internal/graphs", "xla", "xla/cost", "xla/export"},
 	"xla/register":           {"xla"},
 	"internal/spmd":          {},
 	"xla":                    {"internal/aot", "internal/gate", "internal/graphs", "internal/joined", "internal/owners", "internal/planned", "internal/shield", "xla/cost", "internal/hlo", "internal/install", "internal/pjrt", "internal/probe"},
