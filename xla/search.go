@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Find finds a plugin without loading it: see [Open]. It uses only [Root]. A missing plugin is a [ErrPluginNotFound], one
-// that others may change [ErrPluginInsecure] (docs/security.md).
+// Find finds a plugin without loading it: see [Open]. It uses only [Root]. A missing plugin is
+// [ErrPluginNotFound], one that others may change [ErrPluginInsecure] (docs/security.md).
 func Find(plugin string, opts ...Option) (Plugin, error) {
 	o, err := newOptions(opts)
 	if err != nil {
