@@ -7,7 +7,7 @@
 // [Job.AllGather] use MPI if the launcher has it, otherwise the control connections. All ranks must make the same calls
 // in the same order. Calls with different methods, names or lengths are an error on all ranks that names both.
 //
-// [Job.Store] keeps values by key, for plugins whose processes find each other this way.
+// A [Job] is a [Store] of values by key, for plugins whose processes find each other this way.
 //
 // # Stuck and lost ranks
 //

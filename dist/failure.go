@@ -1,13 +1,14 @@
 package dist
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lazo-ml/lazo/internal/joined"
 )
 
 // Exit codes of a failed job, different from those of shells and Go's runtime.
@@ -19,7 +20,7 @@ const (
 )
 
 // ErrDisagree means that the ranks of a job call, compile or run different things.
-var ErrDisagree = errors.New("the ranks disagree")
+var ErrDisagree = joined.ErrDisagree
 
 // Failure is why a job ended.
 type Failure struct {

@@ -13,9 +13,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/internal/mpi"
+	"github.com/lazo-ml/lazo/internal/spmd"
 )
 
 // Job is one process's view of its job: Size ranks that run the same program. [Join] returns it. Methods may be called
@@ -61,8 +63,21 @@ func (j *Job) LocalRank() int { return j.peers[j.rank].LocalRank }
 // LocalSize returns the number of the job's processes on this host.
 func (j *Job) LocalSize() int { return j.peers[j.rank].LocalSize }
 
-// MPI returns the job's MPI world, or nil without MPI.
-func (j *Job) MPI() *mpi.World { return j.world }
+// Handlers returns the C functions, by name, by which programs on CPUs exchange values over MPI: [Job.Rewrite] makes
+// the calls. There are none without MPI.
+func (j *Job) Handlers() map[string]unsafe.Pointer {
+	if j.world == nil {
+		return nil
+	}
+	return j.world.Handlers()
+}
+
+// Rewrite turns a program that XLA has divided over the job's processes into that of one process, in which calls of
+// [Job.Handlers] replace XLA's collectives. Both are serialized HloModuleProtos.
+func (j *Job) Rewrite(module []byte) ([]byte, error) {
+	rewritten, _, err := spmd.Rewrite(module, j.size)
+	return rewritten, err
+}
 
 // String describes the rank, its host, how the ranks are joined, and slow settings, such as a launcher that binds each
 // process to one processor.

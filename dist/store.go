@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/lazo-ml/lazo/internal/joined"
 )
 
 // Store keeps small values that the processes of a job exchange, such as the addresses of their devices. A key is any
@@ -23,36 +25,36 @@ type Store interface {
 
 // Errors of a [Store].
 var (
-	ErrKeyExists = errors.New("the key has a value already")
-	ErrNoKey     = errors.New("the key has no value")
+	ErrKeyExists = joined.ErrKeyExists
+	ErrNoKey     = joined.ErrNoKey
 )
 
 // mostValue is in bytes.
 const mostValue = 64 << 20
 
-// Store returns the job's own store. Rank 0 keeps the values, of up to 64 MiB each; other ranks ask it over their
-// control connections. Calls that wait when this rank leaves ([Job.Close]) return an error.
-func (j *Job) Store() Store { return store{j} }
+var _ Store = (*Job)(nil)
 
-type store struct{ j *Job }
-
-func (s store) Put(ctx context.Context, key string, value []byte) error {
+// Put sets a key's value at rank 0, of up to 64 MiB: see [Store]. Other ranks ask it over their control connections.
+// Calls that wait when this rank leaves ([Job.Close]) return an error.
+func (j *Job) Put(ctx context.Context, key string, value []byte) error {
 	if len(value) > mostValue {
 		return fmt.Errorf("dist: Put %q: a value of %d bytes, expected at most %d", key, len(value), mostValue)
 	}
-	_, err := s.ask(ctx, "Put", message{Kind: kindPut, Key: []byte(key), Data: slices.Clone(value)})
+	_, err := j.ask(ctx, "Put", message{Kind: kindPut, Key: []byte(key), Data: slices.Clone(value)})
 	return err
 }
 
-func (s store) Get(ctx context.Context, key string) ([]byte, error) {
-	return s.ask(ctx, "Get", message{Kind: kindGet, Key: []byte(key)})
+// Get waits until the key has a value: see [Job.Put].
+func (j *Job) Get(ctx context.Context, key string) ([]byte, error) {
+	return j.ask(ctx, "Get", message{Kind: kindGet, Key: []byte(key)})
 }
 
-func (s store) TryGet(ctx context.Context, key string) ([]byte, error) {
-	return s.ask(ctx, "TryGet", message{Kind: kindTry, Key: []byte(key)})
+// TryGet does not wait: see [Job.Put].
+func (j *Job) TryGet(ctx context.Context, key string) ([]byte, error) {
+	return j.ask(ctx, "TryGet", message{Kind: kindTry, Key: []byte(key)})
 }
 
-func (s store) ask(ctx context.Context, call string, m message) ([]byte, error) {
+func (j *Job) ask(ctx context.Context, call string, m message) ([]byte, error) {
 	failed := func(err error) error { return fmt.Errorf("dist: %s %q: %w", call, m.Key, err) }
 	if len(m.Key) == 0 {
 		return nil, failed(errors.New("expected a key of one byte at least"))
@@ -61,10 +63,10 @@ func (s store) ask(ctx context.Context, call string, m message) ([]byte, error) 
 		return nil, failed(context.Cause(ctx))
 	}
 	if m.Kind == kindGet {
-		defer s.j.activity.await(fmt.Sprintf("Store.Get of %q", m.Key))()
+		defer j.activity.await(fmt.Sprintf("Store.Get of %q", m.Key))()
 	}
 	answers := make(chan message, 1)
-	forget, ok := s.send(&m, answers)
+	forget, ok := j.request(&m, answers)
 	if !ok {
 		return nil, failed(errors.New("the job is closed"))
 	}
@@ -80,21 +82,21 @@ func (s store) ask(ctx context.Context, call string, m message) ([]byte, error) 
 	case <-ctx.Done():
 		forget()
 		return nil, failed(context.Cause(ctx))
-	case <-s.j.over:
+	case <-j.over:
 		forget()
 		return nil, failed(errors.New("the job is closed"))
 	}
 }
 
-func (s store) send(m *message, answers chan message) (forget func(), ok bool) {
-	if s.j.left.Load() {
+func (j *Job) request(m *message, answers chan message) (forget func(), ok bool) {
+	if j.left.Load() {
 		return nil, false
 	}
-	p := s.j.spoke
+	p := j.spoke
 	if p == nil {
-		m.ID = s.j.values.own()
-		s.j.values.answer(0, *m, func(a message) { answers <- a })
-		return func() { s.j.values.answer(0, message{Kind: kindForget, ID: m.ID, Key: m.Key}, nil) }, true
+		m.ID = j.values.own()
+		j.values.answer(0, *m, func(a message) { answers <- a })
+		return func() { j.values.answer(0, message{Kind: kindForget, ID: m.ID, Key: m.Key}, nil) }, true
 	}
 	p.mu.Lock()
 	p.asked++

@@ -21,7 +21,7 @@ func TestStore(t *testing.T) {
 			}
 			job, err := dist.Join(t.Context())
 			require.NoError(t, err)
-			storetest.Run(t, job, job.Store())
+			storetest.Run(t, job, job)
 			require.NoError(t, job.Close())
 		})
 	}
@@ -30,10 +30,10 @@ func TestStore(t *testing.T) {
 func TestStore_ofOneProcess(t *testing.T) {
 	job, err := dist.Join(t.Context())
 	require.NoError(t, err)
-	storetest.Run(t, job, job.Store())
-	_, err = job.Store().TryGet(t.Context(), "once/0")
+	storetest.Run(t, job, job)
+	_, err = job.TryGet(t.Context(), "once/0")
 	require.NoError(t, err, "the job's one store")
-	require.ErrorContains(t, job.Store().Put(t.Context(), "long", make([]byte, 64<<20+1)), "67108865 bytes")
+	require.ErrorContains(t, job.Put(t.Context(), "long", make([]byte, 64<<20+1)), "67108865 bytes")
 }
 
 // What waits when its rank leaves gets an error, and so does what comes later.
@@ -46,16 +46,15 @@ func TestStore_ofAJobThatWasLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, job.Name())
 	require.Equal(t, "0", job.Attempt())
-	store := job.Store()
-	require.NoError(t, store.Put(t.Context(), "there "+string(rune('0'+job.Rank())), nil))
+	require.NoError(t, job.Put(t.Context(), "there "+string(rune('0'+job.Rank())), nil))
 	got := make(chan error, 1)
 	go func() {
-		_, err := store.Get(context.Background(), "never")
+		_, err := job.Get(context.Background(), "never")
 		got <- err
 	}()
 	require.NoError(t, job.Close())
 	require.ErrorContains(t, <-got, "the job is closed")
-	_, err = store.TryGet(t.Context(), "there 0")
+	_, err = job.TryGet(t.Context(), "there 0")
 	require.ErrorContains(t, err, "the job is closed")
 	require.False(t, errors.Is(err, dist.ErrNoKey))
 }

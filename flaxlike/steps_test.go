@@ -201,7 +201,7 @@ func TestRuntimeByDefault(t *testing.T) {
 func TestR36_newDownloadsNothingUnasked(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	for _, name := range []string{"XDG_DATA_HOME", "XDG_CACHE_HOME", xla.SearchPathVariable} {
+	for _, name := range []string{"XDG_DATA_HOME", "XDG_CACHE_HOME", "PJRT_PLUGIN_LIBRARY_PATH"} {
 		t.Setenv(name, home)
 	}
 	_, err := flaxlike.New(t.Context(), nn.Dense{Units: 1})

@@ -101,7 +101,7 @@ func TestDataParallel_severalDevicesOfAProcess(t *testing.T) {
 		require.NoError(t, s.Free(whole))
 	}
 	_, err = s.Put("/whole", tensors.FromValue([]float32{float32(job.Rank()), 0, 0, 0}))
-	require.ErrorIs(t, err, xla.ErrDisagree)
+	require.ErrorIs(t, err, dist.ErrDisagree)
 
 	batch := data.Batch{Fields: []data.Field{data.X(cut, len(cut))}}
 	part := data.Batch{Fields: []data.Field{data.X(cut[job.Rank()*4*own:(job.Rank()+1)*4*own], 4*own)}, At: job.Rank() * 4 * own, Part: data.Part{Rank: job.Rank(), Of: n, Samples: len(cut)}}

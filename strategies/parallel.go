@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/internal/packs"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -25,7 +26,7 @@ import (
 // the order of sums.
 //
 // Several processes ([xla.Across]) form one mesh. Each must run the same program on the same batches, put the same
-// values, and fetch sharded values in the same order. Differing values are [xla.ErrDisagree].
+// values, and fetch sharded values in the same order. Differing values are dist.ErrDisagree.
 func DataParallel(on *xla.Runtime, options Parallel) (Strategy, error) {
 	if on == nil {
 		return nil, errors.New("strategies: data_parallel: the runtime is nil: open one with xla.Open")
@@ -227,12 +228,12 @@ func (p *parallel) same(t *tensors.Tensor) error {
 	if err := t.ConstBytes(func(data []byte) { sum = int64(crc32.Checksum(data, castagnoli)) }); err != nil {
 		return err
 	}
-	same, err := job.Same("a value that is put", sum)
+	same, err := job.EachSame("a value that is put", sum)
 	if err != nil {
 		return err
 	}
-	if !same {
-		return fmt.Errorf("%w: its values differ between processes: give all processes the same seed and the same initial values", xla.ErrDisagree)
+	if !same[0] {
+		return fmt.Errorf("%w: its values differ between processes: give all processes the same seed and the same initial values", joined.ErrDisagree)
 	}
 	return nil
 }
@@ -288,10 +289,10 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	parts = nil
 	for rank, bytes := range all {
 		if string(bytes[:min(start, len(bytes))]) != string(own[:start]) {
-			return nil, fmt.Errorf("strategies: data_parallel: fetch %s %s: %w: rank %d fetches another value", v.name, v.shape, xla.ErrDisagree, rank)
+			return nil, fmt.Errorf("strategies: data_parallel: fetch %s %s: %w: rank %d fetches another value", v.name, v.shape, joined.ErrDisagree, rank)
 		}
 		if bytes = bytes[start:]; len(bytes) != len(own)-start {
-			return nil, fmt.Errorf("strategies: data_parallel: fetch %s: %w: rank %d fetches a part of %d bytes, expected %d", v.shape, xla.ErrDisagree, rank, len(bytes), len(own)-start)
+			return nil, fmt.Errorf("strategies: data_parallel: fetch %s: %w: rank %d fetches a part of %d bytes, expected %d", v.shape, joined.ErrDisagree, rank, len(bytes), len(own)-start)
 		}
 		for len(bytes) > 0 {
 			part := tensors.FromShape(shape)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/blocks"
+	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -194,10 +195,10 @@ func (p *program) Start(state []compute.Buffer, batches []data.Batch) (changed, 
 	return p.replaced(state, s), p.whole(outputs), r.running, nil
 }
 
-var errOtherBatches = fmt.Errorf("%w: their batches for this step differ: give all processes the same data in the same order (the same seed of a shuffle), and each process its part by data.Share, or the whole batch", xla.ErrDisagree)
+var errOtherBatches = fmt.Errorf("%w: their batches for this step differ: give all processes the same data in the same order (the same seed of a shuffle), and each process its part by data.Share, or the whole batch", joined.ErrDisagree)
 
 // alike has checksums to compare between processes; of a part, only of the position.
-func (p *program) alike(batches []data.Batch) []xla.Alike {
+func (p *program) alike(batches []data.Batch) []joined.Alike {
 	if p.on.Runtime().Job() == nil || p.mesh == 1 || len(p.batch) == 0 {
 		return nil
 	}
@@ -216,13 +217,13 @@ func (p *program) alike(batches []data.Batch) []xla.Alike {
 		}
 	}
 	sums[0], sums[1] = int64(places.Sum64()), int64(deals.Sum64())
-	return []xla.Alike{{What: "the next batches", Sums: sums, Parts: func() []xla.Part { return p.parts(&batches[0]) }, Err: errOtherBatches}}
+	return []joined.Alike{{What: "the next batches", Sums: sums, Parts: func() []joined.Part { return p.parts(&batches[0]) }, Err: errOtherBatches}}
 }
 
 // odd makes the combined checksum depend on the order.
 const odd = 0x9e3779b1
 
-func (p *program) parts(b *data.Batch) []xla.Part {
+func (p *program) parts(b *data.Batch) []joined.Part {
 	place := fmt.Sprintf("epoch %d, from example %d on", b.Epoch, wholeAt(b))
 	if b.Partial() {
 		place += fmt.Sprintf(", a part of %d", b.Part.Of)
@@ -237,9 +238,9 @@ func (p *program) parts(b *data.Batch) []xla.Part {
 			deal += fmt.Sprintf(", shuffled by the seed %d", d.Seed)
 		}
 	}
-	list := []xla.Part{{Name: "the place of the batch in the data", Is: place}, {Name: "the set and the order of its examples", Is: deal}}
+	list := []joined.Part{{Name: "the place of the batch in the data", Is: place}, {Name: "the set and the order of its examples", Is: deal}}
 	for i := range p.batch {
-		list = append(list, xla.Part{Name: fmt.Sprintf("the values of field %q", p.batch[i].Name)})
+		list = append(list, joined.Part{Name: fmt.Sprintf("the values of field %q", p.batch[i].Name)})
 	}
 	return list
 }

@@ -1,105 +1,40 @@
 package xla
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gomlx/compute"
 
-	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// Across opens the runtime for all processes of a job. A mesh of [Runtime.NumDevices] devices has those of all
-// processes, rank 0's first. One process changes nothing; a nil job is an error.
-//
-// A CPU process is one device and exchanges values by MPI. Accelerator processes have equally many devices and exchange
-// values by XLA's collectives. Open waits for them, and fails in all if it fails in one.
-//
-// All processes must make and run the same programs in the same order: differences are [ErrDisagree].
-func Across(job *dist.Job) Option {
-	return func(o *options) {
-		if job == nil {
-			o.err = errors.New("xla: Across is given no job: see dist.Join")
-		}
-		o.job = job
-	}
-}
-
-// WithStore replaces [dist.Job.Store] for a job's GPU plugins ([Across]). The store must work until the runtime is
-// closed. It is an error for CPUs and TPUs.
-func WithStore(store dist.Store) Option {
-	return func(o *options) {
-		if store == nil {
-			o.err = errors.New("xla: WithStore is given no store")
-		}
-		o.store = store
-	}
-}
-
-// ErrDisagree reports that the processes of a job compile or run different programs.
-var ErrDisagree = dist.ErrDisagree
-
-// Job returns [Across]'s job, nil for a single process.
-func (r *Runtime) Job() *dist.Job {
-	if a := r.across(); a != nil {
-		return a.job
-	}
-	return nil
-}
-
-func (r *Runtime) across() *across {
-	if r == nil {
-		return nil
-	}
-	if c, ok := r.Backend.(*client); ok {
-		return c.across
-	}
-	return nil
-}
-
-// Local returns this process's devices of a mesh: n devices from index first. Programs take and return only their
-// values.
-func (r *Runtime) Local(m Mesh) (first, n int) {
-	n = m.Devices()
-	if a := r.across(); a != nil && n > 1 {
-		return a.job.Rank() * a.own(), a.own()
-	}
-	return 0, n
-}
-
-var apart struct{ across, told atomic.Bool }
+var ranksApart struct{ across, told atomic.Bool }
 
 // tellApart warns once, at rank 0, that ranks train alone. If only one rank forgot [Across], its note explains the
 // others' failure. Runtimes after one with Across are intended.
-func tellApart(o *options) {
+func tellApart(o *openOptions) {
 	job := joined.Now()
 	if o.job != nil {
-		apart.across.Store(true)
+		ranksApart.across.Store(true)
 		if job != nil {
 			job.Note("")
 		}
 		return
 	}
-	if job == nil || apart.across.Load() {
+	if job == nil || ranksApart.across.Load() {
 		return
 	}
 	job.Note("it has opened a runtime without xla.Across, and computes alone: give xla.Open the option xla.Across(job)")
-	if job.Rank() > 0 || apart.told.Swap(true) {
+	if job.Rank() > 0 || ranksApart.told.Swap(true) {
 		return
 	}
 	const text = "xla: Open without Across in a job of several processes: each of them computes alone, and trains its own model. " +
@@ -112,7 +47,7 @@ func tellApart(o *options) {
 }
 
 type across struct {
-	job *dist.Job
+	job Job
 	by  exchange
 	// Device IDs by rank; concatenated, they are the mesh.
 	ids      [][]int
@@ -124,20 +59,20 @@ type across struct {
 
 type exchange interface {
 	open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, ids [][]int, err error)
-	compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error)
+	compile(client *pjrt.Client, cache *cache, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error)
 	close() error
 }
 
-var _, _ exchange = (*byMPI)(nil), (*byPlugin)(nil)
+var _, _ exchange = (*byHandlers)(nil), (*byPlugin)(nil)
 
-func newAcross(library *pjrt.Plugin, plugin Plugin, o *options) (*across, error) {
+func newAcross(library *pjrt.Plugin, plugin Plugin, o *openOptions) (*across, error) {
 	if o.job == nil || o.job.Size() == 1 {
 		return nil, nil
 	}
 	var by exchange
 	var err error
 	if plugin.Kind == CPU {
-		by, err = newByMPI(library, plugin, o)
+		by, err = newByHandlers(library, plugin, o)
 	} else {
 		by, err = newByPlugin(plugin, o)
 	}
@@ -169,123 +104,32 @@ func (a *across) id(n compute.DeviceNum) (int, error) {
 	return a.ids[int(n)/a.own()][int(n)%a.own()], nil
 }
 
-func (a *across) compile(c *client, name, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
+func (a *across) compile(client *pjrt.Client, cache *cache, name, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	a.compiles.Lock()
 	defer a.compiles.Unlock()
 	defer a.job.Busy("compiling "+name, compileLimit)()
-	if err := same(a.job, "compile "+name, text, keyOf(text, options)); err != nil {
+	if err := sameOnRanks(a.job, "compile "+name, text, keyOf(text, options)); err != nil {
 		return nil, cacheOff, err
 	}
-	return a.by.compile(c, text, options)
+	return a.by.compile(client, cache, text, options)
 }
 
 const compileLimit = 30 * time.Minute
 
-func same(job *dist.Job, what, text string, key programKey) error {
-	equal, err := job.Same(what, int64(binary.LittleEndian.Uint64(key[:])))
-	if equal || err != nil {
-		return err
-	}
-	return disagree(job, what, text)
-}
-
-func disagree(job *dist.Job, what, text string) error {
-	zero, err := job.Broadcast([]byte(text))
-	if err != nil {
-		return err
-	}
-	if text != string(zero) {
-		what += ", " + firstDifference(string(zero), text)
-	}
-	all, err := job.AllGather([]byte(what))
-	if err != nil {
-		return err
-	}
-	var list bytes.Buffer
-	for rank, other := range all {
-		if slices.ContainsFunc(all[:rank], func(said []byte) bool { return bytes.Equal(said, other) }) {
-			continue
-		}
-		ranks := fmt.Sprint("rank ", rank)
-		for also := rank + 1; also < len(all); also++ {
-			if bytes.Equal(all[also], other) {
-				ranks = strings.Replace(ranks, "rank ", "ranks ", 1) + fmt.Sprint(", ", also)
-			}
-		}
-		fmt.Fprintf(&list, "\n\t%s: %s", ranks, other)
-	}
-	return fmt.Errorf("%w: their next operations differ:%s", ErrDisagree, list.String())
-}
-
-func firstDifference(zero, own string) string {
-	a, b := strings.Split(zero, "\n"), strings.Split(own, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			ours, theirs := partings(strings.TrimSpace(b[i]), strings.TrimSpace(a[i]))
-			return fmt.Sprintf("line %d of the program is %s, that of rank 0 %s", i+1, ours, theirs)
-		}
-	}
-	return fmt.Sprintf("the program has %d lines, that of rank 0 %d", len(b), len(a))
-}
-
-// Characters shown before the difference and in total.
-const (
-	beforeParting = 60
-	atParting     = 200
-)
-
-func partings(a, b string) (string, string) {
-	x, y := []rune(a), []rune(b)
-	same := 0
-	for same < min(len(x), len(y)) && x[same] == y[same] {
-		same++
-	}
-	from := max(0, same-beforeParting)
-	quoted := func(r []rune) string {
-		to := min(len(r), from+atParting)
-		text := strconv.Quote(string(r[from:to]))
-		if from > 0 {
-			text = "…" + text
-		}
-		if to < len(r) {
-			text += "…"
-		}
-		return text
-	}
-	return quoted(x), quoted(y)
-}
-
-// Alike is a value that must be equal in all processes of a run ([Program.Start]).
-type Alike struct {
-	What string // in messages: "the next batches"
-	// Sums has a checksum per part, equally many in all processes.
-	Sums []int64
-	// Parts describes the parts in order, if a checksum differs.
-	Parts func() []Part
-	// Err is wrapped by the run's error, which names the ranks and parts that differ.
-	Err error
-}
-
-// Part describes a part of an [Alike] in messages.
-type Part struct {
-	Name string // "field \"x\"", after "differs in"
-	Is   string // this process's value: "1,000 examples"; may be ""
-}
-
-func (a *across) enter(p *Program, runs int, alike []Alike) (leave func(), err error) {
+func (a *across) enter(program string, runs int, alike []joined.Alike) (leave func(), err error) {
 	a.runs.Lock()
-	if err := a.sameRun(p, runs, alike); err != nil {
+	if err := a.sameRun(program, runs, alike); err != nil {
 		a.runs.Unlock()
 		return nil, err
 	}
 	return a.runs.Unlock, nil
 }
 
-func (a *across) sameRun(p *Program, runs int, alike []Alike) error {
+func (a *across) sameRun(program string, runs int, alike []joined.Alike) error {
 	number := a.number.Add(1)
 	key := fnv.New64a()
-	fmt.Fprintln(key, p.name, runs, number)
-	what := fmt.Sprintf("run %d of a program, %s, %d steps", number, p.name, runs)
+	fmt.Fprintln(key, program, runs, number)
+	what := fmt.Sprintf("run %d of a program, %s, %d steps", number, program, runs)
 	shown := what
 	for _, x := range alike {
 		shown += ", and of " + x.What
@@ -309,51 +153,6 @@ func (a *across) sameRun(p *Program, runs int, alike []Alike) error {
 		}
 	}
 	return nil
-}
-
-func unlike(job *dist.Job, x Alike) error {
-	type part struct {
-		Part
-		Sum int64
-	}
-	own := make([]part, len(x.Sums))
-	for i, named := range x.Parts() {
-		own[i] = part{named, x.Sums[i]}
-	}
-	text, err := json.Marshal(own)
-	if err != nil {
-		return err
-	}
-	all, err := job.AllGather(text)
-	if err != nil {
-		return err
-	}
-	ranks := make([][]part, len(all))
-	for r := range all {
-		if err := json.Unmarshal(all[r], &ranks[r]); err != nil || len(ranks[r]) != len(own) {
-			return fmt.Errorf("%w: rank %d compares %d parts of it, this one %d (%v)", x.Err, r, len(ranks[r]), len(own), err)
-		}
-	}
-	var said []string
-	for i, zero := range ranks[0] {
-		var others []string
-		has := ""
-		for r := range ranks {
-			if other := ranks[r][i]; other.Sum != zero.Sum {
-				others = append(others, fmt.Sprint(r))
-				if has == "" && other.Is != "" {
-					has = fmt.Sprintf(" (rank %d has %s, rank 0 %s)", r, other.Is, zero.Is)
-				}
-			}
-		}
-		switch {
-		case len(others) == 1:
-			said = append(said, fmt.Sprintf("rank %s differs from rank 0 in %s%s", others[0], zero.Name, has))
-		case len(others) > 1:
-			said = append(said, fmt.Sprintf("ranks %s differ from rank 0 in %s%s", strings.Join(others, ", "), zero.Name, has))
-		}
-	}
-	return fmt.Errorf("%w: %s", x.Err, strings.Join(said, "; "))
 }
 
 func (a *across) close() error {

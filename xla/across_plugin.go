@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lazo-ml/lazo/dist"
+	"github.com/lazo-ml/lazo/internal/joined"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 type byPlugin struct {
-	job   *dist.Job
-	store dist.Store // nil: the plugin needs none
+	job   Job
+	store Store // nil: the plugin needs none
 	end   context.CancelFunc
 }
 
@@ -27,7 +27,7 @@ const (
 	optionNodes = "num_nodes"
 )
 
-func newByPlugin(plugin Plugin, o *options) (*byPlugin, error) {
+func newByPlugin(plugin Plugin, o *openOptions) (*byPlugin, error) {
 	for _, name := range []string{optionNode, optionNodes} {
 		if _, set := o.client[name]; set {
 			return nil, fmt.Errorf("client option %q: Across sets it", name)
@@ -38,14 +38,14 @@ func newByPlugin(plugin Plugin, o *options) (*byPlugin, error) {
 	case plugin.Kind == TPU && o.store != nil:
 		return nil, errors.New("TPUs find each other by their own variables and need no store: leave WithStore out")
 	case plugin.Kind != TPU && o.store == nil:
-		b.store = o.job.Store()
+		b.store = o.job
 	}
 	return b, nil
 }
 
 const openLimit = 10 * time.Minute
 
-type opened struct {
+type openedRank struct {
 	Failed string
 	Gave   bool  // gave up after another failed
 	Own    []int // device IDs
@@ -54,7 +54,7 @@ type opened struct {
 
 func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (*pjrt.Client, [][]int, error) {
 	what := fmt.Sprintf("open the plugin %q, of PJRT API %s", plugin.Kind, plugin.API)
-	if err := same(b.job, what, "", sha256.Sum256([]byte(what))); err != nil {
+	if err := sameOnRanks(b.job, what, "", sha256.Sum256([]byte(what))); err != nil {
 		return nil, nil, err
 	}
 	prefix, err := b.job.Broadcast(fmt.Appendf(nil, "xla/%s/", rand.Text()))
@@ -64,7 +64,7 @@ func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]
 	done := b.job.Busy(what, openLimit)
 	made, err := b.client(library, plugin, options, string(prefix))
 	done()
-	says := opened{}
+	says := openedRank{}
 	if err != nil {
 		says.Failed, says.Gave = err.Error(), errors.As(err, new(*othersFault))
 	} else {
@@ -122,7 +122,7 @@ func (b *byPlugin) client(library *pjrt.Plugin, plugin Plugin, options map[strin
 	telling, told := context.WithTimeout(context.Background(), askLimit)
 	defer told()
 	putErr := b.store.Put(telling, failed, fmt.Appendf(nil, "rank %d: %v", b.job.Rank(), err))
-	if putErr != nil && !errors.Is(putErr, dist.ErrKeyExists) {
+	if putErr != nil && !errors.Is(putErr, joined.ErrKeyExists) {
 		err = errors.Join(err, putErr)
 	}
 	return nil, err
@@ -132,7 +132,7 @@ type othersFault struct{ text string }
 
 func (f *othersFault) Error() string { return f.text }
 
-func (b *byPlugin) together(own opened) ([][]int, error) {
+func (b *byPlugin) together(own openedRank) ([][]int, error) {
 	text, err := json.Marshal(own)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (b *byPlugin) together(own opened) ([][]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]opened, len(parts))
+	all := make([]openedRank, len(parts))
 	for rank, part := range parts {
 		if err := json.Unmarshal(part, &all[rank]); err != nil {
 			return nil, fmt.Errorf("read the devices of rank %d: %w", rank, err)
@@ -157,7 +157,7 @@ func (b *byPlugin) together(own opened) ([][]int, error) {
 	return byRank(all)
 }
 
-func byRank(all []opened) (ids [][]int, err error) {
+func byRank(all []openedRank) (ids [][]int, err error) {
 	var list []int
 	var text strings.Builder
 	wrong := ""
@@ -187,8 +187,8 @@ func byRank(all []opened) (ids [][]int, err error) {
 }
 
 // compile compiles or loads in all processes (docs/decisions/0022).
-func (b *byPlugin) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
-	kept := c.cache.find(c.client, text, options)
+func (b *byPlugin) compile(client *pjrt.Client, cache *cache, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
+	kept := cache.find(client, text, options)
 	missing := []int64{0}
 	if kept == nil {
 		missing[0] = 1
@@ -203,7 +203,7 @@ func (b *byPlugin) compile(c *client, text string, options pjrt.CompileOptions) 
 	if err != nil {
 		return nil, cacheOff, err
 	}
-	return c.cache.fill(text, options, func() (*pjrt.Executable, error) { return c.client.Compile([]byte(text), options) })
+	return cache.fill(text, options, func() (*pjrt.Executable, error) { return client.Compile([]byte(text), options) })
 }
 
 func (b *byPlugin) close() error {
@@ -212,7 +212,7 @@ func (b *byPlugin) close() error {
 }
 
 type keyValues struct {
-	store  dist.Store
+	store  Store
 	prefix string
 	ctx    context.Context
 }
@@ -230,7 +230,7 @@ func (k *keyValues) TryGet(key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(k.ctx, askLimit)
 	defer cancel()
 	value, err := k.store.TryGet(ctx, k.prefix+key)
-	if errors.Is(err, dist.ErrNoKey) {
+	if errors.Is(err, joined.ErrNoKey) {
 		err = fmt.Errorf("%w: %w", pjrt.ErrKeyNotFound, err)
 	}
 	return value, err
@@ -240,7 +240,7 @@ func (k *keyValues) Put(key string, value []byte) error {
 	ctx, cancel := context.WithTimeout(k.ctx, askLimit)
 	defer cancel()
 	err := k.store.Put(ctx, k.prefix+key, value)
-	if errors.Is(err, dist.ErrKeyExists) {
+	if errors.Is(err, joined.ErrKeyExists) {
 		err = fmt.Errorf("%w: %w", pjrt.ErrKeyExists, err)
 	}
 	return err

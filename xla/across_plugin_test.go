@@ -239,11 +239,11 @@ func TestAcross_staleKeys(t *testing.T) {
 	job := joined(t)
 	if job.Rank() == 0 {
 		for _, key := range []string{"local_topology/fake/0", "local_topology/fake/1", "global_topology/fake", "failed", "xla/failed"} {
-			require.NoError(t, job.Store().Put(t.Context(), key, []byte("of an earlier start")))
+			require.NoError(t, job.Put(t.Context(), key, []byte("of an earlier start")))
 		}
 	}
 	require.NoError(t, job.Barrier("stale"))
-	given := &countingStore{Store: job.Store()}
+	given := &countingStore{Store: job}
 	r := openFake(t, job, xla.WithStore(given))
 	p, err := sumProgram(r)
 	require.NoError(t, err)
@@ -327,7 +327,7 @@ func TestAcross_acceleratorsDisagree(t *testing.T) {
 		x := graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 16))
 		return xla.Built{Outputs: []*graph.Node{graph.AddScalar(x, 1)}}
 	})
-	require.ErrorIs(t, err, xla.ErrDisagree)
+	require.ErrorIs(t, err, dist.ErrDisagree)
 	require.ErrorContains(t, err, "compile of0")
 	require.ErrorContains(t, err, "compile of1")
 }
@@ -370,12 +370,12 @@ func TestAcross_refusals(t *testing.T) {
 		plugin, says string
 		options      []xla.Option
 	}{
-		{library, "WithStore is for the processes of a job", []xla.Option{xla.WithStore(job.Store())}},
+		{library, "WithStore is for the processes of a job", []xla.Option{xla.WithStore(job)}},
 		{library, "WithStore is given no store", []xla.Option{xla.Across(job), xla.WithStore(nil)}},
 		{library, "Across is given no job", []xla.Option{xla.Across(nil)}},
 		{library, `client option "node_id": Across sets it`, []xla.Option{xla.Across(job), xla.ClientOption("node_id", 0)}},
 		{library, `client option "num_nodes": Across sets it`, []xla.Option{xla.Across(job), xla.ClientOption("num_nodes", 2)}},
-		{xla.CPU, "leave WithStore out", []xla.Option{xla.Across(job), xla.WithStore(job.Store())}},
+		{xla.CPU, "leave WithStore out", []xla.Option{xla.Across(job), xla.WithStore(job)}},
 		{xla.CPU, "no MPI to exchange by", []xla.Option{xla.Across(job)}},
 		{xla.Go, "expected \"cpu\", \"cuda\" or \"tpu\"", []xla.Option{xla.Across(job)}},
 	} {

@@ -4,4 +4,4 @@ package xla
 var WidestHead = widestHead
 
 // SetWidestHead makes a runtime lower as for CUDA devices.
-func SetWidestHead(r *Runtime, widest int) { r.Backend.(*client).widestHead = widest }
+func SetWidestHead(r *Runtime, widest int) { r.Backend.(*pjrtClient).widestHead = widest }

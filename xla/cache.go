@@ -2,7 +2,6 @@ package xla
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -21,24 +20,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
-
-// CompileCache keeps compiled programs in dir, which it creates; "" is in the user's cache. The key is the program,
-// compile and client options, the plugin's file, its environment (such as XLA_FLAGS, or the file that it names), the
-// devices and the processor. limit is in bytes, 0 means 1 GiB; least recently used entries are removed. Damaged or
-// refused entries are replaced with a warning (see [Log]).
-//
-// If others may write to dir, Open fails; entries of others count as damaged (docs/security.md).
-func CompileCache(dir string, limit int64) Option {
-	return func(o *options) {
-		if limit < 0 {
-			o.err = fmt.Errorf("xla: compile cache: the limit must not be negative, got %d", limit)
-		}
-		o.cache = &cache{dir: dir, limit: cmp.Or(limit, 1<<30)}
-	}
-}
-
-// linkedCache is the default folder. The linker (-X) sets it for tests: internal/plugintest.Program.
-var linkedCache string
 
 type cache struct {
 	dir   string
@@ -248,4 +229,22 @@ func (c *cache) warn(what, name string, err error) {
 	if err != nil {
 		c.log.Warn("xla: compile cache", "what", what, "file", name, "error", err)
 	}
+}
+
+// writeWhole is atomic.
+func writeWhole(name string, parts ...[]byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(name), ".lazo-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // fails after the rename
+	for _, part := range parts {
+		if err == nil {
+			_, err = temp.Write(part)
+		}
+	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), name)
 }

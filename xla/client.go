@@ -14,17 +14,18 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/hlo"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-type client struct {
+type pjrtClient struct {
 	runtime *Runtime
 	plugin  Plugin
 	client  *pjrt.Client
 	devices []*pjrt.Device
 	cache   *cache
-	shared  shared
+	shared  sharedPrograms
 	across  *across // nil for a single process
 	log     *slog.Logger
 	closed  atomic.Bool
@@ -33,27 +34,18 @@ type client struct {
 	widestHead int // 0: no cuDNN attention
 }
 
-var _ machine = (*client)(nil)
+func (c *pjrtClient) kind() string { return c.plugin.Kind }
 
-type machine interface {
-	compute.Backend
-	kind() string
-	builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder
-	prepare(p *Program, m *hlo.Module) (compute.Executable, error)
-}
+func (c *pjrtClient) Name() string   { return "lazo" }
+func (c *pjrtClient) String() string { return "lazo:" + c.plugin.Kind }
 
-func (c *client) kind() string { return c.plugin.Kind }
-
-func (c *client) Name() string   { return "lazo" }
-func (c *client) String() string { return "lazo:" + c.plugin.Kind }
-
-func (c *client) Description() string {
+func (c *pjrtClient) Description() string {
 	return fmt.Sprintf("%v, %d device(s)", c.plugin, len(c.devices))
 }
 
-func (c *client) NumDevices() int { return len(c.devices) }
+func (c *pjrtClient) NumDevices() int { return len(c.devices) }
 
-func (c *client) DeviceDescription(n compute.DeviceNum) string {
+func (c *pjrtClient) DeviceDescription(n compute.DeviceNum) string {
 	d, err := c.device(n)
 	if err != nil {
 		return err.Error()
@@ -61,7 +53,7 @@ func (c *client) DeviceDescription(n compute.DeviceNum) string {
 	return d.String()
 }
 
-func (c *client) Capabilities() compute.Capabilities { return capabilities(c.widestHead) }
+func (c *pjrtClient) Capabilities() compute.Capabilities { return capabilities(c.widestHead) }
 
 func capabilities(widestHead int) compute.Capabilities {
 	all := hlo.Capabilities()
@@ -72,9 +64,7 @@ func capabilities(widestHead int) compute.Capabilities {
 	return all
 }
 
-func (c *client) Builder(name string) compute.Builder { return c.builder(name, c.compile) }
-
-func (c *client) builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder {
+func (c *pjrtClient) builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder {
 	return builderFor(name, c.plugin.Kind, c.widestHead, compile)
 }
 
@@ -96,11 +86,11 @@ func widestHead(capability any) int {
 	return 128
 }
 
-func (c *client) IsFinalized() bool { return c.closed.Load() }
+func (c *pjrtClient) IsFinalized() bool { return c.closed.Load() }
 
-func (c *client) Finalize() { _ = c.close() }
+func (c *pjrtClient) Finalize() { _ = c.close() }
 
-func (c *client) close() (err error) {
+func (c *pjrtClient) close() (err error) {
 	c.closing.Do(func() {
 		c.closed.Store(true)
 		err = errors.Join(c.shared.close(), c.client.Close(), c.across.close())
@@ -108,7 +98,7 @@ func (c *client) close() (err error) {
 	return err
 }
 
-func (c *client) device(n compute.DeviceNum) (*pjrt.Device, error) {
+func (c *pjrtClient) device(n compute.DeviceNum) (*pjrt.Device, error) {
 	if n < 0 || int(n) >= len(c.devices) {
 		return nil, fmt.Errorf("xla: device %d: there are %d", n, len(c.devices))
 	}
@@ -117,49 +107,20 @@ func (c *client) device(n compute.DeviceNum) (*pjrt.Device, error) {
 
 type buffer struct {
 	*pjrt.Buffer
-	of *client
+	of *pjrtClient
 }
 
 var _ compute.Buffer = (*buffer)(nil)
 
-func bufferOf(b compute.Buffer) (*buffer, error) {
-	if _, ok := b.(*onHost); ok {
-		return nil, errors.New("xla: the value is on the host, where its run has read it (Built.Read): copy it by CopyToDevice, and give the program the copy")
-	}
-	ours, ok := b.(*buffer)
-	if !ok || ours == nil {
-		return nil, fmt.Errorf("xla: a buffer of type %T does not belong to this runtime", b)
-	}
-	return ours, nil
-}
-
-type copier interface{ copyTo(memory []byte) error }
-
-// ToHost waits for the run that makes a value and copies it into memory of its exact size, row-major, in the host's
-// byte order.
-func ToHost(b compute.Buffer, memory []byte) error {
-	if a, ok := b.(*abstract); ok && a != nil {
-		return a.notRun()
-	}
-	if c, ok := b.(copier); ok {
-		return c.copyTo(memory)
-	}
-	ours, err := bufferOf(b)
-	if err != nil {
-		return err
-	}
-	return ours.ToHost(memory)
-}
-
 // wrap keeps a nil pointer out of the interface.
-func (c *client) wrap(b *pjrt.Buffer, err error) (compute.Buffer, error) {
+func (c *pjrtClient) wrap(b *pjrt.Buffer, err error) (compute.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
 	return &buffer{b, c}, nil
 }
 
-func (c *client) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
+func (c *pjrtClient) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
 	n := 0
 	for _, part := range made {
 		n += len(part)
@@ -227,7 +188,7 @@ func (b *buffer) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 
 func (b *buffer) Data() (any, error) { return nil, errNotShared }
 
-func (c *client) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
+func (c *pjrtClient) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
 	d, err := c.device(n)
 	if err != nil {
 		return nil, err
@@ -250,11 +211,11 @@ func (c *client) BufferFromFlatData(n compute.DeviceNum, flat any, shape shapes.
 }
 
 // HasSharedBuffers is false: GoMLX could silently write to a tensor that a program reads.
-func (c *client) HasSharedBuffers() bool { return false }
+func (c *pjrtClient) HasSharedBuffers() bool { return false }
 
 var errNotShared = errors.New("xla: this runtime has no shared buffers")
 
-func (c *client) NewSharedBuffer(compute.DeviceNum, shapes.Shape) (compute.Buffer, any, error) {
+func (c *pjrtClient) NewSharedBuffer(compute.DeviceNum, shapes.Shape) (compute.Buffer, any, error) {
 	return nil, nil, errNotShared
 }
 
@@ -283,4 +244,14 @@ func memoryOf(flat any, shape pjrt.Shape) ([]byte, error) {
 		return nil, fmt.Errorf("xla: %d elements for an array %v: expected %d bytes, got %d", v.Len(), shape, size, len(memory))
 	}
 	return memory, nil
+}
+
+// allToGoMLX returns GoMLX's panic about an unknown dtype as an error.
+func allToGoMLX(list []pjrt.Shape) (all []shapes.Shape, err error) {
+	err = graphs.Catch(func() {
+		for _, s := range list {
+			all = append(all, toGoMLX(s))
+		}
+	})
+	return all, err
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,34 +31,6 @@ func forcedDevices(flags string) (n int64, err error) {
 		}
 	}
 	return n, nil
-}
-
-// ClientOption sets an option of the plugin's client to a string, bool, int, int64, []int64, float32 or float64.
-// "cpu_device_count" (1 to 2048) is by default --xla_force_host_platform_device_count of XLA_FLAGS, or 1. An unknown
-// name is an [ErrInvalidArgument] of [Open].
-func ClientOption(name string, value any) Option {
-	if list, ok := value.([]int64); ok {
-		value = slices.Clone(list)
-	}
-	return func(o *options) {
-		switch v := value.(type) {
-		case string, bool, int64, []int64, float32:
-		case int:
-			value = int64(v)
-		case float64:
-			if math.Abs(v) > math.MaxFloat32 {
-				o.err = fmt.Errorf("xla: client option %q: %g does not fit a float32", name, v)
-			}
-			value = float32(v)
-		default:
-			o.err = fmt.Errorf("xla: client option %q has a value of type %T, expected string, bool, int64, []int64 or float32", name, value)
-		}
-		if n, whole := value.(int64); name == cpuDevices && o.err == nil && (!whole || n < 1 || n > maxCPUDevices) {
-			// The plugin crashes on a string, hides its reason on -1, and takes minutes for 1e5.
-			o.err = fmt.Errorf("xla: client option %q is %v, expected a whole number from 1 to %d", name, value, maxCPUDevices)
-		}
-		o.client[name] = value
-	}
 }
 
 // Known options; other versions may accept more.

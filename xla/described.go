@@ -36,8 +36,6 @@ type described struct {
 	planned    string // file for the first training step, under lazo plan
 }
 
-var _ machine = (*described)(nil)
-
 func (d *described) Name() string           { return "lazo" }
 func (d *described) String() string         { return "lazo:" + d.plugin.Kind + ":" + d.name }
 func (d *described) Description() string    { return fmt.Sprintf("%v, described: %s", d.plugin, d.name) }
@@ -66,16 +64,6 @@ func (d *described) DeviceDescription(n compute.DeviceNum) string {
 }
 
 func (d *described) Capabilities() compute.Capabilities { return capabilities(d.widestHead) }
-
-func (d *described) Builder(name string) compute.Builder {
-	return d.builder(name, func(m *hlo.Module) (compute.Executable, error) {
-		p, err := d.program(m)
-		if err != nil {
-			return nil, err
-		}
-		return describedExecutable{p}, nil
-	})
-}
 
 func (d *described) builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder {
 	return builderFor(name, d.plugin.Kind, d.widestHead, compile)
@@ -119,6 +107,7 @@ func (b *abstract) Shape() (shapes.Shape, error)          { return b.shape, nil 
 func (b *abstract) DeviceNum() (compute.DeviceNum, error) { return b.on, nil }
 func (b *abstract) ToFlatData(any) error                  { return b.notRun() }
 func (b *abstract) Data() (any, error)                    { return nil, errNotShared }
+func (b *abstract) copyTo([]byte) error                   { return b.notRun() }
 
 func (b *abstract) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 	if n == b.on {

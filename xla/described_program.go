@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/hlo"
 	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/planned"
 )
 
 // describedProgram compiles, for up to minutes, when it is inspected or runs as a step.
@@ -38,6 +42,16 @@ var (
 	_ runner   = (*describedProgram)(nil)
 	_ analysed = (*describedProgram)(nil)
 )
+
+func (d *described) Builder(name string) compute.Builder {
+	return d.builder(name, func(m *hlo.Module) (compute.Executable, error) {
+		p, err := d.program(m)
+		if err != nil {
+			return nil, err
+		}
+		return describedExecutable{p}, nil
+	})
+}
 
 func (d *described) program(m *hlo.Module) (*describedProgram, error) {
 	if d.closed.Load() {
@@ -131,7 +145,7 @@ func (p *describedProgram) run(inputs []compute.Buffer, host []any, _ runMode) (
 		if _, err := p.compiled(context.Background()); err != nil {
 			return nil, nil, err
 		}
-	} else if err := p.plannedStep(p.name); err != nil {
+	} else if err := plannedStep(p.of.planned, p.name, p.text, p.module, p.built); err != nil {
 		return nil, nil, err
 	}
 	parameters, outputs, err := p.parts()
@@ -228,6 +242,8 @@ func (p *describedProgram) reported() (parameters, outputs []shapes.Shape, err e
 	}
 	return parameters, outputs, err
 }
+
+func (p *describedProgram) explained(err error) error { return WrapError(err) }
 
 func (p *describedProgram) close() error { return nil }
 
@@ -365,4 +381,30 @@ func (c *cache) keepReport(name string, report *aot.Report) {
 		err = c.write(name, kept.Bytes())
 	}
 	c.warn("keep", name, err)
+}
+
+// ErrPlanned reports that lazo plan has recorded the first training step.
+var ErrPlanned = errors.New("the step was recorded for lazo plan, which needs nothing more from this program: nothing runs")
+
+// plannedStep writes to file a program with InPlace and Host that is not a test.
+func plannedStep(file, name, text string, m *hlo.Module, built Built) error {
+	if len(built.InPlace) == 0 || len(built.Host) == 0 || m == nil || strings.HasPrefix(name, "test") {
+		return nil
+	}
+	if _, err := os.Stat(file); err == nil { // recorded before
+		return ErrPlanned
+	}
+	s := planned.Step{Name: name, Text: text, Batch: slices.Clone(built.Host), Where: map[int]string{}}
+	for _, parameter := range callersParameters(m) {
+		s.Inputs = append(s.Inputs, parameter.Name)
+	}
+	for line, o := range m.Lines() {
+		if s.Where[line] = o.Where; o.Where == "" {
+			s.Where[line] = fmt.Sprintf("%s, of a gradient or another operation that lazo adds", o.Kind)
+		}
+	}
+	if err := s.Write(file); err != nil {
+		return fmt.Errorf("record it for lazo plan: %w", err)
+	}
+	return ErrPlanned
 }

@@ -1,17 +1,13 @@
 package xla
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
-
-	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
 // NotFiniteError is the first operation that made NaN or an infinity ([EagerOptions].CheckFinite). An operation may
@@ -54,44 +50,6 @@ const (
 	infinite
 	notANumber
 )
-
-func (r *eagerRun) check(o hlo.Single, outputs []compute.Buffer) error {
-	worst, line := finite, o.Where
-	var operands []shapes.Shape
-	for i, b := range o.Operands {
-		worst = max(worst, r.state[b])
-		operands = append(operands, o.Module.Parameters[i].Shape)
-		line = cmp.Or(line, r.lines[b]) // a gradient belongs to its operand's line
-	}
-	for i, b := range outputs {
-		shape := o.Module.Outputs[i].Shape
-		found, err := r.eager.finiteness(b, shape)
-		if err != nil {
-			return err
-		}
-		r.state[b], r.lines[b] = found, line
-		if found <= worst {
-			continue
-		}
-		e := &NotFiniteError{Op: o.Kind.String(), NaN: found == notANumber, Operands: operands, Output: shape, Where: o.Where}
-		for _, operand := range o.Operands {
-			if from := r.lines[operand]; from != "" && from != o.Where && !slices.Contains(e.From, from) {
-				e.From = append(e.From, from)
-			}
-		}
-		return e
-	}
-	return nil
-}
-
-// note allows an infinite constant.
-func (r *eagerRun) note(b compute.Buffer, shape shapes.Shape) (err error) {
-	if r.eager.options.CheckFinite {
-		r.lines[b] = r.places.Here()
-		r.state[b], err = r.eager.finiteness(b, shape)
-	}
-	return err
-}
 
 func (e *Eager) finiteness(b compute.Buffer, shape shapes.Shape) (finiteness, error) {
 	if !shape.DType.IsFloat() && !shape.DType.IsComplex() || shape.Size() == 0 {

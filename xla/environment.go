@@ -34,7 +34,7 @@ func environmentOf(path string) (e environment, err error) {
 	}
 	for name, value := range set {
 		// These do not affect programs.
-		if name == xlaFlags || name == SearchPathVariable || strings.HasPrefix(name, "TF_CPP_") {
+		if name == xlaFlags || name == searchPathVariable || strings.HasPrefix(name, "TF_CPP_") {
 			continue
 		}
 		if slices.ContainsFunc(environmentPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {

@@ -10,10 +10,8 @@ import (
 	"github.com/gomlx/compute/notimplemented"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/lazo-ml/lazo/internal/edits"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/hlo"
-	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/probe"
@@ -49,6 +47,8 @@ var (
 	ErrDeadline = pjrt.ErrDeadline
 	// ErrClosed reports a use after Close.
 	ErrClosed = pjrt.ErrClosed
+	// ErrInputsLost reports that a failed run lost inputs that it replaces.
+	ErrInputsLost = errors.New("the inputs that the program would have overwritten are lost")
 	// ErrBusy reports that another goroutine uses a value exclusively.
 	ErrBusy = pjrt.ErrBusy
 )
@@ -58,46 +58,11 @@ var (
 	errProgramClosed = fmt.Errorf("xla: the program is %w", ErrClosed)
 )
 
-// NotFoundError lists where a plugin was searched. It matches [ErrPluginNotFound].
-type NotFoundError struct {
-	Plugin  string
-	Tried   []string
-	Install string // command that installs it, or ""
-}
-
-func (e *NotFoundError) Error() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "xla: %v: %q", ErrPluginNotFound, e.Plugin)
-	var known []string
-	if e.Install == "" && pluginName.MatchString(e.Plugin) {
-		known = append(slices.DeleteFunc(install.Kinds(), func(kind string) bool { // only for compiling, and MPI
-			return strings.Contains(kind, "_") || !slices.Contains([]string{CPU, CUDA, TPU}, platform(kind))
-		}), Go)
-		if near := edits.Nearest(e.Plugin, append(slices.Clone(known), "gpu")); near != "" {
-			fmt.Fprintf(&text, "; did you mean %q?", strings.Replace(near, "gpu", CUDA, 1))
-		}
-	}
-	for _, place := range e.Tried {
-		fmt.Fprintf(&text, "\n  tried    %s", place)
-	}
-	if e.Install != "" {
-		fmt.Fprintf(&text, "\n  install  %s", e.Install)
-		fmt.Fprintf(&text, "\n  or use the plugin %q: GoMLX's pure-Go backend, slower and with fewer operations", Go)
-	} else if len(known) > 0 {
-		fmt.Fprintf(&text, "\n  known    %s, or the path of a library", strings.Join(known, ", "))
-	}
-	return text.String()
-}
-
-func (e *NotFoundError) Is(target error) bool { return target == ErrPluginNotFound }
-
-// Code is PJRT's status code, as of Abseil and gRPC.
-type Code = pjrt.Code
-
 // Error is a failure to build, compile or run a program. It matches the error of [ErrOutOfMemory]'s group that fits.
 type Error struct {
-	// Code is the plugin's status, 0 without one, InvalidArgument for an operation that lazo refuses.
-	Code Code
+	// Code is the plugin's status, a number of Abseil and gRPC; 0 without one, InvalidArgument for an operation that lazo
+	// refuses.
+	Code pjrt.Code
 	// Message is from the plugin, at most 2 KB, or the graph function.
 	Message string
 	// Context is the failed action, or "".
@@ -263,3 +228,15 @@ func (f *failedWork) Error() string {
 func (f *failedWork) Point() string { return graphs.Point(f.err) }
 
 func (f *failedWork) Unwrap() error { return f.err }
+
+func located(m *hlo.Module, err error) error {
+	err = WrapError(err)
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if op, ok := m.Locate(e.Message); ok {
+		e.Where, e.Operation, e.Operands = op.Where, op.Kind.String(), op.Operands
+	}
+	return err
+}

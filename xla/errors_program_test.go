@@ -19,7 +19,7 @@ func TestLocated(t *testing.T) {
 	r, err := Open(t.Context(), CPU)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	c := r.Backend.(*client)
+	c := r.Backend.(*pjrtClient)
 	var plain *hlo.Module
 	b := hlo.New("spoilt", func(m *hlo.Module) (compute.Executable, error) { plain = m; return &executable{module: m}, nil })
 	f := b.Main()

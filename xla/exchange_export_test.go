@@ -32,7 +32,7 @@ func Instructions(p *Program) ([]Instruction, error) {
 }
 
 // WrittenFor makes the runtime write programs as for another kind of plugin; it runs them unchanged.
-func WrittenFor(r *Runtime, kind string) { r.Backend.(*client).plugin.Kind = kind }
+func WrittenFor(r *Runtime, kind string) { r.Backend.(*pjrtClient).plugin.Kind = kind }
 
 // Instruction is an instruction of a compiled program.
 type Instruction struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -15,7 +16,7 @@ import (
 )
 
 type executable struct {
-	of     *client
+	of     *pjrtClient
 	module *hlo.Module
 	text   string
 	pjrt   *pjrt.Executable
@@ -29,7 +30,9 @@ type executable struct {
 
 var _ compute.Executable = (*executable)(nil)
 
-func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
+func (c *pjrtClient) Builder(name string) compute.Builder { return c.builder(name, c.compile) }
+
+func (c *pjrtClient) compile(m *hlo.Module) (compute.Executable, error) {
 	e, err := c.compileFor(m, len(c.devices) > 1 && m.Devices.Count() == 1 && m.Devices.Assignment == nil, false)
 	if err != nil {
 		return nil, err
@@ -37,22 +40,7 @@ func (c *client) compile(m *hlo.Module) (compute.Executable, error) {
 	return e, nil
 }
 
-func baseOptions(kind string) pjrt.CompileOptions {
-	options := pjrt.CompileOptions{Debug: map[string]any{}}
-	if kind == CPU {
-		// XNNPACK caches packed weights by address: after an update in place, a test step would silently use old ones. Nor is
-		// it faster (docs/maintain/performance.md).
-		options.Debug["xla_cpu_use_xnnpack"] = false
-		// By default, max and min over an axis ignore NaN.
-		options.Debug["xla_cpu_enable_fast_min_max"] = false
-		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it computes wrong numbers or crashes
-		// in some versions (docs/plugins.md).
-		options.Debug["xla_cpu_experimental_ynn_fusion_type"] = "4,5"
-	}
-	return options
-}
-
-func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, error) {
+func (c *pjrtClient) compileFor(m *hlo.Module, portable, share bool) (*executable, error) {
 	options := baseOptions(c.plugin.Kind)
 	options.Portable = portable
 	if !portable {
@@ -74,7 +62,7 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 	from := cacheShared
 	compile := func() (p *pjrt.Executable, err error) {
 		if c.exchanges(m) {
-			p, from, err = c.across.compile(c, m.Name, e.text, options)
+			p, from, err = c.across.compile(c.client, c.cache, m.Name, e.text, options)
 		} else {
 			p, from, err = c.compileText(e.text, options)
 		}
@@ -99,17 +87,32 @@ func (c *client) compileFor(m *hlo.Module, portable, share bool) (*executable, e
 		return nil, errors.Join(err, e.close())
 	}
 	if c.log.Enabled(context.Background(), slog.LevelInfo) {
-		bytes, _ := e.needs()
+		bytes, _ := needs(e.pjrt)
 		logCompiled(c.log, m.Name, from, e.took, bytes)
 	}
 	return e, nil
 }
 
-func (c *client) compileText(text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
+func (c *pjrtClient) compileText(text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	return c.cache.compile(c.client, text, options, func() (*pjrt.Executable, error) { return c.client.Compile([]byte(text), options) })
 }
 
-func (c *client) exchanges(m *hlo.Module) bool { return c.across != nil && m.Devices.Count() > 1 }
+func (c *pjrtClient) exchanges(m *hlo.Module) bool { return c.across != nil && m.Devices.Count() > 1 }
+
+func baseOptions(kind string) pjrt.CompileOptions {
+	options := pjrt.CompileOptions{Debug: map[string]any{}}
+	if kind == CPU {
+		// XNNPACK caches packed weights by address: after an update in place, a test step would silently use old ones. Nor is
+		// it faster (docs/maintain/performance.md).
+		options.Debug["xla_cpu_use_xnnpack"] = false
+		// By default, max and min over an axis ignore NaN.
+		options.Debug["xla_cpu_enable_fast_min_max"] = false
+		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it computes wrong numbers or crashes
+		// in some versions (docs/plugins.md).
+		options.Debug["xla_cpu_experimental_ynn_fusion_type"] = "4,5"
+	}
+	return options
+}
 
 func forDevices(options *pjrt.CompileOptions, m *hlo.Module, devices int, id func(compute.DeviceNum) (int, error)) error {
 	n := m.Devices.Count()
@@ -130,6 +133,63 @@ func forDevices(options *pjrt.CompileOptions, m *hlo.Module, devices int, id fun
 		options.Devices = append(options.Devices, device)
 	}
 	return nil
+}
+
+// placeConstants frees the host's copy, except for portable programs.
+func (e *executable) placeConstants() error {
+	if _, n := e.module.Constants(); n == 0 || e.portable {
+		return nil
+	}
+	for _, d := range e.pjrt.Devices() {
+		if _, err := e.constantsOn(d); err != nil {
+			return err
+		}
+	}
+	e.module = withoutConstants(e.module)
+	return nil
+}
+
+func (e *executable) constantsOn(d *pjrt.Device) ([]*pjrt.Buffer, error) {
+	first, n := e.module.Constants()
+	if n == 0 {
+		return nil, nil
+	}
+	e.constants.mu.Lock()
+	defer e.constants.mu.Unlock()
+	if placed, ok := e.constants.on[d]; ok {
+		return placed, nil
+	}
+	var placed []*pjrt.Buffer
+	for _, p := range e.module.Parameters[first : first+n] {
+		b, err := d.Put(pjrt.Array{Shape: fromGoMLX(p.Shape), Data: p.Value})
+		if err != nil {
+			return nil, errors.Join(err, closeAll(placed))
+		}
+		placed = append(placed, b)
+	}
+	if e.constants.on == nil {
+		e.constants.on = map[*pjrt.Device][]*pjrt.Buffer{}
+	}
+	e.constants.on[d] = placed
+	return placed, nil
+}
+
+func (e *executable) runsOn(on *pjrt.Device) []*pjrt.Device {
+	if on != nil {
+		return []*pjrt.Device{on}
+	}
+	return e.pjrt.Devices()
+}
+
+func (e *executable) explained(err error) error {
+	if errors.Is(err, ErrClosed) && e.of.closed.Load() {
+		return errClosed
+	}
+	err = WrapError(err)
+	if typed, ok := errors.AsType[*Error](err); ok && errors.Is(err, ErrOutOfMemory) {
+		typed.Memory = memoryText(e.pjrt, e.module)
+	}
+	return err
 }
 
 func (e *executable) StableHLO() string { return e.text }
@@ -220,4 +280,58 @@ func (e *executable) Execute(inputs []compute.Buffer, donate []bool, on compute.
 		}
 	}
 	return e.of.wrapAll(run.Outputs), err
+}
+
+func memoryText(p *pjrt.Executable, module *hlo.Module) string {
+	var lines []string
+	if _, text := needs(p); text != "" {
+		lines = append(lines, "  the program needs "+text)
+	}
+	const shown = 3
+	most := int64(0)
+	for i, op := range module.Largest(shown) {
+		outputs, bytes := make([]string, len(op.Outputs)), int64(0)
+		for i, s := range op.Outputs {
+			outputs[i], bytes = s.String(), bytes+int64(s.ByteSize())
+		}
+		most = max(most, bytes)
+		if bytes < most/100 {
+			break
+		}
+		lead := "  the largest values, before XLA joins operations: "
+		if i > 0 {
+			lead = "    "
+		}
+		line := fmt.Sprintf("%s%s: %s of %s", lead, byteText(bytes), strings.Join(outputs, ", "), op.Kind)
+		if op.Where != "" {
+			line += " at " + op.Where
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// The CPU plugin's peak omits temporary values.
+func needs(p *pjrt.Executable) (bytes int64, text string) {
+	m, err := p.Memory()
+	if err != nil {
+		return 0, ""
+	}
+	bytes = m.Arguments + m.Outputs - m.Aliased + m.Temporary
+	return bytes, fmt.Sprintf("%s: %s of arguments, %s of outputs (%s of them in place), %s of temporary values",
+		byteText(bytes), byteText(m.Arguments), byteText(m.Outputs), byteText(m.Aliased), byteText(m.Temporary))
+}
+
+func byteText(n int64) string {
+	const unit = 1 << 10
+	if n < 10*unit {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	size, name := float64(n), ""
+	for _, name = range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
+		if size /= unit; size < unit {
+			break
+		}
+	}
+	return fmt.Sprintf("%.1f %s", size, name)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/gomlx/compute/shapes"
 
@@ -16,54 +17,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/cost"
 )
 
-// Cost is the cost of one run on one device, counted from the optimized program. It does not predict time. Compare only
-// costs of one Source: a plugin counts a loop's body once, lazo as often as it runs, if known. A block
-// ([Program.Block]) costs about one step.
-type Cost struct {
-	FLOPs           float64 // floating-point operations
-	Transcendentals float64 // exp, log, tanh and similar, not in FLOPs
-	BytesAccessed   float64 // read and written by all operations
-	// Source is who counted.
-	Source CostSource
-	// Uncounted lists operations whose FLOPs are missing, Unknown loops of unknown length, counted once, with their lines.
-	// Plugins report neither.
-	Uncounted, Unknown []string
-}
-
-// CostSource is who counted a [Cost].
-type CostSource string
-
-const (
-	// FromPlugin is the plugin's estimate.
-	FromPlugin CostSource = "plugin"
-	// FromHLO is lazo's count ([cost.Count]).
-	FromHLO CostSource = "hlo"
-)
-
-// Memory is a program's memory on its device in bytes. A run takes Arguments + Outputs - Aliased + Temporary. Peak is
-// the plugin's, on the CPU without Temporary. Unknown values are 0, such as Code on the CPU.
-type Memory struct {
-	Code, Arguments, Outputs, Aliased, Temporary, Peak               int64
-	HostCode, HostArguments, HostOutputs, HostAliased, HostTemporary int64
-}
-
-// DeviceMemory is the state of a device's memory in bytes. Unknown values are -1.
-type DeviceMemory struct {
-	InUse, PeakInUse       int64
-	Limit                  int64
-	Reserved, PeakReserved int64
-	Reservable             int64
-	Pool, PeakPool         int64
-	// LargestFree is the largest free block, LargestOne the largest allocation so far.
-	LargestFree, LargestOne int64
-	Allocations             int64 // a count
-}
-
-type analysed interface {
-	cost() (map[string]any, error)
-	memory() (Memory, error)
-	signature() (inputs, outputs []shapes.Shape, err error)
-	optimized() (string, error)
+// CompileTime returns the plugin's compile time: 0 before a described machine compiles, the original for a cached
+// report.
+func (p *Program) CompileTime() time.Duration {
+	if d, ok := p.runs.(*describedProgram); ok {
+		return d.took()
+	}
+	return p.took
 }
 
 var _ analysed = (*calls)(nil)
@@ -121,7 +81,7 @@ func (p *Program) cost(of analysed) (Cost, error) {
 	}
 	switch {
 	case err == nil && len(values) > 0 && min(number("flops"), number("transcendentals"), number("bytes accessed")) >= 0: // -1 is unknown
-		return Cost{FLOPs: number("flops"), Transcendentals: number("transcendentals"), BytesAccessed: number("bytes accessed"), Source: FromPlugin}, nil
+		return Cost{FLOPs: number("flops"), Transcendentals: number("transcendentals"), BytesAccessed: number("bytes accessed")}, nil
 	case err != nil && !errors.Is(WrapError(err), ErrUnimplemented):
 		return Cost{}, err
 	}
@@ -140,7 +100,7 @@ func (p *Program) costFromHLO(of analysed) (Cost, error) {
 		if err != nil {
 			return Cost{}, fmt.Errorf("%w: the plugin does not compute costs, and the optimized program cannot be counted: %w", ErrUnimplemented, graphs.Inner(err))
 		}
-		p.fromHLO = &Cost{FLOPs: counts.FLOPs(), Transcendentals: counts.Transcendentals, BytesAccessed: counts.Bytes, Source: FromHLO,
+		p.fromHLO = &Cost{FLOPs: counts.FLOPs(), Transcendentals: counts.Transcendentals, BytesAccessed: counts.Bytes, Counted: true,
 			Uncounted: counts.Uncounted, Unknown: counts.Unknown}
 	}
 	c := *p.fromHLO
@@ -191,7 +151,7 @@ func (r *Runtime) Optimized(name, stablehlo string) (string, error) {
 }
 
 func (r *Runtime) optimized(name, stablehlo string) (string, error) {
-	if on, ok := r.Backend.(*client); ok && !r.closed.Load() {
+	if on, ok := r.Backend.(*pjrtClient); ok && !r.closed.Load() {
 		return on.optimized(stablehlo, on.textOptions())
 	}
 	p, err := r.compileText(context.Background(), name, stablehlo, Built{})
@@ -202,10 +162,8 @@ func (r *Runtime) optimized(name, stablehlo string) (string, error) {
 	return text, errors.Join(err, p.Close())
 }
 
-var errNoText = fmt.Errorf("%w: the plugin wrote no text into the folder for temporary files: if it should have, check that the folder has free space ($TMPDIR)", ErrUnimplemented)
-
 // optimized lets XLA dump text: the plugin returns only a protocol buffer.
-func (c *client) optimized(text string, options pjrt.CompileOptions) (hlo string, err error) {
+func (c *pjrtClient) optimized(text string, options pjrt.CompileOptions) (hlo string, err error) {
 	dir, err := os.MkdirTemp("", "lazo-hlo-*")
 	if err != nil {
 		return "", err
@@ -222,18 +180,4 @@ func (c *client) optimized(text string, options pjrt.CompileOptions) (hlo string
 		err = errNoText
 	}
 	return hlo, err
-}
-
-// StableHLOVersion returns the version that the plugin reads, "1.13.3", or "".
-func (r *Runtime) StableHLOVersion() string {
-	c, ok := r.Backend.(*client)
-	if !ok {
-		return ""
-	}
-	about, err := c.client.Plugin().Attributes()
-	v, _ := about["stablehlo_current_version"].([]int64)
-	if err != nil || len(v) != 3 {
-		return ""
-	}
-	return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2])
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -88,7 +87,7 @@ func (r *Runtime) compileText(ctx context.Context, name, text string, built Buil
 		return nil, context.Cause(ctx)
 	}
 	switch on := r.Backend.(type) {
-	case *client:
+	case *pjrtClient:
 		options := on.textOptions()
 		compiled, _, err := on.compileText(text, options)
 		if err != nil {
@@ -110,7 +109,7 @@ func (r *Runtime) compileText(ctx context.Context, name, text string, built Buil
 	return nil, fmt.Errorf("%w: the plugin %s takes no StableHLO", ErrUnimplemented, r.plugin.Kind)
 }
 
-func (c *client) textOptions() pjrt.CompileOptions {
+func (c *pjrtClient) textOptions() pjrt.CompileOptions {
 	options := baseOptions(c.plugin.Kind)
 	options.Devices = []int{c.devices[0].ID()}
 	return options
@@ -177,7 +176,7 @@ func checkBuilt(built *Built, donated map[int]int, parameters int) error {
 	return nil
 }
 
-func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) (*calls, error) {
+func (c *pjrtClient) textCall(compiled *pjrt.Executable, name string, built *Built) (*calls, error) {
 	m := &hlo.Module{Name: name}
 	parameters, err := compiled.Parameters()
 	if err != nil {
@@ -205,14 +204,4 @@ func (c *client) textCall(compiled *pjrt.Executable, name string, built *Built) 
 		return nil, err
 	}
 	return (&executable{of: c, module: m, pjrt: compiled}).newCalls(*built, Placement{})
-}
-
-// allToGoMLX returns GoMLX's panic about an unknown dtype as an error.
-func allToGoMLX(list []pjrt.Shape) (all []shapes.Shape, err error) {
-	err = graphs.Catch(func() {
-		for _, s := range list {
-			all = append(all, toGoMLX(s))
-		}
-	})
-	return all, err
 }

@@ -13,8 +13,8 @@ import (
 
 // S62: without cgo the CPU is the Go backend, and other plugins are an error.
 func TestWithoutCgo(t *testing.T) {
-	t.Setenv(SearchPathVariable, "")
-	o, library := &options{root: t.TempDir()}, filepath.Join(t.TempDir(), "plugin.so")
+	t.Setenv(searchPathVariable, "")
+	o, library := &openOptions{root: t.TempDir()}, filepath.Join(t.TempDir(), "plugin.so")
 	require.NoError(t, os.WriteFile(library, nil, 0o600))
 	for _, plugin := range []string{CPU, Go, CUDA, "/a/plugin.so"} {
 		same, err := withoutCgo(plugin, o, true)

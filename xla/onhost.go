@@ -1,18 +1,42 @@
 package xla
 
 import (
+	"errors"
 	"fmt"
-	"reflect"
-	"slices"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 )
 
+// ToHost waits for the run that makes a value and copies it into memory of its exact size, row-major, in the host's
+// byte order.
+func ToHost(b compute.Buffer, memory []byte) error {
+	if c, ok := b.(copier); ok {
+		return c.copyTo(memory)
+	}
+	ours, err := bufferOf(b)
+	if err != nil {
+		return err
+	}
+	return ours.ToHost(memory)
+}
+
+type copier interface{ copyTo(memory []byte) error }
+
+func bufferOf(b compute.Buffer) (*buffer, error) {
+	if _, ok := b.(*onHost); ok {
+		return nil, errors.New("xla: the value is on the host, where its run has read it (Built.Read): copy it by CopyToDevice, and give the program the copy")
+	}
+	ours, ok := b.(*buffer)
+	if !ok || ours == nil {
+		return nil, fmt.Errorf("xla: a buffer of type %T does not belong to this runtime", b)
+	}
+	return ours, nil
+}
+
 // onHost is an output of [Built].Read.
 type onHost struct {
-	of    *client
+	of    *pjrtClient
 	shape shapes.Shape
 	flat  any
 }
@@ -55,26 +79,4 @@ func (h *onHost) copyTo(to []byte) error {
 
 func (h *onHost) CopyToDevice(n compute.DeviceNum) (compute.Buffer, error) {
 	return h.of.BufferFromFlatData(n, h.flat, h.shape)
-}
-
-type read struct {
-	output int // among outputs
-	at     int // among outputs that replace no input
-	shape  shapes.Shape
-	slice  reflect.Type
-}
-
-func (e *executable) readsOf(b Built) (reads []read) {
-	at := 0
-	for i, o := range e.module.Outputs {
-		if _, replaces := b.InPlace[i]; replaces {
-			continue
-		}
-		s := o.Shape
-		if slices.Contains(b.Read, i) && s.Size() > 0 && packedBits(fromGoMLX(s)) == 0 {
-			reads = append(reads, read{i, at, s, reflect.SliceOf(dtypes.DType(s.DType).GoType())})
-		}
-		at++
-	}
-	return reads
 }

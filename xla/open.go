@@ -7,78 +7,15 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
-	"github.com/gomlx/compute/notimplemented"
-	"github.com/gomlx/compute/shapes"
 
-	"github.com/lazo-ml/lazo/dist"
-	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/planned"
+	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
-
-// Option is an option of [Open] and [Find].
-type Option func(*options)
-
-type options struct {
-	root     string
-	install  bool
-	progress func(string)
-	client   map[string]any
-	cache    *cache
-	programs int
-	limit    time.Duration
-	log      *slog.Logger
-	job      *dist.Job
-	store    dist.Store
-	err      error
-}
-
-// Root sets the folder of installed plugins, by default install.DefaultRoot.
-func Root(dir string) Option {
-	return func(o *options) { o.root = dir }
-}
-
-// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user, such as "download
-// jax_cuda.whl:  30 % of 94.1 MB" at each tenth of a file; it may be nil.
-func InstallIfMissing(progress func(line string)) Option {
-	return func(o *options) { o.install, o.progress = true, progress }
-}
-
-func newOptions(opts []Option) (*options, error) {
-	o := &options{client: map[string]any{}, progress: func(string) {}, programs: idlePrograms, log: slog.New(slog.DiscardHandler)}
-	if linkedCache != "" {
-		CompileCache(linkedCache, 0)(o)
-	}
-	for _, apply := range opts {
-		if apply != nil {
-			apply(o)
-		}
-	}
-	if o.progress == nil {
-		o.progress = func(string) {}
-	}
-	if o.store != nil && o.job == nil && o.err == nil {
-		o.err = errors.New("xla: WithStore is for the processes of a job: give Across too")
-	}
-	return o, o.err
-}
-
-// Runtime is an opened plugin with its devices, a GoMLX backend. Goroutines may share it, its programs and values (see
-// [Program]).
-type Runtime struct {
-	compute.Backend
-	plugin Plugin
-	log    *slog.Logger
-	closed atomic.Bool
-	uses   gate.Gate // for the Go backend: a PJRT client counts its users
-}
-
-var _ compute.Backend = (*Runtime)(nil)
 
 // Open finds and opens a plugin, by the path of a library or a name: [CPU], [CUDA], [TPU], another plugin's, or [Go].
 //
@@ -109,9 +46,9 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 		return nil, err
 	}
 	tellApart(o)
-	found, err := find(plugin, o)
+	found, err := findPlugin(plugin, o)
 	if o.install && errors.Is(err, ErrPluginNotFound) && installable(plugin) {
-		found, err = installNow(ctx, plugin, o, Probe)
+		found, err = installNow(ctx, plugin, o, probe.Check)
 	}
 	if err != nil {
 		return nil, err
@@ -126,15 +63,31 @@ func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) 
 	if err != nil {
 		return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
 	}
-	if found.Source != FromInstall {
+	if found.Source != sourceInstall {
 		found.Kind = report.Platform
 	}
-	return load(found, o)
+	return loadPlugin(found, o)
 }
 
-var reportGo sync.Once
+// openPlanned opens lazo plan's machine, if any, and ignores options.
+func openPlanned(ctx context.Context, plugin string) (*Runtime, error) {
+	value, set := os.LookupEnv(planned.Variable)
+	if !set || plugin == Go {
+		return nil, nil
+	}
+	order, err := planned.ParseOrder(value)
+	if err != nil {
+		return nil, fmt.Errorf("xla: open %q: %w", plugin, err)
+	}
+	r, err := OpenTopology(ctx, order.Plugin, order.Topology, Root(order.Root))
+	if err != nil {
+		return nil, err
+	}
+	r.Backend.(*described).planned = order.File
+	return r, nil
+}
 
-func withoutCgo(plugin string, o *options, cgo bool) (string, error) {
+func withoutCgo(plugin string, o *openOptions, cgo bool) (string, error) {
 	switch {
 	case cgo || plugin == Go:
 		return plugin, nil
@@ -145,13 +98,15 @@ func withoutCgo(plugin string, o *options, cgo bool) (string, error) {
 		})
 		return Go, nil
 	}
-	if _, err := find(plugin, o); err != nil && !installable(plugin) {
+	if _, err := findPlugin(plugin, o); err != nil && !installable(plugin) {
 		return "", err // with cgo it would be missing too
 	}
 	return "", fmt.Errorf("xla: open %q: %w; or open %q, GoMLX's backend in Go", plugin, ErrNoCgo, Go)
 }
 
-func openGo(plugin Plugin, o *options) (*Runtime, error) {
+var reportGo sync.Once
+
+func openGo(plugin Plugin, o *openOptions) (*Runtime, error) {
 	if len(o.client) > 0 {
 		return nil, fmt.Errorf("xla: the plugin %q takes no client options", Go)
 	}
@@ -170,7 +125,7 @@ func openGo(plugin Plugin, o *options) (*Runtime, error) {
 	return r, nil
 }
 
-func load(plugin Plugin, o *options) (*Runtime, error) {
+func loadPlugin(plugin Plugin, o *openOptions) (*Runtime, error) {
 	start := time.Now()
 	for name, value := range pjrt.Environment(plugin.Path, os.Getenv) {
 		if err := os.Setenv(name, value); err != nil {
@@ -209,7 +164,7 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	if len(devices) == 0 {
 		return nil, errors.Join(fmt.Errorf("xla: open %s: %w", plugin.Path, ErrNoDevice), made.Close())
 	}
-	c := &client{plugin: plugin, client: made, devices: devices, across: across, log: o.log}
+	c := &pjrtClient{plugin: plugin, client: made, devices: devices, across: across, log: o.log}
 	c.shared.keep = o.programs
 	if plugin.Kind == CUDA {
 		about, err := devices[0].Attributes()
@@ -227,92 +182,3 @@ func load(plugin Plugin, o *options) (*Runtime, error) {
 	c.runtime = &Runtime{Backend: c, plugin: plugin, log: o.log}
 	return c.runtime, nil
 }
-
-// Plugin returns the opened plugin.
-func (r *Runtime) Plugin() Plugin { return r.plugin }
-
-// Logger returns the logger of [Log], never nil.
-func (r *Runtime) Logger() *slog.Logger { return r.log }
-
-// Description describes the plugin and its devices in one line.
-func (r *Runtime) Description() string {
-	return fmt.Sprintf("%v, %d device(s)", r.plugin, r.NumDevices())
-}
-
-// Devices describes each device of this process; none after Close.
-func (r *Runtime) Devices() []string {
-	if r.closed.Load() {
-		return nil
-	}
-	described := make([]string, r.Backend.NumDevices())
-	for i := range described {
-		described[i] = r.DeviceDescription(compute.DeviceNum(i))
-	}
-	return described
-}
-
-// DeviceMemory returns a device's memory statistics. It is [ErrUnimplemented] without them, as on the CPU.
-func (r *Runtime) DeviceMemory(n compute.DeviceNum) (DeviceMemory, error) {
-	c, ok := r.Backend.(*client)
-	if !ok {
-		return DeviceMemory{}, fmt.Errorf("xla: memory of a device: %w: %s has no devices of its own", ErrUnimplemented, r.plugin.Kind)
-	}
-	d, err := c.device(n)
-	if err != nil {
-		return DeviceMemory{}, err
-	}
-	stats, err := d.MemoryStats()
-	return DeviceMemory(stats), WrapError(err)
-}
-
-// Close waits for calls in progress and releases the client. Later use of its buffers and programs is [ErrClosed]. A
-// second Close returns after the first.
-func (r *Runtime) Close() error {
-	r.closed.Store(true)
-	return r.uses.Close(func() error {
-		if on, ok := r.Backend.(*client); ok {
-			return on.close()
-		}
-		r.Backend.Finalize()
-		return nil
-	})
-}
-
-// Finalize is GoMLX's name for [Runtime.Close].
-func (r *Runtime) Finalize() { _ = r.Close() }
-
-// NumDevices counts the devices of all processes ([Across]), 0 after Close; a [compute.DeviceNum] is of this process.
-func (r *Runtime) NumDevices() int {
-	if r.closed.Load() {
-		return 0
-	}
-	if a := r.across(); a != nil {
-		return a.devices()
-	}
-	return r.Backend.NumDevices()
-}
-
-// IsFinalized reports whether Close was called.
-func (r *Runtime) IsFinalized() bool { return r.closed.Load() }
-
-// Builder starts a program.
-func (r *Runtime) Builder(name string) compute.Builder {
-	if r.closed.Load() {
-		return closedBuilder{notimplemented.Builder{ErrFn: func(compute.OpType) error { return errClosed }}}
-	}
-	return r.Backend.Builder(name)
-}
-
-// BufferFromFlatData copies a slice to a device.
-func (r *Runtime) BufferFromFlatData(device compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
-	if r.closed.Load() {
-		return nil, errClosed // GoMLX's backend would dereference nil
-	}
-	return r.Backend.BufferFromFlatData(device, flat, shape)
-}
-
-type closedBuilder struct{ notimplemented.Builder }
-
-func (closedBuilder) Compile() (compute.Executable, error) { return nil, errClosed }
-
-func (closedBuilder) NewFunction(string) (compute.Function, error) { return nil, errClosed }

@@ -2,11 +2,16 @@ package xla
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
+
+	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
 // plainGo fixes RNGBitGenerator. Its values name the runtime, which GoMLX's tensors compare.
@@ -167,3 +172,50 @@ func (f plainGoFunction) RNGBitGenerator(state compute.Value, shape shapes.Shape
 	newState, err = f.Concatenate(0, written, kept)
 	return newState, values, err
 }
+
+// plain replaces nothing in place. Its runs are sequential.
+type plain struct {
+	on    *Runtime
+	exec  compute.Executable
+	built Built
+	mu    sync.Mutex
+}
+
+func (p *plain) run(inputs []compute.Buffer, host []any, _ runMode) (rest []compute.Buffer, _ *Running, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := slices.Clone(inputs)
+	_, shapes := p.exec.Inputs()
+	if len(all) != len(shapes) {
+		return nil, nil, fmt.Errorf("expected %d inputs, got %d", len(shapes), len(all))
+	}
+	for i, place := range p.built.Host {
+		if all[place], err = p.on.BufferFromFlatData(0, host[i], shapes[place]); err != nil {
+			return nil, nil, fmt.Errorf("input %d from the host: %w", i, err)
+		}
+		defer func() { err = errors.Join(err, all[place].Finalize()) }()
+	}
+	var outputs []compute.Buffer
+	if caught := graphs.Catch(func() { outputs, err = p.exec.Execute(all, nil, 0) }); caught != nil {
+		err = caught
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, b := range outputs {
+		place, replaces := p.built.InPlace[i]
+		if !replaces {
+			rest = append(rest, b)
+			continue
+		}
+		if freeErr := inputs[place].Finalize(); freeErr != nil {
+			err = errors.Join(err, freeErr)
+		}
+		inputs[place] = b
+	}
+	return rest, nil, err
+}
+
+func (p *plain) explained(err error) error { return err }
+
+func (p *plain) close() error { return graphs.Catch(p.exec.Finalize) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,13 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/internal/probe"
 )
-
-type identity struct {
-	Path                    string
-	Size, Modified, Changed int64 // bytes, Unix ns; programs cannot set Changed back
-	Device, Inode           uint64
-	MinMinor                int // API rule checked
-}
 
 type probed struct {
 	File identity
@@ -54,7 +46,7 @@ func probeOnce(ctx context.Context, plugin Plugin, root string) (probe.Report, e
 		}
 		now.Reports = known.Reports
 	}
-	if !ok && plugin.Source == FromInstall {
+	if !ok && plugin.Source == sourceInstall {
 		if _, err := install.Check(ctx, plugin.Name, root); err != nil {
 			return probe.Report{}, installError(err, plugin.Name)
 		}
@@ -98,22 +90,4 @@ func writeProbed(name string, record probed) {
 		return
 	}
 	_ = writeWhole(name, data)
-}
-
-// writeWhole is atomic.
-func writeWhole(name string, parts ...[]byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(name), ".lazo-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name()) // fails after the rename
-	for _, part := range parts {
-		if err == nil {
-			_, err = temp.Write(part)
-		}
-	}
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), name)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/gate"
-	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/joined"
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 // Program is a compiled graph. Goroutines may run it concurrently; other uses of a buffer while a run replaces it
@@ -67,71 +68,26 @@ type Scan struct {
 	Each []int
 }
 
-// ErrInputsLost reports that a failed run lost inputs that it replaces.
-var ErrInputsLost = errors.New("the inputs that the program would have overwritten are lost")
-
-// Compile builds a graph and compiles it for the first device. The error of a panic in build names the caller's line.
-// It takes no context, because a plugin's compilation cannot be ended: see [CompileTimeout] for described machines.
-func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
-	return r.CompileOver(Placement{}, name, build)
+type runner interface {
+	run(inputs []compute.Buffer, host []any, mode runMode) (outputs []compute.Buffer, running *Running, err error)
+	// explained adds what the runner knows about the error of a run.
+	explained(err error) error
+	close() error
 }
 
-// CompileOver is [Runtime.Compile] for a mesh. The graph has whole arrays; XLA shards the work. Inputs and outputs are
-// lists of parts, device after device. Over several processes ([Across]) each process handles its own parts of a mesh
-// of all devices ([Runtime.Local]).
-func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.Graph) Built) (*Program, error) {
-	if r.closed.Load() {
-		return nil, during(errClosed, "compile %s", name)
-	}
-	if err := place.Mesh.check(r.NumDevices()); err != nil {
-		return nil, during(err, "compile %s", name)
-	}
-	if n := place.Mesh.Devices(); r.Job() != nil && n > 1 && n != r.NumDevices() {
-		return nil, fmt.Errorf("xla: compile %s: the mesh has %d devices: across %d processes expected all %d, or 1 for a program that each runs alone",
-			name, n, r.Job().Size(), r.NumDevices())
-	}
-	p := &Program{name: name, place: place, devices: place.Mesh.Devices()}
-	c := &capture{Runtime: r, program: p}
-	err := graphs.Catch(func() {
-		g := graph.NewGraph(c, name)
-		p.built = build(g)
-		if err := p.compile(c, g); err != nil {
-			panic(err)
-		}
-	})
-	if err != nil {
-		return nil, during(err, "compile %s", name)
-	}
-	return p, nil
-}
+type runMode int
 
-func (p *Program) compile(c *capture, g *graph.Graph) error {
-	_, ours := c.Runtime.Backend.(machine)
-	if !ours && p.built.Scan.Length != 0 {
-		return fmt.Errorf("%w: %v runs no scan", ErrUnimplemented, c.plugin)
-	}
-	start := time.Now()
-	if err := g.Compile(p.built.Outputs...); err != nil || ours {
-		return err
-	}
-	p.block, p.runs, p.took = 1, &plain{on: c.Runtime, exec: g.Executable(), built: p.built}, time.Since(start)
-	return nil
-}
+const (
+	waitForEnd runMode = iota // directly
+	goOnCopied                // from a copy, may outlast
+	goOnShared                // directly, may outlast
+)
 
 // Block returns the most runs that the program makes at once. It is 1 for convolutions on the CPU, for graphs without
 // InPlace and Host, and for backends other than XLA.
 //
 // A block's inputs from the host and its outputs are stacked on a new first axis of this length.
 func (p *Program) Block() int { return p.block }
-
-// CompileTime returns the plugin's compile time: 0 before a described machine compiles, the original for a cached
-// report.
-func (p *Program) CompileTime() time.Duration {
-	if d, ok := p.runs.(*describedProgram); ok {
-		return d.took()
-	}
-	return p.took
-}
 
 // Placement returns the argument of [Runtime.CompileOver].
 func (p *Program) Placement() Placement { return p.place }
@@ -158,7 +114,7 @@ func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Bu
 // returns. On the CPU only blocks on one device outlast Start.
 //
 // alike is compared between the processes of a job before the run.
-func (p *Program) Start(inputs []compute.Buffer, host []any, n int, alike ...Alike) (outputs []compute.Buffer, running *Running, err error) {
+func (p *Program) Start(inputs []compute.Buffer, host []any, n int, alike ...joined.Alike) (outputs []compute.Buffer, running *Running, err error) {
 	mode := p.mode
 	if mode == goOnCopied && p.block > 1 {
 		mode = goOnShared
@@ -166,7 +122,7 @@ func (p *Program) Start(inputs []compute.Buffer, host []any, n int, alike ...Ali
 	return p.do(inputs, host, n, mode, alike)
 }
 
-func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode, alike []Alike) (outputs []compute.Buffer, running *Running, err error) {
+func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode, alike []joined.Alike) (outputs []compute.Buffer, running *Running, err error) {
 	if p.uses.Read(context.Background()) != nil {
 		return nil, nil, during(errProgramClosed, "run %s", p.name)
 	}
@@ -194,14 +150,14 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode, a
 		return nil, nil, fmt.Errorf("xla: run %s: expected %d inputs from the host, got %d", p.name, devices*len(p.built.Host), len(host))
 	}
 	if p.across != nil {
-		leave, err := p.across.enter(p, n, alike)
+		leave, err := p.across.enter(p.name, n, alike)
 		if err != nil {
 			return nil, nil, during(err, "run %s", p.name)
 		}
 		defer leave()
 	}
 	if outputs, running, err = p.runs.run(inputs, host, mode); err != nil {
-		return nil, nil, during(p.explained(err), "run %s", p.name)
+		return nil, nil, during(p.runs.explained(err), "run %s", p.name)
 	}
 	if running != nil {
 		running.program = p.name
@@ -212,25 +168,22 @@ func (p *Program) do(inputs []compute.Buffer, host []any, n int, mode runMode, a
 func (p *Program) counted(l *lists, inputs []compute.Buffer, host []any, n, devices int) ([]compute.Buffer, []any) {
 	l.inputs, l.host = l.inputs[:0], l.host[:0]
 	for d := range devices {
-		l.inputs = append(append(l.inputs, part(inputs, d, devices)...), nil)
-		l.host = append(append(l.host, part(host, d, devices)...), p.counts[n-1:n])
+		l.inputs = append(append(l.inputs, partOf(inputs, d, devices)...), nil)
+		l.host = append(append(l.host, partOf(host, d, devices)...), p.counts[n-1:n])
 	}
 	return l.inputs, l.host
 }
 
 func (p *Program) copyBack(callers, inputs []compute.Buffer, devices int) {
 	for d := range devices {
-		copy(part(callers, d, devices), part(inputs, d, devices))
+		copy(partOf(callers, d, devices), partOf(inputs, d, devices))
 	}
 }
 
-func part[T any](list []T, d, devices int) []T {
+func partOf[T any](list []T, d, devices int) []T {
 	n := len(list) / devices
 	return list[d*n : (d+1)*n]
 }
-
-// goOnBytes is the least size of a block's batches for which Start returns early on the CPU.
-const goOnBytes = 32 << 10
 
 // Close waits for runs and frees the program. Later use is [ErrClosed].
 func (p *Program) Close() error {
@@ -238,4 +191,57 @@ func (p *Program) Close() error {
 		return nil
 	}
 	return gate.Once(p.uses.Close(p.runs.close))
+}
+
+// Running is a run that may be in progress; nil has ended. Goroutines may share it.
+type Running struct {
+	program   string
+	mu        sync.Mutex // guards the rest
+	execution *pjrt.Execution
+	replaces  bool
+	err       error
+}
+
+// Wait waits for the run and returns its error. Call it for each run; it may be repeated. A failed run that replaces
+// inputs loses them: the error wraps [ErrInputsLost].
+func (r *Running) Wait() error {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.execution == nil {
+		return r.err
+	}
+	err := r.execution.Await()
+	err = errors.Join(err, r.execution.Close())
+	r.execution = nil
+	if err == nil {
+		return nil
+	}
+	if r.replaces {
+		err = fmt.Errorf("%w: %w", ErrInputsLost, err)
+	}
+	r.err = during(err, "run %s", r.program)
+	return r.err
+}
+
+// Over reports whether the run has ended.
+func (r *Running) Over() bool {
+	if r == nil {
+		return true
+	}
+	if !r.mu.TryLock() {
+		return false // a Wait is in progress
+	}
+	defer r.mu.Unlock()
+	if r.execution == nil {
+		return true
+	}
+	for _, done := range r.execution.Done {
+		if ready, err := done.Ready(); err == nil && !ready {
+			return false
+		}
+	}
+	return true
 }

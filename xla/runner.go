@@ -10,75 +10,36 @@ import (
 	"unsafe"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 
-	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/hlo"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-type runner interface {
-	run(inputs []compute.Buffer, host []any, mode runMode) (outputs []compute.Buffer, running *Running, err error)
-	close() error
-}
+// goOnBytes is the least size of a block's batches for which Start returns early on the CPU.
+const goOnBytes = 32 << 10
 
-type runMode int
-
-const (
-	waitForEnd runMode = iota // directly
-	goOnCopied                // from a copy, may outlast
-	goOnShared                // directly, may outlast
-)
-
-// Running is a run that may be in progress; nil has ended. Goroutines may share it.
-type Running struct {
-	program   string
-	mu        sync.Mutex // guards the rest
-	execution *pjrt.Execution
-	replaces  bool
-	err       error
-}
-
-// Wait waits for the run and returns its error. Call it for each run; it may be repeated. A failed run that replaces
-// inputs loses them: the error wraps [ErrInputsLost].
-func (r *Running) Wait() error {
-	if r == nil {
-		return nil
+func (c *pjrtClient) prepare(p *Program, m *hlo.Module) (compute.Executable, error) {
+	e, err := c.compileFor(m, false, true)
+	if err != nil {
+		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.execution == nil {
-		return r.err
+	runs, err := e.newCalls(p.built, p.place)
+	if err != nil {
+		return nil, errors.Join(err, e.close())
 	}
-	err := r.execution.Await()
-	err = errors.Join(err, r.execution.Close())
-	r.execution = nil
-	if err == nil {
-		return nil
+	switch {
+	case c.plugin.Kind != CPU:
+		p.mode = goOnCopied
+	case p.block > 1 && p.place.Mesh.Devices() == 1 && runs.hostBytes() > goOnBytes:
+		p.mode = goOnShared
 	}
-	if r.replaces {
-		err = fmt.Errorf("%w: %w", ErrInputsLost, err)
+	if c.exchanges(m) {
+		p.across = c.across
 	}
-	r.err = during(err, "run %s", r.program)
-	return r.err
-}
-
-// Over reports whether the run has ended.
-func (r *Running) Over() bool {
-	if r == nil {
-		return true
-	}
-	if !r.mu.TryLock() {
-		return false // a Wait is in progress
-	}
-	defer r.mu.Unlock()
-	if r.execution == nil {
-		return true
-	}
-	for _, done := range r.execution.Done {
-		if ready, err := done.Ready(); err == nil && !ready {
-			return false
-		}
-	}
-	return true
+	p.runs, p.took, p.text, p.devices = runs, e.took, e.text, runs.devices
+	return e, nil
 }
 
 type calls struct {
@@ -86,7 +47,7 @@ type calls struct {
 	devices    int
 	options    pjrt.CallOptions
 	shapes     []pjrt.Shape // of a device's host inputs
-	reads      []read
+	reads      []hostRead
 	copyFirst  bool
 	ranOnce    atomic.Bool
 
@@ -102,6 +63,13 @@ type call struct {
 	memory    [][]byte // during a run
 	into      [][]byte // during a run
 	keeps     bool     // copies what it replaces
+}
+
+type hostRead struct {
+	output int // among outputs
+	at     int // among outputs that replace no input
+	shape  shapes.Shape
+	slice  reflect.Type
 }
 
 // copiedAtFirst limits a first run's copies, which might not fit.
@@ -148,6 +116,21 @@ func (e *executable) newCalls(b Built, place Placement) (*calls, error) {
 	return c, nil
 }
 
+func (e *executable) readsOf(b Built) (reads []hostRead) {
+	at := 0
+	for i, o := range e.module.Outputs {
+		if _, replaces := b.InPlace[i]; replaces {
+			continue
+		}
+		s := o.Shape
+		if slices.Contains(b.Read, i) && s.Size() > 0 && packedBits(fromGoMLX(s)) == 0 {
+			reads = append(reads, hostRead{i, at, s, reflect.SliceOf(dtypes.DType(s.DType).GoType())})
+		}
+		at++
+	}
+	return reads
+}
+
 func (c *calls) take() (one *call, err error) {
 	c.mu.Lock()
 	if last := len(c.idle) - 1; last >= 0 {
@@ -172,6 +155,26 @@ func (c *calls) take() (one *call, err error) {
 		one.keeps = keep
 	}
 	return one, nil
+}
+
+func (c *call) setConstants() error {
+	first, n := c.executable.module.Constants()
+	c.constants = n
+	if n == 0 {
+		return nil
+	}
+	for i, d := range c.executable.pjrt.Devices() {
+		list, err := c.executable.constantsOn(d)
+		if err != nil {
+			return err
+		}
+		for j, b := range list {
+			if err := c.call.Set(i, first+j, b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (c *calls) giveBack(one *call) {
@@ -225,7 +228,7 @@ func (c *call) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute
 	}
 	made, running, err := c.start(mode)
 	if err != nil {
-		return nil, nil, c.executable.explained(lost(err))
+		return nil, nil, c.executable.explained(inputsLost(err))
 	}
 	c.ranOnce.Store(true)
 	// Replaced buffers keep their identity, so inputs is up to date.
@@ -243,7 +246,7 @@ func (c *call) runReading() ([]compute.Buffer, *Running, error) {
 	defer func() { clear(c.into) }()
 	made, err := c.call.RunInto(c.into, c.memory...)
 	if err != nil {
-		return nil, nil, c.executable.explained(lost(err))
+		return nil, nil, c.executable.explained(inputsLost(err))
 	}
 	c.ranOnce.Store(true)
 	outputs := c.executable.of.wrapAll(made)
@@ -270,7 +273,7 @@ func (c *call) start(mode runMode) (outputs [][]*pjrt.Buffer, running *Running, 
 	return outputs, &Running{execution: x, replaces: len(c.options.InPlace) > 0}, nil
 }
 
-func lost(err error) error {
+func inputsLost(err error) error {
 	if errors.Is(err, pjrt.ErrArgumentsLost) {
 		return fmt.Errorf("%w: %w", ErrInputsLost, err)
 	}
@@ -285,6 +288,8 @@ func (c *calls) hostBytes() (sum int) {
 	return sum
 }
 
+func (c *calls) explained(err error) error { return c.executable.explained(err) }
+
 func (c *calls) close() error {
 	var errs []error
 	for _, one := range c.idle {
@@ -293,48 +298,3 @@ func (c *calls) close() error {
 	c.idle = nil
 	return errors.Join(append(errs, c.executable.close())...)
 }
-
-// plain replaces nothing in place. Its runs are sequential.
-type plain struct {
-	on    *Runtime
-	exec  compute.Executable
-	built Built
-	mu    sync.Mutex
-}
-
-func (p *plain) run(inputs []compute.Buffer, host []any, _ runMode) (rest []compute.Buffer, _ *Running, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := slices.Clone(inputs)
-	_, shapes := p.exec.Inputs()
-	if len(all) != len(shapes) {
-		return nil, nil, fmt.Errorf("expected %d inputs, got %d", len(shapes), len(all))
-	}
-	for i, place := range p.built.Host {
-		if all[place], err = p.on.BufferFromFlatData(0, host[i], shapes[place]); err != nil {
-			return nil, nil, fmt.Errorf("input %d from the host: %w", i, err)
-		}
-		defer func() { err = errors.Join(err, all[place].Finalize()) }()
-	}
-	var outputs []compute.Buffer
-	if caught := graphs.Catch(func() { outputs, err = p.exec.Execute(all, nil, 0) }); caught != nil {
-		err = caught
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, b := range outputs {
-		place, replaces := p.built.InPlace[i]
-		if !replaces {
-			rest = append(rest, b)
-			continue
-		}
-		if freeErr := inputs[place].Finalize(); freeErr != nil {
-			err = errors.Join(err, freeErr)
-		}
-		inputs[place] = b
-	}
-	return rest, nil, err
-}
-
-func (p *plain) close() error { return graphs.Catch(p.exec.Finalize) }

@@ -1,110 +1,49 @@
 package xla
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Names of plugins. Others are only in the search path.
-const (
-	CPU  = "cpu"
-	CUDA = "cuda"
-	TPU  = "tpu"
-	Go   = "go" // GoMLX's pure-Go backend, without a plugin; its sign of NaN is 0
-)
-
-// SearchPathVariable names the variable with folders, separated as in PATH, that are searched first. go-xla reads it
-// too.
-const SearchPathVariable = "PJRT_PLUGIN_LIBRARY_PATH"
-
-// Source is where a plugin was found.
-type Source string
-
-const (
-	FromPath    Source = "path" // given by path
-	FromSearch  Source = "$" + SearchPathVariable
-	FromInstall Source = "lazo install" // in lazo's folder, digest known
-	BuiltIn     Source = "built in"     // [Go]
-)
-
-// Plugin is a plugin that was found.
-type Plugin struct {
-	// Name is the name asked for, such as "cuda12"; "" for a path.
-	Name string
-	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. Before Open, a foreign library's is guessed, or "".
-	Kind string
-	Path string // absolute, "" for [Go]
-	// Version is the installed package's version, or "".
-	Version string
-	// API is PJRT's C API version, "0.81", or "".
-	API    string
-	Source Source
-
-	stamp string // of installed files
-}
-
-// String describes the plugin in one line.
-func (p Plugin) String() string {
-	if p.Kind == Go {
-		return "go (GoMLX's pure-Go backend, without XLA)"
-	}
-	text := p.Kind
-	if p.Version != "" {
-		text += " " + p.Version
-	}
-	if p.API != "" {
-		text += ", PJRT API " + p.API
-	}
-	if text == "" {
-		text = "unknown platform"
-	}
-	return fmt.Sprintf("%s: %s (%s)", text, p.Path, p.Source)
-}
-
-var pluginName = regexp.MustCompile(`^[a-zA-Z0-9_]+$`)
-
-// Find finds a plugin without loading it: see [Open]. It uses only [Root]. A missing plugin is a [*NotFoundError], one
-// that others may change [ErrPluginInsecure] (docs/security.md).
+// Find finds a plugin without loading it: see [Open]. It uses only [Root]. A missing plugin is
+// [ErrPluginNotFound], one that others may change [ErrPluginInsecure] (docs/security.md).
 func Find(plugin string, opts ...Option) (Plugin, error) {
 	o, err := newOptions(opts)
 	if err != nil {
 		return Plugin{}, err
 	}
-	return find(plugin, o)
+	return findPlugin(plugin, o)
 }
 
-func find(plugin string, o *options) (Plugin, error) {
+func findPlugin(plugin string, o *openOptions) (Plugin, error) {
 	switch {
 	case plugin == Go:
-		return Plugin{Name: Go, Kind: Go, Source: BuiltIn}, nil
+		return Plugin{Name: Go, Kind: Go, Source: sourceBuiltIn}, nil
 	case strings.ContainsAny(plugin, `/\`) || filepath.Ext(plugin) != "":
 		return findPath(plugin)
 	case !pluginName.MatchString(plugin):
 		return Plugin{}, fmt.Errorf("xla: plugin %q is neither a name (%s, %s, %s, %s) nor the path of a library",
 			plugin, CPU, CUDA, TPU, Go)
 	}
-	missing := &NotFoundError{Plugin: plugin}
+	missing := &notFoundError{Plugin: plugin}
 	if path, err := searchPath(plugin, missing); err != nil || path != "" {
-		return Plugin{Name: plugin, Kind: platform(plugin), Path: path, Source: FromSearch}, err
+		return Plugin{Name: plugin, Kind: platform(plugin), Path: path, Source: sourceSearch}, err
 	}
 	if !installable(plugin) {
 		return Plugin{}, missing
 	}
 	missing.Install = installCommand(plugin)
 	return findInstalled(plugin, o.root, missing)
-}
-
-// platform of "cuda12" and "cuda_compile" is "cuda".
-func platform(name string) string {
-	name, _, _ = strings.Cut(name, "_")
-	return strings.TrimRight(name, "0123456789")
 }
 
 func findPath(path string) (Plugin, error) {
@@ -115,12 +54,12 @@ func findPath(path string) (Plugin, error) {
 	// The plugin finds other libraries from its real folder. Whoever can change it or a link could run code.
 	resolved, err := owners.Resolve(absolute)
 	if errors.Is(err, os.ErrNotExist) {
-		return Plugin{}, &NotFoundError{Plugin: path, Tried: []string{absolute}}
+		return Plugin{}, &notFoundError{Plugin: path, Tried: []string{absolute}}
 	}
 	if err != nil {
 		return Plugin{}, fmt.Errorf("xla: plugin %q: %w", path, err)
 	}
-	return Plugin{Path: resolved, Source: FromPath}, nil
+	return Plugin{Path: resolved, Source: sourcePath}, nil
 }
 
 // patterns identify plugins without running their constructors.
@@ -143,17 +82,17 @@ func patterns(name string) []string {
 }
 
 // searchPath returns "" for none. A match that others may change is an error.
-func searchPath(name string, missing *NotFoundError) (string, error) {
-	folders := filepath.SplitList(os.Getenv(SearchPathVariable))
+func searchPath(name string, missing *notFoundError) (string, error) {
+	folders := filepath.SplitList(os.Getenv(searchPathVariable))
 	if len(folders) == 0 {
-		missing.Tried = append(missing.Tried, "$"+SearchPathVariable+" (not set)")
+		missing.Tried = append(missing.Tried, "$"+searchPathVariable+" (not set)")
 	}
 	for _, folder := range folders {
 		if folder == "" {
 			continue
 		}
 		missing.Tried = append(missing.Tried,
-			fmt.Sprintf("%s and like names ($%s)", filepath.Join(folder, patterns(name)[0]), SearchPathVariable))
+			fmt.Sprintf("%s and like names ($%s)", filepath.Join(folder, patterns(name)[0]), searchPathVariable))
 		for _, pattern := range patterns(name) {
 			matches, err := filepath.Glob(filepath.Join(folder, pattern))
 			if err != nil || len(matches) == 0 {
@@ -166,4 +105,80 @@ func searchPath(name string, missing *NotFoundError) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+func installable(name string) bool { return slices.Contains(install.Kinds(), name) }
+
+func installCommand(name string) string {
+	return "go run github.com/lazo-ml/lazo/cmd/lazo install " + name
+}
+
+func findInstalled(name, root string, missing *notFoundError) (Plugin, error) {
+	found, err := install.Find(name, root)
+	if name == CUDA && errors.Is(err, install.ErrNotInstalled) {
+		if older, olderErr := install.Find("cuda12", root); olderErr == nil {
+			found, err = older, nil
+		}
+	}
+	switch {
+	case errors.Is(err, install.ErrNotInstalled):
+		missing.Tried = append(missing.Tried, installFolder(name, root)+" (lazo install: nothing there)")
+		return Plugin{}, missing
+	case err != nil:
+		return Plugin{}, fmt.Errorf("xla: %w", installError(err, name))
+	}
+	return fromInstall(found), nil
+}
+
+func installError(err error, name string) error {
+	if errors.Is(err, install.ErrDamaged) {
+		return fmt.Errorf("%w: %w: to repair it: %s", ErrPluginDamaged, err, installCommand(name))
+	}
+	return err
+}
+
+func fromInstall(p install.Plugin) Plugin {
+	return Plugin{Name: p.Kind, Kind: platform(p.Kind), Path: p.Path, Version: p.Version, API: p.API, Source: sourceInstall, stamp: p.Stamp}
+}
+
+func installFolder(name, root string) string {
+	if root == "" {
+		var err error
+		if root, err = install.DefaultRoot(); err != nil {
+			return err.Error()
+		}
+	}
+	return filepath.Join(root, name)
+}
+
+func installNow(ctx context.Context, name string, o *openOptions, try func(context.Context, string) error) (Plugin, error) {
+	o.progress(fmt.Sprintf("no PJRT plugin %q on this machine: installing it into %s", name, installFolder(name, o.root)))
+	start := time.Now()
+	p, err := install.Install(ctx, name, install.Options{Root: o.root, Probe: try, Progress: asLines(o.progress)})
+	if err != nil {
+		return Plugin{}, fmt.Errorf("xla: %w", err)
+	}
+	o.log.Info("xla: plugin installed", "plugin", name, "version", p.Version, "path", p.Path, "took", time.Since(start))
+	return fromInstall(p), nil
+}
+
+// asLines reports the size of each file, each tenth of its download, and the other stages that take time.
+func asLines(say func(string)) func(install.Event) {
+	var last install.Event
+	return func(e install.Event) {
+		begins := e.Stage != last.Stage || e.File != last.File
+		switch {
+		case e.Stage == install.Download && e.Total <= 0:
+			if begins {
+				say("download " + e.File)
+			}
+		case e.Stage == install.Download:
+			if begins || e.Done*10/e.Total > last.Done*10/e.Total {
+				say(fmt.Sprintf("download %s: %3d %% of %.1f MB", e.File, e.Done*100/e.Total, float64(e.Total)/1e6))
+			}
+		case begins && e.Stage != install.Resolve:
+			say(string(e.Stage) + " " + filepath.Base(e.File))
+		}
+		last = e
+	}
 }

@@ -39,7 +39,7 @@ func emptyHome(t *testing.T) string {
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_DATA_HOME", "")
 	t.Setenv("XDG_CACHE_HOME", "")
-	t.Setenv(xla.SearchPathVariable, "")
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "")
 	return home
 }
 
@@ -65,16 +65,14 @@ func TestF22_PluginMissing(t *testing.T) {
 	longest := time.Duration(0)
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			t.Setenv(xla.SearchPathVariable, row.search)
+			t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", row.search)
 			begin := time.Now()
 			_, err := xla.Open(t.Context(), row.plugin, row.opts...)
 			took := time.Since(begin)
 			assert.Less(t, took, time.Second, "it takes less than a millisecond")
 			longest = max(longest, took)
 			require.ErrorIs(t, err, xla.ErrPluginNotFound)
-			var missing *xla.NotFoundError
-			require.ErrorAs(t, err, &missing)
-			assert.NotEmpty(t, missing.Tried)
+			assert.Contains(t, err.Error(), "\n  tried ")
 			for _, text := range row.want {
 				assert.Contains(t, err.Error(), text)
 			}
@@ -131,7 +129,7 @@ func TestFindOrder(t *testing.T) {
 		{"empty", "", ""},
 	}
 	touch(second, "xla_cpu_pjrt.so") // the first folder wins
-	t.Setenv(xla.SearchPathVariable, first+":"+second)
+	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", first+":"+second)
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			found, err := xla.Find(row.plugin)

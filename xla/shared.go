@@ -12,7 +12,7 @@ import (
 )
 
 // shared has programs by all that decides compilation.
-type shared struct {
+type sharedPrograms struct {
 	mu   sync.Mutex
 	of   map[programKey]*sharedProgram
 	idle []*sharedProgram // first closed first
@@ -35,23 +35,12 @@ const (
 	idleText = 1 << 20
 )
 
-// KeepPrograms sets how many closed programs a runtime keeps for models of the same structure: by default 12. Texts
-// over 1 MiB are not kept. Open programs are always shared; for later processes see [CompileCache].
-func KeepPrograms(n int) Option {
-	return func(o *options) {
-		if n < 0 {
-			o.err = fmt.Errorf("xla: keep programs: the number must not be negative, got %d", n)
-		}
-		o.programs = n
-	}
-}
-
 func keyOf(text string, options pjrt.CompileOptions) programKey {
 	return sha256.Sum256(fmt.Appendf(nil, "%+v\n%s", options, text))
 }
 
 // program compiles outside the lock, and shares the first result.
-func (s *shared) program(text string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*sharedProgram, error) {
+func (s *sharedPrograms) program(text string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*sharedProgram, error) {
 	key := keyOf(text, options)
 	s.mu.Lock()
 	p := s.use(key)
@@ -77,7 +66,7 @@ func (s *shared) program(text string, options pjrt.CompileOptions, compile func(
 }
 
 // use requires the lock.
-func (s *shared) use(key programKey) *sharedProgram {
+func (s *sharedPrograms) use(key programKey) *sharedProgram {
 	p := s.of[key]
 	if p == nil {
 		return nil
@@ -90,7 +79,7 @@ func (s *shared) use(key programKey) *sharedProgram {
 	return p
 }
 
-func (s *shared) giveBack(p *sharedProgram) error {
+func (s *sharedPrograms) giveBack(p *sharedProgram) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.uses--; p.uses > 0 {
@@ -107,7 +96,7 @@ func (s *shared) giveBack(p *sharedProgram) error {
 	return s.free(gone)
 }
 
-func (s *shared) free(gone []*sharedProgram) error {
+func (s *sharedPrograms) free(gone []*sharedProgram) error {
 	var errs []error
 	for _, p := range gone {
 		delete(s.of, p.key)
@@ -117,7 +106,7 @@ func (s *shared) free(gone []*sharedProgram) error {
 }
 
 // close leaves programs in use, which giveBack frees.
-func (s *shared) close() error {
+func (s *sharedPrograms) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gone := s.idle

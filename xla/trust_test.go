@@ -60,7 +60,7 @@ func TestR50_othersPluginIsNotLoaded(t *testing.T) {
 			library := filepath.Join(dir, "pjrt_plugin_mine.so")
 			require.NoError(t, os.WriteFile(library, []byte("never loaded"), 0o600))
 			row.lay(dir, library)
-			t.Setenv(xla.SearchPathVariable, dir)
+			t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", dir)
 			for _, plugin := range []string{library, "mine"} {
 				_, err := xla.Open(t.Context(), plugin)
 				require.ErrorIs(t, err, xla.ErrPluginInsecure)

@@ -55,7 +55,7 @@ func exchange(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, job.Close()) }()
-	if job.MPI() == nil {
+	if mpi.Joined() == nil {
 		return errors.New("there is only one process, so there is nothing to exchange: start the ranks by lazo run -np N, with its MPI")
 	}
 	install := xla.InstallIfMissing(func(line string) { fmt.Fprintln(os.Stderr, line) })
@@ -69,7 +69,7 @@ func exchange(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, alone.Close()) }()
-	e := exchanging{bench: b, job: job, world: job.MPI(), across: across, alone: alone}
+	e := exchanging{bench: b, job: job, world: mpi.Joined(), across: across, alone: alone}
 	for _, bytes := range sumSizes {
 		if !b.wants("sums") {
 			break

@@ -69,7 +69,7 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if found.Source == xla.FromInstall {
+	if found.Source == "lazo install" {
 		err = check(ctx, w, found.Name, c.Prefix)
 	} else {
 		line(w, "plugin", "%v", found)

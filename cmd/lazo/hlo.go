@@ -80,7 +80,7 @@ func readProgram(path string) (name, text string, err error) {
 // oneLine is for errors that quote the program.
 func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
-var countedBy = map[xla.CostSource]string{xla.FromPlugin: "counted by the plugin", xla.FromHLO: "counted by lazo"}
+var countedBy = map[bool]string{false: "counted by the plugin", true: "counted by lazo"}
 
 func printEstimates(w io.Writer, program *xla.Program) error {
 	comment := func(name, format string, args ...any) { line(w, "// "+name, format, args...) }
@@ -90,7 +90,7 @@ func printEstimates(w io.Writer, program *xla.Program) error {
 	case err != nil:
 		return err
 	default:
-		comment("cost", "%.0f FLOPs, %.0f transcendentals, %.0f bytes accessed (%s)", cost.FLOPs, cost.Transcendentals, cost.BytesAccessed, countedBy[cost.Source])
+		comment("cost", "%.0f FLOPs, %.0f transcendentals, %.0f bytes accessed (%s)", cost.FLOPs, cost.Transcendentals, cost.BytesAccessed, countedBy[cost.Counted])
 		for _, text := range cost.Uncounted {
 			comment("not counted", "%s", text)
 		}

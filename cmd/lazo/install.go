@@ -40,13 +40,13 @@ func (c installCommand) Run(s session) error {
 	return nil
 }
 
-// probe is [xla.Probe] that accepts a missing device, to build images for other machines.
+// probe is [probe.Check] that accepts a missing device, to build images for other machines.
 func (c installCommand) probe(w io.Writer) func(context.Context, string) error {
 	if isMPI(c.Plugin) {
 		return tryMPI
 	}
 	return func(ctx context.Context, path string) error {
-		err := xla.Probe(ctx, path)
+		err := probe.Check(ctx, path)
 		failed := (*probe.Error)(nil)
 		loads := errors.As(err, &failed) && failed.Stage == probe.StageClient &&
 			(errors.Is(err, probe.ErrNoDevice) || errors.Is(err, probe.ErrTimeout))

@@ -1,7 +1,7 @@
 // Package etcd is a [dist.Store] in etcd, for plugins whose processes find each other by keys and values. It is a
 // separate module because of its dependencies.
 //
-// A job has its own store ([dist.Job.Store]). Use this one to see the job's keys in the cluster's etcd ([Open]), or for
+// A job is a store itself ([dist.Job]). Use this one to see the job's keys in the cluster's etcd ([Open]), or for
 // etcd's server instead of lazo's ([Embed]):
 //
 //	job, err := dist.Join(ctx)

@@ -14,6 +14,6 @@ func ExampleRun() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		storetest.Run(t, job, job.Store())
+		storetest.Run(t, job, job)
 	}
 }

@@ -86,14 +86,14 @@ var allowed = map[string][]string{
 	"internal/probe":         {"internal/child", "internal/pjrt"},
 	"xla/export":             {"checkpoint/safetensors", "internal/dtype", "internal/gate", "internal/vfs", "xla", "internal/pjrt"},
 	"xla/cost":               {"internal/brackets"},
-	"xla/plan":               {"internal/brackets", "internal/graphs", "xla", "xla/cost", "xla/export"},
+	"xla/plan":               {"internal/aot", "internal/brackets", "internal/graphs", "xla", "xla/cost", "xla/export"},
 	"xla/register":           {"xla"},
-	"internal/spmd":          {"internal/pjrt"},
-	"xla":                    {"dist", "internal/aot", "internal/edits", "internal/gate", "internal/graphs", "internal/joined", "internal/owners", "internal/planned", "internal/shield", "xla/cost", "internal/hlo", "internal/install", "internal/pjrt", "internal/probe", "internal/spmd"},
-	"dist":                   {"internal/joined", "internal/install", "internal/mpi"},
+	"internal/spmd":          {},
+	"xla":                    {"internal/aot", "internal/edits", "internal/gate", "internal/graphs", "internal/joined", "internal/owners", "internal/planned", "internal/shield", "xla/cost", "internal/hlo", "internal/install", "internal/pjrt", "internal/probe"},
+	"dist":                   {"internal/joined", "internal/install", "internal/mpi", "internal/spmd"},
 	"dist/storetest":         {"dist"},
 	"dist/launch":            {"dist", "internal/child", "loop", "internal/install"},
-	"strategies":             {"data", "internal/blocks", "internal/dtype", "internal/graphs", "internal/packs", "xla"},
+	"strategies":             {"data", "internal/blocks", "internal/dtype", "internal/graphs", "internal/joined", "internal/packs", "xla"},
 	"managed/strategytest":   {"checkpoint", "data", "xla/ops", "internal/plugintest", "loop", "managed", "optim", "strategies", "xla", "internal/pjrt"},
 	"optim":                  {"internal/autodiff", "internal/awaited", "internal/listed", "internal/packs"},
 	"nn":                     {"xla/ops", "internal/autodiff", "internal/layering", "internal/names", "internal/outputs"},
@@ -213,6 +213,15 @@ func TestLoopNeedsTheStandardLibraryAlone(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(ours), checked)
+}
+
+// xla and strategies reach the processes of a job through xla.Job alone.
+func TestTheRuntimeKnowsNoProcesses(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"xla/...", module+"strategies").Output()
+	require.NoError(t, err)
+	for _, name := range []string{"dist", "internal/mpi", "internal/spmd"} {
+		require.NotContains(t, strings.Fields(string(out)), module+name)
+	}
 }
 
 // GoMLX's XLA backend hides the program, and go-xla's binding ends the process instead of returning an error. Both are

@@ -1,7 +1,35 @@
-// Package joined records whether this process is a rank of a job, for packages that do not import dist.
+// Package joined records whether this process is a rank of a job, and has a job's errors, for packages that do not
+// import dist.
 package joined
 
-import "sync/atomic"
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// Errors that package dist exports.
+var (
+	ErrDisagree  = errors.New("the ranks disagree")
+	ErrKeyExists = errors.New("the key has a value already")
+	ErrNoKey     = errors.New("the key has no value")
+)
+
+// Alike is a value that must be equal in all processes of a run of a program.
+type Alike struct {
+	What string // in messages: "the next batches"
+	// Sums has a checksum per part, equally many in all processes.
+	Sums []int64
+	// Parts describes the parts in order, if a checksum differs.
+	Parts func() []Part
+	// Err is wrapped by the run's error, which names the ranks and parts that differ.
+	Err error
+}
+
+// Part describes a part of an [Alike] in messages.
+type Part struct {
+	Name string // "field \"x\"", after "differs in"
+	Is   string // this process's value: "1,000 examples"; may be ""
+}
 
 // Job is a job of several processes.
 type Job interface {

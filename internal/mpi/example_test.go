@@ -25,8 +25,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, h := range world.Handlers() {
-		if err := plugin.RegisterHandler(h.Name, "Host", h.Function); err != nil {
+	for name, function := range world.Handlers() {
+		if err := plugin.RegisterHandler(name, "Host", function); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -35,6 +35,7 @@ var opened struct {
 	sync.Mutex
 	library *Library
 	begun   bool // lazo initialized MPI
+	world   *World
 }
 
 // Open loads the MPI library at path, or else the first one that fits the launcher: the file in LAZO_MPI, in the

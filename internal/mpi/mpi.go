@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unsafe"
 )
 
 // Errors of libraries and jobs.
@@ -66,12 +65,6 @@ var (
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line
-}
-
-// Handler is a C function that programs call: see [pjrt.Plugin.RegisterHandler].
-type Handler struct {
-	Name     string
-	Function unsafe.Pointer
 }
 
 // Exchange is the current or last exchange of this process's programs.

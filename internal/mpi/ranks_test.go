@@ -132,8 +132,8 @@ var host = sync.OnceValues(func() (*pjrt.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range handlers() {
-		if err := p.RegisterHandler(h.Name, "Host", h.Function); err != nil {
+	for name, function := range (*World)(nil).Handlers() {
+		if err := p.RegisterHandler(name, "Host", function); err != nil {
 			return nil, err
 		}
 	}

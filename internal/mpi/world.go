@@ -59,7 +59,15 @@ func (l *Library) Init() (*World, error) {
 			l.path, l.Version(), ErrThreads)
 	}
 	w.warnings = warnings(w)
+	opened.world = w
 	return w, nil
+}
+
+// Joined returns the result of [Library.Init] in this process, or nil before.
+func Joined() *World {
+	opened.Lock()
+	defer opened.Unlock()
+	return opened.world
 }
 
 // Library returns the job's library.
@@ -164,17 +172,16 @@ func (w *World) Finalize() error {
 // Abort ends all processes of the job, this one with the exit code, even during other calls. It does not return.
 func (w *World) Abort(code int) { C.lazo_abort(C.int(code)) }
 
-// Handlers returns the handlers for the platform "Host".
-func (w *World) Handlers() []Handler { return handlers() }
-
-func handlers() []Handler {
-	return []Handler{
-		{"lazo.all_reduce", unsafe.Pointer(C.lazo_all_reduce)},
-		{"lazo.all_gather", unsafe.Pointer(C.lazo_all_gather)},
-		{"lazo.reduce_scatter", unsafe.Pointer(C.lazo_reduce_scatter)},
-		{"lazo.all_to_all", unsafe.Pointer(C.lazo_all_to_all)},
-		{"lazo.collective_permute", unsafe.Pointer(C.lazo_collective_permute)},
-		{"lazo.rank", unsafe.Pointer(C.lazo_rank)},
+// Handlers returns the C functions for the platform "Host" that programs call, by name: see
+// [pjrt.Plugin.RegisterHandler].
+func (w *World) Handlers() map[string]unsafe.Pointer {
+	return map[string]unsafe.Pointer{
+		"lazo.all_reduce":         unsafe.Pointer(C.lazo_all_reduce),
+		"lazo.all_gather":         unsafe.Pointer(C.lazo_all_gather),
+		"lazo.reduce_scatter":     unsafe.Pointer(C.lazo_reduce_scatter),
+		"lazo.all_to_all":         unsafe.Pointer(C.lazo_all_to_all),
+		"lazo.collective_permute": unsafe.Pointer(C.lazo_collective_permute),
+		"lazo.rank":               unsafe.Pointer(C.lazo_rank),
 	}
 }
 

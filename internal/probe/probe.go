@@ -30,6 +30,12 @@ type Report struct {
 	Devices         []string // descriptions
 }
 
+// Check is [Run] for install.Options.Probe.
+func Check(ctx context.Context, path string) error {
+	_, err := Run(ctx, path)
+	return err
+}
+
 // Run loads the plugin at path in a child process, makes a client, lists devices and adds two numbers on the first.
 // When ctx ends, or after [DefaultTimeout] without a deadline, it kills the child's process group.
 //

@@ -1,7 +1,7 @@
 // Package spmd turns a program that XLA partitioned into that of one process of several, with exchanges as calls of
 // handlers.
 //
-// [Partition] runs XLA's partitioner, which yields one program with collectives such as all-reduce. [Rewrite] replaces
+// XLA's partitioner (pjrt.Client.Partition) yields one program with collectives such as all-reduce. [Rewrite] replaces
 // these by custom calls, so the plugin need not know other processes.
 //
 // # The calls

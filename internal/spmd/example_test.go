@@ -34,7 +34,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	part, err := spmd.Partition(client, []byte(sum), pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true})
+	part, err := client.Partition([]byte(sum), pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -110,6 +110,3 @@ func Copies(t testing.TB, compiled []byte, above int64) (names []string) {
 	}
 	return names
 }
-
-// PartitionWith is [Partition] with debug options in place of cheap.
-var PartitionWith = partition

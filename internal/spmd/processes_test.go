@@ -111,8 +111,8 @@ func join(t testing.TB) *mpi.World {
 	require.NoError(t, joined.err)
 	plugin, err := loadCPU()
 	require.NoError(t, err)
-	for _, h := range joined.world.Handlers() {
-		require.NoError(t, plugin.RegisterHandler(h.Name, "Host", h.Function))
+	for name, function := range joined.world.Handlers() {
+		require.NoError(t, plugin.RegisterHandler(name, "Host", function))
 	}
 	return joined.world
 }
@@ -314,7 +314,7 @@ func expect(t *testing.T, folder string, devices int, texts map[string]string) {
 			x.Types = append(x.Types, shape.DType)
 		}
 		require.NoError(t, whole.Close())
-		x.Module, err = spmd.Partition(client, []byte(text), options)
+		x.Module, err = client.Partition([]byte(text), options)
 		require.NoError(t, err, name)
 		file, err := os.Create(filepath.Join(folder, name+".expected"))
 		require.NoError(t, err)
@@ -476,10 +476,12 @@ func TestPartition_onTwoRanks(t *testing.T) {
 	})
 }
 
-// The options in cheap do not change the partitioner's result.
+// Compiling cheaply does not change the partitioner's result.
 func TestPartition_isThatOfAFullCompilation(t *testing.T) {
 	client := openCPU(t, 2)
 	options := pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true}
+	full := options
+	full.Debug = map[string]any{"xla_backend_optimization_level": 3, "xla_llvm_disable_expensive_passes": false, "xla_cpu_use_fusion_emitters": true}
 	texts := programs(t, 2, "fsdp", "while")
 	for _, name := range []string{"each_kind", "loop"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name+".mlir"))
@@ -489,9 +491,9 @@ func TestPartition_isThatOfAFullCompilation(t *testing.T) {
 	for name, text := range texts {
 		var both [2][]byte
 		var err error
-		both[0], err = spmd.Partition(client, []byte(text), options)
+		both[0], err = client.Partition([]byte(text), options)
 		require.NoError(t, err)
-		both[1], err = spmd.PartitionWith(client, []byte(text), options, nil)
+		both[1], err = client.Partition([]byte(text), full)
 		require.NoError(t, err)
 		for i := range both { // without the compilation's ID
 			both[i], _, err = spmd.Rewrite(both[i], 2)
@@ -506,11 +508,11 @@ func TestPartition_refuses(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	text, err := os.ReadFile("testdata/division.mlir")
 	require.NoError(t, err)
-	_, err = spmd.Partition(client, text, pjrt.CompileOptions{Partitions: 2})
+	_, err = client.Partition(text, pjrt.CompileOptions{Partitions: 2})
 	require.ErrorIs(t, err, pjrt.ErrInvalidArgument)
-	require.EqualError(t, err, "spmd: partition: invalid argument: 1 replicas of 2 partitions (SPMD: false): expected one of two partitions or more, with SPMD")
-	_, err = spmd.Partition(client, text, pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true})
-	require.ErrorContains(t, err, "spmd: partition: pjrt: compile: PJRT_Client_Compile: INVALID_ARGUMENT: No matching device found")
+	require.EqualError(t, err, "pjrt: partition: invalid argument: 1 replicas of 2 partitions (SPMD: false): expected one of two partitions or more, with SPMD")
+	_, err = client.Partition(text, pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true})
+	require.ErrorContains(t, err, "pjrt: partition: pjrt: compile: PJRT_Client_Compile: INVALID_ARGUMENT: No matching device found")
 	left, err := os.ReadDir(os.TempDir())
 	require.NoError(t, err)
 	require.Empty(t, left)

@@ -10,9 +10,6 @@ import (
 
 // Field numbers of XLA's hlo.proto and xla_data.proto. Plugins write groups in four places.
 const (
-	// HloProto
-	fieldModule = 1
-
 	// HloModuleProto
 	fieldModuleName         = 1
 	fieldComputations       = 3

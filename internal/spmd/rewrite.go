@@ -30,9 +30,9 @@ type Call struct {
 	Computation  string   // a loop's runs repeatedly
 }
 
-// Rewrite turns the result of [Partition] into the program of all ranks, one process per partition: a serialized
-// HloModuleProto. Exchanges become typed custom calls (see the package), in an order fixed by tokens. An unknown
-// exchange is an [ErrUnsupported] that names it.
+// Rewrite turns the result of pjrt.Client.Partition into the program of all ranks, one process per partition: a
+// serialized HloModuleProto. Exchanges become typed custom calls (see the package), in an order fixed by tokens. An
+// unknown exchange is an [ErrUnsupported] that names it.
 func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, err error) {
 	if ranks < 1 || ranks > most {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite for %d ranks: expected 1 to %d", ranks, most)

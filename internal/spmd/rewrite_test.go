@@ -19,7 +19,7 @@ func partition(t testing.TB, name string, partitions int) []byte {
 	text, err := os.ReadFile(filepath.Join("testdata", name+".mlir"))
 	require.NoError(t, err)
 	program := strings.ReplaceAll(string(text), `"data"=2`, fmt.Sprintf(`"data"=%d`, partitions))
-	module, err := spmd.Partition(openCPU(t, partitions), []byte(program), pjrt.CompileOptions{Partitions: partitions, SPMD: true, Shardy: true})
+	module, err := openCPU(t, partitions).Partition([]byte(program), pjrt.CompileOptions{Partitions: partitions, SPMD: true, Shardy: true})
 	require.NoError(t, err)
 	return module
 }

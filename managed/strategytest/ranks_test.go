@@ -206,7 +206,7 @@ func otherShapes(t *testing.T, job *dist.Job, s strategies.Strategy) {
 		examples *= 2
 	}
 	err = try(zeros(t, examples, 8))
-	require.ErrorIs(t, err, xla.ErrDisagree)
+	require.ErrorIs(t, err, dist.ErrDisagree)
 	t.Logf("F61: %v", err)
 	require.NoError(t, try(zeros(t, 8*job.Size(), 8)))
 }
@@ -253,7 +253,7 @@ func otherValues(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	}
 	for _, v := range []compute.Buffer{a, b} {
 		_, err := s.Fetch(v)
-		require.ErrorIs(t, err, xla.ErrDisagree)
+		require.ErrorIs(t, err, dist.ErrDisagree)
 		require.ErrorContains(t, err, "fetches another value")
 	}
 	require.NoError(t, s.Free(a, b))
@@ -271,14 +271,14 @@ func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
 		}
 		return err
 	}
-	require.ErrorIs(t, state(int64(job.Rank())), xla.ErrDisagree, "other initial values on each rank")
+	require.ErrorIs(t, state(int64(job.Rank())), dist.ErrDisagree, "other initial values on each rank")
 
 	held, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
 	require.NoError(t, err)
 	other := managed.TestStep(deep)
 	for b := range wave(t, 64).Batches(32, data.Shuffle(uint64(job.Rank()))).All() {
 		_, _, err = other.Step(t.Context(), held, b)
-		require.ErrorIs(t, err, xla.ErrDisagree)
+		require.ErrorIs(t, err, dist.ErrDisagree)
 		require.ErrorContains(t, err, "batches for this step differ")
 	}
 	require.NoError(t, errors.Join(other.Close(), held.Close()))
@@ -294,7 +294,7 @@ func rankRefusals(t *testing.T, job *dist.Job, s strategies.Strategy) {
 	}
 	require.NoError(t, compile(4))
 	err = compile(8 + job.Rank())
-	require.ErrorIs(t, err, xla.ErrDisagree)
+	require.ErrorIs(t, err, dist.ErrDisagree)
 	require.ErrorContains(t, err, "rank 1: compile other, line ")
 	require.ErrorContains(t, err, "that of rank 0 ")
 

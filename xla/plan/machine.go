@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/internal/aot"
 )
 
 //go:embed machines.tsv
@@ -89,7 +89,7 @@ func parseMachines(text string) ([]Machine, error) {
 }
 
 func (m Machine) described() bool {
-	return m.Plugin != "cuda" || slices.Contains(xla.DeviceKinds(), m.Kind)
+	return m.Plugin != "cuda" || slices.Contains(aot.DeviceKinds(), m.Kind)
 }
 
 func (m Machine) peak(dtype string) (rate float64, of string) {
@@ -145,7 +145,7 @@ const flatMost = 16
 const maxDevices = 1 << 20
 
 // ParseTarget reads a kind of [Machines] and its devices: a TPU slice's grid of chips, "v5e:4x4"; slices, hosts and
-// GPUs per host, "h100:1x8x8"; full hosts of GPUs or part of one, "h100:64". GPUs are those of [xla.DeviceKinds].
+// GPUs per host, "h100:1x8x8"; full hosts of GPUs or part of one, "h100:64". GPUs are "a100" and "h100".
 func ParseTarget(name string) (Target, error) {
 	kind, grid, found := strings.Cut(name, ":")
 	machines := Machines()
@@ -173,7 +173,7 @@ func ParseTarget(name string) (Target, error) {
 	case len(t.Grid) > 3:
 		return Target{}, fmt.Errorf("plan: target %q has %d axes, expected 3 at most", name, len(t.Grid))
 	case !t.Machine.described():
-		return Target{}, fmt.Errorf("plan: target %q: the kind %s has no description for the compiler: expected one of %s", name, kind, strings.Join(xla.DeviceKinds(), ", "))
+		return Target{}, fmt.Errorf("plan: target %q: the kind %s has no description for the compiler: expected one of %s", name, kind, strings.Join(aot.DeviceKinds(), ", "))
 	case t.Machine.Plugin == "cuda" && len(t.Grid) == 1:
 		n, host := t.Grid[0], t.Machine.Host
 		if n > host && n%host != 0 {

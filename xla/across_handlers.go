@@ -4,26 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"sync"
 	"unsafe"
 
-	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/pjrt"
-	"github.com/lazo-ml/lazo/internal/spmd"
 )
 
-type byMPI struct {
-	job *dist.Job
+// byHandlers runs a part of each program in each process, which exchanges by the job's handlers.
+type byHandlers struct {
+	job Job
 	// divide makes rank 0's client with a device per process.
 	divide  func() (*pjrt.Client, error)
 	divider *pjrt.Client
 }
-
-// Plugins, by path, that have MPI's calls until the process ends.
-var handlers = struct {
-	sync.Mutex
-	of map[string]bool
-}{of: map[string]bool{}}
 
 func rankLimit(ranks int) error {
 	if ranks > maxCPUDevices {
@@ -32,12 +24,12 @@ func rankLimit(ranks int) error {
 	return nil
 }
 
-func newByMPI(library *pjrt.Plugin, plugin Plugin, o *options) (*byMPI, error) {
-	world := o.job.MPI()
+func newByHandlers(library *pjrt.Plugin, plugin Plugin, o *openOptions) (*byHandlers, error) {
+	handlers := o.job.Handlers()
 	switch {
 	case o.store != nil:
 		return nil, errors.New("CPUs exchange by MPI and need no store: leave WithStore out")
-	case world == nil:
+	case len(handlers) == 0:
 		return nil, errors.New("the processes have no MPI to exchange by: start them by lazo run or mpirun")
 	case o.client[cpuDevices] != int64(1):
 		return nil, fmt.Errorf("client option %q is %v: each process is one device: start more processes", cpuDevices, o.client[cpuDevices])
@@ -45,22 +37,17 @@ func newByMPI(library *pjrt.Plugin, plugin Plugin, o *options) (*byMPI, error) {
 	if err := rankLimit(o.job.Size()); err != nil {
 		return nil, err
 	}
-	handlers.Lock()
-	defer handlers.Unlock()
-	if !handlers.of[plugin.Path] {
-		for _, h := range world.Handlers() {
-			if err := library.RegisterHandler(h.Name, "Host", h.Function); err != nil {
-				return nil, err
-			}
+	for name, function := range handlers {
+		if err := library.RegisterHandler(name, "Host", function); err != nil {
+			return nil, err
 		}
-		handlers.of[plugin.Path] = true
 	}
-	return &byMPI{job: o.job, divide: func() (*pjrt.Client, error) {
+	return &byHandlers{job: o.job, divide: func() (*pjrt.Client, error) {
 		return newClient(library, plugin, map[string]any{cpuDevices: int64(o.job.Size())}, nil)
 	}}, nil
 }
 
-func (b *byMPI) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, ids [][]int, err error) {
+func (b *byHandlers) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (made *pjrt.Client, ids [][]int, err error) {
 	for rank := range b.job.Size() {
 		ids = append(ids, []int{rank})
 	}
@@ -68,24 +55,23 @@ func (b *byMPI) open(library *pjrt.Plugin, plugin Plugin, options map[string]any
 	return made, ids, err
 }
 
-func (b *byMPI) compile(c *client, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
+func (b *byHandlers) compile(client *pjrt.Client, cache *cache, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	module, err := b.divided(text, options)
 	if err != nil {
 		return nil, cacheOff, err
 	}
-	module, _, err = spmd.Rewrite(module, b.job.Size())
-	if err != nil {
+	if module, err = b.job.Rewrite(module); err != nil {
 		return nil, cacheOff, err
 	}
 	own := options
 	own.Replicas, own.Partitions, own.SPMD, own.Shardy = 1, 1, false, false
-	own.Devices = []int{c.devices[0].ID()}
-	return c.cache.compile(c.client, unsafe.String(unsafe.SliceData(module), len(module)), own, func() (*pjrt.Executable, error) {
-		return c.client.CompileHLO(module, own)
+	own.Devices = []int{client.AddressableDevices()[0].ID()}
+	return cache.compile(client, unsafe.String(unsafe.SliceData(module), len(module)), own, func() (*pjrt.Executable, error) {
+		return client.CompileHLO(module, own)
 	})
 }
 
-func (b *byMPI) divided(text string, options pjrt.CompileOptions) ([]byte, error) {
+func (b *byHandlers) divided(text string, options pjrt.CompileOptions) ([]byte, error) {
 	const failed, made = 0, 1
 	var message []byte
 	if b.job.Rank() == 0 {
@@ -110,7 +96,7 @@ func (b *byMPI) divided(text string, options pjrt.CompileOptions) ([]byte, error
 	return message[1:], nil
 }
 
-func (b *byMPI) partition(text string, options pjrt.CompileOptions) ([]byte, error) {
+func (b *byHandlers) partition(text string, options pjrt.CompileOptions) ([]byte, error) {
 	if b.divider == nil {
 		var err error
 		if b.divider, err = b.divide(); err != nil {
@@ -121,10 +107,10 @@ func (b *byMPI) partition(text string, options pjrt.CompileOptions) ([]byte, err
 	for _, d := range b.divider.Devices() {
 		options.Devices = append(options.Devices, d.ID())
 	}
-	return spmd.Partition(b.divider, []byte(text), options)
+	return b.divider.Partition([]byte(text), options)
 }
 
-func (b *byMPI) close() error {
+func (b *byHandlers) close() error {
 	if b.divider == nil {
 		return nil
 	}

@@ -1,15 +1,76 @@
 package xla
 
 import (
-	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/hlo"
 )
+
+// Compile builds a graph and compiles it for the first device. The error of a panic in build names the caller's line.
+// It takes no context, because a plugin's compilation cannot be ended: see [CompileTimeout] for described machines.
+func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
+	return r.CompileOver(Placement{}, name, build)
+}
+
+// CompileOver is [Runtime.Compile] for a mesh. The graph has whole arrays; XLA shards the work. Inputs and outputs are
+// lists of parts, device after device. Over several processes ([Across]) each process handles its own parts of a mesh
+// of all devices ([Runtime.Local]).
+func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.Graph) Built) (*Program, error) {
+	if r.closed.Load() {
+		return nil, during(errClosed, "compile %s", name)
+	}
+	if err := place.Mesh.check(r.NumDevices()); err != nil {
+		return nil, during(err, "compile %s", name)
+	}
+	if n := place.Mesh.Devices(); r.Job() != nil && n > 1 && n != r.NumDevices() {
+		return nil, fmt.Errorf("xla: compile %s: the mesh has %d devices: across %d processes expected all %d, or 1 for a program that each runs alone",
+			name, n, r.Job().Size(), r.NumDevices())
+	}
+	p := &Program{name: name, place: place, devices: place.Mesh.Devices()}
+	c := &capture{Runtime: r, program: p}
+	err := graphs.Catch(func() {
+		g := graph.NewGraph(c, name)
+		p.built = build(g)
+		if err := p.compile(c, g); err != nil {
+			panic(err)
+		}
+	})
+	if err != nil {
+		return nil, during(err, "compile %s", name)
+	}
+	return p, nil
+}
+
+func (p *Program) compile(c *capture, g *graph.Graph) error {
+	_, ours := c.Runtime.Backend.(xlaMachine)
+	if !ours && p.built.Scan.Length != 0 {
+		return fmt.Errorf("%w: %v runs no scan", ErrUnimplemented, c.plugin)
+	}
+	start := time.Now()
+	if err := g.Compile(p.built.Outputs...); err != nil || ours {
+		return err
+	}
+	p.block, p.runs, p.took = 1, &plain{on: c.Runtime, exec: g.Executable(), built: p.built}, time.Since(start)
+	return nil
+}
+
+type xlaMachine interface {
+	compute.Backend
+	kind() string
+	builder(name string, compile func(*hlo.Module) (compute.Executable, error)) *hlo.Builder
+	prepare(p *Program, m *hlo.Module) (compute.Executable, error)
+}
+
+var _ xlaMachine = (*pjrtClient)(nil)
+
+var _ xlaMachine = (*described)(nil)
 
 type capture struct {
 	*Runtime
@@ -29,7 +90,7 @@ func (c *capture) traced(do func(*hlo.Builder)) {
 }
 
 func (c *capture) Builder(name string) compute.Builder {
-	on, ok := c.Runtime.Backend.(machine)
+	on, ok := c.Runtime.Backend.(xlaMachine)
 	if !ok || c.closed.Load() {
 		if c.program.place.Mesh.Devices() > 1 {
 			panic(fmt.Errorf("%v runs on one device", c.plugin)) // Compile recovers it
@@ -46,10 +107,10 @@ func (p *Program) builder(b *hlo.Builder) compute.Builder {
 			panic(err)
 		}
 	}
-	return &placedBuilder{b, &placed{Function: b.Main().(*hlo.Function), builder: b, program: p}}
+	return &placedBuilder{b, &placedMain{Function: b.Main().(*hlo.Function), builder: b, program: p}}
 }
 
-func (c *capture) takeModule(on machine, m *hlo.Module) (compute.Executable, error) {
+func (c *capture) takeModule(on xlaMachine, m *hlo.Module) (compute.Executable, error) {
 	p := c.program
 	p.block = 1
 	if scan := p.built.Scan; scan.Length != 0 {
@@ -80,43 +141,21 @@ func (c *capture) takeModule(on machine, m *hlo.Module) (compute.Executable, err
 	return on.prepare(p, m)
 }
 
-func (c *client) prepare(p *Program, m *hlo.Module) (compute.Executable, error) {
-	e, err := c.compileFor(m, false, true)
-	if err != nil {
-		return nil, err
-	}
-	runs, err := e.newCalls(p.built, p.place)
-	if err != nil {
-		return nil, errors.Join(err, e.close())
-	}
-	switch {
-	case c.plugin.Kind != CPU:
-		p.mode = goOnCopied
-	case p.block > 1 && p.place.Mesh.Devices() == 1 && runs.hostBytes() > goOnBytes:
-		p.mode = goOnShared
-	}
-	if c.exchanges(m) {
-		p.across = c.across
-	}
-	p.runs, p.took, p.text, p.devices = runs, e.took, e.text, runs.devices
-	return e, nil
-}
-
 type placedBuilder struct {
 	*hlo.Builder
-	main *placed
+	main *placedMain
 }
 
 func (b *placedBuilder) Main() compute.Function { return b.main }
 
-type placed struct {
+type placedMain struct {
 	*hlo.Function
 	builder *hlo.Builder
 	program *Program
 	splits  []Split
 }
 
-func (f *placed) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
+func (f *placedMain) Parameter(name string, shape shapes.Shape, sharding *compute.ShardingSpec) (compute.Value, error) {
 	if sharding == nil && len(f.program.place.Mesh.Axes) > 0 {
 		split := f.program.place.split(name, shape)
 		f.splits = append(f.splits, split)
@@ -125,7 +164,7 @@ func (f *placed) Parameter(name string, shape shapes.Shape, sharding *compute.Sh
 	return f.Function.Parameter(name, shape, sharding)
 }
 
-func (f *placed) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
+func (f *placedMain) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	p := f.program
 	for output, input := range p.built.InPlace {
 		if err := f.builder.InPlace(output, input); err != nil {
