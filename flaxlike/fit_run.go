@@ -148,11 +148,6 @@ func (m *Model) tests(f Fit) (tests []evaluation) {
 
 func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }
 
-func resumes(option loop.Option) bool {
-	plan, err := loop.Loop[*Model, data.Batch]{}.Plan(option)
-	return err == nil && slices.Contains(plan.Prepares, abilities.Resume)
-}
-
 // beforeAll removes the step's number from an error without a step.
 func beforeAll(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {

@@ -100,9 +100,9 @@ func (f *Format) check() error {
 	case f.Height*f.Width > imageResult:
 		return fmt.Errorf("the Format asks for %d x %d pixels (height, width), expected at most %d in all", f.Height, f.Width, imageResult)
 	case f.Cache < 0:
-		return fmt.Errorf("Cache is %d bytes, expected 0 for none, or more", f.Cache)
+		return fmt.Errorf("Format.Cache is %d bytes, expected 0 for none, or more", f.Cache)
 	case f.MaxPixels < 0:
-		return fmt.Errorf("MaxPixels is %d, expected at least 1, or 0 for %d", f.MaxPixels, imagePixels)
+		return fmt.Errorf("Format.MaxPixels is %d, expected at least 1, or 0 for %d", f.MaxPixels, imagePixels)
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func openFile(root *os.Root, name string, format Format, to []float32, times *ti
 func Read(r io.ReadSeeker, format Format) (data.Array, error) {
 	err := format.check()
 	if err == nil && format.Cache > 0 {
-		err = errors.New("Cache is only for folders of images, expected 0 to read a single image")
+		err = errors.New("Format.Cache is only for folders of images, expected 0 to read a single image")
 	}
 	if err != nil {
 		return data.Array{}, fmt.Errorf("images: read: %w", err)

@@ -56,7 +56,7 @@ func TestImageFolder_cache(t *testing.T) {
 	_, err := Open(t.TempDir(), Format{Height: 2, Width: 2, Cache: -1})
 	require.ErrorContains(t, err, "Cache is -1 bytes")
 	_, err = Read(nil, Format{Height: 2, Width: 2, Cache: 1})
-	require.EqualError(t, err, "images: read: Cache is only for folders of images, expected 0 to read a single image")
+	require.EqualError(t, err, "images: read: Format.Cache is only for folders of images, expected 0 to read a single image")
 }
 
 func hasKey[K comparable, V any](m map[K]V, key K) bool {
