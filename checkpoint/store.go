@@ -29,8 +29,9 @@ type Store interface {
 // name is for messages. In a job, each process puts its own object, and rank 0 polls for the others. Close leaves the
 // store open.
 //
-// COMMIT is put last and deleted first. There is no lock: the user must ensure that one process writes at a time, as
-// two could remove each other's steps.
+// COMMIT is put last and deleted first: a step without it is incomplete, and ignored. A failed save deletes what it
+// put. There is no lock. At most one process may write at a time, else two remove each other's steps; any number may
+// read ([Options.ReadOnly]).
 func OpenStore(ctx context.Context, store Store, name string, options Options) (*Folder, error) {
 	var f *Folder
 	err := errors.New("no store given")

@@ -366,8 +366,8 @@ func (j *Job) Fail(err error) {
 // closeWithin deadlines at Close: one rank may write files.
 const closeWithin = 6
 
-// Close waits for all ranks and leaves the job, at the end of the program. A rank that is more than six deadlines late,
-// without [Job.Busy], ends the job as stuck. In a panicking program a deferred Close does nothing, so the process ends
+// Close waits until all ranks have called it, then leaves the job. Call it last: a program must not end before. A rank
+// that calls it more than six deadlines after the others, without [Job.Busy], ends the job as stuck. In a panicking program a deferred Close does nothing, so the process ends
 // at once and the others report a lost rank.
 func (j *Job) Close() error {
 	if j.size == 1 || panicking() {

@@ -42,8 +42,8 @@ func exitCode(err error) int {
 }
 
 // Exit ends the program if err is not nil: it prints err by the standard logger and exits with [SignalError.ExitCode],
-// or with 1. Deferred calls do not run. In a job of package dist the other processes receive the error and end too. For
-// package must:
+// or with 1. Deferred calls do not run. In a job of package dist the other processes receive the error and end too. In
+// main, assign it to must.M, so that an error exits instead of panicking:
 //
 //	must.M = loop.Exit
 func Exit(err error) {

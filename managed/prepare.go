@@ -93,7 +93,8 @@ func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.I
 	return nil
 }
 
-// ZeroBatch returns a batch of zeros for [Stepper.Prepare]. A nil slice sets a field's dtype, default float32:
+// ZeroBatch returns a batch of zeros with the names, shapes and dtypes of fields, for [Stepper.Prepare]. A typed nil
+// slice, such as []int32(nil), gives the dtype; an untyped nil means float32:
 //
 //	managed.ZeroBatch(data.X(nil, 32, 28, 28), data.Y([]int32(nil), 32))
 func ZeroBatch(fields ...data.Field) (data.Batch, error) {

@@ -176,11 +176,12 @@ func InverseSqrt(from float64, steps int) Schedule {
 	})
 }
 
-// Then follows the schedule for the given updates, then next, which counts from its own start:
+// Then returns a schedule that follows s for the given number of updates and next after that, which counts from its own
+// start:
 //
 //	optim.Linear(0, 1, 500).Then(500, optim.Cosine(1, 0, 9500))
 //
-// updates is counted from the start of s, also of a result of Then.
+// updates counts from the start of s, also if s is a result of Then: in a.Then(100, b).Then(300, c), c begins at 300.
 func (s Schedule) Then(updates int, next Schedule) Schedule {
 	var w wrong
 	for i, part := range []Schedule{s, next} {

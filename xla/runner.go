@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// goOnBytes is the least size of a block's batches for which Start returns early on the CPU.
+// On the CPU, Start returns early for blocks whose batches have more bytes than goOnBytes.
 const goOnBytes = 32 << 10
 
 func (c *pjrtClient) prepare(p *Program, m *hlo.Module) (compute.Executable, error) {

@@ -56,7 +56,7 @@ func main() {
 func run(s session) int {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("lazo"), kong.Writers(s.stdout, s.stderr),
-		kong.Description("lazo trains models on XLA. This command manages its plugins."), kong.Bind(s))
+		kong.Description("lazo trains models on XLA. This command manages plugins, checkpoints and models, plans steps and starts jobs."), kong.Bind(s))
 	if err != nil {
 		fmt.Fprintln(s.stderr, "lazo:", err)
 		return failure

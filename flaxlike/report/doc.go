@@ -3,6 +3,6 @@
 //
 //	err := report.Run{Model: model, History: history, Test: test, Classes: names}.Save(ctx, "report")
 //
-// The page, report/report.html, needs no other file. The drawings of package plots make a program 7 MB larger, so this
-// package is separate from flaxlike.
+// The page, report/report.html, needs no other file. The drawings of package metrics/plots make a program 7 MB larger,
+// so this package is separate from flaxlike.
 package report

@@ -25,6 +25,7 @@ type Parameter struct {
 	Integer, Log bool
 }
 
+// setting returns the text of search.json, which a resumed search compares: it must not change.
 func (p Parameter) setting() string {
 	if p.Values != nil {
 		var values []string

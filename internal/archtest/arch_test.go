@@ -13,8 +13,8 @@ import (
 
 const module = "github.com/lazo-ml/lazo/"
 
-// allowed has the packages of lazo that each package may import. DESIGN.md summarizes it. A new package needs a row in
-// both.
+// allowed has the packages of lazo that each package may import. DESIGN.md summarizes it. A new package needs a row
+// here, and a public one in README.md.
 var allowed = map[string][]string{
 	"loop":                   {"internal/abilities", "internal/agreed", "internal/ahead", "internal/better", "internal/columns", "internal/epochs", "internal/joined", "internal/lookup", "internal/pieces", "internal/reader", "internal/records", "internal/reused", "internal/shield", "internal/signals", "internal/timetable"},
 	"callbacks":              {"internal/better", "internal/records", "internal/regular", "loop", "internal/abilities", "internal/shield"},

@@ -157,9 +157,9 @@ func (g *Gate) Leave(change bool) {
 	g.mu.Unlock()
 }
 
-// Close refuses new uses, ends waits, waits for current uses, and then calls free once, if not nil. Each call returns
-// after free, so the owner may be closed after any; only the first returns free's error. free must not enter or close
-// the gate.
+// Close refuses new uses, ends the waits of others, and waits until current uses end. Then it calls free once, if not
+// nil. Each call of Close returns after free has returned, so the owner may be closed after any of them. Only the first
+// returns free's error. free must not enter or close the gate.
 func (g *Gate) Close(free func() error) error {
 	g.mu.Lock()
 	first := !g.closed

@@ -68,8 +68,9 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 const reliabilityBins = 10
 
 // ReliabilityDiagram draws observed frequency over predicted probability in ten bins, with the expected calibration
-// error. It uses the second of two classes, otherwise the predicted class, or each given class. A curve below the
-// diagonal means overconfidence. Scores must be probabilities.
+// error. It draws one curve for each given class. Without classes it draws the second of two classes, or the predicted
+// one of more than two. A curve below the diagonal means overconfidence. Scores must be probabilities, whose sum is 1
+// for each example.
 func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 	const title = "Reliability"
 	if err := c.check(); err != nil {

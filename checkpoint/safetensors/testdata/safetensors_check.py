@@ -23,7 +23,7 @@ METADATA = {'é "\\/\n': "😀\x01"}  # one entry, because the package writes se
 
 inf = float("inf")
 
-# Name: type in the file, type here, values. safetensors/interop_test.go has the same as bytes.
+# Name: type in the file, type here, values. ../interop_test.go has the same as bytes.
 TENSORS = {
     "bool": ("BOOL", np.bool_, [[True, False], [False, True]]),
     "u8": ("U8", np.uint8, [0, 1, 255]),

@@ -76,7 +76,7 @@ func (d *onDevice) free() error {
 	return d.strategy.Free(b)
 }
 
-// maxUnread bounds unread arrays on the device.
+// At twice maxUnread unread arrays on the device the oldest are fetched, so that maxUnread stay.
 const maxUnread = 256
 
 type unread struct {
