@@ -367,8 +367,8 @@ func (j *Job) Fail(err error) {
 const closeWithin = 6
 
 // Close waits until all ranks have called it, then leaves the job. Call it last: a program must not end before. A rank
-// that calls it more than six deadlines after the others, without [Job.Busy], ends the job as stuck. In a panicking program a deferred Close does nothing, so the process ends
-// at once and the others report a lost rank.
+// that calls it more than six deadlines after the others, without [Job.Busy], ends the job as stuck. In a panicking
+// program a deferred Close does nothing, so the process ends at once and the others report a lost rank.
 func (j *Job) Close() error {
 	if j.size == 1 || panicking() {
 		return nil

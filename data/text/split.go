@@ -60,8 +60,8 @@ func run(s string, of class) (n int) {
 	return n
 }
 
-// piece returns the length in bytes of the first piece of s, which must not be empty. No token crosses the border of two
-// pieces. It matches as GPT-2's regular expression:
+// piece returns the length in bytes of the first piece of s, which must not be empty. No token crosses the border of
+// two pieces. It matches as GPT-2's regular expression:
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 func piece(s string) int {
