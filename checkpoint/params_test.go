@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/vfs"
@@ -98,4 +99,37 @@ func TestParamsRefuse(t *testing.T) {
 			require.Error(t, json.Unmarshal([]byte(text), &p), "%v", p)
 		})
 	}
+}
+
+func TestF40_randomValues(t *testing.T) {
+	n := 0
+	value := rapid.OneOf(
+		rapid.Map(rapid.Uint64(), func(b uint64) any { return math.Float64frombits(b) }),
+		rapid.Map(rapid.Uint32(), func(b uint32) any { return math.Float32frombits(b) }),
+		rapid.Int64().AsAny(), rapid.Uint64().AsAny(), rapid.Int().AsAny(), rapid.String().AsAny(), rapid.Bool().AsAny(),
+		rapid.SliceOf(rapid.Byte()).AsAny(),
+		rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) any { return string(b) }),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		p := checkpoint.Params(rapid.MapOf(rapid.String(), value).Draw(t, "p"))
+		for name, v := range p {
+			if b, ok := v.([]byte); ok && b == nil {
+				p[name] = []byte{}
+			}
+		}
+		exact(t, p)
+		metrics := map[string]float64{}
+		for name, v := range p {
+			if x, ok := v.(float64); ok {
+				metrics[name] = x
+			}
+		}
+		c := roundTrip(t, checkpoint.Content{Metrics: metrics})
+		require.Len(t, c.Metrics, len(metrics))
+		for name, x := range metrics {
+			same(t, x, c.Metrics[name])
+		}
+		n += len(p)
+	})
+	t.Logf("F40: %d random values: each came back to the last bit", n)
 }

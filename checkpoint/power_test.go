@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -171,3 +172,22 @@ func (s skipping) Create(name string) (vfs.File, error) {
 type unsynced struct{ vfs.File }
 
 func (unsynced) Sync() error { return nil }
+
+// A protocol without one of its syncs must fail, else TestF02 shows nothing.
+func TestF02_aMissingSyncIsFound(t *testing.T) {
+	for _, c := range []struct {
+		op   vfs.Op
+		name string
+	}{
+		{vfs.OpSync, "state.safetensors"}, {vfs.OpSync, "manifest.json"}, {vfs.OpSync, "COMMIT"},
+		{vfs.OpSyncDir, "the checkpoint"}, {vfs.OpSyncDir, "the folder"},
+	} {
+		t.Run(fmt.Sprint(c.op, " ", c.name), func(t *testing.T) {
+			m := &vfs.Mem{}
+			f := openMem(t, skipping{m, c.op, c.name}, checkpoint.Options{})
+			save(t, f, 1)
+			c, err := openMem(t, m.Crash(0, nil), checkpoint.Options{}).Newest(t.Context())
+			require.Error(t, err, "%v", c)
+		})
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
@@ -315,4 +316,21 @@ func TestResume_twoRunsAtOnce(t *testing.T) {
 	all := steps(t, f)
 	require.EqualValues(t, 6, all[len(all)-1])
 	require.NoError(t, try(8, func(step int64) { require.Greater(t, step, int64(6)) }), "the folder is free again")
+}
+
+// Saves between two evaluations are no reason for a line of the log each; a metric that no save ever had is, once.
+func TestR38_savesBetweenEvaluationsAreNoMistake(t *testing.T) {
+	keep := []checkpoint.Retention{{Last: 2, Best: 1, Metric: "test", Mode: loop.Lowest}}
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: keep, Log: log})
+	_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(40)), f.Resume(checkpoint.Every(loop.Steps(2))))
+	require.NoError(t, err)
+	require.NotContains(t, said.String(), "without the metric")
+	said.Reset()
+	f = openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: keep, Log: log})
+	for step := range checkpoint.Step(4) {
+		require.NoError(t, f.Save(t.Context(), step, checkpoint.Content{Tensors: []checkpoint.Tensor{{Name: "w", DType: safetensors.U8, Dims: []int{1}, Data: []byte{1}}}, Metrics: map[string]float64{"tset": 1}}))
+	}
+	require.Equal(t, 1, strings.Count(said.String(), "without the metric"), said.String())
 }

@@ -3,13 +3,17 @@ package checkpoint_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -116,4 +120,35 @@ func TestHistoryComesAsItIs(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, rows(t, result.History), rows(t, again.History))
 	}
+}
+
+// A forged position must not overflow the sums of a resumed run, and a position that could not be resumed is not saved.
+func TestPositionIsBounded(t *testing.T) {
+	const most = int64(1) << 62
+	ctx := t.Context()
+	for _, row := range []struct {
+		samples, time int64
+		ok            bool
+	}{{most, 0, true}, {0, most, true}, {most + 1, 0, false}, {0, most + 1, false}, {math.MaxInt64, 0, false}, {0, math.MaxInt64, false}, {-1, 0, false}, {0, -1, false}} {
+		f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+		c, err := (&counter{}).Content(ctx)
+		require.NoError(t, err)
+		c.Sections["loop"] = json.RawMessage(fmt.Sprintf(`{"steps":3,"samples":%d,"time":%d,"date":0}`, row.samples, row.time))
+		c.Tensors = append(c.Tensors, checkpoint.Tensor{Name: "loop.history", DType: safetensors.U8, Dims: []int{2}, Data: []byte("[]")})
+		require.NoError(t, f.Save(ctx, 3, c))
+		_, err = looked(f, &counter{})
+		if !row.ok {
+			require.ErrorContains(t, err, "expected 0 to 2^62 of each")
+			continue
+		}
+		require.NoError(t, err)
+		_, _, err = run(ctx, counting(), &counter{Rate: 1}, saves(f, loop.Never), loop.Until(loop.Steps(10)))
+		require.ErrorContains(t, err, "expected 0 to 2^62 of each", "it saves no more than it reads")
+		result, err := looked(f, &counter{})
+		require.NoError(t, err, "what was there can still be resumed from")
+		require.EqualValues(t, 3, result.Elapsed.Steps)
+	}
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	_, err := counting().Run(ctx, &counter{Rate: 1}, loop.From(numbered), loop.Continue(loop.Elapsed{Steps: most}, nil), saves(f, loop.EachStep))
+	require.ErrorContains(t, err, "expected 0 to 2^62 of each")
 }

@@ -1,8 +1,14 @@
 package checkpoint_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -306,4 +312,231 @@ func TestShares_killedInAStore(t *testing.T) {
 		require.ErrorContains(t, err, "the file rank-00001.safetensors of rank 1: it is still missing 10m0s after the parts of rank 0 were written")
 		require.InDelta(t, 10*time.Minute, time.Since(begin), float64(2*time.Second))
 	})
+}
+
+// A checkpoint that several processes save together is loaded whole, from a disk and from a store. Saved again it is
+// one file.
+func TestShares(t *testing.T) {
+	for _, n := range []int{2, 3, 4, 7} {
+		disk, store := &vfs.Mem{}, &storetest.Memory{}
+		for name, open := range map[string]func(checkpoint.Options) *checkpoint.Folder{
+			"disk": func(o checkpoint.Options) *checkpoint.Folder { return openMem(t, disk, o) },
+			"store": func(o checkpoint.Options) *checkpoint.Folder {
+				f, err := checkpoint.OpenStore(t.Context(), store, "store", o)
+				require.NoError(t, err)
+				return f
+			},
+		} {
+			keep := []checkpoint.Retention{{Last: 2}}
+			for step := range checkpoint.Step(4) {
+				for rank, err := range saveShares(step, n, func(rank int) *checkpoint.Folder {
+					return open(checkpoint.Options{ReadOnly: rank > 0, ReadBack: true, Keep: keep, Log: quiet})
+				}) {
+					require.NoError(t, err, "%s: rank %d of %d", name, rank, n)
+				}
+			}
+			if keys, err := store.Keys(t.Context()); name == "store" {
+				require.NoError(t, err)
+				require.Len(t, keys, 2*(3+n), "before anybody opens it anew: %v", keys)
+			}
+			f := open(checkpoint.Options{Log: quiet})
+			require.Equal(t, []checkpoint.Step{2, 3}, steps(t, f))
+			c, err := f.Newest(t.Context())
+			require.NoError(t, err)
+			is(t, c, 3)
+			require.NoError(t, f.Verify(t.Context(), 2))
+			require.NoError(t, f.Save(t.Context(), 9, c.Content()))
+			c, err = f.Load(t.Context(), 9)
+			require.NoError(t, err)
+			is(t, c, 3)
+			require.NoError(t, f.Close())
+		}
+		names, err := disk.ReadDir(dir(3))
+		require.NoError(t, err)
+		require.Len(t, names, 3+n)
+		keys, err := store.Keys(t.Context())
+		require.NoError(t, err)
+		require.Len(t, keys, 2*(3+n)+3, "those of the steps that went are gone: %v", keys)
+	}
+}
+
+// Each byte of a rank's file that is flipped is found, and each file that is missing, cut short or another step's is
+// named; the checkpoint before is taken.
+func TestShares_damage(t *testing.T) {
+	m := sharedDisk(t, 1, 2)
+	damaged := func(what string) *checkpoint.DamagedError {
+		t.Helper()
+		f := openMem(t, m, checkpoint.Options{ReadOnly: true})
+		defer f.Close()
+		var found *checkpoint.DamagedError
+		require.ErrorAs(t, f.Verify(t.Context(), 2), &found, what)
+		c, err := f.Newest(t.Context())
+		require.NoError(t, err, what)
+		is(t, c, 1)
+		require.Len(t, c.PassedOver, 1)
+		return found
+	}
+	flips := 0
+	for rank := range 3 {
+		name := fmt.Sprintf("rank-%05d.safetensors", rank)
+		path := dir(2) + "/" + name
+		text := read(t, m, path)
+		for i := range text {
+			bad := bytes.Clone(text)
+			bad[i] ^= 1 << (i % 8)
+			write(t, m, path, bad)
+			require.Equal(t, path, damaged(fmt.Sprint("byte ", i)).Path)
+			flips++
+		}
+		write(t, m, path, text[:len(text)-1])
+		require.Equal(t, path, damaged("cut short").Path)
+		write(t, m, path, read(t, m, dir(1)+"/"+name))
+		require.Equal(t, path, damaged("of another step").Path)
+		require.NoError(t, m.Remove(path))
+		lost := damaged("missing")
+		require.Equal(t, path, lost.Path)
+		require.ErrorIs(t, lost, fs.ErrNotExist)
+		f := openMem(t, m, checkpoint.Options{ReadOnly: true})
+		list, err := f.List(t.Context())
+		require.NoError(t, err)
+		require.ErrorContains(t, list[1].Err, name, "a list knows it without reading")
+		require.NoError(t, f.Close())
+		write(t, m, path, text)
+	}
+	manifest := read(t, m, dir(2)+"/manifest.json")
+	for i := range manifest {
+		bad := bytes.Clone(manifest)
+		bad[i] ^= 1 << (i % 8)
+		write(t, m, dir(2)+"/manifest.json", bad)
+		damaged(fmt.Sprint("byte ", i, " of the manifest"))
+		flips++
+	}
+	t.Logf("F03: %d bytes of three ranks' files and their manifest flipped, all found", flips)
+}
+
+// Tensors left in their files are read on demand, with their checksums verified again.
+func TestShares_leftInTheFiles(t *testing.T) {
+	m := sharedDisk(t, 1)
+	f := openMem(t, m, checkpoint.Options{ReadOnly: true, LeaveSharded: true})
+	c, err := f.Newest(t.Context())
+	require.NoError(t, err)
+	for _, w := range whole(1) {
+		got, ok := c.Tensor(w.Name)
+		require.True(t, ok)
+		require.Equal(t, grid[w.Name] != nil, got.Write != nil)
+		for range 2 {
+			data := bytes.NewBuffer(append([]byte(nil), got.Data...))
+			if got.Write != nil {
+				require.NoError(t, got.Write(data))
+			}
+			require.Equal(t, w.Data, data.Bytes(), w.Name)
+		}
+	}
+	to := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	require.NoError(t, to.Save(t.Context(), 1, c.Content()))
+	again, err := to.Newest(t.Context())
+	require.NoError(t, err)
+	is(t, again, 1)
+	path := dir(1) + "/rank-00001.safetensors"
+	text := read(t, m, path)
+	for i := range text[len(text)-64:] {
+		text[len(text)-64+i] ^= 1
+	}
+	write(t, m, path, text)
+	var found *checkpoint.DamagedError
+	failed := 0
+	for _, tensor := range c.Tensors {
+		if tensor.Write == nil {
+			continue
+		}
+		if err := tensor.Write(io.Discard); err != nil {
+			require.ErrorAs(t, err, &found)
+			require.Equal(t, path, found.Path)
+			failed++
+		}
+	}
+	require.Positive(t, failed)
+}
+
+// Processes that do not save the same state, and contents that are none.
+func TestShares_refusals(t *testing.T) {
+	two := func(change func(rank int, c *checkpoint.Content)) error {
+		disk := &vfs.Mem{}
+		var errs []error
+		synctest.Test(t, func(t *testing.T) {
+			zero, one := openMem(t, disk, checkpoint.Options{}), openMem(t, disk, checkpoint.Options{ReadOnly: true})
+			at, err := zero.Begin(t.Context(), 1)
+			require.NoError(t, err)
+			contents := []checkpoint.Content{share(1, 0, 2, at), share(1, 1, 2, at)}
+			for rank := range contents {
+				change(rank, &contents[rank])
+			}
+			begin := time.Now()
+			errs = append(errs, one.Save(t.Context(), 1, contents[1]), zero.Save(t.Context(), 1, contents[0]))
+			require.Less(t, time.Since(begin), time.Minute)
+			_, err = zero.Newest(t.Context())
+			require.ErrorIs(t, err, checkpoint.ErrNone)
+		})
+		require.Empty(t, leftovers(t, disk))
+		return errors.Join(errs...)
+	}
+	at := func(rank int, change func(t *checkpoint.Tensor)) func(int, *checkpoint.Content) {
+		return func(r int, c *checkpoint.Content) {
+			if r == rank {
+				change(&c.Tensors[0])
+			}
+		}
+	}
+	for name, row := range map[string]struct {
+		change func(int, *checkpoint.Content)
+		want   string
+	}{
+		"both have the same parts": {at(1, func(t *checkpoint.Tensor) { t.Parts = share(1, 0, 2, shares.Slot{}).Tensors[0].Parts }), "appears twice"},
+		"a part is missing":        {at(1, func(t *checkpoint.Tensor) { t.Parts = t.Parts[1:] }), `tensor "/rows", of which the processes gave their parts: 3 parts of dims [2], dims [8] take 4`},
+		"another tensor":           {at(1, func(t *checkpoint.Tensor) { t.Name = "/other" }), "the processes do not save the same state"},
+		"another type":             {at(1, func(t *checkpoint.Tensor) { t.DType = safetensors.I32 }), "the processes do not save the same state"},
+		"other parts": {at(1, func(t *checkpoint.Tensor) {
+			t.Parts = []shares.Part{{Start: []int{4}, Dims: []int{4}, Data: make([]byte, 16)}}
+		}), "the processes do not save the same state"},
+		"a part off the grid":         {at(1, func(t *checkpoint.Tensor) { t.Parts[0].Start = []int{1} }), `tensor "/rows": a part from [1] on: expected one on the grid of [2] in dims [8]`},
+		"parts of two sizes":          {at(0, func(t *checkpoint.Tensor) { t.Parts[1].Dims = []int{4} }), "parts of dims [2] and [4]: expected equal dims"},
+		"numbers of half a byte":      {at(0, func(t *checkpoint.Tensor) { t.DType = safetensors.F4 }), "elements of dtype F4 cannot be sharded"},
+		"too few bytes":               {at(1, func(t *checkpoint.Tensor) { t.Parts[0].Data, t.Parts[0].Write = make([]byte, 7), nil }), "Data has 7 bytes"},
+		"a writer that fails":         {at(1, func(t *checkpoint.Tensor) { t.Parts[1].Write = func(io.Writer) error { return syscall.EIO } }), "rank 1: the parts of rank 1: "},
+		"a panic":                     {at(0, func(t *checkpoint.Tensor) { t.Parts[1].Write = func(io.Writer) error { panic("the device is gone") } }), "the device is gone"},
+		"Data beside Parts":           {at(0, func(t *checkpoint.Tensor) { t.Data = []byte{1} }), "it has Parts, and also Data or Write: set either Parts or one of Data and Write"},
+		"two of a name":               {func(r int, c *checkpoint.Content) { c.Tensors = append(c.Tensors, c.Tensors[0]) }, "a second tensor of this name"},
+		"one of a name that is whole": {func(r int, c *checkpoint.Content) { c.Tensors[len(c.Tensors)-1].Name = "/rows" }, "a second tensor of this name"},
+	} {
+		require.ErrorContains(t, two(row.change), row.want, name)
+	}
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	err := f.Save(t.Context(), 1, share(1, 0, 2, shares.Slot{}))
+	require.ErrorContains(t, err, "give the content the Slot of rank 0's Folder.Begin, or use Resume")
+	alone := share(1, 0, 1, shares.Slot{Again: 1, Token: 1})
+	require.ErrorContains(t, f.Save(t.Context(), 1, alone), "it is sharded, and the content is share 0 of 1")
+	require.ErrorContains(t, f.Save(t.Context(), 1, checkpoint.Content{Share: shares.Share{Rank: 1, Of: 2}}), "rank 1 of 2 has no part to save")
+	_, err = openMem(t, &vfs.Mem{}, checkpoint.Options{ReadOnly: true}).Begin(t.Context(), 1)
+	require.ErrorIs(t, err, checkpoint.ErrReadOnly)
+}
+
+// F39: the format of sharded tensors can be loaded by all later versions, like that of whole ones.
+func TestF39_keptFormatOfShares(t *testing.T) {
+	kept := filepath.Join("testdata", "format-2")
+	if _, err := os.Stat(kept); *writeFixtures && errors.Is(err, fs.ErrNotExist) {
+		for _, err := range saveShares(5, 2, func(rank int) *checkpoint.Folder {
+			f, err := checkpoint.Open(kept, checkpoint.Options{ReadOnly: rank > 0})
+			require.NoError(t, err)
+			return f
+		}) {
+			require.NoError(t, err)
+		}
+		require.NoError(t, os.Remove(filepath.Join(kept, "LOCK")))
+	}
+	f, err := checkpoint.Open(kept, checkpoint.Options{ReadOnly: true})
+	require.NoError(t, err)
+	c, err := f.Newest(t.Context())
+	require.NoError(t, err)
+	is(t, c, 5)
+	require.NoError(t, f.Close())
 }

@@ -240,3 +240,21 @@ func putText(text string) func(io.Writer) error {
 		return err
 	}
 }
+
+func TestF02_aStoreWhoseProcessDies(t *testing.T) {
+	states, calls := 0, 0
+	for _, c := range storeRuns {
+		t.Run(c.name, func(t *testing.T) {
+			p := &crashing{t: t, store: &storetest.Memory{}, options: c.options}
+			f := openStore(t, &storetest.Faulty{Store: p.store, Before: p.look, After: p.look}, p.options)
+			for i, step := range c.steps {
+				p.going = i + 1
+				require.NoError(t, f.Save(t.Context(), step, content(p.going)))
+				p.acknowledged = p.going
+				p.die("between")
+			}
+			states, calls = states+p.states, calls+p.calls
+		})
+	}
+	t.Logf("F02: a process died in %d states before and after %d calls of a store: 0 acknowledged steps lost, nothing incomplete to be seen", states, calls/2)
+}
