@@ -68,8 +68,8 @@ func TestF27_memoryOfGoMLX(t *testing.T) {
 		{"a list of 1 MB", list(param("[]int", "[1"+strings.Repeat(",1", 1<<19)+"]")(0), ""), nil, true},
 		{"a text of 8 MB", list(param("string", `"`+strings.Repeat("x", 7<<20)+`"`)(0), ""), nil, false},
 		{"one byte too many", strings.Repeat(" ", 8<<20+1), nil, false},
-		{"a bomb that is told", huge(64 << 20), bomb, false},
-		{"a bomb that is not told", huge(1 << 20), bomb, false},
+		{"a bomb of a known size", huge(64 << 20), bomb, false},
+		{"a bomb of an unknown size", huge(1 << 20), bomb, false},
 		{"lengths without bytes", huge(30 << 20), zipped(t, nil), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

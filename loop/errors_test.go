@@ -461,5 +461,5 @@ func TestR24_aSourceThatBlocksForEver(t *testing.T) {
 			})
 		}
 	}
-	t.Logf("R24: %d runs over sources that block for ever, each ended at most %v after its context, with the state of its border", rows, longest)
+	t.Logf("R24: %d runs over sources that block forever, each ended at most %v after its context, with the state of its border", rows, longest)
 }

@@ -269,7 +269,7 @@ func TestFactorsAt(t *testing.T) {
 		{"before a chain with a rule", optim.Chain{half, optim.Chain{optim.Momentum{Decay: 0.9}}}, nil},
 		{"before a clip", optim.Chain{optim.Adam{}, half, optim.Clip{GlobalNorm: 1}}, nil},
 		{"before weight decay", optim.Chain{optim.Adam{}, half, optim.WeightDecay{Rate: 0.1}}, nil},
-		{"before a rule of one's own", optim.Chain{half, doubled{}}, nil},
+		{"before a custom rule", optim.Chain{half, doubled{}}, nil},
 		{"masked", optim.Chain{optim.Adam{}, optim.Masked(optim.RankFrom(2), half)}, nil},
 		{"a mask that scales nothing", optim.Chain{optim.Masked(optim.RankFrom(2), optim.WeightDecay{Rate: 0.1}), half}, map[string]float64{"": 0.5}},
 		{"groups with scales", optim.Chain{optim.Groups(group("a", optim.Adam{}, half), group("b", optim.Momentum{Decay: 0.9})), optim.Scale(0.1)}, map[string]float64{"a": 0.05, "b": 0.1}},

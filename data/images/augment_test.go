@@ -142,7 +142,7 @@ func TestAugment_drawsAnewForEachBatch(t *testing.T) {
 	for name, source := range map[string]iter.Seq2[data.Batch, error]{
 		"forever":        set.Batches(2).From(0),
 		"repeated":       data.Repeat(stream.All(), 5),
-		"for ever":       data.RepeatForever(stream.All()),
+		"for all time":   data.RepeatForever(stream.All()),
 		"epochs":         data.RepeatForever(data.Take(set.Batches(2, data.Shuffle(1)).From(0), 8)),
 		"by hand":        hand,
 		"ended by hand":  data.RepeatForever(data.Take(hand, 3)),

@@ -34,7 +34,7 @@ func TestReadCSV(t *testing.T) {
 	}{
 		{"a field of all", "a,b\n1,2\n3,4.5\n", Format{}, []data.Field{data.X([]float32{1, 2, 3, 4.5}, 2, 2)}},
 		{"classes", "a,kind,b\n1,virginica,2\n3,setosa,4\n", iris, []data.Field{data.X([]float32{1, 2, 3, 4}, 2, 2), data.Y([]int32{1, 0}, 2)}},
-		{"columns in an order of one's own", "a,b\n1,2\n", Format{Fields: []Field{{Name: "x", Columns: []string{"b", "a", "b"}}}}, []data.Field{data.X([]float32{2, 1, 2}, 1, 3)}},
+		{"columns in a custom order", "a,b\n1,2\n", Format{Fields: []Field{{Name: "x", Columns: []string{"b", "a", "b"}}}}, []data.Field{data.X([]float32{2, 1, 2}, 1, 3)}},
 		{"no header", "1;2\n3;4\n", Format{NoHeader: true, Comma: ';', Fields: []Field{{Name: "y", Columns: []string{"2"}, DType: "int64"}}}, []data.Field{data.Y([]int64{2, 4}, 2)}},
 		{"types", "a,b,c\n-1,255,TRUE\n", Format{Fields: []Field{{"i", []string{"a"}, "int8", nil, ""}, {"u", []string{"b"}, "uint8", nil, ""}, {"b", []string{"c"}, "bool", nil, ""}}},
 			[]data.Field{data.Named("i", []int8{-1}, 1), data.Named("u", []uint8{255}, 1), data.Named("b", []bool{true}, 1)}},
