@@ -52,10 +52,14 @@ rows: ## the rows of the fault tables (F, R, S, B, D), each with its tests
 	@git ls-files '*_test.go' | xargs awk -f scripts/rows.awk | sort -V
 
 # Tests and packages with the line //lazo:norace before them have no race to find, or run programs without the detector:
-# long tests of one goroutine, tests that read source, start programs, or build and compare graphs.
+# long tests of one goroutine, tests that read source, start programs, or build and compare graphs. Nightly has them too.
 NORACE = grep -rA1 --include='*_test.go' --exclude-dir='.?*' '^//lazo:norace' .
 NORACE_TESTS = $$($(NORACE) | sed -nE 's/.*_test\.go-func (Test[A-Za-z0-9_]*)\(.*/\1/p' | paste -sd'|')
 NORACE_PACKAGES = $$($(NORACE) | sed -nE 's|^\./(.*)/[^/]*_test\.go-package .*|/lazo/\1$$|p')
+# Tests of these packages with the line //lazo:race before them: several goroutines use one object.
+BUT_RACE = grep -rA1 --include='*_test.go' --exclude-dir='.?*' '^//lazo:race' . | grep '_test.go-func'
+BUT_RACE_TESTS = $$($(BUT_RACE) | sed -nE 's/.*-func (Test[A-Za-z0-9_]*)\(.*/\1/p' | paste -sd'|')
+BUT_RACE_PACKAGES = $$($(BUT_RACE) | sed -E 's|/[^/]*_test\.go-func.*||' | sort -u)
 
 RACE = GORACE=atexit_sleep_ms=100 LAZO_TEST_QUICK=1 $(GO) test $(TEST_FLAGS) -race -gcflags='github.com/gomlx/compute/...=-d=checkptr=0' -short
 
@@ -65,7 +69,7 @@ race: setup ## the tests under the race detector
 	@# A process with the detector waits for a second before it ends, for races of goroutines that are left, and some
 	@# tests start many: a tenth of a second here.
 	$(RACE) -skip "^($(NORACE_TESTS))$$" $$(printf '%s\n' $(PACKAGES) | grep -vE "$(NORACE_PACKAGES)")
-	$(RACE) -run '^TestGradientsInParallel$$' ./internal/autodiff
+	$(RACE) -run "^($(BUT_RACE_TESTS))$$" $(BUT_RACE_PACKAGES)
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck, the shell scripts
@@ -155,6 +159,7 @@ mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sam
 nightly: setup ## the long forms: faults in full number, fuzzing
 	sh scripts/install_pjrt.sh cpu81
 	$(GO) test -tags nightly -timeout 120m ./...
+	$(RACE) -timeout 120m $(PACKAGES)
 	@if $(GO) run ./cmd/lazo install --check tpu && $(GO) run ./cmd/lazo install --check cuda_compile; then $(MAKE) targets; \
 		else echo "make targets is left out: it needs lazo install tpu and lazo install cuda_compile"; fi
 	@grep -rE '^func Fuzz' --include='*_test.go' $$(find . -name go.mod -not -path ./go.mod -printf '--exclude-dir=%h ' | sed 's|=./[^ ]*/|=|g') . | \

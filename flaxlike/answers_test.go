@@ -1,3 +1,4 @@
+//lazo:norace
 package flaxlike_test
 
 import (

@@ -20,6 +20,8 @@ import (
 
 // Requests by many goroutines run during a Fit: each gets its own rows, and all rows of a batch are of one moment
 // between two steps.
+//
+//lazo:race
 func TestServe_besideAFit(t *testing.T) {
 	m := countedModel(t)
 	example := first(t, filled(t, 4, 1), 4)

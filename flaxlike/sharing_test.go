@@ -98,6 +98,8 @@ func saw(out map[string]data.Array, of float32, rows int) (step float32, err err
 
 // R02: predictions and evaluations by many goroutines during a Fit, each of one moment between two steps; the Fit has
 // the same results as alone.
+//
+//lazo:race
 func TestR02_predictBesideAFit(t *testing.T) {
 	m := countedModel(t)
 	require.NoError(t, m.Init(t.Context(), first(t, filled(t, 4, 1), 4)))
@@ -188,6 +190,8 @@ func TestR02_predictBesideAFit(t *testing.T) {
 }
 
 // R02: without a training all answers are the same bits, whoever asks.
+//
+//lazo:race
 func TestR02_predictByManyGoroutines(t *testing.T) {
 	m := newModel(t, mlp())
 	set, _ := digits(t)
@@ -220,6 +224,8 @@ func TestR02_predictByManyGoroutines(t *testing.T) {
 }
 
 // F46: all that can be done with a model during its Fit, and then its Close.
+//
+//lazo:race
 func TestF46_modelBesideAFit(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "weights")
@@ -308,6 +314,8 @@ func closed(s loop.Snapshot) error {
 }
 
 // A Predict whose consumer takes without end makes no one wait: neither a training, nor another Predict.
+//
+//lazo:race
 func TestF46_aReaderThatNeverEnds(t *testing.T) {
 	m := countedModel(t)
 	inside, leave := make(chan struct{}), make(chan struct{})
@@ -376,6 +384,8 @@ func TestF53_modelsNeverClosed(t *testing.T) {
 }
 
 // TestS24_closeByMany: a model that several goroutines close gives its runtime back once it is freed, and not before.
+//
+//lazo:race
 func TestS24_closeByMany(t *testing.T) {
 	const models, goroutines = 40, 4
 	for range models {

@@ -1,3 +1,4 @@
+//lazo:norace
 package managed_test
 
 import (

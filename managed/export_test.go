@@ -225,6 +225,8 @@ func TestExport_mistakes(t *testing.T) {
 }
 
 // On the plugin that compiles nothing a program can still be written, but not run for an example.
+//
+//lazo:race
 func TestExport_plainGo(t *testing.T) {
 	r := plugintest.Go(t)
 	state := newState(t, r)

@@ -17,6 +17,8 @@ import (
 )
 
 // F41: everything of a state and a step after Close, twice, and while others use it.
+//
+//lazo:race
 func TestF41_useAfterClose(t *testing.T) {
 	jit := func(r *xla.Runtime) strategies.Strategy { return strategies.Jit(r) }
 	parallel := func(r *xla.Runtime) strategies.Strategy { return onFour(t, r, strategies.Parallel{}) }

@@ -22,6 +22,8 @@ import (
 
 // F30: loops in one process share a runtime and their steps, each with a bar, while somebody else compiles, copies
 // states and closes steps. The race detector has the last word.
+//
+//lazo:race
 func TestF30_loopsInOneProcess(t *testing.T) {
 	const loops, turns = 3, 150
 	r := plugintest.CPU(t)

@@ -242,6 +242,8 @@ var users = []user{
 // F46, R21: several goroutines use a state and its steps: each use during a training by two goroutines at a time, then
 // all at once, then Close while all run. Nothing panics, no use sees values from within a step, the training computes
 // what it computes alone, and all errors are typed.
+//
+//lazo:race
 func TestF46_stateBesideATraining(t *testing.T) {
 	rows := map[string][]user{"all": users}
 	for _, u := range users {
@@ -264,6 +266,8 @@ func TestF46_stateBesideATraining(t *testing.T) {
 }
 
 // The other strategies have the same rule: on four devices, and operation by operation, where each step builds.
+//
+//lazo:race
 func TestF46_otherStrategies(t *testing.T) {
 	four := plugintest.CPU(t, xla.ClientOption("cpu_device_count", 4))
 	counts := beside(t, four, func(r *xla.Runtime) strategies.Strategy {

@@ -17,6 +17,8 @@ import (
 
 // A wait for a state ends with its context. A use from within a build function returns an error instead of waiting for
 // itself.
+//
+//lazo:race
 func TestF46_waitsEnd(t *testing.T) {
 	r := plugintest.CPU(t)
 	eager := strategies.Eager(r)

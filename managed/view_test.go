@@ -22,6 +22,8 @@ import (
 )
 
 // TestS24_closeByMany: whichever Close returns first, the state's values are freed, so the runtime may be closed.
+//
+//lazo:race
 func TestS24_closeByMany(t *testing.T) {
 	const states, goroutines = 40, 4
 	batch := first(t, line(t, 16).Batches(16))
@@ -107,6 +109,8 @@ func TestS03_dataThatReadsTheState(t *testing.T) {
 // F46: each use of a state from within its build function is ErrBusy at once, in the first call and in later ones,
 // under each strategy and at any call depth. Methods without an error result work. Another state, which trains
 // meanwhile, can be used.
+//
+//lazo:race
 func TestF46_whatAStepsFunctionAsks(t *testing.T) {
 	r := plugintest.CPU(t)
 	for _, on := range []strategies.Strategy{strategies.Jit(r), strategies.Eager(r)} {

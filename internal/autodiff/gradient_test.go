@@ -175,6 +175,8 @@ func TestGradientPanicsAsGraphGradientDoes(t *testing.T) {
 }
 
 // TestGradientsInParallel: graphs may be differentiated at the same time.
+//
+//lazo:race
 func TestGradientsInParallel(t *testing.T) {
 	backend := plugintest.Go(t)
 	var group sync.WaitGroup
