@@ -22,7 +22,7 @@ import (
 const childEnv = "LAZO_CHECKPOINT_TEST_CHILD"
 
 // kills is the number of processes that each test kills.
-var kills = 40
+var kills = 20
 
 // payload is content of this many bytes, all of them the step's.
 func payload(step, size int) checkpoint.Content {

@@ -19,7 +19,7 @@ import (
 )
 
 // sequences is the number of runs of TestF42.
-var sequences = 500
+var sequences = 200
 
 // one is a checkpoint as the model knows it.
 type one struct {

@@ -49,11 +49,11 @@ func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y [
 	require.GreaterOrEqual(t, mean, 0.99)
 }
 
-// Associative recall: after eight pairs of a key and a value comes one of the keys, whose value is the label.
+// Associative recall: after four pairs of a key and a value comes one of the keys, whose value is the label.
 //
 //lazo:norace
 func TestLearns_recallByAttention(t *testing.T) {
-	const pairs, keys, values, width = 8, 16, 8, 64
+	const pairs, keys, values, width = 4, 8, 8, 64
 	block := nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: 4, Width: width / 4, Causal: true}}
 	learns(t, 2e-3, func(random *rand.Rand) (x, y []int32) {
 		chosen, asked := random.Perm(keys)[:pairs], random.IntN(pairs)

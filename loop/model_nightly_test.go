@@ -3,3 +3,5 @@
 package loop_test
 
 const modelPrograms = 10_000
+
+const bucketsApart = 1

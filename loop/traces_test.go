@@ -36,11 +36,12 @@ var tracesKinds = []struct {
 const tracesHead = `# What random programs saw of the loop: TestTraces. Each line is a bucket of 100 programs: its kind and number, a hash of
 # the programs, and one of their traces. Where the first differs, other programs were drawn; where only the second does,
 # the loop does something else. What it is: the same command before and after the change, and the difference of the two.
-#	go test ./loop -run 'TestTraces/blocks/17$' -v       the hashes of the programs of a bucket, and how they ended
-#	go test ./loop -run 'TestTraces/blocks/17/1742$' -v  the text and the trace of one program
+#	go test -tags nightly ./loop -run 'TestTraces/blocks/17$' -v       the hashes of the programs of a bucket, and how they ended
+#	go test -tags nightly ./loop -run 'TestTraces/blocks/17/1742$' -v  the text and the trace of one program
 `
 
-// 10,000 random programs see the same of the loop as when the golden file was written. -short runs each tenth bucket.
+// 10,000 random programs see the same of the loop as when the golden file was written. Without the tag nightly, every
+// fifth bucket runs.
 // -write-golden writes only the buckets that ran.
 func TestTraces(t *testing.T) {
 	lines, order := map[string]string{}, []string(nil)
@@ -54,7 +55,7 @@ func TestTraces(t *testing.T) {
 	for _, kind := range tracesKinds {
 		t.Run(kind.name, func(t *testing.T) {
 			for number := range kind.buckets {
-				if testing.Short() && number%10 != 0 {
+				if number%bucketsApart != 0 {
 					continue
 				}
 				t.Run(strconv.Itoa(number), func(t *testing.T) {

@@ -12,3 +12,5 @@ const draws = "2000"
 
 // firstLinks are the first links of the chains that are compared with optax in groups: all.
 var firstLinks = slices.Sorted(maps.Keys(links))
+
+const linksApart = 1

@@ -19,8 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// soakRuns is the number of runs in each row; the nightly form makes ten times as many.
-var soakRuns = 100_000
+// soakRuns is the number of runs in each row; the nightly form makes 25 times as many.
+var soakRuns = 40_000
 
 // maxGrowth limits the growth of resident memory between the first tenth of a soak and its end.
 const maxGrowth = 8 << 20

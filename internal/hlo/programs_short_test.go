@@ -3,4 +3,4 @@
 package hlo_test
 
 // programs is the number of random programs; with -tags nightly 10,000.
-const programs = 500
+const programs = 250
