@@ -5,3 +5,5 @@ package examples
 var translation []string
 
 const exact = 0.99
+
+var seeds = []string{"0", "1", "2"}
