@@ -72,8 +72,8 @@ func (m *Model) SetCalibration(output string, of ...decision.Calibration) error 
 // ([Prediction.Kind]).
 //
 // Errors: an aim that no threshold reaches, with the best one; a class that no or each example has; no such output.
-// Sample weights are ignored. [Model.Save] saves the thresholds. Calibrate first: a later calibration or change of the
-// weights makes them outdated ([ErrOutdated]).
+// Sample weights are ignored. [Model.Save] saves the thresholds. A later calibration or change of the weights makes
+// them outdated ([ErrOutdated]).
 func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim decision.Aim, outputs ...string) (map[string][]decision.Threshold, error) {
 	if err := aim.Check(); err != nil {
 		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", graphs.Inner(err))

@@ -30,8 +30,8 @@ func Options(options ...Option) Option {
 }
 
 // Prepare is an option made when a run starts: each run calls f once, in the order of the options, before it checks
-// them. The returned option, such as [Continue], takes its place; nil adds nothing. f may change the state of the run
-// ([Beginning.State]). Its error ends the run before anything starts. In a [Job], all processes call f.
+// them. The returned option replaces it; nil adds nothing. f may change the state of the run ([Beginning.State]). Its
+// error ends the run before anything starts. In a [Job], all processes call f.
 //
 // A returned Continue replaces one among the options. A returned [io.Closer] is closed after the callbacks, also if the
 // run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.

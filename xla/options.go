@@ -154,8 +154,7 @@ func WithStore(store Store) Option {
 }
 
 // Log sets the logger. Info has plugins installed or opened and programs compiled or loaded, Warn refused cache
-// entries. nil, the default, discards all. lazo writes nothing to the standard streams, except a line if a process of a
-// job opens a runtime without [Across].
+// entries. nil, the default, discards all.
 //
 // XLA's C++ log goes to stderr, by default with errors only (fatal ones on the CPU). TF_CPP_MIN_LOG_LEVEL, set before
 // the first Open, is 2 for errors, 1 for warnings, 0 for all; TF_CPP_MAX_VLOG_LEVEL above 0 adds detail.

@@ -1,5 +1,4 @@
-// Command bench measures how fast Parquet files are read: one JSON line for each result, in the shape of lazo's bench,
-// which cannot have this workload, as package parquet is a module of its own.
+// Command bench measures how fast Parquet files are read: one JSON line for each result, as cmd/bench.
 //
 //	cd data/parquet && go run ./bench -variant numbers,classes
 //
