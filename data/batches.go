@@ -33,7 +33,7 @@ func Shuffle(seed uint64) Option {
 }
 
 // KeepRemainder ends each epoch with a smaller batch if the size does not divide the examples. Most steps compile again
-// for it. By default a training drops the remainder; evaluations and predictions keep it.
+// for it. The default is for trainings; evaluations and predictions keep the remainder.
 func KeepRemainder() Option {
 	return func(d *dealing) { d.remainder, d.drop = true, false }
 }

@@ -152,8 +152,7 @@ func Until(p Period) Option {
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
 // MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to a schedule. A patience then
-// counts its iterations: epochs with Every(Steps(n)), if an epoch has n steps. Such a callback does not divide blocks
-// of steps.
+// counts its iterations. Such a callback does not divide blocks of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {

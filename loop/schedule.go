@@ -11,7 +11,7 @@ import (
 )
 
 // Schedule selects the iterations in which a task or callback is due. It is a pure function of the elapsed before and
-// after an iteration, so it can be shared. The zero Schedule is never due.
+// after an iteration. The zero Schedule is never due.
 type Schedule struct {
 	_            [0]func() // some schedules have functions
 	name         string

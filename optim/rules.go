@@ -101,7 +101,7 @@ func (t RMSProp) Update(s *Step) {
 }
 
 // WeightDecay adds Rate × parameter to the updates (Loshchilov and Hutter 2019). After [Adam] it makes AdamW; as the
-// first link it is L2 regularization. After all rules, a step subtracts learning rate × Rate × parameter.
+// first link it is L2 regularization.
 type WeightDecay struct {
 	// Rate is for example 0.01. 0 means no decay.
 	Rate float64

@@ -77,7 +77,7 @@ func CompileCache(dir string, limit int64) Option {
 }
 
 // KeepPrograms sets how many closed programs a runtime keeps for models of the same structure: by default 12. Texts
-// over 1 MiB are not kept. Open programs are always shared; for later processes see [CompileCache].
+// over 1 MiB are not kept. For later processes see [CompileCache].
 func KeepPrograms(n int) Option {
 	return func(o *openOptions) {
 		if n < 0 {

@@ -3,7 +3,7 @@
 //	cd data/parquet && go run ./bench -variant numbers,classes
 //
 // The file has 200,000 rows of 20 columns of float32, packed by snappy: plain, or in classes 19 columns with a
-// dictionary and one of texts. scripts/bench_peers.sh --peer readers measures it in turns with pyarrow.
+// dictionary and one of texts.
 package main
 
 import (
