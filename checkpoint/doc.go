@@ -1,8 +1,8 @@
 // Package checkpoint saves training runs so that no saved step is lost when the process is killed or the power fails.
 //
 // [Resume] saves a run of package loop and resumes it. [Follow] evaluates its checkpoints in another process. [Open]
-// and [Folder.Save] keep other content. The package knows nothing about models: it keeps named tensors, metrics, and
-// sections of JSON. [ImportGoMLX] reads GoMLX's checkpoints.
+// and [Folder.Save] keep other content: named tensors, metrics, and sections of JSON. [ImportGoMLX] reads GoMLX's
+// checkpoints.
 //
 // A checkpoint is a folder with three files:
 //
@@ -19,7 +19,6 @@
 // (.trash-…). A step that is saved again gets a numbered folder (step-000000001200.2). The file END has one line: why
 // the run ended.
 //
-// One process locks the folder and writes; processes that save with it add files to its unfinished checkpoint. Any
-// number may read ([Options.ReadOnly]). The file system must have atomic renames and flock. [OpenStore] keeps the same
-// files in an object store.
+// One process locks the folder and writes; those that save with it add files. Any number may read ([Options.ReadOnly]).
+// The file system must have atomic renames and flock. [OpenStore] keeps the same files in an object store.
 package checkpoint

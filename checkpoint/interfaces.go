@@ -6,8 +6,7 @@ import "context"
 // results of two more methods, if it has them: Versions() map[string]string, as the plugin and the number of devices,
 // and Settings() []Setting, without those that are not known yet.
 //
-// A struct that embeds a State has its methods: its other fields are not saved. Give such a struct a Content and a
-// Restore of its own.
+// A struct that embeds a State needs a Content and a Restore of its own, or its other fields are not saved.
 type State interface {
 	// Content returns all that the state needs to continue bit-identically. The tensors' Write is called before the
 	// state is used again. The sections "loop", "versions" and "loop.…" are reserved.

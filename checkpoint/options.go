@@ -70,8 +70,8 @@ func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 // checkpoint, and restores it into the state at a normal end. The metric's name decides whether lower or higher is
 // better; for other names set Best and Mode of [Options].
 //
-// The last step is saved too; a longer run continues from it. [loop.Result].Elapsed is the last iteration's. A run that
-// was cancelled, failed, or has no finite value keeps its last state.
+// The last step is saved too; a longer run continues from it. A run that was cancelled, failed, or has no finite value
+// keeps its last state.
 func KeepBest(metric string) Options {
 	if metric == "" {
 		return Options{Mode: -1}

@@ -16,8 +16,8 @@ import (
 //
 // The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the state, which
 // must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there. In an empty
-// folder the run starts fresh. With the same model, data, options, plugin, devices and version of lazo, losses and
-// parameters are bit-identical to those of a run that was never stopped.
+// folder the run starts fresh. With the same model, data, options, plugin, devices and version of lazo, the result is
+// bit-identical to that of a run that was never stopped.
 //
 // The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
 // program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX, and logs
@@ -35,7 +35,7 @@ import (
 // Order. A newer checkpoint never replaces a waiting best one. An error of a save ends the run at the next step or
 // block, or at its end ([Options].Tolerate). After a cancellation, saves may take five more minutes.
 //
-// All processes of a job ([loop.Job]) must see the same folder. An error of one is an error of all.
+// All processes of a job ([loop.Job]) must see the same folder and return the same error.
 //
 // Several Options are merged: lists are appended, and of other fields the last set value counts. A run may have one
 // Resume per folder.

@@ -30,8 +30,7 @@ type Store interface {
 // store open.
 //
 // COMMIT is put last and deleted first: a step without it is incomplete, and ignored. A failed save deletes what it
-// put. There is no lock. At most one process may write at a time, else two remove each other's steps; any number may
-// read ([Options.ReadOnly]).
+// put. There is no lock: only one process may write at a time, any number may read ([Options.ReadOnly]).
 func OpenStore(ctx context.Context, store Store, name string, options Options) (*Folder, error) {
 	var f *Folder
 	err := errors.New("no store given")

@@ -33,7 +33,7 @@ func Shuffle(seed uint64) Option {
 }
 
 // KeepRemainder ends each epoch with a smaller batch if the size does not divide the examples. Most steps compile again
-// for it. By default a training drops the remainder; evaluations and predictions keep it.
+// for it. The default is for trainings; evaluations and predictions keep the remainder.
 func KeepRemainder() Option {
 	return func(d *dealing) { d.remainder, d.drop = true, false }
 }
@@ -78,11 +78,9 @@ var errNoBatches = errors.New("data: the Batches are the zero value: make them w
 //
 // Batches stay valid while later ones are made. Ordered batches are views of the set's memory: write to them only in
 // [Map], which copies them. Shuffled batches are copies, which the consumer may change until a step receives them.
-// Small ones are contiguous in memory, so that a block of steps reads them without copying ([Stacked]); one keeps up to
-// a hundred alive.
+// Small ones are contiguous in memory, for blocks of steps ([Stacked]); one keeps up to a hundred alive.
 //
-// An invalid argument, or a set smaller than one batch, is an error as the only item. Batches can be iterated
-// repeatedly and concurrently.
+// An invalid argument, or a set smaller than one batch, is an error as the only item.
 func (s *Set) Batches(size int, opts ...Option) Batches {
 	var d dealing
 	for _, opt := range opts {

@@ -10,16 +10,16 @@
 //	looks              [Peek], [Checked]
 //	ends               [Items], [Collect]
 //
-// Package data/tables reads CSV, and prepares texts, classes and missing values. Package data/images reads folders of
-// images, and augments them. Package data/files reads IDX, MNIST and TFRecord, the module data/parquet Parquet.
+// Package data/tables reads and prepares CSV, data/images folders of images, data/files IDX, MNIST and TFRecord, the
+// module data/parquet Parquet.
 //
 // # Positions
 //
-// Order and augmentation depend only on a seed and the position: the number of batches that a pipeline has yielded
-// (loop.Elapsed.Steps). A resumed run starts the data there.
+// Order and augmentation depend only on a seed and the position, the number of yielded batches (loop.Elapsed.Steps), at
+// which a resumed run starts the data.
 //
 // Pass the [Batches] of a set or a [Resident] to a run directly. For a pipeline over a set, pass loop.From, for an
-// evaluation with [Batches.WholeFrom] instead of From, as an evaluation refuses data that leave out examples:
+// evaluation with [Batches.WholeFrom] instead of From:
 //
 //	loop.From(func(position int64) iter.Seq2[data.Batch, error] {
 //		batches := set.Batches(32, data.Shuffle(0)).From(position)

@@ -11,7 +11,7 @@ import (
 
 // ParallelMap is [Map] with up to workers (at least 1) concurrent calls of f, and as many results ahead of the
 // consumer, in order. An error, panic or runtime.Goexit of f becomes an error in place of its batch. Panics of source
-// are handled as by [Prefetch]. When the consumer stops, ParallelMap waits for running calls.
+// are as in [Prefetch]. When the consumer stops, ParallelMap waits for running calls.
 func ParallelMap[A, B any](source iter.Seq2[A, error], workers int, f func(A) (B, error)) iter.Seq2[B, error] {
 	if workers < 1 || workers > mostAhead {
 		return failed[B](fmt.Errorf("data: parallel map with %d workers: expected 1 to %d", workers, mostAhead))

@@ -19,8 +19,7 @@ type Part struct {
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
 // Share yields only rank's part of each batch, 0 <= rank < of. The parts of all ranks, in order, form the whole
-// batches, whose positions, Deal and [Batch.Samples] they have; At and Size are the part's. Of must divide the batch
-// size, and with [KeepRemainder] also the last batch.
+// batches, whose positions, Deal and [Batch.Samples] they have; At and Size are the part's. Of must divide each batch.
 func Share(rank, of int) Option {
 	return func(d *dealing) { d.rank, d.of, d.shared = rank, of, true }
 }

@@ -19,8 +19,7 @@ type Resident struct {
 const Rows = "rows"
 
 // OnDevice marks a set to be kept in device memory, which must hold it and the model. A state copies the set to its
-// devices at the first batch and keeps it until it is closed. On the CPU small steps are slower than with
-// [Set.Batches].
+// devices at the first batch, until it is closed. On the CPU small steps are slower than with [Set.Batches].
 //
 // Order and fields are those of [Set.Batches]. Host functions, such as [Map] and images.Augment, see only [Rows] and
 // [Mask]. Writes to the set's arrays after the first step have no effect.

@@ -12,8 +12,8 @@ import (
 // true for original items. Fill labels with a value that the loss ignores, such as -100. At least one sequence must
 // have an item.
 //
-// The length is the smallest sufficient one of lengths (in any order), so that a step is compiled once per length, or
-// without lengths that of the longest sequence. A longer sequence is an error.
+// The length is the smallest sufficient one of lengths (in any order), or without lengths that of the longest sequence.
+// A longer sequence is an error.
 func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, lengths ...int) (values, mask Array, err error) {
 	longest := 0
 	for _, s := range sequences {

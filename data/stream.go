@@ -58,7 +58,7 @@ func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) ite
 const streamEpoch = splitEpoch - 1
 
 // Shard yields the items k, k+n, k+2n, … of source, 0 <= k < n, for the k-th of n processes that read the same source.
-// The last items, fewer than n, are dropped, so Shard reads one round ahead. Each shard receives all errors.
+// The last items, fewer than n, are dropped. Each shard receives all errors.
 func Shard[B any](source iter.Seq2[B, error], k, n int) iter.Seq2[B, error] {
 	if err := checkShard(k, n); err != nil {
 		return failed[B](fmt.Errorf("data: %w", err))

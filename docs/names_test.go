@@ -84,49 +84,55 @@ func TestNames(t *testing.T) {
 		t.Logf("%s: %d names", path, checked)
 	}
 
-	// lazo's names in the table of other libraries' names
-	text, err := os.ReadFile("maintain/parity.tsv")
-	require.NoError(t, err)
+	// lazo's names in the tables of other libraries' and of removed names
 	checked := 0
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(line, "\t")
-		if strings.HasPrefix(line, "#") || len(cells) != 4 {
-			continue
-		}
+	for _, cells := range append(rows(t, "maintain/parity.tsv", 4), rows(t, "renamed.tsv", 3)...) {
 		if cells[0] == "figures" { // its names are lazo's
 			cells[2] = cells[1] + " " + cells[2]
 		}
 		for _, name := range selectors(cells[2]) {
 			checked++
 			if !all.has(name) {
-				t.Errorf("maintain/parity.tsv: there is no %s: %s", name, line)
+				t.Errorf("there is no %s: %s", name, cells)
 			}
 		}
 	}
-	require.Greater(t, checked, 300)
+	require.Greater(t, checked, 600)
 }
 
-// Names that docs/renamed.md calls removed are removed. TestNames checks their replacements.
+// Names that docs/renamed.tsv calls removed are removed. TestNames checks their replacements.
 func TestRenamed(t *testing.T) {
 	known := exported(t, false)
-	text, err := os.ReadFile("renamed.md")
-	require.NoError(t, err)
 	stays := map[string]bool{"loop.From": true, "optim.Clip": true, "optim.Momentum": true, "strategies.CheckFinite": true, "train.Test": true, "train.TestOf": true} // of another form
 	removed := 0
-	for _, line := range strings.Split(string(text), "\n") {
-		if !strings.HasPrefix(line, "| `") {
-			continue
+	for _, cells := range rows(t, "renamed.tsv", 3) {
+		if !strings.HasPrefix(cells[1], "`") {
+			continue // such as "a method of `loop.Type`", which stays
 		}
-		was, _, _ := strings.Cut(line[1:], "|")
-		for _, name := range selectors(was) {
+		for _, name := range selectors(cells[1]) {
 			removed++
 			if !stays[name] && known.has(name) {
-				t.Errorf("%s is there, and renamed.md calls it removed", name)
+				t.Errorf("%s is there, and renamed.tsv calls it removed", name)
 			}
 		}
 	}
 	require.Greater(t, removed, 50)
 	t.Logf("%d names are removed", removed)
+}
+
+// rows returns the rows of a table of n columns, without comments.
+func rows(t *testing.T, path string, n int) (rows [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "#") {
+			cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+			require.Len(t, cells, n, "%s: %s", path, line)
+			rows = append(rows, cells)
+		}
+	}
+	return rows
 }
 
 // A missing name is reported.

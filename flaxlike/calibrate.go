@@ -18,8 +18,8 @@ import (
 // For one of several classes it fits a temperature of the least crossentropy (Guo et al., 2017). For
 // binary_crossentropy it fits a scale and a shift for each class, against the smoothed targets of Platt (1999).
 //
-// Errors: a softmax or sigmoid in the network; an output of sequences; a set with all or too few labels predicted
-// right, which no temperature fits; a class whose logits are higher where its label is 0. Sample weights are ignored.
+// Errors: a softmax or sigmoid in the network; an output of sequences; those of [decision.Calibration]. Sample weights
+// are ignored.
 //
 // [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration. Calibrate makes
 // earlier thresholds outdated ([ErrOutdated]).
@@ -71,9 +71,8 @@ func (m *Model) SetCalibration(output string, of ...decision.Calibration) error 
 // [Prediction.Classes], and returns the thresholds by output. The default is all binary and multi-label outputs
 // ([Prediction.Kind]).
 //
-// Errors: an aim that no threshold reaches, with the best one; a class that no or each example has; no such output.
-// Sample weights are ignored. [Model.Save] saves the thresholds. Calibrate first: a later calibration or change of the
-// weights makes them outdated ([ErrOutdated]).
+// Errors: no such output; those of [decision.Aim.Choose]. Sample weights are ignored. [Model.Save] saves the
+// thresholds. A later calibration or change of the weights makes them outdated ([ErrOutdated]).
 func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim decision.Aim, outputs ...string) (map[string][]decision.Threshold, error) {
 	if err := aim.Check(); err != nil {
 		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", graphs.Inner(err))

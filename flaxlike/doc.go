@@ -7,15 +7,13 @@
 //	history, err := model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: test})
 //	figures, err := model.Evaluate(ctx, test)
 //
-// A [Model] is a layer over managed.State, and its Fit a train.Loop. Layers are those of package nn, and GoMLX's
-// functions as nn.Func. Callbacks are any loop.Option.
+// A [Model] wraps a managed.State, and its Fit a train.Loop. Layers are those of package nn, and GoMLX's functions as
+// nn.Func. Callbacks are any loop.Option.
 //
 // docs/from-keras.md and docs/from-ciclo.md list the names and arguments of Keras and Ciclo with those here.
 //
-// In Fit the unit is the epoch, also of callbacks such as callbacks.StopEarly.
+// In Fit callbacks count epochs.
 //
 // Fit checks labels, sample weights, indices of an Embedding, and that float inputs are finite: for a set before the
 // first step, for batches before each step.
-//
-// In a train.Loop the figures of a test end with its name: loss_val.
 package flaxlike

@@ -51,9 +51,8 @@ type Fit struct {
 	// Callbacks are options of the run, such as callbacks.StopEarly("val_loss", …), but not loop.Until or
 	// loop.Continue.
 	//
-	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation, with the epoch in
-	// Report.Elapsed.Epochs and the figures in Report.Logs. With the context of f, the model can evaluate and predict,
-	// also if several processes train it.
+	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation. With the context of f, the
+	// model can evaluate and predict, also if several processes train it.
 	//
 	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there.
 	// An ended run continues with more Epochs, or more patience after a callbacks.StopEarly; else Fit makes no step.

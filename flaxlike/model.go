@@ -29,8 +29,7 @@ import (
 // with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a
 // managed.ErrBusy. Evaluate, and Predict for more than one batch, use the weights of their start; a concurrent Fit
 // copies the weights for each. Close waits for the current step; then a running Fit and later calls return
-// managed.ErrClosed. Methods without a context wait as those of managed.State, and Close also for a New that opens the
-// same runtime.
+// managed.ErrClosed. Methods without a context wait as those of managed.State.
 type Model struct {
 	state                *managed.State
 	network              nn.Layer

@@ -99,8 +99,7 @@ func WithInnerLosses() Option {
 //   - logits, with threshold 0, with a crossentropy or a hinge;
 //   - numbers near 0 and 1, with threshold 0.5, with other losses such as mse; auc clips them.
 //
-// Without a loss by name this is an error. auc and average_precision have 200 thresholds, as in Keras; plots.ROCCurve
-// uses each probability.
+// Without a loss by name this is an error. auc and average_precision have 200 thresholds, as in Keras.
 func WithMetrics[M string | Metric](list ...M) Option {
 	all := make([]Metric, len(list))
 	for i, m := range list {

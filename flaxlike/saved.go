@@ -110,14 +110,13 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Open makes a model of a file of [Model.Save]: the network, its values, losses and metrics by name, the policy, class
-// names and the card. It lacks the optimizer's state.
+// Open makes a model of a file of [Model.Save].
 //
 // Options are those of [New]. Losses, metrics, an optimizer or a policy replace those of the file. Code is not in the
 // file: give custom layers by [WithLayer], a network by [WithNetwork], functions of losses and metrics to evaluate and
 // train, and an optimizer without a name to train.
 //
-// A file of values alone, by another program or an older lazo, is an error: see [Model.Load].
+// A file of values alone is an error: see [Model.Load].
 func Open(ctx context.Context, path string, options ...Option) (*Model, error) {
 	m, err := openFile(ctx, path, options)
 	if err != nil {

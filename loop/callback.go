@@ -30,8 +30,8 @@ type Callback struct {
 	// Order sorts a run's callbacks, default 0: they start and run from lowest to highest, and end in reverse. Equal
 	// ones keep the order of the options.
 	Order int
-	// AtRank0 runs the callback only in rank 0 of a [Job], for example to write numbers, which are equal in all
-	// processes. It must not need the others, as reading a sharded state does.
+	// AtRank0 runs the callback only in rank 0 of a [Job], for example to write numbers. It must not need the others,
+	// as reading a sharded state does.
 	AtRank0 bool
 	// Changes allows it to change the state ([Report.SetState]). It then runs before the row enters the history and
 	// before other callbacks. It excludes AtRank0.

@@ -6,8 +6,7 @@
 //		loop.On(loop.Every(loop.Steps(500)), testStep))
 //	result, err := training.Run(ctx, state, batches, loop.Until(loop.Steps(2000)), callbacks.ProgressBar(os.Stderr))
 //
-// The package knows nothing of models or devices: a state has any type S and a batch any type B. Package callbacks has
-// early stopping, progress bars and more.
+// A state has any type S and a batch any type B. Package callbacks has early stopping, progress bars and more.
 //
 // [Loop.Run] makes one iteration for each batch: it counts the step, runs the due tasks and changes
 // ([Callback].Changes), adds the logs to the history, and calls the other due callbacks.

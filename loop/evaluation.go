@@ -60,8 +60,7 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	}}
 }
 
-// Run evaluates once. The result's history has a row for each batch, the logs a value for each name. Without KeepState
-// the result has the given state.
+// Run evaluates once. The result's history has a row for each batch, the logs a value for each name.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
 	e.Options = slices.Concat(e.Options, options)
 	if err = e.check(); err == nil {

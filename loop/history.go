@@ -22,7 +22,7 @@ import (
 //	elapsed.epochs   complete passes over the data
 //	elapsed.date     seconds since 1970, NaN if the run had no date
 //
-// A [Value] is read when first needed and kept as a number.
+// A [Value] is read once, when first needed.
 type History struct {
 	most    int   // limit of rows, or 0
 	every   int64 // it keeps rows whose number this divides

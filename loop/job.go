@@ -18,13 +18,13 @@ import (
 //
 // and the result is not nil. Its steps are then one program of all processes.
 //
-// All processes must have the same tasks, callbacks, schedules, logged names and steps; otherwise they wait for each
-// other without end. They agree on each decision of a clock, a signal, the data or an error: all runs end between the
-// same iterations. Schedules of time use the time agreed before the iteration, so they may be due one iteration late.
+// All processes must have the same tasks, callbacks, schedules, logged names and steps; otherwise they wait forever.
+// They agree on each decision of a clock, a signal, the data or an error: all runs end between the same iterations.
+// Schedules of time use the time agreed before the iteration, so they may be due one iteration late.
 //
 // The context of a task or callback does not end with that of the run: one process would leave its iteration alone. A
-// run within it, as an [Evaluation], does. A second concurrent run of a job is an error, unless it receives the context
-// of a task or callback of the first.
+// run within it, as an [Evaluation], does. A second concurrent run of a job is an error, except within a task or
+// callback of the first.
 type Job interface {
 	// Rank returns the number of this process, from 0 to Size()-1.
 	Rank() int

@@ -239,8 +239,7 @@ func (l Logs) String() string {
 	return strings.Join(words, " ")
 }
 
-// Value is a logged value that is read lazily. Float may be called again, with the same result. A Value that is more
-// than a number, as an array or a text, also has the method Any() (any, error).
+// Value is a logged value that is read lazily. An array, a text or the like also has the method Any() (any, error).
 type Value interface {
 	// Float returns the number, or an error for another value. It may wait for a device.
 	Float() (float64, error)

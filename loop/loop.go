@@ -32,10 +32,9 @@ type Result[S any] struct {
 // the context ends, or an error occurs. Without Until it makes one pass over the data. Iterations run on a goroutine of
 // the run.
 //
-// If the context ends, the run ends after the iteration with an error that wraps its cause. A task, callback or step
-// that ignores the context blocks the run. A compilation, and a step that begins after the context ended, cannot be
-// interrupted. A run waits half a second for a batch, which still has its iteration. Then it abandons the source
-// ([ErrSourceLeft]).
+// If the context ends, the run ends after the iteration with an error that wraps its cause. Compilations and steps, and
+// tasks and callbacks that ignore the context, are not interrupted. A run waits half a second for a batch, which still
+// has its iteration; then it abandons the source ([ErrSourceLeft]).
 //
 // Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic becomes a [*PanicError].
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (result Result[S], err error) {

@@ -30,8 +30,8 @@ func Options(options ...Option) Option {
 }
 
 // Prepare is an option made when a run starts: each run calls f once, in the order of the options, before it checks
-// them. The returned option, such as [Continue], takes its place; nil adds nothing. f may change the state of the run
-// ([Beginning.State]). Its error ends the run before anything starts. In a [Job], all processes call f.
+// them. The returned option replaces it; nil adds nothing. f may change the state of the run ([Beginning.State]). Its
+// error ends the run before anything starts. In a [Job], all processes call f.
 //
 // A returned Continue replaces one among the options. A returned [io.Closer] is closed after the callbacks, also if the
 // run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.
@@ -152,8 +152,7 @@ func Until(p Period) Option {
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
 // MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to a schedule. A patience then
-// counts its iterations: epochs with Every(Steps(n)), if an epoch has n steps. Such a callback does not divide blocks
-// of steps.
+// counts its iterations. Such a callback does not divide blocks of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {

@@ -15,8 +15,8 @@ type Report struct {
 	// Stop is the first request to stop, as in [Result].Stop, or nil.
 	Stop error
 	// Ahead is the number of batches taken from the data and not in the state, without those of data.Prefetch. It is 0,
-	// except after a step in a block failed or returned [ErrStop]. In a run in [Epochs] whose batches do not report the
-	// end of an epoch, it is 1 except at the last batch.
+	// except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report the end of an
+	// epoch, it is 1 except at the last batch.
 	Ahead   int64
 	state   any
 	changes bool

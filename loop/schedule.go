@@ -11,7 +11,7 @@ import (
 )
 
 // Schedule selects the iterations in which a task or callback is due. It is a pure function of the elapsed before and
-// after an iteration, so it can be shared. The zero Schedule is never due.
+// after an iteration. The zero Schedule is never due.
 type Schedule struct {
 	_            [0]func() // some schedules have functions
 	name         string
@@ -89,8 +89,8 @@ func (s Schedule) extend(word string) Schedule {
 }
 
 // When returns a schedule that is due where a pure function of the elapsed before and after the iteration returns true.
-// A run calls it in every iteration. When itself calls it, with 1 to 1e9 steps, to find out whether it depends on
-// epochs, which a run may not count ([Elapsed]). Errors contain the name.
+// A run calls it in every iteration, When itself with 1 to 1e9 steps, to find out whether it depends on epochs
+// ([Elapsed]). Errors contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {

@@ -25,8 +25,8 @@ type Source[B any] interface {
 // error: the order would repeat.
 //
 // A batch must not change until its step is over; a block of steps holds several. If one of the first batches is in the
-// memory of an earlier one, the run makes single steps. The iterator runs on a goroutine of the run, and should end
-// with the run's context if it waits for something.
+// memory of an earlier one, the run makes single steps. The iterator runs on a goroutine of the run; if it waits, it
+// should end with the run's context.
 type Data[B any] func(yield func(B, error) bool)
 
 // From skips the batches before the position. Fewer batches are an error.

@@ -50,9 +50,8 @@ import (
 //	OnRead(f func() error) (remove func(), err error)
 //
 // which calls the functions registered earlier, then registers f. The state calls f on any goroutine before each read,
-// and returns its error. While the data source has control, f makes the waiting steps, so each read shows all steps
-// whose batches were handed out. On a goroutine of data.Prefetch or data.ParallelMap, f returns an error. See also
-// [Job] and checkpoint.State.
+// and returns its error. While the data source has control, f makes the steps of all batches that were handed out. On a
+// goroutine of data.Prefetch or data.ParallelMap, f returns an error. See also [Job] and checkpoint.State.
 //
 // # Blocks
 //
@@ -66,9 +65,9 @@ import (
 // block.
 //
 // BlockSize returns the largest number of steps in a block, when a run starts. Below 2 the loop calls Step, otherwise
-// only StepBlock, so that a step computes the same in blocks of any length. A block never crosses a point at which
-// another task, a callback or the end of the run is due; but schedules of time are asked only between blocks. It ends
-// with a batch 50 ms after its first one, when its steps are expected to take 50 ms, or when the data reads the state.
+// only StepBlock. A block never crosses a point at which another task, a callback or the end of the run is due; but
+// schedules of time are asked only between blocks. It ends with a batch 50 ms after its first one, when its steps are
+// expected to take 50 ms, or when the data reads the state.
 type Stepper[S, B any] interface {
 	Step(ctx context.Context, state S, batch B) (S, Logs, error)
 }

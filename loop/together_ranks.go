@@ -12,7 +12,7 @@ import (
 )
 
 // ranks is the agreement of several processes. They meet at four places (docs/decisions/0011), and decide only by the
-// words exchanged there, never by a clock in between.
+// words exchanged there.
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job

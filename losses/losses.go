@@ -40,8 +40,8 @@ type Func func(labels, output *graph.Node) *graph.Node
 //
 // Tversky's two weights are 0.5, which makes it dice.
 //
-// The crossentropies take logits. They refuse an output of softmax, sigmoid or a clip to [0, 1], also before a Reshape,
-// a Dropout, a pool or a mean. In flaxlike, dice and tversky refuse logits.
+// The crossentropies refuse an output of softmax, sigmoid or a clip to [0, 1], also before a Reshape, a Dropout, a pool
+// or a mean. In flaxlike, dice and tversky refuse logits.
 func Named(name string) (Func, error) { return names.Find("loss", name, byName) }
 
 var byName = map[string]Func{

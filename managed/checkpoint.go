@@ -26,8 +26,7 @@ var (
 const variablesSection = "variables"
 
 // Content returns the whole state for a checkpoint, by full names, after the started steps. Each value is fetched when
-// it is written; a step that changes it earlier copies it first. A run continued under the same strategy is
-// bit-identical.
+// it is written; a step that changes it earlier copies it first.
 //
 // Each of several processes returns its [shares.Share] without waiting: its parts of sharded values, and rank 0 all
 // else. checkpoint.Resume saves them together.
@@ -135,8 +134,8 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 // values.
 //
 // A step used before the checkpoint must have the same variables, except for metrics. A training step first used later
-// gives missing variables initial values, bit-identical to a run without the restore. Optimizer variables are new for
-// parameters that the optimizer has not trained. Layers are new if the step has another function or its own optimizer
+// gives missing variables initial values, as without the restore. Optimizer variables are new for parameters that the
+// optimizer has not trained. Layers are new if the step has another function or its own optimizer
 // ([WithStepOptimizer]), and the process has made the earlier training steps; otherwise prepare one of these first.
 // Variables that the checkpoint lacks are removed; steps that need them compile again.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {

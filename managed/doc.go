@@ -14,6 +14,6 @@
 // [TrainStep] differentiates the sum of the losses and updates the parameters; [TestStep] only computes. Both are
 // steppers of package loop and can be called directly. The function runs once per shape of batch, at compilation.
 //
-// Between GoMLX's x.Checkpoint() and y.StopCheckpoint(), inner values are recomputed for the gradient, which saves
-// memory for a second forward pass (Chen et al. 2016, "Training deep nets with sublinear memory cost").
+// Between GoMLX's x.Checkpoint() and y.StopCheckpoint(), inner values are recomputed for the gradient, to save memory
+// (Chen et al. 2016, "Training deep nets with sublinear memory cost").
 package managed

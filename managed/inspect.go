@@ -15,7 +15,7 @@ import (
 
 // Costs returns the estimated costs of the step's programs, in the order of [Stepper.StableHLO]; a program of several
 // steps counts as about one. If the plugin has no estimate, lazo counts ([xla.Program.Cost]). It is an error before the
-// first step or [Stepper.Prepare], and [xla.ErrUnimplemented] under a strategy that does not compile whole steps.
+// first step or [Stepper.Prepare], and [xla.ErrUnimplemented] under Eager.
 func (s *Stepper) Costs() ([]xla.Cost, error) { return estimates(s, "cost", strategies.Program.Cost) }
 
 // Memory returns the compiler's estimates in bytes, with the order and errors of [Stepper.Costs].

@@ -19,9 +19,8 @@ import (
 //
 //	state, err := managed.New(strategy, managed.WithOptimizer(o), managed.WithPolicy(optim.MixedBFloat16()))
 //
-// Layers take their dtype from their input. Use [Builder.ToOutputType] before the loss, [Builder.DType] for layers that
-// need a dtype, and [FullPrecision] for normalizations. float16 usually needs an [optim.LossScale]; without one, New
-// logs a warning ([xla.Log]).
+// Use [Builder.ToOutputType] before the loss, [Builder.DType] for layers that need a dtype, and [FullPrecision] for
+// normalizations. float16 usually needs an [optim.LossScale]; without one, New logs a warning ([xla.Log]).
 //
 // Each compilation calls the build function twice. It must not set a trainable variable. Freeze layers by [TrainOnly]
 // or [optim.Frozen], not SetTrainable.

@@ -28,8 +28,8 @@ var _ abilities.LearningRater = (*State)(nil)
 const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
 
 // LearningRate reads the optimizer's base rate from the device: 0.1 in float32 is 0.10000000149011612. Changes within
-// the optimizer, such as the decay of GoMLX's gradient descent, are not included. It returns [ErrNoLearningRate] before
-// the first training step, unless a rate was set.
+// the optimizer, such as the decay of GoMLX's gradient descent, are not included. Before the first training step it is
+// [ErrNoLearningRate], unless a rate was set.
 func (s *State) LearningRate() (float64, error) {
 	rate, err := s.rate(func() error { return nil })
 	if err != nil {

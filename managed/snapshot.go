@@ -44,9 +44,8 @@ type snapshot struct {
 	values    []*tensors.Tensor
 }
 
-// Restore puts all values back, or none after an error. The state takes twice its device memory meanwhile. Restore
-// repairs lost values. Variables that the state has gained since are removed, as by [State.Restore]; steps that need
-// them compile again.
+// Restore puts all values back, or none after an error, and repairs lost values. The state takes twice its device
+// memory meanwhile. Variables that the state has gained since are removed, as by [State.Restore].
 func (c *snapshot) Restore(ctx context.Context) error {
 	s := c.of
 	done, err := s.values.ChangeAll(ctx)

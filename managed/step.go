@@ -24,7 +24,7 @@ import (
 
 // Stepper is a step for any number of states. It compiles for each state and shape of batch ([MaxShapes]), and frees
 // its programs in Close. It is safe for concurrent use; see [State]. One goroutine at a time calls its build function.
-// A type that embeds it and overrides Step overrides StepBlock too, which makes the steps of a block.
+// A type that embeds it and overrides Step overrides StepBlock too.
 type Stepper struct {
 	stepSettings
 	building sync.Mutex  // held by a build

@@ -21,9 +21,8 @@ import (
 // overwrites it. Each step of a view has its own metrics of [Builder.Track]. Other changes, such as drawing random
 // numbers, go to the state.
 //
-// A view is safe for concurrent use; steps run in turn. Its metrics cover all steps since [View.ResetMetrics], so let
-// one goroutine run a test. Close each view. It returns [ErrClosed] after its state's Close, [ErrBusy] after
-// [State.MoveTo].
+// A view is safe for concurrent use; steps run in turn. Its metrics cover all steps since [View.ResetMetrics]. Close
+// each view. It returns [ErrClosed] after its state's Close, [ErrBusy] after [State.MoveTo].
 type View struct {
 	of    *State
 	on    strategies.Strategy

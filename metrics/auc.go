@@ -12,8 +12,8 @@ import (
 // [0, 1], of one shape. Each element is an example.
 //
 // The thresholds are evenly spaced in [0, 1]. Predictions between two adjacent thresholds count as ties, so the error
-// is at most half the share of such pairs, and 0 for predictions on thresholds. AUC is NaN if a label is not 0 or 1, if
-// a prediction is outside [0, 1] or NaN, or if one of the labels has no examples.
+// is at most half the share of such pairs. AUC is NaN if a label is not 0 or 1, if a prediction is outside [0, 1] or
+// NaN, or if one of the labels has no examples.
 func AUC(thresholds int) Metric {
 	return newCurve("AUC", thresholds, func(ones, zeros *graph.Node) *graph.Node {
 		pairs := graph.Mul(zeros, graph.Sub(atLeast(ones), graph.DivScalar(ones, 2)))

@@ -1,8 +1,7 @@
 // Package metrics computes metrics over many batches inside the graph: means, accuracies, scores of classes, areas
 // under curves.
 //
-// A [Metric] has no state. The caller keeps its accumulators, graph nodes, as variables that a step updates or as
-// inputs and outputs:
+// The caller keeps a [Metric]'s accumulators, graph nodes, as variables that a step updates or as inputs and outputs:
 //
 //	acc := metrics.Initial(m, g)                   // before the first batch, and after a reset
 //	acc = m.Update(acc, weights, labels, logits)   // a batch; weights may be nil

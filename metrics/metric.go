@@ -17,8 +17,8 @@ const dtype = dtypes.Float64
 // batch once. Its methods build the graph, and panic with an error if inputs do not fit.
 //
 // The accumulators of this package are float64. Integers are exact to 9e15. A sum of 1e8 numbers of one sign, added one
-// by one, has a relative error of at most 1.2e-8. TPUs emulate float64 with two float32, which have 48 of its 53 bits:
-// integers are exact to 2.8e14. On a device whose plugin does not compile float64, the first step returns an error.
+// by one, has a relative error of at most 1.2e-8. TPUs emulate float64 with 48 of its 53 bits: integers are exact to
+// 2.8e14. A plugin without float64 returns an error at the first step.
 type Metric interface {
 	// Accumulators describes the accumulators, the same in each call.
 	Accumulators() []Accumulator

@@ -31,7 +31,7 @@ type Attention struct {
 	// each half of a head. None if 0.
 	Rotary float64
 	// Mask selects the keys: lengths, integers [batch], or bool [batch, keys], [batch, queries, keys] or [batch, heads,
-	// queries, keys]. If nil, Apply uses [MaskOf] its input. The attention of a query without keys is 0.
+	// queries, keys]; nil is [MaskOf] the input. The attention of a query without keys is 0.
 	Mask *graph.Node
 	// Dropout is the dropout rate of the attention weights.
 	Dropout float64

@@ -20,7 +20,7 @@
 // A layer's variables are directly in its scope, with Keras's names, which are stable: kernel, bias, recurrent_kernel,
 // gamma, beta, scale, embeddings. Each layer needs its own scope, such as s.In("classes"); a second layer there is an
 // error. To share weights, give the second one s.Shared("classes"). In the body of a loop of package xla/ops use
-// s.At("classes"), which is valid however often the body is called.
+// s.At("classes").
 //
 // # Errors
 //

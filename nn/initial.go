@@ -142,7 +142,7 @@ func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	x := random(g).RandomNormal(g, shapes.Make(dtypes.Float32, long, short))
 	gram := func() *graph.Node { return graph.Dot(graph.TransposeAllAxes(x, 1, 0), x).Product() }
 	// This computes U·Vᵀ of x = U·S·Vᵀ. A norm of the Gram matrix first scales all singular values to at most 1. Each
-	// step is an odd polynomial of x that moves them towards 1: degree 5 for small ones, then Newton–Schulz.
+	// step moves them towards 1: by a polynomial of degree 5 for small ones, then Newton–Schulz.
 	norm := graph.ReduceAllMax(graph.ReduceSum(graph.Abs(gram()), 1))
 	x = graph.Div(x, graph.Sqrt(norm))
 	m, n := math.Sqrt(float64(long)), math.Sqrt(float64(short))

@@ -70,8 +70,8 @@ func chain(layer string, layers []Layer, scope *model.Scope, x *graph.Node) *gra
 	return x
 }
 
-// Named puts a layer's variables into a scope of this name. Two layers of one name in one scope share variables, but
-// not in a [Sequential], where each index is a scope.
+// Named puts a layer's variables into a scope of this name. Two layers of one name in one scope share variables, except
+// in a [Sequential].
 type Named struct {
 	Name  string
 	Layer Layer
@@ -125,7 +125,7 @@ func (d TimeDistributed) build(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 // L2 adds a penalty on the kernels of its layers, applied in order: the rate times the sum of their squares. It is part
-// of the loss in training and tests, logged in aux_loss with other penalties.
+// of the loss, and logged in aux_loss.
 type L2 struct {
 	Rate   float64
 	Layers []Layer

@@ -22,8 +22,7 @@ type Recurrent struct {
 	// Last returns only the state after the last place, [batch, units].
 	Last bool
 	// Mask selects the places: lengths, integers [batch], or bool [batch, places]. [MaskOf] the input if nil. At masked
-	// places the state does not change and the output is 0. The backward direction starts at an example's own last
-	// place.
+	// places the state does not change and the output is 0.
 	Mask *graph.Node
 	// Initial has the initial states, as ApplyStates returns. 0 if nil.
 	Initial []*graph.Node

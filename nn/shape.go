@@ -11,8 +11,8 @@ import (
 // [batch, spatial/window…, n]. It drops the places after the last whole window, as padding VALID, the default of Keras
 // and flax.
 //
-// For other strides or padding use graph.MaxPool with PaddingPerDim. Its PadSame ignores the stride: of 6 places, with
-// window 3 and stride 2, it pads one at each side, and SAME of JAX, Keras and [Conv] pads one at the end.
+// For other strides or padding use graph.MaxPool with PaddingPerDim. Its PadSame ignores the stride, unlike SAME of
+// JAX, Keras and [Conv].
 type MaxPool struct{ Window int }
 
 // Apply creates no variables.

@@ -6,8 +6,8 @@ import "github.com/gomlx/gomlx/core/graph"
 // it holds the parameters back. Earlier links see every batch, later ones only the means; their counts and schedules
 // advance only then.
 //
-// Each parameter counts its own batches, so Accumulate also works in a group and with [managed.TrainOnly]. A run can be
-// resumed at any batch.
+// Each parameter counts its own batches, also in a group and with [managed.TrainOnly]. A run can be resumed at any
+// batch.
 //
 // [managed.TrainOnly]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#TrainOnly
 func Accumulate(k int) Transformation { return accumulate(k) }

@@ -10,7 +10,7 @@ import (
 
 // Adafactor is [RMSProp] that stores only row and column means of a matrix's squares, to save memory (Shazeer and Stern
 // 2018). It limits the updates' root mean square and scales them by the parameter's, so the learning rate is relative,
-// for example 0.01. The rate also multiplies a later [WeightDecay].
+// for example 0.01.
 type Adafactor struct {
 	// Decay is the moving average's exponent: at update t, it keeps 1 - t^-Decay. Default 0.8.
 	Decay float64

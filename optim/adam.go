@@ -34,7 +34,7 @@ func (t Adam) Update(s *Step) {
 }
 
 // Adamax is [Adam] with a decaying maximum in place of the root of squares (section 7 of the same paper). Epsilon is
-// added to the maximum, as in Keras; optax adds it to the gradient's size within the maximum.
+// added to the maximum, as in Keras, not in optax.
 type Adamax Adam
 
 // Name is "adamax".

@@ -47,8 +47,8 @@ func (t Average) Update(s *Step) {
 }
 
 // In builds a part of a graph, usually a test step's, with the averaged parameters. Parameters without an average
-// (frozen, or not updated yet) keep their values. The state does not change. managed compiles a step again when
-// parameters were added to the training.
+// (frozen, or not updated yet) keep their values. managed compiles a step again when parameters were added to the
+// training.
 //
 // In panics if the optimizer's Average has another Decay, and unless there are averages: of an earlier training step,
 // which may only be compiled ([managed.Stepper.Prepare]), or of a restored checkpoint. A training step with In sees the

@@ -12,8 +12,8 @@
 //
 // # Names
 //
-// Rules and schedules have the names of optax, such as [RMSProp] for rmsprop or scale_by_rms, and [Linear] for
-// linear_schedule. docs/from-keras.md has Keras's names. These differ from optax:
+// Rules and schedules have optax's names, such as [RMSProp] for rmsprop or scale_by_rms, except for these
+// (docs/from-keras.md has Keras's):
 //
 //	sgd                                  New(rate)
 //	sgd(momentum, nesterov), trace       Momentum
@@ -51,13 +51,12 @@
 //	/optimizers/groups/<group>/<link>/…  the same inside of a group
 //	/AdamOptimizer/…                     Adam's, where GoMLX has them; in a group /AdamOptimizer_groups_<group>_adam/…
 //
-// The counts of parameters that a link first sees in the same step share one variable, #pack, and so one buffer.
-// Checkpoints and managed.State have each count under the name above. While each step updates all of these parameters
-// or none, the bias correction is computed once. A step that updates some of them (managed.TrainOnly) makes the other
-// steps' programs compile again, once, with a correction per parameter.
+// The counts of parameters that a link first sees in the same step share one variable, #pack. Checkpoints and
+// managed.State have each count under the name above. The first step that updates only some of these parameters
+// (managed.TrainOnly) makes the other steps' programs compile again, once.
 //
-// A parameter's state counts that parameter's updates, as a fresh optax state. A chain's state, such as a schedule's
-// count, counts the updates of the optimizer's or the group's chain.
+// A parameter's state counts that parameter's updates, as a fresh optax state; a chain's state, such as a schedule's,
+// the updates of the chain.
 //
 // The second link of the same name in a chain is <link>_2; links of other names change no name.
 package optim

@@ -38,8 +38,7 @@ func (o *Optimizer) updateOther(scope *model.Scope, gradients []*graph.Node, los
 
 // apart lets a GoMLX optimizer work in a scope. GoMLX trains the variables below its scope and counts steps at the
 // root. Each variable therefore has a stand-in whose path leads into the scope and out again
-// ("/generator/../dense/weights"). The scope's count of steps replaces the root's. together copies the new values back
-// and removes the stand-ins.
+// ("/generator/../dense/weights"), and the scope's count of steps replaces the root's. together undoes this.
 func apart(scope *model.Scope, g *graph.Graph, trained []*model.Variable) (together func()) {
 	var ends []func()
 	for _, v := range trained {

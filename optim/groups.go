@@ -47,8 +47,7 @@ func (c Chain) claim(taken map[string]bool, scope string) []string {
 }
 
 // Frozen leaves the selected parameters bit-identical; nil selects all. As the first link it also excludes them from
-// [Clip]'s GlobalNorm. An nn.BatchNorm with frozen scale and offset uses its running averages in training too, and does
-// not change them.
+// [Clip]'s GlobalNorm. An nn.BatchNorm with frozen scale and offset uses and keeps its running averages.
 func Frozen(m Match) Transformation {
 	return stateless{frozenName, m, func(s *Step) {
 		mine := s.selects("Frozen", m)

@@ -14,9 +14,8 @@ import (
 
 // Match selects parameters: [Under], [RankFrom], [Matrices], [Not] of one of them, or a [MatchFunc].
 //
-// A Match by name must match at least one variable that steps have made so far. Otherwise the training step is an error
-// that lists them: a misspelt name would train what should be frozen. A Match by shape, such as RankFrom, and one in
-// [Optional] may match none.
+// A Match by name must match at least one variable that steps have made so far; otherwise the training step is an error
+// that lists them. A Match by shape, such as RankFrom, and one in [Optional] may match none.
 type Match interface {
 	// Takes reports whether the Match selects the parameter of this full name ("/dense/weights") and shape.
 	Takes(name string, shape shapes.Shape) bool

@@ -101,7 +101,7 @@ func (t RMSProp) Update(s *Step) {
 }
 
 // WeightDecay adds Rate × parameter to the updates (Loshchilov and Hutter 2019). After [Adam] it makes AdamW; as the
-// first link it is L2 regularization. After all rules, a step subtracts learning rate × Rate × parameter.
+// first link it is L2 regularization.
 type WeightDecay struct {
 	// Rate is for example 0.01. 0 means no decay.
 	Rate float64
@@ -134,9 +134,8 @@ func Scale(factor float64) Transformation {
 
 const scaleName = "scale"
 
-// ScaleBySchedule multiplies the updates by a function of the number of earlier updates. At the end of the chain it
-// schedules the learning rate, as a factor of the optimizer's rate; with New(1, …) it is the rate itself. Before a rule
-// it scales only the gradients, which [Adam] and similar rules cancel.
+// ScaleBySchedule multiplies the updates by a function of the number of earlier updates. At the end of the chain it is
+// a factor of the learning rate; before a rule it scales only the gradients, which [Adam] and similar rules cancel.
 //
 // As in optax, it counts the steps in which its chain, of the optimizer or a group, updates any parameter, so a
 // parameter that is trained later has the same rate as the others.

@@ -11,8 +11,8 @@ import (
 )
 
 // Schedule is a function of the number of earlier updates. It is computed within the program ([ScaleBySchedule]) in
-// float32 or float64, without recompilation, and on the host ([Schedule.At]) in float64 with the same formula. float32
-// does not distinguish adjacent updates above 16,777,216.
+// float32 or float64, and on the host ([Schedule.At]) in float64. float32 does not distinguish adjacent updates above
+// 16,777,216.
 type Schedule struct {
 	name  string
 	value func(step number) number

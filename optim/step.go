@@ -186,8 +186,8 @@ func (s *Step) gate() *graph.Node {
 	return one
 }
 
-// Require holds the link's parameters back unless condition, a bool scalar, is true. Then they and the later links'
-// state for them do not change. In a group it applies to the group's parameters only.
+// Require holds the link's parameters back unless condition, a bool scalar, is true: they and the later links' state
+// for them do not change.
 func (s *Step) Require(condition *graph.Node) {
 	both := map[*graph.Node]*graph.Node{nil: condition}
 	for p := range s.Parameters() {

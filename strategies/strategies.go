@@ -102,8 +102,8 @@ type Program interface {
 	// [Step].Batch. state and changed have the order of [Built].State. changed is nil for unchanged values; others
 	// replace the old values, which are used up. Outputs have a new first axis of length Block if that is above 1.
 	//
-	// After an error the state is unchanged, unless the error wraps [ErrStateLost]. Call running.Wait for each run, for
-	// later errors; they wrap ErrStateLost if the run changes the state. running is nil if the run has ended.
+	// After an error the state is unchanged, unless the error wraps [ErrStateLost]. running.Wait returns later errors,
+	// which wrap ErrStateLost if the run changes the state. running is nil if the run has ended.
 	Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running Running, err error)
 	// Rebuilds reports whether Start calls [Step].Build.
 	Rebuilds() bool

@@ -21,8 +21,6 @@
 //		{Name: "model", EpochEnd: train.Method((*Model).EpochEnd)},
 //	}
 //
-// No hook begins an epoch: it begins at Begin or the previous EpochEnd.
-//
 // # Ends of a run
 //
 // The end of a run determines which hooks are called: "all" at each of their places, "until then" before the end. A
@@ -35,6 +33,6 @@
 //	AfterReset, EpochEnd without Epoch     once        once           once     never       never       never
 //	End                                    once        once           once     never       never       never
 //
-// Work for every end, such as closing a file, belongs in the End of a [loop.Attendant]. A run that [loop.Until] ends
-// before its first iteration calls no hook.
+// Work for every end belongs in the End of a [loop.Attendant]. A run that [loop.Until] ends before its first iteration
+// calls no hook.
 package train

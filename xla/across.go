@@ -19,8 +19,7 @@ import (
 
 var ranksApart struct{ across, told atomic.Bool }
 
-// tellApart warns once, at rank 0, that ranks train alone. If only one rank forgot [Across], its note explains the
-// others' failure. Runtimes after one with Across are intended.
+// tellApart warns once, at rank 0, that ranks train alone, unless an earlier runtime was opened with [Across].
 func tellApart(o *openOptions) {
 	job := joined.Now()
 	if o.job != nil {

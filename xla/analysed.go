@@ -6,9 +6,9 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// Cost is the cost of one run on one device, counted from the optimized program. It does not predict time. Compare only
-// costs that lazo Counted, or others: a plugin counts a loop's body once, lazo as often as it runs, if known. A block
-// ([Program.Block]) costs about one step.
+// Cost is the cost of one run on one device, counted from the optimized program. A plugin counts a loop's body once,
+// lazo as often as it runs, if known: compare only costs with the same Counted. A block ([Program.Block]) costs about
+// one step.
 type Cost struct {
 	FLOPs           float64 // floating-point operations
 	Transcendentals float64 // exp, log, tanh and similar, not in FLOPs

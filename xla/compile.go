@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
-// Compile builds a graph and compiles it for the first device. The error of a panic in build names the caller's line.
-// It takes no context, because a plugin's compilation cannot be ended: see [CompileTimeout] for described machines.
+// Compile builds a graph and compiles it for the first device. The error of a panic in build names the caller's line. A
+// compilation cannot be cancelled; for described machines see [CompileTimeout].
 func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
 	return r.CompileOver(Placement{}, name, build)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // NotFiniteError is the first operation that made NaN or an infinity ([EagerOptions].CheckFinite). An operation may
-// pass on an infinity, such as a mask's, but not make NaN of it.
+// pass on an infinity, such as a mask's.
 type NotFiniteError struct {
 	// Op is "Log", for example, or "Parameter" with its name in Parameter.
 	Op        string

@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
-// Eager runs each operation of a graph function at once, so that [Value] can read it. It is for inspecting a model, not
-// for training: each operation is a device call, and values stay in memory until the run ends.
+// Eager runs each operation of a graph function at once, so that [Value] can read it. It is for inspecting a model:
+// each operation is a device call, and values stay in memory until the run ends.
 //
 // An operation is compiled once per kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may share
 // an Eager.

@@ -47,8 +47,8 @@ func (c *calls) optimized() (string, error) {
 	return c.executable.of.optimized(c.executable.text, c.executable.options)
 }
 
-// Prepare compiles a described machine's program ([OpenTopology]), for up to minutes; otherwise its first use does. If
-// ctx ends, the error is its cause, and the next call starts again. Other programs are compiled already.
+// Prepare compiles a described machine's program ([OpenTopology]), as its first use would. If ctx ends, the error is
+// its cause, and the next call starts again. Other programs are compiled already.
 func (p *Program) Prepare(ctx context.Context) error {
 	if err := p.uses.Read(ctx); err != nil {
 		return p.unusable(err, "prepare")

@@ -68,7 +68,7 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 // mhlo.num_partitions devices. built describes the inputs; without InPlace, tf.aliasing_output counts. Its Outputs and
 // Block are ignored. [Go] fails with [ErrUnimplemented].
 //
-// If ctx ends, a described machine's compiler ends and the error is the cause; others run to their end.
+// If ctx ends, a described machine's compiler ends with the cause; others run to their end.
 //
 // A malicious text may crash the process or exhaust memory: try it in a child process.
 func (r *Runtime) CompileStableHLO(ctx context.Context, name, text string, built Built) (*Program, error) {

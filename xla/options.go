@@ -77,7 +77,7 @@ func CompileCache(dir string, limit int64) Option {
 }
 
 // KeepPrograms sets how many closed programs a runtime keeps for models of the same structure: by default 12. Texts
-// over 1 MiB are not kept. Open programs are always shared; for later processes see [CompileCache].
+// over 1 MiB are not kept. For later processes see [CompileCache].
 func KeepPrograms(n int) Option {
 	return func(o *openOptions) {
 		if n < 0 {
@@ -154,8 +154,7 @@ func WithStore(store Store) Option {
 }
 
 // Log sets the logger. Info has plugins installed or opened and programs compiled or loaded, Warn refused cache
-// entries. nil, the default, discards all. lazo writes nothing to the standard streams, except a line if a process of a
-// job opens a runtime without [Across].
+// entries. nil, the default, discards all.
 //
 // XLA's C++ log goes to stderr, by default with errors only (fatal ones on the CPU). TF_CPP_MIN_LOG_LEVEL, set before
 // the first Open, is 2 for errors, 1 for warnings, 0 for all; TF_CPP_MAX_VLOG_LEVEL above 0 adds detail.

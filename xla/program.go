@@ -99,8 +99,8 @@ func (p *Program) StableHLO() string { return p.text }
 // elements, in the order of [Built].Host. Both are ordered device after device. The run puts the new buffers of
 // [Built].InPlace into inputs and uses up the old ones. The caller owns the outputs.
 //
-// A failed run leaves the inputs valid, unless the error wraps [ErrInputsLost]. To ensure this, the first run, which
-// fails if memory is short, copies up to 256 MiB per device.
+// A failed run leaves the inputs valid, unless the error wraps [ErrInputsLost]: the first run copies up to 256 MiB per
+// device.
 func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Buffer, err error) {
 	outputs, _, err = p.do(inputs, host, 1, waitForEnd, nil)
 	return outputs, err

@@ -1,5 +1,5 @@
-// Package gocloud keeps checkpoints in the object stores of gocloud.dev/blob: S3 and compatible services, Google Cloud
-// Storage, Azure, and, for tests, memory and files.
+// Package gocloud keeps checkpoints in the object stores of gocloud.dev/blob, such as S3, Google Cloud Storage and
+// Azure.
 //
 //	import _ "gocloud.dev/blob/s3blob" // for s3:// addresses
 //

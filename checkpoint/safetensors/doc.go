@@ -6,8 +6,8 @@
 //	          {"__metadata__":{"key":"text"},"name":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}}
 //	the rest  the elements, row-major and little endian, tensor by tensor without gaps
 //
-// [NewWriter] writes the header, then accepts the tensors. [NewReader] validates the header, then reads single tensors
-// or their rows. [ReadFile] reads a whole file. All compute CRC-32C checksums. [Bytes] and [Values] convert numbers.
+// [NewWriter] writes a file, [NewReader] reads single tensors or their rows, [ReadFile] a whole file. All compute
+// CRC-32C checksums. [Bytes] and [Values] convert numbers.
 //
 // Files are untrusted. So that a file has only one meaning, the reader refuses, unlike the Python package 0.8,
 // duplicate names and unknown fields. Names are arbitrary strings, never paths.

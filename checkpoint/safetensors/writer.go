@@ -15,8 +15,7 @@ import (
 var ErrClosed = errors.New("the writer is closed")
 
 // Writer writes a file: first the header, then the tensors one by one. After an error the file is incomplete, and each
-// further call returns the same error. It does not buffer: for small pieces use a bufio.Writer and flush it after
-// Close.
+// further call returns the same error. It does not buffer: for small pieces use a bufio.Writer.
 type Writer struct {
 	w     io.Writer
 	parts []part

@@ -29,7 +29,7 @@ const ckptOfState = "save: thread blocked, state"
 
 // ckpt measures a background save's blocking, a save that waits for the disk, and a load with checksums. Floors of the
 // same repeat are copying, writing with sync, and reading the bytes. "State" is a managed.State on the device. Ratio is
-// the best repeat by the best floor, least affected by other load.
+// the best repeat by the best floor.
 func ckpt(ctx context.Context, b *bench) (err error) {
 	dir, err := os.MkdirTemp("", "lazo-bench-")
 	if err != nil {

@@ -83,8 +83,7 @@ func written(dir, name string, write func(dir string) error) error {
 	return err
 }
 
-// imageFiles reads 2,000 shuffled files of 128 x 128 pixels, resizes them to 112 x 112, crops 96 x 96 and mirrors half.
-// A batch is float32 [64, 96, 96, 3].
+// imageFiles reads shuffled files. A batch is float32 [64, 96, 96, 3].
 var imageFiles = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *bench, dir, _ string) (n int, err error) {
 	folder, err := images.Open(dir, images.Format{Height: feedResized, Width: feedResized, Resize: images.Stretch})
 	if err != nil {

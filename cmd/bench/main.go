@@ -1,10 +1,9 @@
-// Command bench measures lazo and prints one JSON line per result, in the format of the peers' benchmarks.
+// Command bench measures lazo and prints one JSON line per result.
 //
 //	go run ./cmd/bench -workload tiny,mlp,cnn,linear,digits,matmul,predict,serve,ckpt,ttfs,lstm,gpt,generate,images,csv
 //
-// Workloads, sizes and timing rules are those of the scripts for JAX, Ciclo, Jaxloop, Keras and PyTorch: see
-// docs/maintain/performance.md. With -turns each repeat waits for a line on standard input, so that
-// scripts/bench_peers.sh can alternate lazo and JAX.
+// Workloads, sizes and timing rules are those of the peers' scripts: see docs/maintain/performance.md. With -turns each
+// repeat waits for a line on standard input, as scripts/bench_peers.sh sends it.
 //
 // # Workloads
 //

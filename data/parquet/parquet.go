@@ -100,8 +100,8 @@ func read(file io.ReaderAt, size int64, format Format) (set *data.Set, err error
 }
 
 // Stream reads a file in batches of size examples, which may span row groups; the last one may be smaller. It holds one
-// batch and one page per column in memory. Each iteration opens the file and ends at the first error. Epoch is 0. A
-// small file can claim any number of equal rows; [data.Take] bounds the stream.
+// batch and one page per column in memory. Each iteration opens the file and ends at the first error. A small file can
+// claim any number of equal rows; [data.Take] bounds the stream.
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		if size < 1 {

@@ -107,9 +107,9 @@ const (
 	UnknownZeros                  // 0 in all one-hot columns; not for Integers
 )
 
-// Preparation converts a table with missing values, texts and numbers into a model's input, in the same way for
-// training and later data. Save it with the model, as JSON. It is safe for concurrent use. The table is a [data.Set]
-// with one field [n] per column. Other fields are ignored. A missing value is "", NaN, or one of [Missing].
+// Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model, as
+// JSON. It is safe for concurrent use. The table is a [data.Set] with one field [n] per column. Other fields are
+// ignored. A missing value is "", NaN, or one of [Missing].
 type Preparation struct {
 	columns []prepared
 	missing []string

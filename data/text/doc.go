@@ -4,8 +4,7 @@
 //	tokens, err := text.BPETraining{Size: 2048, Special: []string{"<|endoftext|>"}}.Train(texts)
 //	ids, err := tokens.Encode("package text")
 //
-// A [BPE] encodes any text, also invalid UTF-8, and decodes it without loss. The package needs nothing but the standard
-// library.
+// A [BPE] encodes any text, also invalid UTF-8, and decodes it without loss.
 //
 // # Files
 //

@@ -1,5 +1,4 @@
-// Command cartpole balances a pole on a cart by one of three reinforcement learning methods, whose data depends on the
-// state: docs/state-dependent-data.md.
+// Command cartpole balances a pole on a cart by reinforcement learning: docs/state-dependent-data.md.
 //
 //	go run ./examples/cartpole                REINFORCE: the step's program plays the episodes (reinforce.go)
 //	go run ./examples/cartpole -method ppo    PPO: the source plays with the policy and repeats its rollouts (ppo.go)

@@ -4,8 +4,8 @@
 //	go run ./examples/charlm
 //	go run ./examples/charlm -text FOLDER -steps 2000
 //
-// Package data divides the text into windows. The layers are GoMLX's in a flaxlike model. It prints the perplexity on
-// the held-out last tenth, a unigram model's, and a sample.
+// The layers are GoMLX's in a flaxlike model. It prints the perplexity on the held-out last tenth, a unigram model's,
+// and a sample.
 package main
 
 import (

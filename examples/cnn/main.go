@@ -2,8 +2,6 @@
 //
 //	go run ./examples/cnn               prints the parameters, a line for each inner loop, the test accuracy
 //	go run ./examples/cnn -dir run      saves a checkpoint after each inner loop, and resumes when run again
-//
-// A progress bar is on stderr. Ctrl-C ends the run between two steps.
 package main
 
 import (

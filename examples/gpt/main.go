@@ -9,7 +9,7 @@
 // - Training uses AdamW, warmup, cosine decay and clipping by the global norm.
 // - Generation uses a key-value cache, temperature, top-k and top-p.
 //
-// It prints the bits per byte on held-out files, a unigram model's, and the generated text.
+// It prints the bits per byte on held-out files, and generated text.
 package main
 
 import (

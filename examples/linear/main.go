@@ -1,5 +1,5 @@
 // Command linear trains the linear classifier of Ciclo's getting-started page in three forms with the same results
-// (shapes.go). Ctrl-C ends it between two steps.
+// (shapes.go):
 //
 //	go run ./examples/linear                  loop.New: tasks on schedules
 //	go run ./examples/linear -shape manual    a for loop over loop.Over

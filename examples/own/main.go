@@ -1,5 +1,4 @@
 // Command own trains a custom state: softmax regression in plain Go (model.go), without GoMLX and XLA, on the digits.
-// Schedules, evaluations, history, early stopping, the best state and checkpoints work with any state.
 //
 //	go run ./examples/own               trains until the test loss gets no better, and tests the best state
 //	go run ./examples/own -dir run      also saves checkpoints, and resumes when run again

@@ -3,8 +3,6 @@
 //
 //	go run ./examples/resnet                 on 4 devices; -devices 1 has the same results up to rounding
 //	go run ./examples/resnet -epochs 20      for longer, as is the learning rate's schedule
-//
-// It prints the test accuracy. Ctrl-C ends it between two steps.
 package main
 
 import (

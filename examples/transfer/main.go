@@ -1,7 +1,6 @@
 // Command transfer trains a network on the digits 0 to 4 and reuses its features for 5 to 9: go run ./examples/transfer
 //
-// CopyFrom copies a part of a model and reports it. optim.Frozen keeps parameters bit-identical. It prints both tasks'
-// test accuracy, and hashes of body and head before and after the second training.
+// It prints both tasks' test accuracy, and hashes of body and head before and after the second training.
 package main
 
 import (

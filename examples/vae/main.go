@@ -3,7 +3,6 @@
 //
 // - A training step adds two losses by name, reconstruction and kl.
 // - Random numbers depend on the seed and the step.
-// - The decoder is used alone after training.
 //
 // It prints both losses on the test digits, in nats per digit, and writes a grid of decoded images.
 package main

@@ -37,8 +37,8 @@ func (c Calibration) Check() error {
 // Apply returns Scale·logit + Shift.
 func (c Calibration) Apply(logit float64) float64 { return c.Scale*logit + c.Shift }
 
-// FitTemperature sets c to the temperature of the least crossentropy (Guo et al., 2017). logits has the shape
-// [examples, classes]. labels has each example's class, or the shares of the classes in the shape of logits.
+// FitTemperature sets c to the temperature of the least crossentropy (Guo et al., 2017). logits is [examples, classes];
+// labels has each example's class, or the classes' shares in the shape of logits.
 //
 // Errors: logits that are not finite; labels of another number or that are no classes; all or too few labels predicted
 // right, which no temperature fits.

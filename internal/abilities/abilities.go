@@ -1,6 +1,5 @@
 // Package abilities has optional methods that a run of package loop looks for on a state, a step, a batch, a callback
-// or a job. loop.Stepper, loop.Attendant and loop.Job list those that users may write. At, Busy and AgreeOn are for
-// lazo's own packages.
+// or a job. loop.Stepper, loop.Attendant and loop.Job list those that users may write.
 package abilities
 
 import (

@@ -1,9 +1,8 @@
 // Package autodiff replaces gradient rules of GoMLX v0.28.8 that are wrong for some arguments or too slow.
 //
-// GoMLX keeps its rules in graph.VJPRegistration, a map documented as changeable. Importing this package replaces them
-// before main begins, for every gradient of the program, also those of graph.Gradient and GoMLX's trainer. internal/hlo
-// and each package of lazo that builds graphs import it. docs/maintain/gradients.md lists the replaced rules, the
-// reasons, and the costs in GoMLX, lazo and JAX.
+// Importing this package replaces rules in graph.VJPRegistration before main begins, for every gradient of the program,
+// also those of graph.Gradient and GoMLX's trainer. internal/hlo and each package of lazo that builds graphs import it.
+// docs/maintain/gradients.md lists the rules.
 package autodiff
 
 import (

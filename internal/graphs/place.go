@@ -25,8 +25,7 @@ const (
 )
 
 // PanicLine returns the innermost line of the user's code on the stack of a panic that the caller's caller is
-// recovering, as [Places.Here], up to the enclosing call of package shield, or "" if there is none or if value names
-// one.
+// recovering, as [Places.Here], up to the enclosing call of package shield, or "".
 func PanicLine(value any) string {
 	if err, ok := value.(error); ok && Where(err) != "" {
 		return ""

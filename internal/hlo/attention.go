@@ -121,8 +121,7 @@ func (f *Function) flash(
 	})
 }
 
-// noFlash returns what cuDNN or its gradient does not support, or "". GoMLX asks for the gradient of every accepted
-// call, but not of a bias.
+// noFlash returns what cuDNN or its gradient does not support, or "".
 func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledDotProductAttentionConfig, v, bias, lengths []*value) string {
 	t, time, heads := v[0].Shape().DType, layout.SeqAxis(), layout.HeadsAxis()
 	switch {

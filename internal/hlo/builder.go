@@ -246,8 +246,7 @@ func (f *Function) emitOne(kind compute.OpType, operands []compute.Value, lower 
 func parameterName(i int) string { return fmt.Sprintf("p%d", i) }
 
 // InPlace lets an output of main overwrite a parameter's memory, so the caller loses that input. Parameters are
-// numbered as by [Function.Parameter]. Each output and parameter may be used once. Compile checks that the shapes are
-// equal.
+// numbered as by [Function.Parameter]. Each output and parameter may be used once, with equal shapes.
 func (b *Builder) InPlace(output, parameter int) error {
 	if b.compiled {
 		return fmt.Errorf("hlo: in place: builder %q: %w", b.name, ErrCompiled)

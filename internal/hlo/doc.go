@@ -1,10 +1,8 @@
 // Package hlo lowers GoMLX graphs to StableHLO text.
 //
-// A [Builder] implements GoMLX's compute.Builder. Its Compile passes a [Module] to the function given to [New]. The
-// package knows nothing of PJRT.
+// A [Builder] implements GoMLX's compute.Builder. Its Compile passes a [Module] to the function given to [New].
 //
 // Read builder.go first, then function.go (calls, loops, branches) and module.go. Other files have operations, except
-// sharding.go and exchange.go (several devices), apart.go (large constants), joined.go (sums of padded slices),
-// trace.go (traced bodies), location.go (source lines), repeat.go (loops over a module), single.go (operations one by
-// one).
+// sharding.go and exchange.go (several devices), apart.go (large constants), trace.go (traced bodies), repeat.go (loops
+// over a module), single.go (operations one by one).
 package hlo

@@ -40,7 +40,7 @@ func (b *Builder) notePadded(v, x, fill *value, before, behind, between []int) {
 }
 
 // joined writes a sum of arrays with disjoint nonzero parts as a concatenation, or returns nil. Gradients of slices,
-// such as an LSTM's gates, are such sums: XLA would test for each element which Pad it is in.
+// such as an LSTM's gates, are such sums.
 func (f *Function) joined(lhs, rhs *value) (*value, error) {
 	a, ok := f.b.padded[lhs]
 	b, also := f.b.padded[rhs]

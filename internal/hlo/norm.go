@@ -44,7 +44,7 @@ func (f *Function) BatchNormForInference(operand, scale, offset, mean, variance 
 }
 
 // BatchNormForTraining normalizes with the batch's mean and biased variance, and returns them. The variance is the mean
-// squared deviation: XLA's own form, the mean of squares less the square of the mean, loses the digits that they share.
+// squared deviation: XLA's own form, a difference of squares, loses digits.
 func (f *Function) BatchNormForTraining(operand, scale, offset compute.Value, epsilon float32, featureAxis int) (normalized, batchMean, batchVariance compute.Value, err error) {
 	return f.emitThree(compute.OpTypeBatchNormForTraining, []compute.Value{operand, scale, offset}, func(v []*value) (x, y, z *value, err error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {

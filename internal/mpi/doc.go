@@ -23,8 +23,8 @@
 // NaN. Subnormals of f32, f64 and bf16 become 0, as on XLA's CPU. groups lists all ranks, group after group; pairs
 // alternates sources and targets. A result may share its argument's memory (output_operand_aliases).
 //
-// Handlers check attributes against the job and the shapes. Errors, also MPI's, name the rank, the collective and its
-// site. Two programs that exchange at once are refused: their order would be undefined.
+// Handlers check attributes against the job and the shapes. Errors name the rank, the collective and its site. Two
+// programs that exchange at once are refused.
 //
 // # Threads
 //

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// Buffer is an array on a device. The caller that receives it closes it, even if the array is deleted or donated to a
-// run. A [Call] may replace the array.
+// Buffer is an array on a device. The caller closes it, even if the array is deleted or donated to a run. A [Call] may
+// replace the array.
 type Buffer struct {
 	*object
 	shape  Shape

@@ -9,8 +9,8 @@
 // Close, and a second Close, return [ErrClosed]. If another goroutine still uses the value, its last use frees the
 // memory. A client's Close closes everything made with it and waits for running calls.
 //
-// The garbage collector closes forgotten values of a client; [Live] counts them. It does not know the size of device
-// memory: do not rely on it.
+// The garbage collector, which does not know the size of device memory, closes forgotten values of a client; [Live]
+// counts them.
 //
 // A run that replaces a buffer needs it exclusively: concurrent uses return [ErrBusy] and do nothing. All else may be
 // used concurrently.

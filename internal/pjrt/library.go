@@ -105,6 +105,6 @@ func versionOf(table *C.lazo_pjrt_table) Version {
 	return v
 }
 
-// DieBySignal makes fatal signals end this process at once, without panic, trace or core file: the exit status then
-// shows a parent, which tries a plugin, the cause.
+// DieBySignal makes fatal signals end this process at once, without panic, trace or core file, so that a parent sees
+// the cause.
 func DieBySignal() { C.lazo_die_by_signal() }

@@ -13,8 +13,8 @@ import (
 // WithoutSignals runs f on a thread that blocks signals, as do the C threads that f starts. Load a plugin and create
 // its client this way: on XLA's threads, a signal may overwrite memory (docs/decisions/0025).
 //
-// Fault signals are not blocked: the kernel would end the process silently. So would Go's handler on threads that Go
-// did not make, so crash.c installs one that writes a line. A stack overflow on XLA's threads stays silent.
+// Fault signals are not blocked: for those, crash.c installs a handler that writes a line, except for a stack overflow
+// on XLA's threads.
 func WithoutSignals(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// Topology is a machine described by a plugin, with devices that need not be present. Programs compile for it, but do
-// not run. The caller closes it. Goroutines may share it.
+// Topology is a machine described by a plugin, with devices that need not be present. The caller closes it. Goroutines
+// may share it.
 type Topology struct {
 	plugin  *Plugin
 	name    string

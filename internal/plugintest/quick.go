@@ -3,8 +3,8 @@ package plugintest
 import "os"
 
 // CompileQuickly makes this process compile programs in a third of the time, without XLA's newer code for fused
-// operations and LLVM's optimisations. They run at half of the speed. A package whose tests are about Go around
-// programs, or compare within a tolerance, calls it in an init. A set XLA_FLAGS stays.
+// operations and LLVM's optimisations. They run at half of the speed. Call it in an init, for tests of Go around
+// programs, or within a tolerance. A set XLA_FLAGS stays.
 func CompileQuickly() {
 	if !nightly {
 		compileQuickly()

@@ -1,8 +1,8 @@
 // Size prints, for each package, its files, its lines of code and of tests, its exported names and the words of its
 // comments, next to its budget: `make size`. With -write it makes the budget of the present sizes.
 //
-// A line of code holds more than a comment. Exported names are those of `go doc -all`, with methods of exported types
-// and fields of exported structs. Words are those of comments outside tests.
+// Exported names are those of `go doc -all`, with methods of exported types and fields of exported structs. Words are
+// those of comments outside tests.
 package main
 
 import (

@@ -11,8 +11,8 @@ import (
 )
 
 // Confusion draws a confusion matrix, such as [Classified.Counts]: one row per label, one column per predicted class. A
-// cell shows the count and its share of the row, darker for larger shares; 100% means all, 0% none. Above 25 classes
-// cells have only colours. The limit is 200 classes.
+// cell shows the count and its share of the row, darker for larger shares. Above 25 classes cells have only colours.
+// The limit is 200 classes.
 func Confusion(counts [][]int, classes []string) *Figure {
 	const title = "Confusion matrix"
 	if err := checkCounts(counts, classes); err != nil {

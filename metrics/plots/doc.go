@@ -4,8 +4,8 @@
 //	err := plots.History(history).Save("history.png")
 //
 // Functions return a [Figure]. Invalid data is an error when the figure is written. The legend reports omissions. Names
-// are escaped, and truncated if there is no room. Colours suit any colour vision and are never the only carrier of
-// information. Output is deterministic.
+// are truncated if there is no room. Colours suit any colour vision and never carry information alone. Output is
+// deterministic.
 //
 // Package flaxlike/report makes a [Report] from a model, its history and a test set.
 package plots

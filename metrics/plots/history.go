@@ -25,9 +25,9 @@ import (
 // precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word decides. Other figures have no
 // dot.
 //
-// If few large values would flatten nine tenths of the others, and all are above 0, the axis is logarithmic and the
-// title reports it. Values that are not finite or beyond 1e300 leave gaps, which the legend counts. Thousands of rows
-// are thinned to local extremes. A page also has a table of last, lowest and highest values.
+// If few large values would flatten nine tenths of the others, and all are above 0, the axis is logarithmic, as the
+// title says. Values that are not finite or beyond 1e300 leave gaps, which the legend counts. Thousands of rows are
+// thinned to local extremes. A page also has a table of last, lowest and highest values.
 func History(h *loop.History, names ...string) *Figure {
 	f := &Figure{title: "History"}
 	charts, err := charts(h, names)

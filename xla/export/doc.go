@@ -6,10 +6,9 @@
 //	weights.safetensors  values of the state, if exported
 //	example.safetensors  inputs and outputs of one run, if exported: "inputs/x", "outputs/logits"
 //
-// [Program.Write] writes a folder, [Load] reads and checks it, [Program.Compile] returns a [Model] for an
-// [xla.Runtime]. scripts/load_stablehlo.py loads the folder in JAX. Stepper.Export and ExportModel of package managed
-// write such folders.
+// [Program.Write] writes a folder, also Stepper.Export and ExportModel of package managed; [Load] reads and checks it,
+// [Program.Compile] returns a [Model] for an [xla.Runtime]. scripts/load_stablehlo.py loads it in JAX.
 //
-// The manifest has the version of StableHLO's text, which may not stay readable. PJRT's C API cannot write MLIR's
-// portable artifact; `scripts/load_stablehlo.py --portable FILE` does, with JAX's converter.
+// The manifest has the version of StableHLO's text, which may not stay readable. `scripts/load_stablehlo.py --portable
+// FILE` writes MLIR's portable artifact, with JAX's converter.
 package export

@@ -20,7 +20,7 @@ import (
 
 // Load reads a folder of [Program.Write] and does not trust it: it checks sizes before it allocates memory, all
 // checksums, and the manifest. Wrong content returns [ErrDamaged] or [ErrNewer]. [Program.Compile] checks the text.
-// Nothing checks what the program computes: compile only programs from people whose code you trust.
+// Compile only programs of people whose code you trust.
 func Load(dir string) (*Program, error) {
 	p, err := load(dir)
 	if err != nil {

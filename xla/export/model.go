@@ -17,7 +17,7 @@ import (
 
 // Model is a compiled program with its state on a runtime's first device. Close it before the runtime.
 //
-// It is safe for concurrent use. Runs are concurrent, unless the program replaces state, as a training step does.
+// It is safe for concurrent use. Runs that replace state, as training steps, wait for each other.
 type Model struct {
 	program  Program
 	runtime  *xla.Runtime

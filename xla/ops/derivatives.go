@@ -71,8 +71,7 @@ func pairs(what, of string, a, b []*graph.Node) error {
 
 // PerExample returns the loss of each example, [batch], and its gradients with respect to each of wrt, [batch, …].
 // Fields have the batch as first axis. loss is called once, with fields of one example, [1, …], and returns a scalar.
-// The program processes examples one at a time. wrt, for example variables, are shared by all examples and must not be
-// fields.
+// The program processes examples one at a time. wrt are shared by all examples, as variables, and must not be fields.
 func PerExample(fields, wrt []*graph.Node, loss func(example []*graph.Node) *graph.Node) (losses *graph.Node, gradients []*graph.Node) {
 	fields = slices.Clone(fields)
 	wrt = slices.Clone(wrt)

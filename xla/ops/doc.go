@@ -16,10 +16,9 @@
 // of package managed or another user of GoMLX's model.Store. Variables that it sets are carried along. Other nodes of a
 // body must be returned for use outside.
 //
-// A body is called once, to record its operations, without values. Under the strategy Eager, where xla.Value reads its
-// nodes, and on GoMLX's backend in Go, it is called once per place. GoMLX's backend in Go has no Cond and no Switch. A
-// body with layers by In must take their scope from managed.Builder.Scope when it is called: the first call uses up a
-// scope from outside.
+// A body is called once, to record its operations, without values; under the strategy Eager and on GoMLX's backend in
+// Go once per place. GoMLX's backend in Go has no Cond and no Switch. A body with layers by In must take their scope
+// from managed.Builder.Scope when it is called.
 //
 // # Derivatives
 //
@@ -39,8 +38,7 @@
 //	l := ops.Cholesky(a)
 //	x := ops.SolveUpper(graph.Transpose(l, -2, -1), ops.SolveLower(l, b))
 //
-// and log det A is twice the sum of the logarithms of l's diagonal. Each is a loop of n matrix-vector products, not for
-// thousands of rows.
+// and log det A is twice the sum of the logarithms of l's diagonal. Each is a loop of n matrix-vector products.
 //
 // # Errors
 //

@@ -3,6 +3,5 @@
 // [Step.For] compiles a program for a described machine ([xla.OpenTopology]) and returns a [Report], as does lazo plan.
 // [cost.Count] counts a text.
 //
-// Figures come from XLA's optimized program: after sharding, with recomputation, in the compiler's dtypes. docs/plan.md
-// explains them and their limits.
+// Figures come from XLA's optimized program; docs/plan.md explains them and their limits.
 package plan

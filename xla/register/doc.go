@@ -4,6 +4,6 @@
 //
 //	GOMLX_BACKEND=lazo:cpu go run .
 //
-// The text after the colon is the plugin, as in [xla.Open]; without one it is [xla.CPU]. Nothing is downloaded: lazo
-// install installs plugins. A program can set compute.DefaultConfig to "lazo:cpu" instead of the variable.
+// The text after the colon is the plugin, as in [xla.Open]; without one it is [xla.CPU]. lazo install installs plugins.
+// A program can set compute.DefaultConfig to "lazo:cpu" instead.
 package register

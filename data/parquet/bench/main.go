@@ -1,10 +1,9 @@
-// Command bench measures how fast Parquet files are read: one JSON line for each result, in the shape of lazo's bench,
-// which cannot have this workload, as package parquet is a module of its own.
+// Command bench measures how fast Parquet files are read: one JSON line for each result, as cmd/bench.
 //
 //	cd data/parquet && go run ./bench -variant numbers,classes
 //
 // The file has 200,000 rows of 20 columns of float32, packed by snappy: plain, or in classes 19 columns with a
-// dictionary and one of texts. scripts/bench_peers.sh --peer readers measures it in turns with pyarrow.
+// dictionary and one of texts.
 package main
 
 import (

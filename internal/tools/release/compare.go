@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// compare finds the incompatible changes since the newest version. CHANGELOG.md or docs/renamed.md must name each.
+// compare finds the incompatible changes since the newest version. CHANGELOG.md or docs/renamed.tsv must name each.
 func (r *release) compare(ctx context.Context) error {
 	tags, err := r.git(ctx, "tag", "--list", "v*", "--sort=-version:refname", "--merged")
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *release) compare(ctx context.Context) error {
 		}
 	}
 	if len(unnamed) > 0 {
-		return fmt.Errorf("incompatible changes since %s that neither CHANGELOG.md nor docs/renamed.md names:\n  %s", before, strings.Join(unnamed, "\n  "))
+		return fmt.Errorf("incompatible changes since %s that neither CHANGELOG.md nor docs/renamed.tsv names:\n  %s", before, strings.Join(unnamed, "\n  "))
 	}
 	fmt.Fprintf(r.log, "each incompatible change since %s is documented\n", before)
 	return nil
@@ -79,7 +79,7 @@ func nameIn(line string) string {
 
 func (r *release) words() (map[string]bool, error) {
 	words := map[string]bool{}
-	for _, file := range []string{"CHANGELOG.md", filepath.Join("docs", "renamed.md")} {
+	for _, file := range []string{"CHANGELOG.md", filepath.Join("docs", "renamed.tsv")} {
 		text, err := os.ReadFile(filepath.Join(r.root, file))
 		if err != nil {
 			return nil, err

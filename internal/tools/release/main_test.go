@@ -27,7 +27,7 @@ func checkout(t *testing.T) string {
 		"part/part.go":          "// Package part uses the module around it.\npackage part\n\nimport \"example.org/loop\"\n\nvar V = loop.Old()\n",
 		"internal/tools/go.mod": "module example.org/loop/tools\n",
 		"CHANGELOG.md":          "# Changelog\n\n## v0.1.0\n",
-		"docs/renamed.md":       "",
+		"docs/renamed.tsv":      "",
 		"LICENSE":               "free\n",
 	})
 	git(t, dir, "init", "-q")
@@ -166,7 +166,7 @@ func TestRelease_comparesNames(t *testing.T) {
 	commit(t, dir)
 	_, err := run(t, dir, "v0.2.0")
 	expect(t, err, "incompatible changes since v0.1.0", "Old: removed")
-	write(t, dir, map[string]string{"docs/renamed.md": "| `loop.Old` | `loop.New` |\n"})
+	write(t, dir, map[string]string{"docs/renamed.tsv": "loops\t`loop.Old`\t`loop.New`\n"})
 	log, err := run(t, dir, "v0.2.0")
 	if err != nil || !strings.Contains(log, "each incompatible change since v0.1.0 is documented") {
 		t.Error(log, err)

@@ -40,8 +40,7 @@ import (
 // All calls but the looks, Stepper.Await and the end of an evaluation first run the functions of OnRead (BeforeRead),
 // without a gate.
 //
-// The holder of structure is recorded by goroutine, because the caller's functions run while it is held. Their calls
-// for the same state return ErrBusy, even where they would not wait.
+// The holder of structure is recorded by goroutine: calls of the caller's functions for the same state return ErrBusy.
 type Access struct {
 	structure, values gate.Gate
 	holder            atomic.Pointer[holder] // nil during looks
