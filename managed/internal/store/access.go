@@ -41,7 +41,7 @@ import (
 // without a gate.
 //
 // The holder of structure is recorded by goroutine, because the caller's functions run while it is held. Their calls
-// for the same state return ErrBusy, even where they would not wait.
+// for the same state return xla.ErrBusy, even where they would not wait.
 type Access struct {
 	structure, values gate.Gate
 	holder            atomic.Pointer[holder] // nil during looks
