@@ -14,14 +14,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/blocks"
 )
 
-// Option is an option of [Set.Batches]: [Shuffle], a [Remainder], [Share] or [Timed].
+// Option is an option of [Set.Batches], such as a [Remainder].
 type Option interface{ deal(*dealing) }
 
 type option func(*dealing)
 
 func (o option) deal(d *dealing) { o(d) }
 
-// deal sets what becomes of a remainder. Without it a training drops the remainder, evaluations and predictions keep it.
 func (r Remainder) deal(d *dealing) {
 	d.rest, d.remainder, d.drop = r, r == Kept, r == Dropped
 }
@@ -74,8 +73,8 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 var errNoBatches = errors.New("data: the Batches are the zero value: make them with Set.Batches")
 
 // Batches divides the set into batches of size examples, in order by default. If the size does not divide the examples,
-// each epoch ends with a smaller batch ([Kept]), for which most steps compile again, or without it ([Dropped]). By
-// default a training drops the remainder; evaluations and predictions keep it.
+// an epoch ends with a smaller batch ([Kept]), for which most steps compile again, or without it ([Dropped]), by default
+// only in training.
 //
 // Batches stay valid while later ones are made. Ordered batches are views of the set's memory: write to them only in
 // [Map], which copies them. Shuffled batches are copies, which the consumer may change until a step receives them.

@@ -32,9 +32,8 @@ type RowError struct {
 	Path string
 	// Row is the example's number, from 1; 0 for the header.
 	Row int
-	// Line is that of a text file, from 1, or 0.
-	Line int
-	// Column is a name, or "" for the whole row.
+	// Line is from 1, or 0. Column is a name, or "" for the whole row.
+	Line   int
 	Column string
 	// Err wraps [ErrLimit] if the file is too large.
 	Err error

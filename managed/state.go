@@ -34,9 +34,9 @@ import (
 // Methods without a context wait for started steps, not for a training. LearningRate, RatesInForce, SetLearningRate,
 // SetValue, Summary, Parameters, Settings and DumpXLA also wait for a build or compilation of a step on the state.
 //
-// A build function must not use the state of its build: it gets [xla.ErrBusy], except from methods without an error result
-// (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for another
-// goroutine that uses the state blocks forever, unless that use has a context that ends.
+// A build function must not use the state of its build: it gets [xla.ErrBusy], except from methods without an error
+// result (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for
+// another goroutine that uses the state blocks forever, unless that use has a context that ends.
 //
 // Use [State.View] to test or predict during training, with separate metrics and fixed values.
 type State struct {

@@ -57,8 +57,8 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 
 var errNoValue = errors.New("the node has no value")
 
-// Value waits for a node's value and copies it to the host, within the build function of [Eager.Run]. Elsewhere it is an
-// error.
+// Value waits for a node's value and copies it to the host, within the build function of [Eager.Run]. Elsewhere it is
+// an error.
 func Value(n *graph.Node) (*tensors.Tensor, error) {
 	if n == nil || n.Graph() == nil {
 		return nil, fmt.Errorf("xla: %w: it is nil", errNoValue)

@@ -27,8 +27,8 @@ import (
 // Each call makes a client with its own device memory: on a GPU, open once. The library stays loaded. A CPU plugin
 // keeps freed memory for later runs, at most as much as was in use at once, until a program or the runtime is closed.
 //
-// Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are an error, as are all but [Go] in a statically
-// linked program.
+// Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are an error, as are all but [Go] in a
+// statically linked program.
 //
 // Under lazo plan, all but [Go] open the plan's described machine: see [ErrPlanned].
 func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {

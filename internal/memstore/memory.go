@@ -1,4 +1,4 @@
-// Package memstore has a store of checkpoints in memory ([Memory]) and one with injected failures ([Faulty]), for tests.
+// Package memstore has stores for tests: one in memory ([Memory]), one with injected failures ([Faulty]).
 package memstore
 
 import (
