@@ -72,9 +72,9 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 
 var errNoBatches = errors.New("data: the Batches are the zero value: make them with Set.Batches")
 
-// Batches divides the set into batches of size examples, in order by default. If the size does not divide the examples,
-// an epoch ends with a smaller batch ([Kept]), for which most steps compile again, or without it ([Dropped]), by default
-// only in training.
+// Batches divides the set into batches of size examples, in order by default. If the size does not divide the
+// examples, an epoch ends with a smaller batch ([Kept]), for which most steps compile again, or without it
+// ([Dropped]), by default only in training.
 //
 // Batches stay valid while later ones are made. Ordered batches are views of the set's memory: write to them only in
 // [Map], which copies them. Shuffled batches are copies, which the consumer may change until a step receives them.

@@ -101,6 +101,7 @@ func TestBatchesRefuse(t *testing.T) {
 		{"size below 0", five, math.MinInt, nil, 0, "the size must be at least 1"},
 		{"no full batch", five, 6, nil, 0, "data: batches of 6 from 5 examples: the set has less than one full batch"},
 		{"empty set", none, 1, []Option{Kept}, 0, "the set is empty"},
+		{"padded", five, 2, []Option{Padded}, 0, "the policy for the remainder is padded, expected data.Dropped or data.Kept; data.Rebatch pads"},
 		{"negative position", five, 1, nil, -1, "data: batches of 1 from 5 examples: from position -1: expected at least 0"},
 		{"far below 0", five, 1, []Option{Shuffle(1)}, math.MinInt64, "from position -9223372036854775808: expected at least 0"},
 	} {

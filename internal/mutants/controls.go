@@ -524,6 +524,8 @@ var controls = []control{
 		edits: []edit{{"p.leaveOut(p.taken - least - waiting)", "p.leaveOut(0)"}}},
 	{name: "a wish to stop that one process follows at once", file: "loop/iteration.go", pkg: "loop", test: "TestJob_messages",
 		edits: []edit{{"if stop, err = r.agreement.border(stop); err != nil {\n\t\t\treturn false, err\n\t\t}\n\t}\n\tif r.until", "_, err = r.agreement.border(stop)\n\t}\n\tif r.until"}}},
+	{name: "batches that are to be padded and are not", file: "data/batches.go", pkg: "data", test: "TestBatchesRefuse",
+		edits: []edit{{"case d.rest != Dropped && d.rest != Kept:", "case false:"}}},
 	{name: "ranks that all take the first part of a batch", file: "data/batches.go", pkg: "data", test: "TestShare_union",
 		edits: []edit{{"i += h.rank * each", "i += 0 * each"}}},
 	{name: "ranks that differ in something", file: "internal/agreed/alike.go", pkg: "loop", test: "TestJob_messages",
