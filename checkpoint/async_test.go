@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -90,7 +91,7 @@ func TestAsyncErrorsAreNotLost(t *testing.T) {
 	require.ErrorContains(t, synced, "checkpoint: save step 2 in folder, in the background: ")
 	require.NoError(t, a.Check(), "each comes once")
 
-	require.ErrorIs(t, errors.Join(a.Save(t.Context(), 1, content(1)), a.Wait(t.Context())), checkpoint.ErrExists)
+	require.ErrorIs(t, errors.Join(a.Save(t.Context(), 1, content(1)), a.Wait(t.Context())), fs.ErrExist)
 	require.NoError(t, a.Save(t.Context(), 3, content(3)))
 	require.NoError(t, a.Close())
 	require.Equal(t, []checkpoint.Step{1, 3}, steps(t, f))
@@ -103,7 +104,7 @@ func TestAsyncSaveGivesAnEarlierErrorAndSaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := a.Save(t.Context(), 1, content(1)) // has the error if the save is over already
 		synctest.Wait()
-		require.ErrorIs(t, errors.Join(first, a.Save(t.Context(), 2, content(2))), checkpoint.ErrExists)
+		require.ErrorIs(t, errors.Join(first, a.Save(t.Context(), 2, content(2))), fs.ErrExist)
 		synctest.Wait()
 	})
 	require.NoError(t, a.Close())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -110,7 +111,7 @@ func TestF39_newerFormat(t *testing.T) {
 	_, err := f.Newest(t.Context())
 	require.ErrorIs(t, err, checkpoint.ErrNewer)
 	require.ErrorContains(t, err, "format 3, this lazo reads up to 2")
-	require.ErrorIs(t, f.Save(t.Context(), 2, content(2)), checkpoint.ErrExists)
+	require.ErrorIs(t, f.Save(t.Context(), 2, content(2)), fs.ErrExist)
 	require.NoError(t, f.Prune(t.Context()))
 	require.NoError(t, f.Save(t.Context(), 3, content(3)))
 	list, err := f.List(t.Context())

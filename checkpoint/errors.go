@@ -3,14 +3,13 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
 var (
 	// ErrNone means that the folder has no checkpoint, not even a damaged one.
 	ErrNone = errors.New("no checkpoint in the folder")
-	// ErrExists means that the step is already saved; see [Options.Overwrite].
-	ErrExists = errors.New("the step is saved already")
 	// ErrNewer means that a newer lazo wrote the checkpoint, in an unknown format.
 	ErrNewer = errors.New("written by a newer lazo")
 	// ErrNotPruned means that the step was saved, but older checkpoints were not removed.
@@ -22,6 +21,12 @@ var (
 	errReserved  = errors.New("another run saves into this folder")
 	errClosed    = errors.New("the folder is closed")
 )
+
+// existsError means that the step is already saved.
+type existsError struct{}
+
+func (existsError) Error() string     { return "the step is saved already" }
+func (existsError) Is(err error) bool { return err == fs.ErrExist }
 
 // DamagedError means that a checkpoint differs from the saved content.
 type DamagedError struct {

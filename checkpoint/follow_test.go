@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/storetest"
+	"github.com/lazo-ml/lazo/internal/memstore"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -37,7 +37,7 @@ func weightAt(step int64) float64 {
 // A process that follows gets each checkpoint once, in order, also those that were there before, and ends when the run
 // has: on a disk and in a store.
 func TestFollow_asCheckpointsAppear(t *testing.T) {
-	store, disk := &storetest.Memory{}, &vfs.Mem{}
+	store, disk := &memstore.Memory{}, &vfs.Mem{}
 	for name, open := range map[string]func(options checkpoint.Options) *checkpoint.Folder{
 		"disk":  func(options checkpoint.Options) *checkpoint.Folder { return openMem(t, disk, options) },
 		"store": func(options checkpoint.Options) *checkpoint.Folder { return openStore(t, store, options) },

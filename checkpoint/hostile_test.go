@@ -123,3 +123,17 @@ func TestF27_linksAndPipes(t *testing.T) {
 		}
 	}
 }
+
+// Names of folders are no paths either.
+func TestF27_namesOfFolders(t *testing.T) {
+	m := saved(t, 1)
+	for _, name := range []string{
+		"step-2", "step-0000000000002", "step-000000000002.0", "step-000000000002.1", "step-000000000002.02", "step-000000000002.", "step-99999999999999999999",
+		"step--00000000002", "step-000000000002 ", "Step-000000000002", "step-00000000000２",
+	} {
+		require.NoError(t, m.Mkdir(name))
+	}
+	list, err := openMem(t, m, checkpoint.Options{}).List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+}

@@ -26,13 +26,15 @@ const (
 )
 
 func gomlxType(name string) safetensors.DType {
-	if d, err := safetensors.ParseDType(dtype.Named(name).InFile()); err == nil {
-		return d
+	inFile := dtype.Named(name).InFile()
+	if inFile == "" {
+		inFile = map[string]string{"F8E5M2": "F8_E5M2", "F8E4M3FN": "F8_E4M3", "F8E5M2FNUZ": "F8_E5M2FNUZ", "F8E4M3FNUZ": "F8_E4M3FNUZ", "F8E8M0FNU": "F8_E8M0"}[name]
 	}
-	return map[string]safetensors.DType{
-		"F8E5M2": safetensors.F8E5M2, "F8E4M3FN": safetensors.F8E4M3, "F8E5M2FNUZ": safetensors.F8E5M2FNUZ, "F8E4M3FNUZ": safetensors.F8E4M3FNUZ,
-		"F8E8M0FNU": safetensors.F8E8M0,
-	}[name]
+	d, err := safetensors.ParseDType(inFile)
+	if err != nil {
+		return 0
+	}
+	return d
 }
 
 type gomlxMeta struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func (m *model) reopen(t *rapid.T) {
 func (m *model) save(step int) error {
 	taken := slices.DeleteFunc(slices.Clone(m.all), func(o one) bool { return o.step != step })
 	if !m.options.Overwrite && slices.ContainsFunc(taken, one.right) {
-		return checkpoint.ErrExists
+		return fs.ErrExist
 	}
 	o := one{step: step, again: 1, version: m.version}
 	if n := len(taken); n > 0 {
@@ -173,7 +174,7 @@ func (m *model) saveThatFails(t *rapid.T) {
 		before := slices.Clone(m.all)
 		require.NoError(t, m.save(step))
 		m.settle(t, before)
-	case len(m.rule.hit) == 0 || errors.Is(err, checkpoint.ErrExists), err == nil && m.rule.hit[0].Op == vfs.OpClose:
+	case len(m.rule.hit) == 0 || errors.Is(err, fs.ErrExist), err == nil && m.rule.hit[0].Op == vfs.OpClose:
 		// That a file could not be closed does not matter once it is known to be damaged.
 		require.ErrorIs(t, err, m.save(step))
 	default:

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/storetest"
+	"github.com/lazo-ml/lazo/internal/memstore"
 )
 
 // Behaviours that mutants showed to be untested.
@@ -20,7 +20,7 @@ var errStore = errors.New("the service is away")
 
 // troubled is a store in memory with trouble.
 type troubled struct {
-	storetest.Memory
+	memstore.Memory
 	garbled string // the end of keys whose objects lose a bit on their way
 	delete  error
 }

@@ -20,7 +20,7 @@ type Options struct {
 	// newest if no rule has a Last. The newest complete checkpoint and the one just saved always stay.
 	Keep []Retention
 	// Overwrite allows saving an undamaged step again, and a run to begin before the newest checkpoint, otherwise
-	// [ErrExists]; right before its first save is complete, later ones are removed.
+	// [fs.ErrExist]; right before its first save is complete, later ones are removed.
 	Overwrite bool
 	// ReadBack verifies each save, about 15 % slower, not only the first after opening. It usually reads the page
 	// cache: it finds failing writes, not later damage.
@@ -51,8 +51,8 @@ type Options struct {
 	// with batches taken ahead ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap, which
 	// is ahead, must not change these values.
 	Also map[string]any
-	// Same has settings, a struct or a map, that must equal the saved ones as JSON. A difference is an error that wraps
-	// [ErrChanged], and nothing is restored.
+	// Same has settings, a struct or a map, that must equal the saved ones as JSON. A difference is an error, and
+	// nothing is restored.
 	Same any
 	// Changed is called, in a job by rank 0, for each [Difference] of a resumed run, before the first step or, for the
 	// data and batch size, after it. An error ends the run.

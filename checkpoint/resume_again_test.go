@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -15,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
-	"github.com/lazo-ml/lazo/checkpoint/storetest"
+	"github.com/lazo-ml/lazo/internal/memstore"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -80,7 +81,7 @@ func TestR09_newestIsNeverAnotherRuns(t *testing.T) {
 		made := 0
 		f := openMem(t, old(t), checkpoint.Options{})
 		err := mark(t, f, 2, from, loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { made++; return nil }))
-		require.ErrorIs(t, err, checkpoint.ErrExists)
+		require.ErrorIs(t, err, fs.ErrExist)
 		require.ErrorContains(t, err, fmt.Sprintf("40, and the run begins with %d: resume from the newest, or use another folder; with Overwrite the first save removes them", from))
 		require.Zero(t, made, "before the first step")
 
@@ -122,7 +123,7 @@ func TestR09_newestIsNeverAnotherRuns(t *testing.T) {
 		require.NoError(t, f.Close())
 	}
 
-	store := &storetest.Memory{}
+	store := &memstore.Memory{}
 	for run := 1.0; run <= 2; run++ {
 		f := openStore(t, store, checkpoint.Options{Overwrite: true})
 		require.NoError(t, mark(t, f, run, checkpoint.Step(20*(run-1))))

@@ -42,12 +42,12 @@ func TestS02_resumeIsOneOption(t *testing.T) {
 	}
 	set, err := data.New(data.X(values, len(values), 1))
 	require.NoError(t, err)
-	batches := set.Batches(8, data.Shuffle(3), data.KeepRemainder()) // 13 an epoch
+	batches := set.Batches(8, data.Shuffle(3), data.Kept) // 13 an epoch
 	errKilled := errors.New("killed")
 	for name, source := range map[string]loop.Source[data.Batch]{
 		"a set":            batches,
 		"a function":       loop.From(func(position int64) iter.Seq2[data.Batch, error] { return data.Prefetch(batches.From(position), 3) }),
-		"a plain iterator": loop.Data[data.Batch](set.Batches(8, data.KeepRemainder()).All()),
+		"a plain iterator": loop.Data[data.Batch](set.Batches(8, data.Kept).All()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := func(dir string, killedAt int64, log *slog.Logger) (loop.Result[*digest], error) {

@@ -10,17 +10,18 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/storetest"
+	"github.com/lazo-ml/lazo/internal/memstore"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/stretchr/testify/require"
 )
 
 func TestF10_resumeFromAStore(t *testing.T) {
 	const until = 200
-	whole, _ := resumed(t, openStore(t, &storetest.Memory{}, checkpoint.Options{}), until)
-	s := &storetest.Memory{}
+	whole, _ := resumed(t, openStore(t, &memstore.Memory{}, checkpoint.Options{}), until)
+	s := &memstore.Memory{}
 	for _, at := range []loop.Steps{30, 77, 150, until} {
 		f := openStore(t, s, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}})
 		result, _ := resumed(t, f, at)
@@ -36,8 +37,8 @@ func TestF10_resumeFromAStore(t *testing.T) {
 // A store that cannot be listed is not an empty one, with which a run would start from the beginning.
 func TestStore_thatCannotBeListed(t *testing.T) {
 	errStore, away := errors.New("the service is away"), false
-	f := openStore(t, &storetest.Faulty{Store: &storetest.Memory{}, Before: func(c storetest.Call) error {
-		if away && c.Op == storetest.OpKeys {
+	f := openStore(t, &memstore.Faulty{Store: &memstore.Memory{}, Before: func(c memstore.Call) error {
+		if away && c.Op == memstore.OpKeys {
 			return errStore
 		}
 		return nil
@@ -66,7 +67,7 @@ func (restoring) Restore(context.Context, *checkpoint.Checkpoint) error { return
 func TestResume_sectionsOfOneName(t *testing.T) {
 	two := 2
 	for name, also := range map[string]map[string]any{"loop": nil, "versions": nil, "own": {"own": &two}} {
-		f := openStore(t, &storetest.Memory{}, checkpoint.Options{})
+		f := openStore(t, &memstore.Memory{}, checkpoint.Options{})
 		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s restoring, _ int64) (restoring, loop.Logs, error) {
 			return s, loop.Logs{}, nil
 		})))

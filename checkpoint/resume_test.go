@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,4 +152,21 @@ func TestPositionIsBounded(t *testing.T) {
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
 	_, err := counting().Run(ctx, &counter{Rate: 1}, loop.From(numbered), loop.Continue(loop.Elapsed{Steps: most}, nil), saves(f, loop.EachStep))
 	require.ErrorContains(t, err, "expected 0 to 2^62 of each")
+}
+
+// Saving again and again does not make checkpoints grow.
+func TestF21_restarts(t *testing.T) {
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
+	var sizes []int64
+	for i := range 100 {
+		resumed(t, f, loop.Steps(7*(i+1)), loop.Thin(20))
+		list, err := f.List(t.Context())
+		require.NoError(t, err)
+		sizes = append(sizes, list[len(list)-1].Bytes)
+	}
+	require.Less(t, float64(slices.Max(sizes[50:])), 1.5*float64(slices.Max(sizes[:50])), "10 to 20 rows, whose dates and steps have more digits")
+	c, err := f.Newest(t.Context())
+	require.NoError(t, err)
+	require.Len(t, c.Tensors, 2)
+	t.Logf("F21: 100 restarts of a run with a history of at most 20 rows: at most %d bytes in the first 50, %d in the others, %d tensors all along", slices.Max(sizes[:50]), slices.Max(sizes[50:]), len(c.Tensors))
 }

@@ -10,9 +10,6 @@ import (
 	"strings"
 )
 
-// ErrChanged means that a resumed run's settings differ from the saved ones; see [Options].Same.
-var ErrChanged = errors.New("the run was saved with other settings")
-
 // compare returns settings that differ as JSON as an error, and reports missing ones.
 func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	text, err := encodeSection(now)
@@ -28,7 +25,7 @@ func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 		return err
 	}
 	if list := different(saved, text); len(list) > 0 {
-		return fmt.Errorf("%w: %s; give it the same ones, or begin in another folder", ErrChanged, strings.Join(list, ", "))
+		return fmt.Errorf("the run was saved with other settings: %s; give it the same ones, or begin in another folder", strings.Join(list, ", "))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"slices"
@@ -24,7 +25,7 @@ func (e *newerError) Error() string {
 		"resume from the newest, or use another folder; with Overwrite the first save removes them", e.dir, e.newest, e.from)
 }
 
-func (e *newerError) Is(err error) bool { return err == ErrExists }
+func (e *newerError) Is(err error) bool { return err == fs.ErrExist }
 
 type saving struct {
 	loop.Option

@@ -111,7 +111,7 @@ func (f *Folder) free(ctx context.Context, step Step) (place, error) {
 		}
 		switch _, err := f.read(ctx, p, false); {
 		case err == nil, errors.Is(err, ErrNewer):
-			return at, fmt.Errorf("%s: %w; set Overwrite to replace it", p, ErrExists)
+			return at, fmt.Errorf("%s: %w; set Overwrite to replace it", p, existsError{})
 		case !isDamaged(err):
 			return at, err
 		default:

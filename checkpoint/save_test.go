@@ -28,7 +28,7 @@ func TestSaveOfAStepThatIsThere(t *testing.T) {
 	m := saved(t, 1, 2)
 	f := openMem(t, m, checkpoint.Options{})
 	err := f.Save(t.Context(), 2, content(7))
-	require.ErrorIs(t, err, checkpoint.ErrExists)
+	require.ErrorIs(t, err, fs.ErrExist)
 	require.ErrorContains(t, err, "set Overwrite")
 	require.NoError(t, f.Close())
 

@@ -20,7 +20,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
-	"github.com/lazo-ml/lazo/checkpoint/storetest"
+	"github.com/lazo-ml/lazo/internal/memstore"
 	"github.com/lazo-ml/lazo/internal/shares"
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
@@ -260,7 +260,7 @@ func TestShares_eachCallFails(t *testing.T) {
 
 // A job that is killed while it saves into a store leaves the step before, and its objects are removed.
 func TestShares_killedInAStore(t *testing.T) {
-	store := &storetest.Memory{}
+	store := &memstore.Memory{}
 	open := func(s checkpoint.Store) func(rank int) *checkpoint.Folder {
 		return func(rank int) *checkpoint.Folder {
 			f, err := checkpoint.OpenStore(t.Context(), s, "store", checkpoint.Options{ReadOnly: rank > 0, Log: quiet})
@@ -272,11 +272,11 @@ func TestShares_killedInAStore(t *testing.T) {
 		require.NoError(t, err)
 	}
 	var mu sync.Mutex
-	var moments []*storetest.Memory
-	for _, err := range saveShares(2, 3, open(&storetest.Faulty{Store: store, Before: func(c storetest.Call) error {
+	var moments []*memstore.Memory
+	for _, err := range saveShares(2, 3, open(&memstore.Faulty{Store: store, Before: func(c memstore.Call) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if c.Op == storetest.OpPut {
+		if c.Op == memstore.OpPut {
 			moments = append(moments, store.Clone())
 		}
 		return nil
@@ -318,7 +318,7 @@ func TestShares_killedInAStore(t *testing.T) {
 // one file.
 func TestShares(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 7} {
-		disk, store := &vfs.Mem{}, &storetest.Memory{}
+		disk, store := &vfs.Mem{}, &memstore.Memory{}
 		for name, open := range map[string]func(checkpoint.Options) *checkpoint.Folder{
 			"disk": func(o checkpoint.Options) *checkpoint.Folder { return openMem(t, disk, o) },
 			"store": func(o checkpoint.Options) *checkpoint.Folder {
@@ -500,7 +500,7 @@ func TestShares_refusals(t *testing.T) {
 		}), "the processes do not save the same state"},
 		"a part off the grid":         {at(1, func(t *checkpoint.Tensor) { t.Parts[0].Start = []int{1} }), `tensor "/rows": a part from [1] on: expected one on the grid of [2] in dims [8]`},
 		"parts of two sizes":          {at(0, func(t *checkpoint.Tensor) { t.Parts[1].Dims = []int{4} }), "parts of dims [2] and [4]: expected equal dims"},
-		"numbers of half a byte":      {at(0, func(t *checkpoint.Tensor) { t.DType = safetensors.F4 }), "elements of dtype F4 cannot be sharded"},
+		"numbers of half a byte":      {at(0, func(t *checkpoint.Tensor) { t.DType, _ = safetensors.ParseDType("F4") }), "elements of dtype F4 cannot be sharded"},
 		"too few bytes":               {at(1, func(t *checkpoint.Tensor) { t.Parts[0].Data, t.Parts[0].Write = make([]byte, 7), nil }), "Data has 7 bytes"},
 		"a writer that fails":         {at(1, func(t *checkpoint.Tensor) { t.Parts[1].Write = func(io.Writer) error { return syscall.EIO } }), "rank 1: the parts of rank 1: "},
 		"a panic":                     {at(0, func(t *checkpoint.Tensor) { t.Parts[1].Write = func(io.Writer) error { panic("the device is gone") } }), "the device is gone"},

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/storetest"
+	"github.com/lazo-ml/lazo/internal/memstore"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -45,7 +45,7 @@ func file(key string) string {
 }
 
 func TestStoreHasTheFilesOfAFolder(t *testing.T) {
-	s := &storetest.Memory{}
+	s := &memstore.Memory{}
 	f := openStore(t, s, checkpoint.Options{Overwrite: true})
 	save(t, f, 7, 7, 9)
 	keys, err := s.Keys(t.Context())
@@ -71,14 +71,14 @@ func TestStoreHasTheFilesOfAFolder(t *testing.T) {
 // crashing is a process that may die before and after each call that changes the store.
 type crashing struct {
 	t                   *testing.T
-	store               *storetest.Memory
+	store               *memstore.Memory
 	options             checkpoint.Options
 	acknowledged, going int
 	calls, states       int
 }
 
-func (p *crashing) look(c storetest.Call) error {
-	if c.Op == storetest.OpPut || c.Op == storetest.OpDelete {
+func (p *crashing) look(c memstore.Call) error {
+	if c.Op == memstore.OpPut || c.Op == memstore.OpDelete {
 		p.calls++
 		p.die(fmt.Sprint(c))
 	}
@@ -129,7 +129,7 @@ var storeRuns = []struct {
 
 // Each call fails: not made, or made with its answer lost. After it the process may die.
 func TestF05_eachCallOfAStoreFails(t *testing.T) {
-	before := &storetest.Memory{}
+	before := &memstore.Memory{}
 	save(t, openStore(t, before, checkpoint.Options{}), 1, 2)
 	tried, failed, unpruned, passed, states := 0, 0, 0, 0, 0
 	for _, made := range []bool{false, true} {
@@ -137,7 +137,7 @@ func TestF05_eachCallOfAStoreFails(t *testing.T) {
 			for k := 1; ; k++ {
 				p := &crashing{t: t, store: before.Clone(), acknowledged: 2, going: 3, options: checkpoint.Options{Keep: []checkpoint.Retention{{Last: 2}}}}
 				armed, calls, hit := false, 0, ""
-				rule := func(c storetest.Call) error {
+				rule := func(c memstore.Call) error {
 					if !armed {
 						return nil
 					}
@@ -150,7 +150,7 @@ func TestF05_eachCallOfAStoreFails(t *testing.T) {
 					}
 					return nil
 				}
-				faulty := &storetest.Faulty{Store: p.store}
+				faulty := &memstore.Faulty{Store: p.store}
 				if made {
 					faulty.After = rule
 				} else {
@@ -197,7 +197,7 @@ func TestF05_eachCallOfAStoreFails(t *testing.T) {
 }
 
 func TestStoreLosesBits(t *testing.T) {
-	s := &storetest.Memory{}
+	s := &memstore.Memory{}
 	f := openStore(t, s, checkpoint.Options{})
 	save(t, f, 1, 2)
 	require.NoError(t, s.Put(t.Context(), "step-000000000002/manifest.json", putText("{}")))
@@ -213,18 +213,18 @@ func TestStoreLosesBits(t *testing.T) {
 
 // A step can be read while another process removes the older ones.
 func TestStoreIsReadWhileAnotherSaves(t *testing.T) {
-	s := &storetest.Memory{}
+	s := &memstore.Memory{}
 	options := checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}}
 	writer := openStore(t, s, options)
 	save(t, writer, 1)
 	next := checkpoint.Step(2)
 	busy := false
-	reader := openStore(t, &storetest.Faulty{Store: s, Before: func(c storetest.Call) error {
-		if c.Op != storetest.OpKeys && !busy && next < 20 {
+	reader := openStore(t, &memstore.Faulty{Store: s, Before: func(c memstore.Call) error {
+		if c.Op != memstore.OpKeys && !busy && next < 20 {
 			busy = true // only the first call of each
 			save(t, writer, next)
 			next++
-		} else if c.Op == storetest.OpKeys {
+		} else if c.Op == memstore.OpKeys {
 			busy = false
 		}
 		return nil
@@ -245,8 +245,8 @@ func TestF02_aStoreWhoseProcessDies(t *testing.T) {
 	states, calls := 0, 0
 	for _, c := range storeRuns {
 		t.Run(c.name, func(t *testing.T) {
-			p := &crashing{t: t, store: &storetest.Memory{}, options: c.options}
-			f := openStore(t, &storetest.Faulty{Store: p.store, Before: p.look, After: p.look}, p.options)
+			p := &crashing{t: t, store: &memstore.Memory{}, options: c.options}
+			f := openStore(t, &memstore.Faulty{Store: p.store, Before: p.look, After: p.look}, p.options)
 			for i, step := range c.steps {
 				p.going = i + 1
 				require.NoError(t, f.Save(t.Context(), step, content(p.going)))

@@ -14,12 +14,21 @@ import (
 	"github.com/lazo-ml/lazo/internal/blocks"
 )
 
-// Option is an option of [Set.Batches].
-type Option func(*dealing)
+// Option is an option of [Set.Batches], such as a [Remainder].
+type Option interface{ deal(*dealing) }
+
+type option func(*dealing)
+
+func (o option) deal(d *dealing) { o(d) }
+
+func (r Remainder) deal(d *dealing) {
+	d.rest, d.remainder, d.drop = r, r == Kept, r == Dropped
+}
 
 type dealing struct {
 	shuffle   bool
 	seed      uint64
+	rest      Remainder // as given
 	remainder bool
 	drop      bool
 	rank, of  int
@@ -29,18 +38,7 @@ type dealing struct {
 
 // Shuffle shuffles the examples. The order depends only on the seed, the epoch and the number of examples.
 func Shuffle(seed uint64) Option {
-	return func(d *dealing) { d.shuffle, d.seed = true, seed }
-}
-
-// KeepRemainder ends each epoch with a smaller batch if the size does not divide the examples. Most steps compile again
-// for it. The default is for trainings; evaluations and predictions keep the remainder.
-func KeepRemainder() Option {
-	return func(d *dealing) { d.remainder, d.drop = true, false }
-}
-
-// DropRemainder leaves out the remainder in evaluations and predictions too.
-func DropRemainder() Option {
-	return func(d *dealing) { d.remainder, d.drop = false, true }
+	return option(func(d *dealing) { d.shuffle, d.seed = true, seed })
 }
 
 // Batches is a [Set] divided into batches. A run of package loop accepts it as data.
@@ -53,12 +51,12 @@ type Batches struct {
 func (b Batches) All() iter.Seq2[Batch, error] { return b.sequence(0, 1) }
 
 // From returns the batches from a position on, 0 or more, epoch after epoch without end. It does not make the skipped
-// batches. Without [KeepRemainder] the remainder is dropped.
+// batches. Without [Kept] the remainder is dropped.
 func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }
 
-// WholeFrom is From with the remainder of each epoch, unless [DropRemainder] was given. Evaluations and predictions use
+// WholeFrom is From with the remainder of each epoch, unless [Dropped] was given. Evaluations and predictions use
 // it.
 func (b Batches) WholeFrom(position int64) iter.Seq2[Batch, error] {
 	b.whole = true
@@ -74,7 +72,9 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 
 var errNoBatches = errors.New("data: the Batches are the zero value: make them with Set.Batches")
 
-// Batches divides the set into batches of size examples, in order by default.
+// Batches divides the set into batches of size examples, in order by default. If the size does not divide the
+// examples, an epoch ends with a smaller batch ([Kept]), for which most steps compile again, or without it
+// ([Dropped]), by default only in training.
 //
 // Batches stay valid while later ones are made. Ordered batches are views of the set's memory: write to them only in
 // [Map], which copies them. Shuffled batches are copies, which the consumer may change until a step receives them.
@@ -85,7 +85,7 @@ func (s *Set) Batches(size int, opts ...Option) Batches {
 	var d dealing
 	for _, opt := range opts {
 		if opt != nil {
-			opt(&d)
+			opt.deal(&d)
 		}
 	}
 	return Batches{from: func(position, epochs int64, whole bool) iter.Seq2[Batch, error] {
@@ -163,6 +163,8 @@ func (s *Set) sampled() string {
 
 func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch, error) bool) error {
 	switch {
+	case d.rest != Dropped && d.rest != Kept:
+		return fmt.Errorf("the policy for the remainder is %v, expected data.Dropped or data.Kept; data.Rebatch pads", d.rest)
 	case size < 1:
 		return fmt.Errorf("the size must be at least 1")
 	case position < 0:
@@ -176,7 +178,7 @@ func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch
 	case d.shared && d.remainder && s.len%size%d.of != 0:
 		return fmt.Errorf("the last batch of an epoch: %w", errUneven(s.len%size, d.of))
 	case s.len < size && !d.remainder:
-		return fmt.Errorf("the set has less than one full batch; use a smaller size, or data.KeepRemainder")
+		return fmt.Errorf("the set has less than one full batch; use a smaller size, or data.Kept")
 	}
 	last := s.len
 	if !d.remainder {

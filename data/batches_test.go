@@ -43,7 +43,7 @@ func TestBatches(t *testing.T) {
 		var opts []Option
 		last := n - n%size
 		if keep {
-			opts, last = append(opts, KeepRemainder()), n
+			opts, last = append(opts, Kept), n
 		}
 		if shuffle {
 			opts = append(opts, Shuffle(seed))
@@ -100,7 +100,8 @@ func TestBatchesRefuse(t *testing.T) {
 		{"size 0", five, 0, nil, 0, "data: batches of 0 from 5 examples: the size must be at least 1"},
 		{"size below 0", five, math.MinInt, nil, 0, "the size must be at least 1"},
 		{"no full batch", five, 6, nil, 0, "data: batches of 6 from 5 examples: the set has less than one full batch"},
-		{"empty set", none, 1, []Option{KeepRemainder()}, 0, "the set is empty"},
+		{"empty set", none, 1, []Option{Kept}, 0, "the set is empty"},
+		{"padded", five, 2, []Option{Padded}, 0, "the policy for the remainder is padded, expected data.Dropped or data.Kept; data.Rebatch pads"},
 		{"negative position", five, 1, nil, -1, "data: batches of 1 from 5 examples: from position -1: expected at least 0"},
 		{"far below 0", five, 1, []Option{Shuffle(1)}, math.MinInt64, "from position -9223372036854775808: expected at least 0"},
 	} {
@@ -122,7 +123,7 @@ func TestBatchesRefuse(t *testing.T) {
 		})
 	}
 	require.Len(t, deal(t, five.Batches(5).From(math.MaxInt64-1), 1), 1, "no position is too large")
-	require.Equal(t, [][]int{{0, 1, 2, 3, 4}}, deal(t, five.Batches(math.MaxInt, KeepRemainder()).All(), -1))
+	require.Equal(t, [][]int{{0, 1, 2, 3, 4}}, deal(t, five.Batches(math.MaxInt, Kept).All(), -1))
 }
 
 // An evaluation reads the examples that do not fill a batch, unless it must not.
@@ -142,8 +143,8 @@ func TestBatches_wholeFrom(t *testing.T) {
 		require.Equal(t, []int{2, 2, 2}, sizes(of().From(0)), name)
 		require.Equal(t, []int{2, 2, 1}, sizes(of().WholeFrom(0)), name)
 		require.Equal(t, []int{1, 2, 2}, sizes(of().WholeFrom(2)), name)
-		require.Equal(t, []int{2, 2, 1}, sizes(of(KeepRemainder()).From(0)), name)
-		require.Equal(t, []int{2, 2, 2}, sizes(of(DropRemainder()).WholeFrom(0)), name)
+		require.Equal(t, []int{2, 2, 1}, sizes(of(Kept).From(0)), name)
+		require.Equal(t, []int{2, 2, 2}, sizes(of(Dropped).WholeFrom(0)), name)
 	}
 }
 

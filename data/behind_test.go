@@ -3,6 +3,7 @@ package data_test
 import (
 	"context"
 	"iter"
+	"math"
 	"runtime"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestSourceThatGoesOnBehindYieldsFalse(t *testing.T) {
 		"zip, second":               data.Zip(heeds, deaf, join),
 		"interleave":                data.Interleave(1, heeds, deaf),
 		"take":                      data.Take(deaf, 100),
-		"repeat":                    data.RepeatForever(deaf),
+		"repeat":                    data.Repeat(deaf, math.MaxInt),
 		"passes":                    data.Passes(func(int) batches { return deaf }),
 		"shuffle buffer":            data.ShuffleBuffer(deaf, 2, 1),
 		"shard":                     data.Shard(deaf, 0, 1),

@@ -53,10 +53,10 @@ func TestCollect_law(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := counted(t, rapid.IntRange(1, 20).Draw(t, "examples"))
 		size := rapid.IntRange(1, set.Len()).Draw(t, "size")
-		back, err := data.Collect(set.Batches(size, data.KeepRemainder()).All(), set.Len())
+		back, err := data.Collect(set.Batches(size, data.Kept).All(), set.Len())
 		require.NoError(t, err)
 		require.Equal(t, set.Fields(), back.Fields())
-		resident, err := data.Collect(data.OnDevice(set).Batches(size, data.KeepRemainder()).All(), set.Len())
+		resident, err := data.Collect(data.OnDevice(set).Batches(size, data.Kept).All(), set.Len())
 		require.NoError(t, err)
 		require.Equal(t, set.Fields(), resident.Fields())
 		back.Fields()[1].Array.Flat.([]int32)[0] = 77

@@ -33,7 +33,7 @@ func TestBatches_fromAPositionIsTheTail(t *testing.T) {
 		var options []Option
 		perEpoch := int64(n / size)
 		if rapid.Bool().Draw(t, "remainder") {
-			options, perEpoch = append(options, KeepRemainder()), int64((n+size-1)/size)
+			options, perEpoch = append(options, Kept), int64((n+size-1)/size)
 		}
 		if rapid.Bool().Draw(t, "shuffle") {
 			options = append(options, Shuffle(rapid.Uint64().Draw(t, "seed")))
@@ -96,7 +96,7 @@ func stages(t *testing.T) (oneForOne, others map[string]stage) {
 	mapped, err := set.MapBatches(copyOf)
 	require.NoError(t, err)
 	type sequence = iter.Seq2[Batch, error]
-	of := set.Batches(4, Shuffle(1), KeepRemainder())
+	of := set.Batches(4, Shuffle(1), Kept)
 	by := func(f func(Batch) (Batch, error)) stage {
 		return stage{of, func(s sequence) sequence { return Map(s, f) }}
 	}
@@ -107,10 +107,10 @@ func stages(t *testing.T) (oneForOne, others map[string]stage) {
 		"none":         {of, asItIs},
 		"no remainder": {set.Batches(4), asItIs},
 		"one batch":    {set.Batches(14), asItIs},
-		"resident":     {OnDevice(set).Batches(4, KeepRemainder()), asItIs},
-		"mapped":       {mapped.Batches(4, KeepRemainder()), asItIs},
-		"shared":       {set.Batches(4, KeepRemainder(), Share(1, 2)), asItIs},
-		"on the host": {OnDevice(set).Batches(4, KeepRemainder()), func(s sequence) sequence {
+		"resident":     {OnDevice(set).Batches(4, Kept), asItIs},
+		"mapped":       {mapped.Batches(4, Kept), asItIs},
+		"shared":       {set.Batches(4, Kept, Share(1, 2)), asItIs},
+		"on the host": {OnDevice(set).Batches(4, Kept), func(s sequence) sequence {
 			return Map(s, Batch.OnHost)
 		}},
 		"map":          by(copyOf),

@@ -25,3 +25,35 @@ func (e *FormatError) Error() string {
 }
 
 func (e *FormatError) Unwrap() error { return e.Err }
+
+// RowError is a row of a table, or a value in it, that cannot be read.
+type RowError struct {
+	// Path is the file, "" for an [io.Reader].
+	Path string
+	// Row is the example's number, from 1; 0 for the header.
+	Row int
+	// Line is from 1, or 0. Column is a name, or "" for the whole row.
+	Line   int
+	Column string
+	// Err wraps [ErrLimit] if the file is too large.
+	Err error
+}
+
+func (e *RowError) Error() string {
+	where := "header"
+	if e.Row > 0 {
+		where = fmt.Sprintf("row %d", e.Row)
+	}
+	if e.Path != "" {
+		where = e.Path + ": " + where
+	}
+	if e.Line > 0 {
+		where += fmt.Sprintf(" (line %d)", e.Line)
+	}
+	if e.Column != "" {
+		where += fmt.Sprintf(", column %q", e.Column)
+	}
+	return fmt.Sprintf("%s: %v", where, e.Err)
+}
+
+func (e *RowError) Unwrap() error { return e.Err }

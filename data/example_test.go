@@ -28,7 +28,7 @@ func ExampleSet_Batches() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for batch, err := range set.Batches(2, data.Shuffle(1), data.KeepRemainder()).From(0) {
+	for batch, err := range set.Batches(2, data.Shuffle(1), data.Kept).From(0) {
 		if err != nil {
 			log.Fatal(err)
 		}

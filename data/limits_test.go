@@ -19,8 +19,8 @@ func TestR29_anySizeIsAnErrorOrWorks(t *testing.T) {
 	itself := func(n int) int { return n }
 	datatest.Sizes(t, map[string]func(n int) error{
 		"Batches":                func(n int) error { return datatest.First(set.Batches(n).All()) },
-		"Batches, KeepRemainder": func(n int) error { return datatest.First(set.Batches(n, KeepRemainder(), Shuffle(1)).All()) },
-		"Resident.Batches":       func(n int) error { return datatest.First(OnDevice(set).Batches(n, KeepRemainder()).All()) },
+		"Batches, Kept":          func(n int) error { return datatest.First(set.Batches(n, Kept, Shuffle(1)).All()) },
+		"Resident.Batches":       func(n int) error { return datatest.First(OnDevice(set).Batches(n, Kept).All()) },
 		"Batches.From":           func(n int) error { return datatest.First(set.Batches(2).From(int64(n))) },
 		"Batches.From, shuffled": func(n int) error { return datatest.First(set.Batches(2, Shuffle(1)).From(int64(n))) },
 		"Set.Slice":              func(n int) error { return datatest.Second(set.Slice(0, n)) },

@@ -16,7 +16,7 @@ func TestB111_elevenByFour(t *testing.T) {
 	set, err := data.New(data.X(values, 11))
 	require.NoError(t, err)
 	deal := func(epochs int64, options ...data.Option) (sizes []int, order []float32) {
-		for batch, err := range data.Prefetch(data.Take(set.Batches(4, append(options, data.KeepRemainder())...).From(0), 3*epochs), 4) {
+		for batch, err := range data.Prefetch(data.Take(set.Batches(4, append(options, data.Kept)...).From(0), 3*epochs), 4) {
 			require.NoError(t, err)
 			sizes = append(sizes, batch.Samples())
 			order = append(order, batch.Fields[0].Array.Flat.([]float32)...)

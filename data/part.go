@@ -21,7 +21,7 @@ func (b Batch) Partial() bool { return b.Part.Of > 0 }
 // Share yields only rank's part of each batch, 0 <= rank < of. The parts of all ranks, in order, form the whole
 // batches, whose positions, Deal and [Batch.Samples] they have; At and Size are the part's. Of must divide each batch.
 func Share(rank, of int) Option {
-	return func(d *dealing) { d.rank, d.of, d.shared = rank, of, true }
+	return option(func(d *dealing) { d.rank, d.of, d.shared = rank, of, true })
 }
 
 // ShareOf is [Share] for each whole batch of source. A part, and a batch whose rows of does not divide, are errors.

@@ -20,7 +20,7 @@ func TestShare_union(t *testing.T) {
 				opts     []data.Option
 			}{
 				"in order": {0, 4, nil}, "shuffled": {0, 6, []data.Option{data.Shuffle(7)}}, "resumed": {5, 9, []data.Option{data.Shuffle(7)}},
-				"with a remainder": {0, 3, []data.Option{data.Shuffle(1), data.KeepRemainder()}},
+				"with a remainder": {0, 3, []data.Option{data.Shuffle(1), data.Kept}},
 			} {
 				some := func(b data.Batches) iter.Seq2[data.Batch, error] { return data.Take(b.From(row.from), row.to-row.from) }
 				t.Run(fmt.Sprintf("%s of %d, masked %t", name, of, masked), func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestShare_errors(t *testing.T) {
 	}
 	for want, source := range map[string]iter.Seq2[data.Batch, error]{
 		"10 rows cannot be divided evenly among 4 processes: use a batch size that is a multiple of 4":          set.Batches(10, data.Share(0, 4)).All(),
-		"the last batch of an epoch: 15 rows cannot be divided evenly among 2 processes":                        numbered(t, 55, false).Batches(20, data.Share(0, 2), data.KeepRemainder()).All(),
+		"the last batch of an epoch: 15 rows cannot be divided evenly among 2 processes":                        numbered(t, 55, false).Batches(20, data.Share(0, 2), data.Kept).All(),
 		"share 2 of 2: expected at least 1 process, and a rank from 0":                                          set.Batches(10, data.Share(2, 2)).All(),
 		"share 0 of 0: expected at least 1 process":                                                             set.Batches(10, data.Share(0, 0)).All(),
 		"data: share -1 of 2: expected":                                                                         data.ShareOf(set.Batches(10).All(), -1, 2),

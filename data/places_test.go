@@ -29,13 +29,13 @@ func TestSize_isWhatTheMaskCounts(t *testing.T) {
 		}
 		return all
 	}
-	require.Equal(t, []int{2, 0, 1}, sizes(set.Batches(3, KeepRemainder()).All()))
-	require.Equal(t, []int{2, 0, 1}, sizes(OnDevice(set).Batches(3, KeepRemainder()).All()))
+	require.Equal(t, []int{2, 0, 1}, sizes(set.Batches(3, Kept).All()))
+	require.Equal(t, []int{2, 0, 1}, sizes(OnDevice(set).Batches(3, Kept).All()))
 	require.Len(t, sizes(set.Batches(3, Shuffle(1)).sequence(0, 3)), 6)
 	require.Len(t, sizes(OnDevice(set).Batches(3, Shuffle(1)).sequence(0, 3)), 6)
-	require.Equal(t, []int{2, 1}, sizes(Rebatch(set.Batches(3, KeepRemainder()).All(), 4, Padded)))
+	require.Equal(t, []int{2, 1}, sizes(Rebatch(set.Batches(3, Kept).All(), 4, Padded)))
 	require.Equal(t, []int{2}, sizes(shard.Batches(3).All()))
-	padded := Map(OnDevice(set).Batches(3, KeepRemainder()).All(), func(b Batch) (Batch, error) { return Pad(b, 4) })
+	padded := Map(OnDevice(set).Batches(3, Kept).All(), func(b Batch) (Batch, error) { return Pad(b, 4) })
 	require.Equal(t, []int{2, 0, 1}, sizes(padded))
 
 	byHand, err := Batch{Fields: set.Fields(), Size: 7}.Slice(0, 3)

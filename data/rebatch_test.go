@@ -22,7 +22,7 @@ func TestRebatch_law(t *testing.T) {
 		if rapid.Bool().Draw(t, "shuffle") {
 			opts = append(opts, Shuffle(1))
 		}
-		source := s.Batches(pieces, append(slices.Clone(opts), KeepRemainder())...)
+		source := s.Batches(pieces, append(slices.Clone(opts), Kept)...)
 
 		same := func(rest Remainder, opts []Option, change func(Batch) (Batch, error)) {
 			var want, got []Batch
@@ -39,7 +39,7 @@ func TestRebatch_law(t *testing.T) {
 		}
 		asIs := func(b Batch) (Batch, error) { return b, nil }
 		same(Dropped, opts, asIs)
-		keep := append(slices.Clone(opts), KeepRemainder())
+		keep := append(slices.Clone(opts), Kept)
 		same(Kept, keep, asIs)
 		same(Padded, keep, func(b Batch) (Batch, error) { return Pad(b, size) })
 	})

@@ -19,7 +19,7 @@ func TestResident_sameBatches(t *testing.T) {
 	for _, row := range []struct {
 		position, epochs int64
 		options          []Option
-	}{{0, 1, nil}, {0, 1, []Option{KeepRemainder()}}, {0, 3, []Option{Shuffle(2)}}, {2, 1, []Option{Shuffle(2)}}} {
+	}{{0, 1, nil}, {0, 1, []Option{Kept}}, {0, 3, []Option{Shuffle(2)}}, {2, 1, []Option{Shuffle(2)}}} {
 		var want []Batch
 		for b, err := range set.Batches(4, row.options...).sequence(row.position, row.epochs) {
 			require.NoError(t, err)

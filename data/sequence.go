@@ -8,27 +8,17 @@ import (
 
 var errNoSource = errors.New("there is no source (nil)")
 
-// Repeat iterates source times times (at least 1), with positions ([Batch].At) that continue. A pass with an error is
-// the last one. A pass without a batch is an error.
+// Repeat iterates source times times (at least 1; math.MaxInt is without end), with positions ([Batch].At) that
+// continue. A pass with an error is the last one. A pass without a batch is an error.
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))
 	}
-	return repeat(source, times)
-}
-
-// RepeatForever is [Repeat] until the consumer stops.
-func RepeatForever[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
-	return repeat(source, 0)
-}
-
-// repeat does not end if times is 0.
-func repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if source == nil {
 		return failed[B](fmt.Errorf("data: repeat: %w", errNoSource))
 	}
 	return passes("repeat", func(pass int) iter.Seq2[B, error] {
-		if times > 0 && pass >= times {
+		if pass >= times {
 			return nil
 		}
 		return source

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"log"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -80,10 +81,10 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-func TestRepeatForever(t *testing.T) {
+func TestRepeat_withoutEnd(t *testing.T) {
 	s := &source{items: got{1, 2, 3}}
 	const n = 300_001
-	all := list(t, data.RepeatForever(s.all), n)
+	all := list(t, data.Repeat(s.all, math.MaxInt), n)
 	require.Len(t, all, n)
 	require.Equal(t, got{1, 2, 3, 1}, all[n-4:])
 	require.Equal(t, n, s.asked, "the source is not asked for more than was taken")
@@ -98,18 +99,18 @@ func TestF37_repeatOfNothingIsAnError(t *testing.T) {
 		want  string
 		whole int
 	}{
-		{"empty, forever", data.RepeatForever((&source{}).all), "data: repeat: pass 1 returned no batch: the source is empty, or cannot be iterated again", 0},
+		{"empty, forever", data.Repeat((&source{}).all, math.MaxInt), "data: repeat: pass 1 returned no batch: the source is empty, or cannot be iterated again", 0},
 		{"empty", data.Repeat((&source{}).all, 3), "data: repeat: pass 1 returned no batch: the source is empty, or cannot be iterated again", 0},
-		{"a source for one time", data.RepeatForever(func(yield func(int, error) bool) {
+		{"a source for one time", data.Repeat(func(yield func(int, error) bool) {
 			if !once {
 				once = true
 				yield(7, nil)
 			}
-		}), "data: repeat: pass 2 returned no batch: the source is empty, or cannot be iterated again", 1},
+		}, math.MaxInt), "data: repeat: pass 2 returned no batch: the source is empty, or cannot be iterated again", 1},
 		{"times", data.Repeat((&source{items: got{1}}).all, 0), "data: repeat 0 times: expected at least 1", 0},
 		{"less than none", data.Repeat((&source{items: got{1}}).all, -1), "data: repeat -1 times: expected at least 1", 0},
 		{"nil", data.Repeat[int](nil, 1), "data: repeat: there is no source (nil)", 0},
-		{"nil, forever", data.RepeatForever[int](nil), "data: repeat: there is no source (nil)", 0},
+		{"nil, forever", data.Repeat[int](nil, math.MaxInt), "data: repeat: there is no source (nil)", 0},
 		{"take of less than none", data.Take((&source{items: got{1}}).all, -1), "data: take -1 batches: expected at least 0", 0},
 		{"take of nil", data.Take[int](nil, 1), "data: take: there is no source (nil)", 0},
 	} {
@@ -171,7 +172,7 @@ func TestTakeOfRepeat_law(t *testing.T) {
 		require.Equal(t, []int(want), append([]int{}, all...))
 		require.Equal(t, len(want), s.asked)
 		require.Equal(t, s.begun, s.ended)
-		ahead := list(t, data.Prefetch(data.Take(data.RepeatForever(s.all), int64(n)), 2), most)
+		ahead := list(t, data.Prefetch(data.Take(data.Repeat(s.all, math.MaxInt), int64(n)), 2), most)
 		require.Equal(t, append([]int{}, slices.Repeat(items, 40)[:min(n, most)]...), append([]int{}, ahead...))
 	})
 }
@@ -190,10 +191,10 @@ func TestBatchesStayWhileTheyAreHeld(t *testing.T) {
 		of   iter.Seq2[data.Batch, error]
 		want int
 	}{
-		{"in order", data.Take(set.Batches(4, data.KeepRemainder()).From(0), 18), 18},
+		{"in order", data.Take(set.Batches(4, data.Kept).From(0), 18), 18},
 		{"shuffled", data.Take(set.Batches(4, data.Shuffle(1)).From(0), 15), 15},
-		{"repeated and taken", data.Take(data.RepeatForever(set.Batches(4, data.Shuffle(1), data.KeepRemainder()).All()), 20), 20},
-		{"ahead", data.Prefetch(data.Take(data.RepeatForever(set.Batches(4, data.Shuffle(1)).All()), 20), 3), 20},
+		{"repeated and taken", data.Take(data.Repeat(set.Batches(4, data.Shuffle(1), data.Kept).All(), math.MaxInt), 20), 20},
+		{"ahead", data.Prefetch(data.Take(data.Repeat(set.Batches(4, data.Shuffle(1)).All(), math.MaxInt), 20), 3), 20},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var held, copies []data.Batch
@@ -237,12 +238,12 @@ func ExampleRepeat() {
 	// [2 1]
 }
 
-func ExampleRepeatForever() {
+func ExampleRepeat_withoutEnd() {
 	set, err := data.New(data.X([]float32{0, 1, 2}, 3))
 	if err != nil {
 		log.Fatal(err)
 	}
-	batches := data.RepeatForever(set.Batches(1).All())
+	batches := data.Repeat(set.Batches(1).All(), math.MaxInt)
 	for batch, err := range data.Take(batches, 5) {
 		if err != nil {
 			log.Fatal(err)

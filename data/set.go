@@ -218,7 +218,7 @@ func (b Batch) InEpoch() (epoch int64, last, known bool) {
 }
 
 // LeftOut returns, for an epoch's last batch, how many examples [Set.Batches] left out because they do not fill a
-// batch; otherwise, and with [DropRemainder], 0. Evaluations of package loop refuse such a batch.
+// batch; otherwise, and with [Dropped], 0. Evaluations of package loop refuse such a batch.
 func (b Batch) LeftOut() int { return b.left }
 
 // Shuffled reports whether [Set.Batches] shuffled the examples.

@@ -174,7 +174,7 @@ func TestSet_MapBatches(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, s.Mapped())
 	numbers := func(s *Set) (all []float32) {
-		for b, err := range s.Batches(2, KeepRemainder()).All() {
+		for b, err := range s.Batches(2, Kept).All() {
 			require.NoError(t, err)
 			all = append(all, b.Fields[0].Array.Flat.([]float32)...)
 		}
@@ -182,7 +182,7 @@ func TestSet_MapBatches(t *testing.T) {
 	}
 	require.Equal(t, []float32{0, 4, 8, 12, 16}, numbers(mapped))
 	require.Equal(t, []float32{0, 1, 2, 3, 4}, numbers(s), "the set that it was made of")
-	resumed, err := Collect(mapped.Batches(2, KeepRemainder()).sequence(2, 2), 10)
+	resumed, err := Collect(mapped.Batches(2, Kept).sequence(2, 2), 10)
 	require.NoError(t, err)
 	require.Equal(t, []float32{16, 0, 4, 8, 12, 16}, resumed.Fields()[0].Array.Flat, "a run that goes on")
 	part, err := mapped.Slice(1, 3)

@@ -17,7 +17,7 @@ func TestStacked_law(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := numbered(t, rapid.IntRange(1, 40).Draw(t, "n"))
 		size, k := rapid.IntRange(1, s.Len()).Draw(t, "size"), rapid.IntRange(1, 6).Draw(t, "k")
-		options := []Option{KeepRemainder()}
+		options := []Option{Kept}
 		if rapid.Bool().Draw(t, "shuffle") {
 			options = append(options, Shuffle(1))
 		}
@@ -112,7 +112,7 @@ func TestMap_ofAFunctionThatWritesInPlace(t *testing.T) {
 			return Zip(s, s, func(_, b Batch) (Batch, error) { return double(b) })
 		},
 	} {
-		for _, opts := range [][]Option{{KeepRemainder()}, {KeepRemainder(), Share(0, 1)}, {KeepRemainder(), Shuffle(1)}} {
+		for _, opts := range [][]Option{{Kept}, {Kept, Share(0, 1)}, {Kept, Shuffle(1)}} {
 			set, err := New(X([]float32{1, 2, 3, 4, 5}, 5))
 			require.NoError(t, err)
 			for range 2 {

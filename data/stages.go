@@ -54,11 +54,11 @@ func (s *Stages) All() iter.Seq2[string, time.Duration] {
 
 // Timed records the time of each stage of the batches in stages, unless nil.
 func Timed(stages *Stages) Option {
-	return func(d *dealing) {
+	return option(func(d *dealing) {
 		if d.watch = nil; stages != nil {
 			d.watch = &watch{stages: stages}
 		}
-	}
+	})
 }
 
 // Note adds time to a stage, instead of "map". For functions of [Set.MapBatches] whose batches are [Timed]; it does

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"os"
 	"path"
@@ -100,7 +101,7 @@ func TestFromGoMLX_modelAsItIs(t *testing.T) {
 	state := must.M1(managed.New(strategies.Jit(runtime), managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(1e-2).Done()))))
 	defer state.Close()
 	fit := loop.New(loop.On(loop.EachStep, managed.TrainStep(step)))
-	result := must.M1(fit.Run(ctx, state, loop.Data[data.Batch](data.RepeatForever(batches)),
+	result := must.M1(fit.Run(ctx, state, loop.Data[data.Batch](data.Repeat(batches, math.MaxInt)),
 		loop.Until(loop.Steps(100)),
 		callbacks.ProgressBar(os.Stderr),
 		checkpoint.Resume(filepath.Join(dir, "digits"), checkpoint.Every(loop.Time(time.Minute)))))

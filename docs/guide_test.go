@@ -29,7 +29,7 @@ func Example_guideData() {
 	labels := []int32{0, 1, 0, 1, 0, 1}
 	set := must.M1(data.New(data.X(pixels, 6, 4, 4, 1), data.Y(labels, 6)))
 	training, test := must.M2(set.Split(0.5, 0, data.Stratified("y"))) // the fraction, the seed
-	for batch, err := range training.Batches(3, data.Shuffle(0), data.KeepRemainder()).All() {
+	for batch, err := range training.Batches(3, data.Shuffle(0), data.Kept).All() {
 		must.M(err)
 		y := must.M1(batch.Field("y"))
 		fmt.Println(batch.Samples(), "examples, labels of shape", y.Dims)

@@ -23,7 +23,7 @@ var others = []string{
 	"github.com/gomlx/gomlx/ml/layers", "github.com/gomlx/gomlx/ml/layers/activation", "github.com/gomlx/gomlx/ml/layers/attention",
 	"github.com/gomlx/gomlx/ml/layers/lstm", "github.com/gomlx/gomlx/ml/layers/norm", "github.com/gomlx/gomlx/ml/layers/regularizer",
 	"github.com/gomlx/gomlx/ml/train", "github.com/gomlx/gomlx/ml/train/loss", "github.com/gomlx/gomlx/ml/train/metric", "github.com/gomlx/gomlx/ml/train/optimizer",
-	"github.com/janpfeifer/must", "context", "errors", "io", "iter", "log/slog", "os", "slices", "time",
+	"github.com/janpfeifer/must", "context", "errors", "io", "io/fs", "iter", "log/slog", "math", "os", "slices", "time",
 }
 
 // values are variables that documents use without declaring them, with their types.

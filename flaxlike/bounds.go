@@ -86,7 +86,7 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 		if v := reflect.ValueOf(v); v.CanInt() && v.Int() < 0 && !r.input {
 			hint = fmt.Sprintf("to leave labels of padding out, use the loss %q", maskedSparse)
 		}
-		return fmt.Errorf("%s %w 0…%.0f: %s\n  %s", what, ErrLabelRange, r.high, r.why, hint)
+		return fmt.Errorf("%s %w 0…%.0f: %s\n  %s", what, outsideClasses{}, r.high, r.why, hint)
 	}
 	return nil
 }

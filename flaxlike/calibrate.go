@@ -195,7 +195,7 @@ func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, o
 }
 
 func (m *Model) labels(set *data.Set, field string) (labels []float64, err error) {
-	for b, err := range set.Batches(m.set.batchSize, data.KeepRemainder()).All() {
+	for b, err := range set.Batches(m.set.batchSize, data.Kept).All() {
 		if err != nil {
 			return nil, err
 		}

@@ -47,7 +47,7 @@ func TestFit_killedAndStartedAgain(t *testing.T) {
 			return m.Fit(ctx, set, f)
 		}
 		f.StepsPerEpoch = 5
-		return m.FitBatches(ctx, set.Batches(32, data.Shuffle(3), data.KeepRemainder()), f)
+		return m.FitBatches(ctx, set.Batches(32, data.Shuffle(3), data.Kept), f)
 	}
 	whole := noisy(t)
 	h, err := fit(t.Context(), whole, nil, false)

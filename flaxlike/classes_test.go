@@ -18,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // asIs returns each input as an output of the same name.
@@ -273,7 +274,7 @@ func TestSetOptimizer(t *testing.T) {
 		require.Equal(t, 0.25, rate)
 		_, err = r.Logs.Float("val_loss")
 		require.ErrorIs(t, err, loop.ErrNoEntry, "which a map would give as 0")
-		require.ErrorIs(t, m.SetOptimizer(t.Context(), optim.New(1)), managed.ErrBusy)
+		require.ErrorIs(t, m.SetOptimizer(t.Context(), optim.New(1)), xla.ErrBusy)
 		return nil
 	})}
 	_, err = m.Fit(t.Context(), set, fit)

@@ -209,7 +209,7 @@ func (r reading) layer(c config) (l nn.Layer, err error) {
 			return nil, errors.New("it has settings, and WithLayer has a function for it, expected a value of its type")
 		}
 	case of == nil:
-		return nil, fmt.Errorf("%w: this version of lazo has no such layer", ErrUnknownName)
+		return nil, fmt.Errorf("%w: this version of lazo has no such layer", errUnknownName)
 	}
 	if l, err = withSettings(of, c.Settings); err != nil {
 		return nil, err

@@ -179,7 +179,7 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 		{"the same as floats", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("binary_crossentropy")}, []data.Field{x, data.Y([]float32{0, 1, 0.5, 1, 1, 1, 1, -1}, 8, 1)},
 			`field "y": label -1 of example 7`, flaxlike.ErrValue},
 		{"a class too many", nn.Dense{Units: 3}, []flaxlike.Option{flaxlike.WithLoss(sparse)}, []data.Field{x, data.Y([]uint8{0, 1, 2, 0, 1, 3, 0, 1}, 8)},
-			`label 3 of example 5 in the set is outside of the classes 0…2`, flaxlike.ErrLabelRange},
+			`label 3 of example 5 in the set is outside of the classes 0…2`, flaxlike.ErrValue},
 		{"hinge of 0 and 1", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("hinge")}, []data.Field{x, data.Y([]int32{1, 1, 0, 1, 1, 1, 0, 1}, 8)},
 			`label 0 of example 2 in the set is out of range: hinge takes only -1 and 1`, flaxlike.ErrValue},
 		{"NaN as a label", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("mse")}, []data.Field{x, data.Y([]float32{0, 0, 0, 0, nan, 0, 0, 0}, 8)},
@@ -189,7 +189,7 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 		{"NaN as a weight", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("w")}, []data.Field{x, numbers, data.Named("w", []float32{1, nan, 1, 1, 1, 1, 1, 1}, 8)},
 			`weight NaN of example 1`, flaxlike.ErrValue},
 		{"an integer that an embedding has not", embedding, []flaxlike.Option{flaxlike.WithLoss("mse")}, []data.Field{ids, numbers},
-			`field "x": integer 10 of example 5 in the set is outside of the classes 0…9: the Embedding has 10`, flaxlike.ErrLabelRange},
+			`field "x": integer 10 of example 5 in the set is outside of the classes 0…9: the Embedding has 10`, flaxlike.ErrValue},
 		{"the weight of no class", nn.Dense{Units: 3}, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{1: 2, 7: 3})}, []data.Field{x, data.Y(make([]int32, 8), 8)},
 			`WithClassWeights: there is no class 7: the output of the loss "loss" has the classes 0…2`, nil},
 		{"class weights of numbers", nn.Dense{Units: 1}, []flaxlike.Option{flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{1: 2})}, []data.Field{x, numbers},
@@ -219,7 +219,7 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 		})
 	}
 	_, err := newModel(t, embedding).Predict(t.Context(), must.M1(data.New(ids)))
-	require.ErrorIs(t, err, flaxlike.ErrLabelRange)
+	require.ErrorIs(t, err, flaxlike.ErrValue)
 	out, err := newModel(t, computed).Predict(t.Context(), must.M1(data.New(data.X([]int32{0, 1, 5}, 3, 1))))
 	require.NoError(t, err)
 	preds := output(t, out).Flat.([]float32)

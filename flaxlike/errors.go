@@ -7,19 +7,19 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// ErrUnknownName is wrapped by the error about an unknown loss, metric, optimizer, activation or output.
-var ErrUnknownName = names.ErrUnknown
-
 // ErrNotBuilt is wrapped by the error about a model that has met no batch, so that its shapes are unknown.
 var ErrNotBuilt = errors.New("the model has no variables before its first batch")
 
-// ErrLabelRange is wrapped by the error about a label that is no class of the output, or an index outside an
-// nn.Embedding.
-var ErrLabelRange = errors.New("outside of the classes")
-
-// ErrValue is wrapped by the error about a learning rate that is not positive, or a label or sample weight that a loss
-// or metric refuses, such as a label 2 for binary_crossentropy.
+// ErrValue is wrapped by the error about a label that is no class of the output, an index outside an nn.Embedding, a
+// learning rate that is not positive, or a label or sample weight that a loss or metric refuses, such as a label 2 for
+// binary_crossentropy.
 var ErrValue = errors.New("out of range")
+
+// outsideClasses is an ErrValue about a class.
+type outsideClasses struct{}
+
+func (outsideClasses) Error() string        { return "outside of the classes" }
+func (outsideClasses) Is(target error) bool { return target == ErrValue }
 
 // ErrNoProbabilities is wrapped by errors about an output without probabilities, as of [Prediction.Classes].
 var ErrNoProbabilities = errors.New("no probabilities")
@@ -31,6 +31,8 @@ var ErrOutdated = graphs.ErrOutdated
 // ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run. State and history
 // are those of the completed steps.
 var ErrDataEnded = errors.New("the batches ended")
+
+var errUnknownName = names.ErrUnknown
 
 var errNoNetwork = errors.New("the network is nil: give New a layer, such as nn.Sequential{…}, or a Functional")
 

@@ -79,7 +79,7 @@ func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 
 // testOf pads a smaller last batch with a mask unless a figure is of a whole batch.
 func (m *Model) testOf(set *data.Set, size int) evaluation {
-	batches := set.Batches(size, data.KeepRemainder())
+	batches := set.Batches(size, data.Kept)
 	if set.Len()%size == 0 {
 		return testBy(m.stepOn(m.test, set), batches)
 	}

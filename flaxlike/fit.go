@@ -112,7 +112,7 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	}
 	order, rest := []data.Option(nil), set.Len()%size != 0
 	if rest {
-		order = append(order, data.KeepRemainder())
+		order = append(order, data.Kept)
 	}
 	if !f.InOrder {
 		order = append(order, data.Shuffle(uint64(m.set.seed)))

@@ -16,8 +16,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/train"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batches loop.Source[data.Batch]) (*loop.History, error) {
@@ -32,7 +32,7 @@ func (m *Model) run(ctx context.Context, f Fit, step step, set *data.Set, batche
 		return new(loop.History), err
 	}
 	if !m.fitting.CompareAndSwap(false, true) {
-		return new(loop.History), fmt.Errorf("the model is %w: another Fit trains it: wait for its end, or make a second model", managed.ErrBusy)
+		return new(loop.History), fmt.Errorf("the model is %w: another Fit trains it: wait for its end, or make a second model", xla.ErrBusy)
 	}
 	defer m.fitting.Store(false)
 	m.seen.begin()

@@ -242,12 +242,12 @@ func TestFit_onDevice(t *testing.T) {
 	require.NoError(t, err)
 	m := newModel(t, mlp(), flaxlike.WithLoss(sparse))
 	_, err = m.Fit(t.Context(), bad, quiet(flaxlike.Fit{Epochs: 1, OnDevice: true}))
-	require.ErrorIs(t, err, flaxlike.ErrLabelRange)
+	require.ErrorIs(t, err, flaxlike.ErrValue)
 	require.ErrorContains(t, err, "label 12 of example 40 in the set")
 	resident := data.OnDevice(bad)
 	for range 2 { // that it was told once does not make it good
 		_, err = m.FitBatches(t.Context(), resident.Batches(8), quiet(flaxlike.Fit{Epochs: 1, StepsPerEpoch: 8}))
-		require.ErrorIs(t, err, flaxlike.ErrLabelRange)
+		require.ErrorIs(t, err, flaxlike.ErrValue)
 	}
 }
 

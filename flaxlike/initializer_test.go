@@ -95,7 +95,7 @@ func TestWithInitializer_thatTakesNothing(t *testing.T) {
 	}
 	_, err := newModel(t, nn.Dense{Units: 2}, flaxlike.WithInitializer("he_norml")).Predict(t.Context(), set)
 	require.ErrorContains(t, err, `initializer "he_norml": unknown name; did you mean "he_normal"?`)
-	require.ErrorIs(t, err, flaxlike.ErrUnknownName)
+	require.ErrorContains(t, err, "unknown name")
 	_, err = flaxlike.New(t.Context(), square, flaxlike.WithInitializer("zeros"), flaxlike.WithInitializer("ones"))
 	require.ErrorContains(t, err, "WithInitializer: given twice")
 

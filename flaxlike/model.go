@@ -21,13 +21,14 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // Model is a network with its losses, metrics, optimizer and training state. It changes in place.
 //
 // Any number of goroutines may call its methods. Readers (Predict, Evaluate, Save, Summary, Export) run concurrently
 // with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a
-// managed.ErrBusy. Evaluate, and Predict for more than one batch, use the weights of their start; a concurrent Fit
+// xla.ErrBusy. Evaluate, and Predict for more than one batch, use the weights of their start; a concurrent Fit
 // copies the weights for each. Close waits for the current step; then a running Fit and later calls return
 // managed.ErrClosed. Methods without a context wait as those of managed.State.
 type Model struct {
@@ -65,10 +66,10 @@ func (m *Model) init(ctx context.Context, inputs func() ([]strategies.Input, err
 }
 
 // Close frees the state, the programs, and a runtime that New opened if no other model uses it. A second Close waits
-// for the first. Close within a step's function is a managed.ErrBusy.
+// for the first. Close within a step's function is an xla.ErrBusy.
 func (m *Model) Close() error {
 	err := m.state.Close()
-	if errors.Is(err, managed.ErrBusy) {
+	if errors.Is(err, xla.ErrBusy) {
 		return err
 	}
 	m.closing.Do(func() {
@@ -271,7 +272,7 @@ func (s *seen) classesOf(output string) (string, odds, error) {
 	case s.odds == nil:
 		return output, of, errors.New("the model has not seen a batch, so its outputs are unknown: call Init")
 	case !ok:
-		return output, of, fmt.Errorf("output %q: %w; the model has %q", output, ErrUnknownName, names)
+		return output, of, fmt.Errorf("output %q: %w; the model has %q", output, errUnknownName, names)
 	case of == oddsUnknown || of == noOdds:
 		return output, of, fmt.Errorf("output %q: %w", output, ErrNoProbabilities)
 	}

@@ -179,7 +179,7 @@ var predictions = train.Predict[*Model, data.Batch, map[string]data.Array]{
 func paddedBatches(set *data.Set, size int) loop.Data[data.Batch] {
 	size = min(size, cmp.Or(set.Len(), 1))
 	return func(yield func(data.Batch, error) bool) {
-		for b, err := range set.Batches(size, data.KeepRemainder()).All() {
+		for b, err := range set.Batches(size, data.Kept).All() {
 			if err == nil && b.Fields[0].Array.Len() < size {
 				n := len(b.Fields)
 				b, err = data.Pad(b, size)

@@ -191,7 +191,7 @@ func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, erro
 		err := a.Check()
 		switch {
 		case !known:
-			err = fmt.Errorf("%w; the prediction has %q", ErrUnknownName, p.Outputs())
+			err = fmt.Errorf("%w; the prediction has %q", errUnknownName, p.Outputs())
 		case err != nil:
 		case len(a.Dims) == 0 || a.Len() != q.Len():
 			err = fmt.Errorf("it has dims %v, expected the same number of examples on the first axis of all outputs", a.Dims)
@@ -284,7 +284,7 @@ func (p Prediction) find(what string, output ...string) (string, data.Array, ans
 	case len(output) == 1 && output[0] != "":
 		name = output[0]
 		if _, ok := p.outputs[name]; !ok {
-			err = fmt.Errorf("output %q: %w; the model has %q", name, ErrUnknownName, names)
+			err = fmt.Errorf("output %q: %w; the model has %q", name, errUnknownName, names)
 		}
 	case len(names) > 1:
 		err = fmt.Errorf("the model has the outputs %q: give the name of one", names)

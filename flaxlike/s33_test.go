@@ -27,5 +27,5 @@ func TestS33_sampleWeightsInBothTypes(t *testing.T) {
 	}
 	require.NoError(t, train(data.Named("w", []float32{1, 1, 0, 2}, 4)), "the label 9 counts 0")
 	require.NoError(t, train(data.Named("w", []float64{1, 1, 0, 2}, 4)), "the label 9 counts 0")
-	require.ErrorIs(t, train(data.Named("w", []float64{1, 1, 1, 2}, 4)), flaxlike.ErrLabelRange)
+	require.ErrorIs(t, train(data.Named("w", []float64{1, 1, 1, 2}, 4)), flaxlike.ErrValue)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // Of the nightly form, in its file.
@@ -172,7 +173,7 @@ func TestR02_predictBesideAFit(t *testing.T) {
 	cancel()
 	fitting.Wait()
 	require.ErrorIs(t, fitErr, context.Canceled)
-	require.ErrorIs(t, err, managed.ErrBusy)
+	require.ErrorIs(t, err, xla.ErrBusy)
 	require.EqualError(t, err, "flaxlike: fit: the model is in use by another call: another Fit trains it: wait for its end, or make a second model")
 	rows := 0
 	for elapsed, logs := range history.Rows() {
@@ -279,7 +280,7 @@ func TestF46_modelBesideAFit(t *testing.T) {
 					err := do(m)
 					switch {
 					case err == nil:
-					case errors.Is(err, managed.ErrBusy):
+					case errors.Is(err, xla.ErrBusy):
 						time.Sleep(time.Millisecond)
 						if closing.Load() {
 							return

@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // State returns the value by which loops, callbacks and [checkpoint.Resume] use the model. It is a [checkpoint.State]
@@ -72,7 +73,7 @@ func (m *Model) SetLearningRate(rate float64) error {
 }
 
 // SetOptimizer replaces the optimizer from the next step on, without the previous one's state and learning rate. The
-// steps are compiled again. During a Fit it is a managed.ErrBusy. With a policy that scales losses it is an error: Load
+// steps are compiled again. During a Fit it is an xla.ErrBusy. With a policy that scales losses it is an error: Load
 // the saved weights into a new model.
 func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	err := m.setOptimizer(ctx, o)
@@ -90,7 +91,7 @@ func (m *Model) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 		}
 	}
 	if !m.fitting.CompareAndSwap(false, true) {
-		return fmt.Errorf("the model is %w: a Fit is training it: wait for it to end", managed.ErrBusy)
+		return fmt.Errorf("the model is %w: a Fit is training it: wait for it to end", xla.ErrBusy)
 	}
 	defer m.fitting.Store(false)
 	weights := m.seen.currentOrigin()

@@ -41,7 +41,7 @@ func (r *run[S, B]) check(noData bool) error {
 }
 
 func (r *run[S, B]) impossible(when Schedule) error {
-	if !r.notReached(when) || !when.never(nil) {
+	if !r.notReached(when) || !when.isNever(nil) {
 		return nil
 	}
 	return errors.New("never due, however long the run is: its parts exclude each other; to leave it out, use loop.Never")
@@ -62,7 +62,7 @@ func (r *run[S, B]) unreached() (names []string) {
 }
 
 func (r *run[S, B]) notReached(when Schedule) bool {
-	return when.err == nil && when.rule != nil && r.until != nil && r.until.Length() > 0 && when.never(r.until)
+	return when.err == nil && when.rule != nil && r.until != nil && r.until.Length() > 0 && when.isNever(r.until)
 }
 
 func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {

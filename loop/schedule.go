@@ -29,7 +29,7 @@ type rule interface {
 type needs struct {
 	samples, epochs, clock bool
 	// joint: it may be due in a range of steps and in none of them ("every 2 steps and every 3 steps"). inverse: in a
-	// step and not in the range ("not every 2 steps"). never asks about the whole run as one range, so it trusts
+	// step and not in the range ("not every 2 steps"). isNever asks about the whole run as one range, so it trusts
 	// neither.
 	joint, inverse bool
 }
@@ -43,7 +43,7 @@ func needsOf(p Period) needs {
 	return needs{samples: isSamples, epochs: byEpochs(p), clock: byClock(p)}
 }
 
-const never = math.MaxInt64
+const noMark = math.MaxInt64
 
 var (
 	// Never is due in no iteration.
@@ -172,9 +172,9 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 
 const searched = 100_000
 
-// never reports that s is certainly not due before until. Only steps bound a run: its last iteration may exceed samples
-// and time.
-func (s Schedule) never(until Period) bool {
+// isNever reports that s is certainly not due before until. Only steps bound a run: its last iteration may exceed
+// samples and time.
+func (s Schedule) isNever(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Epochs: all, Time: all, Date: 4 * all}
 	end, isSteps := until.(Steps)

@@ -2,7 +2,7 @@ package loop
 
 // Methods by which the loop asks a schedule, for the laws in the tests.
 
-func (s Schedule) IsNever(until Period) bool { return s.never(until) }
+func (s Schedule) IsNever(until Period) bool { return s.isNever(until) }
 func (s Schedule) StartsAt() bool            { return s.startsAt() }
 func (s Schedule) EndsAt() bool              { return s.endsAt() }
 

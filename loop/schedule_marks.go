@@ -3,7 +3,7 @@ package loop
 // marks is due once in an iteration that reaches or crosses marks.
 type marks struct {
 	unit Period
-	// following returns the first mark after x, or [never].
+	// following returns the first mark after x, or [noMark].
 	following func(x int64) int64
 }
 
@@ -23,7 +23,7 @@ func Every(p Period) Schedule {
 	return Schedule{name: named("every", p), rule: marks{p, func(x int64) int64 {
 		x = max(x, 0)
 		last := x - x%n
-		return last + min(n, never-last)
+		return last + min(n, noMark-last)
 	}}}
 }
 
@@ -38,7 +38,7 @@ func At(p Period) Schedule {
 		if x < length {
 			return length
 		}
-		return never
+		return noMark
 	}}}
 }
 

@@ -36,15 +36,15 @@ func TestEvaluate_refusesAPipelineThatDropsTheRemainder(t *testing.T) {
 		"From, shuffled":    {over(set.Batches(2, data.Shuffle(1)), data.Batches.From), 0},
 		"WholeFrom":         {over(set.Batches(2), data.Batches.WholeFrom), 5},
 		"From, all full":    {over(set.Batches(5), data.Batches.From), 5},
-		"DropRemainder":     {over(set.Batches(2, data.DropRemainder()), data.Batches.From), 4},
-		"KeepRemainder":     {over(set.Batches(2, data.KeepRemainder()), data.Batches.From), 5},
+		"Dropped":     {over(set.Batches(2, data.Dropped), data.Batches.From), 4},
+		"Kept":     {over(set.Batches(2, data.Kept), data.Batches.From), 5},
 		"All":               {loop.Data[data.Batch](set.Batches(2).All()), 0},
 		"All, by Map":       {loop.Data[data.Batch](mapped(set.Batches(2).All())), 0},
 		"All, regrouped":    {loop.Data[data.Batch](data.Rebatch(set.Batches(2).All(), 4, data.Kept)), 0},
 		"All, filtered":     {loop.Data[data.Batch](data.Filter(set.Batches(2).All(), func(data.Batch) bool { return true })), 0},
 		"All, in a buffer":  {loop.Data[data.Batch](data.ShuffleBuffer(set.Batches(2).All(), 2, 1)), 0},
 		"All, taken":        {loop.Data[data.Batch](data.Take(set.Batches(2).All(), 9)), 0},
-		"All with the rest": {loop.Data[data.Batch](set.Batches(2, data.KeepRemainder()).All()), 5},
+		"All with the rest": {loop.Data[data.Batch](set.Batches(2, data.Kept).All()), 5},
 		"the batches":       {set.Batches(2), 5},
 	} {
 		result, _, err := loop.Evaluate("test", count, row.data).Run(t.Context(), 0)

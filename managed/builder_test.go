@@ -280,7 +280,7 @@ func TestLeftover(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, state.Close()) }()
 		step := stepper(t, managed.TrainStep(build))
-		for b, err := range line(t, 64).Batches(10, data.KeepRemainder()).All() {
+		for b, err := range line(t, 64).Batches(10, data.Kept).All() {
 			require.NoError(t, err)
 			if b.Size >= examples {
 				for i, f := range b.Fields {

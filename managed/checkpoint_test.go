@@ -172,9 +172,11 @@ func TestTransfer(t *testing.T) {
 	set := line(t, 64)
 	f := folder(t, checkpoint.Options{})
 	weights := []float32{1, 2, 3}
+	float8, err := safetensors.ParseDType("F8_E4M3")
+	require.NoError(t, err)
 	require.NoError(t, f.Save(t.Context(), 9, checkpoint.Content{Tensors: []checkpoint.Tensor{
 		{Name: "backbone/kernel", DType: safetensors.F32, Dims: []int{1, 3}, Data: safetensors.Bytes(weights)},
-		{Name: "other", DType: safetensors.F8E4M3, Dims: []int{1}, Data: []byte{1}},
+		{Name: "other", DType: float8, Dims: []int{1}, Data: []byte{1}},
 	}}))
 	c, err := f.Newest(t.Context())
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 func TestBeginEvaluation_refusals(t *testing.T) {
@@ -21,7 +22,7 @@ func TestBeginEvaluation_refusals(t *testing.T) {
 	made(t, test, state, some(t, 0, 2), false)
 	require.NoError(t, state.MoveTo(t.Context(), strategies.Eager(r)))
 	_, _, err = test.Step(t.Context(), state, some(t, 0, 1)[0])
-	require.ErrorIs(t, err, managed.ErrBusy)
+	require.ErrorIs(t, err, xla.ErrBusy)
 	require.ErrorContains(t, err, "during the evaluation")
 	require.NoError(t, end(t.Context()))
 	made(t, test, state, some(t, 0, 2), false)

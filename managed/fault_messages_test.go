@@ -19,9 +19,9 @@ import (
 
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
-	"github.com/lazo-ml/lazo/checkpoint/storetest"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/golden"
+	"github.com/lazo-ml/lazo/internal/memstore"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/losses"
@@ -378,12 +378,12 @@ var mistakes = []mistake{
 		return m.state.SetValue("/dense/dense/weights", tensors.FromValue([]float32{1}))
 	}},
 	{"two options Resume for one folder", func(m desk) error {
-		folder, err := checkpoint.OpenStore(m.Context(), &storetest.Memory{}, "runs", checkpoint.Options{})
+		folder, err := checkpoint.OpenStore(m.Context(), &memstore.Memory{}, "runs", checkpoint.Options{})
 		require.NoError(m, err)
 		return m.run(m.state, m.batch, regression, folder.Resume(checkpoint.Every(loop.Steps(5))), folder.Resume(checkpoint.KeepBest("loss")))
 	}},
 	{"newer checkpoints in the folder", func(m desk) error {
-		folder, err := checkpoint.OpenStore(m.Context(), &storetest.Memory{}, "runs", checkpoint.Options{})
+		folder, err := checkpoint.OpenStore(m.Context(), &memstore.Memory{}, "runs", checkpoint.Options{})
 		require.NoError(m, err)
 		require.NoError(m, m.train(regression))
 		resume := checkpoint.Options{When: loop.AtStart}

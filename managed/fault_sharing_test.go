@@ -308,7 +308,7 @@ func beside(t *testing.T, r *xla.Runtime, on func(*xla.Runtime) strategies.Strat
 	note := func(what string, err error) bool {
 		switch {
 		case err == nil:
-		case errors.Is(err, managed.ErrBusy):
+		case errors.Is(err, xla.ErrBusy):
 			what = "busy"
 			time.Sleep(100 * time.Microsecond)
 		case errors.Is(err, managed.ErrClosed) && closing.Load():

@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // A wait for a state ends with its context. A use from within a build function returns an error instead of waiting for
@@ -61,7 +62,7 @@ func TestF46_waitsEnd(t *testing.T) {
 		require.NoError(t, <-done)
 		require.Len(t, inside, 2)
 		for _, err := range inside {
-			require.ErrorIs(t, err, managed.ErrBusy)
+			require.ErrorIs(t, err, xla.ErrBusy)
 			require.ErrorContains(t, err, "the function of a step that is being built cannot wait for the state")
 		}
 		require.NoError(t, state.Close())

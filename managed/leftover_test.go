@@ -45,7 +45,7 @@ func TestRunningAverages_weighExamples(t *testing.T) {
 		step := stepper(t, managed.TestStep(row.build, managed.RunningAverages()))
 		var last loop.Logs
 		sum, penalties := 0.0, 0.0
-		for b, err := range line(t, 26).Batches(row.batch, data.KeepRemainder()).All() {
+		for b, err := range line(t, 26).Batches(row.batch, data.Kept).All() {
 			require.NoError(t, err)
 			_, logs, err := step.Step(t.Context(), state, b)
 			require.NoError(t, err)

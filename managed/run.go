@@ -7,9 +7,11 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
+
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/blocks"
 	"github.com/lazo-ml/lazo/loop"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 type hold int
@@ -22,7 +24,7 @@ const (
 )
 
 var errTrained = fmt.Errorf("the state is %w: another training step on it is running, and only one may train a state at a time: "+
-	"wait for the other step to end, or train a Clone", ErrBusy)
+	"wait for the other step to end, or train a Clone", xla.ErrBusy)
 
 // view may be nil.
 func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {

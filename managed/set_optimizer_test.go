@@ -9,6 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // Another optimizer starts fresh on the current parameters: its steps are those of a new state with these values.
@@ -33,7 +34,7 @@ func TestSetOptimizer(t *testing.T) {
 	require.NoError(t, state.SetOptimizer(ctx, optim.New(0.1, optim.Momentum{Decay: 0.9})))
 	test := managed.TestStep(regression)
 	_, err = view.Step(ctx, test, batch)
-	require.ErrorIs(t, err, managed.ErrBusy)
+	require.ErrorIs(t, err, xla.ErrBusy)
 	require.NoError(t, view.Close())
 	require.NoError(t, test.Close())
 

@@ -9,17 +9,13 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/xla"
 )
 
-var (
-	// ErrClosed reports a use of a state, snapshot or view after its Close.
-	ErrClosed = gate.ErrClosed
-	// ErrBusy reports a use of a state that cannot wait for its turn; see [State].
-	ErrBusy = xla.ErrBusy
-)
+// ErrClosed reports a use of a state, snapshot or view after its Close.
+var ErrClosed = gate.ErrClosed
 
 // Snapshot copies all values to the host. Training from them is bit-identical. It outlives a loss of the state
 // ([strategies.ErrStateLost]).

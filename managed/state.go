@@ -28,14 +28,14 @@ import (
 // A State is safe for concurrent use:
 //   - Readers share it: values, snapshots, checkpoints, steps that change nothing.
 //   - Changes (a training step, SetValue, MoveTo, Restore) wait for exclusive access, until their context ends.
-//   - A second simultaneous training step returns [ErrBusy].
+//   - A second simultaneous training step returns [xla.ErrBusy].
 //   - Close waits for running uses; later ones return [ErrClosed].
 //
 // Methods without a context wait for started steps, not for a training; LearningRate, RatesInForce, SetLearningRate,
 // SetValue, Summary, Parameters, Settings and DumpXLA also for a build or compilation of a step on the state.
 //
-// A build function must not use the state of its build: it gets [ErrBusy], except from methods without an error result
-// (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for another
+// A build function must not use the state of its build: it gets [xla.ErrBusy], except from methods without an error
+// result (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for another
 // goroutine that uses the state may block forever.
 //
 // Use [State.View] to test or predict during training, with separate metrics and fixed values.

@@ -179,7 +179,7 @@ func TestStep_anotherShapeIsAnotherProgram(t *testing.T) {
 	state := newState(t, plugintest.CPU(t), managed.WithOptimizer(sgd()))
 	step := managed.TrainStep(regression)
 	defer func() { require.NoError(t, step.Close()) }()
-	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 40).Batches(16, data.KeepRemainder()), loop.Until(loop.Epochs(3)))
+	result, err := loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, line(t, 40).Batches(16, data.Kept), loop.Until(loop.Epochs(3)))
 	require.NoError(t, err)
 	require.EqualValues(t, 9, result.Elapsed.Steps)
 	require.EqualValues(t, 120, result.Elapsed.Samples)

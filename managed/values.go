@@ -12,18 +12,14 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/internal/packs"
-	"github.com/lazo-ml/lazo/managed/internal/store"
 )
-
-// ErrValues reports that values of [WithValues] do not fit a step's variables.
-var ErrValues = store.ErrValues
 
 // WithValues sets initial values by full names ("/dense/weights"), such as pretrained parameters, or all values of
 // another state. A variable takes its value when a step creates it. The tensors belong to the caller and must not
 // change until then.
 //
 // Each trainable variable must be listed, except for [DrawMissing], with its shape and dtype. Otherwise the step
-// returns an [ErrValues] that lists all differences, and changes nothing. Unused values are ignored.
+// returns an error that lists all differences, and changes nothing. Unused values are ignored.
 func WithValues(values map[string]*tensors.Tensor) Option {
 	return func(s *State) error {
 		for _, name := range slices.Sorted(maps.Keys(values)) {

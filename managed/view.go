@@ -8,11 +8,13 @@ import (
 	"sync"
 
 	"github.com/gomlx/compute"
+
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed/internal/store"
 	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // View has a state's values of one moment, for tests and predictions during training, which does not wait for it.
@@ -22,7 +24,7 @@ import (
 // numbers, go to the state.
 //
 // A view is safe for concurrent use; steps run in turn. Its metrics cover all steps since [View.ResetMetrics]. Close
-// each view. It returns [ErrClosed] after its state's Close, [ErrBusy] after [State.MoveTo].
+// each view. It returns [ErrClosed] after its state's Close, [xla.ErrBusy] after [State.MoveTo].
 type View struct {
 	of    *State
 	on    strategies.Strategy
@@ -172,9 +174,9 @@ func (v *View) usable() error {
 	case v.closed:
 		return fmt.Errorf("the view: %w", ErrClosed)
 	case v.live && v.moves != v.of.values.Moves():
-		return fmt.Errorf("the state was %w during the evaluation: it has moved to another strategy, or got another optimizer", ErrBusy)
+		return fmt.Errorf("the state was %w during the evaluation: it has moved to another strategy, or got another optimizer", xla.ErrBusy)
 	case v.moves != v.of.values.Moves():
-		return fmt.Errorf("the view: the state was %w since the view was made: it has moved to another strategy, or got another optimizer: make another view", ErrBusy)
+		return fmt.Errorf("the view: the state was %w since the view was made: it has moved to another strategy, or got another optimizer: make another view", xla.ErrBusy)
 	}
 	return v.last.Usable()
 }

@@ -160,7 +160,7 @@ func TestF46_whatAStepsFunctionAsks(t *testing.T) {
 				for name, call := range calls {
 					for _, depth := range []int{0, 600} {
 						err := deep(depth, call)
-						if errors.Is(err, managed.ErrBusy) {
+						if errors.Is(err, xla.ErrBusy) {
 							asked[name]++
 						} else {
 							t.Errorf("%s, %d calls deep: %v, expected ErrBusy", name, depth, err)

@@ -386,7 +386,7 @@ func (m method) run(t *testing.T, name string, peer followed, kind dtypes.DType)
 	}
 	var first data.Batch
 	i := 0
-	for batch, err := range data.Take(data.RepeatForever(m.data().set(kind).Batches(peer.Batch).All()), 100) {
+	for batch, err := range data.Take(data.Repeat(m.data().set(kind).Batches(peer.Batch).All(), math.MaxInt), 100) {
 		require.NoError(t, err)
 		if i == 0 {
 			first = batch

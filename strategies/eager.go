@@ -3,6 +3,7 @@ package strategies
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,23 +19,17 @@ import (
 //
 // The build function is called at compilation, without values, and in each step. It may build a different graph by the
 // values, but only with variables of its first call.
-func Eager(on *xla.Runtime, options ...func(*xla.EagerOptions)) Strategy {
-	e := &eager{firstDevice: firstDevice{on, "eager"}}
-	for _, o := range options {
-		if o != nil {
-			o(&e.options)
-		}
-	}
-	return e
+func Eager(on *xla.Runtime, options ...func(*xla.Eager)) Strategy {
+	return &eager{firstDevice: firstDevice{on, "eager"}, options: slices.Clone(options)}
 }
 
 // CheckFinite is an option of [Eager] that ends a step at the first NaN or infinite result, with an
 // [*xla.NotFiniteError]. The state does not change.
-func CheckFinite(o *xla.EagerOptions) { o.CheckFinite = true }
+func CheckFinite(e *xla.Eager) { e.CheckFinite = true }
 
 type eager struct {
 	firstDevice
-	options xla.EagerOptions
+	options []func(*xla.Eager)
 
 	// operations are shared; the last closed program frees them.
 	mu         sync.Mutex // guards the two below
@@ -74,9 +69,14 @@ func (e *eager) open() (*xla.Eager, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.operations == nil {
-		operations, err := xla.NewEager(e.runtime, e.options)
+		operations, err := xla.NewEager(e.runtime)
 		if err != nil {
 			return nil, err
+		}
+		for _, o := range e.options {
+			if o != nil {
+				o(operations)
+			}
 		}
 		e.operations = operations
 	}

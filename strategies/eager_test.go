@@ -187,7 +187,7 @@ func TestEager_valuesCanBeRead(t *testing.T) {
 		loss := graph.Square(graph.MulScalar(weights, 3))
 		v, err := xla.Value(loss)
 		if err != nil {
-			require.ErrorIs(t, err, xla.ErrNoValue)
+			require.ErrorContains(t, err, "the node has no value")
 			without++
 		} else {
 			read = append(read, v.Value().(float32))

@@ -19,6 +19,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/probe"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -48,7 +49,7 @@ type outcome struct {
 
 func (o *outcome) note(err error) {
 	o.Error = err.Error()
-	o.Flags, o.Damaged, o.Memory = errors.Is(err, xla.ErrFlags), errors.Is(err, xla.ErrPluginDamaged), errors.Is(err, xla.ErrOutOfMemory)
+	o.Flags, o.Damaged, o.Memory = errors.Is(err, probe.ErrFlags), errors.Is(err, xla.ErrPluginDamaged), errors.Is(err, xla.ErrOutOfMemory)
 }
 
 func child() {

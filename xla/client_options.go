@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/probe"
 )
 
 const cpuDevices = "cpu_device_count"
@@ -27,7 +28,7 @@ func forcedDevices(flags string) (n int64, err error) {
 			continue
 		}
 		if n, err = strconv.ParseInt(number, 10, 64); err != nil || n < 1 || n > maxCPUDevices {
-			return 0, fmt.Errorf("%w: %.100q: expected a whole number of devices from 1 to %d", ErrFlags, flag, maxCPUDevices)
+			return 0, fmt.Errorf("%w: %.100q: expected a whole number of devices from 1 to %d", probe.ErrFlags, flag, maxCPUDevices)
 		}
 	}
 	return n, nil

@@ -36,7 +36,7 @@ func TestR20_integersDividedByConstantZero(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, compiled := r.Compile("quotient", func(g *graph.Graph) xla.Built { return xla.Built{Outputs: []*graph.Node{row.build(g)}} })
-			stepped := look(newEager(t, r, xla.EagerOptions{}), func(g *graph.Graph) { row.build(g) })
+			stepped := look(newEager(t, r), func(g *graph.Graph) { row.build(g) })
 			for _, err := range []error{compiled, stepped} {
 				require.ErrorIs(t, err, xla.ErrInvalidArgument)
 				require.ErrorContains(t, err, row.want)

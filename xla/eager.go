@@ -12,7 +12,7 @@ import (
 )
 
 // NewEager makes an Eager. It fails for [Go] ([ErrUnimplemented]) and a described machine ([ErrNotRun]).
-func NewEager(on *Runtime, options EagerOptions) (*Eager, error) {
+func NewEager(on *Runtime) (*Eager, error) {
 	if d, ok := on.Backend.(*described); ok {
 		return nil, fmt.Errorf("xla: eager: %w: %s runs no operations: compile whole steps for it, by strategies.Jit or strategies.DataParallel", ErrNotRun, d.name)
 	}
@@ -20,7 +20,7 @@ func NewEager(on *Runtime, options EagerOptions) (*Eager, error) {
 	if !ok {
 		return nil, fmt.Errorf("xla: eager: %w: the plugin %q runs whole graphs only; open one of XLA's, such as %q", ErrUnimplemented, on.plugin.Kind, CPU)
 	}
-	return &Eager{runtime: on, on: c, options: options, keep: mostPrograms, programs: map[string]*eagerProgram{}}, nil
+	return &Eager{runtime: on, on: c, keep: mostPrograms, programs: map[string]*eagerProgram{}}, nil
 }
 
 // mostPrograms take about 120 kB each on the CPU. A training step needs up to 200.
@@ -55,14 +55,13 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 	return outputs, nil
 }
 
-// ErrNoValue reports that a node has no readable value.
-var ErrNoValue = errors.New("the node has no value")
+var errNoValue = errors.New("the node has no value")
 
 // Value waits for a node's value and copies it to the host, within the build function of [Eager.Run]. Elsewhere it is
-// [ErrNoValue].
+// an error.
 func Value(n *graph.Node) (*tensors.Tensor, error) {
 	if n == nil || n.Graph() == nil {
-		return nil, fmt.Errorf("xla: %w: it is nil", ErrNoValue)
+		return nil, fmt.Errorf("xla: %w: it is nil", errNoValue)
 	}
 	var t *tensors.Tensor
 	err := graphs.Catch(func() {
@@ -70,9 +69,9 @@ func Value(n *graph.Node) (*tensors.Tensor, error) {
 		r, ok := of.(*eagerRun)
 		switch {
 		case of == nil:
-			panic(fmt.Errorf("%w: its run is over", ErrNoValue))
+			panic(fmt.Errorf("%w: its run is over", errNoValue))
 		case !ok:
-			panic(fmt.Errorf("%w: its graph %q is not run operation by operation", ErrNoValue, n.Graph().Name()))
+			panic(fmt.Errorf("%w: its graph %q is not run operation by operation", errNoValue, n.Graph().Name()))
 		}
 		b, err := r.buffer(n)
 		if err != nil {

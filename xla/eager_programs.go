@@ -17,9 +17,12 @@ import (
 // An operation is compiled once per kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may share
 // an Eager.
 type Eager struct {
+	// CheckFinite, set before the first run, ends runs with a [*NotFiniteError] at the first NaN or infinity. It doubles
+	// the number of programs.
+	CheckFinite bool
+
 	runtime *Runtime
 	on      *pjrtClient
-	options EagerOptions
 	keep    int
 
 	mu       sync.Mutex
@@ -27,12 +30,6 @@ type Eager struct {
 	uses     int64
 	compiled int
 	took     time.Duration
-}
-
-// EagerOptions are options of an [Eager].
-type EagerOptions struct {
-	// CheckFinite ends a run with a [*NotFiniteError] at the first NaN or infinity. It doubles the number of programs.
-	CheckFinite bool
 }
 
 type eagerProgram struct {

@@ -40,7 +40,7 @@ func (r *eagerRun) operation(o hlo.Single) ([]compute.Buffer, error) {
 		return nil, err
 	}
 	r.made = append(r.made, outputs...)
-	if !r.eager.options.CheckFinite {
+	if !r.eager.CheckFinite {
 		return outputs, nil
 	}
 	return outputs, r.check(o, outputs)
@@ -205,7 +205,7 @@ func (r *eagerRun) check(o hlo.Single, outputs []compute.Buffer) error {
 
 // note allows an infinite constant.
 func (r *eagerRun) note(b compute.Buffer, shape shapes.Shape) (err error) {
-	if r.eager.options.CheckFinite {
+	if r.eager.CheckFinite {
 		r.lines[b] = r.places.Here()
 		r.state[b], err = r.eager.finiteness(b, shape)
 	}

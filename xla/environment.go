@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/probe"
 )
 
 const xlaFlags = "XLA_FLAGS"
@@ -46,7 +47,7 @@ func environmentOf(path string) (e environment, err error) {
 		return environment{}, err
 	}
 	if strings.Contains(e.flags, "xla_flags_reset") {
-		return environment{}, fmt.Errorf("%w: xla_flags_reset is not supported: programs that are compiled once and shared must mean the same", ErrFlags)
+		return environment{}, fmt.Errorf("%w: xla_flags_reset is not supported: programs that are compiled once and shared must mean the same", probe.ErrFlags)
 	}
 	return e, nil
 }
@@ -69,7 +70,7 @@ func readFlags(value string) (string, error) {
 			return string(text), nil
 		}
 	}
-	return "", fmt.Errorf("%w: %.200q begins with no \"-\", so it names a file: %w", ErrFlags, value, err)
+	return "", fmt.Errorf("%w: %.200q begins with no \"-\", so it names a file: %w", probe.ErrFlags, value, err)
 }
 
 func (e environment) String() string {
@@ -108,7 +109,7 @@ func originOf(path string) (origin, error) {
 	if first, ok := started.plugins[path]; ok {
 		if userFlags(first.environment.flags) != userFlags(now.flags) {
 			return origin{}, fmt.Errorf("%w: they are %q, and were %q when this process first opened the plugin, which reads them once: set them before that, or in another process",
-				ErrFlags, now.flags, first.environment.flags)
+				probe.ErrFlags, now.flags, first.environment.flags)
 		}
 		return first, nil
 	}

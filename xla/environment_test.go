@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/xla"
+	"github.com/lazo-ml/lazo/internal/probe"
 )
 
 const fastMath = "--xla_cpu_enable_fast_math=true --xla_cpu_fast_math_honor_nans=false"
@@ -85,7 +85,7 @@ func TestR22_unknownFlags(t *testing.T) {
 		require.Zero(t, got.code, "%s: %s", row.flags, got.stderr)
 		assert.True(t, got.Flags, row.flags)
 		assert.False(t, got.Damaged, row.flags)
-		assert.Contains(t, got.Error, xla.ErrFlags.Error())
+		assert.Contains(t, got.Error, probe.ErrFlags.Error())
 		assert.Regexp(t, row.want, got.Error)
 	}
 }

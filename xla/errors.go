@@ -17,20 +17,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/probe"
 )
 
-// Errors of [Open]. Their texts name the file, the stage that failed, and the plugin's last output.
+// Errors of [Open]. Their texts name the file, the stage that failed, and the plugin's last output. A plugin that does
+// not answer in time is a context.DeadlineExceeded.
 var (
 	ErrPluginNotFound = errors.New("no PJRT plugin found")
 	ErrPluginDamaged  = probe.ErrDamaged
 	ErrPluginInsecure = owners.ErrUnsafe // others may change or replace it: docs/security.md
-	ErrABI            = pjrt.ErrABI
 	ErrNoDevice       = probe.ErrNoDevice
-	ErrTimeout        = probe.ErrTimeout
-	// ErrFlags reports that the plugin refuses XLA_FLAGS.
-	ErrFlags = probe.ErrFlags
-	// ErrNoCgo reports a program built without cgo, which cannot load plugins.
-	ErrNoCgo = pjrt.ErrNoCgo
-	// ErrStatic reports a statically linked program, which cannot load plugins.
-	ErrStatic = pjrt.ErrStatic
 )
 
 // Errors of programs. An [*Error] matches at most one.
@@ -49,7 +42,7 @@ var (
 	ErrClosed = pjrt.ErrClosed
 	// ErrInputsLost reports that a failed run lost inputs that it replaces.
 	ErrInputsLost = errors.New("the inputs that the program would have overwritten are lost")
-	// ErrBusy reports that another goroutine uses a value exclusively.
+	// ErrBusy reports that another use excludes this one, of a value or of a state of package managed.
 	ErrBusy = pjrt.ErrBusy
 )
 

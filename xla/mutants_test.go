@@ -75,7 +75,7 @@ func TestCompile_aBlockOfTwo(t *testing.T) {
 // An output that is not an input is returned unchanged, without compiling or copying.
 func TestEager_copiesOnlyWhatIsTaken(t *testing.T) {
 	r := plugintest.Uncached(t)
-	e := newEager(t, r, xla.EagerOptions{})
+	e := newEager(t, r)
 	before := pjrt.Live().Buffers
 	outputs, err := e.Run("step", nil, func(g *graph.Graph) []*graph.Node {
 		return []*graph.Node{graph.Neg(graph.Const(g, []float32{1, 2}))}

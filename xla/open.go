@@ -22,13 +22,13 @@ import (
 // A name is searched in $PJRT_PLUGIN_LIBRARY_PATH, then among installed plugins. A child process probes the plugin once
 // per state of its file and XLA_FLAGS. ctx can end this and an installation.
 //
-// A plugin reads the environment once per process: XLA_FLAGS that it refuses, or that changed since, are [ErrFlags].
+// A plugin reads the environment once per process: XLA_FLAGS that it refuses, or that changed since, are an error.
 //
 // Each call makes a client with its own device memory: on a GPU, open once. The library stays loaded. A CPU plugin
 // keeps freed memory for later runs, at most as much as was in use at once, until a program or the runtime is closed.
 //
-// Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are [ErrNoCgo]. In a statically linked
-// program, all but [Go] are [ErrStatic].
+// Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are an error, as are all but [Go] in a
+// statically linked program.
 //
 // Under lazo plan, all but [Go] open the plan's described machine: see [ErrPlanned].
 func Open(ctx context.Context, plugin string, opts ...Option) (*Runtime, error) {
@@ -101,7 +101,7 @@ func withoutCgo(plugin string, o *openOptions, cgo bool) (string, error) {
 	if _, err := findPlugin(plugin, o); err != nil && !installable(plugin) {
 		return "", err // with cgo it would be missing too
 	}
-	return "", fmt.Errorf("xla: open %q: %w; or open %q, GoMLX's backend in Go", plugin, ErrNoCgo, Go)
+	return "", fmt.Errorf("xla: open %q: %w; or open %q, GoMLX's backend in Go", plugin, pjrt.ErrNoCgo, Go)
 }
 
 var reportGo sync.Once

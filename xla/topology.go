@@ -12,9 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/install"
 )
 
-// ErrCompilerCrash reports that a compiler ended its child process ([OpenTopology]).
-var ErrCompilerCrash = aot.ErrCrash
-
 const compileTimeout = 10 * time.Minute
 
 // OpenTopology describes a machine for which programs are compiled but not run. plugin is [TPU], [CUDA] or a path,
@@ -24,9 +21,9 @@ const compileTimeout = 10 * time.Minute
 // Strategies and states work on the runtime. A [Program] is compiled at its first use, and reports its Cost, Memory and
 // Optimized form. Values have shapes only: reading one is [ErrNotRun].
 //
-// Each compilation loads the plugin in a child process, since compilers may end their process ([ErrCompilerCrash]) or
-// take long ([CompileTimeout]). [CompileCache] keeps reports. [ClientOption] adds options such as libtpu's "num_slices"
-// or CUDA's "target_config". See docs/maintain/targets.md.
+// Each compilation loads the plugin in a child process, since compilers may end their process or take long
+// ([CompileTimeout]). [CompileCache] keeps reports. [ClientOption] adds options such as libtpu's "num_slices" or CUDA's
+// "target_config". See docs/maintain/targets.md.
 func OpenTopology(ctx context.Context, plugin, topology string, opts ...Option) (*Runtime, error) {
 	r, err := openTopology(ctx, plugin, topology, opts)
 	if err != nil {

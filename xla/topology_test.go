@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/aot"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
@@ -83,7 +84,7 @@ func TestOpenTopology(t *testing.T) {
 	for name, read := range map[string]func() error{
 		"flat":   func() error { return x.ToFlatData(make([]float32, 4)) },
 		"memory": func() error { return xla.ToHost(x, memory) },
-		"eager":  func() error { _, err := xla.NewEager(r, xla.EagerOptions{}); return err },
+		"eager":  func() error { _, err := xla.NewEager(r); return err },
 		"tensor": func() error {
 			moved, err := tensors.FromBuffer(made[0])
 			require.NoError(t, err)
@@ -154,7 +155,7 @@ func TestOpenTopology_compilerFails(t *testing.T) {
 	r := plugintest.Described(t, 1, xla.CompileTimeout(2*time.Second))
 	t.Setenv("TMPDIR", t.TempDir())
 	_, err := r.CompileStableHLO(t.Context(), "bad", "crash", xla.Built{})
-	require.ErrorIs(t, err, xla.ErrCompilerCrash)
+	require.ErrorIs(t, err, aot.ErrCrash)
 	require.ErrorContains(t, err, "it died of SIGABRT: fake.cc:1] the fake ends here")
 	t.Log(err)
 	_, err = r.CompileStableHLO(t.Context(), "bad", "nonsense", xla.Built{})
@@ -302,7 +303,7 @@ func TestOpenTopology_refusals(t *testing.T) {
 		text                   string
 	}{
 		{"topology", library, "nowhere", nil, xla.ErrInvalidArgument, `xla: open the topology "nowhere" of`},
-		{"crash", library, "crash", nil, xla.ErrCompilerCrash, "SIGABRT"},
+		{"crash", library, "crash", nil, aot.ErrCrash, "SIGABRT"},
 		{"hang", library, "hang", []xla.Option{xla.CompileTimeout(time.Second)}, xla.ErrDeadline, "no end after 1s"},
 		{"cpu", xla.CPU, "x", nil, xla.ErrUnimplemented, "describes no machine"},
 		{"go", xla.Go, "x", nil, xla.ErrUnimplemented, "describes no machine"},

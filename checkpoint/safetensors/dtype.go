@@ -9,19 +9,21 @@ import (
 // DType is a tensor's dtype; 0 is invalid. The order is upstream's, by width.
 type DType uint8
 
-// The dtypes of safetensors 0.8.0. Elements of F4 and F6 are packed without gaps, into whole bytes per tensor.
+// The dtypes of safetensors 0.8.0 that Go code computes with. [ParseDType] returns the others: "F4", "F6_E2M3",
+// "F6_E3M2", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ" and "F8_E5M2FNUZ". Elements of F4 and F6 are packed without
+// gaps, into whole bytes per tensor.
 const (
 	Bool   DType = iota + 1 // one byte, 0 or 1
-	F4                      // OCP E2M1; the lower half of a byte comes first
-	F6E2M3                  // OCP
-	F6E3M2                  // OCP
+	f4                      // OCP E2M1; the lower half of a byte comes first
+	f6e2m3                  // OCP
+	f6e3m2                  // OCP
 	U8
 	I8         // two's complement, like all signed integers
-	F8E5M2     // OCP, with infinities
-	F8E4M3     // OCP, without infinities: e4m3fn in XLA and ml_dtypes
-	F8E8M0     // OCP, powers of two
-	F8E4M3FNUZ // without infinities and -0, one NaN
-	F8E5M2FNUZ // without infinities and -0, one NaN
+	f8e5m2     // OCP, with infinities
+	f8e4m3     // OCP, without infinities: e4m3fn in XLA and ml_dtypes
+	f8e8m0     // OCP, powers of two
+	f8e4m3fnuz // without infinities and -0, one NaN
+	f8e5m2fnuz // without infinities and -0, one NaN
 	I16
 	U16
 	F16
@@ -39,9 +41,9 @@ var dtypes = [...]struct {
 	name string
 	bits int64
 }{
-	Bool: {"BOOL", 8}, F4: {"F4", 4}, F6E2M3: {"F6_E2M3", 6}, F6E3M2: {"F6_E3M2", 6},
-	U8: {"U8", 8}, I8: {"I8", 8}, F8E5M2: {"F8_E5M2", 8}, F8E4M3: {"F8_E4M3", 8}, F8E8M0: {"F8_E8M0", 8},
-	F8E4M3FNUZ: {"F8_E4M3FNUZ", 8}, F8E5M2FNUZ: {"F8_E5M2FNUZ", 8},
+	Bool: {"BOOL", 8}, f4: {"F4", 4}, f6e2m3: {"F6_E2M3", 6}, f6e3m2: {"F6_E3M2", 6},
+	U8: {"U8", 8}, I8: {"I8", 8}, f8e5m2: {"F8_E5M2", 8}, f8e4m3: {"F8_E4M3", 8}, f8e8m0: {"F8_E8M0", 8},
+	f8e4m3fnuz: {"F8_E4M3FNUZ", 8}, f8e5m2fnuz: {"F8_E5M2FNUZ", 8},
 	I16: {"I16", 16}, U16: {"U16", 16}, F16: {"F16", 16}, BF16: {"BF16", 16},
 	I32: {"I32", 32}, U32: {"U32", 32}, F32: {"F32", 32},
 	C64: {"C64", 64}, F64: {"F64", 64}, I64: {"I64", 64}, U64: {"U64", 64},

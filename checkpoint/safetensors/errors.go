@@ -10,9 +10,6 @@ import (
 // ErrLimit reports content that exceeds [Limits] or the range of integers.
 var ErrLimit = errors.New("over the limit")
 
-// ErrNotFound reports that a file lacks a tensor.
-var ErrNotFound = errors.New("no such tensor")
-
 // ErrChecksum reports elements that differ from those written.
 var ErrChecksum = errors.New("damaged: the checksum differs")
 

@@ -103,6 +103,15 @@ func tensors() *rapid.Generator[[]content] {
 	return rapid.SliceOfNDistinct(one, 0, 8, func(c content) string { return c.Name })
 }
 
+// named is ParseDType, for tables of tests.
+func named(name string) safetensors.DType {
+	d, err := safetensors.ParseDType(name)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
 // sample is a small file with what the format has.
 func sample(t require.TestingT) []byte {
 	return write(t, []content{
@@ -110,7 +119,7 @@ func sample(t require.TestingT) []byte {
 		{safetensors.Tensor{Name: "step", DType: safetensors.I64}, []byte{7, 0, 0, 0, 0, 0, 0, 0}},
 		{safetensors.Tensor{Name: "é\n", DType: safetensors.BF16, Dims: []int{3}}, []byte{1, 2, 3, 4, 5, 6}},
 		{safetensors.Tensor{Name: "none", DType: safetensors.U8, Dims: []int{4, 0}}, []byte{}},
-		{safetensors.Tensor{Name: "half", DType: safetensors.F4, Dims: []int{2, 3}}, []byte{1, 2, 3}},
+		{safetensors.Tensor{Name: "half", DType: named("F4"), Dims: []int{2, 3}}, []byte{1, 2, 3}},
 	}, map[string]string{"format": "pt", "made by": "lazo"})
 }
 

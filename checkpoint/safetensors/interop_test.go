@@ -33,20 +33,20 @@ var shared = []content{
 	python("f64", safetensors.F64, "000000000000f8bf 0100000000000000", 2),
 	python("i64", safetensors.I64, "0000000000000080 0100000000002000", 2),
 	python("u64", safetensors.U64, "ffffffffffffffff 0100000000000080", 2),
-	python("f8_e4m3", safetensors.F8E4M3, "38 fe 30", 3),
-	python("f8_e5m2", safetensors.F8E5M2, "3c fb 7c", 3),
-	python("f8_e4m3fnuz", safetensors.F8E4M3FNUZ, "40 7f 38", 3),
-	python("f8_e5m2fnuz", safetensors.F8E5M2FNUZ, "40 7f c0", 3),
-	python("f8_e8m0", safetensors.F8E8M0, "7f 80 7d", 3),
+	python("f8_e4m3", named("F8_E4M3"), "38 fe 30", 3),
+	python("f8_e5m2", named("F8_E5M2"), "3c fb 7c", 3),
+	python("f8_e4m3fnuz", named("F8_E4M3FNUZ"), "40 7f 38", 3),
+	python("f8_e5m2fnuz", named("F8_E5M2FNUZ"), "40 7f c0", 3),
+	python("f8_e8m0", named("F8_E8M0"), "7f 80 7d", 3),
 	python("scalar", safetensors.F32, "000080bf"),
 	python("empty", safetensors.I64, "", 0, 3),
 	python("é/😀\n\"\\", safetensors.U8, "07", 1),
 }
 
 var packed = []content{
-	python("f4", safetensors.F4, "c2 1f", 2, 2),
-	python("f6_e2m3", safetensors.F6E2M3, "01 02 03", 4),
-	python("f6_e3m2", safetensors.F6E3M2, "ff 00 80", 2, 2),
+	python("f4", named("F4"), "c2 1f", 2, 2),
+	python("f6_e2m3", named("F6_E2M3"), "01 02 03", 4),
+	python("f6_e3m2", named("F6_E3M2"), "ff 00 80", 2, 2),
 }
 
 var sharedMetadata = map[string]string{"é \"\\/\n": "😀\x01"}

@@ -158,8 +158,8 @@ func (r *Reader) Tensor(name string) (Tensor, bool) {
 	return e.tensor(), true
 }
 
-// Read returns a tensor's bytes, row-major and little endian (see [Values]), and their checksum. It returns
-// [ErrNotFound] for an unknown name, and a [*FormatError] if the file was truncated.
+// Read returns a tensor's bytes, row-major and little endian (see [Values]), and their checksum. A
+// truncated file is a [*FormatError].
 func (r *Reader) Read(name string) ([]byte, Checksum, error) {
 	e, err := r.named(name)
 	if err != nil {
@@ -255,7 +255,7 @@ func (r *Reader) Copy(w io.Writer, name string) (Checksum, error) {
 func (r *Reader) named(name string) (*entry, error) {
 	e, found := r.find(name)
 	if !found {
-		return nil, fmt.Errorf("safetensors: %w: %s among the %d of the file", ErrNotFound, quoted(name), r.Len())
+		return nil, fmt.Errorf("safetensors: no such tensor: %s among the %d of the file", quoted(name), r.Len())
 	}
 	return e, nil
 }

@@ -11,9 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// ErrClosed reports the use of a [Writer] after Close.
-var ErrClosed = errors.New("the writer is closed")
-
 // Writer writes a file: first the header, then the tensors one by one. After an error the file is incomplete, and each
 // further call returns the same error. It does not buffer: for small pieces use a bufio.Writer.
 type Writer struct {
@@ -70,7 +67,7 @@ func (w *Writer) write(name string, write func(*partWriter) error) (Checksum, er
 	case w.err != nil:
 		return 0, w.err
 	case w.ended:
-		return 0, fmt.Errorf("safetensors: write tensor %s: %w", quoted(name), ErrClosed)
+		return 0, fmt.Errorf("safetensors: write tensor %s: the writer is closed", quoted(name))
 	}
 	sum, err := w.writeNext(name, write)
 	if err != nil {

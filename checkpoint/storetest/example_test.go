@@ -1,46 +1,14 @@
 package storetest_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"log"
+	"testing"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/storetest"
 )
 
-// A process that ends where COMMIT is written leaves the checkpoint before as the newest.
-func ExampleFaulty() {
-	ctx, memory := context.Background(), new(storetest.Memory)
-	save := func(store checkpoint.Store, step checkpoint.Step) error {
-		folder, err := checkpoint.OpenStore(ctx, store, "runs", checkpoint.Options{})
-		if err != nil {
-			return err
-		}
-		return folder.Save(ctx, step, checkpoint.Content{})
-	}
-	if err := save(memory, 100); err != nil {
-		log.Fatal(err)
-	}
-	full := &storetest.Faulty{Store: memory, Before: func(c storetest.Call) error {
-		if c.Op == storetest.OpPut {
-			return errors.New("the store is full")
-		}
-		return nil
-	}}
-	fmt.Println(save(full, 200) != nil)
-
-	folder, err := checkpoint.OpenStore(ctx, memory.Clone(), "runs", checkpoint.Options{}) // as another process finds it
-	if err != nil {
-		log.Fatal(err)
-	}
-	newest, err := folder.Newest(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(newest.Step)
-	// Output:
-	// true
-	// 100
+// A test of a store, which must be empty.
+func ExampleRun() {
+	var store checkpoint.Store // such as gocloud.Store
+	_ = func(t *testing.T) { storetest.Run(t, store) }
 }

@@ -131,7 +131,7 @@ func newByHand(r *xla.Runtime) (h byHand, err error) {
 
 func (h byHand) run(ctx context.Context, set, test *data.Set, batch, epochs int) error {
 	epoch := loop.Steps(set.Len() / batch)
-	padded := data.Map(test.Batches(batch, data.KeepRemainder()).All(), func(b data.Batch) (data.Batch, error) { return data.Pad(b, batch) })
+	padded := data.Map(test.Batches(batch, data.Kept).All(), func(b data.Batch) (data.Batch, error) { return data.Pad(b, batch) })
 	training := trainloop.Loop[*managed.State, data.Batch]{Step: h.train, Epoch: epoch, Reset: managed.Reset,
 		Tests: []loop.Evaluation[*managed.State, data.Batch]{loop.Evaluate("val", h.test, loop.Data[data.Batch](padded))}}
 	_, err := training.Run(ctx, h.state, set.Batches(batch, data.Shuffle(0)),

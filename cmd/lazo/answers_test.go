@@ -165,7 +165,7 @@ func compareDoors(t *testing.T, m *flaxlike.Model, set *data.Set, kind string, n
 		one = append(one, answersOf(t, must.M1(m.PredictOne(t.Context(), data.X(flat[2*i:2*i+2], 2))))...)
 	}
 	same("PredictOne", one)
-	for p, err := range m.PredictBatches(t.Context(), set.Batches(7, data.KeepRemainder())) {
+	for p, err := range m.PredictBatches(t.Context(), set.Batches(7, data.Kept)) {
 		require.NoError(t, err)
 		batches = append(batches, answersOf(t, p)...)
 	}

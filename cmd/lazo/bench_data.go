@@ -29,7 +29,7 @@ func (c benchDataCommand) Run(s session) error {
 	if c.Passes < 1 {
 		return fmt.Errorf("passes must be at least 1, got %d", c.Passes)
 	}
-	resize := map[string]images.Resize{"no": images.NoResize, "stretch": images.Stretch, "crop": images.CropCentre}[c.Resize]
+	resize := map[string]images.Resize{"no": 0, "stretch": images.Stretch, "crop": images.CropCentre}[c.Resize]
 	folder, err := images.Open(c.Dir, images.Format{Height: c.Height, Width: c.Width, Channels: c.Channels, Resize: resize})
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c benchDataCommand) Run(s session) error {
 	}
 	var stages data.Stages
 	begin, images, batches, dims := time.Now(), 0, 0, []int(nil)
-	each := loop.Over(set.Batches(c.Batch, data.Shuffle(1), data.KeepRemainder(), data.Timed(&stages)), loop.Until(loop.Epochs(c.Passes)))
+	each := loop.Over(set.Batches(c.Batch, data.Shuffle(1), data.Kept, data.Timed(&stages)), loop.Until(loop.Epochs(c.Passes)))
 	for pass, err := range each {
 		if err == nil {
 			err = s.ctx.Err()

@@ -146,9 +146,9 @@ func remedy(err error, plugin string) string {
 		again = "use another library, or the one that lazo installs"
 	}
 	switch {
-	case errors.Is(err, install.ErrDamaged), errors.Is(err, xla.ErrPluginDamaged), errors.Is(err, xla.ErrABI):
+	case errors.Is(err, install.ErrDamaged), errors.Is(err, xla.ErrPluginDamaged), errors.Is(err, pjrt.ErrABI):
 		return again
-	case errors.Is(err, xla.ErrFlags):
+	case errors.Is(err, probe.ErrFlags):
 		return "unset XLA_FLAGS, or set it to flags of this plugin's version"
 	case errors.Is(err, xla.ErrNoDevice) && strings.Contains(filepath.Base(plugin), xla.TPU):
 		return "check that this user can access the TPU (/dev/accel*, /dev/vfio); to compile for a TPU without one, see docs/maintain/targets.md"
@@ -156,7 +156,7 @@ func remedy(err error, plugin string) string {
 		return "check that the driver is installed and the device is visible to this user (nvidia-smi)"
 	case errors.Is(err, xla.ErrOutOfMemory):
 		return "another process may hold the device's memory; on the CPU see the line limits, if there is one: the plugin needs 3 GiB of addresses"
-	case errors.Is(err, xla.ErrTimeout):
+	case errors.Is(err, probe.ErrTimeout):
 		return "check that the device exists, and try again on an idle machine"
 	}
 	return ""

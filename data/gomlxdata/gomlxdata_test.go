@@ -43,7 +43,7 @@ func plain(b data.Batch) data.Batch {
 }
 
 func TestThereAndBackIsTheSame(t *testing.T) {
-	source := numbers(t).Batches(2, data.KeepRemainder()).All()
+	source := numbers(t).Batches(2, data.Kept).All()
 	there := gomlxdata.To("numbers", source, []string{"x", "even"}, []string{"y"})
 	require.Equal(t, "numbers", there.Name())
 	back := gomlxdata.From(there, []string{"x", "even"}, []string{"y"})

@@ -2,6 +2,7 @@ package images
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"testing"
 
@@ -142,14 +143,14 @@ func TestAugment_drawsAnewForEachBatch(t *testing.T) {
 	for name, source := range map[string]iter.Seq2[data.Batch, error]{
 		"forever":        set.Batches(2).From(0),
 		"repeated":       data.Repeat(stream.All(), 5),
-		"for all time":   data.RepeatForever(stream.All()),
-		"epochs":         data.RepeatForever(data.Take(set.Batches(2, data.Shuffle(1)).From(0), 8)),
+		"for all time":   data.Repeat(stream.All(), math.MaxInt),
+		"epochs":         data.Repeat(data.Take(set.Batches(2, data.Shuffle(1)).From(0), 8), math.MaxInt),
 		"by hand":        hand,
-		"ended by hand":  data.RepeatForever(data.Take(hand, 3)),
+		"ended by hand":  data.Repeat(data.Take(hand, 3), math.MaxInt),
 		"passes":         data.Passes(func(pass int) iter.Seq2[data.Batch, error] { return data.ShuffleBuffer(stream.All(), 3, uint64(pass)) }),
-		"buffer":         data.ShuffleBuffer(data.RepeatForever(stream.All()), 3, 1),
-		"rebatched":      data.RepeatForever(data.Rebatch(stream.All(), 3, data.Kept)),
-		"rebatch":        data.Rebatch(data.RepeatForever(stream.All()), 3, data.Kept),
+		"buffer":         data.ShuffleBuffer(data.Repeat(stream.All(), math.MaxInt), 3, 1),
+		"rebatched":      data.Repeat(data.Rebatch(stream.All(), 3, data.Kept), math.MaxInt),
+		"rebatch":        data.Rebatch(data.Repeat(stream.All(), math.MaxInt), 3, data.Kept),
 		"rebatched hand": data.Rebatch(hand, 3, data.Kept),
 		"window of hand": data.Prefetch(data.Filter(hand, func(data.Batch) bool { return true }), 2),
 	} {
@@ -178,7 +179,7 @@ func TestAugment_drawsAnewForEachBatch(t *testing.T) {
 		return slices.Compact(all)
 	}
 	require.Len(t, flipped(hand), 4)
-	require.Len(t, flipped(data.RepeatForever(set.Batches(8).All())), 4)
+	require.Len(t, flipped(data.Repeat(set.Batches(8).All(), math.MaxInt)), 4)
 }
 
 // F10 for data: a run resumed after n steps with a pipeline from position n of the set, or one that skips through the
@@ -190,7 +191,7 @@ func TestF10_resumeIsTheUnbrokenPipeline(t *testing.T) {
 	}
 	s, err := data.New(data.Named("x", x, 23, 5, 5, 1))
 	require.NoError(t, err)
-	batches := s.Batches(4, data.Shuffle(3), data.KeepRemainder())
+	batches := s.Batches(4, data.Shuffle(3), data.Kept)
 	pipeline := func(workers int, position int64) iter.Seq2[data.Batch, error] {
 		return data.Prefetch(data.ParallelMap(data.Take(batches.From(position), 18-position), workers, Augment(9, "x", FlipHorizontal(), RandomCrop(5, 5, 2), RandomShift(1, 2))), 2)
 	}

@@ -37,14 +37,12 @@ type imageFile struct {
 	class int32
 }
 
-// Resize determines how an image gets the requested size.
+// Resize determines how an image gets the requested size. The zero Resize refuses images of another size.
 type Resize int
 
 const (
-	// NoResize refuses images of another size.
-	NoResize Resize = iota
 	// Stretch scales height and width independently.
-	Stretch
+	Stretch Resize = iota + 1
 	// CropCentre scales the image, keeping its aspect ratio, until it covers the size, and crops the centre.
 	CropCentre
 )
@@ -95,8 +93,8 @@ func (f *Format) check() error {
 		return fmt.Errorf("the Format asks for %d x %d pixels (height, width), expected 1 to %d", f.Height, f.Width, imageSide)
 	case f.Channels != 1 && f.Channels != 3:
 		return fmt.Errorf("the Format asks for %d channels, expected 1 or 3", f.Channels)
-	case f.Resize < NoResize || f.Resize > CropCentre:
-		return fmt.Errorf("unknown policy Resize(%d), expected images.NoResize, images.Stretch or images.CropCentre", int(f.Resize))
+	case f.Resize < 0 || f.Resize > CropCentre:
+		return fmt.Errorf("unknown policy Resize(%d), expected 0, images.Stretch or images.CropCentre", int(f.Resize))
 	case f.Height*f.Width > imageResult:
 		return fmt.Errorf("the Format asks for %d x %d pixels (height, width), expected at most %d in all", f.Height, f.Width, imageResult)
 	case f.Cache < 0:
@@ -156,7 +154,7 @@ func (f *Folder) list() error {
 func (f *Folder) Len() int { return len(f.files) }
 
 // Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n]. Images
-// are read when their batch is made, on several goroutines. An unreadable image is an [*Error] in place of its
+// are read when their batch is made, on several goroutines. An unreadable image is an [*fs.PathError] in place of its
 // batch; the iteration continues.
 func (f *Folder) Set() *data.Set { return f.set }
 
@@ -202,7 +200,7 @@ func (f *Folder) load(numbers []int32, times *timer) (data.Array, error) {
 		}
 		times.end("copy")
 		if err := openFile(root, name, f.format, to, times); err != nil {
-			return data.Array{}, &Error{path.Join(f.dir, name), err}
+			return data.Array{}, &fs.PathError{Op: "read", Path: path.Join(f.dir, name), Err: err}
 		}
 		f.kept.put(n, to, f.format.Cache)
 	}
@@ -222,16 +220,6 @@ func (t *timer) end(stage string) {
 	t.begin = now
 }
 
-// Error is an image file that cannot be read.
-type Error struct {
-	Path string
-	// Err wraps [data.ErrLimit] if the image has too many pixels.
-	Err error
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Path, e.Err) }
-func (e *Error) Unwrap() error { return e.Err }
-
 func openFile(root *os.Root, name string, format Format, to []float32, times *timer) error {
 	info, err := root.Stat(name)
 	if err != nil {
@@ -248,8 +236,8 @@ func openFile(root *os.Root, name string, format Format, to []float32, times *ti
 	return readImage(file, format, to, times)
 }
 
-// Read reads a PNG or JPEG image as float32 [height, width, channels], 0 to 1. Errors are an [*Error] without
-// a path.
+// Read reads a PNG or JPEG image as float32 [height, width, channels], 0 to 1. Too many pixels
+// are a [data.ErrLimit].
 func Read(r io.ReadSeeker, format Format) (data.Array, error) {
 	err := format.check()
 	if err == nil && format.Cache > 0 {
@@ -261,7 +249,7 @@ func Read(r io.ReadSeeker, format Format) (data.Array, error) {
 	dims := []int{format.Height, format.Width, format.Channels}
 	x := make([]float32, format.Height*format.Width*format.Channels)
 	if err = readImage(r, format, x, &timer{}); err != nil {
-		return data.Array{}, fmt.Errorf("images: read: %w", &Error{"input", err})
+		return data.Array{}, fmt.Errorf("images: read: input: %w", err)
 	}
 	return data.Array{Flat: x, Dims: dims}, nil
 }
@@ -287,7 +275,7 @@ func readImage(r io.ReadSeeker, format Format, to []float32, times *timer) error
 	if h > format.MaxPixels/w { // h*w may overflow
 		return fmt.Errorf("the image has %d x %d pixels (height, width), more than %d in all (set Format.MaxPixels): %w", h, w, format.MaxPixels, data.ErrLimit)
 	}
-	if format.Resize == NoResize && (h != format.Height || w != format.Width) {
+	if format.Resize == 0 && (h != format.Height || w != format.Width) {
 		return fmt.Errorf("the image has %d x %d pixels (height, width), expected %d x %d, or Format.Resize as images.Stretch or images.CropCentre",
 			h, w, format.Height, format.Width)
 	}

@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"image/jpeg"
 	"image/png"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -269,7 +270,7 @@ func TestF28_MalformedImages(t *testing.T) {
 			for _, err = range f.Set().Batches(1).All() {
 			}
 		})
-		var bad *Error
+		var bad *fs.PathError
 		require.ErrorAs(t, err, &bad, name)
 		require.Equal(t, filepath.Join(dir, "a", name+".png"), bad.Path)
 		if name == "png bomb" || name == "png wide" || name == "png 1 too many" || name == "jpeg bomb" {
@@ -315,7 +316,7 @@ func TestTimed_images(t *testing.T) {
 	set, err := f.Set().MapBatches(Augment(1, "x", FlipHorizontal()))
 	require.NoError(t, err)
 	var stages data.Stages
-	for _, err := range set.Batches(2, data.Shuffle(1), data.Timed(&stages), data.KeepRemainder()).All() {
+	for _, err := range set.Batches(2, data.Shuffle(1), data.Timed(&stages), data.Kept).All() {
 		require.NoError(t, err)
 	}
 	times := maps.Collect(stages.All())

@@ -25,10 +25,10 @@ func TestImageFolder_cache(t *testing.T) {
 		require.NoError(t, err)
 		plain, err := Open(dir, Format{Height: 2, Width: 2, Resize: Stretch})
 		require.NoError(t, err)
-		want, err := data.Collect(plain.Set().Batches(3, data.KeepRemainder()).All(), 10)
+		want, err := data.Collect(plain.Set().Batches(3, data.Kept).All(), 10)
 		require.NoError(t, err)
 		for epoch := range 3 {
-			got, err := data.Collect(f.Set().Batches(3, data.KeepRemainder()).All(), 10)
+			got, err := data.Collect(f.Set().Batches(3, data.Kept).All(), 10)
 			require.NoError(t, err)
 			require.Equal(t, want.Fields(), got.Fields(), "epoch %d", epoch)
 			fields := got.Fields()

@@ -46,29 +46,8 @@ type Field struct {
 	Fill string
 }
 
-// RowError is a value that does not fit the format.
-type RowError struct {
-	// Path is the file, "" for an [io.ReaderAt].
-	Path string
-	// Row is the example's number, from 1.
-	Row    int64
-	Column string
-	// Err is the cause.
-	Err error
-}
-
-func (e *RowError) Error() string {
-	where := fmt.Sprintf("row %d, column %q: %v", e.Row, e.Column, e.Err)
-	if e.Path != "" {
-		where = e.Path + ": " + where
-	}
-	return where
-}
-
-func (e *RowError) Unwrap() error { return e.Err }
-
-// Read reads a file of size bytes into a set. It returns a [*data.FormatError] for an invalid file, a [*RowError] for a
-// value, and an error that wraps [data.ErrLimit] for too much memory.
+// Read reads a file of size bytes into a set. It returns a [*data.FormatError] for an invalid file, a [*data.RowError]
+// for a value, and an error that wraps [data.ErrLimit] for too much memory.
 func Read(file io.ReaderAt, size int64, format Format) (*data.Set, error) {
 	set, err := read(file, size, format)
 	if err != nil {
@@ -173,7 +152,7 @@ func withFile(path string, f func(file *os.File, size int64) error) error {
 	}
 	defer file.Close()
 	err = f(file, info.Size())
-	format, row := (*data.FormatError)(nil), (*RowError)(nil)
+	format, row := (*data.FormatError)(nil), (*data.RowError)(nil)
 	switch {
 	case errors.As(err, &format):
 		format.Path = path

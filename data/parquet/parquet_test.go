@@ -221,9 +221,9 @@ func TestMessages(t *testing.T) {
 		require.EqualError(t, err, "parquet: read: "+c.err, name)
 	}
 	_, err := open(file, named("n", Field{}))
-	var bad *RowError
+	var bad *data.RowError
 	require.True(t, errors.As(err, &bad))
-	require.Equal(t, int64(2), bad.Row)
+	require.Equal(t, 2, bad.Row)
 	path := filepath.Join(t.TempDir(), "a.parquet")
 	require.NoError(t, os.WriteFile(path, file, 0o600))
 	_, err = Open(path, named("n", Field{}))

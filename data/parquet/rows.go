@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/lazo-ml/lazo/data"
 )
 
 type field struct {
@@ -228,7 +230,7 @@ func (r *rows) one(f *field, c *cursor, there bool) error {
 }
 
 func (r *rows) fail(c *cursor, err error) error {
-	return &RowError{Row: r.row + 1, Column: c.leaf.name, Err: err}
+	return &data.RowError{Row: int(r.row) + 1, Column: c.leaf.name, Err: err}
 }
 
 func (r *rows) list(f *field, c *cursor) error {

@@ -60,37 +60,7 @@ const (
 	csvWorkers    = 8
 )
 
-// RowError is a row of a CSV file that cannot be read.
-type RowError struct {
-	// Path is the file, "" for an [io.Reader].
-	Path string
-	// Row is the example's number, from 1; 0 for the header.
-	Row int
-	// Line is in the file, from 1. Column is a name, or "" for the whole row.
-	Line   int
-	Column string
-	// Err wraps [data.ErrLimit] if the file is too large.
-	Err error
-}
-
-func (e *RowError) Error() string {
-	where := "row " + fmt.Sprint(e.Row)
-	if e.Row == 0 {
-		where = "header"
-	}
-	if e.Path != "" {
-		where = e.Path + ": " + where
-	}
-	where += fmt.Sprintf(" (line %d)", e.Line)
-	if e.Column != "" {
-		where += fmt.Sprintf(", column %q", e.Column)
-	}
-	return fmt.Sprintf("%s: %v", where, e.Err)
-}
-
-func (e *RowError) Unwrap() error { return e.Err }
-
-// Read reads r, plain or gzip-compressed, into a set. It returns a [*RowError] for invalid content, and a
+// Read reads r, plain or gzip-compressed, into a set. It returns a [*data.RowError] for invalid content, and a
 // [*data.FormatError] for an invalid gzip stream.
 func Read(r io.Reader, format Format) (*data.Set, error) {
 	format.Limit = cmp.Or(format.Limit, 1<<30)
@@ -152,7 +122,7 @@ func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 }
 
 func withFile(path string, f func(file *os.File, size int64) error) error {
-	var row *RowError
+	var row *data.RowError
 	err := packed.File(path, func(file *os.File, size int64) error {
 		err := f(file, size)
 		if errors.As(err, &row) {

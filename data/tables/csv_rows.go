@@ -86,7 +86,7 @@ func (f *csvFile) open(format Format) error {
 			block.tooLong = more.tooLong
 		}
 	}
-	fail := func(line int, err error) error { return &RowError{Line: max(line, 1), Err: err} }
+	fail := func(line int, err error) error { return &data.RowError{Line: max(line, 1), Err: err} }
 	if err == io.EOF {
 		return fail(0, errors.New("the file is empty"))
 	}
@@ -168,7 +168,7 @@ type csvPart struct {
 	fields []data.Field
 	n      int
 	bytes  int64
-	err    *RowError
+	err    *data.RowError
 }
 
 func (f *csvFile) parse(b csvText) (csvPart, error) { return f.readBlock(b, math.MaxInt64), nil }
@@ -228,7 +228,7 @@ func (f *csvFile) readBlock(b csvText, limit int64) csvPart {
 	return part
 }
 
-func (r *csvReader) add(part *csvPart, cells []string, line int, limit int64) *RowError {
+func (r *csvReader) add(part *csvPart, cells []string, line int, limit int64) *data.RowError {
 	part.n++
 	texts, column, err := r.take(cells)
 	if err == nil {
@@ -237,7 +237,7 @@ func (r *csvReader) add(part *csvPart, cells []string, line int, limit int64) *R
 		}
 		err = fmt.Errorf("the values take more than %d bytes (set Format.Limit, or use Stream): %w", r.limit, data.ErrLimit)
 	}
-	return &RowError{Row: part.n, Line: line, Column: column, Err: err}
+	return &data.RowError{Row: part.n, Line: line, Column: column, Err: err}
 }
 
 type csvReader struct {
@@ -257,7 +257,7 @@ type csvReader struct {
 func (f *csvFile) reader(b csvText) *csvReader { return &csvReader{csvFile: f, csvText: b} }
 
 // row returns cells that are valid until the next call. ok is false after the last row.
-func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *RowError) {
+func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *data.RowError) {
 	for r.at < len(r.text) {
 		if c := r.text[r.at]; c == '\n' || c == '\r' && r.at+1 < len(r.text) && r.text[r.at+1] == '\n' {
 			if r.empty++; r.empty == 1 {
@@ -355,14 +355,14 @@ func (f *csvFile) rowTooLong() error {
 	return fmt.Errorf("the row has more than %d bytes (set Format.MaxRow): %w", f.most, data.ErrLimit)
 }
 
-func (r *csvReader) wrong(err error, cells []string, line, row int) *RowError {
+func (r *csvReader) wrong(err error, cells []string, line, row int) *data.RowError {
 	if parse := (*csv.ParseError)(nil); errors.As(err, &parse) {
 		line = parse.StartLine + r.beganLine - 1
 		if err = parse.Err; errors.Is(err, csv.ErrFieldCount) {
 			err = wrongCells(cells, r.names, r.comma)
 		}
 	}
-	return &RowError{Row: row, Line: line, Err: err}
+	return &data.RowError{Row: row, Line: line, Err: err}
 }
 
 func wrongCells(cells, names []string, separator rune) error {

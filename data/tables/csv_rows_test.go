@@ -18,7 +18,7 @@ import (
 
 // rowsByPackage reads the rows of a file with encoding/csv, plus lazo's additions: empty lines of a file of one column,
 // and the position of an error.
-func rowsByPackage(text string, header bool) (rows [][]string, wrong *RowError) {
+func rowsByPackage(text string, header bool) (rows [][]string, wrong *data.RowError) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, byteOrderMark)))
 	columns, behind := 0, 1
 	for {
@@ -38,10 +38,10 @@ func rowsByPackage(text string, header bool) (rows [][]string, wrong *RowError) 
 				}
 				err = fmt.Errorf("%d cells, expected %d as in the first row%s", len(cells), columns, hint)
 			}
-			return nil, &RowError{Row: row, Line: parse.StartLine, Err: err}
+			return nil, &data.RowError{Row: row, Line: parse.StartLine, Err: err}
 		}
 		if err == io.EOF && columns == 0 {
-			return nil, &RowError{Line: 1, Err: errors.New("the file is empty")}
+			return nil, &data.RowError{Line: 1, Err: errors.New("the file is empty")}
 		}
 		if err == io.EOF {
 			return rows, nil
@@ -103,7 +103,7 @@ func TestCSV_isThatOfEncodingCSV(t *testing.T) {
 			}
 			return true
 		})
-		where := (*RowError)(nil)
+		where := (*data.RowError)(nil)
 		switch {
 		case errors.As(err, &where) && where.Row == 0 && header && (wrong == nil || wrong.Row > 0):
 			refused++ // two columns of a name, a header of bare CR: the package knows nothing of it

@@ -78,7 +78,7 @@ func TestStream_law(t *testing.T) {
 		require.NoError(t, err)
 		size := rapid.IntRange(1, 800).Draw(t, "size")
 		var want, got []data.Batch
-		for b, err := range whole.Batches(size, data.KeepRemainder()).All() {
+		for b, err := range whole.Batches(size, data.Kept).All() {
 			require.NoError(t, err)
 			want = append(want, data.Batch{Fields: b.Fields, Size: b.Size, At: b.At}) // a stream does not know how many there are
 		}
@@ -162,7 +162,7 @@ func TestF28_MalformedCSV(t *testing.T) {
 		if is != nil {
 			require.ErrorIs(t, err, is, name)
 		}
-		row, form := (*RowError)(nil), (*data.FormatError)(nil)
+		row, form := (*data.RowError)(nil), (*data.FormatError)(nil)
 		if errors.As(err, &row) || errors.As(err, &form) {
 			typed++
 		}
@@ -224,7 +224,7 @@ func TestReadCSVPassesErrorsOn(t *testing.T) {
 	for at := range len(file) {
 		_, err := Read(io.MultiReader(strings.NewReader(file[:at]), iotest.ErrReader(broken)), Format{})
 		require.ErrorIs(t, err, broken, "at %d", at)
-		var row *RowError
+		var row *data.RowError
 		require.False(t, errors.As(err, &row), "the file is not at fault: %v", err)
 	}
 }
@@ -280,7 +280,7 @@ func TestReadCSV_emptyLineOfOneColumnIsAnEmptyCell(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, set, "%q", c.text)
 	}
-	var row *RowError
+	var row *data.RowError
 	_, err := Read(strings.NewReader("a\n1\n\n3\n"), Format{})
 	require.ErrorAs(t, err, &row)
 	require.Equal(t, []int{2, 3}, []int{row.Row, row.Line})

@@ -25,7 +25,7 @@ type Numbers struct {
 	Columns []string
 	// Field is the field's name, "x" if "".
 	Field string
-	// Fill replaces missing values, before scaling, Value with FillValue. NoFill refuses them.
+	// Fill replaces missing values, before scaling, Value with FillValue.
 	Fill  Fill
 	Value float64
 	// Indicator adds a column after each: 1 if the value was missing, else 0.
@@ -46,7 +46,7 @@ type Categories struct {
 	// Classes are in order. Empty means those of the training data, sorted; by value if all are integers.
 	Classes []string
 	// Fill replaces missing values: FillMostFrequent, or FillValue with Value, then a class even if the training data
-	// lack it. NoFill refuses them.
+	// lack it.
 	Fill    Fill
 	Value   string
 	Unknown Unknown
@@ -75,36 +75,36 @@ type Labels struct {
 	Numbers bool
 }
 
-// Fill determines how to replace a missing value.
+// Fill determines how to replace a missing value. With the zero Fill it is an error.
 type Fill int
 
 // The values of Fill.
 const (
-	NoFill   Fill = iota // a missing value is an error
-	FillMean             // of the training data
+	noFill   Fill = iota
+	FillMean      // of the training data
 	FillMedian
 	FillMostFrequent // mode; the least of several
 	FillValue
 )
 
-// Scale determines how to scale numbers.
+// Scale determines how to scale numbers. The zero Scale leaves them.
 type Scale int
 
 // The values of Scale. A column that is constant in the training data becomes 0.
 const (
-	NoScale  Scale = iota
+	noScale  Scale = iota
 	Standard       // mean 0, standard deviation 1
 	MinMax         // training minimum 0, maximum 1; no clipping
 )
 
-// Unknown determines how to encode an unknown class.
+// Unknown determines how to encode an unknown class. With the zero Unknown it is an error.
 type Unknown int
 
 // The values of Unknown.
 const (
-	UnknownRefused Unknown = iota // an error
-	UnknownOwn                    // an extra class after the others
-	UnknownZeros                  // 0 in all one-hot columns; not for Integers
+	unknownRefused Unknown = iota
+	UnknownOwn             // an extra class after the others
+	UnknownZeros           // 0 in all one-hot columns; not for Integers
 )
 
 // Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model, as

@@ -27,7 +27,7 @@ type prepared struct {
 	number map[string]int32
 }
 
-var unknowns = []string{UnknownRefused: "", UnknownOwn: "own", UnknownZeros: "zeros"}
+var unknowns = []string{unknownRefused: "", UnknownOwn: "own", UnknownZeros: "zeros"}
 
 func (c *prepared) label() bool { return c.As == asClass || c.As == asTarget || c.As == asFlag }
 

@@ -16,13 +16,13 @@ import (
 
 func (n Numbers) rule() ([]string, string, error) {
 	switch {
-	case n.Fill < NoFill || n.Fill > FillValue || n.Scale < NoScale || n.Scale > MinMax:
+	case n.Fill < noFill || n.Fill > FillValue || n.Scale < noScale || n.Scale > MinMax:
 		return nil, "", fmt.Errorf("the Fill is %d and the Scale %d: expected the constants of package tables", n.Fill, n.Scale)
 	case n.Value != 0 && n.Fill != FillValue:
 		return nil, "", fmt.Errorf("the Value is %v, which is only used with Fill: tables.FillValue", n.Value)
 	case math.IsNaN(n.Value) || math.IsInf(n.Value, 0):
 		return nil, "", fmt.Errorf("the Value is %v, expected a finite number", n.Value)
-	case n.Indicator && n.Fill == NoFill:
+	case n.Indicator && n.Fill == noFill:
 		return nil, "", errors.New("the Indicator is set, but no Fill: without Fill a missing value is an error")
 	}
 	return n.Columns, cmp.Or(n.Field, "x"), nil
@@ -45,14 +45,14 @@ func (n Numbers) fit(name string, column data.Array) (prepared, error) {
 		}
 	}
 	switch {
-	case n.Fill == NoFill && first >= 0:
+	case n.Fill == noFill && first >= 0:
 		return c, fmt.Errorf("%d of %d values are missing, the first one in row %d: set Numbers.Fill, or leave such examples out (Set.Where)",
 			len(values)-len(there), len(values), first+1)
 	case n.Fill == FillValue:
 		c.Fill = new(n.Value)
-	case n.Fill != NoFill && len(there) == 0:
+	case n.Fill != noFill && len(there) == 0:
 		return c, errors.New("all values are missing, so none can be computed to fill in: leave the column out, or use FillValue")
-	case n.Fill != NoFill:
+	case n.Fill != noFill:
 		c.Fill = new(filling(there, n.Fill))
 	}
 	if first >= 0 {
@@ -111,8 +111,8 @@ func mostFrequent[T cmp.Ordered](sorted []T) (most T) {
 
 func (c Categories) rule() ([]string, string, error) {
 	switch {
-	case c.Fill != NoFill && c.Fill != FillMostFrequent && c.Fill != FillValue || c.Unknown < UnknownRefused || c.Unknown > UnknownZeros:
-		return nil, "", fmt.Errorf("the Fill is %d and the Unknown %d: expected NoFill, FillMostFrequent or FillValue, and one of the constants of package tables", c.Fill, c.Unknown)
+	case c.Fill != noFill && c.Fill != FillMostFrequent && c.Fill != FillValue || c.Unknown < unknownRefused || c.Unknown > UnknownZeros:
+		return nil, "", fmt.Errorf("the Fill is %d and the Unknown %d: expected 0, FillMostFrequent or FillValue, and one of the constants of package tables", c.Fill, c.Unknown)
 	case (c.Value != "") != (c.Fill == FillValue):
 		return nil, "", fmt.Errorf("the Value is %q and the Fill %d: expected a text with tables.FillValue, and no text with another Fill", c.Value, c.Fill)
 	case c.Integers && c.Unknown == UnknownZeros:
@@ -137,7 +137,7 @@ func (c Categories) fit(name string, column data.Array) (prepared, error) {
 			len(texts))
 	}
 	switch {
-	case c.Fill == NoFill && first >= 0:
+	case c.Fill == noFill && first >= 0:
 		return p, rowError(first, "the value is missing: set Categories.Fill, or leave such examples out (Set.Where)")
 	case c.Fill == FillMostFrequent:
 		if len(texts) == 0 {
@@ -166,7 +166,7 @@ func (c *prepared) fitClasses(column data.Array, given []string) (texts []string
 		switch {
 		case text != "":
 			texts = append(texts, text)
-			if given != nil && !slices.Contains(given, text) && c.Unknown == unknowns[UnknownRefused] {
+			if given != nil && !slices.Contains(given, text) && c.Unknown == unknowns[unknownRefused] {
 				return nil, 0, rowError(i, "%s is not one of Classes, %s", quoted(text), listed.Some(given))
 			}
 		case first < 0:

@@ -58,7 +58,7 @@ func field(t testing.TB, set *data.Set, name string) data.Array {
 func TestPreparation_numbersAreThoseOfScikitLearn(t *testing.T) {
 	g := readGolden(t)
 	fills := map[string]tables.Fill{"mean": tables.FillMean, "median": tables.FillMedian, "most frequent": tables.FillMostFrequent, "value": tables.FillValue}
-	scales := map[string]tables.Scale{"none": tables.NoScale, "standard": tables.Standard, "minmax": tables.MinMax}
+	scales := map[string]tables.Scale{"none": 0, "standard": tables.Standard, "minmax": tables.MinMax}
 	require.Len(t, g.Prepared, 8*4*3)
 	worst := 0.0
 	for _, row := range g.Prepared {
@@ -324,7 +324,7 @@ func TestPreparation_refuses(t *testing.T) {
 		{`tables.Numbers: the Value is 1, which is only used with Fill: tables.FillValue`, []tables.Columns{tables.Numbers{Value: 1}}},
 		{`tables.Numbers: the Indicator is set, but no Fill`, []tables.Columns{tables.Numbers{Indicator: true}}},
 		{`the Value is "" and the Fill 4`, []tables.Columns{tables.Categories{Fill: tables.FillValue}}},
-		{`the Fill is 1 and the Unknown 0: expected NoFill, FillMostFrequent or FillValue`, []tables.Columns{tables.Categories{Fill: tables.FillMean}}},
+		{`the Fill is 1 and the Unknown 0: expected 0, FillMostFrequent or FillValue`, []tables.Columns{tables.Categories{Fill: tables.FillMean}}},
 		{`Integers has no columns to be 0: use UnknownOwn`, []tables.Columns{tables.Categories{Integers: true, Unknown: tables.UnknownZeros}}},
 		{`tables.Labels of ["age"]: the field "y" already has labels: give these another Field`, []tables.Columns{tables.Labels{Columns: []string{"island"}}, tables.Labels{Columns: []string{"age"}}}},
 		{`field "x" has columns "id", number, and "age", integer: expected fields of their own for integers`,

@@ -103,7 +103,7 @@ func fieldOf(set *data.Set, name, usual, what string) (all data.Array, err error
 		of = usual
 	}
 	var values []float64
-	for b, err := range set.Batches(min(256, set.Len()), data.KeepRemainder()).All() {
+	for b, err := range set.Batches(min(256, set.Len()), data.Kept).All() {
 		if err != nil {
 			return all, err
 		}

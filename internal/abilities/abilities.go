@@ -89,7 +89,7 @@ func Complete[B any](batches iter.Seq2[B, error]) iter.Seq2[B, error] {
 			batch = b
 			if n := last.LeftOut(); err == nil && n > 0 {
 				b, err = none, fmt.Errorf("the batches leave out the examples of the data that do not fill a batch (%d), as in a training: "+
-					"take Batches.WholeFrom in place of From or All, or data.DropRemainder to leave them out", n)
+					"take Batches.WholeFrom in place of From or All, or data.Dropped to leave them out", n)
 			}
 			if !yield(b, err) {
 				return

@@ -59,6 +59,7 @@ var allowed = map[string][]string{
 	"xla/ops":                {"internal/autodiff", "internal/graphs", "xla"},
 	"internal/archtest":      {},
 	"internal/lookup":        {"internal/edits", "internal/records"},
+	"internal/memstore":      {"checkpoint"},
 	"internal/mutants":       {"internal/child"},
 	"internal/vfs":           {"internal/regular"},
 	"internal/shield":        {"internal/graphs"},

@@ -34,8 +34,7 @@ var handedOverByGoMLX = map[string]string{}
 var readAtOnce = map[string]bool{
 	"checkpoint.UnmarshalJSON":     true,
 	"checkpoint/safetensors.Write": true, "checkpoint/safetensors.ReadInto": true,
-	"checkpoint/storetest.ReadAt": true,
-	"metrics.Update":              true, "metrics.Compute": true,
+	"metrics.Update": true, "metrics.Compute": true,
 	"flaxlike.Output": true, "flaxlike.Kind": true, "flaxlike.Probabilities": true, "flaxlike.Classes": true, "flaxlike.Labels": true, "flaxlike.ClassNames": true, // the name of an output
 	"flaxlike/decision.FitTemperature": true, "flaxlike/decision.FitPlatt": true, // in functions that run at once
 	"dist.Agree": true, "dist.AgreeOn": true, "dist.Broadcast": true, "dist.AllGather": true,

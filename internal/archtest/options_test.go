@@ -75,7 +75,11 @@ func mentions(e ast.Expr, names map[string]bool) (found bool) {
 func calls(body ast.Node, name string) (found bool) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CallExpr); ok {
-			id, ok := c.Fun.(*ast.Ident)
+			of := c.Fun
+			if method, ok := of.(*ast.SelectorExpr); ok {
+				of = method.X
+			}
+			id, ok := of.(*ast.Ident)
 			found = found || ok && id.Name == name
 		}
 		return true

@@ -17,6 +17,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/aot"
 	"github.com/lazo-ml/lazo/internal/hlo"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -47,7 +48,7 @@ func TestTargets_operations(t *testing.T) {
 			}
 			crashes := 0
 			for _, f := range failed {
-				if errors.Is(f.err, xla.ErrCompilerCrash) {
+				if errors.Is(f.err, aot.ErrCrash) {
 					crashes++
 				}
 				key := target.topology + "\t" + f.of.name

@@ -28,8 +28,7 @@ type Part struct {
 // Row is a table's row with any text.
 type Row struct{ Name, Value string }
 
-// ReportName is the file's name in a report's folder.
-const ReportName = "report.html"
+const reportName = "report.html"
 
 // Save writes the self-contained page report.html into a folder, created if needed.
 func (r Report) Save(dir string) error {
@@ -40,7 +39,7 @@ func (r Report) Save(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("plots: report: %w", err)
 	}
-	return replace(filepath.Join(dir, ReportName), []byte(text))
+	return replace(filepath.Join(dir, reportName), []byte(text))
 }
 
 func (r Report) page() (string, error) {

@@ -27,7 +27,7 @@ func TestReport(t *testing.T) {
 			Shape: hostile}), plots.Histograms(plots.Weights{Name: hostile, Values: []float32{1}}),
 	}}
 	require.NoError(t, r.Save(dir))
-	page, err := os.ReadFile(filepath.Join(dir, plots.ReportName))
+	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	require.NoError(t, err)
 	selfContained(t, string(page))
 	require.NotContains(t, string(page), "<img")
@@ -40,7 +40,7 @@ func TestReport(t *testing.T) {
 	require.ErrorContains(t, plots.Report{}.Save(dir), "no card and no figures")
 	require.ErrorContains(t, plots.Report{Figures: []*plots.Figure{plots.Network()}}.Save(dir), "no blocks")
 	require.ErrorContains(t, plots.Report{Figures: []*plots.Figure{nil}}.Save(dir), "figure 0 is nil")
-	left, err := os.ReadFile(filepath.Join(dir, plots.ReportName))
+	left, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	require.NoError(t, err)
 	require.Equal(t, page, left, "a report that fails leaves the one that is there")
 }

@@ -64,19 +64,16 @@ type Exchange struct {
 	Sent float64
 }
 
-// ValueKind is a value's role in a program.
-type ValueKind string
-
-// The kinds of values.
 const (
-	Argument  ValueKind = "argument"
-	Output    ValueKind = "output"
-	Temporary ValueKind = "temporary"
+	kindArgument  = "argument"
+	kindOutput    = "output"
+	kindTemporary = "temporary"
 )
 
 // Value is an array in a device's memory.
 type Value struct {
-	Kind ValueKind
+	// Kind is the value's role in the program: "argument", "output" or "temporary".
+	Kind string
 	// Name is the HLO instruction that makes the value, Operation the program's name for it.
 	Name, Operation string
 	// Argument is the index of an argument.
@@ -92,7 +89,7 @@ type Value struct {
 const largestValues = 10
 
 // Count counts one run on one device of an optimized program (xla.Program.Optimized). mesh has the axes over which the
-// program was partitioned, to name exchanges; it may be nil. If the text is not HLO, the error is a [FormatError].
+// program was partitioned, to name exchanges; it may be nil. Text that is not HLO is an error.
 //
 // A conditional counts as its more expensive branch.
 func Count(text string, mesh []Axis) (*Counts, error) {

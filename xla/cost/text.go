@@ -17,17 +17,6 @@ const (
 	maxElements = 1 << 50 // of an array
 )
 
-// FormatError reports text that is not HLO.
-type FormatError struct {
-	Line int // from 1
-	Err  error
-}
-
-func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
-
-// Unwrap returns the cause.
-func (e *FormatError) Unwrap() error { return e.Err }
-
 type module struct {
 	name         string
 	partitions   int // default 1
@@ -61,11 +50,11 @@ type instruction struct {
 
 func read(text string) (*module, error) {
 	if len(text) > maxText {
-		return nil, &FormatError{1, fmt.Errorf("%d bytes of HLO, expected at most %d", len(text), maxText)}
+		return nil, fmt.Errorf("line 1: %d bytes of HLO, expected at most %d", len(text), maxText)
 	}
 	r := &reader{text: text, m: &module{partitions: 1, replicas: 1, computations: map[string]*computation{}, places: newPlaces()}}
 	if err := r.all(); err != nil {
-		return nil, &FormatError{max(r.line, 1), err}
+		return nil, fmt.Errorf("line %d: %w", max(r.line, 1), err)
 	}
 	return r.m, nil
 }

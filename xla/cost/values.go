@@ -11,7 +11,7 @@ import (
 type memoryBuffer struct {
 	of       *instruction
 	shape    shape
-	kind     ValueKind
+	kind     string
 	argument int
 	bytes    float64
 	last     int // last instruction that uses it
@@ -88,8 +88,8 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 	}
 	for _, b := range buffers[c.root] {
 		b.last = len(c.instructions)
-		if entry && b.kind == Temporary {
-			b.kind = Output
+		if entry && b.kind == kindTemporary {
+			b.kind = kindOutput
 		}
 	}
 	if entry {
@@ -98,15 +98,15 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 	ends := make([][]*memoryBuffer, len(c.instructions)+1)
 	begins := make([][]*memoryBuffer, len(c.instructions))
 	for _, b := range all {
-		if b.bytes == 0 || !entry && b.kind == Argument {
+		if b.bytes == 0 || !entry && b.kind == kindArgument {
 			continue
 		}
 		at := 0
-		if b.kind != Argument {
+		if b.kind != kindArgument {
 			at = place[b.of]
 		}
 		begins[at] = append(begins[at], b)
-		if b.kind != Argument {
+		if b.kind != kindArgument {
 			ends[b.last] = append(ends[b.last], b)
 		}
 	}
@@ -130,8 +130,8 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 	}
 	for _, b := range all {
 		switch {
-		case b.bytes == 0 || !entry && b.kind == Argument:
-		case b.kind == Argument || place[b.of] <= bestAt && b.last >= bestAt:
+		case b.bytes == 0 || !entry && b.kind == kindArgument:
+		case b.kind == kindArgument || place[b.of] <= bestAt && b.last >= bestAt:
 			best.values = append(best.values, b)
 		}
 	}
@@ -143,7 +143,7 @@ func (l *liveness) computation(c *computation, entry bool) (peak, error) {
 func (l *liveness) replaced(c *computation, buffers map[*instruction][]*memoryBuffer) {
 	outputs := buffers[c.root]
 	for output, parameter := range l.m.aliased {
-		if output < len(outputs) && parameter < len(c.parameters) && outputs[output].kind == Output {
+		if output < len(outputs) && parameter < len(c.parameters) && outputs[output].kind == kindOutput {
 			outputs[output].bytes = 0
 		}
 	}
@@ -206,12 +206,12 @@ func (l *liveness) buffers(c *computation, entry bool) (map[*instruction][]*memo
 			if n >= len(list) || list[n] != nil {
 				continue
 			}
-			b := &memoryBuffer{of: i, shape: s, kind: Temporary, last: -1}
+			b := &memoryBuffer{of: i, shape: s, kind: kindTemporary, last: -1}
 			if s.space == 0 {
 				b.bytes = s.allocated()
 			}
 			if i.opcode == "parameter" {
-				b.kind, b.argument = Argument, i.number
+				b.kind, b.argument = kindArgument, i.number
 			}
 			if i.opcode == "constant" || i.opcode == "after-all" {
 				b.bytes = 0 // constants are stored with the program
@@ -282,7 +282,7 @@ func (m *module) largest(n int) ([]Value, error) {
 	for _, b := range p.values[:min(n, len(p.values))] {
 		at, operation := m.places.of(b.of)
 		v := Value{Kind: b.kind, Name: b.of.name, Operation: operation, Shape: b.shape.String(), Bytes: int64(b.bytes), Where: at.String()}
-		if b.kind == Argument {
+		if b.kind == kindArgument {
 			v.Argument = b.argument
 		}
 		if at.line > 0 && (at.file == "" || at.file == "-") {

@@ -19,7 +19,7 @@ import (
 )
 
 // Load reads a folder of [Program.Write] and does not trust it: it checks sizes before it allocates memory, all
-// checksums, and the manifest. Wrong content returns [ErrDamaged] or [ErrNewer]. [Program.Compile] checks the text.
+// checksums, and the manifest. Wrong content returns [ErrDamaged]. [Program.Compile] checks the text.
 // Compile only programs of people whose code you trust.
 func Load(dir string) (*Program, error) {
 	p, err := load(dir)
@@ -62,7 +62,7 @@ func read(on vfs.FS) (*Program, error) {
 		return nil, damaged(manifestName, fmt.Errorf("its SHA-256 is %.64s, %s says %.64q", sumOf(text), sumName, sum))
 	}
 	m, err := parseManifest(text)
-	if errors.Is(err, ErrNewer) {
+	if errors.Is(err, errNewer) {
 		return nil, fmt.Errorf("%s: %w", manifestName, err)
 	} else if err != nil {
 		return nil, damaged(manifestName, err)

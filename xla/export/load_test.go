@@ -92,7 +92,7 @@ func TestLoad_damagedManifest(t *testing.T) {
 				fine++
 				continue
 			}
-			require.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, ErrNewer), "%v", err)
+			require.True(t, errors.Is(err, ErrDamaged) || errors.Is(err, errNewer), "%v", err)
 			damagedOnes++
 		}
 	}

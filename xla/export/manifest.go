@@ -141,7 +141,7 @@ func parseManifest(text []byte) (*manifest, error) {
 		return nil, err
 	}
 	if head.Format > format {
-		return nil, fmt.Errorf("format %d, this lazo reads up to %d: %w; load it with that one", head.Format, format, ErrNewer)
+		return nil, fmt.Errorf("format %d, this lazo reads up to %d: %w; load it with that one", head.Format, format, errNewer)
 	}
 	if head.Format < 1 {
 		return nil, fmt.Errorf("format %d, expected 1 to %d", head.Format, format)

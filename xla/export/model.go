@@ -31,7 +31,7 @@ type Model struct {
 var errClosed = fmt.Errorf("the model is %w", xla.ErrClosed)
 
 // Compile compiles the program for the first device, checks its inputs and outputs, and copies the weights. State
-// without weights is [ErrNoWeights].
+// without weights is an error.
 func (p *Program) Compile(on *xla.Runtime) (*Model, error) {
 	m, err := p.compile(on)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 		return nil, err
 	}
 	if n := len(p.inputs(State)); p.Weights == nil && n > 0 {
-		return nil, fmt.Errorf("%w: it has %d; set Weights", ErrNoWeights, n)
+		return nil, fmt.Errorf("no values for the state: it has %d; set Weights", n)
 	}
 	m = &Model{program: *p, runtime: on, buffers: make([]compute.Buffer, len(p.Inputs))}
 	defer func() {

@@ -12,15 +12,10 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Errors of folders and programs.
-var (
-	// ErrDamaged reports a file that is not as written.
-	ErrDamaged = errors.New("damaged")
-	// ErrNewer reports a format of a later lazo.
-	ErrNewer = errors.New("written by a newer lazo")
-	// ErrNoWeights reports state without values.
-	ErrNoWeights = errors.New("no values for the state")
-)
+// ErrDamaged reports a file that is not as written.
+var ErrDamaged = errors.New("damaged")
+
+var errNewer = errors.New("written by a newer lazo")
 
 // Role is the purpose of an input or output.
 type Role string

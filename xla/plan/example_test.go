@@ -38,7 +38,7 @@ func ExampleStep_For() {
 		case err != nil:
 			fmt.Println(err)
 		case !report.Fit.Fits:
-			fmt.Printf("%s: %s of memory are missing\n", name, plan.Bytes(float64(report.Fit.Over())))
+			fmt.Printf("%s: %d bytes of memory are missing\n", name, report.Fit.Over())
 		default:
 			if err := report.WriteTable(os.Stdout); err != nil {
 				fmt.Println(err)

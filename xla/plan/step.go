@@ -127,7 +127,7 @@ func (r *Report) fill(program *xla.Program, mesh []cost.Axis, t Target) (err err
 func (s Step) name(values []cost.Value) {
 	for i := range values {
 		v := &values[i]
-		if v.Kind == cost.Argument && v.Argument < len(s.Inputs) {
+		if v.Kind == "argument" && v.Argument < len(s.Inputs) {
 			v.Name = s.Inputs[v.Argument]
 		}
 		if v.Line > 0 && s.Where != nil {

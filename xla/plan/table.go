@@ -21,18 +21,18 @@ func (r *Report) WriteTable(w io.Writer) error {
 	fmt.Fprintf(t, "%s on %s\n", r.Program, r.Target)
 	row("devices", "%d; %s", r.Devices, r.Division)
 	if r.Fit.Fits {
-		row("memory", "fits: %s of %s, %s left (%s)", Bytes(float64(r.Fit.Needs)), Bytes(float64(r.Fit.Has)), Bytes(float64(-r.Fit.Over())), r.Fit.By)
+		row("memory", "fits: %s of %s, %s left (%s)", bytes(float64(r.Fit.Needs)), bytes(float64(r.Fit.Has)), bytes(float64(-r.Fit.Over())), r.Fit.By)
 	} else {
-		row("memory", "does not fit by %s: needs %s, has %s (%s)", Bytes(float64(r.Fit.Over())), Bytes(float64(r.Fit.Needs)), Bytes(float64(r.Fit.Has)), r.Fit.By)
+		row("memory", "does not fit by %s: needs %s, has %s (%s)", bytes(float64(r.Fit.Over())), bytes(float64(r.Fit.Needs)), bytes(float64(r.Fit.Has)), r.Fit.By)
 	}
 	c := r.Counts
 	if c == nil {
 		return t.Flush()
 	}
-	row("", "arguments %s, outputs %s (%s in place of arguments), temporary %s", Bytes(float64(r.Memory.Arguments)), Bytes(float64(r.Memory.Outputs)),
-		Bytes(float64(r.Memory.Aliased)), Bytes(float64(r.Memory.Temporary)))
+	row("", "arguments %s, outputs %s (%s in place of arguments), temporary %s", bytes(float64(r.Memory.Arguments)), bytes(float64(r.Memory.Outputs)),
+		bytes(float64(r.Memory.Aliased)), bytes(float64(r.Memory.Temporary)))
 	row("FLOPs a step", "%s a device, %s in all: %s", short(c.FLOPs()), short(c.FLOPs()*float64(max(c.Devices, 1))), kinds(c))
-	row("memory traffic", "%s", Bytes(c.Bytes))
+	row("memory traffic", "%s", bytes(c.Bytes))
 	if len(c.Exchanged) == 0 {
 		row("exchanged", "nothing")
 	}
@@ -45,7 +45,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 		if e.Axes != "" {
 			along = "along " + e.Axes
 		}
-		row(name, "%s %s %s, %d devices: a device sends %s", e.Kind, Bytes(e.Bytes), along, e.Group, Bytes(e.Sent))
+		row(name, "%s %s %s, %d devices: a device sends %s", e.Kind, bytes(e.Bytes), along, e.Group, bytes(e.Sent))
 	}
 	e := r.Estimate
 	row("estimate", "%s to %s a step: computing %s, memory %s, links %s", brief(e.Low), brief(e.High), brief(e.Compute), brief(e.Memory), brief(e.Links))
@@ -64,7 +64,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	fmt.Fprintf(t, "  largest values\n")
 	for _, v := range c.Largest {
-		fmt.Fprintf(t, "    %s\t%s\t%s\t%s\t%s\n", Bytes(float64(v.Bytes)), v.Kind, v.Shape, v.Name, v.Where)
+		fmt.Fprintf(t, "    %s\t%s\t%s\t%s\t%s\n", bytes(float64(v.Bytes)), v.Kind, v.Shape, v.Name, v.Where)
 	}
 	return t.Flush()
 }
@@ -81,8 +81,8 @@ func kinds(c *cost.Counts) string {
 	return strings.Join(list, ", ")
 }
 
-// Bytes formats bytes: "1.50 GiB".
-func Bytes(n float64) string {
+// bytes formats bytes: "1.50 GiB".
+func bytes(n float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	i := 0
 	for ; (n >= 1024 || n <= -1024) && i < len(units)-1; i++ {
@@ -125,12 +125,12 @@ func WriteGrowth(w io.Writer, reports []*Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "target\tdevices\tmemory\tof\tFLOPs a device\ta device sends\testimate from\tto\tcompiled in\t")
 	for _, r := range reports {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t", r.Target, r.Devices, Bytes(float64(r.Fit.Needs)), Bytes(float64(r.Fit.Has)))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t", r.Target, r.Devices, bytes(float64(r.Fit.Needs)), bytes(float64(r.Fit.Has)))
 		if r.Counts == nil {
-			fmt.Fprintf(t, "does not fit by %s\t\t\t\t\t\n", Bytes(float64(r.Fit.Over())))
+			fmt.Fprintf(t, "does not fit by %s\t\t\t\t\t\n", bytes(float64(r.Fit.Over())))
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", short(r.Counts.FLOPs()), Bytes(r.Counts.Sent()), brief(r.Estimate.Low), brief(r.Estimate.High), brief(r.Compiled))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t\n", short(r.Counts.FLOPs()), bytes(r.Counts.Sent()), brief(r.Estimate.Low), brief(r.Estimate.High), brief(r.Compiled))
 	}
 	return t.Flush()
 }

@@ -40,7 +40,8 @@ import (
 // All calls but the looks, Stepper.Await and the end of an evaluation first run the functions of OnRead (BeforeRead),
 // without a gate.
 //
-// The holder of structure is recorded by goroutine: calls of the caller's functions for the same state return ErrBusy.
+// The holder of structure is recorded by goroutine: calls of the caller's functions for the same state return
+// xla.ErrBusy.
 type Access struct {
 	structure, values gate.Gate
 	holder            atomic.Pointer[holder] // nil during looks

@@ -17,9 +17,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// ErrValues reports that given values do not fit a step's variables.
-var ErrValues = errors.New("the given values do not fit the model")
-
 // Given are values for later variables, by full names.
 type Given struct {
 	Tensors map[string]*Tensor // of a checkpoint
@@ -85,7 +82,7 @@ func (g *Given) give(fresh []*Variable) error {
 		if len(unused) > 0 {
 			left = fmt.Sprintf("; given, but not in the model so far: %s", strings.Join(slices.Sorted(maps.Keys(unused)), ", "))
 		}
-		return fmt.Errorf("%w: %s%s", ErrValues, strings.Join(wrong, "; "), left)
+		return fmt.Errorf("the given values do not fit the model: %s%s", strings.Join(wrong, "; "), left)
 	}
 	for _, v := range fresh {
 		t := g.Of(v.Path())

@@ -1,4 +1,5 @@
-package storetest
+// Package memstore has stores for tests: one in memory ([Memory]), one with injected failures ([Faulty]).
+package memstore
 
 import (
 	"bytes"
@@ -13,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// Memory is a store in memory, initially empty.
+// Memory is a [checkpoint.Store] in memory, initially empty.
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string][]byte // never changed in place
