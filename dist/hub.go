@@ -14,6 +14,9 @@ type hub struct {
 	j        *Job
 	listener net.Listener
 	hello    hello
+	secret   string
+
+	strangers strangers
 
 	mu        sync.Mutex
 	awake     wakefulness
@@ -27,7 +30,7 @@ type hub struct {
 	dismissed chan struct{}
 }
 
-func newHub(j *Job, address string, h hello) (*hub, error) {
+func newHub(j *Job, address string, h hello, secret string) (*hub, error) {
 	l := inherited()
 	if l == nil {
 		var err error
@@ -36,7 +39,7 @@ func newHub(j *Job, address string, h hello) (*hub, error) {
 		}
 	}
 	return &hub{
-		j: j, listener: l, hello: h, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]*message, j.size),
+		j: j, listener: l, hello: h, secret: secret, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]*message, j.size),
 		own: make(chan message, 1), stack: make(chan string, j.size), dismissed: make(chan struct{}),
 	}, nil
 }
@@ -292,5 +295,4 @@ func (h *hub) sayBye() {
 			l.conn.Close()
 		}
 	}
-	h.listener.Close()
 }

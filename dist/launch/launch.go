@@ -140,7 +140,7 @@ func Run(ctx context.Context, o Options) error {
 
 func ofRank(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_LISTENER", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
+	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_SECRET", "LAZO_LISTENER", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
 }
 
 type starter interface {
@@ -402,6 +402,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 		return fmt.Errorf("launch: a port for rank 0: %w", err)
 	}
 	defer port.Close()
+	env = append(env, "LAZO_COORDINATOR="+coordinator, "LAZO_SECRET="+rand.Text())
 	type end struct {
 		rank int
 		err  error
@@ -418,7 +419,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 	for r := range n {
 		cmd := exec.Command(a.Command[0], a.Command[1:]...)
 		cmd.Dir = a.Dir
-		cmd.Env = append(env[:len(env):len(env)], fmt.Sprintf("LAZO_RANK=%d", r), fmt.Sprintf("LAZO_SIZE=%d", n), "LAZO_COORDINATOR="+coordinator)
+		cmd.Env = append(env[:len(env):len(env)], fmt.Sprintf("LAZO_RANK=%d", r), fmt.Sprintf("LAZO_SIZE=%d", n))
 		cmd.Stdout, cmd.Stderr = a.output(r, 1), a.output(r, 2)
 		if r == 0 {
 			cmd.Stdin = a.Stdin
