@@ -2,7 +2,9 @@ package dist
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -60,11 +62,12 @@ func (h *hub) watch() {
 			}
 		}()
 	}
-	go h.look()
+	go h.look(os.Stderr)
 }
 
-func (h *hub) look() {
-	awake, pardon, sent := time.Now(), time.Now(), time.Time{}
+// look ends the job for a rank that is late or lost, and before reports it to w.
+func (h *hub) look(w io.Writer) {
+	awake, pardon, sent, said := time.Now(), time.Now(), time.Time{}, time.Time{}
 	for {
 		time.Sleep(lookEvery)
 		now := time.Now()
@@ -92,9 +95,15 @@ func (h *hub) look() {
 			close(h.dismissed)
 			return
 		}
-		f, busy := h.j.judge(h.views, now, awake, pardon)
+		f, busy := h.j.judge(h.views, now, awake, pardon, h.j.deadline)
 		if busy {
 			pardon = now
+		}
+		if f == nil && h.j.deadline > patient && now.Sub(said) >= again {
+			if late, _ := h.j.judge(h.views, now, awake, pardon, patient); late != nil {
+				said = now
+				go h.j.reportTo(w, late) // nobody may read it
+			}
 		}
 		h.mu.Unlock()
 		if f != nil {

@@ -33,12 +33,12 @@ type options struct {
 }
 
 const (
-	defaultDeadline = 10 * time.Second
+	defaultDeadline = time.Minute
 	defaultStart    = 5 * time.Minute
 )
 
-// Deadline sets how long ranks wait for a late or silent rank before the job ends, by default 10 s. $LAZO_DEADLINE
-// overrides it. Rank 0's value counts.
+// Deadline sets how long ranks wait for a late or silent rank before the job ends, by default a minute. $LAZO_DEADLINE
+// overrides it. Rank 0's value counts. Such a rank is reported after 10 s.
 func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
 
 // StartWithin sets how long [Join] waits for all ranks, by default 5 minutes.
