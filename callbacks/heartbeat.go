@@ -13,7 +13,8 @@ import (
 
 // Heartbeat writes a line with the time and the step to a file when it is due, for other processes:
 // "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. It empties the file at the start, and
-// opens it for each line, so a removed file is created again. The end of the run returns the first error.
+// removes the earlier lines when the file has 64 KiB. It opens the file for each line, so a removed file is created
+// again. The end of the run returns the first error.
 func Heartbeat(path string, when loop.Schedule) loop.Callback {
 	return loop.Callback{Name: "heartbeat " + path, When: when, AtRank0: true, Start: func(loop.Beginning) (loop.Attendant, error) {
 		h := &heartbeat{path: path}
@@ -22,9 +23,12 @@ func Heartbeat(path string, when loop.Schedule) loop.Callback {
 	}}
 }
 
+const mostHeartbeat = 64 << 10
+
 type heartbeat struct {
 	path string
 	line []byte
+	size int
 	err  error
 }
 
@@ -35,7 +39,11 @@ func (h *heartbeat) Watch(_ context.Context, r loop.Report) error {
 	h.line = append(h.line, ",step_number:"...)
 	h.line = strconv.AppendInt(h.line, r.Elapsed.Steps, 10)
 	h.line = append(h.line, '\n')
-	if err := h.write(os.O_APPEND, h.line); h.err == nil {
+	how := os.O_APPEND
+	if h.size += len(h.line); h.size > mostHeartbeat {
+		how, h.size = 0, len(h.line)
+	}
+	if err := h.write(how, h.line); h.err == nil {
 		h.err = err
 	}
 	return nil
@@ -47,6 +55,9 @@ func (h *heartbeat) write(how int, line []byte) error {
 		return err
 	}
 	_, err = file.Write(line)
+	if how == 0 { // after the write, so that a reader always finds a line
+		err = errors.Join(err, file.Truncate(int64(len(line))))
+	}
 	return errors.Join(err, file.Close())
 }
 

@@ -45,6 +45,30 @@ func TestB64_heartbeatAtStepOne(t *testing.T) {
 	require.Regexp(t, `^timestamp_ms:\d+\.\d{3},step_number:1\ntimestamp_ms:\d+\.\d{3},step_number:9\ntimestamp_ms:\d+\.\d{3},step_number:2\n$`, string(got))
 }
 
+// S54: the file is bounded, and its last line is the newest step. Before, it grew by each line.
+func TestS54_heartbeatIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "steps")
+	h, err := byHand(callbacks.Heartbeat(path, loop.EachStep))
+	require.NoError(t, err)
+	largest, times := 0, 0
+	for step := range int64(4000) {
+		require.NoError(t, h.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: step}}))
+		if step%100 != 0 && step < 1300 {
+			continue
+		}
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.True(t, strings.HasSuffix(string(got), fmt.Sprintf(",step_number:%d\n", step)))
+		if len(got) < largest {
+			times++
+		}
+		largest = len(got)
+		require.LessOrEqual(t, largest, 64<<10)
+		require.Regexp(t, `^timestamp_ms:`, string(got))
+	}
+	require.Positive(t, times)
+}
+
 func TestF35_heartbeatInADirectoryThatGoes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(add)))
