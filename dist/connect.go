@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// connect tries until ctx ends: a process that has not proved the job's secret cannot end this one, whatever it answers.
+// connect tries until ctx ends: a process that has not proved the job's secret cannot end this one by its answers.
 func connect(ctx context.Context, j *Job, addresses []string, h hello, secret string) (*spoke, error) {
 	at := strings.Join(addresses, " or ")
 	var last atomic.Pointer[error]

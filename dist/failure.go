@@ -79,7 +79,9 @@ const (
 	again   = time.Minute
 )
 
-func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(os.Stderr, what) }
+func standardError() io.Writer { return os.Stderr }
+
+func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(standardError(), what) }
 
 func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {
 	since, stopped := time.Now(), make(chan struct{})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 )
@@ -14,7 +13,7 @@ func (h *hub) gather(ctx context.Context) error {
 	defer h.listener.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	comers := h.open(ctx, os.Stderr)
+	comers := h.open(ctx, standardError())
 	hellos := make([]*hello, h.j.size)
 	hellos[0] = &h.hello
 	conns := make([]net.Conn, h.j.size)

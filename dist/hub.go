@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -62,7 +61,7 @@ func (h *hub) watch() {
 			}
 		}()
 	}
-	go h.look(os.Stderr)
+	go h.look(standardError())
 }
 
 // look ends the job for a rank that is late or lost, and before reports it to w.
@@ -102,7 +101,7 @@ func (h *hub) look(w io.Writer) {
 		if f == nil && h.j.deadline > patient && now.Sub(said) >= again {
 			if late, _ := h.j.judge(h.views, now, awake, pardon, patient); late != nil {
 				said = now
-				go h.j.reportTo(w, late) // nobody may read it
+				go h.j.reportTo(w, late) // it may block
 			}
 		}
 		h.mu.Unlock()

@@ -105,7 +105,7 @@ func opens(c net.Conn, prove func(own, zero []byte) []byte) (zero []byte) {
 	return zero
 }
 
-// invade makes n connections of strangers, of all kinds, and holds some idle ones. It returns the answers to the others.
+// invade makes n connections of strangers, of all kinds, and holds some idle ones. It returns the others' answers.
 func invade(t *testing.T, address string, n int64) (answers [][]byte) {
 	var idle []net.Conn
 	var mu sync.Mutex
@@ -146,9 +146,9 @@ func invade(t *testing.T, address string, n int64) (answers [][]byte) {
 	return answers
 }
 
-// S40: strangers that know the address alone make connections of all kinds, while some hold idle ones. None joins, none
-// receives more than an opening, and the right ranks join among them. Before, a hello was answered with the job's name,
-// then with its attempt and its size, and a hello with these joined.
+// S40: strangers that know the address alone make connections of all kinds, while some hold idle ones. None joins,
+// none receives more than an opening, and the right ranks join among them. Before, a hello was answered with the job's
+// name, then with its attempt and its size, and a hello with these joined.
 func TestS40_strangersLearnNothing(t *testing.T) {
 	h, me, gathered := opened(t, 3)
 	learnt := func(answers [][]byte) (openings int) {
@@ -246,8 +246,8 @@ func (f *failing) Accept() (net.Conn, error) {
 
 func (f *failing) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7} }
 
-// S42: rank 0 is without file descriptors for a while, which it reports once, and then the ranks join. Before, the first
-// failure ended the gathering.
+// S42: rank 0 is without file descriptors for a while, which it reports once, and then the ranks join. Before, the
+// first failure ended the gathering.
 func TestS42_acceptFailsForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

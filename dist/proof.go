@@ -12,8 +12,7 @@ import (
 )
 
 // Before a message, both sides of a connection prove the job's secret. Each sends an opening, which is equal for all
-// jobs but for random bytes, then an HMAC of both openings: the rank first, so that rank 0 computes none for a stranger.
-// Neither sends the secret.
+// jobs but for random bytes, then an HMAC of both openings: the rank first, so that rank 0 sends none to a stranger.
 const (
 	// protocol increases with each change of the openings, the proofs or the messages: a job cannot mix versions.
 	protocol = 3

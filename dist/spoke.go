@@ -2,7 +2,6 @@ package dist
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -56,7 +55,7 @@ func (s *spoke) watch() {
 				s.silent(silent)
 			case silent > patient && now.Sub(said) >= again && s.j.rank == s.speaker(true):
 				said = now
-				go s.j.reportTo(os.Stderr, s.j.failure(ExitLost, 0, beat{}, 0, s.quiet(silent)))
+				go s.j.reportTo(standardError(), s.j.failure(ExitLost, 0, beat{}, 0, s.quiet(silent)))
 			}
 			time.Sleep(beatEvery)
 		}

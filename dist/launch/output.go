@@ -55,7 +55,7 @@ var (
 	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // of the standard logger, as by loop.Exit
 )
 
-// crash is how Go's runtime begins to write about one.
+// crash begins what Go's runtime writes about a panic.
 var crash = regexp.MustCompile(`^(panic|fatal error|SIG[A-Z]+): `)
 
 func (s *sayings) hear(message []byte) {

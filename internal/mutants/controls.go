@@ -548,6 +548,8 @@ var controls = []control{
 		edits: []edit{{"	removeLeft()\n", ""}}},
 	{name: "a folder that is removed while its job runs", file: "dist/launch/folder.go", pkg: "dist/launch", test: "TestS54_foldersOfKilledStarts",
 		edits: []edit{{"	_, _ = vfs.TryLock(said)", "	_, _ = vfs.TryLock, said"}}},
+	{name: "a home folder of $HOME alone", file: "internal/owners/home.go", pkg: "internal/owners", test: "TestS54_homeOfTheUserDatabase",
+		edits: []edit{{"if missing != nil || known.HomeDir == \"\" {", "if known != nil {"}}},
 	{name: "heartbeats without end", file: "callbacks/heartbeat.go", pkg: "callbacks", test: "TestS54_heartbeatIsBounded",
 		edits: []edit{{"h.size > mostHeartbeat {", "h.size < 0 {"}}},
 	{name: "a batch script that waits for ranks", file: "dist/launcher.go", pkg: "dist", test: "TestFind",
