@@ -17,10 +17,11 @@ func Home() (string, error) { return absolute("$HOME", home) }
 // Cache returns the user's absolute cache folder.
 func Cache() (string, error) {
 	return absolute("$HOME and $XDG_CACHE_HOME", func() (string, error) {
-		if dir, err := os.UserCacheDir(); err == nil {
-			return dir, nil
+		dir, err := os.UserCacheDir()
+		if _, unset := os.UserHomeDir(); err == nil || unset == nil {
+			return dir, err
 		}
-		dir, err := home()
+		dir, err = home()
 		if runtime.GOOS == "darwin" {
 			return filepath.Join(dir, "Library", "Caches"), err
 		}
