@@ -24,6 +24,7 @@ func connect(ctx context.Context, j *Job, addresses []string, h hello, secret st
 		return text
 	})
 	defer stop()
+	failed := errors.New("it has no address")
 	for tried := 0; ; tried++ {
 		for _, address := range addresses {
 			c, err := dial(ctx, address, h, secret)
@@ -32,10 +33,11 @@ func connect(ctx context.Context, j *Job, addresses []string, h hello, secret st
 				return welcomed(ctx, j, c, address)
 			}
 			last.Store(&err)
+			failed = err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("dist: rank %d cannot reach rank 0 at %s: %w (%w)", h.Rank, at, context.Cause(ctx), *last.Load())
+			return nil, fmt.Errorf("dist: rank %d cannot reach rank 0 at %s: %w (%w)", h.Rank, at, context.Cause(ctx), failed)
 		case <-time.After(pause(tried)):
 		}
 	}

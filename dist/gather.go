@@ -61,9 +61,6 @@ func (h *hub) gather(ctx context.Context) error {
 		if c == nil {
 			continue
 		}
-		if err := c.SetReadDeadline(time.Time{}); err != nil {
-			return fmt.Errorf("dist: the connection of rank %d: %w", r, err)
-		}
 		h.links[r] = newLink(c, h.j.deadline, func(err error) { h.lost(r, err) })
 	}
 	tell(h.links, message{Kind: kindWelcome, Welcome: &welcome{h.j.deadline, h.j.peers}})

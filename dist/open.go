@@ -100,13 +100,12 @@ func (h *hub) open(ctx context.Context, complaints io.Writer) <-chan comer {
 
 func (h *hub) admit(ctx context.Context, c net.Conn, comers chan<- comer) {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
-	err := checkProof(c, h.secret)
-	h.strangers.leave(c, err)
+	err := checkProof(c, h.secret, func() { h.strangers.leave(c, nil) })
 	var m message
-	if err == nil {
-		if err = c.SetReadDeadline(time.Now().Add(provesWithin)); err == nil {
-			m, err = read(c, mostHello)
-		}
+	if err != nil {
+		h.strangers.leave(c, err)
+	} else {
+		m, err = read(c, mostHello)
 	}
 	if !stop() || err != nil || m.Kind != kindHello || m.Hello == nil {
 		c.Close()

@@ -288,7 +288,7 @@ func TestS42_strangersAreLimited(t *testing.T) {
 		_, err := c.Read(make([]byte, 1))
 		require.ErrorIs(t, err, io.EOF)
 	}
-	s.leave(s.open[1], nil)
+	s.leave(s.open[1], nil) // it has proved the secret, so the next one does not end it
 	require.Len(t, s.open, 2)
 	require.Empty(t, s.String())
 }

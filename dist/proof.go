@@ -101,8 +101,9 @@ func prove(c net.Conn, secret string) error {
 	return c.SetDeadline(time.Time{})
 }
 
-// checkProof is rank 0's side of prove. The peer has all of provesWithin together.
-func checkProof(c net.Conn, secret string) error {
+// checkProof is rank 0's side of prove. The peer has provesWithin in all. proved is called before rank 0's proof, after
+// which the peer takes the end of the connection for that of rank 0.
+func checkProof(c net.Conn, secret string, proved func()) error {
 	if err := c.SetDeadline(time.Now().Add(provesWithin)); err != nil {
 		return err
 	}
@@ -120,6 +121,7 @@ func checkProof(c net.Conn, secret string) error {
 	if err := readProof(c, proof(secret, sideRank, rank, own)); err != nil {
 		return err
 	}
+	proved()
 	if _, err := c.Write(proof(secret, sideZero, rank, own)); err != nil {
 		return err
 	}

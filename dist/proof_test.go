@@ -44,7 +44,7 @@ func TestS40_rank0ProvesItself(t *testing.T) {
 
 // S40: builds with different protocols name both, and exchange no more than their openings.
 func TestS40_anotherProtocol(t *testing.T) {
-	for name, side := range map[string]func(net.Conn, string) error{"rank": prove, "rank 0": checkProof} {
+	for name, side := range map[string]func(net.Conn, string) error{"rank": prove, "rank 0": func(c net.Conn, secret string) error { return checkProof(c, secret, nil) }} {
 		t.Run(name, func(t *testing.T) {
 			own, other := net.Pipe()
 			defer other.Close()
@@ -87,9 +87,20 @@ func TestS40_aSlowStranger(t *testing.T) {
 			}
 		})
 		begin := time.Now()
-		require.Error(t, checkProof(zero, secret))
+		require.Error(t, checkProof(zero, secret, nil))
 		require.Equal(t, provesWithin, time.Since(begin)) // of the bubble's clock
 		zero.Close()
 		sends.Wait()
 	})
+}
+
+// S40: a rank is not counted as a stranger when rank 0 proves itself: the end of its connection would then end it.
+func TestS40_provedBeforeRank0Proves(t *testing.T) {
+	zero, rank := net.Pipe()
+	defer zero.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- prove(rank, secret) }()
+	err := checkProof(zero, secret, func() { zero.Close() }) // as of the oldest of too many
+	require.Error(t, err)
+	require.ErrorContains(t, <-ended, "it sends no proof of the job's secret", "so it tries again")
 }
