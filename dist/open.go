@@ -16,8 +16,7 @@ type comer struct {
 	hello hello
 }
 
-// mostStrangers unproved connections, besides one for each rank, may be open. A further one ends the oldest: a rank
-// needs one round trip.
+// mostStrangers unproved connections, besides one for each rank, may be open. A further one ends the oldest.
 const mostStrangers = 256
 
 // strangers are connections to rank 0 without a proof of the job's secret.
@@ -65,7 +64,7 @@ func (s *strangers) String() string {
 }
 
 // open accepts connections until ctx ends or the listener is closed, and passes on those of processes that know the
-// job's secret. The others receive an opening at most, and cannot end or delay the job.
+// job's secret. The others receive an opening at most.
 func (h *hub) open(ctx context.Context, complaints io.Writer) <-chan comer {
 	comers := make(chan comer)
 	go func() {

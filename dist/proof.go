@@ -43,7 +43,7 @@ func readOpening(c net.Conn) ([]byte, error) {
 	return b, nil
 }
 
-// sameProtocol is separate from readOpening, so that both sides can answer before they compare.
+// sameProtocol is separate, so that both sides answer before they compare.
 func sameProtocol(opening []byte) error {
 	if other := opening[len(mark)]; other != protocol {
 		return fmt.Errorf("it speaks protocol %d of lazo's control connections, this process speaks %d: build all ranks from one version", other, protocol)
