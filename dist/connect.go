@@ -7,27 +7,37 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-func connect(ctx context.Context, j *Job, addresses []string, h hello) (*spoke, error) {
-	var last error
+// connect tries until ctx ends: a process that has not proved the job's secret cannot end this one by its answers.
+func connect(ctx context.Context, j *Job, addresses []string, h hello, secret string) (*spoke, error) {
+	at := strings.Join(addresses, " or ")
+	var last atomic.Pointer[error]
 	stop := j.announce(func() string {
-		return fmt.Sprintf("for rank 0 at %s, which has not started or is itself waiting for other ranks", strings.Join(addresses, " or "))
+		text := fmt.Sprintf("for rank 0 at %s, which has not started or is itself waiting for other ranks", at)
+		if err := last.Load(); err != nil {
+			text += fmt.Sprintf(" (the last try: %v)", *err)
+		}
+		return text
 	})
 	defer stop()
+	failed := errors.New("it has no address")
 	for tried := 0; ; tried++ {
 		for _, address := range addresses {
-			c, err := dial(ctx, address, h)
+			c, err := dial(ctx, address, h, secret)
 			if err == nil {
+				last.Store(nil)
 				return welcomed(ctx, j, c, address)
 			}
-			last = err
+			last.Store(&err)
+			failed = err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("dist: rank %d cannot reach rank 0 at %s: %w (%w)", h.Rank, strings.Join(addresses, " or "), context.Cause(ctx), last)
+			return nil, fmt.Errorf("dist: rank %d cannot reach rank 0 at %s: %w (%w)", h.Rank, at, context.Cause(ctx), failed)
 		case <-time.After(pause(tried)):
 		}
 	}
@@ -42,17 +52,25 @@ func pause(tried int) time.Duration {
 	return min(d, time.Second)
 }
 
-func dial(ctx context.Context, address string, h hello) (net.Conn, error) {
+func dial(ctx context.Context, address string, h hello, secret string) (_ net.Conn, err error) {
 	d := net.Dialer{Timeout: 2 * time.Second}
 	c, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	if err := write(c, message{Kind: kindHello, Hello: &h}, 5*time.Second); err != nil {
-		c.Close()
-		return nil, err
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer func() {
+		if !stop() && err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			c.Close()
+		}
+	}()
+	if err := prove(c, secret); err != nil {
+		return nil, fmt.Errorf("%s is not rank 0 of this job: %w", address, err)
 	}
-	return c, nil
+	return c, write(c, message{Kind: kindHello, Hello: &h}, 5*time.Second)
 }
 
 func welcomed(ctx context.Context, j *Job, c net.Conn, address string) (_ *spoke, err error) {

@@ -12,10 +12,17 @@
 // # Stuck and lost ranks
 //
 // Rank 0 watches the others. A rank is lost if its connection ends before [Job.Close], or if it sends nothing for the
-// [Deadline], 10 s. A rank is stuck if others wait for it in an exchange or a call for longer. The job then ends on all
-// ranks within the deadline plus a second. Each process exits with [ExitLost], [ExitStuck], [ExitDisagree] or
-// [ExitFailed], without deferred calls. One process writes a message ([Failure]) to standard error. [OnFailure]
-// receives the message instead. [Job.Busy] announces work that may exceed the deadline.
+// [Deadline], a minute. A rank is stuck if others wait for it in an exchange or a call for longer. After 10 s standard
+// error names such a rank. The job ends on all ranks within the deadline plus a second. Each process exits with
+// [ExitLost], [ExitStuck], [ExitDisagree] or [ExitFailed], without deferred calls. One process writes a message
+// ([Failure]) to standard error. [OnFailure] receives the message instead. [Job.Busy] announces work that may exceed
+// the deadline.
+//
+// # Who may join
+//
+// Before any message, a rank and rank 0 prove to each other that they know the job's secret, by an HMAC of random bytes
+// of both. Rank 0 makes the secret and MPI distributes it; without MPI it is $LAZO_SECRET, which `lazo run` sets. A
+// process without it learns nothing of the job and cannot delay it.
 //
 // docs/processes.md has a file to copy for each launcher, the variables and the exit codes.
 package dist

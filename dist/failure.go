@@ -73,13 +73,15 @@ func (j *Job) say(f *Failure) {
 	}
 }
 
-// patient is the time until [Join] reports what it waits for, again the time between reports.
+// patient is the time until a wait is reported, again the time between reports.
 const (
 	patient = 10 * time.Second
 	again   = time.Minute
 )
 
-func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(os.Stderr, what) }
+func standardError() io.Writer { return os.Stderr }
+
+func (j *Job) announce(what func() string) (stop func()) { return j.announceTo(standardError(), what) }
 
 func (j *Job) announceTo(w io.Writer, what func() string) (stop func()) {
 	since, stopped := time.Now(), make(chan struct{})
@@ -110,8 +112,12 @@ func (j *Job) failure(code, rank int, b beat, age time.Duration, text string) *F
 	if rank < len(j.peers) {
 		f.Host, f.PID = j.peers[rank].Host, j.peers[rank].PID
 	}
-	f.Text = "the job of " + fmt.Sprint(j.size) + " ranks has ended: " + text
+	f.Text = j.ended() + text
 	return f
 }
+
+func (j *Job) named() string { return fmt.Sprintf("the job of %d ranks", j.size) }
+
+func (j *Job) ended() string { return j.named() + " has ended: " }
 
 func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

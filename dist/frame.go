@@ -51,17 +51,13 @@ type message struct {
 }
 
 type hello struct {
-	Protocol             int
-	Job, Attempt, Secret string
+	Job, Attempt         string
 	Rank, Size           int
 	Host                 string
 	PID                  int
 	LocalRank, LocalSize int // -1: unknown
 	Program              []string
 }
-
-// protocol increases with each change of messages: a job cannot mix versions.
-const protocol = 2
 
 type welcome struct {
 	Deadline time.Duration
@@ -75,7 +71,7 @@ type peer struct {
 }
 
 const (
-	mostHello   = 1 << 16 // bytes, from an unknown peer
+	mostHello   = 1 << 16 // bytes
 	mostMessage = 1 << 30
 )
 

@@ -8,38 +8,12 @@ import (
 	"time"
 )
 
+// gather waits for all ranks. After it nothing listens.
 func (h *hub) gather(ctx context.Context) error {
-	type comer struct {
-		conn  net.Conn
-		hello hello
-	}
-	comers := make(chan comer)
+	defer h.listener.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
-		for {
-			c, err := h.listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				if c.SetReadDeadline(time.Now().Add(10*time.Second)) != nil {
-					c.Close()
-					return
-				}
-				m, err := read(c, mostHello)
-				if err != nil || m.Kind != kindHello || m.Hello == nil {
-					c.Close() // no rank of any job
-					return
-				}
-				select {
-				case comers <- comer{c, *m.Hello}:
-				case <-ctx.Done():
-					c.Close()
-				}
-			}()
-		}
-	}()
+	comers := h.open(ctx, standardError())
 	hellos := make([]*hello, h.j.size)
 	hellos[0] = &h.hello
 	conns := make([]net.Conn, h.j.size)
@@ -54,14 +28,14 @@ func (h *hub) gather(ctx context.Context) error {
 	stop := h.j.announce(func() string {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return fmt.Sprintf("for rank %s to come to %s", list(absent()), h.listener.Addr())
+		return fmt.Sprintf("for rank %s to come to %s%s", list(absent()), h.listener.Addr(), h.strangers.String())
 	})
 	defer stop()
 	for missing := h.j.size - 1; missing > 0; {
 		select {
 		case <-ctx.Done():
 			absent := absent()
-			err := fmt.Errorf("dist: %d of %d ranks have not connected to rank 0 at %s (ranks %s): %w", len(absent), h.j.size, h.listener.Addr(), list(absent), context.Cause(ctx))
+			err := fmt.Errorf("dist: %d of %d ranks have not connected to rank 0 at %s (ranks %s)%s: %w", len(absent), h.j.size, h.listener.Addr(), list(absent), h.strangers.String(), context.Cause(ctx))
 			refuseAll(conns, err.Error())
 			return err
 		case c := <-comers:
@@ -87,9 +61,6 @@ func (h *hub) gather(ctx context.Context) error {
 		if c == nil {
 			continue
 		}
-		if err := c.SetReadDeadline(time.Time{}); err != nil {
-			return fmt.Errorf("dist: the connection of rank %d: %w", r, err)
-		}
 		h.links[r] = newLink(c, h.j.deadline, func(err error) { h.lost(r, err) })
 	}
 	tell(h.links, message{Kind: kindWelcome, Welcome: &welcome{h.j.deadline, h.j.peers}})
@@ -98,9 +69,7 @@ func (h *hub) gather(ctx context.Context) error {
 
 func (h *hub) refuses(c hello, hellos []*hello) string {
 	switch w := &h.hello; {
-	case c.Protocol != w.Protocol:
-		return fmt.Sprintf("it speaks protocol %d of lazo's control connections, rank 0 on %s speaks %d: build all ranks from one version", c.Protocol, w.Host, w.Protocol)
-	case c.Secret != w.Secret || c.Job != w.Job:
+	case c.Job != w.Job:
 		return fmt.Sprintf("it is of job %q, this is job %q: a process of an earlier job, or two jobs use the same address", c.Job, w.Job)
 	case c.Attempt != w.Attempt:
 		return fmt.Sprintf("it is of attempt %q, this is attempt %q: a process of an earlier start", c.Attempt, w.Attempt)

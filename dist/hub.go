@@ -2,6 +2,7 @@ package dist
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -14,6 +15,9 @@ type hub struct {
 	j        *Job
 	listener net.Listener
 	hello    hello
+	secret   string
+
+	strangers strangers
 
 	mu        sync.Mutex
 	awake     wakefulness
@@ -27,7 +31,7 @@ type hub struct {
 	dismissed chan struct{}
 }
 
-func newHub(j *Job, address string, h hello) (*hub, error) {
+func newHub(j *Job, address string, h hello, secret string) (*hub, error) {
 	l := inherited()
 	if l == nil {
 		var err error
@@ -36,7 +40,7 @@ func newHub(j *Job, address string, h hello) (*hub, error) {
 		}
 	}
 	return &hub{
-		j: j, listener: l, hello: h, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]*message, j.size),
+		j: j, listener: l, hello: h, secret: secret, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]*message, j.size),
 		own: make(chan message, 1), stack: make(chan string, j.size), dismissed: make(chan struct{}),
 	}, nil
 }
@@ -57,11 +61,12 @@ func (h *hub) watch() {
 			}
 		}()
 	}
-	go h.look()
+	go h.look(standardError())
 }
 
-func (h *hub) look() {
-	awake, pardon, sent := time.Now(), time.Now(), time.Time{}
+// look ends the job for a rank that is late or lost, and before reports it to w.
+func (h *hub) look(w io.Writer) {
+	awake, pardon, sent, said := time.Now(), time.Now(), time.Time{}, time.Time{}
 	for {
 		time.Sleep(lookEvery)
 		now := time.Now()
@@ -89,9 +94,15 @@ func (h *hub) look() {
 			close(h.dismissed)
 			return
 		}
-		f, busy := h.j.judge(h.views, now, awake, pardon)
+		f, busy := h.j.judge(h.views, now, awake, pardon, h.j.deadline)
 		if busy {
 			pardon = now
+		}
+		if f == nil && h.j.deadline > patient && now.Sub(said) >= again {
+			if late, _ := h.j.judge(h.views, now, awake, pardon, patient); late != nil {
+				said = now
+				go h.j.reportTo(w, late) // it may block
+			}
 		}
 		h.mu.Unlock()
 		if f != nil {
@@ -292,5 +303,4 @@ func (h *hub) sayBye() {
 			l.conn.Close()
 		}
 	}
-	h.listener.Close()
 }

@@ -363,12 +363,13 @@ func (j *Job) Fail(err error) {
 	j.end(f)
 }
 
-// closeWithin deadlines at Close: one rank may write files.
-const closeWithin = 6
+// closeWithin is at least a minute: one rank may write files.
+func (j *Job) closeWithin() time.Duration { return max(j.deadline, time.Minute) }
 
 // Close waits until all ranks have called it, then leaves the job. Call it last: a program must not end before. A rank
-// that calls it more than six deadlines after the others, without [Job.Busy], ends the job as stuck. In a panicking
-// program a deferred Close does nothing, so the process ends at once and the others report a lost rank.
+// that calls it after the others by more than the deadline and more than a minute, without [Job.Busy], ends the job as
+// stuck. In a panicking program a deferred Close does nothing, so the process ends at once and the others report a lost
+// rank.
 func (j *Job) Close() error {
 	if j.size == 1 || panicking() {
 		return nil
@@ -378,9 +379,9 @@ func (j *Job) Close() error {
 }
 
 // Leave is [Job.Close] if err is nil. Otherwise it ends this rank's part with err, which it returns. If the programs of
-// all ranks end with errors, each returns its own. If another rank waits for this one or does not end within six
-// deadlines, the job ends as by [Job.Fail], and Leave does not return. An error of Close is treated like err. In a job
-// of one process it returns err.
+// all ranks end with errors, each returns its own. If another rank waits for this one or does not end within the
+// time of Close, the job ends as by [Job.Fail], and Leave does not return. An error of Close is treated like err. In a
+// job of one process it returns err.
 //
 //	defer func() { err = job.Leave(err) }()
 //
@@ -435,7 +436,7 @@ func (j *Job) gone() {
 }
 
 func (j *Job) close() error {
-	if err := j.call(part{text: "Close", limit: closeWithin * j.deadline}, nothing, nil); err != nil {
+	if err := j.call(part{text: "Close", limit: j.closeWithin()}, nothing, nil); err != nil {
 		return err
 	}
 	j.gone()

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/install"
@@ -32,12 +33,12 @@ type options struct {
 }
 
 const (
-	defaultDeadline = 10 * time.Second
+	defaultDeadline = time.Minute
 	defaultStart    = 5 * time.Minute
 )
 
-// Deadline sets how long ranks wait for a late or silent rank before the job ends, by default 10 s. $LAZO_DEADLINE
-// overrides it. Rank 0's value counts.
+// Deadline sets how long ranks wait for a late or silent rank before the job ends, by default a minute. $LAZO_DEADLINE
+// overrides it. Rank 0's value counts. Such a rank is reported after 10 s.
 func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
 
 // StartWithin sets how long [Join] waits for all ranks, by default 5 minutes.
@@ -83,11 +84,11 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.start, fmt.Errorf("not all ranks came within %v", o.start))
 	defer cancel()
 	me := hello{
-		Protocol: protocol, Job: p.job, Attempt: p.attempt, Rank: p.rank, Size: p.size, Host: host, PID: os.Getpid(),
+		Job: p.job, Attempt: p.attempt, Rank: p.rank, Size: p.size, Host: host, PID: os.Getpid(),
 		LocalRank: p.localRank, LocalSize: p.localSize, Program: program(),
 	}
 	addresses := []string{p.coordinator}
-	listen := p.coordinator
+	listen := listenAt(p.coordinator)
 	if p.byMPI {
 		if err := j.open(ctx, p); err != nil {
 			return nil, err
@@ -97,18 +98,11 @@ func Join(ctx context.Context, opts ...Option) (*Job, error) {
 		if j.world.LocalSize() == j.size {
 			listen = "127.0.0.1:0"
 		}
-	} else if j.rank == 0 {
-		// Its own name may not be its address, as for a Kubernetes service.
-		_, port, err := net.SplitHostPort(p.coordinator)
-		if err != nil {
-			return nil, fmt.Errorf("dist: the address of rank 0: %w: expected host:port", err)
-		}
-		listen = ":" + port
 	}
 	if j.rank == 0 {
-		err = j.lead(ctx, listen, me)
+		err = j.lead(ctx, listen, me, p.secret)
 	} else {
-		err = j.follow(ctx, addresses, me)
+		err = j.follow(ctx, addresses, me, p.secret)
 	}
 	if err != nil {
 		return nil, err
@@ -132,13 +126,13 @@ type meeting struct {
 
 const meetingBytes = 2048
 
-func (j *Job) lead(ctx context.Context, listen string, me hello) error {
+func (j *Job) lead(ctx context.Context, listen string, me hello, secret string) error {
 	if j.world != nil {
-		me.Secret = rand.Text() // identifies ranks; sent by MPI
+		secret = rand.Text() // sent by MPI
 	}
-	h, err := newHub(j, listen, me)
+	h, err := newHub(j, listen, me, secret)
 	if j.world != nil {
-		m := meeting{Secret: me.Secret}
+		m := meeting{Secret: secret}
 		if err != nil {
 			m.Failed = err.Error()
 		} else {
@@ -153,14 +147,13 @@ func (j *Job) lead(ctx context.Context, listen string, me hello) error {
 	}
 	j.hub = h
 	if err := h.gather(ctx); err != nil {
-		h.listener.Close()
 		return err
 	}
 	h.watch()
 	return nil
 }
 
-func (j *Job) follow(ctx context.Context, addresses []string, me hello) error {
+func (j *Job) follow(ctx context.Context, addresses []string, me hello, secret string) error {
 	if j.world != nil {
 		var m meeting
 		if err := m.share(j.world); err != nil {
@@ -169,9 +162,9 @@ func (j *Job) follow(ctx context.Context, addresses []string, me hello) error {
 		if m.Failed != "" {
 			return fmt.Errorf("dist: rank 0 could not begin: %s", m.Failed)
 		}
-		me.Secret, addresses = m.Secret, m.Addresses
+		secret, addresses = m.Secret, m.Addresses
 	}
-	s, err := connect(ctx, j, addresses, me)
+	s, err := connect(ctx, j, addresses, me, secret)
 	if err != nil {
 		return err
 	}
@@ -197,6 +190,24 @@ func (m *meeting) share(w *mpi.World) error {
 		return fmt.Errorf("dist: the address of rank 0, by MPI: %w", err)
 	}
 	return nil
+}
+
+// listenAt returns the coordinator's address if it is one of this host, which keeps a job of one host on loopback.
+// Otherwise rank 0 listens on all interfaces, because its name may not be its address, as for a Kubernetes service.
+func listenAt(coordinator string) string {
+	host, port, err := net.SplitHostPort(coordinator)
+	if err != nil {
+		return coordinator // checked by find
+	}
+	ip := net.ParseIP(host)
+	own, _ := net.InterfaceAddrs() // without them, on all
+	if host == "localhost" || ip.IsLoopback() || slices.ContainsFunc(own, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip)
+	}) {
+		return coordinator
+	}
+	return ":" + port
 }
 
 func reachable(a net.Addr) (list []string) {

@@ -2,6 +2,7 @@ package dist
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -19,14 +20,15 @@ type view struct {
 // slowest is the lowest plausible rate of a joined exchange, in bytes per second.
 const slowest = 10e6
 
-// judge returns the failure of a rank that keeps others waiting longer than the deadline, or nil. Silence before awake
-// does not count, because this process did not run, nor do waits before pardon, when a rank was in an announced phase.
-// busy reports such a phase.
-func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, busy bool) {
+// judge returns the failure of a rank that keeps others waiting longer than allowed, or nil. Silence before awake does
+// not count, because this process did not run, nor do waits before pardon, when a rank was in an announced phase. busy
+// reports such a phase. The job ends if allowed is the deadline; less is for a report.
+func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Duration) (f *Failure, busy bool) {
+	ends := allowed >= j.deadline
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	for r := range views {
 		v := &views[r]
-		if silent := now.Sub(latest(v.seen, awake)); r != 0 && !v.left && silent > j.deadline {
+		if silent := now.Sub(latest(v.seen, awake)); r != 0 && !v.left && silent > allowed {
 			return j.silent(v, r, silent), false
 		}
 	}
@@ -49,7 +51,7 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 			return nil, true
 		}
 	}
-	if first >= 0 && now.Sub(latest(views[first].leaving, pardon)) > closeWithin*j.deadline {
+	if first >= 0 && ends && now.Sub(latest(views[first].leaving, pardon)) > j.closeWithin() {
 		return j.failed(&views[first], first), false
 	}
 	for w := range views {
@@ -57,9 +59,12 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 		if views[w].left || views[w].error != "" || !waits(w) {
 			continue
 		}
-		waited, limit := b.ExchangeFor, j.deadline
+		waited, limit := b.ExchangeFor, allowed
 		if b.Call != "" {
-			waited, limit = b.CallFor, max(b.CallLimit, j.deadline)
+			waited = b.CallFor
+			if ends {
+				limit = max(b.CallLimit, allowed)
+			}
 		}
 		from := latest(now.Add(-waited-age(w)), pardon)
 		if now.Sub(from) <= limit {
@@ -79,7 +84,7 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 		}
 		switch {
 		case len(behind) > 0:
-			return j.stuck(views, now, w, behind), false
+			return j.stuck(views, now, w, behind, allowed), false
 		case len(waiting) > 0:
 			// They may wait for a later rank.
 			if slices.ContainsFunc(views, func(v view) bool { return !v.left && v.beat.Call == "" && !v.beat.Waits }) {
@@ -96,6 +101,11 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time) (f *Failure, bus
 	return nil, false
 }
 
+// reportTo writes who is late: f is of judge with less than the deadline.
+func (j *Job) reportTo(w io.Writer, f *Failure) {
+	fmt.Fprintf(w, "lazo: %s. %s ends if this lasts for %v ($%s)\n", strings.TrimPrefix(f.Text, j.ended()), j.named(), j.deadline, variableDeadline)
+}
+
 func (j *Job) failed(v *view, r int) *Failure {
 	return j.failure(ExitFailed, r, v.beat, 0, fmt.Sprintf("%s failed at step %d: %s", j.who(r), v.beat.Step, v.error))
 }
@@ -105,7 +115,7 @@ func (j *Job) silent(v *view, r int, since time.Duration) *Failure {
 		j.who(r), round(since), v.beat.sentence(0)))
 }
 
-func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
+func (j *Job) stuck(views []view, now time.Time, w int, behind []int, allowed time.Duration) *Failure {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	first := behind[0]
 	for _, r := range behind {
@@ -117,7 +127,9 @@ func (j *Job) stuck(views []view, now time.Time, w int, behind []int) *Failure {
 	if len(behind) > 1 {
 		text += fmt.Sprintf(" (and for ranks %s)", list(behind[1:]))
 	}
-	text += fmt.Sprintf(", longer than the deadline of %v", j.deadline)
+	if allowed >= j.deadline {
+		text += fmt.Sprintf(", longer than the deadline of %v", j.deadline)
+	}
 	if b := views[first].beat; b.Busy != "" {
 		text += fmt.Sprintf("; the limit that it set for %q has passed", b.Busy)
 	}

@@ -1,10 +1,8 @@
 package dist
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -83,7 +81,7 @@ func TestJudge(t *testing.T) {
 			if c.pardon > 0 {
 				pardon = now.Add(-c.pardon)
 			}
-			f, busy := three().judge(views, now, awake, pardon)
+			f, busy := three().judge(views, now, awake, pardon, three().deadline)
 			require.Equal(t, c.busy, busy)
 			if c.code == 0 {
 				require.Nil(t, f)
@@ -109,7 +107,7 @@ func TestJudge(t *testing.T) {
 		{computes(5), computes(5), 2 * time.Minute, true},
 	} {
 		views := []view{{beat: c.zero, seen: now}, {beat: c.one, seen: now, error: "no such file", leaving: now.Add(-c.since)}, {beat: computes(5), seen: now}}
-		f, _ := three().judge(views, now, now.Add(-time.Hour), now.Add(-time.Hour))
+		f, _ := three().judge(views, now, now.Add(-time.Hour), now.Add(-time.Hour), three().deadline)
 		require.Equal(t, c.fails, f != nil, c)
 		if c.fails {
 			require.Equal(t, ExitFailed, f.Code)
@@ -119,8 +117,49 @@ func TestJudge(t *testing.T) {
 	}
 	large := exchanges(5, 11*second)
 	large.Bytes = 100e6 // ten seconds more
-	f, _ := three().judge([]view{{beat: large, seen: now}, {beat: large, seen: now}, {beat: large, seen: now}}, now, now.Add(-time.Hour), now.Add(-time.Hour))
+	f, _ := three().judge([]view{{beat: large, seen: now}, {beat: large, seen: now}, {beat: large, seen: now}}, now, now.Add(-time.Hour), now.Add(-time.Hour), three().deadline)
 	require.Nil(t, f, "a large exchange may be at work")
+}
+
+// S53: ranks wait for one for 30 s of a deadline of a minute, and then go on. Rank 0 reports that one once, and the job
+// continues; when it comes to a minute, the job ends.
+func TestS53_aLateRankIsReportedFirst(t *testing.T) {
+	defer func() { exit = os.Exit }()
+	synctest.Test(t, func(t *testing.T) {
+		codes := make(chan int, 1)
+		exit = func(code int) { codes <- code }
+		j := three()
+		j.deadline, j.activity.start = defaultDeadline, time.Now()
+		var failure *Failure
+		j.onFailure = func(f *Failure) { failure = f }
+		h := &hub{j: j, links: make([]*link, 3), views: make([]view, 3)}
+		for r := range h.views {
+			h.views[r].seen = time.Now()
+		}
+		var said lockedText
+		go h.look(&said)
+		wait := func(d time.Duration) { // of ranks 0 and 1 for rank 2
+			j.activity.enter("Agree of 1 words", 0)
+			defer j.activity.leave()
+			for begin := time.Now(); time.Since(begin) < d; time.Sleep(beatEvery) {
+				h.take(1, message{Kind: kindBeat, Beat: &beat{Step: 7, Calls: j.Calls(), Call: "Agree of 1 words", CallFor: time.Since(begin)}})
+				h.take(2, message{Kind: kindBeat, Beat: &beat{Step: 6, Doing: "data", DoingFor: time.Since(begin), Calls: j.Calls() - 1}})
+			}
+		}
+		wait(patient - second)
+		require.Empty(t, said.String())
+		wait(patient + 20*second)
+		require.Equal(t, 1, strings.Count(said.String(), "\n"), said.String())
+		require.Contains(t, said.String(), "lazo: rank 2 (host h2, pid 102) is stuck at step 6, in data for 10")
+		require.Contains(t, said.String(), ". the job of 3 ranks ends if this lasts for 1m0s ($LAZO_DEADLINE)\n")
+		require.Empty(t, codes)
+		wait(second)
+		require.Empty(t, codes)
+		wait(2 * time.Minute)
+		require.Equal(t, ExitStuck, <-codes)
+		require.ErrorContains(t, failure, "the job of 3 ranks has ended: rank 2 (host h2, pid 102) is stuck")
+		require.ErrorContains(t, failure, "longer than the deadline of 1m0s")
+	})
 }
 
 // A process that was stopped for the deadline says nothing of the others, who have given it up.
@@ -139,61 +178,6 @@ func TestWakefulness(t *testing.T) {
 	require.False(t, w.givenUp(now.Add(12*second), 10*second), "not for so long")
 }
 
-// F59: a process of another job, or of an earlier start, is refused, and the job continues.
-func TestF59_refuses(t *testing.T) {
-	j := &Job{size: 2, deadline: time.Second, activity: activity{start: time.Now()}}
-	me := hello{Protocol: protocol, Job: "a", Attempt: "1", Secret: "s", Size: 2, Host: "h", PID: 1, LocalRank: -1, LocalSize: -1, Program: []string{"x", "y"}}
-	h, err := newHub(j, "127.0.0.1:0", me)
-	require.NoError(t, err)
-	defer h.listener.Close()
-	gathered := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	go func() { gathered <- h.gather(ctx) }()
-	address := h.listener.Addr().String()
-
-	stranger, err := net.Dial("tcp", address)
-	require.NoError(t, err)
-	_, err = stranger.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
-	require.NoError(t, err)
-	_, err = read(stranger, mostMessage)
-	require.Error(t, err, "its connection is ended")
-
-	comer := func(change func(*hello)) error {
-		c := me
-		c.Rank = 1
-		change(&c)
-		own := &Job{rank: 1, size: 2}
-		_, err := connect(ctx, own, []string{address}, c)
-		return err
-	}
-	for says, change := range map[string]func(*hello){
-		`of job "b", this is job "a"`:             func(h *hello) { h.Job = "b" },
-		`of job "a", this is job "a"`:             func(h *hello) { h.Secret = "" },
-		`of attempt "0", this is attempt "1"`:     func(h *hello) { h.Attempt = "0" },
-		"has 3 ranks, rank 0 that it has 2":       func(h *hello) { h.Size = 3 },
-		"rank 0 of 2 is not a rank that connects": func(h *hello) { h.Rank = 0 },
-		"rank 2 of 2 is not a rank that connects": func(h *hello) { h.Rank = 2 },
-		"speaks protocol 9":                       func(h *hello) { h.Protocol = 9 },
-	} {
-		require.ErrorContains(t, comer(change), says)
-	}
-	// It joins, and all ranks get an error, because it runs something else.
-	err = comer(func(h *hello) { h.Program = []string{"x", "z"} })
-	require.ErrorContains(t, err, `rank 1 (host h) runs another program than rank 0 (host h): "z" against "y"`)
-	require.ErrorContains(t, <-gathered, "another program")
-}
-
-func TestHub_saysWhoIsMissing(t *testing.T) {
-	j := &Job{size: 3, deadline: time.Second}
-	h, err := newHub(j, "127.0.0.1:0", hello{Protocol: protocol, Size: 3})
-	require.NoError(t, err)
-	defer h.listener.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	require.ErrorContains(t, h.gather(ctx), "2 of 3 ranks have not connected to rank 0")
-}
-
 func TestPeers_onHosts(t *testing.T) {
 	host := func(name string) *hello { return &hello{Host: name, LocalRank: -1, LocalSize: -1} }
 	got := peers([]*hello{host("a"), host("b"), host("a")})
@@ -207,6 +191,9 @@ func TestFind(t *testing.T) {
 			name, value, _ := strings.Cut(pair, "=")
 			values[name] = value
 		}
+		if strings.Contains(text, "=") && values[variableSecret] == "" {
+			values[variableSecret] = secret
+		}
 		return func(name string) string { return values[name] }
 	}
 	for text, want := range map[string]place{
@@ -218,32 +205,38 @@ func TestFind(t *testing.T) {
 		"SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3 SLURM_JOB_ID=70 SLURM_STEP_ID=2 PMIX_RANK=3":                                 {launcher: "Slurm", rank: 3, size: 4, localRank: -1, localSize: -1, byMPI: true, kind: "mpi", job: "70"},
 		"SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3 SLURM_JOB_ID=70 SLURM_STEP_ID=2 SLURM_STEP_NODELIST=n[03-05,9],x":            {launcher: "Slurm", rank: 3, size: 4, localRank: -1, localSize: -1, coordinator: "n03:62122", job: "70"},
 		"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1 SLURM_JOB_ID=70 SLURM_STEP_NODELIST=login,n[1-2]":                            {launcher: "Slurm", rank: 1, size: 2, localRank: -1, localSize: -1, coordinator: "login:62120", job: "70"},
-		"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=m MASTER_PORT=9 TORCHELASTIC_USE_AGENT_STORE=True": {launcher: "torchrun", rank: 1, size: 2, localRank: 1, localSize: 2, coordinator: "m:10"},
+		"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=m MASTER_PORT=9 TORCHELASTIC_USE_AGENT_STORE=True": {launcher: "torchrun", rank: 1, size: 2, localRank: 1, localSize: 2, coordinator: "127.0.0.1:10"}, // on one host
+		"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1 SLURM_JOB_ID=70 SLURM_STEP_NODELIST=n SLURM_STEP_NUM_NODES=1":                {launcher: "Slurm", rank: 1, size: 2, localRank: -1, localSize: -1, coordinator: "127.0.0.1:62120", job: "70"},
 		"RANK=1 WORLD_SIZE=2 MASTER_ADDR=m MASTER_PORT=9":                                                                   {launcher: "torchrun", rank: 1, size: 2, localRank: -1, localSize: -1, coordinator: "m:9"},
 		"COORDINATOR_ADDRESS=c COORDINATOR_PORT=6 NUM_PROCESSES=2 PROCESS_ID=0":                                             {launcher: "Kubeflow JAXJob", size: 2, localRank: -1, localSize: -1, coordinator: "c:6"},
 		"JOB_COMPLETION_INDEX=1 LAZO_SIZE=2 LAZO_COORDINATOR=j-0.s:1":                                                       {launcher: "Kubernetes Indexed Job", rank: 1, size: 2, localRank: -1, localSize: -1, coordinator: "j-0.s:1"},
 		"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 LAZO_MPI=none LAZO_COORDINATOR=h:1":                                  {launcher: "Open MPI", size: 2, localRank: -1, localSize: -1, coordinator: "h:1", library: "none"},
 	} {
+		if want.coordinator != "" {
+			want.secret = secret // others have MPI, which distributes one
+		}
 		got, err := find(env(text))
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
 	for text, says := range map[string]string{
-		"LAZO_RANK=1":                             "lacks $LAZO_SIZE",
-		"LAZO_SIZE=2":                             "set $LAZO_RANK too",
-		"LAZO_COORDINATOR=h:1":                    "set $LAZO_RANK too",
-		"LAZO_RANK=2 LAZO_SIZE=2":                 "rank 2 ($LAZO_RANK) of 2 ($LAZO_SIZE)",
-		"LAZO_RANK=x LAZO_SIZE=2":                 `a number of at least 0 in $LAZO_RANK (it is "x")`,
-		"LAZO_RANK=0 LAZO_SIZE=2":                 "set $LAZO_COORDINATOR",
-		"OMPI_COMM_WORLD_RANK=0":                  "Open MPI started this process, and it lacks $OMPI_COMM_WORLD_SIZE",
-		"WORLD_SIZE=2":                            "lacks $RANK",
-		"WORLD_SIZE=2 RANK=0":                     "MASTER_ADDR or MASTER_PORT is missing: set $LAZO_COORDINATOR",
-		"JOB_COMPLETION_INDEX=0":                  "lacks $LAZO_SIZE",
-		"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0":   "SLURM_STEP_NODELIST or SLURM_JOB_ID is missing",
-		"COORDINATOR_ADDRESS=c NUM_PROCESSES=2":   "lacks $PROCESS_ID",
-		"LAZO_DEADLINE=10":                        `$LAZO_DEADLINE is "10", expected a time such as 30s`,
-		"LAZO_DEADLINE=-1s LAZO_RANK=0":           "expected a time",
-		"PMI_RANK=0 PMI_SIZE=2 LAZO_MPI=none A=b": "the address of rank 0 is unknown",
+		"LAZO_RANK=1":                                "lacks $LAZO_SIZE",
+		"LAZO_SIZE=2":                                "set $LAZO_RANK too",
+		"LAZO_COORDINATOR=h:1":                       "set $LAZO_RANK too",
+		"LAZO_RANK=2 LAZO_SIZE=2":                    "rank 2 ($LAZO_RANK) of 2 ($LAZO_SIZE)",
+		"LAZO_RANK=x LAZO_SIZE=2":                    `a number of at least 0 in $LAZO_RANK (it is "x")`,
+		"LAZO_RANK=0 LAZO_SIZE=2":                    "set $LAZO_COORDINATOR",
+		"OMPI_COMM_WORLD_RANK=0":                     "Open MPI started this process, and it lacks $OMPI_COMM_WORLD_SIZE",
+		"WORLD_SIZE=2":                               "lacks $RANK",
+		"WORLD_SIZE=2 RANK=0":                        "MASTER_ADDR or MASTER_PORT is missing: set $LAZO_COORDINATOR",
+		"JOB_COMPLETION_INDEX=0":                     "lacks $LAZO_SIZE",
+		"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0":      "SLURM_STEP_NODELIST or SLURM_JOB_ID is missing",
+		"COORDINATOR_ADDRESS=c NUM_PROCESSES=2":      "lacks $PROCESS_ID",
+		"LAZO_DEADLINE=10":                           `$LAZO_DEADLINE is "10", expected a time such as 30s`,
+		"LAZO_DEADLINE=-1s LAZO_RANK=0":              "expected a time",
+		"PMI_RANK=0 PMI_SIZE=2 LAZO_MPI=none A=b":    "the address of rank 0 is unknown",
+		"LAZO_RANK=0 LAZO_SIZE=2 LAZO_COORDINATOR=h": "missing port in address: expected host:port",
+		"LAZO_RANK=0 LAZO_SIZE=2 LAZO_COORDINATOR=h:1 LAZO_SECRET=fifteen-bytes-": "$LAZO_SECRET has 14 bytes: set it on all ranks to the same random text of at least 16 bytes",
 	} {
 		_, err := find(env(text))
 		require.ErrorContains(t, err, says, text)

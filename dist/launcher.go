@@ -3,6 +3,7 @@ package dist
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ const (
 	variableCoordinator = "LAZO_COORDINATOR" // host:port of rank 0
 	variableListener    = "LAZO_LISTENER"    // rank 0's file descriptor, from package launch
 	variableMPI         = "LAZO_MPI"         // path of libmpi, or "none"
+	variableSecret      = "LAZO_SECRET"      // without MPI, the same on all ranks
 	variableJob         = "LAZO_JOB"
 	variableAttempt     = "LAZO_ATTEMPT"
 	variableDeadline    = "LAZO_DEADLINE" // for time.ParseDuration
@@ -36,6 +38,7 @@ type place struct {
 	byMPI                bool   // prepared by the launcher
 	kind                 string // of the installed library
 	job, attempt         string
+	secret               string // "": made by rank 0 and sent by MPI
 	library              string
 	deadline             time.Duration
 }
@@ -157,8 +160,22 @@ func find(get func(string) string) (place, error) {
 		return place{}, fmt.Errorf("dist: %s gives rank %d of %d, but the address of rank 0 is unknown: set $%s to its host:port on all ranks",
 			l.name, p.rank, p.size, variableCoordinator)
 	}
+	_, port, err := net.SplitHostPort(p.coordinator)
+	if err != nil {
+		return place{}, fmt.Errorf("dist: the address of rank 0: %w: expected host:port", err)
+	}
+	if p.localSize == p.size { // on one host
+		p.coordinator = net.JoinHostPort("127.0.0.1", port)
+	}
+	if p.secret = get(variableSecret); len(p.secret) < leastSecret {
+		return place{}, fmt.Errorf("dist: %s starts %d ranks without MPI, and $%s has %d bytes: set it on all ranks to the same random text of at least %d bytes, such as that of openssl rand -hex 16: ranks prove by it that they belong to the job",
+			l.name, p.size, variableSecret, len(p.secret), leastSecret)
+	}
 	return p, nil
 }
+
+// leastSecret is in bytes: less can be guessed.
+const leastSecret = 16
 
 // slurmMPI: srun sets a variable to --mpi's choice; --mpi=pmi2 sets those of MPICH's launcher.
 func slurmMPI(get func(string) string) string {
@@ -175,6 +192,9 @@ func slurmAddress(get func(string) string) (string, error) {
 		return "", errors.New("SLURM_STEP_NODELIST or SLURM_JOB_ID is missing")
 	}
 	step, _ := strconv.ParseUint(get("SLURM_STEP_ID"), 10, 64) // 0 without one
+	if get("SLURM_STEP_NUM_NODES") == "1" {
+		host = "127.0.0.1"
+	}
 	return fmt.Sprintf("%s:%d", host, 61000+(job*16+step)%4500), nil
 }
 

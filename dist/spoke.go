@@ -2,6 +2,7 @@ package dist
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -34,6 +35,7 @@ func (s *spoke) watch() {
 		}
 	}()
 	go func() {
+		said := time.Time{}
 		for {
 			b := s.j.beat()
 			now := time.Now()
@@ -48,8 +50,12 @@ func (s *spoke) watch() {
 			silent := now.Sub(s.seen)
 			s.link.send(message{Kind: kindBeat, Beat: &b})
 			s.mu.Unlock()
-			if silent > s.j.deadline {
+			switch {
+			case silent > s.j.deadline:
 				s.silent(silent)
+			case silent > patient && now.Sub(said) >= again && s.j.rank == s.speaker(true):
+				said = now
+				go s.j.reportTo(standardError(), s.j.failure(ExitLost, 0, beat{}, 0, s.quiet(silent)))
 			}
 			time.Sleep(beatEvery)
 		}
@@ -86,8 +92,10 @@ func (s *spoke) send(m message) {
 	}
 }
 
-func (s *spoke) silent(since time.Duration) {
-	s.gone(fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down", s.j.who(0), round(since)), true)
+func (s *spoke) silent(since time.Duration) { s.gone(s.quiet(since), true) }
+
+func (s *spoke) quiet(since time.Duration) string {
+	return fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down", s.j.who(0), round(since))
 }
 
 func (s *spoke) lost(err error) {
@@ -107,23 +115,23 @@ func (s *spoke) lost(err error) {
 // beforeSpeaker delays the exit of ranks that do not report the failure.
 const beforeSpeaker = 300 * time.Millisecond
 
-// gone ends this process without rank 0. Rank 1 reports why, or the first rank on another host if rank 0's may be down.
-func (s *spoke) gone(text string, host bool) {
-	speaker := 1
-	if host {
-		for r, p := range s.j.peers {
-			if p.Host != s.j.peers[0].Host {
-				speaker = r
-				break
-			}
-		}
+// speaker is rank 1, or the first rank on another host if rank 0's may be down.
+func (s *spoke) speaker(host bool) int {
+	other := slices.IndexFunc(s.j.peers, func(p peer) bool { return p.Host != s.j.peers[0].Host })
+	if host && other > 0 {
+		return other
 	}
+	return 1
+}
+
+// gone ends this process without rank 0. The speaker reports why.
+func (s *spoke) gone(text string, host bool) {
 	b := s.j.beat()
 	f := s.j.failure(ExitLost, 0, beat{}, 0, fmt.Sprintf("%s. %s was %s", text, s.j.who(s.j.rank), b.sentence(0)))
 	s.mu.Lock()
 	givenUp := s.awake.givenUp(time.Now(), s.j.deadline)
 	s.mu.Unlock()
-	f.Here = s.j.rank == speaker && !givenUp
+	f.Here = s.j.rank == s.speaker(host) && !givenUp
 	if !f.Here {
 		time.Sleep(beforeSpeaker) // the launcher kills all when one ends: the reporting rank goes first
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,6 +53,7 @@ func (b *bench) controlOf(ctx context.Context, n int) (err error) {
 	if err != nil {
 		return err
 	}
+	secret := rand.Text()
 	ranks := make([]*exec.Cmd, n)
 	defer func() {
 		for _, c := range ranks {
@@ -64,7 +66,7 @@ func (b *bench) controlOf(ctx context.Context, n int) (err error) {
 	start := func(r int) (io.Reader, error) {
 		c := exec.CommandContext(ctx, self, controlRank)
 		c.Env = append(os.Environ(), "LAZO_RANK="+strconv.Itoa(r), "LAZO_SIZE="+strconv.Itoa(n), "LAZO_COORDINATOR="+address,
-			"LAZO_JOB=bench", "LAZO_MPI=none", "GOMAXPROCS=1")
+			"LAZO_SECRET="+secret, "LAZO_MPI=none", "GOMAXPROCS=1")
 		out, err := c.StdoutPipe()
 		if err != nil {
 			return nil, err

@@ -87,12 +87,15 @@ func run(s session) int {
 	return 0
 }
 
-// interruptible cancels the context at the first Ctrl-C or SIGTERM; status is then 128 plus the signal. A second signal
-// ends the process.
+// interruptible cancels the context at the first Ctrl-C, SIGTERM or SIGHUP; status is then 128 plus the signal. A
+// second signal ends the process. A SIGHUP that is ignored, as under nohup, remains so.
 func interruptible(parent context.Context) (ctx context.Context, status func() int) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		received := <-signals
 		signal.Stop(signals)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	signals "os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -23,7 +24,7 @@ func TestRun(t *testing.T) {
 		{[]string{"run", "-np", "2", "sh", "-c", ranks, "x", "-np", "7"}, result{0, "rank 0 of 2, start 0 -np 7\n", ""}},
 		{[]string{"run", "--np=2", "--", "sh", "-c", ranks + "exit 75"}, result{75, "rank 0 of 2, start 0\n", ""}},
 		{[]string{"run", "-n", "1", "-restarts", "1", "sh", "-c", ranks + "exit $((1 - LAZO_ATTEMPT))"},
-			result{0, "rank 0 of 1, start 0\nrank 0 of 1, start 1\n", "lazo run: start 1 of 2 ended with exit code 1: again, on 1 ranks\n"}},
+			result{0, "rank 0 of 1, start 0\nrank 0 of 1, start 1\n", "lazo run: start 1 of 2 ended with exit code 1: again in 250ms, on 1 ranks\n"}},
 		{[]string{"run", "-np", "2", "-no-mpi", "-v", "sh", "-c", "[ $LAZO_RANK = 0 ] || { echo one; echo bad >&2; }"}, result{0, "[1] one\n", "[1] bad\n"}},
 		{[]string{"run", "-np", "2", "-mpirun", "/nowhere/mpirun", "true"}, result{1, "", "lazo: launch: stat /nowhere/mpirun: no such file or directory\n"}},
 	} {
@@ -47,15 +48,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the ranks in order, and a killed `lazo run` leaves none running.
+// Ctrl-C ends the ranks in order, a closed terminal too (S54), and a killed `lazo run` leaves none running.
 func TestRun_ends(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGKILL} {
+		if signal == syscall.SIGHUP && signals.Ignored(signal) {
+			continue // go test runs under nohup, and so does lazo
+		}
 		for _, way := range [][]string{{"-np", "2"}, {"-np", "2", "-no-mpi"}} {
 			dir := t.TempDir()
-			var stdout bytes.Buffer
-			script := `trap 'echo saved; exit 130' INT; touch ` + dir + `/$$; while :; do sleep 0.05; done`
+			var stdout, stderr bytes.Buffer
+			script := `trap 'echo saved; exit 130' INT TERM; touch ` + dir + `/$$; while :; do sleep 0.05; done`
 			cmd := exec.Command(lazo, append(append([]string{"run"}, way...), "sh", "-c", script)...)
-			cmd.Stdout = &stdout
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			require.NoError(t, cmd.Start())
 			var pids []string
 			require.Eventually(t, func() bool {
@@ -64,9 +68,10 @@ func TestRun_ends(t *testing.T) {
 			}, time.Minute, 10*time.Millisecond)
 			require.NoError(t, cmd.Process.Signal(signal))
 			require.Error(t, cmd.Wait())
-			if signal == syscall.SIGINT {
-				require.Equal(t, 130, cmd.ProcessState.ExitCode())
+			if signal != syscall.SIGKILL {
+				require.Equal(t, 128+int(signal), cmd.ProcessState.ExitCode())
 				require.Equal(t, "saved\n", stdout.String())
+				require.Contains(t, stderr.String(), "lazo run: "+signal.String()+": the ranks receive the signal ")
 			}
 			require.Eventually(t, func() bool {
 				for _, pid := range pids {

@@ -49,7 +49,9 @@ type Options struct {
 	Stdout, Stderr io.Writer
 	// Verbose shows all ranks' output, each line with its rank, and mpirun's.
 	Verbose bool
-	// Restarts is the number of restarts of a failed job. $LAZO_ATTEMPT has the number of the start, from 0.
+	// Restarts is the number of restarts of a failed job, after pauses from 0.25 s that double up to a minute.
+	// $LAZO_ATTEMPT has the number of the start, from 0. There is none after an exit code that would come again: 126 and
+	// 127 (the program cannot be started), 2 without a panic (wrong usage), and [dist.ExitDisagree].
 	Restarts int
 	// Min lets each restart use one rank fewer, down to Min. 0 means always N.
 	Min int
@@ -88,8 +90,8 @@ const told = 3 * time.Second
 const stuck = 10 * time.Second
 
 // Run starts the ranks and waits until all have ended, or until mpirun has, which kills the rest. It returns an
-// [*ExitError] if the job failed. When ctx ends, the ranks receive its signal if the cause is a [*loop.SignalError],
-// otherwise SIGTERM, and are killed after Grace.
+// [*ExitError] if the job failed. When ctx ends, the ranks receive its signal if the cause is a [*loop.SignalError] of
+// another signal than SIGHUP, otherwise SIGTERM, and are killed after Grace.
 func Run(ctx context.Context, o Options) error {
 	switch {
 	case o.N < 1:
@@ -121,26 +123,57 @@ func Run(ctx context.Context, o Options) error {
 		env := append(slices.DeleteFunc(os.Environ(), ofRank), o.Env...)
 		env = append(env, fmt.Sprintf("LAZO_ATTEMPT=%d", attempt), "LAZO_JOB="+hex.EncodeToString(job))
 		err := by.start(ctx, n, env)
+		crashed := o.said.reset()
 		if said := o.said.sum(); err != nil && said != "" {
 			fmt.Fprint(o.Stderr, said)
 		}
 		failed := (*ExitError)(nil)
-		if !errors.As(err, &failed) || ctx.Err() != nil || attempt == o.Restarts {
-			if failed != nil {
-				failed.Attempts = attempt + 1
-			}
+		if !errors.As(err, &failed) {
+			return err
+		}
+		failed.Attempts = attempt + 1
+		if ctx.Err() != nil || attempt == o.Restarts {
+			return err
+		}
+		ended := fmt.Sprintf("lazo run: start %d of %d ended with exit code %d", attempt+1, o.Restarts+1, failed.Code)
+		if why := comesAgain(failed.Code, crashed); why != "" {
+			fmt.Fprintf(o.Stderr, "%s: no restart, since %s\n", ended, why)
 			return err
 		}
 		if o.Min > 0 && n > o.Min {
 			n--
 		}
-		fmt.Fprintf(o.Stderr, "lazo run: start %d of %d ended with exit code %d: again, on %d ranks\n", attempt+1, o.Restarts+1, failed.Code, n)
+		wait := pause(attempt)
+		fmt.Fprintf(o.Stderr, "%s: again in %v, on %d ranks\n", ended, wait, n)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
 	}
+}
+
+// comesAgain returns why each start would end with this exit code, or "". Go's runtime ends a panic with 2, as package
+// flag does wrong usage.
+func comesAgain(code int, crashed bool) string {
+	switch {
+	case code == 126 || code == 127:
+		return "the program cannot be started"
+	case code == 2 && !crashed:
+		return "the program was used wrongly"
+	case code == dist.ExitDisagree:
+		return "the ranks do not run the same program"
+	}
+	return ""
+}
+
+func pause(attempt int) time.Duration {
+	return min(250*time.Millisecond<<min(attempt, 10), time.Minute)
 }
 
 func ofRank(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_LISTENER", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
+	return slices.Contains([]string{"LAZO_RANK", "LAZO_SIZE", "LAZO_COORDINATOR", "LAZO_SECRET", "LAZO_LISTENER", "LAZO_LOCAL_RANK", "LAZO_LOCAL_SIZE", "LAZO_RUN"}, name)
 }
 
 type starter interface {
@@ -187,17 +220,11 @@ type mpirun struct {
 const wrapper = `d=$1; shift; r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; echo $$ >"$d/$r.pid"; exec "$@" >"$d/$r.1" 2>"$d/$r.2"`
 
 func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
-	dir, err := os.MkdirTemp("", "lazo-run-*")
+	dir, said, err := makeFolder()
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// A file, not a pipe (docs/decisions/0034).
-	said, err := os.OpenFile(filepath.Join(dir, "mpirun"), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
-		return fmt.Errorf("launch: %w", err)
-	}
-	defer said.Close()
+	defer func() { err = errors.Join(err, said.Close(), os.RemoveAll(dir)) }()
 	if m.library != "" {
 		env = append(env, "LAZO_MPI="+m.library)
 	}
@@ -205,7 +232,9 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	args := []string{"-np", fmt.Sprint(n)}
 	if m.open {
 		args = append(args, "--bind-to", "none") // else XLA's threads share one core per rank
-		// Allow more ranks than cores, in versions 4 and 5.
+		// Its own folder is below dir, which a later start removes if all are killed. In versions 4 and 5, as the next.
+		env = append(env, "OMPI_MCA_orte_tmpdir_base="+dir, "PRTE_MCA_prte_tmpdir_base="+dir)
+		// Allow more ranks than cores.
 		env = append(env, "OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 		if n > runtime.NumCPU() {
 			env = append(env, "OMPI_MCA_mpi_yield_when_idle=1") // waiting ranks must not block the others
@@ -247,9 +276,10 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
+		signal := m.ending(ctx)
 		for r := range n {
 			if pid := noted(dir, r); pid > 0 {
-				signalAll(pid, signalOf(ctx))
+				signalAll(pid, signal)
 			}
 		}
 		select {
@@ -369,11 +399,15 @@ func noted(dir string, rank int) (pid int) {
 	return pid
 }
 
-func signalOf(ctx context.Context) syscall.Signal {
-	if by, ok := errors.AsType[*loop.SignalError](context.Cause(ctx)); ok {
-		return by.Signal
+// ending reports that the ranks are to end, and returns their signal. SIGHUP ends most programs at once, and MPI
+// libraries may ignore it.
+func (o *Options) ending(ctx context.Context) syscall.Signal {
+	signal := syscall.SIGTERM
+	if by, ok := errors.AsType[*loop.SignalError](context.Cause(ctx)); ok && by.Signal != syscall.SIGHUP {
+		signal = by.Signal
 	}
-	return syscall.SIGTERM
+	fmt.Fprintf(o.Stderr, "lazo run: %v: the ranks receive the signal %q and have %v to end\n", context.Cause(ctx), signal, o.Grace)
+	return signal
 }
 
 func exitError(err error, said string) error {
@@ -402,6 +436,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 		return fmt.Errorf("launch: a port for rank 0: %w", err)
 	}
 	defer port.Close()
+	env = append(env, "LAZO_COORDINATOR="+coordinator, "LAZO_SECRET="+rand.Text())
 	type end struct {
 		rank int
 		err  error
@@ -418,7 +453,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 	for r := range n {
 		cmd := exec.Command(a.Command[0], a.Command[1:]...)
 		cmd.Dir = a.Dir
-		cmd.Env = append(env[:len(env):len(env)], fmt.Sprintf("LAZO_RANK=%d", r), fmt.Sprintf("LAZO_SIZE=%d", n), "LAZO_COORDINATOR="+coordinator)
+		cmd.Env = append(env[:len(env):len(env)], fmt.Sprintf("LAZO_RANK=%d", r), fmt.Sprintf("LAZO_SIZE=%d", n))
 		cmd.Stdout, cmd.Stderr = a.output(r, 1), a.output(r, 2)
 		if r == 0 {
 			cmd.Stdin = a.Stdin
@@ -463,7 +498,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 			failed = cmp.Or(failed, err)
 		case <-done:
 			done = nil
-			kill(signalOf(ctx))
+			kill(a.ending(ctx))
 			over = time.After(a.Grace)
 		case <-over:
 			kill(syscall.SIGKILL)

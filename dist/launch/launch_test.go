@@ -180,7 +180,7 @@ func TestRun_restarts(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
 			// Rank 0 alone fails: mpirun ends all at the first that does, and one that has not said a word by then is silent.
-			o := shell(`[ $R = 0 ] || exit 0; echo start $LAZO_ATTEMPT of $LAZO_JOB on ${OMPI_COMM_WORLD_SIZE:-$LAZO_SIZE}; exit $((2 - LAZO_ATTEMPT))`)
+			o := shell(`[ $R = 0 ] || exit 0; echo start $LAZO_ATTEMPT of $LAZO_JOB on ${OMPI_COMM_WORLD_SIZE:-$LAZO_SIZE}; exit $((6 - 3 * LAZO_ATTEMPT))`)
 			o.N, o.Restarts, o.Min = 3, 5, 2
 			out, said, code := run(t, way, o)
 			require.Zero(t, code)
@@ -188,7 +188,8 @@ func TestRun_restarts(t *testing.T) {
 			job := strings.Fields(lines[0])[3]
 			require.Len(t, job, 16)
 			require.Equal(t, []string{"start 0 of " + job + " on 3", "start 1 of " + job + " on 2", "start 2 of " + job + " on 2"}, lines)
-			require.Contains(t, said, "start 1 of 6 ended with exit code 2: again, on 2 ranks")
+			require.Contains(t, said, "start 1 of 6 ended with exit code 6: again in 250ms, on 2 ranks\n")
+			require.Contains(t, said, "start 2 of 6 ended with exit code 3: again in 500ms, on 2 ranks\n")
 		})
 	}
 	o := shell("exit 4")
@@ -198,6 +199,33 @@ func TestRun_restarts(t *testing.T) {
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, launch.ExitError{Code: 4, Attempts: 3}, *failed)
 	require.EqualError(t, err, "launch: the job ended with exit code 4, after 3 starts")
+}
+
+// S54: errors that each start would meet again end the job at the first, a crash with the same exit code does not.
+func TestS54_noRestartOfWhatRepeats(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			for text, why := range map[string]string{
+				"exit 2":                "the program was used wrongly",
+				"exec /nowhere/program": "the program cannot be started",
+				"exit 77":               "the ranks do not run the same program",
+			} {
+				o := shell(text)
+				o.N, o.Restarts = 1, 2
+				_, said, code := run(t, way, o)
+				require.NotZero(t, code)
+				require.Contains(t, said, fmt.Sprintf("lazo run: start 1 of 3 ended with exit code %d: no restart, since %s\n", code, why))
+				require.NotContains(t, said, "start 2")
+			}
+			for _, verbose := range []bool{false, true} {
+				o := shell("echo 'panic: once' >&2; exit $((2 - 2 * LAZO_ATTEMPT))")
+				o.N, o.Restarts, o.Verbose = 1, 2, verbose
+				_, said, code := run(t, way, o)
+				require.Zero(t, code, said)
+				require.Contains(t, said, "lazo run: start 1 of 3 ended with exit code 2: again in 250ms, on 1 ranks\n")
+			}
+		})
+	}
 }
 
 func TestRun_passesSignals(t *testing.T) {
@@ -212,11 +240,13 @@ func TestRun_passesSignals(t *testing.T) {
 			}{
 				{`trap 'exit 5' INT`, &loop.SignalError{Signal: syscall.SIGINT}, 20 * time.Second, 5},
 				{`trap 'exit 6' TERM`, context.Canceled, 20 * time.Second, 6},
+				{`trap 'exit 7' TERM`, &loop.SignalError{Signal: syscall.SIGHUP}, 20 * time.Second, 7}, // S54
 				{`trap '' TERM INT`, &loop.SignalError{Signal: syscall.SIGINT}, 100 * time.Millisecond, 128 + 9},
 			} {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				o := shell(c.text + `; touch ` + dir + `/$R; while :; do sleep 0.05; done`)
-				o.Grace = c.grace
+				var said bytes.Buffer
+				o.Grace, o.Stderr = c.grace, &said
 				way(&o)
 				go func() {
 					for r := 0; r < 2 && ctx.Err() == nil; {
@@ -230,6 +260,7 @@ func TestRun_passesSignals(t *testing.T) {
 				failed := (*launch.ExitError)(nil)
 				require.ErrorAs(t, launch.Run(ctx, o), &failed, c.text)
 				require.Equal(t, c.code, failed.Code, c.text)
+				require.Regexp(t, `(?m)^lazo run: `+c.cause.Error()+`: the ranks receive the signal "(interrupt|terminated)" and have `+c.grace.String()+` to end$`, said.String())
 				cancel(nil)
 			}
 		})

@@ -21,13 +21,13 @@ func (o *Options) output(rank, stream int) io.Writer {
 	prefix := fmt.Sprintf("[%d] ", rank)
 	switch {
 	case o.Verbose:
-		return &lines{to: to, prefix: prefix}
+		return &lines{to: to, prefix: prefix, said: o.said}
 	case rank > 0 && stream == 2:
-		return &lines{to: to, prefix: prefix, rank: rank, repeats: o.said, hurry: make(chan struct{})}
+		return &lines{to: to, prefix: prefix, rank: rank, said: o.said, repeats: o.said, hurry: make(chan struct{})}
 	case rank > 0:
 		return io.Discard
 	case stream == 2:
-		return &whole{to: to, heard: &lines{to: heard{o.said}}}
+		return &whole{to: to, heard: &lines{to: heard{o.said}, said: o.said}}
 	}
 	return &whole{to: to}
 }
@@ -39,8 +39,9 @@ type sayings struct {
 	by   map[string]int // the shown rank
 	news chan struct{}  // closed at the next saying
 	// The newest repeated one that is not a warning, with its ranks.
-	last   string
-	others []int
+	last    string
+	others  []int
+	crashed bool // of this start
 }
 
 func newSayings() *sayings { return &sayings{by: map[string]int{}, news: make(chan struct{})} }
@@ -53,6 +54,25 @@ var (
 	logTime    = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?`)
 	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // of the standard logger, as by loop.Exit
 )
+
+// crash begins what Go's runtime writes about a panic.
+var crash = regexp.MustCompile(`^(panic|fatal error|SIG[A-Z]+): `)
+
+func (s *sayings) hear(message []byte) {
+	if crash.Match(message) {
+		s.mu.Lock()
+		s.crashed = true
+		s.mu.Unlock()
+	}
+}
+
+// reset reports whether a rank of the last start crashed.
+func (s *sayings) reset() (crashed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	crashed, s.crashed = s.crashed, false
+	return crashed
+}
 
 func messages(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
@@ -196,6 +216,7 @@ func (w *whole) Write(p []byte) (int, error) {
 type lines struct {
 	to     io.Writer
 	prefix string
+	said   *sayings
 	rest   []byte
 	// A message that rank 0 may still write waits, and so do the lines after it.
 	repeats *sayings
@@ -229,6 +250,7 @@ func (l *lines) Write(p []byte) (int, error) {
 func (l *lines) write(end int) error {
 	var b bytes.Buffer
 	for m := range messages(l.rest[:end]) {
+		l.said.hear(m)
 		var kept []byte
 		for line := range bytes.Lines(m) {
 			kept = append(kept, l.behind(line)...)

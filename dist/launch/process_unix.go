@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,5 +18,10 @@ func signalAll(pid int, s syscall.Signal) {
 }
 
 const nonblocking = unix.O_NONBLOCK
+
+func own(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}
 
 func makePipe(path string) error { return unix.Mkfifo(path, 0o600) }

@@ -14,7 +14,7 @@ var silence = rule{
 	but: map[string]string{
 		"loop/signal.go: log.Print":                 "Exit is the end of a program, and prints its error",
 		"loop/check.go: log/slog.InfoContext":       "what a run does not reach is no error, and a wrong number otherwise (S05); a program silences it by slog.SetDefault",
-		"dist/failure.go: os.Stderr":                "the end of a process whose job failed, where nobody is left to return an error to, and why Join does not return",
+		"dist/failure.go: os.Stderr":                "the end of a process whose job failed, where nobody is left to return an error to, why Join does not return, and for whom ranks wait",
 		"xla/open.go: log/slog.Warn":                "a program without cgo runs on another backend than it names; a program silences it by slog.SetDefault",
 		"xla/across.go: os.Stderr":                  "several processes of one job that each train a model of their own, and nobody has asked for a log",
 		"dist/join.go: os.WriteFile":                "the note, in a folder of lazo run alone, of a rank that has not left",

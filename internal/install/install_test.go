@@ -407,9 +407,7 @@ func TestDefaultRoot(t *testing.T) {
 	root, err := DefaultRoot()
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(root, "/home/somebody/"), root)
-	for _, home := range []string{"", "some/where"} {
-		t.Setenv("HOME", home)
-		_, err = DefaultRoot()
-		require.ErrorContains(t, err, "--prefix")
-	}
+	t.Setenv("HOME", "some/where")
+	_, err = DefaultRoot()
+	require.ErrorContains(t, err, "--prefix")
 }

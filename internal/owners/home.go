@@ -5,14 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	users "os/user"
 	"path/filepath"
+	"runtime"
 )
 
-// Home returns the user's home folder. A relative one is an error, because it depends on the working directory.
-func Home() (string, error) { return absolute("$HOME", os.UserHomeDir) }
+// Home returns the user's home folder: $HOME, or that of the user database if $HOME is not set, as for services of
+// systemd. A relative one is an error, because it depends on the working directory.
+func Home() (string, error) { return absolute("$HOME", home) }
 
 // Cache returns the user's absolute cache folder.
-func Cache() (string, error) { return absolute("$HOME and $XDG_CACHE_HOME", os.UserCacheDir) }
+func Cache() (string, error) {
+	return absolute("$HOME and $XDG_CACHE_HOME", func() (string, error) {
+		dir, err := os.UserCacheDir()
+		if _, unset := os.UserHomeDir(); err == nil || unset == nil {
+			return dir, err
+		}
+		dir, err = home()
+		if runtime.GOOS == "darwin" {
+			return filepath.Join(dir, "Library", "Caches"), err
+		}
+		return filepath.Join(dir, ".cache"), err
+	})
+}
+
+func home() (string, error) {
+	dir, err := os.UserHomeDir()
+	if err == nil {
+		return dir, nil
+	}
+	known, missing := users.Current()
+	if missing != nil || known.HomeDir == "" {
+		return "", errors.Join(err, missing)
+	}
+	return known.HomeDir, nil
+}
 
 func absolute(from string, find func() (string, error)) (string, error) {
 	dir, err := find()

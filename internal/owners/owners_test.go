@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	users "os/user"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -277,6 +278,21 @@ func TestPrivateGroup(t *testing.T) {
 	_, err := p.user.resolve(path)
 	require.NoError(t, err)
 	require.False(t, private(path, os.Getgid(), 0), "root has none")
+}
+
+// S54: without $HOME, as in a service of systemd, the home folder is that of the user database. Before, this was an
+// error.
+func TestS54_homeOfTheUserDatabase(t *testing.T) {
+	known, err := users.Current()
+	require.NoError(t, err)
+	t.Setenv("XDG_CACHE_HOME", "")
+	t.Setenv("HOME", "")
+	dir, err := Home()
+	require.NoError(t, err)
+	require.Equal(t, known.HomeDir, dir)
+	dir, err = Cache()
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(dir, known.HomeDir+string(filepath.Separator)), dir)
 }
 
 func TestR51_homeIsAbsolute(t *testing.T) {

@@ -1,0 +1,5 @@
+//go:build !nightly
+
+package dist
+
+const strangerConnections = 300

@@ -1,0 +1,129 @@
+package dist
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// Before a message, both sides of a connection prove the job's secret. Each sends an opening, which is equal for all
+// jobs but for random bytes, then an HMAC of both openings: the rank first, so that rank 0 sends none to a stranger.
+const (
+	// protocol increases with each change of the openings, the proofs or the messages: a job cannot mix versions.
+	protocol = 3
+
+	mark         = "lazo"
+	sizeOpening  = len(mark) + 1 + 32
+	sizeProof    = sha256.Size
+	provesWithin = 5 * time.Second
+)
+
+var errProof = errors.New("its proof of the job's secret is wrong")
+
+func newOpening() []byte {
+	b := make([]byte, sizeOpening)
+	b[copy(b, mark)] = protocol
+	_, _ = rand.Read(b[len(mark)+1:]) // never fails
+	return b
+}
+
+func readOpening(c net.Conn) ([]byte, error) {
+	b := make([]byte, sizeOpening)
+	if _, err := io.ReadFull(c, b); err != nil {
+		return nil, fmt.Errorf("it sends no opening of lazo's control connections: %w", err)
+	}
+	if string(b[:len(mark)]) != mark {
+		return nil, errors.New("it does not speak the protocol of lazo's control connections")
+	}
+	return b, nil
+}
+
+// sameProtocol is separate, so that both sides answer before they compare.
+func sameProtocol(opening []byte) error {
+	if other := opening[len(mark)]; other != protocol {
+		return fmt.Errorf("it speaks protocol %d of lazo's control connections, this process speaks %d: build all ranks from one version", other, protocol)
+	}
+	return nil
+}
+
+// proof differs between the sides, so that neither can send the other's back.
+func proof(secret, side string, ofRank, ofZero []byte) []byte {
+	h := hmac.New(sha256.New, []byte(secret))
+	h.Write([]byte(side))
+	h.Write(ofRank)
+	h.Write(ofZero)
+	return h.Sum(nil)
+}
+
+const (
+	sideRank = "rank"
+	sideZero = "zero"
+)
+
+func readProof(c net.Conn, expected []byte) error {
+	got := make([]byte, sizeProof)
+	if _, err := io.ReadFull(c, got); err != nil {
+		return fmt.Errorf("it sends no proof of the job's secret: %w", err)
+	}
+	if !hmac.Equal(got, expected) {
+		return errProof
+	}
+	return nil
+}
+
+// prove is a rank's side: it proves the secret to rank 0, and that rank 0 knows it.
+func prove(c net.Conn, secret string) error {
+	if err := c.SetDeadline(time.Now().Add(provesWithin)); err != nil {
+		return err
+	}
+	own := newOpening()
+	if _, err := c.Write(own); err != nil {
+		return err
+	}
+	zero, err := readOpening(c)
+	if err != nil {
+		return err
+	}
+	if err := sameProtocol(zero); err != nil {
+		return err
+	}
+	if _, err := c.Write(proof(secret, sideRank, own, zero)); err != nil {
+		return err
+	}
+	if err := readProof(c, proof(secret, sideZero, own, zero)); err != nil {
+		return fmt.Errorf("%w (has it another $%s?)", err, variableSecret)
+	}
+	return c.SetDeadline(time.Time{})
+}
+
+// checkProof is rank 0's side of prove. The peer has provesWithin in all. proved is called before rank 0's proof, after
+// which the peer takes the end of the connection for that of rank 0.
+func checkProof(c net.Conn, secret string, proved func()) error {
+	if err := c.SetDeadline(time.Now().Add(provesWithin)); err != nil {
+		return err
+	}
+	rank, err := readOpening(c)
+	if err != nil {
+		return err
+	}
+	own := newOpening()
+	if _, err := c.Write(own); err != nil {
+		return err
+	}
+	if err := sameProtocol(rank); err != nil {
+		return err
+	}
+	if err := readProof(c, proof(secret, sideRank, rank, own)); err != nil {
+		return err
+	}
+	proved()
+	if _, err := c.Write(proof(secret, sideZero, rank, own)); err != nil {
+		return err
+	}
+	return c.SetDeadline(time.Time{})
+}
