@@ -36,14 +36,14 @@ type Notification struct {
 	Only func(e loop.Ending) bool
 }
 
-// Notify runs a command or calls a webhook after a run has ended by itself, failed or was cancelled, as by Ctrl-C. The
-// report is a JSON object:
+// Notify runs a command or calls a webhook after a run has ended by itself, failed or was cancelled, as by Ctrl-C. It
+// sends a JSON object:
 //
 //	{"text": "digits: failed at step 1200: …", "run": "digits", "reason": "failed", "error": "…",
 //	 "steps": 1200, "samples": 76800, "epochs": 2, "seconds": 63.5}
 //
-// reason is that of [loop.Reason]. The callback ends after those with an Order of 0 or more; their errors at the end are
-// not in the report. A run that is refused before it starts, and a process that is killed, report nothing.
+// reason is that of [loop.Reason]. The callback ends after those with an Order of 0 or more. Their errors at the end are
+// not in the report. A run that is refused before it starts reports nothing, nor does a process that is killed.
 //
 // A notification that fails does not change the result of the run. The default logger (log/slog) gets a warning,
 // without arguments, paths of URLs and headers, which may have secrets.

@@ -93,7 +93,7 @@ func TestNotify_only(t *testing.T) {
 	require.Equal(t, 1, reports)
 }
 
-// S52: a notification that fails is logged, without secrets, ends in time, and leaves the result as it is.
+// S52: a notification that fails is logged, without secrets, ends in time, and does not change the result.
 func TestNotify_fails(t *testing.T) {
 	const secret = "s3cret"
 	redirected := 0

@@ -10,7 +10,7 @@ import (
 // BreakFile makes all further writes of a [JSONL] or [CSV] fail.
 func BreakFile(a loop.Attendant) error { return a.(*recordFile).file.Close() }
 
-// Disk is a disk with room for so many bytes. A write that does not fit is made in part.
+// Disk is a disk with Room bytes free. A write that does not fit is made in part.
 type Disk struct{ Room int }
 
 // OnDisk puts the files of a [JSONL] or [CSV] that has not begun on d.

@@ -288,7 +288,7 @@ func warnings(t *testing.T) *strings.Builder {
 	return &text
 }
 
-// S52: a disk that is full for a time costs no line, also with a new column meanwhile, and the logger is told at once.
+// S52: a disk that is full for a time costs no line, also with a new column meanwhile, and the logger has it at once.
 func TestWriter_fullDisk(t *testing.T) {
 	const size, step = 1 << 30, 90
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
@@ -361,7 +361,7 @@ func TestWriter_longFullDisk(t *testing.T) {
 	})
 }
 
-// S52: a run that ends on a full disk says what is missing; the run that resumes goes on behind the last whole line.
+// S52: a run that ends on a full disk says what is missing; the run that resumes continues after the last whole line.
 func TestWriter_endsOnAFullDisk(t *testing.T) {
 	eachForm(t, func(t *testing.T, form writerForm, path string) {
 		_, disk := warnings(t), &callbacks.Disk{Room: 1 << 20}
@@ -381,7 +381,7 @@ func TestWriter_endsOnAFullDisk(t *testing.T) {
 	})
 }
 
-// S52: a file that was renamed, removed, replaced or emptied is begun anew with the next line, as logrotate needs.
+// S52: a file that was renamed, removed, replaced or emptied begins again with the next line, as logrotate needs.
 func TestWriter_rotation(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -420,7 +420,7 @@ func TestWriter_rotation(t *testing.T) {
 					require.Equal(t, upTo(1, 5), form.stepsIn(t, path+".1"))
 				}
 				form.write(t, path, 9, 11)
-				require.Equal(t, upTo(row.from, 11), form.stepsIn(t, path), "a resumed run goes on with it")
+				require.Equal(t, upTo(row.from, 11), form.stepsIn(t, path), "a resumed run continues it")
 			})
 		})
 	}

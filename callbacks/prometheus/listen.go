@@ -12,8 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Port is the default port of [Metrics.Listen].
-const Port = "9464"
+const defaultPort = "9464"
 
 // Handler serves the metrics and the process's state:
 //
@@ -60,11 +59,11 @@ type Server struct {
 	done    chan struct{}
 }
 
-// Listen serves [Metrics.Handler] at an address HOST:PORT, until Close. Without a host it is 127.0.0.1, so that only
-// this machine can connect; name another, such as 0.0.0.0, to offer metrics and profiles to a network. "" is the
-// default port on 127.0.0.1.
+// Listen serves [Metrics.Handler] at an address HOST:PORT until Close. Without a host it is 127.0.0.1, so that only
+// this machine can connect; name another, such as 0.0.0.0, to offer metrics and profiles to a network. "" is
+// 127.0.0.1:9464.
 func (m *Metrics) Listen(address string) (*Server, error) {
-	host, port, err := net.SplitHostPort(cmp.Or(address, ":"+Port))
+	host, port, err := net.SplitHostPort(cmp.Or(address, ":"+defaultPort))
 	if err != nil {
 		return nil, fmt.Errorf("prometheus: listen: the address is %q: expected HOST:PORT", address)
 	}

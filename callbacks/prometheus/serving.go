@@ -11,6 +11,7 @@ import (
 	client "github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/serve"
 )
 
@@ -82,7 +83,7 @@ func (p *predictor) Answer(ctx context.Context, batch data.Batch) (map[string]da
 
 // State returns the value with p's optional methods, such as InputNames.
 func (p *predictor) State() any {
-	if s, ok := p.Predictor.(interface{ State() any }); ok {
+	if s, ok := p.Predictor.(abilities.Stateful); ok {
 		return s.State()
 	}
 	return p.Predictor

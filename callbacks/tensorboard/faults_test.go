@@ -75,7 +75,7 @@ func (f full) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// S52: a disk that is full for a time costs no event, also if it is full at the start, and the logger is told at once.
+// S52: a disk that is full for a time costs no event, also if it is full at the start, and the logger has it at once.
 func TestWrite_fullDisk(t *testing.T) {
 	const size, steps = 1 << 20, 60
 	for _, at := range []int64{1, 30} {
@@ -109,7 +109,7 @@ func TestWrite_fullDisk(t *testing.T) {
 	t.Logf("S52: a disk full for 20 of %d events: 0 lost", steps)
 }
 
-// S52: events go on in a new file if theirs was renamed or removed, and hide none of it.
+// S52: events continue in a new file if theirs was renamed or removed, and hide none of it.
 func TestWrite_rotation(t *testing.T) {
 	dir := t.TempDir()
 	w := tensorboard.New(dir)

@@ -23,8 +23,8 @@ const (
 	statusStart = 1
 )
 
-// eventFile writes the records of a folder. A record that was written in part is completed, since nothing after it could
-// be read.
+// eventFile writes the records of a folder. It completes a record that was written in part: nothing after half a record
+// can be read.
 type eventFile struct {
 	settings *settings
 	folder   string
@@ -115,7 +115,7 @@ func (f *eventFile) open(seconds float64) error {
 		return errors.Join(err, out.Close())
 	}
 	f.out, f.path, f.info, f.older, f.sent = out, path, nil, older, 0
-	if file, ok := out.(interface{ Stat() (fs.FileInfo, error) }); ok {
+	if file, ok := out.(fs.File); ok {
 		f.info, err = file.Stat()
 	}
 	return err

@@ -25,7 +25,7 @@ var ErrDropped = errors.New("reports were dropped")
 //
 // Errors do not end the run. Unreadable values are omitted; the end returns the first such error, and [ErrDropped]
 // unless [callbacks.Background.Dropped] is set. Events that cannot be written, as while the disk is full, wait in memory
-// as the lines of [callbacks.JSONL]. If a file was renamed or removed, a new one continues. Wrong options are an error
+// like the lines of [callbacks.JSONL]. If a file was renamed or removed, a new one continues. Wrong options are an error
 // before the first step.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)

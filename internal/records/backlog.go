@@ -6,7 +6,8 @@ import (
 )
 
 // Backlog writes entries to a file in their order. It keeps those that cannot be written, as while the disk is full, up
-// to Room bytes, and writes them when the next comes. Beyond this, entries are lost. The default logger is told at once.
+// to Room bytes, and writes them when the next comes. Beyond this, entries are lost. The default logger gets a warning
+// at once.
 type Backlog[T any] struct {
 	// Path is the file, for messages.
 	Path string
