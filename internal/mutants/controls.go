@@ -765,7 +765,7 @@ var controls = []control{
 		edits: []edit{{"Order: -2", "Order: 2"}}},
 	{name: "a notification that fails the run", file: "callbacks/notify.go", pkg: "callbacks", test: "TestNotify_fails",
 		edits: []edit{{"\"error\", err)\n\t}\n\treturn nil", "\"error\", err)\n\t}\n\treturn err"}}},
-	{name: "saves in the background that nobody observes", file: "checkpoint/save.go", pkg: "checkpoint", test: "TestSaved_isCalledForEachWrite",
+	{name: "saves in the background without the option Saved", file: "checkpoint/save.go", pkg: "checkpoint", test: "TestSaved_isCalledForEachWrite",
 		edits: []edit{{"saved != nil {", "saved != nil && d.manifest.step != 2 {"}}},
 	{name: "lines without a writer", file: "callbacks/lines.go", pkg: "callbacks", test: "TestLines_withoutAWriter",
 		edits: []edit{{"case l.Out == nil:", "case false:"}}},
