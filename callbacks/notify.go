@@ -59,7 +59,7 @@ func Notify(to Notification) loop.Callback {
 	case to.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
 		return refused(c, errors.New("the URL is not of the form https://host/path"))
 	case to.Timeout < 0:
-		return refused(c, fmt.Errorf("Timeout must not be negative, got %s", to.Timeout))
+		return refused(c, fmt.Errorf("the timeout must not be negative, got %s", to.Timeout))
 	}
 	c.Start = func(from loop.Beginning) (loop.Attendant, error) {
 		return &notifier{to: to, host: u.Host, job: from.Job}, nil
