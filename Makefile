@@ -167,4 +167,6 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "$$package" </dev/null || exit 1; done
 	$(MAKE) modules MODULES=dist/etcd
 	@for module in $(MODULES) dist/etcd; do (cd "$$module" && GOGC=400 $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod staticcheck ./...) || exit 1; done
+	@# A real Prometheus: Debian's package prometheus.
+	cd callbacks/prometheus && $(GO) test -tags nightly ./...
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

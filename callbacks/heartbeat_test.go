@@ -1,6 +1,7 @@
 package callbacks_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,4 +63,24 @@ func TestF35_heartbeatInADirectoryThatGoes(t *testing.T) {
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(string(got), ",step_number:5\n"), "it comes again")
+}
+
+// S52: a heartbeat does not grow without end, and a reader always finds a line.
+func TestHeartbeat_isBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "steps")
+	h, err := byHand(callbacks.Heartbeat(path, loop.EachStep))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("timestamp_ms:0.000,step_number:1\n"), (1<<20)/33), 0o600))
+	sizes := 0
+	for step := range int64(3) {
+		require.NoError(t, h.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: step}}))
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(text), 1<<20)
+		require.True(t, strings.HasSuffix(string(text), fmt.Sprintf(",step_number:%d\n", step)))
+		sizes = strings.Count(string(text), "\n")
+	}
+	require.NoError(t, h.End(t.Context(), loop.Ending{}))
+	require.Equal(t, 3, sizes)
+	require.NoFileExists(t, path+".tmp")
 }

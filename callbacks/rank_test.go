@@ -22,7 +22,7 @@ func TestAtRank0(t *testing.T) {
 	for _, c := range []loop.Callback{
 		callbacks.ProgressBar(&bytes.Buffer{}), callbacks.Log(logger, when), callbacks.LogProgress(logger, when),
 		callbacks.JSONL(filepath.Join(dir, "a"), when), callbacks.CSV(filepath.Join(dir, "b"), when),
-		callbacks.Heartbeat(filepath.Join(dir, "c"), when), callbacks.Profile(dir, loop.Steps(1), loop.Steps(1)), tensorboard.Write(dir, when),
+		callbacks.Heartbeat(filepath.Join(dir, "c"), when), callbacks.Notify(callbacks.Notification{URL: "http://localhost"}), callbacks.Profile(dir, loop.Steps(1), loop.Steps(1)), tensorboard.Write(dir, when),
 	} {
 		require.True(t, c.AtRank0, c.Name)
 	}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/lazo-ml/lazo/internal/records"
@@ -20,8 +22,13 @@ import (
 //
 // A run continues an existing file: it removes an incomplete last line and all lines after the step at which it begins
 // ([loop.Continue]). A file with other content stays unchanged and is an error at the first due iteration; one that
-// another callback of this process writes, at the start. After a failed write or an unreadable value the run continues;
-// its end returns the first such error.
+// another callback of this process writes, at the start. An unreadable value does not end the run: its end returns the
+// first such error.
+//
+// If a line cannot be written, as while the disk is full, up to 16 MiB of lines wait in memory, and are written as soon
+// as possible; further ones are lost. The default logger (log/slog) gets a warning at once, and the end of the run
+// returns an error if lines are missing. A process that is killed loses those that wait. If the file was renamed or
+// removed, as by logrotate, or emptied, the next line begins a new one.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }
@@ -34,7 +41,8 @@ func CSV(path string, when loop.Schedule) loop.Callback {
 
 func recorder(kind, path string, when loop.Schedule, lines func() records.Lines) loop.Callback {
 	return loop.Callback{Name: kind + path, When: when, AtRank0: true, Start: func(loop.Beginning) (loop.Attendant, error) {
-		f := &recordFile{path: path, lines: lines(), key: path}
+		f := &recordFile{path: path, form: lines, key: path, disk: openRegular}
+		f.backlog = records.Backlog[*records.Row]{Path: path, Clone: cloneRow}
 		if whole, err := filepath.Abs(path); err == nil {
 			f.key = whole
 		}
@@ -49,39 +57,78 @@ func recorder(kind, path string, when loop.Schedule, lines func() records.Lines)
 var recorded sync.Map
 
 type recordFile struct {
-	path   string
-	key    string
-	lines  records.Lines
-	file   *os.File
-	row    records.Row
-	line   []byte
-	broken bool
-	err    error
+	path string
+	key  string
+	form func() records.Lines
+	disk func(path string, how int, mode fs.FileMode) (diskFile, error)
+
+	lines          records.Lines
+	file           diskFile
+	info           fs.FileInfo
+	end            int64 // of what is written
+	sent           int   // bytes of an incomplete last line
+	header, behind []byte
+	from           int64 // the step after which lines of the file are not of this run
+	row            records.Row
+	line           []byte
+	backlog        records.Backlog[*records.Row]
+	begun, broken  bool
+	err            error
+}
+
+type diskFile interface {
+	io.ReadWriteSeeker
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
+	Stat() (fs.FileInfo, error)
+}
+
+func openRegular(path string, how int, mode fs.FileMode) (diskFile, error) {
+	file, err := regular.Open(path, how, mode)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+func cloneRow(r *records.Row) (*records.Row, int) {
+	kept := *r
+	kept.Columns, kept.Numbers = slices.Clone(r.Columns), slices.Clone(r.Numbers)
+	const fixed, number = 160, 24 // a row, and a name with its number
+	size := fixed + number*len(r.Columns)
+	for _, c := range r.Columns {
+		size += len(c)
+	}
+	return &kept, size
 }
 
 func (f *recordFile) Watch(_ context.Context, r loop.Report) error {
 	if f.broken || r.Logs.Len() == 0 {
 		return nil
 	}
-	if f.file == nil {
-		if err := f.open(r.From.Steps); err != nil {
+	if !f.begun {
+		f.begun, f.from = true, r.From.Steps
+		if err := f.reopen(); err != nil {
 			f.broken = true
 			return err
 		}
 	}
 	f.fill(r)
-	if err := f.write(); err != nil {
-		f.broken = true
-		f.note(err)
-	}
+	f.backlog.Add(r.Elapsed.Steps, &f.row, f.write)
 	return nil
 }
 
 func (f *recordFile) End(context.Context, loop.Ending) error {
 	recorded.CompareAndDelete(f.key, f)
+	if f.begun && !f.broken {
+		f.broken = true
+		_ = f.backlog.Retry(f.write) // Err has its error
+		f.note(f.backlog.Err())
+	}
 	if f.file != nil {
 		f.note(f.file.Close())
-		f.file, f.broken = nil, true
+		f.file = nil
 	}
 	return f.err
 }
@@ -104,37 +151,69 @@ func (f *recordFile) fill(r loop.Report) {
 	}
 }
 
-func (f *recordFile) write() error {
-	if header, behind := f.lines.Widen(&f.row); header != nil {
-		if err := f.rewrite(header, behind); err != nil {
+// write continues a line that an earlier call could not complete.
+func (f *recordFile) write(row *records.Row) error {
+	if err := f.reopen(); err != nil {
+		return err
+	}
+	if f.header == nil {
+		f.header, f.behind = f.lines.Widen(row)
+	}
+	if f.header != nil {
+		if err := f.rewrite(f.header, f.behind); err != nil {
 			return err
 		}
+		f.header = nil
 	}
-	f.line = f.lines.Append(f.line[:0], &f.row)
-	_, err := f.file.Write(f.line)
-	return err
+	f.line = f.lines.Append(f.line[:0], row)
+	n, err := f.file.Write(f.line[f.sent:])
+	f.end += int64(n)
+	if f.sent += n; err != nil {
+		return err
+	}
+	f.sent, f.from = 0, row.Steps
+	return nil
 }
 
-func (f *recordFile) open(from int64) error {
-	file, err := regular.Open(f.path, os.O_RDWR|os.O_CREATE, 0o644)
+// reopen opens the file, again if its path has no file, another or an emptied one, as after a rotation.
+func (f *recordFile) reopen() error {
+	if f.file != nil {
+		now, err := os.Stat(f.path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(now, f.info) && now.Size() >= f.end {
+			return nil // writing shows other errors
+		}
+		f.note(f.file.Close())
+		f.file = nil
+	}
+	f.lines, f.header, f.sent = f.form(), nil, 0
+	file, err := f.disk(f.path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}
-	end, err := f.keep(file, from)
+	end, err := f.keep(file, f.from)
 	if err == nil {
 		err = file.Truncate(end)
 	}
 	if err == nil {
-		_, err = file.Seek(end, io.SeekStart)
+		err = f.goOn(file, end)
 	}
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
-	f.file = file
 	return nil
 }
 
-func (f *recordFile) keep(file *os.File, from int64) (end int64, err error) {
+func (f *recordFile) goOn(file diskFile, end int64) (err error) {
+	if _, err = file.Seek(end, io.SeekStart); err == nil {
+		f.info, err = file.Stat()
+	}
+	if err == nil {
+		f.file, f.end = file, end
+	}
+	return err
+}
+
+func (f *recordFile) keep(file io.Reader, from int64) (end int64, err error) {
 	in, kept := bufio.NewReader(file), 0
 	for n := 1; ; n++ {
 		line, err := readLine(in)
@@ -168,31 +247,42 @@ func begins(start string, line []byte) bool {
 	return start[:n] == string(line[:n])
 }
 
-// rewrite atomically replaces the first line by header and appends the second text to each other line.
+// rewrite atomically replaces the first line by header and appends the second text to each other whole line.
 func (f *recordFile) rewrite(header, behind []byte) error {
-	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
 	beside := f.path + ".tmp"
-	file, err := regular.Open(beside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
+	file, err := f.disk(beside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
 	}
-	err = copyLines(file, f.file, header, behind)
+	if _, err = f.file.Seek(0, io.SeekStart); err == nil {
+		err = copyLines(file, f.file, header, behind)
+	}
 	if err == nil {
 		err = file.Sync()
 	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, f.goOn(f.file, f.end), os.Remove(beside))
+	}
 	// Some systems rename closed files only.
-	if err = errors.Join(err, file.Close(), f.file.Close()); err == nil {
+	err = f.file.Close()
+	f.file = nil
+	if err == nil {
 		err = os.Rename(beside, f.path)
 	}
-	if err == nil {
-		f.file, err = os.OpenFile(f.path, os.O_RDWR|os.O_APPEND, 0)
-	}
 	if err != nil {
-		f.file = nil
 		return errors.Join(err, os.Remove(beside))
 	}
+	if file, err = f.disk(f.path, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	end, err := file.Seek(0, io.SeekEnd)
+	if err == nil {
+		err = f.goOn(file, end)
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	f.sent = 0
 	return nil
 }
 

@@ -1,14 +1,17 @@
 package callbacks_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -244,9 +247,11 @@ func TestWriter_troublesDoNotEndTheRun(t *testing.T) {
 				require.NoError(t, callbacks.BreakFile(broken))
 			}
 		}
-		require.ErrorIs(t, broken.End(t.Context(), loop.Ending{}), os.ErrClosed)
+		err = broken.End(t.Context(), loop.Ending{})
+		require.ErrorIs(t, err, os.ErrClosed)
+		require.ErrorContains(t, err, path+": 7 records of steps 8 to 14 are missing: ")
 		require.Equal(t, upTo(1, 7), form.stepsIn(t, path))
-		require.Equal(t, 3, fetched, "a file that is left alone needs no values")
+		require.Equal(t, 9, fetched, "lines wait with their values")
 	})
 }
 
@@ -272,4 +277,151 @@ func TestWriter_oneFileTwice(t *testing.T) {
 			require.NoError(t, run(form.option(path, loop.EachStep)))
 		}
 	})
+}
+
+// warnings returns what the default logger gets in a test.
+func warnings(t *testing.T) *strings.Builder {
+	var text strings.Builder
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return &text
+}
+
+// S52: a disk that is full for a time costs no line, also with a new column meanwhile, and the logger has it at once.
+func TestWriter_fullDisk(t *testing.T) {
+	const size, step = 1 << 30, 90
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		text, disk := warnings(t), &callbacks.Disk{Room: size}
+		w := form.byHand(t, path)
+		callbacks.OnDisk(disk, w)
+		for i := 1; i <= step; i++ {
+			logs := metric("m", float64(i))
+			switch {
+			case i == 40:
+				disk.Room = 5 // a half line
+			case i == 79:
+				require.Equal(t, upTo(1, 39), form.whole(t, path))
+				require.Equal(t, 1, strings.Count(text.String(), "level=WARN"), text)
+				require.Contains(t, text.String(), "not written, kept in memory until it can be")
+				require.Contains(t, text.String(), "step=40 ")
+				disk.Room = size
+			case i > 60:
+				logs.Metric("late", 1)
+			}
+			require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(int64(i)), Logs: logs}))
+			if i < 40 || i > 78 {
+				require.Equal(t, upTo(1, i)[i-1:], form.whole(t, path)[i-1:], "written with the next line")
+			}
+		}
+		require.Equal(t, 2, strings.Count(text.String(), "level=WARN"), text)
+		require.Contains(t, text.String(), "written again")
+		require.Contains(t, text.String(), "from=40 to=78 lost=0")
+		require.NoError(t, w.End(t.Context(), loop.Ending{}))
+		require.Equal(t, upTo(1, step), form.stepsIn(t, path))
+		require.NoFileExists(t, path+".tmp")
+		t.Logf("S52: a disk full for 39 of %d lines: 0 lost, 2 warnings", step)
+	})
+}
+
+// whole is stepsIn without an incomplete last line.
+func (f writerForm) whole(t *testing.T, path string) []float64 {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	lines := filepath.Join(t.TempDir(), "lines")
+	require.NoError(t, os.WriteFile(lines, text[:bytes.LastIndexByte(text, '\n')+1], 0o600))
+	return f.stepsIn(t, lines)
+}
+
+// S52: memory for lines that wait is bounded, and the log and the run's end say which are lost.
+func TestWriter_longFullDisk(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		text, disk := warnings(t), &callbacks.Disk{Room: 1 << 30}
+		w := form.byHand(t, path)
+		callbacks.OnDisk(disk, w)
+		name := strings.Repeat("x", records.Room/8) // 7 wait
+		watch := func(from, to int) {
+			for i := from; i <= to; i++ {
+				require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(int64(i)), Logs: metric(name, float64(i))}))
+			}
+		}
+		watch(1, 2)
+		disk.Room = 0
+		watch(3, 20)
+		require.Contains(t, text.String(), "lost from this step on, until it can be written")
+		require.Contains(t, text.String(), "step=10 kept=7 ")
+		disk.Room = 1 << 30
+		watch(21, 22)
+		require.Contains(t, text.String(), "from=3 to=9 lost=11 lost_from=10 lost_to=20")
+		require.Equal(t, 3, strings.Count(text.String(), "level=WARN"))
+		err := w.End(t.Context(), loop.Ending{})
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.ErrorContains(t, err, path+": 11 records of steps 10 to 20 are missing: ")
+		require.Equal(t, append(upTo(1, 9), 21, 22), form.stepsIn(t, path))
+	})
+}
+
+// S52: a run that ends on a full disk says what is missing; the run that resumes continues after the last whole line.
+func TestWriter_endsOnAFullDisk(t *testing.T) {
+	eachForm(t, func(t *testing.T, form writerForm, path string) {
+		_, disk := warnings(t), &callbacks.Disk{Room: 1 << 20}
+		w := form.byHand(t, path)
+		callbacks.OnDisk(disk, w)
+		for i := 1; i <= 9; i++ {
+			if i == 6 {
+				disk.Room = 5
+			}
+			require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(int64(i)), Logs: metric("m", 1)}))
+		}
+		require.ErrorContains(t, w.End(t.Context(), loop.Ending{}), ": 4 records of steps 6 to 9 are missing: ")
+		form.write(t, path, 10, 11)
+		require.Equal(t, append(upTo(1, 5), 10, 11), form.stepsIn(t, path))
+		form.write(t, path, 6, 8)
+		require.Equal(t, upTo(1, 8), form.stepsIn(t, path), "from a checkpoint of step 5")
+	})
+}
+
+// S52: a file that was renamed, removed, replaced or emptied begins again with the next line, as logrotate needs.
+func TestWriter_rotation(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		rotate func(path string) error
+		from   int
+	}{
+		{"renamed", func(path string) error { return os.Rename(path, path+".1") }, 6},
+		{"removed", os.Remove, 6},
+		{"emptied", func(path string) error { return os.Truncate(path, 0) }, 6},
+		{"renamed and created", func(path string) error {
+			return errors.Join(os.Rename(path, path+".1"), os.WriteFile(path, nil, 0o600))
+		}, 6},
+		{"replaced by a copy", func(path string) error {
+			text, err := os.ReadFile(path)
+			return errors.Join(err, os.WriteFile(path+".2", text, 0o600), os.Rename(path+".2", path))
+		}, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			eachForm(t, func(t *testing.T, form writerForm, path string) {
+				w := form.byHand(t, path)
+				watch := func(from, to int) {
+					for i := from; i <= to; i++ {
+						logs := metric("m", float64(i))
+						if i > 8 {
+							logs.Metric("late", 1)
+						}
+						require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(int64(i)), Logs: logs}))
+					}
+				}
+				watch(1, 5)
+				require.NoError(t, row.rotate(path))
+				watch(6, 10)
+				require.NoError(t, w.End(t.Context(), loop.Ending{}))
+				require.Equal(t, upTo(row.from, 10), form.stepsIn(t, path))
+				if strings.HasPrefix(row.name, "renamed") {
+					require.Equal(t, upTo(1, 5), form.stepsIn(t, path+".1"))
+				}
+				form.write(t, path, 9, 11)
+				require.Equal(t, upTo(row.from, 11), form.stepsIn(t, path), "a resumed run continues it")
+			})
+		})
+	}
 }

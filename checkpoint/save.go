@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/lazo-ml/lazo/internal/shield"
 )
@@ -28,7 +29,14 @@ func (f *Folder) Save(ctx context.Context, step Step, content Content) error {
 }
 
 // save removes another's steps when the draft is durable.
-func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) error {
+func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) (err error) {
+	if saved, begin := f.options.Saved, time.Now(); saved != nil {
+		defer func() {
+			if fault := shield.Run(func() error { saved(d.manifest.step, time.Since(begin), err); return nil }); fault != nil {
+				err = errors.Join(err, fmt.Errorf("option Saved: %w", fault))
+			}
+		}()
+	}
 	if d.share.Rank > 0 {
 		if !d.cut() {
 			return fmt.Errorf("rank %d of %d has no part to save: no tensor is sharded", d.share.Rank, d.share.Of)

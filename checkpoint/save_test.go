@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -192,4 +196,28 @@ func TestSaveEndsWithItsContext(t *testing.T) {
 	require.Equal(t, []checkpoint.Step{1}, steps(t, f))
 	_, err := f.Newest(ctx)
 	require.ErrorIs(t, err, cause)
+}
+
+// S52: an observer hears of each write with its time and error, also of those in the background.
+func TestSaved_isCalledForEachWrite(t *testing.T) {
+	var got []string
+	var mu sync.Mutex
+	options := checkpoint.Options{Saved: func(step checkpoint.Step, took time.Duration, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		require.GreaterOrEqual(t, took, time.Duration(0))
+		got = append(got, fmt.Sprint(step, errors.Is(err, syscall.ENOSPC)))
+		if step == 4 {
+			panic("bad")
+		}
+	}}
+	full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpCreate, Name: "*/state.safetensors", N: 2, Err: syscall.ENOSPC})
+	f := openMem(t, full, options)
+	require.NoError(t, f.Save(t.Context(), 1, content(1)))
+	a := f.Async()
+	require.NoError(t, a.Save(t.Context(), 2, content(2)))
+	require.ErrorIs(t, a.Wait(t.Context()), syscall.ENOSPC)
+	require.NoError(t, f.Save(t.Context(), 3, content(3)))
+	require.ErrorContains(t, f.Save(t.Context(), 4, content(4)), "option Saved: panic: bad")
+	require.Equal(t, []string{"1 false", "2 true", "3 false", "4 false"}, got)
 }

@@ -31,7 +31,7 @@ func (m message) float32(field protowire.Number, v float32) message {
 	return protowire.AppendFixed32(protowire.AppendTag(m, field, protowire.Fixed32Type), math.Float32bits(v))
 }
 
-func event(seconds float64, step int64, field protowire.Number, what []byte) message {
+func eventOf(seconds float64, step int64, field protowire.Number, what []byte) message {
 	return message{}.float(1, seconds).integer(2, step).bytes(field, what)
 }
 

@@ -2,7 +2,11 @@ package tensorboard_test
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,18 +42,94 @@ func (s *sick) Close() error {
 	return nil
 }
 
-// F35: nothing after half a record can be read, so a file is abandoned after a failed write, and closed once.
-func TestF35_aBrokenFileIsLeftAlone(t *testing.T) {
-	file := &sick{writes: 3}
-	w := tensorboard.New(t.TempDir(), tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return file, nil }))
+// F35: nothing after half a record can be read, so a file that stays broken gets only the rest of it, and is closed
+// once.
+func TestF35_aBrokenFileGetsTheRestOfARecord(t *testing.T) {
+	file, dir := &sick{writes: 3}, t.TempDir()
+	w := tensorboard.New(dir, tensorboard.CreateWith(func(string) (io.WriteCloser, error) { return file, nil }))
 	var logs loop.Logs
 	logs.Loss("loss", 1)
-	for range 9 {
-		require.NoError(t, w.Watch(t.Context(), loop.Report{Logs: logs}))
+	for step := range int64(9) {
+		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: step + 1}, Logs: logs}))
 	}
-	require.ErrorIs(t, w.End(t.Context(), loop.Ending{}), syscall.ENOSPC)
-	require.Equal(t, 4, file.wrote)
+	err := w.End(t.Context(), loop.Ending{})
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.ErrorContains(t, err, filepath.Join(dir, "train")+": 7 records of steps 3 to 9 are missing: ")
+	require.Equal(t, 3+7+1, file.wrote, "each event tries, and so does the end")
 	require.Equal(t, 1, file.closed)
+}
+
+// full is an event file on a disk with some room.
+type full struct {
+	*os.File
+	room *int
+}
+
+func (f full) Write(b []byte) (int, error) {
+	n := min(len(b), *f.room)
+	*f.room -= n
+	n, err := f.File.Write(b[:n])
+	if err == nil && n < len(b) {
+		err = syscall.ENOSPC
+	}
+	return n, err
+}
+
+// S52: a disk that is full for a time costs no event, also if it is full at the start, and the logger has it at once.
+func TestWrite_fullDisk(t *testing.T) {
+	const size, steps = 1 << 20, 60
+	for _, at := range []int64{1, 30} {
+		var text strings.Builder
+		before := slog.Default()
+		slog.SetDefault(slog.New(slog.NewTextHandler(&text, nil)))
+		t.Cleanup(func() { slog.SetDefault(before) })
+		dir, room := t.TempDir(), size
+		w := tensorboard.New(dir, tensorboard.CreateWith(func(path string) (io.WriteCloser, error) {
+			file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			return full{file, &room}, err
+		}))
+		var logs loop.Logs
+		logs.Loss("loss", 1)
+		for step := range int64(steps) {
+			switch step + 1 {
+			case at:
+				room = 10 // a half record
+			case at + 20:
+				require.Equal(t, 1, strings.Count(text.String(), "level=WARN"), &text)
+				room = size
+			}
+			require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: step + 1}, Logs: logs}))
+		}
+		require.Contains(t, text.String(), fmt.Sprintf("from=%d to=%d lost=0", at, at+19))
+		require.NoError(t, w.End(t.Context(), loop.Ending{}))
+		written, _ := only(t, filepath.Join(dir, "train")).series("losses/loss")
+		require.Len(t, written, steps)
+		require.IsIncreasing(t, written)
+	}
+	t.Logf("S52: a disk full for 20 of %d events: 0 lost", steps)
+}
+
+// S52: events continue in a new file if theirs was renamed or removed, and hide none of it.
+func TestWrite_rotation(t *testing.T) {
+	dir := t.TempDir()
+	w := tensorboard.New(dir)
+	var logs loop.Logs
+	logs.Loss("loss", 1)
+	var moved string
+	for step := range int64(9) {
+		if step == 4 {
+			paths, err := filepath.Glob(filepath.Join(dir, "train", "events.out.tfevents.*"))
+			require.NoError(t, err)
+			require.Len(t, paths, 1)
+			moved = strings.Replace(paths[0], "tfevents.", "tfevents.0", 1)
+			require.NoError(t, os.Rename(paths[0], moved))
+		}
+		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: step + 1}, Logs: logs}))
+	}
+	require.NoError(t, w.End(t.Context(), loop.Ending{}))
+	all := read(t, filepath.Join(dir, "train"))
+	require.Len(t, all, 2)
+	require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, visible(all, "losses/loss"))
 }
 
 func TestF35_aSlowDiskDropsAndSaysSo(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/records"
 	"github.com/lazo-ml/lazo/internal/tfrecord"
 )
 
@@ -22,45 +23,106 @@ const (
 	statusStart = 1
 )
 
+// eventFile writes the records of a folder. It completes a record that was written in part: nothing after half a record
+// can be read.
 type eventFile struct {
-	out    io.WriteCloser
-	record []byte
-	older  bool
-	// broken: after half a record nothing can be read.
-	broken bool
+	settings *settings
+	folder   string
+	out      io.WriteCloser
+	path     string
+	info     fs.FileInfo // nil if out is not a file
+	older    bool
+	purge    int64 // hides older files from this step on
+	sent     int
+	backlog  records.Backlog[event]
+}
+
+type event struct {
+	step    int64
+	seconds float64
+	record  []byte
+	// resumed: the step is that at which the run continues, so older files have it.
+	resumed bool
+}
+
+func (s *settings) newFile(folder string, purge int64) *eventFile {
+	return &eventFile{settings: s, folder: folder, purge: purge, backlog: records.Backlog[event]{Path: folder, Clone: func(e event) (event, int) {
+		return e, len(e.record)
+	}}}
 }
 
 func createFile(path string) (io.WriteCloser, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
 }
 
-// openFile creates an event file that hides older files from step purge on.
-func (s *settings) openFile(folder string, seconds float64, purge int64) (*eventFile, error) {
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return nil, err
+func (f *eventFile) add(e event) { f.backlog.Add(e.step, e, f.write) }
+
+func (f *eventFile) write(e event) error {
+	if err := f.open(e.seconds); err != nil {
+		return err
 	}
-	newest, older, err := newestFile(folder)
+	if f.older && e.resumed {
+		return nil
+	}
+	// One system call, for at most one incomplete record of a killed process.
+	n, err := f.out.Write(e.record[f.sent:])
+	if f.sent += n; err != nil {
+		return err
+	}
+	f.sent, f.purge = 0, e.step+1
+	return nil
+}
+
+func (f *eventFile) close() (err error) {
+	if f.out != nil {
+		err = f.out.Close()
+		f.out = nil
+	}
+	return err
+}
+
+// open creates an event file that hides older files from step purge on, again if its name has no file or another one,
+// as after a rotation.
+func (f *eventFile) open(seconds float64) error {
+	if f.out != nil {
+		now, err := os.Stat(f.path)
+		if f.info == nil || err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(now, f.info) {
+			return nil // writing shows other errors
+		}
+		if err := f.close(); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(f.folder, 0o750); err != nil {
+		return err
+	}
+	newest, older, err := newestFile(f.folder)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f := &eventFile{older: older}
 	// TensorBoard reads files in the order of their names: this is the last.
-	if f.out, err = s.createNamed(folder, max(int64(seconds), newest+1)); err != nil {
-		return nil, err
-	}
-	err = f.write(message{}.float(1, seconds).text(fileVersion, fileVersionText))
-	// The first start that TensorBoard reads purges nothing, and other programs' files may have none: write two.
-	for n := 0; n < 2 && err == nil && older; n++ {
-		err = f.write(event(seconds, purge, sessionLog, message{}.integer(1, statusStart)))
-	}
+	out, path, err := f.settings.createNamed(f.folder, max(int64(seconds), newest+1))
 	if err != nil {
-		return nil, errors.Join(err, f.out.Close())
+		return err
 	}
-	return f, nil
+	begin := tfrecord.Append(nil, message{}.float(1, seconds).text(fileVersion, fileVersionText))
+	// The first start that TensorBoard reads purges nothing, and other programs' files may have none: write two.
+	for n := 0; n < 2 && older; n++ {
+		begin = tfrecord.Append(begin, eventOf(seconds, f.purge, sessionLog, message{}.integer(1, statusStart)))
+	}
+	if _, err = out.Write(begin); err != nil {
+		_ = os.Remove(path) // one file for each attempt would stay
+		return errors.Join(err, out.Close())
+	}
+	f.out, f.path, f.info, f.older, f.sent = out, path, nil, older, 0
+	if file, ok := out.(fs.File); ok {
+		f.info, err = file.Stat()
+	}
+	return err
 }
 
 // createNamed uses TensorFlow 2's names: seconds, host, process, a number, "v2".
-func (s *settings) createNamed(folder string, seconds int64) (io.WriteCloser, error) {
+func (s *settings) createNamed(folder string, seconds int64) (out io.WriteCloser, path string, err error) {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "localhost"
@@ -72,10 +134,9 @@ func (s *settings) createNamed(folder string, seconds int64) (io.WriteCloser, er
 		return r
 	}, host)
 	for n := 0; ; n++ {
-		name := fmt.Sprintf("%s%010d.%s.%d.%d.v2", filePrefix, seconds, host, os.Getpid(), n)
-		out, err := s.create(filepath.Join(folder, name))
-		if !errors.Is(err, fs.ErrExist) {
-			return out, err
+		path = filepath.Join(folder, fmt.Sprintf("%s%010d.%s.%d.%d.v2", filePrefix, seconds, host, os.Getpid(), n))
+		if out, err = s.create(path); !errors.Is(err, fs.ErrExist) {
+			return out, path, err
 		}
 	}
 }
@@ -98,14 +159,6 @@ func newestFile(folder string) (seconds int64, some bool, err error) {
 		}
 	}
 	return seconds, some, nil
-}
-
-// write makes one system call, for at most one incomplete record of a killed process.
-func (f *eventFile) write(event []byte) error {
-	f.record = tfrecord.Append(f.record[:0], event)
-	_, err := f.out.Write(f.record)
-	f.broken = err != nil
-	return err
 }
 
 func secondsOf(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }

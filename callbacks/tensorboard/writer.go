@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/lazo-ml/lazo/internal/tfrecord"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -22,9 +23,10 @@ var ErrDropped = errors.New("reports were dropped")
 // A run that finds event files makes TensorBoard drop all steps after its first ([loop.Continue]), or all if it begins
 // at 0. A resumed run omits an evaluation at its start, because its step exists.
 //
-// Errors do not end the run: unreadable values are omitted, and a file is abandoned after a failed write. The end
-// returns the first error, and [ErrDropped] unless [callbacks.Background.Dropped] is set. Wrong options are an error
-// before the first step.
+// Errors do not end the run. Unreadable values are omitted; the end returns the first such error, and [ErrDropped]
+// unless [callbacks.Background.Dropped] is set. Events that cannot be written, as while the disk is full, wait in
+// memory like the lines of [callbacks.JSONL]. If a file was renamed or removed, a new one continues. Wrong options are
+// an error before the first step.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)
 	c := loop.Callback{Name: "tensorboard " + dir, When: when, AtRank0: true, Err: newWriter(dir, s).err}
@@ -72,7 +74,7 @@ type writer struct {
 	dir    string
 	hyper  map[string]message
 	begun  bool
-	files  map[string]*eventFile // nil if creation failed
+	files  map[string]*eventFile // by folder
 	events map[string]message    // by folder
 	order  []string
 	first  error
@@ -132,7 +134,7 @@ func (w *writer) Watch(_ context.Context, r loop.Report) error {
 func (w *writer) begin(r loop.Report, seconds float64) {
 	for _, folder := range append([]string{training}, w.evaluations...) {
 		if _, some, err := newestFile(filepath.Join(w.dir, folder)); err == nil && some {
-			w.file(folder, r, seconds)
+			_ = w.file(folder, r).open(seconds) // else with its first event
 		}
 	}
 	if w.parameters != nil {
@@ -164,9 +166,8 @@ func (w *writer) add(folder string, v message) {
 
 func (w *writer) flush(r loop.Report, seconds float64) {
 	for _, folder := range w.order {
-		if f := w.file(folder, r, seconds); f != nil && !f.broken && !(f.older && folder != "." && isResumedAt(r)) {
-			w.note(f.write(event(seconds, r.Elapsed.Steps, summary, w.events[folder])))
-		}
+		record := tfrecord.Append(nil, eventOf(seconds, r.Elapsed.Steps, summary, w.events[folder]))
+		w.file(folder, r).add(event{r.Elapsed.Steps, seconds, record, folder != "." && isResumedAt(r)})
 	}
 	w.order = w.order[:0]
 	clear(w.events)
@@ -174,18 +175,16 @@ func (w *writer) flush(r loop.Report, seconds float64) {
 
 func isResumedAt(r loop.Report) bool { return r.From.Steps > 0 && r.Elapsed.Steps <= r.From.Steps }
 
-func (w *writer) file(folder string, r loop.Report, seconds float64) *eventFile {
-	f, known := w.files[folder]
-	if known {
-		return f
+func (w *writer) file(folder string, r loop.Report) *eventFile {
+	f := w.files[folder]
+	if f == nil {
+		purge := int64(0)
+		if r.From.Steps > 0 {
+			purge = r.From.Steps + 1
+		}
+		f = w.newFile(filepath.Join(w.dir, folder), purge)
+		w.files[folder] = f
 	}
-	purge := int64(0)
-	if r.From.Steps > 0 {
-		purge = r.From.Steps + 1
-	}
-	f, err := w.openFile(filepath.Join(w.dir, folder), seconds, purge)
-	w.note(err)
-	w.files[folder] = f
 	return f
 }
 
@@ -197,9 +196,9 @@ func (w *writer) End(_ context.Context, e loop.Ending) error {
 		w.flush(e.Report, seconds)
 	}
 	for _, f := range w.files {
-		if f != nil {
-			w.note(f.out.Close())
-		}
+		_ = f.backlog.Retry(f.write) // Err has its error
+		w.note(f.backlog.Err())
+		w.note(f.close())
 	}
 	clear(w.files)
 	w.ended = true

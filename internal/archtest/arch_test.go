@@ -79,7 +79,7 @@ var allowed = map[string][]string{
 	"internal/outputs":       {},
 	"losses":                 {"internal/autodiff", "internal/names", "internal/outputs"},
 	"metrics":                {"internal/autodiff"},
-	"callbacks/tensorboard":  {"callbacks", "internal/tfrecord", "loop"},
+	"callbacks/tensorboard":  {"callbacks", "internal/records", "internal/tfrecord", "loop"},
 	"internal/install":       {"internal/fetch", "internal/owners", "internal/vfs"},
 	"internal/pjrt":          {"internal/gate", "internal/owners", "internal/shield"},
 	"internal/mpi":           {"internal/owners", "internal/pjrt"},

@@ -109,7 +109,7 @@ var fieldsThatAreLists = map[string]string{
 	"metrics/plots.Reliability.Probabilities": "given", "metrics/plots.Reliability.Shares": "given", "metrics/plots.Reliability.Counts": "given",
 	"flaxlike.Copied.Taken": "given", "flaxlike.Copied.Left": "given", "flaxlike.Copied.Unused": "given", "flaxlike.Description.Network": "given", "flaxlike.Description.Outdated": "given",
 	"flaxlike.Description.Inputs": "given", "flaxlike.Description.Losses": "given", "flaxlike.Description.Metrics": "given", "flaxlike.Description.Variables": "given",
-	"loop.Plan.Entries": "given", "loop.Beginning.Prepared": "given", "callbacks.Bar.Below": "copied", "callbacks.Bar.Shows": "copied", "callbacks.Recovery.Entries": "copied", "callbacks.Timing.Parts": "given", "callbacks.Timing.Stages": "given",
+	"loop.Plan.Entries": "given", "loop.Beginning.Prepared": "given", "callbacks.Bar.Below": "copied", "callbacks.Bar.Shows": "copied", "callbacks.Notification.Command": "copied", "callbacks.Recovery.Entries": "copied", "callbacks.Timing.Parts": "given", "callbacks.Timing.Stages": "given",
 	"managed.ExportOptions.Sizes": "call", "managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given",
 	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.Error.Operands": "given",
 	"xla/export.Value.Fields": "given", "xla/cost.Counts.Exchanged": "given", "xla/cost.Counts.Largest": "given", "xla/cost.Counts.Uncounted": "given", "xla/cost.Counts.Unknown": "given",

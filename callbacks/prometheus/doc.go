@@ -1,0 +1,17 @@
+// Package prometheus offers the numbers of trainings, checkpoints, devices and servers to Prometheus. It is a module of
+// its own, for the dependencies of the client library:
+//
+//	metrics := prometheus.New()
+//	server, err := metrics.Listen("") // http://127.0.0.1:9464/metrics, /health and /debug/pprof/
+//	defer server.Close()
+//	result, err := training.Run(ctx, state, batches, metrics.Training("digits", loop.Every(loop.Time(5*time.Second))),
+//		checkpoint.Resume("runs/1", checkpoint.Options{Saved: metrics.Saved("digits")}))
+//
+// A server of package serve:
+//
+//	batcher, err := serve.New(metrics.Predictor("digits", model), example, serve.Batching{})
+//	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{})
+//	err = http.ListenAndServe("localhost:8000", metrics.Serving(handler))
+//
+// docs/monitoring.md lists all metrics. dashboard.json is a dashboard for Grafana.
+package prometheus

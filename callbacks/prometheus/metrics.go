@@ -1,0 +1,107 @@
+package prometheus
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gomlx/compute"
+	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/lazo-ml/lazo/xla"
+)
+
+// Metrics are the metrics of a process. The registry takes further ones.
+type Metrics struct {
+	*client.Registry
+	runs    *runs
+	devices *devices
+
+	saves, saveFailures, saveSeconds *client.CounterVec
+	lastSave                         *client.GaugeVec
+
+	requests       *client.CounterVec
+	latencies      *client.HistogramVec
+	inFlight       client.Gauge
+	batches        *client.HistogramVec
+	predictSeconds *client.HistogramVec
+	queues         *queues
+}
+
+// New returns the metrics of this process, with those of Go and of the operating system's process.
+func New() *Metrics {
+	counter := func(name, help string, labels ...string) *client.CounterVec {
+		return client.NewCounterVec(client.CounterOpts{Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64, labels ...string) *client.HistogramVec {
+		return client.NewHistogramVec(client.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
+	seconds := client.ExponentialBuckets(0.0005, 2, 17) // to 33 s
+	m := &Metrics{
+		Registry: client.NewRegistry(),
+		runs:     &runs{named: map[string]*run{}},
+		devices:  &devices{},
+		queues:   &queues{waiting: map[string]func() int{}},
+
+		saves:        counter("lazo_checkpoint_saves_total", "Checkpoints written.", "run"),
+		saveFailures: counter("lazo_checkpoint_failures_total", "Checkpoints that could not be written.", "run"),
+		saveSeconds:  counter("lazo_checkpoint_save_seconds_total", "Time of writing checkpoints, also of failures.", "run"),
+		lastSave:     client.NewGaugeVec(client.GaugeOpts{Name: "lazo_checkpoint_last_step", Help: "Step of the newest checkpoint."}, []string{"run"}),
+
+		requests:  counter("lazo_serving_requests_total", "Requests answered, by status code.", "route", "model", "code"),
+		latencies: histogram("lazo_serving_request_seconds", "Time from a request to the end of its response.", seconds, "route", "model"),
+		inFlight:  client.NewGauge(client.GaugeOpts{Name: "lazo_serving_requests_in_flight", Help: "Requests being answered."}),
+		batches: histogram("lazo_serving_batch_examples", "Examples of a batch, with its padding.",
+			client.ExponentialBuckets(1, 2, 13), "model"),
+		predictSeconds: histogram("lazo_serving_batch_seconds", "Time of a batch in the model.", seconds, "model"),
+	}
+	m.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.runs, m.devices, m.saves, m.saveFailures, m.saveSeconds, m.lastSave, m.requests, m.latencies, m.inFlight, m.batches, m.predictSeconds, m.queues)
+	return m
+}
+
+func desc(name, help string, labels ...string) *client.Desc {
+	return client.NewDesc(name, help, labels, nil)
+}
+
+// label makes any name a label's value.
+func label(name string) string { return strings.ToValidUTF8(name, "\ufffd") }
+
+// Devices adds the memory of a runtime's devices. A plugin without statistics, as on the CPU, has no series.
+func (m *Metrics) Devices(r *xla.Runtime) {
+	m.devices.mu.Lock()
+	defer m.devices.mu.Unlock()
+	m.devices.of = append(m.devices.of, r)
+}
+
+type memory interface {
+	NumDevices() int
+	DeviceMemory(n compute.DeviceNum) (xla.DeviceMemory, error)
+}
+
+type devices struct {
+	mu sync.Mutex
+	of []memory
+}
+
+var memoryDesc = desc("lazo_device_memory_bytes", "Memory of a device: in_use, peak, limit.", "device", "kind")
+
+func (d *devices) Describe(to chan<- *client.Desc) { to <- memoryDesc }
+
+func (d *devices) Collect(to chan<- client.Metric) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	device := 0
+	for _, r := range d.of {
+		for n := range r.NumDevices() {
+			stats, err := r.DeviceMemory(compute.DeviceNum(n))
+			for kind, v := range map[string]int64{"in_use": stats.InUse, "peak": stats.PeakInUse, "limit": stats.Limit} {
+				if err == nil && v >= 0 {
+					to <- client.MustNewConstMetric(memoryDesc, client.GaugeValue, float64(v), strconv.Itoa(device), kind)
+				}
+			}
+			device++
+		}
+	}
+}
