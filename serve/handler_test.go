@@ -41,7 +41,7 @@ func sums(_ context.Context, batch data.Batch) (map[string]data.Array, error) {
 }
 
 // server is a handler of the model "sums", which takes x, FP32 [-1, 2, 2], and flag, BOOL [-1].
-func server(t *testing.T, limits serve.Limits) (*serve.Handler, *serve.Batcher) {
+func server(t *testing.T, limits serve.Options) (*serve.Handler, *serve.Batcher) {
 	t.Helper()
 	example := data.Batch{Fields: []data.Field{data.X(make([]float32, 4), 1, 2, 2), data.Named("flag", []bool{true}, 1)}}
 	b, err := serve.New(serve.Func(sums), example, serve.Batching{MaxBatch: 4})
@@ -64,7 +64,7 @@ const flags = `{"name":"flag","shape":[1],"datatype":"BOOL","data":[true]}`
 func body(x, flag string) string { return `{"inputs":[` + x + `,` + flag + `]}` }
 
 func TestHandler(t *testing.T) {
-	h, b := server(t, serve.Limits{MaxBody: 2000})
+	h, b := server(t, serve.Options{MaxBody: 2000})
 	status, answer, _ := call(h, "GET", "/v2/health/ready", "")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.JSONEq(t, `{"error":"model \"sums\" is not ready: Batcher.Warm was not called or has not ended, or the batcher is closed"}`, answer)
@@ -199,7 +199,7 @@ func TestHandler_datatypes(t *testing.T) {
 		})
 		b, err := serve.New(echo, data.Batch{Fields: []data.Field{data.X(row.flat, 2)}}, serve.Batching{MaxBatch: 2})
 		require.NoError(t, err)
-		h, err := serve.NewHandler(map[string]*serve.Batcher{"echo": b}, serve.Limits{})
+		h, err := serve.NewHandler(map[string]*serve.Batcher{"echo": b}, serve.Options{})
 		require.NoError(t, err)
 		tensor := fmt.Sprintf(`{"name":"x","shape":[2],"datatype":%q,"data":%s}`, row.datatype, row.data)
 		status, answer, _ := call(h, "POST", "/v2/models/echo/infer", `{"inputs":[`+tensor+`]}`)
@@ -215,7 +215,7 @@ func TestHandler_endsOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &double{hold: make(chan struct{}), begun: make(chan struct{}, 9)}
 		b := batcher(t, d, serve.Batching{MaxBatch: 2, Queue: 2})
-		h, err := serve.NewHandler(map[string]*serve.Batcher{"double": b}, serve.Limits{Timeout: time.Second})
+		h, err := serve.NewHandler(map[string]*serve.Batcher{"double": b}, serve.Options{Timeout: time.Second})
 		require.NoError(t, err)
 		type said struct {
 			status int
@@ -257,16 +257,16 @@ func TestHandler_endsOfRequests(t *testing.T) {
 }
 
 func TestNewHandler_refuses(t *testing.T) {
-	_, b := server(t, serve.Limits{})
+	_, b := server(t, serve.Options{})
 	for want, row := range map[string]struct {
 		models map[string]*serve.Batcher
-		limits serve.Limits
+		limits serve.Options
 	}{
 		`model "digits" is nil: expected a batcher`: {models: map[string]*serve.Batcher{"digits": nil}},
 		`the name of a model is "a/b"`:              {models: map[string]*serve.Batcher{"a/b": b}},
 		`the name of a model is ""`:                 {models: map[string]*serve.Batcher{"": b}},
-		`MaxBody is -1 and Timeout is 0s, expected`: {limits: serve.Limits{MaxBody: -1}},
-		`MaxBody is 0 and Timeout is -1s, expected`: {limits: serve.Limits{Timeout: -time.Second}},
+		`MaxBody is -1 and Timeout is 0s, expected`: {limits: serve.Options{MaxBody: -1}},
+		`MaxBody is 0 and Timeout is -1s, expected`: {limits: serve.Options{Timeout: -time.Second}},
 	} {
 		_, err := serve.NewHandler(row.models, row.limits)
 		require.ErrorContains(t, err, want)
@@ -285,7 +285,7 @@ func TestHandler_ofAPredictorThatIsClosed(t *testing.T) {
 	b, err := serve.New(of, data.Batch{Fields: []data.Field{data.X([]float32{0}, 1)}}, serve.Batching{MaxBatch: 2})
 	require.NoError(t, err)
 	defer b.Close()
-	h, err := serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Limits{})
+	h, err := serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Options{})
 	require.NoError(t, err)
 	require.NoError(t, b.Warm(t.Context()))
 	all := func() (infer, ready int) {
@@ -308,7 +308,7 @@ func TestHandler_ofAPredictorThatIsClosed(t *testing.T) {
 // left.
 func TestHandler_drainsClientsThatKeepTheirConnections(t *testing.T) {
 	const clients = 50
-	h, b := server(t, serve.Limits{})
+	h, b := server(t, serve.Options{})
 	require.NoError(t, b.Warm(t.Context()))
 	s := httptest.NewServer(h)
 	defer s.Close()
