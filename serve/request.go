@@ -91,7 +91,7 @@ func parse(text string, of *Batcher) (*inference, error) {
 		return nil, err
 	}
 	q := &inference{of: of, fit: fitting{of: of}, known: of.Outputs()}
-	err = d.object("the body", func(name string) (err error) {
+	err = d.object("it", func(name string) (err error) {
 		switch name {
 		case "id":
 			q.id, err = read[string](d, name, "a string")
