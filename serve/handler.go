@@ -176,6 +176,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, stop := context.WithTimeoutCause(r.Context(), h.options.Timeout, h.late)
 	defer stop()
+	if r.Body != http.NoBody { // the server reads what is left of it before the answer
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.options.Timeout)) // a test's writer has none
+	}
 	h.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 

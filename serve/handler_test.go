@@ -1,14 +1,19 @@
 package serve_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -336,4 +341,127 @@ func TestHandler_drainsClientsThatKeepTheirConnections(t *testing.T) {
 	done.Wait() // each was told
 	require.NoError(t, s.Config.Shutdown(t.Context()))
 	t.Logf("%d requests of %d clients, 0 lost", answered.Load(), clients)
+}
+
+// piped is a listener of connections within the process.
+type piped chan net.Conn
+
+func (p piped) Accept() (net.Conn, error) {
+	c, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (p piped) Close() error   { close(p); return nil }
+func (p piped) Addr() net.Addr { return &net.TCPAddr{} }
+
+// S43, S47: the time limit counts the reading of the body and the sending of the answer, with their own reason; a
+// client that leaves ends its request.
+func TestS43_limitOfTheWholeRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &double{hold: make(chan struct{}), begun: make(chan struct{}, 9)}
+		b := batcher(t, d, serve.Batching{MaxBatch: 1})
+		var told []serve.Served
+		h, err := serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Options{Timeout: time.Second, Observe: func(s serve.Served) { told = append(told, s) }})
+		require.NoError(t, err)
+		listener := make(piped)
+		server := &http.Server{Handler: h}
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(listener) }()
+		connect := func() net.Conn {
+			c, of := net.Pipe()
+			listener <- of
+			return c
+		}
+		head := "POST /v2/models/m/infer HTTP/1.1\r\nHost: h\r\nContent-Length: "
+
+		slow := connect()
+		begin := time.Now()
+		_, err = io.WriteString(slow, head+"9999\r\n\r\n{")
+		require.NoError(t, err)
+		answer, err := http.ReadResponse(bufio.NewReader(slow), nil)
+		require.NoError(t, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.Equal(t, 408, answer.StatusCode)
+		require.JSONEq(t, `{"error":"the body was not sent within 1s"}`, string(text))
+		require.Equal(t, time.Second, time.Since(begin))
+		require.NoError(t, slow.Close())
+
+		text = []byte(one)
+		running, gone := connect(), connect()
+		_, err = fmt.Fprintf(running, "%s%d\r\n\r\n%s", head, len(text), text)
+		require.NoError(t, err)
+		<-d.begun
+		_, err = fmt.Fprintf(gone, "%s%d\r\n\r\n%s", head, len(text), text)
+		require.NoError(t, err)
+		synctest.Wait()
+		told = nil
+		require.NoError(t, gone.Close())
+		synctest.Wait()
+		require.Len(t, told, 1, "long before the limit")
+		require.Equal(t, 499, told[0].Status)
+		close(d.hold)
+
+		// running reads no answer.
+		told, begin = nil, time.Now()
+		synctest.Wait()
+		require.Empty(t, told)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Len(t, told, 1)
+		require.Equal(t, time.Second, told[0].Duration)
+
+		// The limits are of one request each, and not of its connection.
+		again := connect()
+		for range 2 {
+			answers := bufio.NewReader(again)
+			_, err = fmt.Fprintf(again, "%s%d\r\n\r\n%s", head, len(text), text)
+			require.NoError(t, err)
+			answer, err = http.ReadResponse(answers, nil)
+			require.NoError(t, err)
+			_, err = io.Copy(io.Discard, answer.Body)
+			require.NoError(t, err)
+			require.Equal(t, 200, answer.StatusCode)
+			time.Sleep(time.Hour)
+		}
+		require.NoError(t, again.Close())
+		require.NoError(t, running.Close())
+		require.NoError(t, server.Close())
+		<-ended
+	})
+}
+
+// S47: what a panic or a device says is in the log, under the id that the client gets; each request has a line.
+func TestS47_internalErrorsAreInTheLog(t *testing.T) {
+	var lines bytes.Buffer
+	var told []serve.Served
+	b := batcher(t, &double{}, serve.Batching{})
+	h, err := serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Options{Log: slog.New(slog.NewJSONHandler(&lines, nil)), Observe: func(s serve.Served) { told = append(told, s) }})
+	require.NoError(t, err)
+	status, answer, _ := call(h, "POST", "/v2/models/m/infer", strings.Replace(one, "[1]}", "[-13]}", 1))
+	require.Equal(t, 500, status)
+	id := regexp.MustCompile(`^{"error":"an internal error, in the server's log under the id ([A-Z2-7]{12})"}$`).FindStringSubmatch(answer)
+	require.NotNil(t, id, answer)
+	text := strings.Split(strings.TrimSpace(lines.String()), "\n")
+	require.Len(t, text, 2)
+	var failure, request map[string]any
+	require.NoError(t, json.Unmarshal([]byte(text[0]), &failure))
+	require.NoError(t, json.Unmarshal([]byte(text[1]), &request))
+	require.Equal(t, id[1], failure["id"])
+	require.Equal(t, "m", failure["model"])
+	require.Contains(t, failure["error"], "thirteen")
+	require.Contains(t, failure["stack"], "double")
+	require.Equal(t, "request", request["msg"])
+	require.Equal(t, []any{`"/v2/models/m/infer"`, 500.0, 1.0}, []any{request["path"], request["status"], request["rows"]})
+	require.Len(t, told, 1)
+	require.Positive(t, told[0].Duration)
+	told[0].Duration, told[0].Queued = 0, 0
+	require.Equal(t, serve.Served{Method: "POST", Path: "/v2/models/m/infer", Model: "m", Version: 1, Status: 500, Rows: 1,
+		Received: len(one) + 2, Sent: len(answer)}, told[0])
+
+	_, _, _ = call(h, "GET", "/v2/models/a%0Ab", "")
+	require.Len(t, strings.Split(strings.TrimSpace(lines.String()), "\n"), 3)
+	require.Equal(t, []any{"", 404}, []any{told[1].Model, told[1].Status}, "no name that a client invented")
 }

@@ -24,10 +24,6 @@ const jsonSize = "Inference-Header-Content-Length"
 
 // body reads the request's body, uncompressed.
 func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
-	connection := http.NewResponseController(w)
-	if deadline, ok := r.Context().Deadline(); ok && connection.SetReadDeadline(deadline) == nil { // a test's writer has none
-		defer func() { _ = connection.SetReadDeadline(time.Time{}) }() // the server's next one is set by the server
-	}
 	sent := http.MaxBytesReader(w, r.Body, h.options.MaxBody)
 	plain, err := io.Reader(sent), error(nil)
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
@@ -53,6 +49,7 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
 	case err != nil:
 		return "", failed(http.StatusBadRequest, "the body: %v", err)
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the wait for the client's end has none
 	return text.String(), nil
 }
 
@@ -81,8 +78,10 @@ type wanted struct {
 	binary *bool
 }
 
-// maxOutputs is for models whose outputs are not known.
-const maxOutputs = 1000
+const (
+	maxOutputs = 1000 // of models whose outputs are not known
+	maxShape   = 500  // bytes
+)
 
 // parse reads a request's JSON. It refuses what the model does not take before any element is read.
 func parse(text string, of *Batcher) (*inference, error) {
@@ -176,7 +175,7 @@ func (q *inference) input(d *document) error {
 
 func readShape(d *document) (shape []int, err error) {
 	text, _, err := d.text()
-	if err == nil && (text == "null" || json.Unmarshal([]byte(text), &shape) != nil) {
+	if err == nil && (len(text) > maxShape || text == "null" || json.Unmarshal([]byte(text), &shape) != nil) {
 		err = fmt.Errorf("shape is %s, expected a list of whole numbers", listed.Quoted(text))
 	}
 	return shape, err
