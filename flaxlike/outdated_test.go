@@ -43,7 +43,7 @@ func TestServe_outdatedOutput(t *testing.T) {
 		return m.Answer(ctx, batch)
 	}), batch, serve.Batching{MaxBatch: 2, Delay: time.Hour}))
 	require.NoError(t, b.Warm(t.Context()))
-	server := httptest.NewServer(must.M1(serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Limits{})))
+	server := httptest.NewServer(must.M1(serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Options{})))
 	t.Cleanup(func() { server.Close(); require.NoError(t, b.Close()) })
 	require.NoError(t, content.Restore(t.Context())) // a change of the weights
 	calls = nil

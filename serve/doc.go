@@ -3,7 +3,7 @@
 //
 //	batcher, err := serve.New(model, example, serve.Batching{MaxBatch: 64})
 //	err = batcher.Warm(ctx) // compiles all sizes of batches, and then it is ready
-//	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{})
+//	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Options{})
 //	err = http.ListenAndServe("localhost:8000", handler)
 //
 // A model is a [Predictor]: a flaxlike.Model, also during its Fit, or a [Func]. examples/serve is a complete server.
