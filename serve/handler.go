@@ -266,10 +266,13 @@ func (h *Handler) write(c *call, answer reply) {
 	_ = connection.Flush() // within the deadline; the client may have left
 }
 
+// brief is for a log, which quotes it.
+func brief(text string) string { return text[:min(len(text), 100)] }
+
 func (h *Handler) tell(c *call) {
 	if log, ctx := h.options.Log, c.r.Context(); log != nil && log.Enabled(ctx, slog.LevelInfo) {
 		t := c.told
-		log.LogAttrs(ctx, slog.LevelInfo, "request", slog.String("method", listed.Quoted(t.Method)), slog.String("path", listed.Quoted(t.Path)),
+		log.LogAttrs(ctx, slog.LevelInfo, "request", slog.String("method", brief(t.Method)), slog.String("path", brief(t.Path)),
 			slog.String("client", c.r.RemoteAddr), slog.String("model", t.Model), slog.Int("version", t.Version), slog.Int("status", t.Status),
 			slog.Int("rows", t.Rows), slog.Int("received", t.Received), slog.Int("sent", t.Sent),
 			slog.Duration("duration", t.Duration), slog.Duration("queued", t.Queued))

@@ -454,7 +454,7 @@ func TestS47_internalErrorsAreInTheLog(t *testing.T) {
 	require.Contains(t, failure["error"], "thirteen")
 	require.Contains(t, failure["stack"], "double")
 	require.Equal(t, "request", request["msg"])
-	require.Equal(t, []any{`"/v2/models/m/infer"`, 500.0, 1.0}, []any{request["path"], request["status"], request["rows"]})
+	require.Equal(t, []any{"/v2/models/m/infer", 500.0, 1.0}, []any{request["path"], request["status"], request["rows"]})
 	require.Len(t, told, 1)
 	require.Positive(t, told[0].Duration)
 	told[0].Duration, told[0].Queued = 0, 0

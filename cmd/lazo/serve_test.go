@@ -105,7 +105,7 @@ func TestServe(t *testing.T) {
 	_ = c.Wait()
 	require.Equal(t, 143, c.ProcessState.ExitCode(), stderr.String())
 	require.Contains(t, stderr.String(), `"msg":"reload","error":"`+filepath.Join(dir, "m/2.safetensors"))
-	require.Contains(t, stderr.String(), `"msg":"request","method":"\"POST\""`)
+	require.Contains(t, stderr.String(), `"msg":"request","method":"POST"`)
 }
 
 func TestServe_refuses(t *testing.T) {

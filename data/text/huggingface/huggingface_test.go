@@ -129,7 +129,7 @@ func TestRefuses(t *testing.T) {
 		require.ErrorContains(t, err, message)
 	}
 	for _, row := range []struct{ old, new, message string }{
-		{`"clean_text":true`, `"clean_text":false`, "its normalizer is {Type:BertNormalizer CleanText:false"},
+		{`"clean_text":true`, `"clean_text":false`, "its normalizer is \"{Type:BertNormalizer CleanText:false"},
 		{`"strip_accents":null`, `"strip_accents":true`, "StripAccents:true"},
 		{`{"type":"BertPreTokenizer"}`, `{"type":"Whitespace"}`, "its pre_tokenizer is Whitespace"},
 		{`"prefix":"##"`, `"prefix":"@@"`, "one prefix"},
