@@ -19,7 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Options are a [Handler]'s limits, and who is told of its requests. Negative values are errors.
+// Options are a [Handler]'s limits and log. Negative values are errors.
 type Options struct {
 	// MaxBody is the maximum size of a request's body in bytes, also uncompressed; 0 means 16 MiB. A request allocates
 	// at most 16 times the size of its body and 1 MiB, besides its examples, the batch and its answer.
@@ -29,7 +29,7 @@ type Options struct {
 	Timeout time.Duration
 	// Log gets a line for each request, and the internal errors, of which a client gets an id alone; nil: no log.
 	Log *slog.Logger
-	// Observe is called after each request, by many goroutines; nil: no one is told.
+	// Observe is called after each request, by many goroutines; nil: none.
 	Observe func(Served)
 }
 
@@ -61,7 +61,7 @@ type Served struct {
 //
 // /versions/{number} may follow a model's name. Datatypes are BOOL, INT8 to INT64, UINT8 to UINT64, FP32 and FP64, and
 // for outputs BYTES, texts such as class names. A tensor's data is a flat or nested list of JSON, or, by the extension
-// for binary tensor data, bytes behind the JSON. A body may be compressed by gzip or deflate. JSON that breaks a rule,
+// for binary tensor data, bytes after the JSON. A body may be compressed by gzip or deflate. JSON that breaks a rule,
 // an input or output that the model does not have, and one that appears twice are refused before any element is read.
 // An error is {"error": text} with the status
 //
@@ -128,7 +128,7 @@ type call struct {
 	told  Served
 }
 
-// reply is JSON with, if json is not 0, binary data behind its first bytes.
+// reply is JSON, or, if json is not 0, that many bytes of JSON and binary data.
 type reply struct {
 	text []byte
 	json int

@@ -109,7 +109,7 @@ func TestHandler(t *testing.T) {
 		{"POST", infer, body(good, flags) + strings.Repeat(" ", 2000), 413, `…the body has more than 2000 bytes`},
 		{"POST", infer, tooMany, 413, `…too many examples: "x" has 5, expected 1 to 4`},
 		{"POST", infer, "", 400, `…the body: unexpected end`},
-		{"POST", infer, body(good, flags) + "{}", 400, `…the body: there is text behind the JSON object`},
+		{"POST", infer, body(good, flags) + "{}", 400, `…the body: there is text after the JSON object`},
 		{"POST", infer, `{}`, 400, `…the body: it has no inputs`},
 		{"POST", infer, `{"inputs":[` + good + `]}`, 400, `…there is no "flag": expected "x", float32 [batch, 2, 2], "flag", bool [batch]`},
 		{"POST", infer, `{"inputs":[` + good + `,` + flags + `,{"name":"z","shape":[1],"datatype":"BOOL","data":[true]}]}`, 400, `…there is no input "z": expected "x", float32 [batch, 2, 2], "flag", bool [batch]`},

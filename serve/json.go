@@ -18,7 +18,7 @@ const (
 	maxMembers = 64
 )
 
-// document reads a JSON text strictly: a name that an object has twice, invalid UTF-8 and text behind the value are
+// document reads a JSON text strictly: a name that an object has twice, invalid UTF-8 and text after the value are
 // errors. encoding/json, which reads all bytes several times, does not see the long lists of numbers
 // (docs/decisions/0017).
 type document struct {
@@ -60,7 +60,7 @@ func cut(text string) (rest string, lists []piece) {
 				b.WriteString("[]")
 				from = at + n
 			}
-			at += n - 1 // also behind a failure, so that no byte is tried twice
+			at += n - 1 // also after a failure, so that no byte is tried twice
 		}
 	}
 	if from == 0 {
@@ -145,7 +145,7 @@ func scalar(text string) (n int) {
 // end returns an error if there is more text.
 func (d *document) end() error {
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("there is text behind the JSON object")
+		return errors.New("there is text after the JSON object")
 	}
 	return nil
 }

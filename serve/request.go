@@ -216,7 +216,7 @@ func noOutput(name string, known []Tensor) error {
 	return fmt.Errorf("there is no output %s; there are %s", listed.Quoted(name), listed.Some(names))
 }
 
-// read reads the elements of a request, whose binary data is behind its JSON.
+// request reads the elements of a request, whose binary data comes after its JSON.
 func (q *inference) request(ctx context.Context, binary string) (*request, error) {
 	r := &request{rows: q.fit.rows, answer: make(chan answer, 1), fields: make([]data.Array, len(q.of.inputs))}
 	for _, in := range q.inputs {

@@ -149,7 +149,7 @@ func TestS47_strictJSON(t *testing.T) {
 		"{\"inputs\":[{\"name\":\"x\",\"shape\":[1,2,2],\"datatype\":\"FP32\",\"data\":[1,2,3,4]}," + flags + "],\"id\":\"\xff\"}",
 		"\ufeff" + `{"inputs":[{"name":"x","shape":[1,2,2],"datatype":"FP32","data":[1,2,3,4]},` + flags + `]}`,
 		`{"inputs":[{"name":"x","shape":[1,2,2],"datatype":"FP32","data":[1,2,3,4]},` + flags + `],"parameters":{"a":1,"a":2}}`,
-		`{"inputs":[{"name":"x","shape":[1,2,2],"datatype":"FP32","data":[]},` + flags + `],"a":[` + long + `0]}`,
+		`{"inputs":[{"name":"x","shape":[1,2,2],"datatype":"FP32","data":[]},` + flags + `],"a":[1,2,3,4` + strings.Repeat(" ", 64) + `]}`,
 	} {
 		status, answer, _ := call(h, "POST", "/v2/models/sums/infer", text)
 		require.Equal(t, 400, status, "%s: %s", text, answer)
@@ -232,7 +232,7 @@ func TestS47_compressedBodies(t *testing.T) {
 	require.Contains(t, answer, `Content-Encoding is \"br\", expected gzip, deflate or identity`)
 }
 
-// Binary tensors come and go in the order of the inputs and outputs, little endian, beside those in JSON.
+// Binary tensors come and go in the order of the inputs and outputs, little endian, and others as JSON.
 func TestHandler_binaryTensors(t *testing.T) {
 	flat := []any{[]bool{true, false}, []int8{-128, 127}, []int16{-1 << 15, 1<<15 - 1}, []int32{-1 << 31, 1<<31 - 1}, []int64{math.MinInt64, math.MaxInt64},
 		[]uint8{0, 255}, []uint16{0, 1<<16 - 1}, []uint32{0, 1<<32 - 1}, []uint64{0, math.MaxUint64},
@@ -294,7 +294,7 @@ func TestHandler_binaryTensors(t *testing.T) {
 		"expected a number of bytes up to":                          {fmt.Sprint(len(text) + len(sent) + 1), sent},
 		"binary data more than its inputs":                          {fmt.Sprint(len(text)), append(sent, 0)},
 		"binary_data_size is 16, and 15 bytes are left in the body": {fmt.Sprint(len(text)), sent[:len(sent)-1]},
-		"the body: there is text behind":                            {fmt.Sprint(len(text) + 1), sent},
+		"the body: there is text after":                             {fmt.Sprint(len(text) + 1), sent},
 		"the body: unexpected end of the JSON":                      {fmt.Sprint(len(text) - 1), sent},
 	} {
 		w := post(text, row.header, row.sent)
