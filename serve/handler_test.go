@@ -405,7 +405,7 @@ func TestS43_limitOfTheWholeRequest(t *testing.T) {
 		close(d.hold)
 
 		// running reads no answer.
-		told, begin = nil, time.Now()
+		told = nil
 		synctest.Wait()
 		require.Empty(t, told)
 		time.Sleep(time.Second)
