@@ -119,8 +119,9 @@ conformance: setup ## GoMLX's own tests on lazo's backend
 	bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
 
 .PHONY: interop
-interop: setup ## files exchanged with the Python package safetensors (installed into .tools)
+interop: setup ## files exchanged with the Python package safetensors, requests of tritonclient (installed into .tools)
 	GO="$(GO)" bash scripts/safetensors_check.sh
+	GO="$(GO)" bash scripts/serve_check.sh
 
 .PHONY: export-check
 export-check: setup ## exported programs, run by JAX (installed into .tools): the same outputs

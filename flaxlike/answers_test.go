@@ -126,7 +126,7 @@ func TestS36_outsideOfTheVocabularyIs400(t *testing.T) {
 	b := must.M1(serve.New(m, data.Batch{Fields: []data.Field{data.X([]int32{1, 2}, 1, 2)}}, serve.Batching{}))
 	defer b.Close()
 	require.NoError(t, b.Warm(t.Context()))
-	server := httptest.NewServer(must.M1(serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Limits{})))
+	server := httptest.NewServer(must.M1(serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Options{})))
 	defer server.Close()
 	answer := must.M1(http.Post(server.URL+"/v2/models/m/infer", "application/json",
 		strings.NewReader(`{"inputs": [{"name": "x", "datatype": "INT32", "shape": [1, 2], "data": [3, 10]}]}`)))

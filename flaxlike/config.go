@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/layering"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -162,7 +163,7 @@ func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, e
 			f, ok = t.FieldByName(name)
 		}
 		if !ok || !f.IsExported() || len(f.Index) != 1 {
-			return nil, fmt.Errorf("it has a setting %q, which %v does not have", name, t)
+			return nil, fmt.Errorf("it has a setting %s, which %v does not have", listed.Quoted(name), t)
 		}
 		to := v.Elem().FieldByIndex(f.Index).Addr().Interface()
 		if f.Type == initializer {
@@ -192,7 +193,7 @@ type reading struct {
 func (r reading) layer(c config) (l nn.Layer, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("layer %q: %w", c.Layer, err)
+			err = fmt.Errorf("layer %s: %w", listed.Quoted(c.Layer), err)
 		}
 	}()
 	of := kinds[c.Layer]
@@ -200,7 +201,7 @@ func (r reading) layer(c config) (l nn.Layer, err error) {
 	case c.Own:
 		if of = r.own[c.Layer]; of == nil {
 			return nil, fmt.Errorf("its code is in the program that saved the model, and the file has only its settings: give Open "+
-				"WithLayer(%q, …), a value of its type or its function, or WithNetwork with the whole network", c.Layer)
+				"WithLayer(%s, …), a value of its type or its function, or WithNetwork with the whole network", listed.Quoted(c.Layer))
 		}
 		r.asked[c.Layer] = true
 		if isFunc := reflect.TypeOf(of).Kind() == reflect.Func; isFunc && len(c.Settings) == 0 {

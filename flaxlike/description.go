@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -137,7 +138,7 @@ func readModel(path string) (_ *checkpoint.Checkpoint, d description, err error)
 		return nil, d, errors.New("the file has values of variables, but no model: make one by New with its network, and give it the values by Load")
 	}
 	if sum := safetensors.Checksum(0).Update([]byte(text)).String(); sum != metadata[descriptionSum] {
-		return nil, d, fmt.Errorf("%w: the file's description of the model has %s, expected %q by the file", safetensors.ErrChecksum, sum, metadata[descriptionSum])
+		return nil, d, fmt.Errorf("%w: the file's description of the model has %s, expected %s by the file", safetensors.ErrChecksum, sum, listed.Quoted(metadata[descriptionSum]))
 	}
 	d, err = readDescription(text)
 	return content, d, err
@@ -152,13 +153,13 @@ func readDescription(text string) (d description, err error) {
 	}
 	for name, thresholds := range d.Thresholds {
 		if err := checkThresholds(thresholds); err != nil {
-			return d, fmt.Errorf("the file's description of output %q: %w", name, err)
+			return d, fmt.Errorf("the file's description of output %s: %w", listed.Quoted(name), err)
 		}
 	}
 	for name, calibrations := range d.Calibrations {
 		for _, c := range calibrations {
 			if err := c.Check(); err != nil {
-				return d, fmt.Errorf("the file's description of output %q: %w", name, graphs.Inner(err))
+				return d, fmt.Errorf("the file's description of output %s: %w", listed.Quoted(name), graphs.Inner(err))
 			}
 		}
 	}
@@ -197,12 +198,12 @@ func (d *description) inputs() ([]strategies.Input, error) {
 		size := 1
 		for _, n := range in.Dims {
 			if n < 1 || n > math.MaxInt32/size {
-				return nil, fmt.Errorf("the input %q is %v, expected lengths of 1 and up, and at most %d numbers", in.Name, in.Dims, math.MaxInt32)
+				return nil, fmt.Errorf("the input %s is %s, expected lengths of 1 and up, and at most %d numbers", listed.Quoted(in.Name), listed.Quoted(fmt.Sprint(in.Dims)), math.MaxInt32)
 			}
 			size *= n
 		}
 		if !in.Type.IsSupported() {
-			return nil, fmt.Errorf("the input %q has the unknown dtype %v", in.Name, in.Type)
+			return nil, fmt.Errorf("the input %s has the unknown dtype %v", listed.Quoted(in.Name), in.Type)
 		}
 		inputs = append(inputs, strategies.Input{Name: in.Name, Shape: shapes.Make(in.Type, in.Dims...)})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/losses"
 )
@@ -98,14 +99,14 @@ func (l Loss) check() error {
 	}
 	switch {
 	case l.Weight < 0 || math.IsNaN(l.Weight) || math.IsInf(l.Weight, 0):
-		return fmt.Errorf("loss %q: the weight is %v, expected a finite number of at least 0", l.Name, l.Weight)
+		return fmt.Errorf("loss %s: the weight is %v, expected a finite number of at least 0", listed.Quoted(l.Name), l.Weight)
 	case l.Off && l.Weight != 0:
-		return fmt.Errorf("loss %q: it is Off and has the weight %v, expected one of them", l.Name, l.Weight)
+		return fmt.Errorf("loss %s: it is Off and has the weight %v, expected one of them", listed.Quoted(l.Name), l.Weight)
 	case !(l.Smoothing >= 0 && l.Smoothing < 1):
-		return fmt.Errorf("loss %q: the smoothing is %v, expected a share from 0 to below 1", l.Name, l.Smoothing)
+		return fmt.Errorf("loss %s: the smoothing is %v, expected a share from 0 to below 1", listed.Quoted(l.Name), l.Smoothing)
 	case l.Smoothing > 0 && !l.kind().smooths:
 		smooth := slices.DeleteFunc(slices.Sorted(maps.Keys(lossKinds)), func(name string) bool { return !lossKinds[name].smooths })
-		return fmt.Errorf("loss %q: Smoothing is not supported, expected a loss with one of the Names %q", l.Name, smooth)
+		return fmt.Errorf("loss %s: Smoothing is not supported, expected a loss with one of the Names %q", listed.Quoted(l.Name), smooth)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -43,7 +44,8 @@ func TestServe_outdatedOutput(t *testing.T) {
 		return m.Answer(ctx, batch)
 	}), batch, serve.Batching{MaxBatch: 2, Delay: time.Hour}))
 	require.NoError(t, b.Warm(t.Context()))
-	server := httptest.NewServer(must.M1(serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Limits{})))
+	log := new(strings.Builder) // whose lines are of one request at a time
+	server := httptest.NewServer(must.M1(serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Options{Log: slog.New(slog.NewTextHandler(log, nil))})))
 	t.Cleanup(func() { server.Close(); require.NoError(t, b.Close()) })
 	require.NoError(t, content.Restore(t.Context())) // a change of the weights
 	calls = nil
@@ -73,7 +75,8 @@ func TestServe_outdatedOutput(t *testing.T) {
 		status, text := ask(outputs)
 		require.Equal(t, want, status, text)
 		if want == 500 {
-			require.Contains(t, text, `output \"a\": its calibration is outdated`)
+			require.Contains(t, text, "an internal error, in the server's log under the id ")
+			require.Contains(t, log.String(), `output \"a\": its calibration is outdated`)
 		}
 	}
 

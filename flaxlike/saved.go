@@ -17,6 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -221,7 +222,7 @@ func (d *description) fill(s *settings) error {
 		return errors.New("WithLayer and WithNetwork: expected one of them")
 	}
 	code := func(kind, name string) error {
-		return fmt.Errorf("the %s %q is code, and the file does not have it: give Open With%s", kind, name, map[string]string{"loss": "Loss", "metric": "Metrics"}[kind])
+		return fmt.Errorf("the %s %s is code, and the file does not have it: give Open With%s", kind, listed.Quoted(name), map[string]string{"loss": "Loss", "metric": "Metrics"}[kind])
 	}
 	if len(s.losses) == 0 && !s.innerLosses {
 		s.innerLosses, s.fileLosses = d.InnerLosses, d.Losses

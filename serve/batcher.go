@@ -1,10 +1,10 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 var (
@@ -65,11 +66,20 @@ func tensorOf(name string, a data.Array) Tensor {
 	return Tensor{name, a.DType(), slices.Clone(a.Dims[1:])}
 }
 
+// tensorsOf returns outputs, sorted by name.
+func tensorsOf(outputs map[string]data.Array) (list []Tensor) {
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		list = append(list, tensorOf(name, outputs[name]))
+	}
+	return list
+}
+
 // Batcher is a [Predictor] that combines concurrent requests into batches.
 type Batcher struct {
 	of      Predictor
 	set     Batching
 	inputs  []Tensor
+	places  map[string]int // of the inputs
 	example []data.Field
 	wake    chan struct{}
 	done    chan struct{}
@@ -87,11 +97,13 @@ type request struct {
 	fields []data.Array // in the inputs' order
 	rows   int
 	came   time.Time
+	queued time.Duration // until its batch was formed
 	answer chan answer
 }
 
 type answer struct {
 	outputs map[string]data.Array
+	queued  time.Duration
 	err     error
 }
 
@@ -120,11 +132,12 @@ func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve: the example: %w", graphs.Inner(err))
 	}
-	b := &Batcher{of: of, set: set, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	b := &Batcher{of: of, set: set, places: map[string]int{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	for _, f := range host.Fields {
 		if f.Name == data.Mask {
 			continue
 		}
+		b.places[f.Name] = len(b.inputs)
 		b.example, b.inputs = append(b.example, f), append(b.inputs, tensorOf(f.Name, f.Array))
 	}
 	if len(b.inputs) == 0 {
@@ -172,11 +185,7 @@ func (b *Batcher) Warm(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("serve: warm a batch of %d: %w", size, graphs.Inner(err))
 		}
-		var list []Tensor
-		for name, a := range outputs {
-			list = append(list, tensorOf(name, a))
-		}
-		slices.SortFunc(list, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
+		list := tensorsOf(outputs)
 		b.mu.Lock()
 		b.outputs = list
 		b.mu.Unlock()
@@ -217,52 +226,97 @@ func cloned(list []Tensor) []Tensor {
 // only, as a flaxlike.Model by an outdated calibration, Answer returns the others with the error.
 func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	r, err := b.request(batch)
-	if err == nil {
-		err = b.enqueue(ctx, r)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("serve: predict: %w", err)
+	}
+	outputs, _, err := b.ask(ctx, r)
+	return outputs, err
+}
+
+// ask also returns how long the request waited for its batch.
+func (b *Batcher) ask(ctx context.Context, r *request) (outputs map[string]data.Array, queued time.Duration, err error) {
+	if err := b.enqueue(ctx, r); err != nil {
+		return nil, 0, fmt.Errorf("serve: predict: %w", err)
 	}
 	select {
 	case a := <-r.answer:
 		if a.err != nil {
-			return a.outputs, fmt.Errorf("serve: predict: %w", graphs.Inner(a.err))
+			return a.outputs, a.queued, fmt.Errorf("serve: predict: %w", graphs.Inner(a.err))
 		}
-		return a.outputs, nil
+		return a.outputs, a.queued, nil
 	case <-ctx.Done():
 		b.leave(r)
-		return nil, fmt.Errorf("serve: predict: %w", context.Cause(ctx))
+		return nil, 0, fmt.Errorf("serve: predict: %w", context.Cause(ctx))
 	}
 }
 
 // request validates a batch, for the requests batched with it.
 func (b *Batcher) request(batch data.Batch) (*request, error) {
-	r := &request{answer: make(chan answer, 1)}
+	r := &request{answer: make(chan answer, 1), fields: make([]data.Array, len(b.inputs))}
 	batch, err := batch.OnHost()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, graphs.Inner(err))
 	}
-	for i, in := range b.inputs {
-		a, err := batch.Field(in.Name)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%w: there is no %q: expected %s", ErrInput, in.Name, b.describe())
-		case a.Check() != nil:
-			return nil, fmt.Errorf("%w: %q: %w", ErrInput, in.Name, graphs.Inner(a.Check()))
-		case a.DType() != in.DType || len(a.Dims) == 0 || !slices.Equal(a.Dims[1:], in.Dims):
-			return nil, fmt.Errorf("%w: %q is %s %v: expected %s [batch%s]", ErrInput, in.Name, a.DType(), a.Dims, in.DType, dims(in.Dims))
-		case i > 0 && a.Len() != r.rows:
-			return nil, fmt.Errorf("%w: %q has %d examples, and %q has %d", ErrInput, in.Name, a.Len(), b.inputs[0].Name, r.rows)
-		case a.Len() < 1 || a.Len() > b.set.MaxBatch:
-			return nil, fmt.Errorf("%w: %q has %d examples, expected 1 to %d", ErrInput, in.Name, a.Len(), b.set.MaxBatch)
+	fit := fitting{of: b}
+	for _, f := range batch.Fields {
+		if err := f.Array.Check(); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrInput, listed.Quoted(f.Name), graphs.Inner(err))
 		}
-		r.rows = a.Len()
-		r.fields = append(r.fields, a)
+		i, err := fit.add(f.Name, f.Array.DType(), f.Array.Dims)
+		if err != nil {
+			return nil, err
+		}
+		r.fields[i] = f.Array
 	}
-	if len(batch.Fields) != len(b.inputs) {
-		return nil, fmt.Errorf("%w: there are %d fields: expected %s", ErrInput, len(batch.Fields), b.describe())
+	r.rows = fit.rows
+	return r, fit.complete()
+}
+
+// fitting checks the fields of a request, one after the other, against a batcher's inputs.
+type fitting struct {
+	of    *Batcher
+	seen  []bool
+	rows  int
+	first string
+}
+
+// errLarge means that a request has more examples than a batch.
+var errLarge = fmt.Errorf("%w: too many examples", ErrInput)
+
+// add returns the field's place in the inputs.
+func (f *fitting) add(name, dtype string, dims []int) (int, error) {
+	i, ok := f.of.places[name]
+	if !ok {
+		return 0, fmt.Errorf("%w: there is no input %s: expected %s", ErrInput, listed.Quoted(name), f.of.describe())
 	}
-	return r, nil
+	if f.seen == nil {
+		f.seen, f.first = make([]bool, len(f.of.inputs)), name
+	}
+	if f.seen[i] {
+		return 0, fmt.Errorf("%w: input %q appears twice", ErrInput, name)
+	}
+	in := f.of.inputs[i]
+	switch {
+	case dtype != in.DType || len(dims) == 0 || !slices.Equal(dims[1:], in.Dims):
+		return 0, fmt.Errorf("%w: %q is %s %s: expected %s [batch%s]", ErrInput, name, dtype, shapeText(dims), in.DType, dimsText(in.Dims))
+	case dims[0] > f.of.set.MaxBatch:
+		return 0, fmt.Errorf("%w: %q has %d, expected 1 to %d", errLarge, name, dims[0], f.of.set.MaxBatch)
+	case dims[0] < 1:
+		return 0, fmt.Errorf("%w: %q has %d examples, expected 1 to %d", ErrInput, name, dims[0], f.of.set.MaxBatch)
+	case f.rows > 0 && dims[0] != f.rows:
+		return 0, fmt.Errorf("%w: %q has %d examples, and %q has %d", ErrInput, name, dims[0], f.first, f.rows)
+	}
+	f.seen[i], f.rows = true, dims[0]
+	return i, nil
+}
+
+func (f *fitting) complete() error {
+	for i, in := range f.of.inputs {
+		if f.seen == nil || !f.seen[i] {
+			return fmt.Errorf("%w: there is no %q: expected %s", ErrInput, in.Name, f.of.describe())
+		}
+	}
+	return nil
 }
 
 func (b *Batcher) describe() (text string) {
@@ -270,14 +324,22 @@ func (b *Batcher) describe() (text string) {
 		if i > 0 {
 			text += ", "
 		}
-		text += fmt.Sprintf("%q, %s [batch%s]", in.Name, in.DType, dims(in.Dims))
+		text += fmt.Sprintf("%q, %s [batch%s]", in.Name, in.DType, dimsText(in.Dims))
 	}
 	return text
 }
 
-func dims(of []int) (text string) {
-	for _, d := range of {
+func dimsText(dims []int) (text string) {
+	for _, d := range dims {
 		text += fmt.Sprintf(", %d", d)
 	}
 	return text
+}
+
+// shapeText returns the first axes, for a shape is a client's.
+func shapeText(shape []int) string {
+	if len(shape) > 5 {
+		return fmt.Sprintf("of %d axes", len(shape))
+	}
+	return fmt.Sprint(shape)
 }

@@ -95,6 +95,9 @@ func (b *Batcher) next(now time.Time) (together []*request, batch data.Batch, wa
 		n++
 	}
 	together = slices.Clone(b.waiting[:n])
+	for _, r := range together {
+		r.queued = now.Sub(r.came)
+	}
 	b.waiting, b.rows = slices.Delete(b.waiting, 0, n), b.rows-rows
 	return together, b.stack(together, b.sizeFor(rows)), 0, false
 }
@@ -132,9 +135,9 @@ func (b *Batcher) answer(together []*request, batch data.Batch) {
 		for _, r := range together {
 			switch {
 			case err == nil || partly:
-				r.answer <- answer{rowsOf(outputs, at, at+r.rows), err}
+				r.answer <- answer{rowsOf(outputs, at, at+r.rows), r.queued, err}
 			case len(together) == 1 || errors.Is(err, shield.ErrGoexit):
-				r.answer <- answer{err: err}
+				r.answer <- answer{queued: r.queued, err: err}
 			default:
 				for i, f := range batch.Fields {
 					r.fields[i] = f.Array.Slice(at, at+r.rows)

@@ -268,13 +268,14 @@ func TestBatcher_wrongInputs(t *testing.T) {
 	d := &double{}
 	b := batcher(t, d, serve.Batching{MaxBatch: 2})
 	for want, fields := range map[string][]data.Field{
-		`there is no "x": expected "x", float32 [batch]`:    {data.Y([]float32{1}, 1)},
-		`"x" is int32 [1]: expected float32 [batch]`:        {data.X([]int32{1}, 1)},
-		`"x" is float32 [1 1]: expected float32 [batch]`:    {data.X([]float32{1}, 1, 1)},
-		`"x" has 3 examples, expected 1 to 2`:               {data.X([]float32{1, 2, 3}, 3)},
-		`"x" has 0 examples, expected 1 to 2`:               {data.X([]float32{}, 0)},
-		`dims [2] mean 2 elements, but Flat has 1`:          {data.X([]float32{1}, 2)},
-		`there are 2 fields: expected "x", float32 [batch]`: {data.X([]float32{1}, 1), data.Y([]float32{1}, 1)},
+		`there is no "x": expected "x", float32 [batch]`: {},
+		`"x" is int32 [1]: expected float32 [batch]`:     {data.X([]int32{1}, 1)},
+		`"x" is float32 [1 1]: expected float32 [batch]`: {data.X([]float32{1}, 1, 1)},
+		`too many examples: "x" has 3, expected 1 to 2`:  {data.X([]float32{1, 2, 3}, 3)},
+		`"x" has 0 examples, expected 1 to 2`:            {data.X([]float32{}, 0)},
+		`dims [2] mean 2 elements, but Flat has 1`:       {data.X([]float32{1}, 2)},
+		`there is no input "y": expected "x", float32`:   {data.X([]float32{1}, 1), data.Y([]float32{1}, 1)},
+		`input "x" appears twice`:                        {data.X([]float32{1}, 1), data.X([]float32{1}, 1)},
 	} {
 		_, err := b.Answer(t.Context(), data.Batch{Fields: fields})
 		require.ErrorIs(t, err, serve.ErrInput)

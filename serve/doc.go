@@ -3,7 +3,7 @@
 //
 //	batcher, err := serve.New(model, example, serve.Batching{MaxBatch: 64})
 //	err = batcher.Warm(ctx) // compiles all sizes of batches, and then it is ready
-//	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{})
+//	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Options{})
 //	err = http.ListenAndServe("localhost:8000", handler)
 //
 // A model is a [Predictor]: a flaxlike.Model, also during its Fit, or a [Func]. examples/serve is a complete server.
@@ -15,4 +15,6 @@
 //     Another batch size is another program, whose last bits may differ.
 //   - Invalid requests and contexts that end do not affect other requests.
 //   - Accepted requests are answered, also after Close. A full queue is [ErrFull] at once.
+//   - A request over HTTP is checked against the model before any of its elements is read. Its memory is bounded by its
+//     size, its time by [Options].
 package serve

@@ -33,7 +33,7 @@ func ExampleNewHandler() {
 	if err := batcher.Warm(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	handler, err := serve.NewHandler(map[string]*serve.Batcher{"halves": batcher}, serve.Limits{})
+	handler, err := serve.NewHandler(map[string]*serve.Batcher{"halves": batcher}, serve.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

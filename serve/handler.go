@@ -1,99 +1,172 @@
 package serve
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"maps"
 	"net/http"
-	"reflect"
 	"slices"
-	"strings"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/listed"
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Limits are a [Handler]'s limits. Negative values are errors.
-type Limits struct {
-	// MaxBody is the maximum size of a request's body in bytes; 0 means 16 MiB.
+// Options are a [Handler]'s limits and log. Negative values are errors.
+type Options struct {
+	// MaxBody is the maximum size of a request's body in bytes, also uncompressed; 0 means 16 MiB. A request allocates
+	// at most 16 times the size of its body and 1 MiB, besides its examples, the batch and its answer.
 	MaxBody int64
-	// Timeout is the maximum duration of an inference after its body was read; 0 means only the request's context.
+	// Timeout is the maximum duration of a request with the reading of its body, and that of the sending of its
+	// answer; 0 means a minute.
 	Timeout time.Duration
+	// Log gets a line for each request, and the internal errors, of which a client gets an id alone; nil: no log.
+	Log *slog.Logger
+	// Observe is called after each request, by many goroutines; nil: none.
+	Observe func(Served)
 }
 
-// Handler serves models by the Open Inference Protocol, version 2, as REST with tensors in JSON:
+// Served describes a finished request.
+type Served struct {
+	Method, Path string // as sent by the client
+	// Model and Version are "" and 0 unless the handler has them.
+	Model   string
+	Version int
+	Status  int // 499: the client has gone
+	// Rows is the number of examples of an inference, 0 if it was refused before.
+	Rows int
+	// Received and Sent are the sizes of the bodies in bytes, Received uncompressed.
+	Received, Sent int
+	// Queued is the part of Duration in which an inference waited for its batch.
+	Duration, Queued time.Duration
+}
+
+// Handler serves models by the Open Inference Protocol, version 2, as REST:
 //
 //	GET  /v2                              the server: name, version, extensions
 //	GET  /v2/health/live                  200 while the process answers
 //	GET  /v2/health/ready                 200 when all models are ready, and before Drain; else 503
 //	GET  /v2/models/{name}                the model: its inputs and outputs
+//	GET  /v2/models/{name}/config         the model in the form of Triton's model configuration
 //	GET  /v2/models/{name}/ready          200 when the model is ready; else 503
 //	POST /v2/models/{name}/infer          an inference
+//	POST /v2/repository/index             all models, with their versions and states
 //
-// /versions/1, the only version, may follow a model's name. Datatypes are BOOL, INT8 to INT64, UINT8 to UINT64, FP32
-// and FP64, and for outputs BYTES, texts such as class names. A tensor's data is a flat or nested list. There are no
-// extensions. An error is {"error": text} with the status
+// /versions/{number} may follow a model's name. Datatypes are BOOL, INT8 to INT64, UINT8 to UINT64, FP32 and FP64, and
+// for outputs BYTES, texts such as class names. A tensor's data is a flat or nested list of JSON, or, by the extension
+// for binary tensor data, bytes after the JSON. A body may be compressed by gzip or deflate. JSON that breaks a rule,
+// an input or output that the model does not have, and one that appears twice are refused before any element is read.
+// An error is {"error": text} with the status
 //
 //	400  not what the protocol or the model takes      404  no such model, version or path
-//	405  another method is expected                    413  the body, or the batch, is too large
+//	405  another method is expected                    408  the body did not arrive within Options.Timeout
+//	413  the body, or the batch, is too large          415  another encoding of the body is expected
 //	500  the model failed                              503  the queue is full, or the model not ready: later
-//	504  it took longer than Limits.Timeout
+//	504  it took longer than Options.Timeout
 type Handler struct {
-	models   map[string]*Batcher
-	limits   Limits
+	options  Options
+	late     error
 	mux      *http.ServeMux
 	draining atomic.Bool
+
+	mu     sync.RWMutex // guards the rest
+	models map[string]map[int]*version
 }
 
-// NewHandler returns a handler of models by name.
-func NewHandler(models map[string]*Batcher, limits Limits) (*Handler, error) {
+const platform = "lazo"
+
+// statusGone is for the log alone.
+const statusGone = 499
+
+// NewHandler returns a handler of models by name, each as version 1.
+func NewHandler(models map[string]*Batcher, options Options) (*Handler, error) {
+	if options.MaxBody < 0 || options.Timeout < 0 {
+		return nil, fmt.Errorf("serve: MaxBody is %d and Timeout is %v, expected 0 (not given) or more", options.MaxBody, options.Timeout)
+	}
+	if options.MaxBody == 0 {
+		options.MaxBody = 16 << 20
+	}
+	if options.Timeout == 0 {
+		options.Timeout = time.Minute
+	}
+	h := &Handler{options: options, late: fmt.Errorf("%w: the limit is %v", errTimeout, options.Timeout), mux: http.NewServeMux(), models: map[string]map[int]*version{}}
 	for _, name := range slices.Sorted(maps.Keys(models)) {
-		switch {
-		case models[name] == nil:
-			return nil, fmt.Errorf("serve: model %q is nil: expected a batcher, see New", name)
-		case name == "" || strings.Contains(name, "/"):
-			return nil, fmt.Errorf("serve: the name of a model is %q: expected one that can be a part of a path", name)
+		if _, err := h.Load(name, 1, models[name]); err != nil {
+			return nil, err
 		}
 	}
-	if limits.MaxBody < 0 || limits.Timeout < 0 {
-		return nil, fmt.Errorf("serve: MaxBody is %d and Timeout is %v, expected 0 (not given) or more", limits.MaxBody, limits.Timeout)
-	}
-	if limits.MaxBody == 0 {
-		limits.MaxBody = 16 << 20
-	}
-	h := &Handler{models: maps.Clone(models), limits: limits, mux: http.NewServeMux()}
-	on := func(method, path string, f func(*http.Request) (any, error)) {
-		h.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			if r.Method != method {
-				w.Header().Set("Allow", method)
-				write(w, nil, failed(http.StatusMethodNotAllowed, "the method is %s, expected %s", r.Method, method))
-				return
-			}
-			if r.Body != nil {
-				r.Body = http.MaxBytesReader(w, r.Body, h.limits.MaxBody)
-			}
-			answer, err := f(r)
-			write(w, answer, err)
-		})
-	}
-	on("GET", "/v2", h.server)
-	on("GET", "/v2/health/live", func(*http.Request) (any, error) { return map[string]bool{"live": true}, nil })
-	on("GET", "/v2/health/ready", h.ready)
+	h.on("GET", "/v2", func(*call) (reply, error) {
+		return inJSON(map[string]any{"name": platform, "version": "2", "extensions": []string{"binary_tensor_data", "model_configuration"}})
+	})
+	h.on("GET", "/v2/health/live", func(*call) (reply, error) { return inJSON(map[string]bool{"live": true}) })
+	h.on("GET", "/v2/health/ready", h.ready)
+	h.on("POST", "/v2/repository/index", h.index)
 	for _, model := range []string{"/v2/models/{name}", "/v2/models/{name}/versions/{version}"} {
-		on("GET", model, h.metadata)
-		on("GET", model+"/ready", h.modelReady)
-		on("POST", model+"/infer", h.infer)
+		h.on("GET", model, h.metadata)
+		h.on("GET", model+"/config", h.config)
+		h.on("GET", model+"/ready", h.modelReady)
+		h.on("POST", model+"/infer", h.infer)
 	}
-	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		write(w, nil, failed(http.StatusNotFound, "there is no %s: expected /v2 or a path below it, see the Open Inference Protocol", r.URL.Path))
+	h.on("", "/", func(c *call) (reply, error) {
+		return reply{}, failed(http.StatusNotFound, "there is no %s: expected /v2 or a path below it, see the Open Inference Protocol", listed.Quoted(c.r.URL.Path))
 	})
 	return h, nil
+}
+
+// call is a request under way.
+type call struct {
+	w     http.ResponseWriter
+	r     *http.Request
+	model *version // of a path with a model's name
+	told  Served
+}
+
+// reply is JSON, or, if json is not 0, that many bytes of JSON and binary data.
+type reply struct {
+	text []byte
+	json int
+}
+
+func inJSON(v any) (reply, error) {
+	text, err := json.Marshal(v)
+	return reply{text: text}, err
+}
+
+func (h *Handler) on(method, path string, f func(*call) (reply, error)) {
+	h.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		c := &call{w: w, r: r, told: Served{Method: r.Method, Path: r.URL.Path}}
+		begin := time.Now()
+		var answer reply
+		err := shield.Do(func() (err error) {
+			if method != "" && r.Method != method {
+				w.Header().Set("Allow", method)
+				return failed(http.StatusMethodNotAllowed, "the method is %s, expected %s", listed.Quoted(r.Method), method)
+			}
+			if r.PathValue("name") != "" {
+				v, done, err := h.use(r)
+				if err != nil {
+					return err
+				}
+				defer done()
+				c.model, c.told.Model, c.told.Version = v, v.name, v.number
+			}
+			answer, err = f(c)
+			return err
+		})
+		if err != nil {
+			answer = h.refusal(c, err)
+		}
+		h.write(c, answer)
+		c.told.Duration = time.Since(begin)
+		h.tell(c)
+	})
 }
 
 // ServeHTTP answers a request.
@@ -101,7 +174,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
-	h.mux.ServeHTTP(w, r)
+	ctx, stop := context.WithTimeoutCause(r.Context(), h.options.Timeout, h.late)
+	defer stop()
+	if r.Body != http.NoBody { // the server reads what is left of it before the answer
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.options.Timeout)) // a test's writer has none
+	}
+	h.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // Drain makes the server report that it is not ready. Requests are still answered; each response then closes its
@@ -111,6 +189,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // wait until load balancers have seen the status and each client had a response.
 func (h *Handler) Drain() { h.draining.Store(true) }
 
+// problem is an error with a text for the client.
 type problem struct {
 	status int
 	text   string
@@ -122,232 +201,83 @@ func failed(status int, format string, args ...any) error {
 	return &problem{status, fmt.Sprintf(format, args...)}
 }
 
-func write(w http.ResponseWriter, answer any, err error) {
-	var text []byte
-	if err == nil {
-		text, err = json.Marshal(answer)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		status := statusOf(err)
-		if status == http.StatusServiceUnavailable {
-			w.Header().Set("Retry-After", "1")
-		}
-		w.WriteHeader(status)
-		text, _ = json.Marshal(map[string]string{"error": err.Error()}) // cannot fail
-	}
-	_, _ = w.Write(text) // the client may have left
-}
+var errTimeout = errors.New("the request took too long")
 
-func statusOf(err error) int {
-	var known *problem
+// problemOf returns nil for an internal error, whose text may be of the model, the device or other clients.
+func problemOf(ctx context.Context, err error) *problem {
+	known := (*problem)(nil)
 	switch {
 	case errors.As(err, &known):
-		return known.status
+		return known
 	case errors.Is(err, ErrInput):
-		return http.StatusBadRequest
-	case errors.Is(err, ErrFull), errors.Is(err, ErrClosed):
-		return http.StatusServiceUnavailable
+		return &problem{http.StatusBadRequest, err.Error()}
+	case errors.Is(err, ErrFull):
+		return &problem{http.StatusServiceUnavailable, err.Error()}
+	case errors.Is(err, ErrClosed):
+		return &problem{http.StatusServiceUnavailable, "the model is closed"}
 	case errors.Is(err, errTimeout):
-		return http.StatusGatewayTimeout
+		return &problem{http.StatusGatewayTimeout, err.Error()}
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return &problem{statusGone, "the client has gone"}
 	}
-	return http.StatusInternalServerError
+	return nil
 }
 
-var errTimeout = errors.New("the inference took too long")
-
-func (h *Handler) server(*http.Request) (any, error) {
-	return map[string]any{"name": "lazo", "version": "2", "extensions": []string{}}, nil
-}
-
-func (h *Handler) ready(*http.Request) (any, error) {
-	if h.draining.Load() {
-		return nil, failed(http.StatusServiceUnavailable, "the server is shutting down")
-	}
-	for _, name := range slices.Sorted(maps.Keys(h.models)) {
-		if !h.models[name].Ready() {
-			return nil, notReady(name)
+func (h *Handler) refusal(c *call, err error) reply {
+	p := problemOf(c.r.Context(), err)
+	if p == nil {
+		p = &problem{http.StatusInternalServerError, "an internal error, and the server has no log (serve.Options.Log)"}
+		if h.options.Log != nil {
+			id := rand.Text()[:12]
+			p.text = fmt.Sprintf("an internal error, in the server's log under the id %s", id)
+			args := []any{"id", id, "model", c.told.Model, "version", c.told.Version, "error", err.Error()}
+			if by := (*shield.Panic)(nil); errors.As(err, &by) {
+				args = append(args, "stack", string(by.Stack))
+			}
+			h.options.Log.ErrorContext(c.r.Context(), "internal error", args...)
 		}
 	}
-	return map[string]bool{"ready": true}, nil
+	c.told.Status = p.status
+	answer, _ := inJSON(map[string]string{"error": p.text}) // cannot fail
+	return answer
 }
 
-func notReady(name string) error {
-	return failed(http.StatusServiceUnavailable, "model %q is not ready: Batcher.Warm was not called or has not ended, or the batcher is closed", name)
+func (h *Handler) write(c *call, answer reply) {
+	header := c.w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(answer.text)))
+	if answer.json > 0 {
+		header.Set("Content-Type", "application/octet-stream")
+		header.Set(jsonSize, strconv.Itoa(answer.json))
+	}
+	switch c.told.Status {
+	case 0:
+		c.told.Status = http.StatusOK
+	case http.StatusServiceUnavailable:
+		header.Set("Retry-After", "1")
+	}
+	// A client that reads no answer would hold it forever.
+	connection := http.NewResponseController(c.w)
+	if connection.SetWriteDeadline(time.Now().Add(h.options.Timeout)) == nil {
+		defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
+	}
+	c.w.WriteHeader(c.told.Status)
+	c.told.Sent, _ = c.w.Write(answer.text)
+	_ = connection.Flush() // within the deadline; the client may have left
 }
 
-func (h *Handler) model(r *http.Request) (string, *Batcher, error) {
-	name, version := r.PathValue("name"), r.PathValue("version")
-	m := h.models[name]
-	switch {
-	case m == nil:
-		return name, nil, failed(http.StatusNotFound, "there is no model %q; there are %q", name, slices.Sorted(maps.Keys(h.models)))
-	case version != "" && version != "1":
-		return name, nil, failed(http.StatusNotFound, "model %q has no version %q, it has %q", name, version, "1")
-	}
-	return name, m, nil
-}
+// brief is for a log, which quotes it.
+func brief(text string) string { return text[:min(len(text), 100)] }
 
-func (h *Handler) modelReady(r *http.Request) (any, error) {
-	name, m, err := h.model(r)
-	if err != nil {
-		return nil, err
+func (h *Handler) tell(c *call) {
+	if log, ctx := h.options.Log, c.r.Context(); log != nil && log.Enabled(ctx, slog.LevelInfo) {
+		t := c.told
+		log.LogAttrs(ctx, slog.LevelInfo, "request", slog.String("method", brief(t.Method)), slog.String("path", brief(t.Path)),
+			slog.String("client", c.r.RemoteAddr), slog.String("model", t.Model), slog.Int("version", t.Version), slog.Int("status", t.Status),
+			slog.Int("rows", t.Rows), slog.Int("received", t.Received), slog.Int("sent", t.Sent),
+			slog.Duration("duration", t.Duration), slog.Duration("queued", t.Queued))
 	}
-	if !m.Ready() {
-		return nil, notReady(name)
+	if h.options.Observe != nil {
+		h.options.Observe(c.told)
 	}
-	return map[string]any{"name": name, "ready": true}, nil
-}
-
-type form struct {
-	Name     string `json:"name"`
-	Datatype string `json:"datatype"`
-	Shape    []int  `json:"shape"`
-}
-
-func (h *Handler) metadata(r *http.Request) (any, error) {
-	name, m, err := h.model(r)
-	if err != nil {
-		return nil, err
-	}
-	if !m.Ready() { // the outputs are unknown
-		return nil, notReady(name)
-	}
-	forms := func(list []Tensor) (forms []form) {
-		for _, t := range list {
-			forms = append(forms, form{t.Name, datatypes[t.DType], append([]int{-1}, t.Dims...)})
-		}
-		return forms
-	}
-	return map[string]any{"name": name, "versions": []string{"1"}, "platform": "lazo", "inputs": forms(m.Inputs()), "outputs": forms(m.Outputs())}, nil
-}
-
-// inference is the body of an inference. Other members are for extensions.
-type inference struct {
-	ID     string `json:"id"`
-	Inputs []struct {
-		form
-		Data json.RawMessage `json:"data"`
-		List *int            `json:"data:list"` // index in the lists of cut
-	} `json:"inputs"`
-	Outputs []struct {
-		Name string `json:"name"`
-	} `json:"outputs"`
-}
-
-type inferred struct {
-	Model   string   `json:"model_name"`
-	Version string   `json:"model_version"`
-	ID      string   `json:"id,omitempty"`
-	Outputs []tensor `json:"outputs"`
-}
-
-type tensor struct {
-	form
-	Data json.RawMessage `json:"data"`
-}
-
-func (h *Handler) infer(r *http.Request) (any, error) {
-	name, m, err := h.model(r)
-	if err != nil {
-		return nil, err
-	}
-	asked, batch, err := h.read(r)
-	if err != nil {
-		return nil, err
-	}
-	if rows := batch.Fields[0].Array.Len(); rows > m.set.MaxBatch {
-		return nil, failed(http.StatusRequestEntityTooLarge, "the batch has %d examples, expected at most %d", rows, m.set.MaxBatch)
-	}
-	ctx := r.Context()
-	if h.limits.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, h.limits.Timeout, fmt.Errorf("%w: the limit is %v", errTimeout, h.limits.Timeout))
-		defer stop()
-	}
-	outputs, err := m.Answer(ctx, batch)
-	var without graphs.OutputErrors // failed outputs matter only if requested
-	if err != nil && (len(asked.Outputs) == 0 || !errors.As(err, &without)) {
-		return nil, err
-	}
-	names := slices.Sorted(maps.Keys(outputs))
-	if len(asked.Outputs) > 0 {
-		names = nil
-		for _, o := range asked.Outputs {
-			names = append(names, o.Name)
-		}
-	}
-	answer := inferred{Model: name, Version: "1", ID: asked.ID}
-	for _, name := range names {
-		a, ok := outputs[name]
-		if err := without[name]; err != nil {
-			return nil, fmt.Errorf("serve: predict: %w", graphs.Inner(err))
-		}
-		if !ok {
-			return nil, failed(http.StatusBadRequest, "there is no output %q; there are %q", name, slices.Sorted(maps.Keys(outputs)))
-		}
-		text, err := encode(a)
-		if err != nil {
-			return nil, fmt.Errorf("output %q: %w", name, err)
-		}
-		answer.Outputs = append(answer.Outputs, tensor{form{name, datatypes[a.DType()], a.Dims}, text})
-	}
-	return answer, nil
-}
-
-func (h *Handler) read(r *http.Request) (asked inference, batch data.Batch, err error) {
-	if r.Header.Get("Inference-Header-Content-Length") != "" {
-		return asked, batch, failed(http.StatusBadRequest, "the body has binary tensors, which this server does not take: send their data as JSON")
-	}
-	text, err := io.ReadAll(r.Body)
-	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
-		return asked, batch, failed(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", large.Limit)
-	}
-	text, lists := cut(text)
-	if err == nil {
-		err = json.Unmarshal(text, &asked)
-	}
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return asked, batch, failed(http.StatusBadRequest, "the body: %s is a JSON %s, expected %s", cmp.Or(strings.ReplaceAll(wrong.Field, "form.", ""), "it"), wrong.Value, jsonOf(wrong.Type))
-	}
-	if err != nil {
-		return asked, batch, failed(http.StatusBadRequest, "the body: %v", err)
-	}
-	if len(asked.Inputs) == 0 {
-		return asked, batch, failed(http.StatusBadRequest, `the body has no inputs: expected {"inputs": [{"name": …, "datatype": …, "shape": […], "data": […]}]}`)
-	}
-	for _, in := range asked.Inputs {
-		if at := in.List; at != nil && *at >= 0 && *at < len(lists) {
-			in.Data = lists[*at]
-		}
-		flat, err := decode(in.Data, in.Datatype, in.Shape)
-		if err != nil {
-			return asked, batch, failed(http.StatusBadRequest, "input %q: %v", in.Name, err)
-		}
-		if _, err := batch.Field(in.Name); err == nil {
-			return asked, batch, failed(http.StatusBadRequest, "input %q appears twice", in.Name)
-		}
-		batch.Fields = append(batch.Fields, data.Named(in.Name, flat, in.Shape...))
-	}
-	return asked, batch, nil
-}
-
-func jsonOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Int:
-		return "a whole number"
-	}
-	return "an object"
-}
-
-var datatypes = map[string]string{"bool": "BOOL", "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
-	"uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
-
-func known() string {
-	names := slices.DeleteFunc(slices.Sorted(maps.Values(datatypes)), func(name string) bool { return name == "BYTES" })
-	return strings.Join(names, ", ")
 }

@@ -1,113 +1,59 @@
 package serve
 
 import (
-	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// cut replaces the number lists named "data" in a JSON text by their indices (docs/decisions/0017).
-func cut(text []byte) (rest []byte, lists [][]byte) {
-	const name = `"data"`
-	from := 0
-	for at := 0; at < len(text); at++ {
-		if text[at] != '"' {
-			continue
-		}
-		begin := at
-		for at++; at < len(text) && text[at] != '"'; at++ {
-			if text[at] == '\\' {
-				at++
-			}
-		}
-		if at >= len(text) || string(text[begin:at+1]) != name {
-			continue
-		}
-		value := bytes.TrimLeft(text[at+1:], " \t\r\n")
-		if value = bytes.TrimPrefix(value, []byte(":")); len(value) == 0 {
-			continue
-		}
-		value = bytes.TrimLeft(value, " \t\r\n")
-		n := listed(value)
-		if n == 0 {
-			continue
-		}
-		rest = append(rest, text[from:begin]...)
-		rest = fmt.Appendf(rest, `"data:list":%d`, len(lists))
-		lists = append(lists, value[:n])
-		from = len(text) - len(value) + n
-		at = from - 1
-	}
-	return append(rest, text[from:]...), lists
+// datatypes are the protocol's names.
+var datatypes = map[string]string{"bool": "BOOL", "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
+	"uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
+
+// kind reads the elements of an input.
+type kind struct {
+	dtype  string
+	width  int // bytes
+	list   func(text string, shape []int, size int) (any, error)
+	binary func(text string, size int) (any, error)
 }
 
-func listed(text []byte) int {
-	depth := 0
-	for i, c := range text {
-		switch {
-		case c >= '0' && c <= '9' && depth > 0:
-		case c == '[':
-			depth++
-		case depth == 0:
-			return 0
-		case c == ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		default:
-			switch c {
-			case ',', '-', '+', '.', 'e', 'E', ' ', '\t', '\r', '\n', 't', 'r', 'u', 'f', 'a', 'l', 's': // of numbers, true and false
-			default:
-				return 0
-			}
+// kinds are those of inputs, by the protocol's names.
+var kinds = map[string]kind{
+	"BOOL": elementsOf("bool", 1, func(s string) (bool, error) {
+		if s != "true" && s != "false" {
+			return false, errors.New("neither true nor false")
 		}
-	}
-	return 0
+		return s == "true", nil
+	}),
+	"INT8": elementsOf("int8", 1, signed[int8](8)), "INT16": elementsOf("int16", 2, signed[int16](16)),
+	"INT32": elementsOf("int32", 4, signed[int32](32)), "INT64": elementsOf("int64", 8, signed[int64](64)),
+	"UINT8": elementsOf("uint8", 1, unsigned[uint8](8)), "UINT16": elementsOf("uint16", 2, unsigned[uint16](16)),
+	"UINT32": elementsOf("uint32", 4, unsigned[uint32](32)), "UINT64": elementsOf("uint64", 8, unsigned[uint64](64)),
+	"FP32": elementsOf("float32", 4, func(s string) (float32, error) { v, err := strconv.ParseFloat(s, 32); return float32(v), err }),
+	"FP64": elementsOf("float64", 8, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }),
 }
 
-func decode(text []byte, datatype string, shape []int) (flat any, err error) {
-	if len(text) == 0 || string(text) == "null" {
-		return nil, errors.New("it has no data")
-	}
-	if len(shape) == 0 {
-		return nil, errors.New("its shape has no axes: the first one counts the examples")
-	}
-	switch datatype {
-	case "BOOL":
-		return list(text, shape, func(s string) (bool, error) {
-			if s != "true" && s != "false" {
-				return false, errors.New("neither true nor false")
-			}
-			return s == "true", nil
-		})
-	case "INT8":
-		return list(text, shape, signed[int8](8))
-	case "INT16":
-		return list(text, shape, signed[int16](16))
-	case "INT32":
-		return list(text, shape, signed[int32](32))
-	case "INT64":
-		return list(text, shape, signed[int64](64))
-	case "UINT8":
-		return list(text, shape, unsigned[uint8](8))
-	case "UINT16":
-		return list(text, shape, unsigned[uint16](16))
-	case "UINT32":
-		return list(text, shape, unsigned[uint32](32))
-	case "UINT64":
-		return list(text, shape, unsigned[uint64](64))
-	case "FP32":
-		return list(text, shape, func(s string) (float32, error) { v, err := strconv.ParseFloat(s, 32); return float32(v), err })
-	case "FP64":
-		return list(text, shape, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
-	}
-	return nil, fmt.Errorf("datatype %q, expected one of %s", datatype, known())
+func elementsOf[T any](dtype string, width int, parse func(string) (T, error)) kind {
+	return kind{dtype, width,
+		func(text string, shape []int, size int) (any, error) { return elements(text, shape, size, parse) },
+		func(text string, size int) (any, error) {
+			flat := make([]T, size)
+			_, err := binary.Decode([]byte(text), binary.LittleEndian, flat)
+			return flat, err
+		}}
 }
+
+func known() string { return strings.Join(slices.Sorted(maps.Keys(kinds)), ", ") }
 
 func signed[T int8 | int16 | int32 | int64](bits int) func(string) (T, error) {
 	return func(s string) (T, error) { v, err := strconv.ParseInt(s, 10, bits); return T(v), err }
@@ -117,36 +63,18 @@ func unsigned[T uint8 | uint16 | uint32 | uint64](bits int) func(string) (T, err
 	return func(s string) (T, error) { v, err := strconv.ParseUint(s, 10, bits); return T(v), err }
 }
 
-func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, error) {
-	size := 1
-	for _, d := range shape {
-		if d < 0 {
-			return nil, fmt.Errorf("its shape is %v, expected lengths of 0 and up", shape)
-		}
-		if d > 0 && size > math.MaxInt32/d {
-			return nil, fmt.Errorf("its shape is %v, expected at most %d elements", shape, math.MaxInt32)
-		}
-		size *= d
-	}
-	// Each element takes two bytes or more, so the text bounds the memory.
+// elements reads a list of document.numbers, flat or nested as the shape, whose product is size.
+func elements[T any](text string, shape []int, size int, parse func(string) (T, error)) ([]T, error) {
+	// An element takes two bytes or more, so the text bounds the memory.
 	flat := make([]T, 0, min(size, len(text)/2+1))
 	counts, nested := make([]int, 0, len(shape)), false
-	all, before := string(text), byte('[') // the previous token: a bracket, a comma, or ']' for a value
-	for at := 0; at < len(all); {
-		c := all[at]
-		if c == ' ' || c == '\t' || c == '\n' || c == '\r' {
-			at++
-			continue
-		}
-		if value := before == ']'; value && c != ',' && c != ']' || !value && (c == ',' || c == ']' && before == ',') {
-			return nil, fmt.Errorf("its data has a comma too many or too few at %.20q", all[at:])
-		}
-		switch before = c; c {
-		case ',':
+	for at := 0; at < len(text); {
+		switch text[at] {
+		case ' ', '\t', '\n', '\r', ',':
 			at++
 		case '[':
 			if len(counts) == len(shape) {
-				return nil, fmt.Errorf("its data is nested deeper than its shape %v", shape)
+				return nil, fmt.Errorf("its data is nested deeper than its shape %s", shapeText(shape))
 			}
 			if len(counts) > 0 {
 				counts[len(counts)-1]++
@@ -155,26 +83,29 @@ func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, 
 			counts = append(counts, 0)
 			at++
 		case ']':
-			if nested && counts[len(counts)-1] != shape[len(counts)-1] {
-				return nil, fmt.Errorf("its data has a list of %d at axis %d, and its shape is %v", counts[len(counts)-1], len(counts)-1, shape)
+			last := len(counts) - 1
+			if nested && counts[last] != shape[last] {
+				return nil, fmt.Errorf("its data has a list of %d at axis %d, and its shape is %s", counts[last], last, shapeText(shape))
 			}
-			counts = counts[:len(counts)-1]
+			counts = counts[:last]
 			at++
 		default:
-			before = ']'
+			if nested && len(counts) != len(shape) {
+				return nil, fmt.Errorf("its data is neither a flat list nor nested as its shape %s", shapeText(shape))
+			}
+			if len(flat) == size {
+				return nil, fmt.Errorf("its data has more elements than its shape %s means, %d", shapeText(shape), size)
+			}
 			end := at + 1
-			for end < len(all) && all[end] > ' ' && all[end] != ',' && all[end] != ']' {
+			for text[end] > ' ' && text[end] != ',' && text[end] != ']' {
 				end++
 			}
-			v, err := parse(all[at:end])
-			if c == '"' || c == '{' || c == 'n' {
-				err = errors.New("no number or truth value")
-			}
+			v, err := parse(text[at:end])
 			if err != nil {
-				return nil, fmt.Errorf("element %d is %.20s: %w", len(flat), all[at:end], cause(err))
-			}
-			if len(counts) == 0 || nested && len(counts) != len(shape) {
-				return nil, fmt.Errorf("its data is neither a flat list nor nested as its shape %v", shape)
+				if of := (*strconv.NumError)(nil); errors.As(err, &of) {
+					err = of.Err
+				}
+				return nil, fmt.Errorf("element %d is %s: %w", len(flat), listed.Quoted(text[at:end]), err)
 			}
 			counts[len(counts)-1]++
 			flat = append(flat, v)
@@ -182,47 +113,39 @@ func list[T any](text []byte, shape []int, parse func(string) (T, error)) ([]T, 
 		}
 	}
 	if len(flat) != size {
-		return nil, fmt.Errorf("its data has %d elements, and its shape %v means %d", len(flat), shape, size)
+		return nil, fmt.Errorf("its data has %d elements, and its shape %s means %d", len(flat), shapeText(shape), size)
 	}
 	return flat, nil
 }
 
-func cause(err error) error {
-	var of *strconv.NumError
-	if errors.As(err, &of) {
-		return of.Err
-	}
-	return err
-}
-
-func encode(a data.Array) ([]byte, error) {
+// appendJSON appends an output's elements as a JSON list.
+func appendJSON(to []byte, a data.Array) ([]byte, error) {
 	switch flat := a.Flat.(type) {
 	case []bool:
-		return written(flat, strconv.AppendBool), nil
+		return written(to, flat, strconv.AppendBool), nil
 	case []int8:
-		return written(flat, appendInt), nil
+		return written(to, flat, appendInt), nil
 	case []int16:
-		return written(flat, appendInt), nil
+		return written(to, flat, appendInt), nil
 	case []int32:
-		return written(flat, appendInt), nil
+		return written(to, flat, appendInt), nil
 	case []int64:
-		return written(flat, appendInt), nil
+		return written(to, flat, appendInt), nil
 	case []uint8:
-		return written(flat, appendUint), nil
+		return written(to, flat, appendUint), nil
 	case []uint16:
-		return written(flat, appendUint), nil
+		return written(to, flat, appendUint), nil
 	case []uint32:
-		return written(flat, appendUint), nil
+		return written(to, flat, appendUint), nil
 	case []uint64:
-		return written(flat, appendUint), nil
+		return written(to, flat, appendUint), nil
 	case []float32:
-		return floats(flat, 32)
+		return floats(to, flat, 32)
 	case []float64:
-		return floats(flat, 64)
-	case []string:
-		return json.Marshal(flat)
+		return floats(to, flat, 64)
 	}
-	return nil, fmt.Errorf("its elements are %T, for which the protocol has no name", a.Flat)
+	text, err := json.Marshal(a.Flat) // of texts
+	return append(to, text...), err
 }
 
 func appendInt[T int8 | int16 | int32 | int64](to []byte, v T) []byte {
@@ -233,22 +156,34 @@ func appendUint[T uint8 | uint16 | uint32 | uint64](to []byte, v T) []byte {
 	return strconv.AppendUint(to, uint64(v), 10)
 }
 
-func floats[T float32 | float64](flat []T, bits int) ([]byte, error) {
+func floats[T float32 | float64](to []byte, flat []T, bits int) ([]byte, error) {
 	for i, v := range flat {
 		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("element %d is %v, which JSON cannot represent", i, v)
+			return nil, fmt.Errorf("element %d is %v, which JSON cannot represent: ask for binary data", i, v)
 		}
 	}
-	return written(flat, func(to []byte, v T) []byte { return strconv.AppendFloat(to, float64(v), 'g', -1, bits) }), nil
+	return written(to, flat, func(to []byte, v T) []byte { return strconv.AppendFloat(to, float64(v), 'g', -1, bits) }), nil
 }
 
-func written[T any](flat []T, add func([]byte, T) []byte) []byte {
-	text := append(make([]byte, 0, 12*len(flat)+2), '[')
+func written[T any](to []byte, flat []T, add func([]byte, T) []byte) []byte {
+	to = append(slices.Grow(to, 12*len(flat)+2), '[')
 	for i, v := range flat {
 		if i > 0 {
-			text = append(text, ',')
+			to = append(to, ',')
 		}
-		text = add(text, v)
+		to = add(to, v)
 	}
-	return append(text, ']')
+	return append(to, ']')
+}
+
+// appendBinary appends an output's elements in row-major order, little endian, each text after its length.
+func appendBinary(to []byte, a data.Array) ([]byte, error) {
+	texts, ok := a.Flat.([]string)
+	if !ok {
+		return binary.Append(to, binary.LittleEndian, a.Flat)
+	}
+	for _, text := range texts {
+		to = append(binary.LittleEndian.AppendUint32(to, uint32(len(text))), text...)
+	}
+	return to, nil
 }

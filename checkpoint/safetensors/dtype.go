@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // DType is a tensor's dtype; 0 is invalid. The order is upstream's, by width.
@@ -71,7 +73,7 @@ func unknownDType(name string) error {
 	for _, row := range dtypes[1:] {
 		names = append(names, row.name)
 	}
-	return fmt.Errorf("unknown dtype %s, expected one of %s", quoted(name), strings.Join(names, ", "))
+	return fmt.Errorf("unknown dtype %s, expected one of %s", listed.Quoted(name), strings.Join(names, ", "))
 }
 
 func (d DType) valid() bool { return d > 0 && int(d) < len(dtypes) }

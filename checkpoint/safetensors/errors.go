@@ -3,8 +3,8 @@ package safetensors
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // ErrLimit reports content that exceeds [Limits] or the range of integers.
@@ -25,22 +25,9 @@ type FormatError struct {
 
 func (e *FormatError) Error() string {
 	if e.Tensor != "" {
-		return fmt.Sprintf("byte %d: tensor %s: %v", e.Offset, quoted(e.Tensor), e.Err)
+		return fmt.Sprintf("byte %d: tensor %s: %v", e.Offset, listed.Quoted(e.Tensor), e.Err)
 	}
 	return fmt.Sprintf("byte %d: %v", e.Offset, e.Err)
 }
 
 func (e *FormatError) Unwrap() error { return e.Err }
-
-// quoted shortens text from a file and escapes terminal controls.
-func quoted(text string) string {
-	const limit = 100
-	if len(text) <= limit {
-		return strconv.QuoteToASCII(text)
-	}
-	cut := limit
-	for !utf8.RuneStart(text[cut]) && cut > limit-utf8.UTFMax {
-		cut--
-	}
-	return fmt.Sprintf("%s… (%d bytes)", strconv.QuoteToASCII(text[:cut]), len(text))
-}

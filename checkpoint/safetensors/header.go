@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 const (
@@ -160,7 +162,7 @@ func (p *headerParser) member(name string, at int) error {
 		return p.readMetadata()
 	}
 	if len(name) > p.limits.Name {
-		return p.errorAt(at, "the name %s, expected at most %d bytes: %w", quoted(name), p.limits.Name, ErrLimit)
+		return p.errorAt(at, "the name %s, expected at most %d bytes: %w", listed.Quoted(name), p.limits.Name, ErrLimit)
 	}
 	if len(p.entries) == p.limits.Tensors {
 		return p.errorAt(at, "more than %d tensors: %w", p.limits.Tensors, ErrLimit)
@@ -181,7 +183,7 @@ func (p *headerParser) readMetadata() error {
 	p.metadata = map[string]string{}
 	return p.object(func(key string, at int) error {
 		if _, twice := p.metadata[key]; twice {
-			return p.errorAt(at, "%s has %s twice", metadataName, quoted(key))
+			return p.errorAt(at, "%s has %s twice", metadataName, listed.Quoted(key))
 		}
 		if len(p.metadata) == p.limits.Metadata {
 			return p.errorAt(at, "%s has more than %d entries: %w", metadataName, p.limits.Metadata, ErrLimit)
@@ -217,7 +219,7 @@ func (p *headerParser) readEntry(at int) (e entry, err error) {
 		case field == "dtype" || field == "shape" || field == "data_offsets":
 			return p.errorAt(at, "a second field %s", field)
 		}
-		return p.errorAt(at, "unknown field %s, expected dtype, shape and data_offsets", quoted(field))
+		return p.errorAt(at, "unknown field %s, expected dtype, shape and data_offsets", listed.Quoted(field))
 	})
 	switch {
 	case err != nil:

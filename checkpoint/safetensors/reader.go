@@ -9,6 +9,8 @@ import (
 	"iter"
 	"maps"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // Sizes of reads, still in the cache when they are summed, and of writes, as files prefer fewer, larger ones.
@@ -127,7 +129,7 @@ func (r *Reader) Verify() error {
 	}
 	if sum.String() != want {
 		return fmt.Errorf("safetensors: %w: the elements have %v, the metadata says %s (a program that changes elements must leave out %q)",
-			ErrChecksum, sum, quoted(want), ChecksumKey)
+			ErrChecksum, sum, listed.Quoted(want), ChecksumKey)
 	}
 	return nil
 }
@@ -183,7 +185,7 @@ func (r *Reader) ReadInto(name string, data []byte) (Checksum, error) {
 		return 0, err
 	}
 	if int64(len(data)) != e.length {
-		return 0, fmt.Errorf("safetensors: read tensor %s: %d bytes to read into, expected %d", quoted(name), len(data), e.length)
+		return 0, fmt.Errorf("safetensors: read tensor %s: %d bytes to read into, expected %d", listed.Quoted(name), len(data), e.length)
 	}
 	return r.fill(data, e)
 }
@@ -197,7 +199,7 @@ func (r *Reader) ReadRows(name string, from, to int) ([]byte, error) {
 	}
 	row, err := e.row(from, to)
 	if err != nil {
-		return nil, fmt.Errorf("safetensors: read rows %d to %d of tensor %s: %w", from, to, quoted(name), err)
+		return nil, fmt.Errorf("safetensors: read rows %d to %d of tensor %s: %w", from, to, listed.Quoted(name), err)
 	}
 	data, err := newBytes(e, int64(to-from)*row)
 	if err != nil {
@@ -242,7 +244,7 @@ func (r *Reader) Copy(w io.Writer, name string) (Checksum, error) {
 			err = io.ErrShortWrite
 		}
 		if err != nil {
-			err = fmt.Errorf("write tensor %s: %w", quoted(name), err)
+			err = fmt.Errorf("write tensor %s: %w", listed.Quoted(name), err)
 		}
 		return err
 	})
@@ -255,14 +257,14 @@ func (r *Reader) Copy(w io.Writer, name string) (Checksum, error) {
 func (r *Reader) named(name string) (*entry, error) {
 	e, found := r.find(name)
 	if !found {
-		return nil, fmt.Errorf("safetensors: no such tensor: %s among the %d of the file", quoted(name), r.Len())
+		return nil, fmt.Errorf("safetensors: no such tensor: %s among the %d of the file", listed.Quoted(name), r.Len())
 	}
 	return e, nil
 }
 
 func newBytes(e *entry, length int64) ([]byte, error) {
 	if int64(int(length)) != length {
-		return nil, fmt.Errorf("safetensors: tensor %s: %d bytes do not fit into memory: %w", quoted(e.name), length, ErrLimit)
+		return nil, fmt.Errorf("safetensors: tensor %s: %d bytes do not fit into memory: %w", listed.Quoted(e.name), length, ErrLimit)
 	}
 	return make([]byte, length), nil
 }
@@ -304,7 +306,7 @@ func (r *Reader) readAt(data []byte, offset int64, name string) error {
 		return &FormatError{offset + int64(max(n, 0)), name, fmt.Errorf("%d of %d bytes: %w", n, len(data), errShort)}
 	}
 	if name != "" {
-		err = fmt.Errorf("tensor %s: %w", quoted(name), err)
+		err = fmt.Errorf("tensor %s: %w", listed.Quoted(name), err)
 	}
 	return fmt.Errorf("byte %d: %w", offset, err)
 }

@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 	"math"
 	"slices"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // Tensor describes a tensor.
@@ -21,7 +23,7 @@ type Tensor struct {
 func (t Tensor) ByteSize() (int64, error) {
 	size, err := t.byteSize()
 	if err != nil {
-		return 0, fmt.Errorf("safetensors: tensor %s: %w", quoted(t.Name), err)
+		return 0, fmt.Errorf("safetensors: tensor %s: %w", listed.Quoted(t.Name), err)
 	}
 	return size, nil
 }

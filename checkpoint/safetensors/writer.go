@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // Writer writes a file: first the header, then the tensors one by one. After an error the file is incomplete, and each
@@ -67,11 +69,11 @@ func (w *Writer) write(name string, write func(*partWriter) error) (Checksum, er
 	case w.err != nil:
 		return 0, w.err
 	case w.ended:
-		return 0, fmt.Errorf("safetensors: write tensor %s: the writer is closed", quoted(name))
+		return 0, fmt.Errorf("safetensors: write tensor %s: the writer is closed", listed.Quoted(name))
 	}
 	sum, err := w.writeNext(name, write)
 	if err != nil {
-		w.err = fmt.Errorf("safetensors: write tensor %s: %w", quoted(name), err)
+		w.err = fmt.Errorf("safetensors: write tensor %s: %w", listed.Quoted(name), err)
 		return 0, w.err
 	}
 	return sum, nil
@@ -83,10 +85,10 @@ func (w *Writer) writeNext(name string, write func(*partWriter) error) (Checksum
 	}
 	part := w.parts[w.next]
 	if name != part.name {
-		return 0, fmt.Errorf("tensor %d of the header is %s, expected the order of the header", w.next, quoted(part.name))
+		return 0, fmt.Errorf("tensor %d of the header is %s, expected the order of the header", w.next, listed.Quoted(part.name))
 	}
 	// A panic or Goexit in write leaves half a tensor.
-	w.err = fmt.Errorf("safetensors: write tensor %s: not ended", quoted(name))
+	w.err = fmt.Errorf("safetensors: write tensor %s: not ended", listed.Quoted(name))
 	tensor := partWriter{w: w.w, left: part.length}
 	err := write(&tensor)
 	tensor.ended = true
@@ -106,7 +108,7 @@ func (w *Writer) writeNext(name string, write func(*partWriter) error) (Checksum
 // Close checks that all tensors were written; it does not close the destination. Repeated calls return the same.
 func (w *Writer) Close() error {
 	if w.err == nil && w.next < len(w.parts) {
-		w.err = fmt.Errorf("safetensors: close: %d of %d tensors are written, next is %s", w.next, len(w.parts), quoted(w.parts[w.next].name))
+		w.err = fmt.Errorf("safetensors: close: %d of %d tensors are written, next is %s", w.next, len(w.parts), listed.Quoted(w.parts[w.next].name))
 	}
 	w.ended = true
 	return w.err
@@ -158,7 +160,7 @@ func appendHeader(tensors []Tensor, metadata map[string]string) ([]byte, []part,
 		b = append(b, `"`+metadataName+`":{`...)
 		for i, key := range slices.Sorted(maps.Keys(metadata)) {
 			if !utf8.ValidString(key) || !utf8.ValidString(metadata[key]) {
-				return nil, nil, fmt.Errorf("metadata %s: not valid UTF-8", quoted(key))
+				return nil, nil, fmt.Errorf("metadata %s: not valid UTF-8", listed.Quoted(key))
 			}
 			b = appendString(appendComma(b, i > 0), key)
 			b = appendString(append(b, ':'), metadata[key])
@@ -179,7 +181,7 @@ func appendHeader(tensors []Tensor, metadata map[string]string) ([]byte, []part,
 			err = fmt.Errorf("the header takes more than %d bytes: %w", limits.Header, ErrLimit)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("tensor %s: %w", quoted(t.Name), err)
+			return nil, nil, fmt.Errorf("tensor %s: %w", listed.Quoted(t.Name), err)
 		}
 		b = appendTensor(appendComma(b, len(b) > preamble+1), t, end, end+length)
 		names[t.Name] = true

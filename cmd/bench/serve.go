@@ -203,7 +203,7 @@ func serveModel(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	handler, err := serve.NewHandler(map[string]*serve.Batcher{"mlp": batcher}, serve.Limits{})
+	handler, err := serve.NewHandler(map[string]*serve.Batcher{"mlp": batcher}, serve.Options{})
 	if err != nil {
 		return err
 	}

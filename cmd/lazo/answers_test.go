@@ -297,7 +297,7 @@ func ofServer(t *testing.T, m *flaxlike.Model, flat []float32, kind string, name
 	b := must.M1(serve.New(m, data.Batch{Fields: []data.Field{data.X(flat[:2], 1, 2)}}, serve.Batching{}))
 	defer b.Close()
 	require.NoError(t, b.Warm(t.Context()))
-	server := httptest.NewServer(must.M1(serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Limits{})))
+	server := httptest.NewServer(must.M1(serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Options{})))
 	defer server.Close()
 	body := must.M1(json.Marshal(map[string]any{"inputs": []any{map[string]any{"name": "x", "datatype": "FP32", "shape": []int{len(flat) / 2, 2}, "data": flat}}}))
 	answer := must.M1(http.Post(server.URL+"/v2/models/m/infer", "application/json", strings.NewReader(string(body))))

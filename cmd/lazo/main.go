@@ -31,6 +31,7 @@ type commands struct {
 	Plan    planCommand      `cmd:"" help:"Say what a step will cost on a machine that is not there."`
 	Ckpt    ckptCommand      `cmd:"" help:"List, check, compare, prune, export and import checkpoints."`
 	Model   modelCommand     `cmd:"" help:"Show saved models, and predict with them."`
+	Serve   serveCommand     `cmd:"" help:"Serve saved models over HTTP, by the Open Inference Protocol."`
 	Run     runCommand       `cmd:"" help:"Start a program as the ranks of a job on this machine."`
 	Bench   benchDataCommand `cmd:"" name:"bench-data" help:"Say how fast a folder of images can be read, stage by stage."`
 	Version versionCommand   `cmd:"" help:"Print versions."`
@@ -56,7 +57,7 @@ func main() {
 func run(s session) int {
 	var c commands
 	parser, err := kong.New(&c, kong.Name("lazo"), kong.Writers(s.stdout, s.stderr),
-		kong.Description("lazo trains models on XLA. This command manages plugins, checkpoints and models, plans steps and starts jobs."), kong.Bind(s))
+		kong.Description("lazo trains models on XLA. This command manages plugins, checkpoints and models, serves models, plans steps and starts jobs."), kong.Bind(s))
 	if err != nil {
 		fmt.Fprintln(s.stderr, "lazo:", err)
 		return failure

@@ -44,7 +44,7 @@ func main() {
 	example := must.M1(data.Peek(test.Batches(1).All()))
 	example.Fields = example.Fields[:1]
 	batcher := must.M1(serve.New(model, example, serve.Batching{MaxBatch: 32, Delay: *delay}))
-	handler := must.M1(serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{MaxBody: 1 << 20, Timeout: 5 * time.Second}))
+	handler := must.M1(serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Options{MaxBody: 1 << 20, Timeout: 5 * time.Second}))
 
 	// It listens at once, and is ready after compiling.
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,

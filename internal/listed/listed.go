@@ -1,15 +1,38 @@
-// Package listed writes lists of names in messages, and finds duplicates in them.
+// Package listed writes names in messages, and finds duplicates in them.
 package listed
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Quoted returns a text of others, such as a name from a file, in quotes, of at most 100 bytes and without terminal
+// controls.
+func Quoted(text string) string {
+	const most = 100
+	if len(text) <= most {
+		return strconv.Quote(text)
+	}
+	end := most
+	for !utf8.RuneStart(text[end]) && end > most-utf8.UTFMax {
+		end--
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strconv.Quote(text[:end]), len(text))
+}
 
 // Some returns the first ten names, and the number of the others.
 func Some(names []string) string {
 	const most = 10
-	if len(names) > most {
-		return fmt.Sprintf("%q and %d more", names[:most], len(names)-most)
+	quoted, more := make([]string, min(len(names), most)), ""
+	for i := range quoted {
+		quoted[i] = Quoted(names[i])
 	}
-	return fmt.Sprintf("%q", names)
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return fmt.Sprintf("[%s]%s", strings.Join(quoted, " "), more)
 }
 
 // Distinct returns an error unless the names of n fields differ. of is for messages: "of 3", "of the batch".

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/edits"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // ErrUnknown means that a name does not exist.
@@ -25,7 +26,7 @@ func Find[T any](kind, name string, table map[string]T) (found T, err error) {
 	if near := Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return found, fmt.Errorf("%s %q: %w%s\n  known: %s", kind, name, ErrUnknown, hint, strings.Join(known, ", "))
+	return found, fmt.Errorf("%s %s: %w%s\n  known: %s", kind, listed.Quoted(name), ErrUnknown, hint, strings.Join(known, ", "))
 }
 
 // Nearest returns the shortest name with all words of name, or else the one with the fewest edits if they are few, or

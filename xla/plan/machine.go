@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/aot"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 //go:embed machines.tsv
@@ -63,7 +64,7 @@ func parseMachines(text string) ([]Machine, error) {
 		}
 		x, err := strconv.ParseFloat(value, 64)
 		if _, twice := m.Sources[figure]; err != nil || !(x > 0) || twice {
-			return nil, fmt.Errorf("row %d: %s of %s is %q: expected a number above 0, once", n+1, figure, kind, value)
+			return nil, fmt.Errorf("row %d: %s of %s is %s: expected a number above 0, once", n+1, figure, kind, listed.Quoted(value))
 		}
 		m.Sources[figure] = source
 		switch figure {
@@ -82,7 +83,7 @@ func parseMachines(text string) ([]Machine, error) {
 		case "f64", "f32", "f16", "bf16", "f8", "s8":
 			m.Matrix[figure] = x
 		default:
-			return nil, fmt.Errorf("row %d: an unknown figure %q", n+1, figure)
+			return nil, fmt.Errorf("row %d: an unknown figure %s", n+1, listed.Quoted(figure))
 		}
 	}
 	return all, nil
@@ -157,35 +158,35 @@ func ParseTarget(name string) (Target, error) {
 				kinds = append(kinds, m.Kind)
 			}
 		}
-		return Target{}, fmt.Errorf("plan: target %q: expected a kind and its devices, as \"v5e:4x4\" or \"h100:8\"; the kinds are %s", name, strings.Join(kinds, ", "))
+		return Target{}, fmt.Errorf("plan: target %s: expected a kind and its devices, as \"v5e:4x4\" or \"h100:8\"; the kinds are %s", listed.Quoted(name), strings.Join(kinds, ", "))
 	}
 	t := Target{Machine: machines[at], Name: name}
 	total := 1
 	for part := range strings.SplitSeq(grid, "x") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 1 || n > maxDevices || total > maxDevices/n {
-			return Target{}, fmt.Errorf("plan: target %q: %q is not a number of devices", name, part)
+			return Target{}, fmt.Errorf("plan: target %s: %s is not a number of devices", listed.Quoted(name), listed.Quoted(part))
 		}
 		total *= n
 		t.Grid = append(t.Grid, n)
 	}
 	switch {
 	case len(t.Grid) > 3:
-		return Target{}, fmt.Errorf("plan: target %q has %d axes, expected 3 at most", name, len(t.Grid))
+		return Target{}, fmt.Errorf("plan: target %s has %d axes, expected 3 at most", listed.Quoted(name), len(t.Grid))
 	case !t.Machine.described():
-		return Target{}, fmt.Errorf("plan: target %q: the kind %s has no description for the compiler: expected one of %s", name, kind, strings.Join(aot.DeviceKinds(), ", "))
+		return Target{}, fmt.Errorf("plan: target %s: the kind %s has no description for the compiler: expected one of %s", listed.Quoted(name), kind, strings.Join(aot.DeviceKinds(), ", "))
 	case t.Machine.Plugin == "cuda" && len(t.Grid) == 1:
 		n, host := t.Grid[0], t.Machine.Host
 		if n > host && n%host != 0 {
-			return Target{}, fmt.Errorf("plan: target %q: %d devices are not a whole number of hosts of %d: write \"%s:1xHOSTSxDEVICES\"", name, n, host, kind)
+			return Target{}, fmt.Errorf("plan: target %s: %d devices are not a whole number of hosts of %d: write \"%s:1xHOSTSxDEVICES\"", listed.Quoted(name), n, host, kind)
 		}
 		t.Grid = []int{1, max(1, n/host), min(n, host)}
 	case t.Machine.Plugin == "cuda" && len(t.Grid) != 3:
-		return Target{}, fmt.Errorf("plan: target %q: expected %s:DEVICES or %s:SLICESxHOSTSxDEVICES", name, kind, kind)
+		return Target{}, fmt.Errorf("plan: target %s: expected %s:DEVICES or %s:SLICESxHOSTSxDEVICES", listed.Quoted(name), kind, kind)
 	case t.Machine.Plugin == "tpu" && flat[kind] && (len(t.Grid) > 2 || slices.Max(t.Grid) > flatMost):
-		return Target{}, fmt.Errorf("plan: target %q: the chips of a %s lie in a grid of two axes of at most %d", name, kind, flatMost)
+		return Target{}, fmt.Errorf("plan: target %s: the chips of a %s lie in a grid of two axes of at most %d", listed.Quoted(name), kind, flatMost)
 	case t.Machine.Plugin == "tpu" && len(t.Grid) == 1:
-		return Target{}, fmt.Errorf("plan: target %q: expected the grid of chips, as \"%s\"", name, kind+":"+gridOf(kind, max(t.Grid[0], 1)))
+		return Target{}, fmt.Errorf("plan: target %s: expected the grid of chips, as \"%s\"", listed.Quoted(name), kind+":"+gridOf(kind, max(t.Grid[0], 1)))
 	}
 	return t, nil
 }

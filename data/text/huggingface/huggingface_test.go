@@ -129,9 +129,9 @@ func TestRefuses(t *testing.T) {
 		require.ErrorContains(t, err, message)
 	}
 	for _, row := range []struct{ old, new, message string }{
-		{`"clean_text":true`, `"clean_text":false`, "its normalizer is {Type:BertNormalizer CleanText:false"},
+		{`"clean_text":true`, `"clean_text":false`, "its normalizer is \"{Type:BertNormalizer CleanText:false"},
 		{`"strip_accents":null`, `"strip_accents":true`, "StripAccents:true"},
-		{`{"type":"BertPreTokenizer"}`, `{"type":"Whitespace"}`, "its pre_tokenizer is Whitespace"},
+		{`{"type":"BertPreTokenizer"}`, `{"type":"Whitespace"}`, "its pre_tokenizer is \"Whitespace"},
 		{`"prefix":"##"`, `"prefix":"@@"`, "one prefix"},
 		{`"truncation":null`, `"truncation":{"max_length":5}`, "it has truncation or padding, expected none"},
 		{`"type":"TemplateProcessing"`, `"type":"RobertaProcessing"`, "its post_processor is"},
@@ -143,7 +143,7 @@ func TestRefuses(t *testing.T) {
 		{`"[MASK]":4`, `"[MASK]":5`, `the added token "[MASK]" has the number 4, and 5 in the vocabulary`},
 		{`"[MASK]":4`, `"[MASK]":4,"zzz":9`, "expected each from 0 to"},
 		{`"version"`, `"more":1,"version"`, `unknown field "more"`},
-		{`"type":"WordPiece","unk_token"`, `"type":"Unigram","unk_token"`, "its model is Unigram, expected BPE or WordPiece: go-huggingface v0.4.0 gives other ids than tokenizers for others"},
+		{`"type":"WordPiece","unk_token"`, `"type":"Unigram","unk_token"`, "its model is \"Unigram\", expected BPE or WordPiece: go-huggingface v0.4.0 gives other ids than tokenizers for others"},
 		{`{`, `[`, "invalid character"},
 	} {
 		require.True(t, strings.Contains(string(content), row.old), row.old)

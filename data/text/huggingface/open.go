@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/lazo-ml/lazo/data/text"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // Open reads a folder's tokenizer.json, or if there is none, its tokenizer.model.
@@ -46,5 +47,5 @@ func parse(content []byte) (text.Tokenizer, error) {
 		return bpe, nil
 	}
 	return nil, fmt.Errorf("huggingface: tokenizer.json: its model is %s, expected BPE or WordPiece: go-huggingface v0.4.0 gives other ids than tokenizers for others",
-		head.Model.Type)
+		listed.Quoted(head.Model.Type))
 }

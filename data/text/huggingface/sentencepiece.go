@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/lazo-ml/lazo/data/text"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
@@ -55,7 +56,7 @@ func checkSentencePiece(model []byte) error {
 		return fmt.Errorf("it is not a BPE with byte_fallback, or has treat_whitespace_as_suffix: go-sentencepiece v0.7.0 does not do that")
 	}
 	if !off(3) || !off(4) || off(5) || len(normalizer[2].bytes) > 0 {
-		return fmt.Errorf("its normalizer changes texts (%q): expected the rule identity, without add_dummy_prefix and remove_extra_whitespaces", normalizer[1].bytes)
+		return fmt.Errorf("its normalizer changes texts (%s): expected the rule identity, without add_dummy_prefix and remove_extra_whitespaces", listed.Quoted(string(normalizer[1].bytes)))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/go-huggingface/tokenizers/hftokenizer"
 
 	"github.com/lazo-ml/lazo/data/text"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
@@ -79,11 +80,11 @@ func parseWordPiece(content []byte) (text.Tokenizer, error) {
 
 func (w *wordPiece) check(f wordPieceFile) error {
 	if n := f.Normalizer; n.Type != "BertNormalizer" || !n.CleanText || !n.HandleChineseChars || n.StripAccents != nil {
-		return fmt.Errorf("its normalizer is %+v, expected BertNormalizer with clean_text and handle_chinese_chars, and no choice of strip_accents", n)
+		return fmt.Errorf("its normalizer is %s, expected BertNormalizer with clean_text and handle_chinese_chars, and no choice of strip_accents", listed.Quoted(fmt.Sprintf("%+v", n)))
 	}
 	if f.PreTokenizer.Type != "BertPreTokenizer" || f.Decoder.Type != "WordPiece" || f.Decoder.Prefix != f.Model.Prefix || f.Model.Prefix == "" || f.Model.Longest < 1 {
-		return fmt.Errorf("its pre_tokenizer is %s, its decoder %+v, the prefix of the model %q and its longest word %d, expected BertPreTokenizer, WordPiece, one prefix, and 1 or more",
-			f.PreTokenizer.Type, f.Decoder, f.Model.Prefix, f.Model.Longest)
+		return fmt.Errorf("its pre_tokenizer is %s, its decoder %s, the prefix of the model %s and its longest word %d, expected BertPreTokenizer, WordPiece, one prefix, and 1 or more",
+			listed.Quoted(f.PreTokenizer.Type), listed.Quoted(fmt.Sprintf("%+v", f.Decoder)), listed.Quoted(f.Model.Prefix), f.Model.Longest)
 	}
 	if f.Truncation != nil || f.Padding != nil {
 		return fmt.Errorf("it has truncation or padding, expected none")
@@ -96,17 +97,17 @@ func (w *wordPiece) check(f wordPieceFile) error {
 		ids[name] = id
 	}
 	if _, ok := ids[f.Model.Unknown]; !ok {
-		return fmt.Errorf("its unknown token %q is not in the vocabulary", f.Model.Unknown)
+		return fmt.Errorf("its unknown token %s is not in the vocabulary", listed.Quoted(f.Model.Unknown))
 	}
 	for _, a := range f.AddedTokens {
 		id, known := ids[a.Content]
 		switch {
 		case a.SingleWord || a.Lstrip || a.Rstrip || a.Normalized || a.Content == "" || !strings.ContainsAny(a.Content[:1], "[<{(|"):
-			return fmt.Errorf("the added token %+v is taken out of texts in another way, expected one in brackets, without options", a)
+			return fmt.Errorf("the added token %s is taken out of texts in another way, expected one in brackets, without options", listed.Quoted(fmt.Sprintf("%+v", a)))
 		case known && id != a.ID:
-			return fmt.Errorf("the added token %q has the number %d, and %d in the vocabulary", a.Content, a.ID, id)
+			return fmt.Errorf("the added token %s has the number %d, and %d in the vocabulary", listed.Quoted(a.Content), a.ID, id)
 		case (a.Content == "[UNK]" || a.Content == "<unk>") && a.Content != f.Model.Unknown:
-			return fmt.Errorf("the added token %q is in the list in addition to the unknown token %q", a.Content, f.Model.Unknown)
+			return fmt.Errorf("the added token %s is in the list in addition to the unknown token %s", listed.Quoted(a.Content), listed.Quoted(f.Model.Unknown))
 		}
 		ids[a.Content], w.added[a.Content] = a.ID, true
 	}
@@ -114,7 +115,7 @@ func (w *wordPiece) check(f wordPieceFile) error {
 	taken := make([]bool, len(ids))
 	for name, id := range ids {
 		if id < 0 || id >= len(ids) || taken[id] {
-			return fmt.Errorf("%q has the number %d, expected each from 0 to %d once", name, id, len(ids)-1)
+			return fmt.Errorf("%s has the number %d, expected each from 0 to %d once", listed.Quoted(name), id, len(ids)-1)
 		}
 		w.names[id], taken[id] = name, true
 	}
@@ -180,8 +181,8 @@ func (w *wordPiece) checkText(s string) error {
 	for i, r := range normal + " " { // go-huggingface counts a word's bytes, tokenizers its characters
 		if unicode.IsSpace(r) || unicode.IsPunct(r) || r < utf8.RuneSelf && unicode.IsSymbol(r) {
 			if n := i - begin; n > w.longest && runes != n {
-				return fmt.Errorf("huggingface: the word %q has %d bytes: of words with letters beyond ASCII go-huggingface v0.4.0 splits only those of up to %d bytes as tokenizers does",
-					normal[begin:i], n, w.longest)
+				return fmt.Errorf("huggingface: the word %s has %d bytes: of words with letters beyond ASCII go-huggingface v0.4.0 splits only those of up to %d bytes as tokenizers does",
+					listed.Quoted(normal[begin:i]), n, w.longest)
 			}
 			begin, runes = i+utf8.RuneLen(r), 0
 			continue

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/serve"
+)
+
+type serveCommand struct {
+	Path     string        `arg:"" help:"File that Model.Save wrote; or a folder of such files, NAME.safetensors, and of folders NAME with versions of a model, 1.safetensors, 2.safetensors and so on."`
+	Listen   string        `default:"localhost:8000" help:"Address to answer at. There is no password: other machines reach it only through a proxy that has one."`
+	MaxBatch int           `default:"64" help:"Most examples of a batch, and of a request."`
+	Delay    time.Duration `default:"0s" help:"How long a request may wait for others of its batch."`
+	MaxBody  int64         `default:"16777216" help:"Most bytes of a request."`
+	Timeout  time.Duration `default:"1m" help:"How long a request may take."`
+	Reload   time.Duration `default:"5s" help:"How often to look for files that are new, changed or gone; 0s: never."`
+	Drain    time.Duration `default:"1s" help:"How long to answer after a signal: longer than a client takes to see that the server is not ready."`
+	Log      string        `enum:"text,json" default:"text" help:"Form of the log, on stderr: text or json."`
+}
+
+func (c serveCommand) Run(s session) (err error) {
+	if c.Reload < 0 || c.Drain < 0 {
+		return fmt.Errorf("--reload is %v and --drain is %v, expected 0 or more", c.Reload, c.Drain)
+	}
+	log := slog.New(slog.NewTextHandler(s.stderr, nil))
+	if c.Log == "json" {
+		log = slog.New(slog.NewJSONHandler(s.stderr, nil))
+	}
+	handler, err := serve.NewHandler(nil, serve.Options{MaxBody: c.MaxBody, Timeout: c.Timeout, Log: log})
+	if err != nil {
+		return err
+	}
+	served := &served{handler: handler, set: serve.Batching{MaxBatch: c.MaxBatch, Delay: c.Delay}, root: c.Path, of: map[place]saved{}}
+	defer func() { err = errors.Join(err, served.close()) }()
+	if err := served.load(s.ctx); err != nil {
+		return err
+	}
+	if len(served.of) == 0 {
+		return fmt.Errorf("%s: there is no model, expected files NAME.safetensors, or NAME/1.safetensors", c.Path)
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	fmt.Fprintf(s.stdout, "http://%s/v2\n", listener.Addr())
+	var look <-chan time.Time
+	if c.Reload > 0 {
+		ticker := time.NewTicker(c.Reload)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-look:
+			if err := served.load(s.ctx); err != nil && s.ctx.Err() == nil { // what was served is served
+				log.Error("reload", "error", err.Error())
+			}
+		case <-s.ctx.Done():
+			handler.Drain()
+			time.Sleep(c.Drain)
+			grace, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), c.Timeout+time.Second)
+			defer cancel()
+			return server.Shutdown(grace)
+		}
+	}
+}
+
+// place is a version of a model.
+type place struct {
+	name    string
+	version int
+}
+
+// saved is the file of a model, and the model, nil if it could not be opened.
+type saved struct {
+	path     string
+	size     int64
+	modified time.Time
+	model    *flaxlike.Model
+	batcher  *serve.Batcher
+}
+
+func (s saved) same(as saved) bool {
+	return s.path == as.path && s.size == as.size && s.modified.Equal(as.modified)
+}
+
+// close waits for the requests of the batcher.
+func (s saved) close() error {
+	if s.model == nil {
+		return nil
+	}
+	return errors.Join(s.batcher.Close(), s.model.Close())
+}
+
+// served are the models of a file or folder.
+type served struct {
+	handler *serve.Handler
+	set     serve.Batching
+	root    string
+	of      map[place]saved
+}
+
+// load serves files that are new or changed, and no longer those that are gone. After an error the others are served,
+// and of a file that cannot be opened the model before it; it is tried again when it changes.
+func (s *served) load(ctx context.Context) error {
+	found, err := find(s.root)
+	if err != nil {
+		return err
+	}
+	var all []error
+	for at, file := range found {
+		if before, ok := s.of[at]; !ok || !before.same(file) {
+			all = append(all, s.replace(ctx, at, file))
+		}
+	}
+	for at, gone := range s.of {
+		if _, ok := found[at]; ok {
+			continue
+		}
+		delete(s.of, at)
+		if gone.model != nil {
+			_, err := s.handler.Unload(at.name, at.version)
+			all = append(all, err, gone.close())
+		}
+	}
+	return errors.Join(all...)
+}
+
+func (s *served) replace(ctx context.Context, at place, file saved) error {
+	before := s.of[at]
+	var err error
+	if file.model, file.batcher, err = s.open(ctx, file.path); err != nil {
+		file.model, file.batcher = before.model, before.batcher
+		s.of[at] = file
+		return fmt.Errorf("%s: %w", file.path, err)
+	}
+	s.of[at] = file
+	_, err = s.handler.Load(at.name, at.version, file.batcher)
+	return errors.Join(err, before.close())
+}
+
+func (s *served) open(ctx context.Context, path string) (*flaxlike.Model, *serve.Batcher, error) {
+	m, err := flaxlike.Open(ctx, path)
+	if err != nil {
+		return nil, nil, ofProgram(path, err)
+	}
+	var example data.Batch
+	for _, in := range m.Describe().Inputs {
+		kind, ok := types[in.Type]
+		if !ok {
+			return nil, nil, errors.Join(fmt.Errorf("the input %q is %s, which cannot be served", in.Name, in.Type), m.Close())
+		}
+		size := 1
+		for _, n := range in.Dims {
+			size *= n
+		}
+		zeros := reflect.MakeSlice(reflect.SliceOf(kind), size, size).Interface()
+		example.Fields = append(example.Fields, data.Named(in.Name, zeros, append([]int{1}, in.Dims...)...))
+	}
+	b, err := serve.New(m, example, s.set)
+	if err != nil {
+		return nil, nil, errors.Join(err, m.Close())
+	}
+	if err := b.Warm(ctx); err != nil {
+		return nil, nil, errors.Join(err, b.Close(), m.Close())
+	}
+	return m, b, nil
+}
+
+func (s *served) close() (err error) {
+	for _, of := range s.of {
+		err = errors.Join(err, of.close())
+	}
+	return err
+}
+
+const savedSuffix = ".safetensors"
+
+// find returns the files of models by name and version.
+func find(root string) (map[place]saved, error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return nil, err
+	}
+	found := map[place]saved{}
+	add := func(at place, path string, info fs.FileInfo) {
+		found[at] = saved{path: path, size: info.Size(), modified: info.ModTime()}
+	}
+	if !info.IsDir() {
+		add(place{strings.TrimSuffix(filepath.Base(root), filepath.Ext(root)), 1}, root, info)
+		return found, nil
+	}
+	files := os.DirFS(root)
+	for _, pattern := range []string{"*" + savedSuffix, "*/*" + savedSuffix} {
+		paths, err := fs.Glob(files, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range paths {
+			info, err := fs.Stat(files, file)
+			if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(path.Base(file), ".") {
+				continue // it may be gone meanwhile
+			}
+			whole := filepath.Join(root, filepath.FromSlash(file))
+			name := strings.TrimSuffix(path.Base(file), savedSuffix)
+			at := place{name, 1}
+			if dir := path.Dir(file); dir != "." {
+				version, err := strconv.Atoi(name)
+				if err != nil || version < 1 {
+					return nil, fmt.Errorf("%s: expected the name of a version, as 1%s", whole, savedSuffix)
+				}
+				at = place{dir, version}
+			}
+			if other, ok := found[at]; ok {
+				return nil, fmt.Errorf("%s and %s are version %d of one model, expected one of them", other.path, whole, at.version)
+			}
+			add(at, whole, info)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,130 @@
+package main_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/janpfeifer/must"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// A folder's models are served by name and version. A file that is replaced, added, damaged or removed changes what is
+// served, and no request is lost; a signal ends the command.
+func TestServe(t *testing.T) {
+	dir := t.TempDir()
+	m := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))), flaxlike.WithLoss("mse")))
+	defer m.Close()
+	require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X([]float32{1}, 1, 1)}}))
+	save := func(name string, factor float32) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, m.SetValue("/model/kernel", tensors.FromFlatDataAndDimensions([]float32{factor}, 1, 1)))
+		require.NoError(t, m.Save(filepath.Join(dir, name)))
+	}
+	save("m/1.safetensors", 2)
+	save("other.safetensors", 7)
+
+	c := exec.CommandContext(t.Context(), lazo, "serve", dir, "--listen", "127.0.0.1:0", "--reload", "20ms", "--drain", "0s", "--max-batch", "4", "--log", "json")
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	out := must.M1(c.StdoutPipe())
+	require.NoError(t, c.Start())
+	address := strings.TrimSpace(must.M1(bufio.NewReader(out).ReadString('\n')))
+	ask := func(path string) (status int, answer string) {
+		r, err := http.Post(address+"/models/"+path+"/infer", "application/json", strings.NewReader(`{"inputs":[{"name":"x","datatype":"FP32","shape":[1,1],"data":[1]}]}`))
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		return r.StatusCode, fmt.Sprint(string(text), err)
+	}
+	// until waits for an answer; the test's own limit ends it.
+	until := func(path string, status int, part string) {
+		for {
+			got, answer := ask(path)
+			if got == status && strings.Contains(answer, part) {
+				return
+			}
+			require.NoError(t, t.Context().Err())
+			require.Contains(t, []int{200, 404}, got, answer)
+		}
+	}
+	until("m", 200, `"data":[2]`)
+	until("other", 200, `"data":[7]`)
+
+	var lost, answered atomic.Int64
+	var group sync.WaitGroup
+	done := make(chan struct{})
+	group.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if status, answer := ask("m"); status != 200 {
+				lost.Add(1)
+				t.Log(answer)
+			}
+			answered.Add(1)
+		}
+	})
+	save("m/1.safetensors", 3)
+	until("m", 200, `"data":[3]`)
+	save("m/2.safetensors", 4)
+	until("m", 200, `"data":[4]`)
+	until("m/versions/1", 200, `"data":[3]`)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "m/2.safetensors"), []byte("damaged"), 0o600))
+	require.NoError(t, os.Remove(filepath.Join(dir, "other.safetensors")))
+	until("other", 404, "there is no model")
+	until("m", 200, `"data":[4]`)
+	require.NoError(t, os.Remove(filepath.Join(dir, "m/2.safetensors")))
+	until("m", 200, `"data":[3]`)
+	close(done)
+	group.Wait()
+	require.Zero(t, lost.Load(), "of %d", answered.Load())
+
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	_ = c.Wait()
+	require.Equal(t, 143, c.ProcessState.ExitCode(), stderr.String())
+	require.Contains(t, stderr.String(), `"msg":"reload","error":"`+filepath.Join(dir, "m/2.safetensors"))
+	require.Contains(t, stderr.String(), `"msg":"request","method":"POST"`)
+}
+
+func TestServe_refuses(t *testing.T) {
+	empty, twice, named := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, file := range []string{filepath.Join(twice, "m.safetensors"), filepath.Join(twice, "m", "1.safetensors"), filepath.Join(named, "m", "best.safetensors")} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+	}
+	for want, args := range map[string][]string{
+		"there is no model, expected files NAME.safetensors, or NAME/1.safetensors": {empty},
+		"are version 1 of one model, expected one of them":                          {twice},
+		"best.safetensors: expected the name of a version, as 1.safetensors":        {named},
+		"no such file or directory":                                                 {filepath.Join(empty, "none")},
+		"MaxBody is -1 and Timeout is 1m0s, expected 0 (not given) or more":         {empty, "--max-body=-1"},
+		"--reload is -1s and --drain is 1s, expected 0 or more":                     {empty, "--reload=-1s"},
+		"m.safetensors: ": {filepath.Join(twice, "m.safetensors")},
+	} {
+		r := run(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.stderr, want)
+	}
+}

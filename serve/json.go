@@ -1,0 +1,257 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/internal/listed"
+)
+
+const (
+	longList   = 64 // bytes; a shorter list is not worth cutting
+	deepList   = 32
+	maxMembers = 64
+)
+
+// document reads a JSON text strictly: a name that an object has twice, invalid UTF-8 and text after the value are
+// errors. encoding/json, which reads all bytes several times, does not see the long lists of numbers
+// (docs/decisions/0017).
+type document struct {
+	*json.Decoder
+	lists []piece // those not yet passed
+}
+
+// piece is a list that was cut out, and the position of the [] in its place.
+type piece struct {
+	at   int64
+	text string
+}
+
+func newDocument(text string) (*document, error) {
+	rest, lists := cut(text)
+	if !utf8.ValidString(rest) {
+		return nil, errors.New("it is not UTF-8")
+	}
+	return &document{json.NewDecoder(strings.NewReader(rest)), lists}, nil
+}
+
+// cut replaces the long lists of numbers, or of true and false, by []: the rest is JSON exactly if the text is.
+func cut(text string) (rest string, lists []piece) {
+	var b strings.Builder
+	from := 0
+	for at := 0; at < len(text); at++ {
+		switch text[at] {
+		case '"':
+			for at++; at < len(text) && text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+		case '[':
+			n, ok := numbers(text[at:])
+			if ok && n >= longList {
+				b.WriteString(text[from:at])
+				lists = append(lists, piece{int64(b.Len()), text[at : at+n]})
+				b.WriteString("[]")
+				from = at + n
+			}
+			at += n - 1 // also after a failure, so that no byte is tried twice
+		}
+	}
+	if from == 0 {
+		return text, nil
+	}
+	b.WriteString(text[from:])
+	return b.String(), lists
+}
+
+// numbers returns the length of the JSON list, flat or nested, of numbers, true and false at the beginning of text, or
+// where it is none.
+func numbers(text string) (n int, ok bool) {
+	depth, value, end := 0, true, false // what may come: a value, the end of a list
+	for n < len(text) {
+		switch c := text[n]; {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			n++
+		case c == '[' && value && depth < deepList:
+			depth++
+			n++
+			end = true
+		case c == ']' && end:
+			depth--
+			n++
+			if depth == 0 {
+				return n, true
+			}
+			value = false
+		case c == ',' && !value:
+			n++
+			value, end = true, false
+		default:
+			size := scalar(text[n:])
+			if size == 0 || !value || depth == 0 {
+				return n, false
+			}
+			n += size
+			value, end = false, true
+		}
+	}
+	return n, false
+}
+
+// scalar returns the length of the JSON number, true or false at the beginning of text, or 0.
+func scalar(text string) (n int) {
+	for _, word := range []string{"true", "false"} {
+		if strings.HasPrefix(text, word) {
+			return len(word)
+		}
+	}
+	digits := func() bool {
+		from := n
+		for n < len(text) && text[n] >= '0' && text[n] <= '9' {
+			n++
+		}
+		return n > from
+	}
+	if text[0] == '-' {
+		n++
+	}
+	if n < len(text) && text[n] == '0' {
+		n++
+	} else if !digits() {
+		return 0
+	}
+	if n < len(text) && text[n] == '.' {
+		if n++; !digits() {
+			return 0
+		}
+	}
+	if n < len(text) && (text[n] == 'e' || text[n] == 'E') {
+		if n++; n < len(text) && (text[n] == '+' || text[n] == '-') {
+			n++
+		}
+		if !digits() {
+			return 0
+		}
+	}
+	return n
+}
+
+// end returns an error if there is more text.
+func (d *document) end() error {
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("there is text after the JSON object")
+	}
+	return nil
+}
+
+// object calls member with each name. member reads the value.
+func (d *document) object(what string, member func(name string) error) error {
+	if err := d.open('{', what, "an object"); err != nil {
+		return err
+	}
+	var seen []string
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := t.(string) // the decoder refuses others
+		switch {
+		case slices.Contains(seen, name):
+			return fmt.Errorf("%s has %s twice", what, listed.Quoted(name))
+		case len(seen) == maxMembers:
+			return fmt.Errorf("%s has more than %d members", what, maxMembers)
+		}
+		seen = append(seen, name)
+		if err := member(name); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// list calls element for each element, which it reads.
+func (d *document) list(what string, element func() error) error {
+	if err := d.open('[', what, "a list"); err != nil {
+		return err
+	}
+	for d.More() {
+		if err := element(); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+func (d *document) open(bracket json.Delim, what, expected string) error {
+	t, err := d.Token()
+	if err == nil && t != bracket {
+		err = fmt.Errorf("%s is %s, expected %s", what, kindOf(t), expected)
+	}
+	return err
+}
+
+func kindOf(t json.Token) string {
+	switch t.(type) {
+	case json.Delim:
+		if t == json.Delim('{') {
+			return "an object"
+		}
+		return "a list"
+	case string:
+		return "a string"
+	case bool:
+		return "true or false"
+	case nil:
+		return "null"
+	}
+	return "a number"
+}
+
+// text reads the next value and returns its JSON, and whether it was cut out.
+func (d *document) text() (text string, list bool, err error) {
+	var raw json.RawMessage
+	if err := d.Decode(&raw); err != nil {
+		return "", false, err
+	}
+	at := d.InputOffset() - int64(len(raw))
+	for len(d.lists) > 0 && d.lists[0].at < at {
+		d.lists = d.lists[1:]
+	}
+	if len(d.lists) > 0 && d.lists[0].at == at {
+		return d.lists[0].text, true, nil
+	}
+	return string(raw), false, nil
+}
+
+// numbers reads a list of numbers, or of true and false, and returns its JSON.
+func (d *document) numbers(what string) (string, error) {
+	text, list, err := d.text()
+	if err != nil || list {
+		return text, err
+	}
+	if n, ok := numbers(text); !ok || n != len(text) {
+		return "", fmt.Errorf("%s is %s, expected a list of numbers, or of true and false", what, listed.Quoted(text))
+	}
+	return text, nil
+}
+
+// read reads a string, a whole number or a truth value.
+func read[T string | int | bool](d *document, what, expected string) (v T, err error) {
+	text, _, err := d.text()
+	if err != nil {
+		return v, err
+	}
+	if text == "null" || json.Unmarshal([]byte(text), &v) != nil {
+		return v, fmt.Errorf("%s is %s, expected %s", what, listed.Quoted(text), expected)
+	}
+	return v, nil
+}

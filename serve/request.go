@@ -1,0 +1,261 @@
+package serve
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/listed"
+)
+
+// jsonSize is the header, of requests and answers with binary data, with the number of bytes of JSON before them.
+const jsonSize = "Inference-Header-Content-Length"
+
+// body reads the request's body, uncompressed.
+func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
+	sent := http.MaxBytesReader(w, r.Body, h.options.MaxBody)
+	plain, err := io.Reader(sent), error(nil)
+	switch encoding := r.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+	case "gzip":
+		plain, err = gzip.NewReader(sent)
+	case "deflate":
+		plain, err = zlib.NewReader(sent)
+	default:
+		return "", failed(http.StatusUnsupportedMediaType, "Content-Encoding is %s, expected gzip, deflate or identity", listed.Quoted(encoding))
+	}
+	var text bytes.Buffer
+	if err == nil {
+		text.Grow(int(min(max(r.ContentLength, 0), 1<<16)) + bytes.MinRead) // what it says may not come
+		_, err = text.ReadFrom(io.LimitReader(plain, h.options.MaxBody+1))
+	}
+	large := (*http.MaxBytesError)(nil)
+	switch {
+	case errors.As(err, &large) || int64(text.Len()) > h.options.MaxBody:
+		return "", failed(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", h.options.MaxBody)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "", failed(http.StatusRequestTimeout, "the body was not sent within %v", h.options.Timeout)
+	case err != nil:
+		return "", failed(http.StatusBadRequest, "the body: %v", err)
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the wait for the client's end has none
+	return text.String(), nil
+}
+
+// inference is a request, of inputs that the model takes, for outputs that it has.
+type inference struct {
+	of      *Batcher
+	id      string
+	inputs  []input
+	fit     fitting
+	outputs []wanted // none: all
+	known   []Tensor // outputs; none: unknown
+	binary  *bool    // of outputs that do not say it
+}
+
+type input struct {
+	at     int // in the model's inputs
+	name   string
+	kind   kind
+	shape  []int
+	list   string // JSON
+	binary *int   // bytes
+}
+
+type wanted struct {
+	name   string
+	binary *bool
+}
+
+const (
+	maxOutputs = 1000 // of models whose outputs are not known
+	maxShape   = 500  // bytes
+)
+
+// parse reads a request's JSON. It refuses what the model does not take before any element is read.
+func parse(text string, of *Batcher) (*inference, error) {
+	d, err := newDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	q := &inference{of: of, fit: fitting{of: of}, known: of.Outputs()}
+	err = d.object("it", func(name string) (err error) {
+		switch name {
+		case "id":
+			q.id, err = read[string](d, name, "a string")
+		case "parameters":
+			q.binary, err = readParameter[bool](d, "binary_data_output", "true or false")
+		case "inputs":
+			err = d.list(name, func() error { return q.input(d) })
+		case "outputs":
+			err = d.list(name, func() error { return q.output(d) })
+		default: // of an extension
+			_, _, err = d.text()
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		err = d.end()
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		err = errors.New("unexpected end of the JSON")
+	}
+	if err == nil && len(q.inputs) == 0 {
+		err = errors.New(`it has no inputs: expected {"inputs": [{"name": …, "datatype": …, "shape": […], "data": […]}]}`)
+	}
+	if err == nil {
+		err = q.fit.complete()
+	}
+	return q, err
+}
+
+// readParameter reads parameters, one of which is wanted, and refuses those that would mean another answer.
+func readParameter[T bool | int](d *document, wanted, expected string) (found *T, err error) {
+	err = d.object("parameters", func(name string) (err error) {
+		switch name {
+		case wanted:
+			found = new(T)
+			*found, err = read[T](d, name, expected)
+		case "shared_memory_region", "classification":
+			err = fmt.Errorf("the parameter %s is not supported", name)
+		default:
+			_, _, err = d.text()
+		}
+		return err
+	})
+	return found, err
+}
+
+func (q *inference) input(d *document) error {
+	in, datatype := input{}, ""
+	err := d.object("an input", func(name string) (err error) {
+		switch name {
+		case "name":
+			in.name, err = read[string](d, name, "a string")
+		case "datatype":
+			datatype, err = read[string](d, name, "a string")
+		case "shape":
+			in.shape, err = readShape(d)
+		case "data":
+			in.list, err = d.numbers(name)
+		case "parameters":
+			in.binary, err = readParameter[int](d, "binary_data_size", "a number of bytes")
+		default:
+			_, _, err = d.text()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	ok := false
+	if in.kind, ok = kinds[datatype]; !ok {
+		return fmt.Errorf("input %s: datatype %s, expected one of %s", listed.Quoted(in.name), listed.Quoted(datatype), known())
+	}
+	if in.at, err = q.fit.add(in.name, in.kind.dtype, in.shape); err != nil {
+		return err
+	}
+	if (in.binary != nil) == (in.list != "") {
+		return fmt.Errorf("input %q has data and binary_data_size, or neither: expected one of them", in.name)
+	}
+	q.inputs = append(q.inputs, in)
+	return nil
+}
+
+func readShape(d *document) (shape []int, err error) {
+	text, _, err := d.text()
+	if err == nil && (len(text) > maxShape || text == "null" || json.Unmarshal([]byte(text), &shape) != nil) {
+		err = fmt.Errorf("shape is %s, expected a list of whole numbers", listed.Quoted(text))
+	}
+	return shape, err
+}
+
+func (q *inference) output(d *document) error {
+	var o wanted
+	err := d.object("an output", func(name string) (err error) {
+		switch name {
+		case "name":
+			o.name, err = read[string](d, name, "a string")
+		case "parameters":
+			o.binary, err = readParameter[bool](d, "binary_data", "true or false")
+		default:
+			_, _, err = d.text()
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(q.known) > 0 && !slices.ContainsFunc(q.known, func(t Tensor) bool { return t.Name == o.name }):
+		return noOutput(o.name, q.known)
+	case slices.ContainsFunc(q.outputs, func(other wanted) bool { return other.name == o.name }):
+		return fmt.Errorf("output %s appears twice", listed.Quoted(o.name))
+	case len(q.outputs) == maxOutputs:
+		return fmt.Errorf("there are more than %d outputs", maxOutputs)
+	}
+	q.outputs = append(q.outputs, o)
+	return nil
+}
+
+func noOutput(name string, known []Tensor) error {
+	names := make([]string, len(known))
+	for i, t := range known {
+		names[i] = t.Name
+	}
+	return fmt.Errorf("there is no output %s; there are %s", listed.Quoted(name), listed.Some(names))
+}
+
+// request reads the elements of a request, whose binary data comes after its JSON.
+func (q *inference) request(ctx context.Context, binary string) (*request, error) {
+	r := &request{rows: q.fit.rows, answer: make(chan answer, 1), fields: make([]data.Array, len(q.of.inputs))}
+	for _, in := range q.inputs {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		size := 1
+		for _, n := range in.shape { // the model's
+			size *= n
+		}
+		flat, err := any(nil), error(nil)
+		switch {
+		case in.binary == nil:
+			flat, err = in.kind.list(in.list, in.shape, size)
+		case *in.binary != size*in.kind.width || *in.binary > len(binary):
+			err = fmt.Errorf("binary_data_size is %d, and %d bytes are left in the body: expected %d", *in.binary, len(binary), size*in.kind.width)
+		default:
+			flat, err = in.kind.binary(binary[:*in.binary], size)
+			binary = binary[*in.binary:]
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: input %q: %w", ErrInput, in.name, err)
+		}
+		r.fields[in.at] = data.Array{Flat: flat, Dims: in.shape}
+	}
+	if binary != "" {
+		return nil, fmt.Errorf("%w: the body has %d bytes of binary data more than its inputs", ErrInput, len(binary))
+	}
+	return r, nil
+}
+
+// split divides a body into its JSON and its binary data, of which a header gives the size.
+func split(body, header string) (text, binary string, err error) {
+	if header == "" {
+		return body, "", nil
+	}
+	n, err := strconv.Atoi(header)
+	if err != nil || n < 0 || n > len(body) {
+		return "", "", fmt.Errorf("the header %s is %s, expected a number of bytes up to %d, the size of the body", jsonSize, listed.Quoted(header), len(body))
+	}
+	return body[:n], body[n:], nil
+}
