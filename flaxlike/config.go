@@ -27,6 +27,33 @@ type config struct {
 	Layers   []config                   `json:"layers,omitempty"`
 }
 
+const (
+	mostNested = 64
+	mostLayers = 5000
+)
+
+// check limits the time to build the network, and the stack.
+func (c config) check() error {
+	layers := 0
+	var visit func(c config, depth int) error
+	visit = func(c config, depth int) error {
+		layers++
+		switch {
+		case depth > mostNested:
+			return fmt.Errorf("layers are nested in each other %d deep or more, expected at most %d", depth, mostNested)
+		case layers > mostLayers:
+			return fmt.Errorf("there are more than %d layers", mostLayers)
+		}
+		for _, in := range c.Layers {
+			if err := visit(in, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return visit(c, 0)
+}
+
 type writing map[string]any
 
 func (w writing) config(l nn.Layer, where string) (c config, err error) {

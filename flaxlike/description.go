@@ -67,6 +67,9 @@ func (m *Model) description(now int64) description {
 		d.Rate = decimal(rate)
 	}
 	c, err := writing{}.config(m.network, "")
+	if err == nil {
+		err = c.check()
+	}
 	if d.Network = &c; err != nil {
 		d.Network, d.Code = nil, err.Error()
 	}
@@ -150,6 +153,11 @@ func readDescription(text string) (d description, err error) {
 	}
 	if d.Version != descriptionVersion && d.Version != decisionVersion {
 		return d, fmt.Errorf("the file's description of the model has version %d, expected %d or %d: it was saved by another version of lazo", d.Version, descriptionVersion, decisionVersion)
+	}
+	if d.Network != nil {
+		if err := d.Network.check(); err != nil {
+			return d, fmt.Errorf("the file's description of the network: %w", err)
+		}
 	}
 	for name, thresholds := range d.Thresholds {
 		if err := checkThresholds(thresholds); err != nil {

@@ -2,7 +2,6 @@ package xla
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/probe"
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 const xlaFlags = "XLA_FLAGS"
@@ -58,19 +58,11 @@ func readFlags(value string) (string, error) {
 	if value == "" || strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "-") {
 		return value, nil
 	}
-	info, err := os.Stat(value)
-	switch {
-	case err != nil:
-		err = errors.Unwrap(err)
-	case !info.Mode().IsRegular() || info.Size() > flagsLimit:
-		err = fmt.Errorf("it is not a file of at most %d bytes (%v)", flagsLimit, info.Mode())
-	default:
-		var text []byte
-		if text, err = os.ReadFile(value); err == nil {
-			return string(text), nil
-		}
+	text, err := regular.Read(value, flagsLimit)
+	if err != nil {
+		return "", fmt.Errorf("%w: %.200q begins with no \"-\", so it names a file: %w", probe.ErrFlags, value, err)
 	}
-	return "", fmt.Errorf("%w: %.200q begins with no \"-\", so it names a file: %w", probe.ErrFlags, value, err)
+	return string(text), nil
 }
 
 func (e environment) String() string {

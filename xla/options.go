@@ -50,7 +50,7 @@ func newOptions(opts []Option) (*openOptions, error) {
 	return o, o.err
 }
 
-// Root sets the folder of installed plugins, by default install.DefaultRoot.
+// Root sets the folder of installed plugins, by default $LAZO_HOME, or lazo's in the home folder.
 func Root(dir string) Option {
 	return func(o *openOptions) { o.root = dir }
 }

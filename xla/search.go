@@ -66,7 +66,7 @@ func findPath(path string) (Plugin, error) {
 func patterns(name string) []string {
 	stems := []string{
 		"pjrt_c_api_" + name + "_*plugin*", "pjrt_plugin_" + name, "pjrt-plugin-" + name,
-		"xla_" + name + "_pjrt", "xla_" + name + "_plugin",
+		"xla_" + name + "_pjrt", "xla_" + name + "_plugin", "libpjrt_" + name,
 	}
 	if name == TPU {
 		stems = append(stems, "libtpu")
@@ -176,6 +176,8 @@ func asLines(say func(string)) func(install.Event) {
 			if begins || e.Done*10/e.Total > last.Done*10/e.Total {
 				say(fmt.Sprintf("download %s: %3d %% of %.1f MB", e.File, e.Done*100/e.Total, float64(e.Total)/1e6))
 			}
+		case e.Stage == install.Wait:
+			say("wait for another installation, which holds " + e.File)
 		case begins && e.Stage != install.Resolve:
 			say(string(e.Stage) + " " + filepath.Base(e.File))
 		}

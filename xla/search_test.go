@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/xla"
 )
 
@@ -37,6 +39,7 @@ func emptyHome(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
 	t.Setenv("HOME", home)
+	t.Setenv("LAZO_HOME", "")
 	t.Setenv("XDG_DATA_HOME", "")
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "")
@@ -145,6 +148,43 @@ func TestFindOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// S51: PJRT_PLUGIN_LIBRARY_PATH finds each library that `lazo install` installs by its file's name.
+func TestS51_searchPathFindsInstalledNames(t *testing.T) {
+	emptyHome(t)
+	table, err := install.Table()
+	require.NoError(t, err)
+	found := 0
+	for _, w := range table {
+		if w.API == "" {
+			continue
+		}
+		dir := t.TempDir()
+		path := filepath.Join(dir, filepath.Base(w.Library))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", dir)
+		name, _, _ := strings.Cut(strings.TrimRight(w.Kind, "0123456789"), "_") // "cpu106", "cuda_compile"
+		p, err := xla.Find(name)
+		require.NoError(t, err, w.Kind)
+		require.Equal(t, path, p.Path)
+		found++
+	}
+	require.Greater(t, found, 5)
+}
+
+// S51: programs find in $LAZO_HOME what `lazo install` installs there.
+func TestS51_lazoHome(t *testing.T) {
+	installed, err := install.DefaultRoot()
+	require.NoError(t, err)
+	emptyHome(t)
+	_, err = xla.Find(xla.CPU)
+	require.ErrorIs(t, err, xla.ErrPluginNotFound)
+	t.Setenv("LAZO_HOME", installed)
+	p, err := xla.Find(xla.CPU)
+	require.NoError(t, err)
+	require.Equal(t, "lazo install", p.Source)
+	require.True(t, strings.HasPrefix(p.Path, installed), p.Path)
 }
 
 func TestOpenRefuses(t *testing.T) {

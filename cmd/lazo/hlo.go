@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lazo-ml/lazo/internal/regular"
 	"github.com/lazo-ml/lazo/xla"
 	"github.com/lazo-ml/lazo/xla/export"
 )
@@ -67,11 +68,11 @@ func readProgram(path string) (name, text string, err error) {
 		}
 		return p.Name, p.Text, nil
 	}
-	if !info.Mode().IsRegular() || info.Size() > fileLimit {
-		return "", "", fmt.Errorf("%s is not a file of at most %d bytes: expected a program in StableHLO, or an exported folder", path, fileLimit)
+	data, err := regular.Read(path, fileLimit)
+	if err != nil {
+		return "", "", fmt.Errorf("%w: expected a program in StableHLO, or an exported folder", err)
 	}
-	data, err := os.ReadFile(path)
-	if err == nil && !utf8.Valid(data) {
+	if !utf8.Valid(data) {
 		err = fmt.Errorf("%s is not text: expected a program in StableHLO", path)
 	}
 	return filepath.Base(path), string(data), err

@@ -83,7 +83,7 @@ func TestHLOMistakes(t *testing.T) {
 		{"a damaged program, optimized", []string{"--optimized", write("cut2.mlir", sum[:200])}, 1, "xla: compile cut2.mlir: "},
 		{"an empty file", []string{write("empty", "")}, 1, "the program is empty"},
 		{"no text", []string{write("binary", "\xff\xfe")}, 1, "is not text: expected a program in StableHLO"},
-		{"no file", []string{"/dev/null"}, 1, "/dev/null is not a file of at most"},
+		{"no file", []string{"/dev/null"}, 1, "open /dev/null: is not a regular file (Dc---------): expected a program in StableHLO, or an exported folder"},
 		{"the plugin go", []string{"--plugin", "go", file}, 1, "takes no StableHLO"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

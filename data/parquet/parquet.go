@@ -9,6 +9,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/listed"
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns], as
@@ -139,18 +140,15 @@ func texts(file io.ReaderAt, size int64, column string, yield func([]byte, error
 }
 
 func withFile(path string, f func(file *os.File, size int64) error) error {
-	info, err := os.Stat(path) // opening a named pipe would wait for its writer
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file (%v)", path, info.Mode().Type())
-	}
-	file, err := os.Open(path)
+	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
 	err = f(file, info.Size())
 	format, row := (*data.FormatError)(nil), (*data.RowError)(nil)
 	switch {

@@ -22,14 +22,14 @@ func Parse(address string) (*url.URL, error) {
 
 var errMalformed = errors.New("a malformed address, expected https://HOST/PATH (in a user's name or password, / @ : # and % are written %2F %40 %3A %23 and %25)")
 
-// redact removes password, query and fragment.
-func redact(address string) string {
+// Redact returns an address for messages, without user name, password, query and fragment: each may be a token.
+func Redact(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" {
 		return "a malformed address"
 	}
-	u.RawQuery, u.Fragment = "", ""
-	return cut(u.Redacted())
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment = nil, "", false, ""
+	return cut(u.String())
 }
 
 func bare(err error) error {

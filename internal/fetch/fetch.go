@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -69,10 +70,10 @@ type Client struct {
 // timeout.
 func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err error) {
 	c = c.withDefaults()
-	f.Name = cmp.Or(f.Name, path.Base(redact(f.URL)))
+	f.Name = cmp.Or(f.Name, path.Base(Redact(f.URL)))
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("fetch: %s from %s: %w", cut(f.Name), redact(f.URL), Short(err))
+			err = fmt.Errorf("fetch: %s from %s: %w", cut(f.Name), Redact(f.URL), Short(err))
 		}
 	}()
 	if digest, err := hex.DecodeString(f.SHA256); err != nil || len(digest) != sha256.Size || strings.ToLower(f.SHA256) != f.SHA256 {
@@ -153,7 +154,7 @@ func (c Client) Open(ctx context.Context, address string) (io.ReadCloser, error)
 	c = c.withDefaults()
 	body, err := c.open(ctx, File{Name: "page", URL: address})
 	if err != nil {
-		return nil, fmt.Errorf("fetch: %s: %w", redact(address), Short(because(ctx, err)))
+		return nil, fmt.Errorf("fetch: %s: %w", Redact(address), Short(because(ctx, err)))
 	}
 	return body, nil
 }
@@ -172,7 +173,7 @@ func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
 	client := *c.HTTP
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
 		if next.URL.Scheme != "https" {
-			return fmt.Errorf("redirect to %s: %w", redact(next.URL.String()), ErrInsecure)
+			return fmt.Errorf("redirect to %s: %w", Redact(next.URL.String()), ErrInsecure)
 		}
 		if len(via) >= maxRedirects {
 			return fmt.Errorf("%w: %d", ErrRedirects, len(via))
@@ -181,7 +182,7 @@ func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, bare(err)
+		return nil, explainCertificate(bare(err))
 	}
 	switch {
 	case response.StatusCode != http.StatusOK:
@@ -196,6 +197,15 @@ func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return response.Body, nil
+}
+
+// explainCertificate adds advice to the error of a machine without certificates of authorities, as minimal containers.
+func explainCertificate(err error) error {
+	if errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.SystemRootsError)) {
+		return fmt.Errorf("no certificate of this machine vouches for the server: install the package ca-certificates, "+
+			"or name the file of a proxy's certificates by SSL_CERT_FILE: %w", err)
+	}
+	return err
 }
 
 // alive is called when bytes arrive.

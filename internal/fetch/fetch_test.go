@@ -156,6 +156,7 @@ func TestF25_UntrustedCertificate(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Client{}.Download(t.Context(), File{URL: server.URL, SHA256: sum("content")}, dir)
 	require.ErrorContains(t, err, "certificate")
+	require.ErrorContains(t, err, "install the package ca-certificates") // S54
 	require.Empty(t, filesIn(t, dir))
 }
 
@@ -207,6 +208,7 @@ func TestR51_errorsHideSecretsAndAreShort(t *testing.T) {
 	for _, address := range []string{
 		"http://user:hunter2@host/a?token=hunter3", "https://user:hunter2@host:port/a", "https://user:hunter2/x@host/a", "https://user:hunter2@ho st/a",
 		"https://user:hunter2%zz@host/a", "//user:hunter2@host/a", "user:hunter2@host/a", "https://user:hunter2@[::1/a", "https://user:hunter2@127.0.0.1:1/a?token=hunter3",
+		"https://hunter1@127.0.0.1:1/a", "https://hunter1:@127.0.0.1:1/a?hunter2#hunter3", // S41
 	} {
 		_, err := Client{}.Download(t.Context(), File{URL: address, SHA256: sum("")}, t.TempDir())
 		require.Error(t, err)

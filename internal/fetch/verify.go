@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // VerifyFile compares a file with a size in bytes (0: any) and a SHA-256 in lower-case hex. It accepts only regular
@@ -33,7 +35,7 @@ func VerifyFile(path string, size int64, sha256 string) error {
 
 // Digest returns a file's size in bytes and SHA-256 in lower-case hex.
 func Digest(path string) (size int64, digest string, err error) {
-	file, err := os.Open(path)
+	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
 		return 0, "", fmt.Errorf("fetch: %w", err)
 	}

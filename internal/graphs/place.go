@@ -11,7 +11,7 @@ import (
 )
 
 // Places finds the lines of the user's code that call operations. It caches the results, because an operation looks at
-// about twenty frames. The zero value is ready. It is not safe for concurrent use.
+// about twenty frames, at most 256. The zero value is ready. It is not safe for concurrent use.
 type Places struct {
 	calls bool // calls of internal/shield are borders too, and lazo's tests are not user code
 	known map[uintptr]string
@@ -41,7 +41,7 @@ func (p *Places) find(skip int) string {
 	if p.known == nil {
 		p.known = map[uintptr]string{}
 	}
-	for n := 0; ; n += len(p.stack) {
+	for n := 0; n < mostFrames; n += len(p.stack) {
 		found := runtime.Callers(skip+n, p.stack[:])
 		for _, pc := range p.stack[:found] {
 			place, known := p.known[pc]
@@ -58,10 +58,14 @@ func (p *Places) find(skip int) string {
 			}
 		}
 		if found < len(p.stack) {
-			return ""
+			break
 		}
 	}
+	return ""
 }
+
+// mostFrames limits the time of an operation in nested layers that no user's code calls, as those of a file.
+const mostFrames = 256
 
 // placeOf resolves a frame, which is several functions after inlining.
 func (p *Places) placeOf(pc uintptr) string {

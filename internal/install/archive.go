@@ -187,7 +187,7 @@ func unpack(ctx context.Context, member *zip.File, tree *os.Root) (fileRecord, e
 }
 
 func writeFile(ctx context.Context, tree *os.Root, name string, mode fs.FileMode, source io.Reader) (fileRecord, error) {
-	if err := tree.MkdirAll(path.Dir(name), 0o750); err != nil {
+	if err := tree.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return fileRecord{}, err
 	}
 	out, err := tree.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)

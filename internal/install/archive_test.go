@@ -281,7 +281,7 @@ func TestExtract(t *testing.T) {
 	require.Len(t, files, 2)
 	require.Equal(t, sum([]byte("library")), files[0].SHA256)
 	require.Equal(t, []string{"a.so", "bin"}, namesIn(t, filepath.Join(target, "lib")))
-	for name, most := range map[string]fs.FileMode{"lib/a.so": 0o644, "lib/bin/tool.so": 0o755, "lib": 0o750} {
+	for name, most := range map[string]fs.FileMode{"lib/a.so": 0o644, "lib/bin/tool.so": 0o755, "lib": 0o755} {
 		info, err := os.Stat(filepath.Join(target, name))
 		require.NoError(t, err)
 		require.Zero(t, info.Mode().Perm()&^most, name)

@@ -114,12 +114,12 @@ func stamp(info fs.FileInfo) fileRecord {
 const lockPause = 50 * time.Millisecond
 
 // lock ends with its process.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o640)
+func lock(ctx context.Context, path string, progress func(Event)) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for waits := false; ; waits = true {
 		taken, err := vfs.TryLock(file)
 		if err != nil {
 			file.Close()
@@ -127,6 +127,9 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		}
 		if !taken {
 			return func() { file.Close() }, nil
+		}
+		if !waits {
+			progress(Event{Stage: Wait, File: path})
 		}
 		select {
 		case <-ctx.Done():

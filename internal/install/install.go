@@ -3,6 +3,7 @@ package install
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -64,6 +65,7 @@ type Stage string
 
 // Stages. Resolve, Download and Extract occur per wheel.
 const (
+	Wait     Stage = "wait"     // another installation holds File
 	Resolve  Stage = "resolve"  // asking the package index
 	Download Stage = "download" // Done and Total are bytes
 	Verify   Stage = "verify"   // reading local files
@@ -95,11 +97,14 @@ type Options struct {
 	resolve func(ctx context.Context, w Wheel) (string, error)
 }
 
-// DefaultRoot returns lazo's folder in the user's data folder.
+// DefaultRoot returns $LAZO_HOME, or else lazo's folder in the user's data folder.
 func DefaultRoot() (string, error) {
+	if dir, err := owners.Plugins(); dir != "" || err != nil {
+		return dir, err
+	}
 	home, err := owners.Home()
 	if err != nil {
-		return "", fmt.Errorf("install: no home folder to install into, give one (--prefix DIR): %w", err)
+		return "", fmt.Errorf("no folder of plugins: set LAZO_HOME to one, or HOME: %w", err)
 	}
 	if runtime.GOOS == "darwin" {
 		return filepath.Join(home, "Library", "Application Support", "lazo", "pjrt"), nil
@@ -130,13 +135,13 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 	if err != nil {
 		return Plugin{}, err
 	}
-	if err := os.MkdirAll(folder, 0o750); err != nil {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return Plugin{}, err
 	}
 	if err := owners.Folder(folder); err != nil {
 		return Plugin{}, err
 	}
-	unlock, err := lock(ctx, filepath.Join(folder, "lock"))
+	unlock, err := lock(ctx, filepath.Join(folder, "lock"), o.Progress)
 	if err != nil {
 		return Plugin{}, err
 	}
@@ -164,8 +169,8 @@ func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) 
 
 // Without a receipt, the folder is not installed.
 func layDown(ctx context.Context, kind, folder string, pieces []piece, o Options) (_ *receipt, err error) {
-	work, err := os.MkdirTemp(folder, workPrefix)
-	if err != nil {
+	work := filepath.Join(folder, workPrefix+rand.Text())
+	if err := os.Mkdir(work, 0o755); err != nil { // MkdirTemp's are closed to other users
 		return nil, err
 	}
 	defer func() {
@@ -173,9 +178,6 @@ func layDown(ctx context.Context, kind, folder string, pieces []piece, o Options
 			os.RemoveAll(work)
 		}
 	}()
-	if err := os.Chmod(work, 0o750); err != nil {
-		return nil, err
-	}
 	tree, err := os.OpenRoot(work)
 	if err != nil {
 		return nil, err

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,7 +48,7 @@ func TestInstall(t *testing.T) {
 	require.Zero(t, header.Mode().Perm()&^0o644)
 	dir, err := os.Stat(filepath.Dir(p.Path))
 	require.NoError(t, err)
-	require.Zero(t, dir.Mode().Perm()&^0o750)
+	require.Zero(t, dir.Mode().Perm()&^0o755)
 	require.NoFileExists(t, filepath.Join(filepath.Dir(p.Path), "__init__.py"))
 
 	again, err := Install(t.Context(), "toy", o)
@@ -282,7 +284,7 @@ func TestContextEndsInstall(t *testing.T) {
 	t.Run("waiting for another", func(t *testing.T) {
 		root := t.TempDir()
 		require.NoError(t, os.MkdirAll(filepath.Join(root, "toy"), 0o750))
-		unlock, err := lock(t.Context(), filepath.Join(root, "toy", "lock"))
+		unlock, err := lock(t.Context(), filepath.Join(root, "toy", "lock"), nil)
 		require.NoError(t, err)
 		defer unlock()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*lockPause)
@@ -402,12 +404,68 @@ func TestUnknownKind(t *testing.T) {
 	}
 }
 
-func TestDefaultRoot(t *testing.T) {
-	t.Setenv("HOME", "/home/somebody")
+// S51, S54: LAZO_HOME is the folder of plugins, else one in HOME. An error names both.
+func TestS51_defaultRoot(t *testing.T) {
+	t.Setenv("LAZO_HOME", "/opt/lazo")
 	root, err := DefaultRoot()
+	require.NoError(t, err)
+	require.Equal(t, "/opt/lazo", root)
+	t.Setenv("LAZO_HOME", "some/where")
+	_, err = DefaultRoot()
+	require.EqualError(t, err, `"some/where" of $LAZO_HOME is not an absolute path`)
+	t.Setenv("LAZO_HOME", "")
+	t.Setenv("HOME", "/home/somebody")
+	root, err = DefaultRoot()
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(root, "/home/somebody/"), root)
 	t.Setenv("HOME", "some/where")
 	_, err = DefaultRoot()
-	require.ErrorContains(t, err, "--prefix")
+	require.ErrorContains(t, err, "no folder of plugins: set LAZO_HOME to one, or HOME: ")
+}
+
+// S54: other users may read and load an installation, as far as the umask of the installing process allows.
+func TestS54_othersMayRead(t *testing.T) {
+	one := newToy(t, "1.0", noise(1, 1000))
+	x := serve(t, one)
+	for umask, want := range map[int]fs.FileMode{0o022: 0o755, 0o077: 0o700} {
+		root := filepath.Join(t.TempDir(), "root")
+		before := syscall.Umask(umask)
+		p, err := Install(t.Context(), "toy", x.options(root, one))
+		syscall.Umask(before)
+		require.NoError(t, err)
+		for at := filepath.Dir(p.Path); len(at) >= len(root); at = filepath.Dir(at) {
+			info, err := os.Stat(at)
+			require.NoError(t, err)
+			require.Equal(t, want, info.Mode().Perm(), at)
+		}
+		for _, name := range []string{p.Path, filepath.Join(root, "toy", receiptName)} {
+			info, err := os.Stat(name)
+			require.NoError(t, err)
+			require.Equal(t, want&0o044, info.Mode().Perm()&want&0o044, name)
+		}
+	}
+}
+
+// S54: an installation that waits for another reports it once, before it waits.
+func TestS54_waitsAloud(t *testing.T) {
+	one := newToy(t, "1.0", noise(1, 1000))
+	x := serve(t, one)
+	root := t.TempDir()
+	path := filepath.Join(root, "toy", "lock")
+	require.NoError(t, os.Mkdir(filepath.Dir(path), 0o755))
+	unlock, err := lock(t.Context(), path, nil)
+	require.NoError(t, err)
+	o, waits := x.options(root, one), 0
+	o.Progress = func(e Event) {
+		if e.Stage == Wait {
+			require.Equal(t, path, e.File)
+			waits++
+			unlock()
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // it would wait forever without the report
+	defer cancel()
+	_, err = Install(ctx, "toy", o)
+	require.NoError(t, err)
+	require.Equal(t, 1, waits)
 }

@@ -150,7 +150,7 @@ func (r *receipt) write(folder string) (err error) {
 	if _, err := temp.Write(append(text, '\n')); err != nil {
 		return fetch.ExplainFullDisk(err, folder)
 	}
-	if err := temp.Chmod(0o640); err != nil {
+	if err := temp.Chmod(0o644); err != nil {
 		return err
 	}
 	if err := temp.Sync(); err != nil {

@@ -248,5 +248,5 @@ func (o Options) askIndex(ctx context.Context, w Wheel) (string, error) {
 			return target.String(), nil
 		}
 	}
-	return "", fmt.Errorf("%s: %w: %s does not link to it", w.File, ErrNotFound, page.Redacted())
+	return "", fmt.Errorf("%s: %w: %s does not link to it", w.File, ErrNotFound, fetch.Redact(page.String()))
 }

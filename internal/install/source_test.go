@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"path"
@@ -40,6 +41,28 @@ func TestR51_publicIndexByTheClientGiven(t *testing.T) {
 	_, err = Install(t.Context(), "toy", o)
 	require.ErrorContains(t, err, "--index-url")
 	require.NotContains(t, err.Error(), "hunter")
+}
+
+// S41: no error of an installation has the user name, the password or the query of the index, each of which may be a
+// token.
+func TestS41_errorsHideTokens(t *testing.T) {
+	one := newToy(t, "1.0", noise(1, 1000))
+	x := serve(t, one)
+	for name, status := range map[string]int{"a page without the link": 200, "a refusal": 403} {
+		o := x.options(t.TempDir(), one)
+		o.HTTP = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			require.Equal(t, "hunter1", r.URL.User.Username(), "the request has it")
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
+		})}
+		for _, address := range []string{"https://hunter1@host/simple?token=hunter2", "https://hunter1:hunter3@host/simple#hunter4"} {
+			o.IndexURL = address
+			_, err := Install(t.Context(), "toy", o)
+			require.ErrorContains(t, err, "https://host/simple", name)
+			for ; err != nil; err = errors.Unwrap(err) {
+				require.NotContains(t, err.Error(), "hunter", name)
+			}
+		}
+	}
 }
 
 type transport func(*http.Request) (*http.Response, error)

@@ -6,6 +6,7 @@ import "C"
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 	"unsafe"
@@ -42,15 +43,18 @@ func (l *Library) Init() (*World, error) {
 	opened.begun = true
 	w := &World{library: l, leave: make(chan struct{}), left: make(chan C.lazo_result, 1)}
 	began := make(chan C.lazo_result)
-	// The thread that initializes MPI must finalize it. MPI's threads must not take Go's signals.
-	go pjrt.WithoutSignals(func() {
-		result := C.lazo_init(&l.table, &w.place)
+	go func() { // the thread that initializes MPI must finalize it
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var result C.lazo_result
+		pjrt.WithoutSignals(func() { result = C.lazo_init(&l.table, &w.place) })
 		began <- result
 		if result.name == nil && w.place.threads != 0 {
 			<-w.leave
-			w.left <- C.lazo_finalize()
+			pjrt.WithoutSignals(func() { result = C.lazo_finalize() })
+			w.left <- result
 		}
-	})
+	}()
 	if err := l.words(<-began, "%s: start", l.path); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,15 @@ import (
 // systemd. A relative one is an error, because it depends on the working directory.
 func Home() (string, error) { return absolute("$HOME", home) }
 
+// Plugins returns $LAZO_HOME, the folder of plugins, or "" if the variable is not set. A relative one is an error.
+func Plugins() (string, error) {
+	dir := os.Getenv("LAZO_HOME")
+	if dir == "" {
+		return "", nil
+	}
+	return absolute("$LAZO_HOME", func() (string, error) { return dir, nil })
+}
+
 // Cache returns the user's absolute cache folder.
 func Cache() (string, error) {
 	return absolute("$HOME and $XDG_CACHE_HOME", func() (string, error) {

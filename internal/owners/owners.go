@@ -4,7 +4,6 @@ package owners
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // Resolve returns a path without links. Each folder, link and file on the way must belong to the user or root and be
@@ -59,13 +60,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	if err := Own(path, info); err != nil {
 		return nil, err
 	}
-	if info.Size() <= limit {
-		data, err := io.ReadAll(io.LimitReader(file, limit+1)) // it may grow
-		if err != nil || int64(len(data)) <= limit {
-			return data, err
-		}
-	}
-	return nil, fmt.Errorf("%s has %d bytes, expected at most %d", path, info.Size(), limit)
+	return regular.ReadAll(file, limit)
 }
 
 type user struct {

@@ -20,16 +20,55 @@ enum { FAULTS = sizeof faults / sizeof faults[0] };
 // A thread of Go's that runs a call of the plugin blocks the same signals as the threads of the plugin. This tells them apart.
 static _Thread_local volatile sig_atomic_t inside;
 
+// The handlers of all signals before the running calls of libraries. A library that takes a signal (UCX, of MPI, takes
+// SIGHUP and faults) would run its handler on a goroutine's stack.
+static struct sigaction kept[NSIG];
+static int calls;
+static pthread_mutex_t keeping = PTHREAD_MUTEX_INITIALIZER;
+
+static void handle(int number, siginfo_t *info, void *context);
+
+// is_own: it is Go's handler, which SIGURG always has, or the one before it.
+static int is_own(const struct sigaction *a) {
+	static void (*go)(int, siginfo_t *, void *);
+	if (!go) go = kept[SIGURG].sa_sigaction;
+	return a->sa_flags & SA_ONSTACK && (a->sa_sigaction == go || a->sa_sigaction == handle);
+}
+
+static void keep_handlers(void) {
+	pthread_mutex_lock(&keeping);
+	int first = !calls++;
+	for (int number = 1; number < NSIG; number++) {
+		struct sigaction now;
+		if (!sigaction(number, 0, &now) && (first || is_own(&now))) kept[number] = now; // signal.Notify may run at the same time
+	}
+	pthread_mutex_unlock(&keeping);
+}
+
+static void put_handlers_back(void) {
+	pthread_mutex_lock(&keeping);
+	calls--;
+	for (int number = 1; number < NSIG; number++) {
+		struct sigaction now, *before = &kept[number];
+		if (sigaction(number, 0, &now) || is_own(&now)) continue;
+		if (now.sa_sigaction != before->sa_sigaction || now.sa_flags != before->sa_flags) sigaction(number, before, 0);
+	}
+	pthread_mutex_unlock(&keeping);
+}
+
 int lazo_block_signals(sigset_t *old) {
 	sigset_t most;
 	sigfillset(&most);
 	for (int i = 0; i < FAULTS; i++) sigdelset(&most, faults[i].number);
 	int failed = pthread_sigmask(SIG_SETMASK, &most, old);
-	if (!failed) inside++;
-	return failed;
+	if (failed) return failed;
+	inside++;
+	keep_handlers();
+	return 0;
 }
 
 int lazo_restore_signals(const sigset_t *old) {
+	put_handlers_back();
 	int failed = pthread_sigmask(SIG_SETMASK, old, 0);
 	if (!failed) inside--;
 	return failed;

@@ -5,7 +5,7 @@
 #include <signal.h>
 
 // lazo_block_signals has this thread take no signals but those of faults. lazo_restore_signals ends that. Threads that
-// start between the two inherit it.
+// start between the two inherit it. Handlers that a library installs between the two are replaced by those before.
 int lazo_block_signals(sigset_t *old);
 int lazo_restore_signals(const sigset_t *old);
 

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -159,4 +160,66 @@ func TestS57_goPanics(t *testing.T) {
 	f := func() { *nowhere = 1 }
 	require.Panics(t, f)
 	WithoutSignals(func() { require.Panics(t, f) })
+}
+
+// action is the kernel's struct sigaction: the handler, its flags, and what differs between machines.
+type action [4]uintptr
+
+func actionOf(s syscall.Signal) (now action) {
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0); errno != 0 {
+		panic(errno)
+	}
+	return now
+}
+
+func (a action) set(s syscall.Signal) {
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&a)), 0, 8, 0, 0); errno != 0 {
+		panic(errno)
+	}
+}
+
+// S50: a library that takes signals has not taken them after its call, also during the calls of others.
+func TestS50_librariesTakeNoSignals(t *testing.T) {
+	signals := []syscall.Signal{syscall.SIGHUP, syscall.SIGSEGV, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE, syscall.Signal(40)}
+	signal.Ignore(syscall.SIGUSR2)
+	defer signal.Reset(syscall.SIGUSR2)
+	before := map[syscall.Signal]action{}
+	for _, s := range signals {
+		before[s] = actionOf(s)
+	}
+	unchanged := func(when string) {
+		t.Helper()
+		for _, s := range signals {
+			was, now := before[s], actionOf(s)
+			require.Equal(t, was[:2], now[:2], "%s: handler and flags of %v", when, s)
+		}
+	}
+	withoutStack := action{before[syscall.SIGHUP][0], before[syscall.SIGHUP][1] &^ 0x08000000} // SA_ONSTACK
+	for name, taken := range map[string]action{
+		"handler": {4096}, "ignored": {1}, "default": {0}, "Go's handler on the stack of a goroutine": withoutStack,
+	} {
+		take := func() {
+			for _, s := range signals {
+				taken.set(s)
+			}
+		}
+		WithoutSignals(take)
+		unchanged(name)
+		WithoutSignals(func() {
+			take()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				WithoutSignals(func() {})
+			}()
+			<-done
+			take()
+		})
+		unchanged(name + ", two calls at once")
+	}
+	heard := make(chan os.Signal, 1)
+	WithoutSignals(func() { signal.Notify(heard, syscall.SIGUSR2) })
+	defer signal.Stop(heard)
+	before[syscall.SIGUSR2] = before[syscall.SIGUSR1]
+	unchanged("a signal that Go has taken meanwhile")
 }

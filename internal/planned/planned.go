@@ -66,14 +66,7 @@ const limit = 2 << 30
 
 // Read reads a file of Write.
 func Read(file string) (Step, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return Step{}, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > limit {
-		return Step{}, fmt.Errorf("%s is not a file of at most %d bytes", file, limit)
-	}
-	text, err := os.ReadFile(file)
+	text, err := regular.Read(file, limit)
 	if err != nil {
 		return Step{}, err
 	}

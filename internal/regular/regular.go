@@ -4,6 +4,7 @@ package regular
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -27,6 +28,31 @@ func Open(path string, how int, mode fs.FileMode) (*os.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w (%s)", Err, kind)}
 	}
 	return os.OpenFile(path, how, mode) // or Stat's error
+}
+
+// Read is [os.ReadFile] for regular files of at most limit bytes.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Open(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadAll(f, limit)
+}
+
+// ReadAll reads an open file to its end, with an error above limit bytes, also if the file grows meanwhile.
+func ReadAll(f *os.File, limit int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() <= limit {
+		text, err := io.ReadAll(io.LimitReader(f, limit+1))
+		if err != nil || int64(len(text)) <= limit {
+			return text, err
+		}
+	}
+	return nil, fmt.Errorf("%s has %d bytes, expected at most %d", f.Name(), info.Size(), limit)
 }
 
 // Write is [os.WriteFile] for regular files.

@@ -28,3 +28,19 @@ func TestPipe(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "text", string(text))
 }
+
+// S45: Read reads up to its limit, also of a file whose size is not known, as in /proc.
+func TestS45_read(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, []byte("text"), 0o600))
+	text, err := regular.Read(file, 4)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(text))
+	_, err = regular.Read(file, 3)
+	require.EqualError(t, err, file+" has 4 bytes, expected at most 3")
+	_, err = regular.Read("/proc/self/stat", 3)
+	require.ErrorContains(t, err, "expected at most 3")
+	require.NoError(t, os.Truncate(file, 1<<40))
+	_, err = regular.Read(file, 1<<20)
+	require.ErrorContains(t, err, "has 1099511627776 bytes, expected at most 1048576")
+}

@@ -72,6 +72,7 @@ const stablehlo = `module @step {
 }
 `
 
+// S54: the estimate says that it has no latencies.
 func TestReport_tables(t *testing.T) {
 	target, err := ParseTarget("h100:8")
 	require.NoError(t, err)

@@ -48,7 +48,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 		row(name, "%s %s %s, %d devices: a device sends %s", e.Kind, bytes(e.Bytes), along, e.Group, bytes(e.Sent))
 	}
 	e := r.Estimate
-	row("estimate", "%s to %s a step: computing %s, memory %s, links %s", brief(e.Low), brief(e.High), brief(e.Compute), brief(e.Memory), brief(e.Links))
+	row("estimate", "%s to %s a step, without latencies and the host: computing %s, memory %s, links %s", brief(e.Low), brief(e.High), brief(e.Compute), brief(e.Memory), brief(e.Links))
 	notes := func(name string, list []string) {
 		for _, text := range list {
 			row(name, "%s", text)

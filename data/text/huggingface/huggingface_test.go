@@ -3,6 +3,7 @@ package huggingface
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gomlx/go-huggingface/tokenizers/hftokenizer"
@@ -239,4 +241,23 @@ func TestCharacters(t *testing.T) {
 		}
 	}
 	golden.Equal(t, "characters.txt", list.String())
+}
+
+// S45: a pipe, a device and a file above the limit are errors at once: Open neither waits nor reads.
+func TestS45_openRefusesEndlessFiles(t *testing.T) {
+	for name, lay := range map[string]func(path string) error{
+		"open FILE: is not a regular file (p---------)":  func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"open FILE: is not a regular file (Dc---------)": func(path string) error { return os.Symlink("/dev/zero", path) },
+		"FILE has 1099511627776 bytes, expected at most 268435456": func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte("{}"), 0o600), os.Truncate(path, 1<<40))
+		},
+	} {
+		for _, file := range []string{"tokenizer.json", "tokenizer.model"} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, file)
+			require.NoError(t, lay(path))
+			_, err := Open(dir)
+			require.EqualError(t, err, "huggingface: "+strings.ReplaceAll(name, "FILE", path))
+		}
+	}
 }

@@ -5,23 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/internal/listed"
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// Open reads a folder's tokenizer.json, or if there is none, its tokenizer.model.
+const limit = 256 << 20 // bytes of a file; Gemma's tokenizer.json has 33 MB
+
+// Open reads a folder's tokenizer.json, or if there is none, its tokenizer.model: a regular file of at most 256 MiB.
 func Open(folder string) (text.Tokenizer, error) {
-	content, err := os.ReadFile(filepath.Join(folder, "tokenizer.json"))
+	content, err := regular.Read(filepath.Join(folder, "tokenizer.json"), limit)
 	if err == nil {
 		return parse(content)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("huggingface: %w", err)
 	}
-	model, err := os.ReadFile(filepath.Join(folder, "tokenizer.model"))
+	model, err := regular.Read(filepath.Join(folder, "tokenizer.model"), limit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("huggingface: %s has no tokenizer.json and no tokenizer.model: %w", folder, fs.ErrNotExist)
 	}
