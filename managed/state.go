@@ -35,8 +35,8 @@ import (
 // SetValue, Summary, Parameters, Settings and DumpXLA also for a build or compilation of a step on the state.
 //
 // A build function must not use the state of its build: it gets [xla.ErrBusy], except from methods without an error
-// result (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for another
-// goroutine that uses the state may block forever.
+// result (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for
+// another goroutine that uses the state may block forever.
 //
 // Use [State.View] to test or predict during training, with separate metrics and fixed values.
 type State struct {

@@ -8,5 +8,5 @@ const draws = "40"
 // firstLinks are the first links of the chains that are compared with optax in groups.
 var firstLinks = []string{"accumulate", "adam", "skip non-finite"}
 
-// linksApart: each of them stands before every fourth link.
+// linksApart: each of them is combined with every fourth link.
 const linksApart = 4

@@ -10,7 +10,7 @@
 // A server of package serve:
 //
 //	batcher, err := serve.New(metrics.Predictor("digits", model), example, serve.Batching{})
-//	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{})
+//	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Options{})
 //	err = http.ListenAndServe("localhost:8000", metrics.Serving(handler))
 //
 // docs/monitoring.md lists all metrics. dashboard.json is a dashboard for Grafana.

@@ -29,7 +29,7 @@ func served(t *testing.T, m *Metrics) http.Handler {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, batcher.Close()) })
 	require.NoError(t, batcher.Warm(t.Context()))
-	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Limits{})
+	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Options{})
 	require.NoError(t, err)
 	return m.Serving(handler)
 }
