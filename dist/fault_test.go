@@ -199,14 +199,28 @@ func (f fault) rankOf(t *testing.T) {
 		job.At(step+1, "data")
 		require.NoError(t, job.Agree(words))
 	}
-	// The last step is in a beat, so that a rank that is killed is known to have come so far.
-	<-time.After(600 * time.Millisecond)
+	waitForBeats(t, job)
 	if job.Rank() == f.rank {
 		require.NoError(t, os.WriteFile(filepath.Join(place, "fault"), nil, 0o600))
 		f.do(job)
 		return
 	}
 	job.Fail(job.Agree(words))
+}
+
+// waitForBeats returns when the third step of all ranks is in a beat that rank 0 has read: a rank that is killed is
+// known to have come so far.
+func waitForBeats(t *testing.T, job *dist.Job) {
+	known := filepath.Join(os.Getenv(placeVariable), "known")
+	for {
+		if job.Rank() == 0 && job.Reached(3) {
+			require.NoError(t, os.WriteFile(known, nil, 0o600))
+		}
+		if _, err := os.Stat(known); err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // A phase that was announced may take longer than the deadline.

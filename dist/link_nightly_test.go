@@ -28,7 +28,7 @@ func TestF57_linkCut(t *testing.T) {
 			job.At(step+1, "data")
 			require.NoError(t, job.Barrier("step"))
 		}
-		<-time.After(600 * time.Millisecond) // as in rankOf
+		waitForBeats(t, job)
 		if job.Rank() == 0 {
 			require.NoError(t, os.WriteFile(filepath.Join(os.Getenv(placeVariable), "fault"), nil, 0o600))
 			out, err := exec.Command("ip", "link", "set", "lazo0", "down").CombinedOutput()
