@@ -212,15 +212,13 @@ func (f fault) rankOf(t *testing.T) {
 // known to have come so far.
 func waitForBeats(t *testing.T, job *dist.Job) {
 	known := filepath.Join(os.Getenv(placeVariable), "known")
-	for {
-		if job.Rank() == 0 && job.Reached(3) {
-			require.NoError(t, os.WriteFile(known, nil, 0o600))
+	require.Eventually(t, func() bool {
+		if job.Rank() == 0 {
+			return job.Reached(3) && os.WriteFile(known, nil, 0o600) == nil
 		}
-		if _, err := os.Stat(known); err == nil {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+		_, err := os.Stat(known)
+		return err == nil
+	}, time.Minute, time.Millisecond)
 }
 
 // A phase that was announced may take longer than the deadline.

@@ -9,9 +9,7 @@
 //
 // A server of package serve:
 //
-//	batcher, err := serve.New(metrics.Predictor("digits", model), example, serve.Batching{})
-//	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Options{})
-//	err = http.ListenAndServe("localhost:8000", metrics.Serving(handler))
+//	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Options{Observe: metrics.Served})
 //
 // docs/monitoring.md lists all metrics. dashboard.json is a dashboard for Grafana.
 package prometheus

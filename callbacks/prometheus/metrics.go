@@ -21,12 +21,8 @@ type Metrics struct {
 	saves, saveFailures, saveSeconds *client.CounterVec
 	lastSave                         *client.GaugeVec
 
-	requests       *client.CounterVec
-	latencies      *client.HistogramVec
-	inFlight       client.Gauge
-	batches        *client.HistogramVec
-	predictSeconds *client.HistogramVec
-	queues         *queues
+	requests, examples *client.CounterVec
+	latencies, queued  *client.HistogramVec
 }
 
 // New returns the metrics of this process, with those of Go and of the operating system's process.
@@ -34,30 +30,26 @@ func New() *Metrics {
 	counter := func(name, help string, labels ...string) *client.CounterVec {
 		return client.NewCounterVec(client.CounterOpts{Name: name, Help: help}, labels)
 	}
-	histogram := func(name, help string, buckets []float64, labels ...string) *client.HistogramVec {
-		return client.NewHistogramVec(client.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	seconds := func(name, help string, labels ...string) *client.HistogramVec { // to 33 s
+		return client.NewHistogramVec(client.HistogramOpts{Name: name, Help: help, Buckets: client.ExponentialBuckets(0.0005, 2, 17)}, labels)
 	}
-	seconds := client.ExponentialBuckets(0.0005, 2, 17) // to 33 s
 	m := &Metrics{
 		Registry: client.NewRegistry(),
 		runs:     &runs{named: map[string]*run{}},
 		devices:  &devices{},
-		queues:   &queues{waiting: map[string]func() int{}},
 
 		saves:        counter("lazo_checkpoint_saves_total", "Checkpoints written.", "run"),
 		saveFailures: counter("lazo_checkpoint_failures_total", "Checkpoints that could not be written.", "run"),
 		saveSeconds:  counter("lazo_checkpoint_save_seconds_total", "Time of writing checkpoints, also of failures.", "run"),
 		lastSave:     client.NewGaugeVec(client.GaugeOpts{Name: "lazo_checkpoint_last_step", Help: "Step of the newest checkpoint."}, []string{"run"}),
 
-		requests:  counter("lazo_serving_requests_total", "Requests answered, by status code.", "route", "model", "code"),
-		latencies: histogram("lazo_serving_request_seconds", "Time from a request to the end of its response.", seconds, "route", "model"),
-		inFlight:  client.NewGauge(client.GaugeOpts{Name: "lazo_serving_requests_in_flight", Help: "Requests being answered."}),
-		batches: histogram("lazo_serving_batch_examples", "Examples of a batch, with its padding.",
-			client.ExponentialBuckets(1, 2, 13), "model"),
-		predictSeconds: histogram("lazo_serving_batch_seconds", "Time of a batch in the model.", seconds, "model"),
+		requests:  counter("lazo_serving_requests_total", "Requests answered, by status code.", "model", "code"),
+		examples:  counter("lazo_serving_examples_total", "Examples of the inferences.", "model"),
+		latencies: seconds("lazo_serving_request_seconds", "Time from a request to the end of its response.", "model"),
+		queued:    seconds("lazo_serving_queue_seconds", "Part of it in which an inference waited for its batch.", "model"),
 	}
 	m.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.runs, m.devices, m.saves, m.saveFailures, m.saveSeconds, m.lastSave, m.requests, m.latencies, m.inFlight, m.batches, m.predictSeconds, m.queues)
+		m.runs, m.devices, m.saves, m.saveFailures, m.saveSeconds, m.lastSave, m.requests, m.examples, m.latencies, m.queued)
 	return m
 }
 

@@ -79,7 +79,7 @@ func expressions(t *testing.T) (all []string) {
 // S52: docs/monitoring.md lists all metrics, and the dashboard shows all, and no others.
 func TestMetrics_areDocumented(t *testing.T) {
 	have := names(New())
-	require.Greater(t, len(have), 20)
+	require.Greater(t, len(have), 15)
 	text, err := os.ReadFile("../../docs/monitoring.md")
 	require.NoError(t, err)
 	var documented []string
@@ -92,7 +92,7 @@ func TestMetrics_areDocumented(t *testing.T) {
 	for _, name := range named.FindAllString(string(text), -1) {
 		require.Contains(t, have, name)
 	}
-	require.Equal(t, []string{"lazo_other", "lazo_serving_batch_seconds"}, shown([]string{"rate(lazo_serving_batch_seconds_sum[1m])", "lazo_other"}), "the look finds them")
+	require.Equal(t, []string{"lazo_other", "lazo_serving_queue_seconds"}, shown([]string{"rate(lazo_serving_queue_seconds_sum[1m])", "lazo_other"}), "the look finds them")
 }
 
 func shown(expressions []string) []string {

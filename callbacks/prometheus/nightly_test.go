@@ -27,7 +27,6 @@ func TestPrometheus(t *testing.T) {
 	binary, err := exec.LookPath("prometheus")
 	require.NoError(t, err, "install Prometheus: apt-get install prometheus")
 	m := New()
-	m.Queue("digits", func() int { return 3 })
 	m.devices.of = append(m.devices.of, card{5})
 	m.Saved("digits")(100, time.Second, nil)
 	server, err := m.Listen(":0")
@@ -37,7 +36,7 @@ func TestPrometheus(t *testing.T) {
 	require.NoError(t, err)
 	handler := served(t, m)
 	for range 2 {
-		request, err := http.NewRequest("GET", "http://localhost/v2/models/digits", nil)
+		request, err := http.NewRequest("POST", "http://localhost/v2/models/digits/infer", strings.NewReader(inference))
 		require.NoError(t, err)
 		handler.ServeHTTP(discarding{}, request)
 	}
@@ -86,7 +85,7 @@ func TestPrometheus(t *testing.T) {
 		return found == 1
 	}, time.Minute, 100*time.Millisecond)
 	for _, name := range names(m) {
-		if strings.HasPrefix(name, "lazo_serving_") && !strings.Contains(name, "queue") && !strings.Contains(name, "requests") {
+		if strings.HasPrefix(name, "lazo_serving_") && strings.HasSuffix(name, "_seconds") {
 			name += "_count"
 		}
 		status, found := query(name)
