@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -93,6 +94,7 @@ func NewHandler(models map[string]*Batcher, options Options) (*Handler, error) {
 	if options.MaxBody == 0 {
 		options.MaxBody = 16 << 20
 	}
+	options.MaxBody = min(options.MaxBody, math.MaxInt64-1) // a reader takes one more
 	if options.Timeout == 0 {
 		options.Timeout = time.Minute
 	}
@@ -217,8 +219,14 @@ func problemOf(ctx context.Context, err error) *problem {
 		return &problem{http.StatusServiceUnavailable, "the model is closed"}
 	case errors.Is(err, errTimeout):
 		return &problem{http.StatusGatewayTimeout, err.Error()}
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+	case ctx.Err() == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
 		return &problem{statusGone, "the client has gone"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &problem{http.StatusGatewayTimeout, errTimeout.Error()}
+	case errors.Is(err, context.Cause(ctx)): // of the server's own context, such as a signal
+		return &problem{http.StatusServiceUnavailable, "the server ends"}
 	}
 	return nil
 }

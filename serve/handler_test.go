@@ -433,6 +433,29 @@ func TestS43_limitOfTheWholeRequest(t *testing.T) {
 	})
 }
 
+// S43: a request ends with the server's own context. That is no internal error.
+func TestS43_endOfTheServersContext(t *testing.T) {
+	for status, of := range map[int]func(ctx context.Context) (context.Context, context.CancelFunc){
+		499: context.WithCancel,
+		503: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			return ctx, func() { cancel(errors.New("a signal")) }
+		},
+		504: func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 0) },
+	} {
+		d := &double{hold: make(chan struct{}), begun: make(chan struct{}, 9)}
+		b := batcher(t, d, serve.Batching{MaxBatch: 1})
+		h, err := serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Options{})
+		require.NoError(t, err)
+		ctx, cancel := of(t.Context())
+		cancel()
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "POST", "/v2/models/m/infer", strings.NewReader(one)))
+		require.Equal(t, status, w.Code, w.Body)
+		close(d.hold)
+	}
+}
+
 // S47: what a panic or a device says is in the log, under the id that the client gets; each request has a line.
 func TestS47_internalErrorsAreInTheLog(t *testing.T) {
 	var lines bytes.Buffer

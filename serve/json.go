@@ -182,6 +182,9 @@ func (d *document) list(what string, element func() error) error {
 	if err := d.open('[', what, "a list"); err != nil {
 		return err
 	}
+	if d.cut(d.InputOffset() - 1) {
+		return fmt.Errorf("%s is a list of numbers, expected one of objects", what)
+	}
 	for d.More() {
 		if err := element(); err != nil {
 			return err
@@ -222,14 +225,18 @@ func (d *document) text() (text string, list bool, err error) {
 	if err := d.Decode(&raw); err != nil {
 		return "", false, err
 	}
-	at := d.InputOffset() - int64(len(raw))
-	for len(d.lists) > 0 && d.lists[0].at < at {
-		d.lists = d.lists[1:]
-	}
-	if len(d.lists) > 0 && d.lists[0].at == at {
+	if d.cut(d.InputOffset() - int64(len(raw))) {
 		return d.lists[0].text, true, nil
 	}
 	return string(raw), false, nil
+}
+
+// cut reports whether a list was cut out at an offset. It is the first of lists then.
+func (d *document) cut(at int64) bool {
+	for len(d.lists) > 0 && d.lists[0].at < at {
+		d.lists = d.lists[1:]
+	}
+	return len(d.lists) > 0 && d.lists[0].at == at
 }
 
 // numbers reads a list of numbers, or of true and false, and returns its JSON.

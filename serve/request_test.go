@@ -150,6 +150,7 @@ func TestS47_strictJSON(t *testing.T) {
 		"\ufeff" + `{"inputs":[{"name":"x","shape":[1,2,2],"datatype":"FP32","data":[1,2,3,4]},` + flags + `]}`,
 		`{"inputs":[{"name":"x","shape":[1,2,2],"datatype":"FP32","data":[1,2,3,4]},` + flags + `],"parameters":{"a":1,"a":2}}`,
 		`{"inputs":[{"name":"x","shape":[1,2,2],"datatype":"FP32","data":[]},` + flags + `],"a":[1,2,3,4` + strings.Repeat(" ", 64) + `]}`,
+		`{"inputs":[{"name":"x","shape":[1,2,2],"datatype":"FP32","data":[1,2,3,4]},` + flags + `],"outputs":[` + long + `0]}`,
 	} {
 		status, answer, _ := call(h, "POST", "/v2/models/sums/infer", text)
 		require.Equal(t, 400, status, "%s: %s", text, answer)

@@ -124,10 +124,10 @@ type served struct {
 // and of a file that cannot be opened the model before it; it is tried again when it changes.
 func (s *served) load(ctx context.Context) error {
 	found, err := find(s.root)
-	if err != nil {
+	if found == nil {
 		return err
 	}
-	var all []error
+	all := []error{err}
 	for at, file := range found {
 		if before, ok := s.of[at]; !ok || !before.same(file) {
 			all = append(all, s.replace(ctx, at, file))
@@ -196,8 +196,9 @@ func (s *served) close() (err error) {
 
 const savedSuffix = ".safetensors"
 
-// find returns the files of models by name and version.
-func find(root string) (map[place]saved, error) {
+// find returns the files of models by name and version, and an error for those that cannot be one. It returns nil if it
+// cannot read root.
+func find(root string) (_ map[place]saved, wrong error) {
 	info, err := os.Stat(root)
 	if err != nil {
 		return nil, err
@@ -218,7 +219,7 @@ func find(root string) (map[place]saved, error) {
 		}
 		for _, file := range paths {
 			info, err := fs.Stat(files, file)
-			if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(path.Base(file), ".") {
+			if err != nil || !info.Mode().IsRegular() || strings.HasPrefix(file, ".") || strings.HasPrefix(path.Base(file), ".") {
 				continue // it may be gone meanwhile
 			}
 			whole := filepath.Join(root, filepath.FromSlash(file))
@@ -227,15 +228,17 @@ func find(root string) (map[place]saved, error) {
 			if dir := path.Dir(file); dir != "." {
 				version, err := strconv.Atoi(name)
 				if err != nil || version < 1 {
-					return nil, fmt.Errorf("%s: expected the name of a version, as 1%s", whole, savedSuffix)
+					wrong = errors.Join(wrong, fmt.Errorf("%s: expected the name of a version, as 1%s", whole, savedSuffix))
+					continue
 				}
 				at = place{dir, version}
 			}
 			if other, ok := found[at]; ok {
-				return nil, fmt.Errorf("%s and %s are version %d of one model, expected one of them", other.path, whole, at.version)
+				wrong = errors.Join(wrong, fmt.Errorf("%s and %s are version %d of one model, expected one of them", other.path, whole, at.version))
+				continue
 			}
 			add(at, whole, info)
 		}
 	}
-	return found, nil
+	return found, wrong
 }

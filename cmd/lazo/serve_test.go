@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/janpfeifer/must"
@@ -55,14 +57,16 @@ func TestServe(t *testing.T) {
 		text, err := io.ReadAll(r.Body)
 		return r.StatusCode, fmt.Sprint(string(text), err)
 	}
-	// until waits for an answer; the test's own limit ends it.
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	// until waits for an answer, as long as ctx.
 	until := func(path string, status int, part string) {
 		for {
 			got, answer := ask(path)
 			if got == status && strings.Contains(answer, part) {
 				return
 			}
-			require.NoError(t, t.Context().Err())
+			require.NoError(t, ctx.Err())
 			require.Contains(t, []int{200, 404}, got, answer)
 		}
 	}
@@ -88,6 +92,9 @@ func TestServe(t *testing.T) {
 	})
 	save("m/1.safetensors", 3)
 	until("m", 200, `"data":[3]`)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "m/best.safetensors"), nil, 0o600)) // an error, and the others are served
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "..data"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "..data/m.safetensors"), nil, 0o600)) // a volume of Kubernetes has it
 	save("m/2.safetensors", 4)
 	until("m", 200, `"data":[4]`)
 	until("m/versions/1", 200, `"data":[3]`)
