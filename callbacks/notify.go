@@ -84,9 +84,9 @@ func (n *notifier) End(ctx context.Context, e loop.Ending) error {
 	}
 	text, err := json.Marshal(reportOf(n.to.Run, e))
 	if err == nil {
-		limited, done := context.WithTimeout(ctx, n.to.Timeout)
-		defer done()
-		err = errors.Join(n.run(limited, text), n.post(limited, text))
+		posted := make(chan error, 1)
+		go func() { posted <- n.post(ctx, text) }()
+		err = errors.Join(n.run(ctx, text), <-posted)
 	}
 	if err != nil {
 		slog.WarnContext(ctx, "callbacks: notify: the end of the run is not reported", "run", n.to.Run, "reason", e.Reason.String(), "error", err)
@@ -123,11 +123,13 @@ func (n *notifier) run(ctx context.Context, text []byte) error {
 	if len(n.to.Command) == 0 {
 		return nil
 	}
+	ctx, done := context.WithTimeout(ctx, n.to.Timeout)
+	defer done()
 	cmd := exec.CommandContext(ctx, n.to.Command[0], n.to.Command[1:]...)
 	cmd.Stdin = bytes.NewReader(text)
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("no end after %s", n.to.Timeout)
 	}
 	if failed := (*exec.Error)(nil); errors.As(err, &failed) {
@@ -143,6 +145,8 @@ func (n *notifier) post(ctx context.Context, text []byte) error {
 	if n.to.URL == "" {
 		return nil
 	}
+	ctx, done := context.WithTimeout(ctx, n.to.Timeout)
+	defer done()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.to.URL, bytes.NewReader(text))
 	if err != nil {
 		return fmt.Errorf("POST to %s: the request cannot be made", n.host) // err has the URL
@@ -153,7 +157,7 @@ func (n *notifier) post(ctx context.Context, text []byte) error {
 	request.Header.Set("Content-Type", "application/json")
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("no response after %s", n.to.Timeout)
 	}
 	if failed := (*url.Error)(nil); errors.As(err, &failed) {

@@ -120,7 +120,7 @@ func (f *recordFile) Watch(_ context.Context, r loop.Report) error {
 }
 
 func (f *recordFile) End(context.Context, loop.Ending) error {
-	recorded.CompareAndDelete(f.key, f)
+	defer recorded.CompareAndDelete(f.key, f)
 	if f.begun && !f.broken {
 		f.broken = true
 		_ = f.backlog.Retry(f.write) // Err has its error

@@ -103,7 +103,11 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 
 // reportTo writes who is late: f is of judge with less than the deadline.
 func (j *Job) reportTo(w io.Writer, f *Failure) {
-	fmt.Fprintf(w, "lazo: %s. %s ends if this lasts for %v ($%s)\n", strings.TrimPrefix(f.Text, j.ended()), j.named(), j.deadline, variableDeadline)
+	limit := j.deadline.String()
+	if j.closeWithin() > j.deadline {
+		limit += fmt.Sprintf(", in Job.Close for %v", j.closeWithin())
+	}
+	fmt.Fprintf(w, "lazo: %s. %s ends if this lasts for %s ($%s)\n", strings.TrimPrefix(f.Text, j.ended()), j.named(), limit, variableDeadline)
 }
 
 func (j *Job) failed(v *view, r int) *Failure {

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -176,10 +177,11 @@ func TestS40_strangersLearnNothing(t *testing.T) {
 		ranks.Go(func() {
 			var err error
 			spokes[r], err = come(t, h, me, 1+r, nil)
-			require.NoError(t, err)
+			assert.NoError(t, err)
 		})
 	}
 	ranks.Wait()
+	require.False(t, t.Failed())
 	require.NoError(t, <-gathered)
 	learnt(<-later)
 	_, err := net.Dial("tcp", h.listener.Addr().String())
@@ -191,8 +193,8 @@ func TestS40_strangersLearnNothing(t *testing.T) {
 	}
 	for _, j := range []*Job{h.j, spokes[0].j, spokes[1].j} {
 		ranks.Go(func() {
-			require.NoError(t, j.Barrier("among strangers"))
-			require.NoError(t, j.Close())
+			assert.NoError(t, j.Barrier("among strangers"))
+			assert.NoError(t, j.Close())
 		})
 	}
 	ranks.Wait()

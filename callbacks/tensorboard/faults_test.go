@@ -111,25 +111,33 @@ func TestWrite_fullDisk(t *testing.T) {
 
 // S52: events continue in a new file if theirs was renamed or removed, and hide none of it.
 func TestWrite_rotation(t *testing.T) {
-	dir := t.TempDir()
-	w := tensorboard.New(dir)
-	var logs loop.Logs
-	logs.Loss("loss", 1)
-	var moved string
-	for step := range int64(9) {
-		if step == 4 {
-			paths, err := filepath.Glob(filepath.Join(dir, "train", "events.out.tfevents.*"))
-			require.NoError(t, err)
-			require.Len(t, paths, 1)
-			moved = strings.Replace(paths[0], "tfevents.", "tfevents.0", 1)
-			require.NoError(t, os.Rename(paths[0], moved))
-		}
-		require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: step + 1}, Logs: logs}))
+	for name, row := range map[string]struct {
+		rotate func(path string) error
+		left   []int64
+	}{
+		"renamed": {func(path string) error { return os.Rename(path, strings.Replace(path, "tfevents.", "tfevents.0", 1)) }, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		"emptied": {func(path string) error { return os.Truncate(path, 0) }, []int64{5, 6, 7, 8, 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			w := tensorboard.New(dir)
+			var logs loop.Logs
+			logs.Loss("loss", 1)
+			for step := range int64(9) {
+				if step == 4 {
+					paths, err := filepath.Glob(filepath.Join(dir, "train", "events.out.tfevents.*"))
+					require.NoError(t, err)
+					require.Len(t, paths, 1)
+					require.NoError(t, row.rotate(paths[0]))
+				}
+				require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: step + 1}, Logs: logs}))
+			}
+			require.NoError(t, w.End(t.Context(), loop.Ending{}))
+			all := read(t, filepath.Join(dir, "train"))
+			require.Len(t, all, 2)
+			require.Equal(t, row.left, visible(all, "losses/loss"))
+		})
 	}
-	require.NoError(t, w.End(t.Context(), loop.Ending{}))
-	all := read(t, filepath.Join(dir, "train"))
-	require.Len(t, all, 2)
-	require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, visible(all, "losses/loss"))
 }
 
 func TestF35_aSlowDiskDropsAndSaysSo(t *testing.T) {

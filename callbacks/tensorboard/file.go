@@ -34,6 +34,7 @@ type eventFile struct {
 	older    bool
 	purge    int64 // hides older files from this step on
 	sent     int
+	end      int64 // bytes of the file
 	backlog  records.Backlog[event]
 }
 
@@ -66,6 +67,7 @@ func (f *eventFile) write(e event) error {
 	}
 	// One system call, for at most one incomplete record of a killed process.
 	n, err := f.out.Write(e.record[f.sent:])
+	f.end += int64(n)
 	if f.sent += n; err != nil {
 		return err
 	}
@@ -81,12 +83,12 @@ func (f *eventFile) close() (err error) {
 	return err
 }
 
-// open creates an event file that hides older files from step purge on, again if its name has no file or another one,
-// as after a rotation.
+// open creates an event file that hides older files from step purge on, again if its name has no file, another or an
+// emptied one, as after a rotation.
 func (f *eventFile) open(seconds float64) error {
 	if f.out != nil {
 		now, err := os.Stat(f.path)
-		if f.info == nil || err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(now, f.info) {
+		if f.info == nil || err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(now, f.info) && now.Size() >= f.end {
 			return nil // writing shows other errors
 		}
 		if err := f.close(); err != nil {
@@ -114,7 +116,7 @@ func (f *eventFile) open(seconds float64) error {
 		_ = os.Remove(path) // one file for each attempt would stay
 		return errors.Join(err, out.Close())
 	}
-	f.out, f.path, f.info, f.older, f.sent = out, path, nil, older, 0
+	f.out, f.path, f.info, f.older, f.sent, f.end = out, path, nil, older, 0, int64(len(begin))
 	if file, ok := out.(fs.File); ok {
 		f.info, err = file.Stat()
 	}

@@ -406,6 +406,8 @@ func (o *Options) ending(ctx context.Context) syscall.Signal {
 	if by, ok := errors.AsType[*loop.SignalError](context.Cause(ctx)); ok && by.Signal != syscall.SIGHUP {
 		signal = by.Signal
 	}
+	writing.Lock()
+	defer writing.Unlock()
 	fmt.Fprintf(o.Stderr, "lazo run: %v: the ranks receive the signal %q and have %v to end\n", context.Cause(ctx), signal, o.Grace)
 	return signal
 }

@@ -55,8 +55,8 @@ var (
 	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // of the standard logger, as by loop.Exit
 )
 
-// crash begins what Go's runtime writes about a panic.
-var crash = regexp.MustCompile(`^(panic|fatal error|SIG[A-Z]+): `)
+// crash begins what Go's runtime writes about a panic. The first line may continue one of the program.
+var crash = regexp.MustCompile(`^((panic|fatal error|SIG[A-Z]+): |goroutine \d+ .*\[running)`)
 
 func (s *sayings) hear(message []byte) {
 	if crash.Match(message) {

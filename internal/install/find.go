@@ -115,7 +115,8 @@ const lockPause = 50 * time.Millisecond
 
 // lock ends with its process.
 func lock(ctx context.Context, path string, progress func(Event)) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o644)
+	// Others must not be able to hold it.
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|noFollow, 0o600)
 	if err != nil {
 		return nil, err
 	}
