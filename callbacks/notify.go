@@ -155,8 +155,11 @@ func (n *notifier) post(ctx context.Context, text []byte) error {
 		request.Header[name] = values
 	}
 	request.Header.Set("Content-Type", "application/json")
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := client.Do(request)
+	if user := request.URL.User; user != nil && request.Header.Get("Authorization") == "" {
+		password, _ := user.Password()
+		request.SetBasicAuth(user.Username(), password)
+	}
+	response, err := http.DefaultTransport.RoundTrip(request) // a client would read Location, and repeat it in errors
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("no response after %s", n.to.Timeout)
 	}

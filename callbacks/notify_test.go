@@ -104,6 +104,9 @@ func TestNotify_fails(t *testing.T) {
 		case "/moved/" + secret:
 			w.Header().Set("Location", "/elsewhere/"+secret)
 			w.WriteHeader(http.StatusPermanentRedirect)
+		case "/wrong/" + secret:
+			w.Header().Set("Location", "://"+secret)
+			w.WriteHeader(http.StatusFound)
 		case "/hangs/" + secret:
 			_, _ = io.Copy(io.Discard, r.Body) // then the end of the connection cancels
 			<-r.Context().Done()
@@ -121,6 +124,7 @@ func TestNotify_fails(t *testing.T) {
 	}{
 		{"status", "POST to " + host + ": the status is 500, expected 2xx", callbacks.Notification{URL: server.URL + "/500/" + secret}},
 		{"redirect", "the status is 308, expected 2xx", callbacks.Notification{URL: server.URL + "/moved/" + secret}},
+		{"wrong redirect", "the status is 302, expected 2xx", callbacks.Notification{URL: server.URL + "/wrong/" + secret}},
 		{"nobody", "connection refused", callbacks.Notification{URL: closed.URL + "/" + secret + "?token=" + secret}},
 		{"late", "no response after 100ms", callbacks.Notification{URL: server.URL + "/hangs/" + secret, Timeout: 100 * time.Millisecond}},
 		{"header", "invalid header", callbacks.Notification{URL: server.URL + "/ok", Header: http.Header{"Authorization": {secret + "\n"}}}},

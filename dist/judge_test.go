@@ -198,7 +198,8 @@ func TestFind(t *testing.T) {
 	}
 	for text, want := range map[string]place{
 		"": {size: 1, localSize: 1},
-		"SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_JOB_ID=1":                                      {size: 1, localSize: 1}, // a batch script
+		"SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_JOB_ID=1":                                      {size: 1, localSize: 1},                                                                             // a batch script
+		"LAZO_RANK=1 LAZO_SIZE=2 LAZO_COORDINATOR=localhost:1":                              {launcher: "LAZO_RANK", rank: 1, size: 2, localRank: -1, localSize: -1, coordinator: "127.0.0.1:1"}, // another process may have [::1]
 		"LAZO_RANK=1 LAZO_SIZE=2 LAZO_COORDINATOR=h:1 LAZO_JOB=x LAZO_ATTEMPT=3 PMI_RANK=0": {launcher: "LAZO_RANK", rank: 1, size: 2, localRank: -1, localSize: -1, coordinator: "h:1", job: "x", attempt: "3"},
 		"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=n PMIX_RANK=1 SLURM_STEP_NUM_TASKS=1 LAZO_DEADLINE=3s": {launcher: "Open MPI", rank: 1, size: 4, localRank: 0, localSize: 2, byMPI: true, kind: "mpi", job: "n", deadline: 3 * second},
 		"PMI_RANK=2 PMI_SIZE=3 SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=2":                                                       {launcher: "PMI (MPICH)", rank: 2, size: 3, localRank: -1, localSize: -1, byMPI: true, kind: "mpich"},

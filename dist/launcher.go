@@ -160,11 +160,11 @@ func find(get func(string) string) (place, error) {
 		return place{}, fmt.Errorf("dist: %s gives rank %d of %d, but the address of rank 0 is unknown: set $%s to its host:port on all ranks",
 			l.name, p.rank, p.size, variableCoordinator)
 	}
-	_, port, err := net.SplitHostPort(p.coordinator)
+	host, port, err := net.SplitHostPort(p.coordinator)
 	if err != nil {
 		return place{}, fmt.Errorf("dist: the address of rank 0: %w: expected host:port", err)
 	}
-	if p.localSize == p.size { // on one host
+	if p.localSize == p.size || host == "localhost" { // on one host; localhost may be two addresses, with another process at one
 		p.coordinator = net.JoinHostPort("127.0.0.1", port)
 	}
 	if p.secret = get(variableSecret); len(p.secret) < leastSecret {

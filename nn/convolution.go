@@ -28,6 +28,9 @@ func (c Conv) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return appl
 func (c Conv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	w := windowsOf("Conv", scope, x, c.Window, c.Strides, c.Dilation)
 	atLeastOne("Conv", scope, "Channels", c.Channels)
+	if c.Groups < 0 {
+		fail("Conv", scope, "Groups is %d, expected 0, which means 1, or more", c.Groups)
+	}
 	n, groups := x.Shape().Dimensions[x.Rank()-1], max(c.Groups, 1)
 	if n%groups != 0 || c.Channels%groups != 0 {
 		fail("Conv", scope, "%d groups for %d inputs and %d channels, expected a divisor of both", groups, n, c.Channels)
@@ -175,8 +178,17 @@ func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides,
 		}
 		return perAxis(layer, scope, what, list, x.Rank()-2, 1)
 	}
-	return windows{of("Window", window), of("Strides", strides), of("Dilation", dilation)}
+	w := windows{of("Window", window), of("Strides", strides), of("Dilation", dilation)}
+	for i, n := range w.window {
+		if n > maxReach || w.strides[i] > maxReach || w.dilation[i] > maxReach/n {
+			fail(layer, scope, "Window %v, Strides %v, Dilation %v: expected strides and windows of at most %d places", w.window, w.strides, w.dilation, maxReach)
+		}
+	}
+	return w
 }
+
+// maxReach bounds a window with its dilation. XLA ends the process if a size overflows.
+const maxReach = 1 << 31
 
 func perAxis(layer string, scope *model.Scope, what string, list []int, spatial, least int) []int {
 	all := make([]int, spatial)

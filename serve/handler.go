@@ -127,6 +127,7 @@ type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	model *version // of a path with a model's name
+	body  string   // of a POST to it, uncompressed
 	told  Served
 }
 
@@ -156,8 +157,18 @@ func (h *Handler) on(method, path string, f func(*call) (reply, error)) {
 				if err != nil {
 					return err
 				}
+				c.told.Model, c.told.Version = v.name, v.number
+				if method == "POST" { // a body that comes slowly holds no model
+					done()
+					if c.body, err = h.body(w, r); err != nil {
+						return err
+					}
+					if v, done, err = h.use(r); err != nil {
+						return err
+					}
+				}
 				defer done()
-				c.model, c.told.Model, c.told.Version = v, v.name, v.number
+				c.model, c.told.Version, c.told.Received = v, v.number, len(c.body)
 			}
 			answer, err = f(c)
 			return err

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bufio"
 	"bytes"
+	"compress/zlib"
 	"context"
 	"encoding/json"
 	"errors"
@@ -386,6 +387,21 @@ func TestS43_limitOfTheWholeRequest(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 408, answer.StatusCode)
 		require.JSONEq(t, `{"error":"the body was not sent within 1s"}`, string(text))
+		require.Equal(t, time.Second, time.Since(begin))
+		require.NoError(t, slow.Close())
+
+		slow = connect() // the compressed data ends, and the body does not
+		begin = time.Now()
+		var whole bytes.Buffer
+		compress := zlib.NewWriter(&whole)
+		_, err = io.WriteString(compress, one)
+		require.NoError(t, err)
+		require.NoError(t, compress.Close())
+		_, err = fmt.Fprintf(slow, "%s%d\r\nContent-Encoding: deflate\r\n\r\n%s", head, whole.Len()+100, whole.Bytes())
+		require.NoError(t, err)
+		answer, err = http.ReadResponse(bufio.NewReader(slow), nil)
+		require.NoError(t, err)
+		require.Equal(t, 408, answer.StatusCode)
 		require.Equal(t, time.Second, time.Since(begin))
 		require.NoError(t, slow.Close())
 

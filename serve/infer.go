@@ -15,12 +15,7 @@ import (
 )
 
 func (h *Handler) infer(c *call) (reply, error) {
-	body, err := h.body(c.w, c.r)
-	c.told.Received = len(body)
-	if err != nil {
-		return reply{}, err
-	}
-	text, binary, err := split(body, c.r.Header.Get(jsonSize))
+	text, binary, err := split(c.body, c.r.Header.Get(jsonSize))
 	var q *inference
 	if err == nil {
 		q, err = parse(text, c.model.batcher)

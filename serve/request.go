@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
@@ -25,13 +26,14 @@ const jsonSize = "Inference-Header-Content-Length"
 // body reads the request's body, uncompressed.
 func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
 	sent := http.MaxBytesReader(w, r.Body, h.options.MaxBody)
-	plain, err := io.Reader(sent), error(nil)
+	rest := bufio.NewReader(sent)
+	plain, err := io.Reader(rest), error(nil)
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 	case "gzip":
-		plain, err = gzip.NewReader(sent)
+		plain, err = gzip.NewReader(rest)
 	case "deflate":
-		plain, err = zlib.NewReader(sent)
+		plain, err = zlib.NewReader(rest)
 	default:
 		return "", failed(http.StatusUnsupportedMediaType, "Content-Encoding is %s, expected gzip, deflate or identity", listed.Quoted(encoding))
 	}
@@ -39,6 +41,13 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
 	if err == nil {
 		text.Grow(int(min(max(r.ContentLength, 0), 1<<16)) + bytes.MinRead) // what it says may not come
 		_, err = text.ReadFrom(io.LimitReader(plain, h.options.MaxBody+1))
+	}
+	if err == nil && int64(text.Len()) <= h.options.MaxBody { // what is not read here would be read without a deadline
+		if _, more := rest.ReadByte(); more == nil {
+			err = errors.New("there is more after the end of the compressed data")
+		} else if more != io.EOF {
+			err = more
+		}
 	}
 	large := (*http.MaxBytesError)(nil)
 	switch {
@@ -81,6 +90,7 @@ type wanted struct {
 const (
 	maxOutputs = 1000 // of models whose outputs are not known
 	maxShape   = 500  // bytes
+	maxID      = 256  // bytes
 )
 
 // parse reads a request's JSON. It refuses what the model does not take before any element is read.
@@ -93,7 +103,9 @@ func parse(text string, of *Batcher) (*inference, error) {
 	err = d.object("it", func(name string) (err error) {
 		switch name {
 		case "id":
-			q.id, err = read[string](d, name, "a string")
+			if q.id, err = read[string](d, name, "a string"); err == nil && len(q.id) > maxID {
+				err = fmt.Errorf("id has %d bytes, expected at most %d", len(q.id), maxID)
+			}
 		case "parameters":
 			q.binary, err = readParameter[bool](d, "binary_data_output", "true or false")
 		case "inputs":

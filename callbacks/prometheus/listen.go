@@ -72,7 +72,7 @@ func (m *Metrics) Listen(address string) (*Server, error) {
 		return nil, fmt.Errorf("prometheus: %w", err)
 	}
 	s := &Server{address: listener.Addr(), done: make(chan struct{})}
-	s.server.Handler, s.server.ReadHeaderTimeout = m.Handler(), 10*time.Second
+	s.server = http.Server{Handler: m.Handler(), ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute} // pprof writes for long
 	go func() {
 		defer close(s.done)
 		_ = s.server.Serve(listener) // until Close

@@ -47,6 +47,13 @@ func (f *Function) ConvGeneral(
 		if err != nil {
 			return nil, err
 		}
+		places, window := make([]int, spatial), make([]int, spatial)
+		for i := range spatial {
+			places[i], window[i] = dims(v[0])[axes.InputSpatial[i]], dims(v[1])[axes.KernelSpatial[i]]
+		}
+		if err := checkPlaces(places, window, strides, inputDilations, kernelDilations, paddings); err != nil {
+			return nil, err
+		}
 		convolve := func(input, kernel *value, channelGroupCount int) (*value, error) {
 			return stablehlo.Convolution(input, kernel, strides, paddings, inputDilations, kernelDilations,
 				axes.InputBatch, axes.InputChannels, axes.InputSpatial,

@@ -2,6 +2,7 @@ package hlo
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -31,12 +32,39 @@ func (f *Function) ReduceWindow(
 		if _, err := shapeinference.ReduceWindow(shapeOf(v[0]), windowDimensions, strides, orNil(baseDilations), orNil(windowDilations), paddings); err != nil {
 			return nil, err
 		}
+		if err := checkPlaces(dims(v[0]), windowDimensions, strides, baseDilations, windowDilations, paddings); err != nil {
+			return nil, err
+		}
 		neutral, join, err := f.function(rule, v[0])
 		if err != nil || rank == 0 {
 			return v[0], err
 		}
 		return stablehlo.ReduceWindow(v[0], neutral, join, windowDimensions, strides, baseDilations, windowDilations, paddings)
 	})
+}
+
+// maxPlaces bounds an axis with its dilation and padding, and a window with its dilation and stride.
+const maxPlaces = 1 << 48
+
+// checkPlaces refuses numbers that would overflow in XLA, which ends the process then. Lists may be empty.
+func checkPlaces(sizes, window, strides, dilations, windowDilations []int, paddings [][2]int) error {
+	at := func(list []int, i int) float64 {
+		if len(list) == 0 {
+			return 1
+		}
+		return math.Abs(float64(list[i]))
+	}
+	for i, size := range sizes {
+		whole := float64(size) * at(dilations, i)
+		if len(paddings) > 0 {
+			whole += math.Abs(float64(paddings[i][0])) + math.Abs(float64(paddings[i][1]))
+		}
+		if reach := at(window, i) * at(windowDilations, i); max(whole, reach, at(strides, i)) > maxPlaces {
+			return fmt.Errorf("axis %d has %.3g places with its dilation and padding, its window %.3g with the stride %.3g: expected at most %.3g",
+				i, whole, reach, at(strides, i), float64(maxPlaces))
+		}
+	}
+	return nil
 }
 
 func orNil(list []int) []int {
@@ -73,6 +101,9 @@ func (f *Function) selectAndScatter(
 		}
 		windows, err := shapeinference.ReduceWindow(shapeOf(v[0]), window, strides, nil, nil, paddings)
 		if err != nil {
+			return nil, err
+		}
+		if err := checkPlaces(dims(v[0]), window, strides, nil, nil, paddings); err != nil {
 			return nil, err
 		}
 		if !slices.Equal(windows.Dimensions, dims(v[1])) {

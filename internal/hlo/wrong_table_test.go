@@ -120,6 +120,14 @@ var wrong = []struct {
 	{"ReduceWindow", "larger than", func(o operands) (compute.Value, error) {
 		return o.ReduceWindow(o.f, compute.ReduceOpSum, []int{9, 1}, nil, nil, nil, nil)
 	}},
+	{"ReduceWindow", "its window 4.61e+18", func(o operands) (compute.Value, error) {
+		return o.ReduceWindow(o.f, compute.ReduceOpSum, []int{1, 1}, nil, nil, []int{1 << 62, 1}, nil)
+	}},
+	{"ConvGeneral", "its window 4.61e+18", func(o operands) (compute.Value, error) {
+		x, kernel := must(o.Parameter("x", shapes.Make(dtypes.Float32, 1, 3, 2), nil)), must(o.Parameter("kernel", shapes.Make(dtypes.Float32, 1, 2, 2), nil))
+		axes := compute.ConvolveAxesConfig{InputSpatial: []int{1}, InputChannels: 2, KernelSpatial: []int{0}, KernelInputChannels: 1, KernelOutputChannels: 2, OutputSpatial: []int{1}, OutputChannels: 2}
+		return o.ConvGeneral(x, kernel, axes, nil, nil, nil, []int{1 << 62}, 1, 1)
+	}},
 	{"SelectAndScatterMax", "one element for each window", func(o operands) (compute.Value, error) {
 		return o.SelectAndScatterMax(o.f, o.g, []int{1, 1}, nil, nil)
 	}},

@@ -78,6 +78,8 @@ func parseWordPiece(content []byte) (text.Tokenizer, error) {
 	return w, nil
 }
 
+const longestWord = 1000
+
 func (w *wordPiece) check(f wordPieceFile) error {
 	if n := f.Normalizer; n.Type != "BertNormalizer" || !n.CleanText || !n.HandleChineseChars || n.StripAccents != nil {
 		return fmt.Errorf("its normalizer is %s, expected BertNormalizer with clean_text and handle_chinese_chars, and no choice of strip_accents", listed.Quoted(fmt.Sprintf("%+v", n)))
@@ -85,6 +87,9 @@ func (w *wordPiece) check(f wordPieceFile) error {
 	if f.PreTokenizer.Type != "BertPreTokenizer" || f.Decoder.Type != "WordPiece" || f.Decoder.Prefix != f.Model.Prefix || f.Model.Prefix == "" || f.Model.Longest < 1 {
 		return fmt.Errorf("its pre_tokenizer is %s, its decoder %s, the prefix of the model %s and its longest word %d, expected BertPreTokenizer, WordPiece, one prefix, and 1 or more",
 			listed.Quoted(f.PreTokenizer.Type), listed.Quoted(fmt.Sprintf("%+v", f.Decoder)), listed.Quoted(f.Model.Prefix), f.Model.Longest)
+	}
+	if f.Model.Longest > longestWord { // words take the third power of their length
+		return fmt.Errorf("its max_input_chars_per_word is %d, expected at most %d", f.Model.Longest, longestWord)
 	}
 	if f.Truncation != nil || f.Padding != nil {
 		return fmt.Errorf("it has truncation or padding, expected none")
