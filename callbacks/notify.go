@@ -159,12 +159,9 @@ func (n *notifier) post(ctx context.Context, text []byte) error {
 		password, _ := user.Password()
 		request.SetBasicAuth(user.Username(), password)
 	}
-	response, err := http.DefaultTransport.RoundTrip(request) // a client would read Location, and repeat it in errors
+	response, err := http.DefaultTransport.RoundTrip(request) // a client would follow redirects, and its errors have addresses
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("no response after %s", n.to.Timeout)
-	}
-	if failed := (*url.Error)(nil); errors.As(err, &failed) {
-		err = failed.Err
 	}
 	if err != nil {
 		return fmt.Errorf("POST to %s: %w", n.host, err)
