@@ -22,7 +22,6 @@ var (
 	errClosed    = errors.New("the folder is closed")
 )
 
-// existsError means that the step is already saved.
 type existsError struct{}
 
 func (existsError) Error() string     { return "the step is saved already" }

@@ -29,7 +29,6 @@ var (
 	ErrNoKey     = joined.ErrNoKey
 )
 
-// mostValue is in bytes.
 const mostValue = 64 << 20
 
 var _ Store = (*Job)(nil)

@@ -15,7 +15,6 @@ var ErrNotBuilt = errors.New("the model has no variables before its first batch"
 // binary_crossentropy.
 var ErrValue = errors.New("out of range")
 
-// outsideClasses is an ErrValue about a class.
 type outsideClasses struct{}
 
 func (outsideClasses) Error() string        { return "outside of the classes" }

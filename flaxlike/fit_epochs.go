@@ -100,7 +100,6 @@ func restoredHistory(h *loop.History, epochSteps int64, tests []evaluation) (*lo
 	return now, nil
 }
 
-// renamed renames entries that an older lazo saved.
 func renamed(logs loop.Logs, tests []evaluation) (all loop.Logs) {
 	entries := appendTo(nil, logs)
 	shown, _ := meansOf(entries, nil)

@@ -89,7 +89,6 @@ var ofClasses = map[string]string{
 	"perplexity": "binary_crossentropy", "crossentropy": "binary_crossentropy",
 }
 
-// ranks are metrics of the order of scores.
 var ranks = map[string]bool{"auc": true, "average_precision": true}
 
 // notLikeliest are metrics that do not compare the likeliest class.

@@ -66,7 +66,6 @@ func tensorOf(name string, a data.Array) Tensor {
 	return Tensor{name, a.DType(), slices.Clone(a.Dims[1:])}
 }
 
-// tensorsOf returns outputs, sorted by name.
 func tensorsOf(outputs map[string]data.Array) (list []Tensor) {
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
 		list = append(list, tensorOf(name, outputs[name]))
@@ -283,7 +282,6 @@ type fitting struct {
 // errLarge means that a request has more examples than a batch.
 var errLarge = fmt.Errorf("%w: too many examples", ErrInput)
 
-// add returns the field's place in the inputs.
 func (f *fitting) add(name, dtype string, dims []int) (int, error) {
 	i, ok := f.of.places[name]
 	if !ok {

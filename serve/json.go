@@ -142,7 +142,6 @@ func scalar(text string) (n int) {
 	return n
 }
 
-// end returns an error if there is more text.
 func (d *document) end() error {
 	if _, err := d.Token(); err != io.EOF {
 		return errors.New("there is text after the JSON object")
@@ -177,7 +176,6 @@ func (d *document) object(what string, member func(name string) error) error {
 	return err
 }
 
-// list calls element for each element, which it reads.
 func (d *document) list(what string, element func() error) error {
 	if err := d.open('[', what, "a list"); err != nil {
 		return err

@@ -99,7 +99,6 @@ func (v *version) ready() error {
 	return failed(http.StatusServiceUnavailable, "model %q is not ready: Batcher.Warm was not called or has not ended, or the batcher is closed", v.name)
 }
 
-// all returns all versions, sorted.
 func (h *Handler) all() (all []*version) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -23,7 +23,6 @@ import (
 // jsonSize is the header, of requests and answers with binary data, with the number of bytes of JSON before them.
 const jsonSize = "Inference-Header-Content-Length"
 
-// body reads the request's body, uncompressed.
 func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
 	sent := http.MaxBytesReader(w, r.Body, h.options.MaxBody)
 	rest := bufio.NewReader(sent)

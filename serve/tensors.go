@@ -15,11 +15,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// datatypes are the protocol's names.
 var datatypes = map[string]string{"bool": "BOOL", "int8": "INT8", "int16": "INT16", "int32": "INT32", "int64": "INT64",
 	"uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64", "float32": "FP32", "float64": "FP64", "string": "BYTES"}
 
-// kind reads the elements of an input.
 type kind struct {
 	dtype  string
 	width  int // bytes
@@ -27,7 +25,6 @@ type kind struct {
 	binary func(text string, size int) (any, error)
 }
 
-// kinds are those of inputs, by the protocol's names.
 var kinds = map[string]kind{
 	"BOOL": elementsOf("bool", 1, func(s string) (bool, error) {
 		if s != "true" && s != "false" {
@@ -118,7 +115,6 @@ func elements[T any](text string, shape []int, size int, parse func(string) (T, 
 	return flat, nil
 }
 
-// appendJSON appends an output's elements as a JSON list.
 func appendJSON(to []byte, a data.Array) ([]byte, error) {
 	switch flat := a.Flat.(type) {
 	case []bool:

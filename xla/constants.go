@@ -9,7 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// constants are those of [hlo.Builder.Apart].
 type constants struct {
 	mu sync.Mutex
 	on map[*pjrt.Device][]*pjrt.Buffer

@@ -34,7 +34,6 @@ func bufferOf(b compute.Buffer) (*buffer, error) {
 	return ours, nil
 }
 
-// onHost is an output of [Built].Read.
 type onHost struct {
 	of    *pjrtClient
 	shape shapes.Shape

@@ -186,7 +186,6 @@ func (r *run) collect(name string, to chan<- client.Metric) {
 	}
 }
 
-// health is a run on the health page.
 type health struct {
 	Run     string  `json:"run"`
 	Running bool    `json:"running"`

@@ -85,7 +85,6 @@ func (c serveCommand) Run(s session) (err error) {
 	}
 }
 
-// place is a version of a model.
 type place struct {
 	name    string
 	version int
@@ -104,7 +103,6 @@ func (s saved) same(as saved) bool {
 	return s.path == as.path && s.size == as.size && s.modified.Equal(as.modified)
 }
 
-// close waits for the requests of the batcher.
 func (s saved) close() error {
 	if s.model == nil {
 		return nil
@@ -112,7 +110,6 @@ func (s saved) close() error {
 	return errors.Join(s.batcher.Close(), s.model.Close())
 }
 
-// served are the models of a file or folder.
 type served struct {
 	handler *serve.Handler
 	set     serve.Batching

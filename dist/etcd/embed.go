@@ -17,7 +17,6 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// mostRequest limits a value and its key, in bytes.
 const mostRequest = 64<<20 + 1<<20
 
 const user = "root"

@@ -42,7 +42,6 @@ func StateAs[I any](of interface {
 	return found, ok
 }
 
-// Sized is a batch with a number of examples.
 type Sized interface{ Samples() int }
 
 // InEpoch is a batch that knows its epoch, and maybe whether it is the last.

@@ -12,7 +12,6 @@ func SetPair(words []int64, v, rank int64) {
 	words[0], words[1] = w, -w
 }
 
-// Pair returns the numbers and ranks of a pair.
 func Pair(words []int64) (most, least int64, highest, lowest int) {
 	a, b := words[0], -words[1]
 	const ranks = 1<<rankBits - 1

@@ -13,7 +13,6 @@ type Setting struct {
 	What, Text, Key string
 }
 
-// Sum returns a checksum of the settings.
 func Sum(list []Setting) int64 {
 	text := ""
 	for _, x := range list {

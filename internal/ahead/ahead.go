@@ -9,8 +9,6 @@ var running atomic.Int64
 // Begin is called before such a goroutine starts.
 func Begin() { running.Add(1) }
 
-// End is called when it ends.
 func End() { running.Add(-1) }
 
-// Running reports whether there are such goroutines.
 func Running() bool { return running.Load() > 0 }

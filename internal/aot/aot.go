@@ -23,7 +23,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// ErrCrash means that the compiler ended its process.
 var ErrCrash = errors.New("the compiler ended its process")
 
 type Machine struct {
@@ -39,7 +38,6 @@ type Device struct {
 	Attributes map[string]any
 }
 
-// Description is a plugin's description of a machine.
 type Description struct {
 	API                       string
 	Platform, PlatformVersion string
@@ -52,7 +50,6 @@ type Program struct {
 	Options pjrt.CompileOptions
 }
 
-// Report describes a compiled program.
 type Report struct {
 	pjrt.Compiled
 	HLO             string // optimized, or ""

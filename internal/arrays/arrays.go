@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
-// Element is the type of an array's elements.
 type Element interface {
 	bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64 | string
 }

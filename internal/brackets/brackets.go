@@ -14,7 +14,6 @@ type Nesting struct {
 	escaped bool
 }
 
-// Read reads the next byte.
 func (n *Nesting) Read(c byte) {
 	switch {
 	case n.escaped:

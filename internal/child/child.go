@@ -30,7 +30,6 @@ func Command(ctx context.Context, name string, args ...string) (*exec.Cmd, error
 	return cmd, nil
 }
 
-// Death describes a child's end without an answer.
 func Death(waitErr error) error {
 	if signal := Signal(waitErr); signal != 0 {
 		return fmt.Errorf("the child process that tried it died of %s (%w)", SignalName(signal), waitErr)

@@ -13,7 +13,6 @@ import (
 // Group makes an unstarted command a process group, for [KillGroup].
 func Group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// KillGroup kills a started command and its children.
 func KillGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 // Signal returns the signal that ended a process, by its Wait's error, or 0.

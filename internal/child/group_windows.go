@@ -14,5 +14,4 @@ func KillGroup(cmd *exec.Cmd) error { return cmd.Process.Kill() }
 // Signal returns 0 on Windows.
 func Signal(error) syscall.Signal { return 0 }
 
-// SignalName returns a signal's name.
 func SignalName(signal syscall.Signal) string { return signal.String() }

@@ -11,10 +11,8 @@ import (
 // Value is a number that may be read late, as from a device.
 type Value = interface{ Float() (float64, error) }
 
-// Number is a known [Value].
 type Number float64
 
-// Float returns the number.
 func (n Number) Float() (float64, error) { return float64(n), nil }
 
 // Column has the values of one name by ascending row. Rows without it take no memory.
@@ -30,10 +28,8 @@ type cell struct {
 	number float64
 }
 
-// Len returns the number of values.
 func (c *Column) Len() int { return c.cells.Len() }
 
-// Row returns the i-th value's row.
 func (c *Column) Row(i int) int64 { return c.cells.At(i).row }
 
 // Search returns the index of the first value from row on, or Len.
@@ -64,7 +60,6 @@ func (c *Column) Add(row int64, v Value) {
 	}
 }
 
-// Pop removes the newest row's value, if any.
 func (c *Column) Pop(row int64) {
 	if c.cells.Len() == 0 || c.cells.At(c.cells.Len()-1).row != row {
 		return

@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// Source is a loop.Source.
 type Source[B any] interface {
 	From(position int64) iter.Seq2[B, error]
 }

@@ -47,7 +47,6 @@ const (
 	tempPattern         = ".fetch-*"
 )
 
-// File is a file to download.
 type File struct {
 	Name   string // for messages; default: last part of URL
 	URL    string // https

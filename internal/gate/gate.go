@@ -137,13 +137,10 @@ func (g *Gate) next() {
 	}
 }
 
-// DoneReading ends a Read.
 func (g *Gate) DoneReading() { g.Leave(false) }
 
-// DoneChanging ends a Change.
 func (g *Gate) DoneChanging() { g.Leave(true) }
 
-// Leave ends an Enter.
 func (g *Gate) Leave(change bool) {
 	g.mu.Lock()
 	if change {

@@ -11,7 +11,6 @@ import (
 
 var write = flag.Bool("write-golden", false, "write the golden files again")
 
-// Equal compares got with the file.
 func Equal(t testing.TB, file, got string) {
 	t.Helper()
 	if *write {

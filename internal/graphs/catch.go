@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// Error is a recovered panic of a graph function.
 type Error struct {
 	// Cause is the panic's value as an error.
 	Cause error

@@ -94,7 +94,6 @@ type op struct {
 	takes []taken   // captured by its closures
 }
 
-// Name returns the name given to [New].
 func (b *Builder) Name() string { return b.name }
 
 func (b *Builder) open() error {
@@ -104,7 +103,6 @@ func (b *Builder) open() error {
 	return nil
 }
 
-// OpShape returns the shape of a value.
 func (b *Builder) OpShape(x compute.Value) (shapes.Shape, error) {
 	ops, err := b.known([]compute.Value{x})
 	if err != nil {

@@ -18,7 +18,6 @@ func (f *Function) Real(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Imag returns the imaginary part, 0 for a float.
 func (f *Function) Imag(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeImag, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
@@ -28,7 +27,6 @@ func (f *Function) Imag(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Conj returns the complex conjugate.
 func (f *Function) Conj(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeConj, complexes, x, func(x *value) (*value, error) {
 		c := &chain{}

@@ -176,7 +176,6 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	return c.two(stablehlo.Divide, sum, one), c.err
 }
 
-// convolveGroups convolves groups separately (docs/decisions/0037).
 func convolveGroups(input, kernel *value, axes compute.ConvolveAxesConfig, groups int, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	c := &chain{}
 	group := func(v *value, axis, i int) *value {

@@ -240,7 +240,6 @@ func (f *Function) IsFinite(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// IsNaN reports for each element whether it is NaN.
 func (f *Function) IsNaN(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeIsNaN, number, x, func(x *value) (*value, error) {
 		return compare(x, x, types.CompareNE)

@@ -99,17 +99,14 @@ func (f *Function) GreaterOrEqual(lhs, rhs compute.Value) (compute.Value, error)
 	return f.binary(compute.OpTypeGreaterOrEqual, lhs, rhs)
 }
 
-// Round rounds to the nearest integer, halves to even.
 func (f *Function) Round(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeRound, x)
 }
 
-// BitCount counts the bits that are 1.
 func (f *Function) BitCount(x compute.Value) (compute.Value, error) {
 	return f.unary(compute.OpTypeBitCount, x)
 }
 
-// Clz counts the leading 0 bits.
 func (f *Function) Clz(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeClz, x) }
 
 // Div divides. Integer quotients are truncated towards 0.
@@ -122,12 +119,10 @@ func (f *Function) Rem(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeRem, lhs, rhs)
 }
 
-// ShiftRightArithmetic shifts right, repeating the sign bit.
 func (f *Function) ShiftRightArithmetic(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeShiftRightArithmetic, lhs, rhs)
 }
 
-// ShiftRightLogical shifts right, filling with 0.
 func (f *Function) ShiftRightLogical(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeShiftRightLogical, lhs, rhs)
 }

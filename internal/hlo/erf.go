@@ -13,7 +13,6 @@ func (b *Builder) Plain() *Builder {
 	return b
 }
 
-// Erf computes the error function.
 func (f *Function) Erf(x compute.Value) (compute.Value, error) {
 	if !f.b.plain {
 		return f.unary(compute.OpTypeErf, x)

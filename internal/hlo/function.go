@@ -58,7 +58,6 @@ func notImplemented(kind compute.OpType) error {
 	return &Error{Operation: kind, Err: fmt.Errorf("%w: %s", compute.ErrNotImplemented, why)}
 }
 
-// Main returns the program's main function, a *[Function].
 func (b *Builder) Main() compute.Function { return b.main }
 
 // NewFunction returns a function for [Function.Call]. It sees only its own parameters. The name must be new.
@@ -92,7 +91,6 @@ func (f *Function) Closure() (compute.Function, error) {
 // Name returns the function's name, "" for a closure.
 func (f *Function) Name() string { return f.name }
 
-// Builder returns the program's builder.
 func (f *Function) Builder() compute.Builder { return f.b }
 
 // Parent returns the function that made a closure, nil for others.
@@ -103,7 +101,6 @@ func (f *Function) Parent() compute.Function {
 	return f.parent
 }
 
-// Shape returns the shape of a value.
 func (f *Function) Shape(x compute.Value) (shapes.Shape, error) { return f.b.OpShape(x) }
 
 func (f *Function) String() string {
@@ -186,7 +183,6 @@ func (f *Function) finish(outputs []compute.Value, shardings []*compute.Sharding
 	return err
 }
 
-// Call calls a function made by [Builder.NewFunction].
 func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]compute.Value, error) {
 	return f.emitList(compute.OpTypeCall, inputs, func(v []*value) ([]*value, error) {
 		callee, err := f.finished("the function", target)

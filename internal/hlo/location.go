@@ -12,7 +12,6 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// Error reports an operation that a [Builder] refused.
 type Error struct {
 	Operation compute.OpType
 	// Operands has the operands' shapes, if all are the builder's.
@@ -27,7 +26,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("hlo: %s(%s): %v", e.Operation, shapeList(e.Operands), e.Err)
 }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 func shapeList(list []shapes.Shape) string {
@@ -38,7 +36,6 @@ func shapeList(list []shapes.Shape) string {
 	return strings.Join(texts, ", ")
 }
 
-// Operation is a GoMLX operation in a module.
 type Operation struct {
 	Kind              compute.OpType
 	Operands, Outputs []shapes.Shape

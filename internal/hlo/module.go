@@ -34,7 +34,6 @@ type Module struct {
 	source    *source  // nil after Without
 }
 
-// Parameter is an input of a program.
 type Parameter struct {
 	Name  string
 	Shape shapes.Shape
@@ -69,7 +68,6 @@ func partOf(whole shapes.Shape, split *shardy.ShardingSpec) (shapes.Shape, error
 	return part, nil
 }
 
-// Output is an output of a program.
 type Output struct {
 	Shape shapes.Shape
 	split *shardy.ShardingSpec
@@ -94,7 +92,6 @@ type Devices struct {
 	Assignment []compute.DeviceNum
 }
 
-// Count returns the number of devices of a run.
 func (d Devices) Count() int { return max(1, d.Replicas) * max(1, d.Partitions) }
 
 // Shardy reports whether Shardy partitions the program, even over one device.

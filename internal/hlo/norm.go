@@ -54,7 +54,6 @@ func (f *Function) BatchNormForTraining(operand, scale, offset compute.Value, ep
 	})
 }
 
-// BatchNormGradient computes the gradients of [Function.BatchNormForTraining].
 func (f *Function) BatchNormGradient(operand, scale, mean, variance, gradOutput compute.Value, epsilon float32, featureAxis int) (gradOperand, gradScale, gradOffset compute.Value, err error) {
 	return f.emitThree(compute.OpTypeBatchNormGradient, []compute.Value{operand, scale, mean, variance, gradOutput}, func(v []*value) (x, y, z *value, err error) {
 		if err := features(featureAxis, v[0], v[1:4], v[4]); err != nil {

@@ -145,7 +145,6 @@ func (f *Function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error
 	return f.reduce(compute.OpTypeReduceSum, x, axes)
 }
 
-// ReduceProduct multiplies over axes.
 func (f *Function) ReduceProduct(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceProduct, x, axes)
 }
@@ -160,27 +159,22 @@ func (f *Function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error
 	return f.reduce(compute.OpTypeReduceMin, x, axes)
 }
 
-// ReduceBitwiseAnd combines integers over axes.
 func (f *Function) ReduceBitwiseAnd(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseAnd, x, axes)
 }
 
-// ReduceBitwiseOr combines integers over axes.
 func (f *Function) ReduceBitwiseOr(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseOr, x, axes)
 }
 
-// ReduceBitwiseXor combines integers over axes.
 func (f *Function) ReduceBitwiseXor(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceBitwiseXor, x, axes)
 }
 
-// ReduceLogicalAnd reports whether all elements are true over axes.
 func (f *Function) ReduceLogicalAnd(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceLogicalAnd, x, axes)
 }
 
-// ReduceLogicalOr reports whether any element is true over axes.
 func (f *Function) ReduceLogicalOr(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceLogicalOr, x, axes)
 }

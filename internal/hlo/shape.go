@@ -13,7 +13,6 @@ import (
 	xlashapes "github.com/gomlx/go-xla/types/shapes"
 )
 
-// Identity returns x.
 func (f *Function) Identity(x compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeIdentity, []compute.Value{x}, func(v []*value) (*value, error) { return v[0], nil })
 }
@@ -28,7 +27,6 @@ func (f *Function) OptimizationBarrier(operands ...compute.Value) ([]compute.Val
 	})
 }
 
-// SchedulingBarrier returns operand after the dependencies are computed.
 func (f *Function) SchedulingBarrier(operand compute.Value, dependencies ...compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeSchedulingBarrier, append([]compute.Value{operand}, dependencies...), func(v []*value) (*value, error) {
 		x := v[0]
@@ -42,7 +40,6 @@ func (f *Function) SchedulingBarrier(operand compute.Value, dependencies ...comp
 	})
 }
 
-// Iota counts from 0 along an axis.
 func (f *Function) Iota(shape shapes.Shape, iotaAxis int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeIota, nil, func([]*value) (*value, error) {
 		if err := checkShape(shape); err != nil {
@@ -126,7 +123,6 @@ func transpose(v *value, permutation []int) (*value, error) {
 	return stablehlo.Transpose(v, permutation...)
 }
 
-// Reverse reverses the order along axes.
 func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeReverse, []compute.Value{x}, func(v []*value) (*value, error) {
 		if err := checkAxes("axes", axes, v[0].Shape().Rank()); err != nil {

@@ -76,7 +76,6 @@ func deviceMesh(mesh compute.Mesh) (*shardy.DeviceMesh, error) {
 	return m, m.SetLogicalDeviceAssignment(mesh.LogicalDeviceAssignment...)
 }
 
-// DeviceAssignment sets the devices, one per replica or partition.
 func (b *Builder) DeviceAssignment(devices ...compute.DeviceNum) error {
 	if b.compiled {
 		return fmt.Errorf("hlo: device assignment: builder %q: %w", b.name, ErrCompiled)

@@ -38,7 +38,6 @@ var (
 	ErrNotFound = errors.New("not in the package index")
 )
 
-// Plugin is an installed plugin or MPI implementation.
 type Plugin struct {
 	Kind     string // "cpu", "cpu106", "cpu81", "cuda", "cuda12", "cuda_compile", "tpu", "mpi", "mpich"
 	Version  string // package's; "" for a bare library
@@ -60,7 +59,6 @@ func (p Plugin) Launcher() string {
 	return filepath.Join(filepath.Dir(filepath.Dir(p.Path)), "bin", "mpirun")
 }
 
-// Stage is a stage of an installation.
 type Stage string
 
 // Stages. Resolve, Download and Extract occur per wheel.
@@ -73,7 +71,6 @@ const (
 	Probe    Stage = "probe"
 )
 
-// Event reports progress.
 type Event struct {
 	Stage       Stage
 	File        string

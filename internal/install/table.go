@@ -29,7 +29,6 @@ type Wheel struct {
 	Licence                     string
 }
 
-// Table returns the wheels of all platforms.
 func Table() ([]Wheel, error) { return parseTable(plugins) }
 
 // Kinds returns the table's plugins in order, without MPI.

@@ -31,7 +31,6 @@ type Part struct {
 	Is   string // this process's value: "1,000 examples"; may be ""
 }
 
-// Job is a job of several processes.
 type Job interface {
 	Rank() int
 	Size() int
@@ -43,7 +42,6 @@ type Job interface {
 
 var now atomic.Pointer[Job]
 
-// Enter records this process's job.
 func Enter(j Job) { now.Store(&j) }
 
 // Forget records that this process has left j, if it is the current job.
@@ -53,7 +51,6 @@ func Forget(j Job) {
 	}
 }
 
-// Now returns this process's job, or nil.
 func Now() Job {
 	if noted := now.Load(); noted != nil {
 		return *noted

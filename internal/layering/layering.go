@@ -45,7 +45,6 @@ const (
 	masksParam = "/lazo.layering.masks"
 )
 
-// SetStep sets a graph's step.
 func SetStep(g *graph.Graph, s Step) { model.SetGraphParam(g, stepParam, s) }
 
 // StepOf returns the step of a node's graph, or nil.
@@ -55,7 +54,6 @@ func StepOf(x *graph.Node) Step {
 	return s
 }
 
-// SetTrace sets a graph's trace.
 func SetTrace(g *graph.Graph, t Trace) { model.SetGraphParam(g, traceParam, t) }
 
 // TraceOf returns the trace of a node's graph, or nil.

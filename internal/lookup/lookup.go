@@ -10,7 +10,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// ErrNoEntry means that no entry has a name.
 var ErrNoEntry = errors.New("no such entry")
 
 // Find returns the index of the entry with a full name or else with a name; key returns an entry's collection and name.

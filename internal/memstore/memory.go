@@ -22,14 +22,12 @@ type Memory struct {
 
 var _ checkpoint.Store = (*Memory)(nil)
 
-// Clone returns an independent copy.
 func (m *Memory) Clone() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return &Memory{objects: maps.Clone(m.objects)}
 }
 
-// Put creates an object.
 func (m *Memory) Put(ctx context.Context, key string, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
@@ -60,7 +58,6 @@ func (m *Memory) get(ctx context.Context, op, key string) ([]byte, error) {
 	return object, nil
 }
 
-// ReadAt reads part of an object.
 func (m *Memory) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
 	object, err := m.get(ctx, "read", key)
 	if err != nil {
@@ -69,13 +66,11 @@ func (m *Memory) ReadAt(ctx context.Context, key string, p []byte, offset int64)
 	return bytes.NewReader(object).ReadAt(p, offset)
 }
 
-// Size is in bytes.
 func (m *Memory) Size(ctx context.Context, key string) (int64, error) {
 	object, err := m.get(ctx, "size", key)
 	return int64(len(object)), err
 }
 
-// Keys returns all keys.
 func (m *Memory) Keys(ctx context.Context) ([]string, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -85,7 +80,6 @@ func (m *Memory) Keys(ctx context.Context) ([]string, error) {
 	return slices.Collect(maps.Keys(m.objects)), nil
 }
 
-// Delete removes an object.
 func (m *Memory) Delete(ctx context.Context, key string) error {
 	if _, err := m.get(ctx, "delete", key); err != nil {
 		return err
@@ -96,7 +90,6 @@ func (m *Memory) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// Op is a kind of call.
 type Op string
 
 // The calls of a store.
@@ -138,7 +131,6 @@ func (f *Faulty) around(c Call, do func() error) error {
 	return err
 }
 
-// Put creates an object.
 func (f *Faulty) Put(ctx context.Context, key string, write func(io.Writer) error) error {
 	called := false
 	err := f.around(Call{OpPut, key}, func() error {
@@ -155,7 +147,6 @@ type broken struct{ err error }
 
 func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
-// ReadAt reads part of an object.
 func (f *Faulty) ReadAt(ctx context.Context, key string, p []byte, offset int64) (n int, err error) {
 	err = f.around(Call{OpRead, key}, func() (err error) {
 		n, err = f.Store.ReadAt(ctx, key, p, offset)
@@ -164,7 +155,6 @@ func (f *Faulty) ReadAt(ctx context.Context, key string, p []byte, offset int64)
 	return n, err
 }
 
-// Size is in bytes.
 func (f *Faulty) Size(ctx context.Context, key string) (n int64, err error) {
 	err = f.around(Call{OpSize, key}, func() (err error) {
 		n, err = f.Store.Size(ctx, key)
@@ -173,7 +163,6 @@ func (f *Faulty) Size(ctx context.Context, key string) (n int64, err error) {
 	return n, err
 }
 
-// Keys returns all keys.
 func (f *Faulty) Keys(ctx context.Context) (keys []string, err error) {
 	err = f.around(Call{OpKeys, ""}, func() (err error) {
 		keys, err = f.Store.Keys(ctx)
@@ -182,7 +171,6 @@ func (f *Faulty) Keys(ctx context.Context) (keys []string, err error) {
 	return keys, err
 }
 
-// Delete removes an object.
 func (f *Faulty) Delete(ctx context.Context, key string) error {
 	return f.around(Call{OpDelete, key}, func() error { return f.Store.Delete(ctx, key) })
 }

@@ -132,7 +132,6 @@ func (l *Library) implementation() (name, version string) {
 	return firstLine(l.text), ""
 }
 
-// Flavour returns the library's binary interface.
 func (l *Library) Flavour() Flavour { return l.flavour }
 
 func (l *Library) words(r C.lazo_result, format string, args ...any) error {

@@ -26,7 +26,6 @@ var (
 	ErrFinalized = errors.New("this process has left the job of MPI")
 )
 
-// Flavour is a library's binary interface.
 type Flavour int
 
 // The supported flavours.
@@ -36,7 +35,6 @@ const (
 	ABI             // of MPI 5.0, for any implementation
 )
 
-// String returns the flavour's name.
 func (f Flavour) String() string {
 	switch f {
 	case OpenMPI:

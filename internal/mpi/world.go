@@ -74,19 +74,15 @@ func Joined() *World {
 	return opened.world
 }
 
-// Library returns the job's library.
 func (w *World) Library() *Library { return w.library }
 
-// Rank returns this process's rank, from 0.
 func (w *World) Rank() int { return int(w.place.rank) }
 
-// Size returns the number of processes.
 func (w *World) Size() int { return int(w.place.size) }
 
 // LocalRank returns this process's rank among those of its machine.
 func (w *World) LocalRank() int { return int(w.place.local_rank) }
 
-// LocalSize returns the number of processes of this machine.
 func (w *World) LocalSize() int { return int(w.place.local_size) }
 
 // Warnings returns advice if this process is bound to fewer processors than its share, or if there are more processes
@@ -151,7 +147,6 @@ func (w *World) AllGather(part []byte) ([]byte, error) {
 	return parts, nil
 }
 
-// Barrier waits until all ranks call it.
 func (w *World) Barrier() error {
 	if err := w.enter("barrier"); err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// control is a change that a test must find.
 type control struct {
 	name, file string
 	edits      []edit

@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// mutant is one change of a source.
 type mutant struct {
 	id         int
 	pkg        *source

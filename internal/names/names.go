@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// ErrUnknown means that a name does not exist.
 var ErrUnknown = errors.New("unknown name")
 
 // Find looks a name up. The error suggests the nearest name.

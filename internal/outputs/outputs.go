@@ -14,7 +14,6 @@ import (
 
 type Node = graph.Node
 
-// Classes returns the length of the last axis.
 func Classes(logits *Node) int { return logits.Shape().Dimensions[logits.Rank()-1] }
 
 // SeveralClasses panics for one class.

@@ -23,7 +23,6 @@ func Plugins() (string, error) {
 	return absolute("$LAZO_HOME", func() (string, error) { return dir, nil })
 }
 
-// Cache returns the user's absolute cache folder.
 func Cache() (string, error) {
 	return absolute("$HOME and $XDG_CACHE_HOME", func() (string, error) {
 		dir, err := os.UserCacheDir()

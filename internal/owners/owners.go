@@ -80,7 +80,6 @@ func now() user {
 	return u
 }
 
-// mostLinks is Linux's limit.
 const mostLinks = 40
 
 func (u user) resolve(path string) (string, error) {

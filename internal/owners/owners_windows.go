@@ -16,16 +16,13 @@ func Resolve(path string) (string, error) {
 	return "", unknown(real)
 }
 
-// Folder returns an error, as [Resolve].
 func Folder(path string) error {
 	_, err := Resolve(path)
 	return err
 }
 
-// Own returns an error, as [Resolve].
 func Own(path string, _ fs.FileInfo) error { return unknown(path) }
 
-// ReadFile returns an error, as [Resolve].
 func ReadFile(path string, _ int64) ([]byte, error) {
 	if _, err := os.Lstat(path); err != nil {
 		return nil, err

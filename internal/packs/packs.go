@@ -27,7 +27,6 @@ func Path(scope string, n int) string {
 	return scope + "/" + first
 }
 
-// Is reports whether a variable is a pack.
 func Is(variable string) bool {
 	name := path.Base(variable)
 	return name == first || strings.HasPrefix(name, first+"_")
@@ -52,7 +51,6 @@ func Names(of Params, variable string) []string {
 // SetApart records that a pack's scalars may differ.
 func SetApart(of Params, pack string) { of.SetParam(pack+apart, true) }
 
-// Apart reports whether a pack's scalars may differ.
 func Apart(of Params, pack string) bool {
 	may, _ := of.GetParam(pack + apart)
 	return may == true

@@ -11,15 +11,12 @@ type List[T any] struct {
 	n      int
 }
 
-// Len returns the number of elements.
 func (l *List[T]) Len() int { return l.n }
 
-// At returns the i-th element.
 func (l *List[T]) At(i int) *T {
 	return &l.pieces[i/piece][i%piece]
 }
 
-// Push appends an element.
 func (l *List[T]) Push(v T) {
 	end := l.n
 	if end/piece == len(l.pieces) {
@@ -34,7 +31,6 @@ func (l *List[T]) Push(v T) {
 	l.n++
 }
 
-// Pop removes the last element.
 func (l *List[T]) Pop() {
 	var zero T
 	*l.At(l.n - 1) = zero
@@ -61,7 +57,6 @@ func (l *List[T]) Search(reached func(*T) bool) int {
 	return sort.Search(l.n, func(i int) bool { return reached(l.At(i)) })
 }
 
-// All iterates over the elements.
 func (l *List[T]) All(yield func(*T) bool) {
 	for i := range l.n {
 		if !yield(l.At(i)) {

@@ -88,7 +88,6 @@ func (p *Plugin) costAnalysis(executable unsafe.Pointer) (map[string]any, error)
 	return goValues(args.properties, args.num_properties)
 }
 
-// Memory returns the compiler's estimate of the program's memory.
 func (e *Executable) Memory() (ProgramMemory, error) {
 	var m ProgramMemory
 	err := e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {

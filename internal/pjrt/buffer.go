@@ -32,10 +32,8 @@ func destroyBuffer(p *Plugin, ptr unsafe.Pointer) error {
 	return p.failure("Buffer_Destroy", C.lazo_destroy_buffer(p.api, ptr))
 }
 
-// Shape returns the dtype and dimensions.
 func (b *Buffer) Shape() Shape { return b.shape }
 
-// Device returns the device that holds the array.
 func (b *Buffer) Device() *Device { return b.device }
 
 func (b *Buffer) with(f func(p *Plugin, api *C.lazo_Api) error) error {
@@ -46,7 +44,6 @@ func (b *Buffer) with(f func(p *Plugin, api *C.lazo_Api) error) error {
 	return firstError(f(p, p.api), b.done())
 }
 
-// Size returns the array's bytes on the device.
 func (b *Buffer) Size() (int64, error) {
 	var args C.lazo_Buffer_OnDeviceSizeInBytes_Args
 	err := b.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -56,7 +53,6 @@ func (b *Buffer) Size() (int64, error) {
 	return int64(args.on_device_size_in_bytes), err
 }
 
-// Ready returns an event for the array's computation.
 func (b *Buffer) Ready() (*Event, error) {
 	var event *Event
 	err := b.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -78,7 +74,6 @@ func (b *Buffer) Delete() error {
 	})
 }
 
-// IsDeleted reports whether the array was deleted or donated.
 func (b *Buffer) IsDeleted() (bool, error) {
 	deleted := false
 	err := b.with(func(p *Plugin, _ *C.lazo_Api) (err error) {

@@ -11,7 +11,6 @@ import (
 	"unsafe"
 )
 
-// Client is a connection to a plugin's devices.
 type Client struct {
 	plugin *Plugin
 	ptr    unsafe.Pointer
@@ -110,19 +109,16 @@ func (c *Client) devicesOf(list []unsafe.Pointer) ([]*Device, error) {
 	return devices, nil
 }
 
-// Plugin returns the client's plugin.
 func (c *Client) Plugin() *Plugin { return c.plugin }
 
 // Platform returns the platform's name, such as "cpu" or "cuda".
 func (c *Client) Platform() string { return c.name }
 
-// PlatformVersion returns the plugin's version text of the platform.
 func (c *Client) PlatformVersion() string { return c.text }
 
 // ProcessIndex returns this process's index, 0 for a single process.
 func (c *Client) ProcessIndex() int { return c.index }
 
-// Devices returns the devices of all processes.
 func (c *Client) Devices() []*Device { return append([]*Device{}, c.all...) }
 
 // AddressableDevices returns this process's devices, which hold buffers and run programs.

@@ -53,16 +53,13 @@ func (p *Plugin) describeDevice(description unsafe.Pointer) (DeviceDescription, 
 // ID returns the device's number, unique over all processes.
 func (d *Device) ID() int { return d.about.ID }
 
-// ProcessIndex returns the index of the device's process.
 func (d *Device) ProcessIndex() int { return d.about.Process }
 
 // Kind returns the vendor's name, such as "NVIDIA H100".
 func (d *Device) Kind() string { return d.about.Kind }
 
-// String returns the plugin's text about the device.
 func (d *Device) String() string { return d.about.Text }
 
-// Attributes returns the plugin's attributes of the device.
 func (d *Device) Attributes() (map[string]any, error) {
 	if err := d.client.use(); err != nil {
 		return nil, err
@@ -79,7 +76,6 @@ func (p *Plugin) deviceAttributes(description unsafe.Pointer) (map[string]any, e
 	return goValues(args.attributes, args.num_attributes)
 }
 
-// Memories lists the memories that the device can reach.
 func (d *Device) Memories() ([]Memory, error) {
 	if err := d.client.use(); err != nil {
 		return nil, err

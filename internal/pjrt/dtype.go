@@ -95,7 +95,6 @@ func (s Shape) String() string {
 	return text + s.DType.String()
 }
 
-// Equal compares dtype and dimensions.
 func (s Shape) Equal(other Shape) bool {
 	return s.DType == other.DType && slices.Equal(s.Dims, other.Dims)
 }
@@ -125,7 +124,6 @@ func (s Shape) Size() (int, error) {
 	return size, nil
 }
 
-// Number lists the types of elements on the host.
 type Number interface {
 	~bool | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 |
 		~float32 | ~float64 | ~complex64 | ~complex128

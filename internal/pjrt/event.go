@@ -58,7 +58,6 @@ func (e *Event) Await() error {
 	return firstError(awaitEvent(e.client.plugin, e.ptr), e.done())
 }
 
-// Ready reports whether the work has ended.
 func (e *Event) Ready() (bool, error) {
 	if err := e.use(); err != nil {
 		return false, err

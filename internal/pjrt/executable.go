@@ -190,10 +190,8 @@ func (p *Plugin) outputsOf(executable unsafe.Pointer) (outputs []Shape, err erro
 	return outputs, nil
 }
 
-// Name returns the module's name.
 func (e *Executable) Name() string { return e.name }
 
-// Outputs returns the outputs' shapes on each device.
 func (e *Executable) Outputs() []Shape { return append([]Shape{}, e.outputs...) }
 
 // Devices returns this process's devices of the program, none for a portable program.
@@ -255,5 +253,4 @@ func (e *Executable) with(f func(p *Plugin, api *C.lazo_Api) error) error {
 	return firstError(f(p, p.api), e.done())
 }
 
-// Close releases the executable.
 func (e *Executable) Close() error { return closeNow(e) }

@@ -213,5 +213,4 @@ func (b *Buffer) expose(need int) (unsafe.Pointer, error) {
 	return place.device_memory_ptr, nil
 }
 
-// Close releases the memory.
 func (v *View) Close() error { return closeNow(v) }

@@ -158,7 +158,6 @@ var live struct {
 	clients, buffers, executables, events, views, topologies, calls, callbacks, allocations, collected atomic.Int64
 }
 
-// Live returns the number of existing objects.
 func Live() Counts {
 	return Counts{
 		Clients: live.clients.Load(), Buffers: live.buffers.Load(), Executables: live.executables.Load(),

@@ -29,7 +29,6 @@ var (
 	ErrNoCgo = errors.New("this program was built without cgo, which plugins need: build it with CGO_ENABLED=1 and a C compiler")
 )
 
-// Version is the version of a plugin's API table.
 type Version struct {
 	Major, Minor int
 	// StructSize is the table's size in bytes.
@@ -54,7 +53,6 @@ func (e *ABIError) Error() string {
 		e.Path, ErrABI, e.Got, e.Got.StructSize, Major, MinMinor, Major, MinTableSize, advice)
 }
 
-// Is matches [ErrABI].
 func (e *ABIError) Is(target error) bool { return target == ErrABI }
 
 // Check returns an [*ABIError] if lazo does not support v, of the plugin at path.

@@ -89,7 +89,6 @@ func load(path string) (*Plugin, error) {
 // Path returns the plugin's file, absolute and without symbolic links.
 func (p *Plugin) Path() string { return p.path }
 
-// Version returns the version of the plugin's API.
 func (p *Plugin) Version() Version { return p.version }
 
 // Attributes returns the plugin's attributes, such as "xla_version". Values are string, int64, []int64, float32 or
@@ -102,7 +101,6 @@ func (p *Plugin) Attributes() (map[string]any, error) {
 	return goValues(args.attributes, args.num_attributes)
 }
 
-// Extensions lists the plugin's extensions of the API.
 func (p *Plugin) Extensions() []Extension {
 	var list []Extension
 	for e := (*C.lazo_Extension_Base)(p.api.head.extension_start); e != nil; e = e.next {

@@ -85,10 +85,8 @@ func (t *Topology) describe() error {
 // Platform returns the platform's name, such as "tpu" or "cuda".
 func (t *Topology) Platform() string { return t.name }
 
-// PlatformVersion returns the plugin's version text of the platform.
 func (t *Topology) PlatformVersion() string { return t.text }
 
-// Devices returns the described devices, in the plugin's order.
 func (t *Topology) Devices() []DeviceDescription { return append([]DeviceDescription{}, t.devices...) }
 
 // DeviceAttributes returns each device's attributes, in the order of [Topology.Devices].
@@ -181,7 +179,6 @@ func ifImplemented(err error) error {
 
 var errTopologyClosed = fmt.Errorf("pjrt: the topology is %w", ErrClosed)
 
-// Close waits for running compilations and frees the description.
 func (t *Topology) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// DeviceDescription describes a device, present or not.
 type DeviceDescription struct {
 	ID      int    // unique over all processes
 	Process int    // index of the device's process
@@ -56,7 +55,6 @@ type Compiled struct {
 	Fingerprint string
 }
 
-// CallOptions describes a [Call].
 type CallOptions struct {
 	// InPlace maps outputs to arguments of the same shape, whose Buffers hold them after a run. It needs no copy and no
 	// memory if the program donates the argument.
@@ -73,7 +71,6 @@ type HostInput struct {
 	Shape    Shape
 }
 
-// ExecuteOptions has the options of [Executable.Execute].
 type ExecuteOptions struct {
 	// Keep lists donated arguments that the program copies instead of overwriting.
 	Keep []int
@@ -118,7 +115,6 @@ func (e *RunError) Error() string {
 	return text + ": " + ErrArgumentsLost.Error() + ":" + list.String()
 }
 
-// Unwrap returns the cause.
 func (e *RunError) Unwrap() error { return e.Err }
 
 // Is matches [ErrArgumentsLost] if Lost is not empty.
@@ -185,7 +181,6 @@ var extensionNames = []string{
 	"host allocator",
 }
 
-// String returns the extension's name, or its number.
 func (e Extension) String() string {
 	if e < 0 || int(e) >= len(extensionNames) {
 		return fmt.Sprintf("extension %d", int(e))
@@ -208,7 +203,6 @@ func (x *Execution) Await() error {
 	return first
 }
 
-// Close closes the open outputs and events.
 func (x *Execution) Close() error {
 	var first error
 	note := func(err error) {

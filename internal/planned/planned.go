@@ -22,7 +22,6 @@ type Order struct {
 	File     string `json:"file"`
 }
 
-// Step is a lowered training step.
 type Step struct {
 	Name   string         `json:"name"`
 	Text   string         `json:"text"`  // StableHLO
@@ -31,7 +30,6 @@ type Step struct {
 	Where  map[int]string `json:"where"` // lines of user code by line of Text
 }
 
-// ParseOrder parses the variable's value.
 func ParseOrder(value string) (Order, error) {
 	var o Order
 	err := json.Unmarshal([]byte(value), &o)
@@ -50,7 +48,6 @@ func (o Order) Environment() (string, error) {
 	return Variable + "=" + string(text), err
 }
 
-// Write writes a step atomically.
 func (s Step) Write(file string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -64,7 +61,6 @@ func (s Step) Write(file string) error {
 
 const limit = 2 << 30
 
-// Read reads a file of Write.
 func Read(file string) (Step, error) {
 	text, err := regular.Read(file, limit)
 	if err != nil {

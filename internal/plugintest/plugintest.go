@@ -113,7 +113,6 @@ func Devices(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 	return CPU(t, append([]xla.Option{xla.ClientOption("cpu_device_count", n)}, options...)...)
 }
 
-// Uncached opens the CPU plugin without a cache.
 func Uncached(t testing.TB, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	return open(t, xla.CPU, options...)

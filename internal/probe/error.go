@@ -24,7 +24,6 @@ var (
 	ErrUnknown = errors.New("the plugin could not be checked")
 )
 
-// Stage is a stage of a check.
 type Stage string
 
 // Stages in order.

@@ -22,7 +22,6 @@ const DefaultTimeout = 60 * time.Second
 // bytes
 const answerLimit = 1 << 20
 
-// Report describes a plugin.
 type Report struct {
 	Version         pjrt.Version
 	Platform        string // "cpu", "cuda", "tpu", …

@@ -32,7 +32,6 @@ const (
 	epochsField = "epochs"
 )
 
-// Fields are all fields, in the order of files.
 var Fields = [...]Field{
 	integer("steps", func(at *Elapsed) *int64 { return &at.Steps }),
 	integer("samples", func(at *Elapsed) *int64 { return &at.Samples }),
@@ -47,7 +46,6 @@ var rowField = integer("row", func(at *Elapsed) *int64 { return &at.Row })
 
 var ofFiles = append(Fields[:len(Fields):len(Fields)], rowField)
 
-// Path returns the field's column.
 func (f Field) Path() string { return Collection + "." + f.Name }
 
 func fieldOf(path string) *Field {

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// Elapsed is a row's position in a run.
 type Elapsed struct {
 	Steps, Samples, Epochs int64
 	// Batch is the examples of the row's batch, or UnknownBatch.

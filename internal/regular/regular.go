@@ -55,7 +55,6 @@ func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	return nil, fmt.Errorf("%s has %d bytes, expected at most %d", f.Name(), info.Size(), limit)
 }
 
-// Write is [os.WriteFile] for regular files.
 func Write(path string, text []byte, mode fs.FileMode) error {
 	f, err := Open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {

@@ -36,7 +36,6 @@ func (p *Panic) Unwrap() error {
 	return err
 }
 
-// ErrNoContext means that a context is nil.
 var ErrNoContext = errors.New("the context is nil, expected one such as context.Background()")
 
 // Context returns an error if ctx is nil or has ended.
@@ -47,7 +46,6 @@ func Context(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// ErrGoexit means that a function ended its goroutine.
 var ErrGoexit = errors.New("runtime.Goexit was called")
 
 // Call calls f and passes its error to end, even after a panic or Goexit, as a [*Panic]. After a Goexit Call does not

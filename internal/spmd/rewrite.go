@@ -10,7 +10,6 @@ import (
 // ErrUnsupported reports an unknown exchange, or construct around one.
 var ErrUnsupported = errors.New("the exchange is not supported")
 
-// Summary describes a rewritten program.
 type Summary struct {
 	// Exchanges counts the collective instructions.
 	Exchanges int
@@ -18,7 +17,6 @@ type Summary struct {
 	Calls []Call
 }
 
-// Call is a call of a handler.
 type Call struct {
 	Site         int64    // index in [Summary.Calls]
 	Target       string   // such as [AllReduce]

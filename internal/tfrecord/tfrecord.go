@@ -15,7 +15,6 @@ func Sum(b []byte) uint32 {
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// Append appends data as a record.
 func Append(b, data []byte) []byte {
 	start := len(b)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(data)))

@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 )
 
-// Row is a task or a callback.
 type Row struct {
 	// Name has its schedule, and its name if any.
 	Name string

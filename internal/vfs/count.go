@@ -14,7 +14,6 @@ type Counted struct {
 
 func Count(fs FS) *Counted { return &Counted{FS: fs} }
 
-// Handles returns the number of open files and locks.
 func (c *Counted) Handles() int64 { return c.open.Load() }
 
 func (c *Counted) Create(name string) (File, error) { return c.file(c.FS.Create(name)) }

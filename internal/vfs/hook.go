@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 )
 
-// Op is a kind of call.
 type Op string
 
 const (
@@ -46,7 +45,6 @@ type Call struct {
 // the first half of its bytes, as on a full disk, and a failed close closes.
 func Hook(fs FS, before func(Call) error) FS { return &hooked{fs, before} }
 
-// Rule selects calls that fail.
 type Rule struct {
 	// Op "" means all.
 	Op Op

@@ -46,7 +46,6 @@ type File interface {
 	Size() (int64, error)
 }
 
-// Info describes a file or folder.
 type Info struct {
 	// Size is a regular file's bytes, otherwise 0.
 	Size int64
@@ -54,7 +53,6 @@ type Info struct {
 	Type fs.FileMode
 }
 
-// IsDir reports whether it is a folder.
 func (i Info) IsDir() bool { return i.Type == fs.ModeDir }
 
 // LockedError means that another process, or another user in this one, has the lock.

@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// sections are the tables of stack frames.
 var sections = map[string]bool{"FileNames": true, "FunctionNames": true, "FileLocations": true, "StackFrames": true}
 
 // places has source lines. Newer XLA writes tables, older XLA the file and the line.

@@ -224,7 +224,6 @@ func (l *liveness) buffers(c *computation, entry bool) (map[*instruction][]*memo
 	return of, all, nil
 }
 
-// sameShape ignores layouts.
 func sameShape(a, b shape) bool { return a.String() == b.String() }
 
 func part(list []*memoryBuffer, start, n int) []*memoryBuffer {

@@ -35,7 +35,6 @@ func Sizes(t *testing.T, calls map[string]func(n int) error) {
 	t.Logf("%d numbers that determine a size or limit, %d calls, %d refused", len(calls), made, refused)
 }
 
-// Allocated returns the bytes that f allocates.
 func Allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -44,7 +43,6 @@ func Allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// First returns the error of a sequence's first item.
 func First[B any](s iter.Seq2[B, error]) error {
 	for _, err := range s {
 		return err
@@ -52,10 +50,8 @@ func First[B any](s iter.Seq2[B, error]) error {
 	return nil
 }
 
-// Second returns the error of a call.
 func Second[T any](_ T, err error) error { return err }
 
-// Gzip compresses a file.
 func Gzip(t require.TestingT, file []byte) []byte {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

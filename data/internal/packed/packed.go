@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// ErrShort is the error of a truncated file.
 var ErrShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
 // File calls f with a regular file and its size. It puts the path into a *data.FormatError, and before another error of
@@ -54,7 +53,6 @@ func IsGzip(r *bufio.Reader) bool {
 	return len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b
 }
 
-// Unpack returns the decompressed content of r.
 func Unpack(r io.Reader) (io.Reader, error) {
 	u, err := gzip.NewReader(r)
 	if err != nil {

@@ -40,7 +40,6 @@ func main() {
 	}
 }
 
-// line is a result.
 type line struct {
 	Workload string    `json:"workload"`
 	Impl     string    `json:"impl"`

@@ -140,7 +140,6 @@ func (a *Access) PeekAll() (done func()) {
 	return func() { doneValues(); a.structure.DoneChanging() }
 }
 
-// ChangeValues takes exclusive access to the values until LeaveValues.
 func (a *Access) ChangeValues(ctx context.Context) error {
 	if err := a.BeforeRead(); err != nil {
 		return err
@@ -155,7 +154,6 @@ func (a *Access) EnterValues(ctx context.Context, change bool) error {
 
 func (a *Access) LeaveValues(change bool) { a.values.Leave(change) }
 
-// Change is ChangeAll after the started steps.
 func (s *Store) Change(ctx context.Context) (done func(), err error) {
 	if done, err = s.ChangeAll(ctx); err != nil {
 		return nil, err
@@ -167,7 +165,6 @@ func (s *Store) Change(ctx context.Context) (done func(), err error) {
 	return done, nil
 }
 
-// Read shares the values after the started steps.
 func (s *Store) Read(ctx context.Context) (done func(), err error) {
 	if err := s.BeforeRead(); err != nil {
 		return nil, err
@@ -182,7 +179,6 @@ func (s *Store) Read(ctx context.Context) (done func(), err error) {
 	return s.Access.values.DoneReading, nil
 }
 
-// ReadAll is Read with the structure.
 func (s *Store) ReadAll(ctx context.Context) (done func(), err error) {
 	if err := s.BeforeRead(); err != nil {
 		return nil, err

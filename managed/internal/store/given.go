@@ -17,7 +17,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// Given are values for later variables, by full names.
 type Given struct {
 	Tensors map[string]*Tensor // of a checkpoint
 	Late    Late               // those not in memory
@@ -28,7 +27,6 @@ type Given struct {
 	spent   map[string]bool // initial values that variables took
 }
 
-// Of returns a variable's value or nil.
 func (g *Given) Of(name string) *Tensor { return cmp.Or(g.Tensors[name], g.Initial[name]) }
 
 // All returns the values by their variables' names.
@@ -39,7 +37,6 @@ func (g *Given) All() map[string]*Tensor {
 	return all
 }
 
-// Set replaces a value.
 func (g *Given) Set(name string, t *Tensor) {
 	if g.Tensors[name] != nil {
 		g.Tensors[name] = t
@@ -48,13 +45,11 @@ func (g *Given) Set(name string, t *Tensor) {
 	}
 }
 
-// Forget drops initial values.
 func (g *Given) Forget(which func(name string) bool) {
 	maps.DeleteFunc(g.Initial, func(name string, _ *Tensor) bool { return which(name) })
 	maps.DeleteFunc(g.spent, func(name string, _ bool) bool { return which(name) })
 }
 
-// Clone returns a copy.
 func (g *Given) Clone() Given {
 	return Given{maps.Clone(g.Tensors), g.Late, maps.Clone(g.Initial), g.MayDraw, maps.Clone(g.spent)}
 }

@@ -35,7 +35,6 @@ func (s *Store) Pin(at int) *Pin {
 	return p
 }
 
-// Release ends one hold.
 func (p *Pin) Release() error {
 	p.mu.Lock()
 	p.users--

@@ -41,7 +41,6 @@ func (s *Store) Reside(set *data.Resident) (buffers []compute.Buffer, err error)
 	return buffers, nil
 }
 
-// DType returns the GoMLX dtype of an array.
 func DType(a data.Array) dtypes.DType {
 	t, _ := dtype.Of(a.Flat)
 	return dtypes.DType(t)

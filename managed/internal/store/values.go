@@ -93,7 +93,6 @@ func (s *Store) Place(v *Variable) int {
 	return -1
 }
 
-// Names returns all full names, by places.
 func (s *Store) Names() []string {
 	names := make([]string, 0, len(s.values))
 	for i := range s.values {
@@ -112,7 +111,6 @@ func (s *Store) NamesOf(at int) []string {
 
 func (s *Store) Packs(at int) bool { return s.values[at].names != nil }
 
-// Apart reports whether a pack's scalars may differ.
 func (s *Store) Apart(at int) bool { return s.values[at].apart }
 
 func (s *Store) NotePacks(of *model.Store) {
