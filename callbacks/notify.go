@@ -42,11 +42,11 @@ type Notification struct {
 //	{"text": "digits: failed at step 1200: …", "run": "digits", "reason": "failed", "error": "…",
 //	 "steps": 1200, "samples": 76800, "epochs": 2, "seconds": 63.5}
 //
-// reason is that of [loop.Reason]. The callback ends after those with an Order of 0 or more. Their errors at the end
-// are not in the report. A run that is refused before it starts reports nothing, nor does a process that is killed.
+// reason is that of [loop.Reason]. Errors of other callbacks at the end are not in the report. A run that is refused
+// before it starts reports nothing, nor does a process that is killed.
 //
-// A notification that fails does not change the result of the run. The default logger (log/slog) gets a warning,
-// without arguments, paths of URLs and headers, which may have secrets.
+// A notification that fails does not change the run's result. slog's default logger gets a warning, without arguments,
+// paths of URLs and headers, which may have secrets.
 func Notify(to Notification) loop.Callback {
 	c := loop.Callback{Name: "notify", When: loop.Never, Order: -2, AtRank0: true}
 	to.Command, to.Header, to.Timeout = slices.Clone(to.Command), to.Header.Clone(), cmp.Or(to.Timeout, 5*time.Second)

@@ -33,9 +33,8 @@ type Options struct {
 	// Log receives removals at opening, skipped damaged checkpoints, tolerated failures, and a resumed run's
 	// differences. Nil means no log.
 	Log *slog.Logger
-	// Saved, if set, is called after each write of a checkpoint, or of this process's part of it, for measurements: how
-	// long it took, and its error ([Folder.Save]). [Async] and Resume write in the background, so it must be safe for
-	// concurrent use.
+	// Saved, if set, is called after each write of a checkpoint, or of this process's part, with its duration and error
+	// ([Folder.Save]), perhaps in the background.
 	Saved func(step Step, took time.Duration, err error)
 
 	// Open refuses the fields below, which are for Resume.

@@ -20,9 +20,8 @@
 //
 // # Who may join
 //
-// Before any message, a rank and rank 0 prove to each other that they know the job's secret, by an HMAC of random bytes
-// of both. Rank 0 makes the secret and MPI distributes it; without MPI it is $LAZO_SECRET, which `lazo run` sets. A
-// process without it learns nothing of the job and cannot delay it.
+// Before any message, a rank and rank 0 prove that they know the job's secret. MPI distributes it; without MPI it is
+// $LAZO_SECRET, which `lazo run` sets. A process without it learns nothing of the job and cannot delay it.
 //
 // docs/processes.md has a file to copy for each launcher, the variables and the exit codes.
 package dist

@@ -367,9 +367,8 @@ func (j *Job) Fail(err error) {
 func (j *Job) closeWithin() time.Duration { return max(j.deadline, time.Minute) }
 
 // Close waits until all ranks have called it, then leaves the job. Call it last: a program must not end before. A rank
-// that calls it after the others by more than the deadline and more than a minute, without [Job.Busy], ends the job as
-// stuck. In a panicking program a deferred Close does nothing, so the process ends at once and the others report a lost
-// rank.
+// that is later than the deadline, and than a minute, without [Job.Busy], ends the job as stuck. In a panicking program
+// a deferred Close does nothing, so the process ends at once and the others report a lost rank.
 func (j *Job) Close() error {
 	if j.size == 1 || panicking() {
 		return nil

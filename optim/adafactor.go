@@ -24,10 +24,8 @@ type Adafactor struct {
 	Absolute bool
 }
 
-// Name is "adafactor".
 func (Adafactor) Name() string { return "adafactor" }
 
-// Update implements [Transformation].
 func (t Adafactor) Update(s *Step) {
 	power, epsilon, limit, factored := cmp.Or(t.Decay, 0.8), cmp.Or(t.Epsilon, 1e-30), cmp.Or(t.Limit, 1), cmp.Or(t.Factored, 128)
 	positive("Adafactor.Decay", power)

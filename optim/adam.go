@@ -23,10 +23,8 @@ type Adam struct {
 	Epsilon float64
 }
 
-// Name is "adam".
 func (Adam) Name() string { return "adam" }
 
-// Update implements [Transformation].
 func (t Adam) Update(s *Step) {
 	t.update(s, func(squares *model.Variable, update, unbiased *graph.Node, decay float64) *graph.Node {
 		return graph.Sqrt(graph.Mul(s.average(squares, decay, graph.Square(update)), unbiased))
@@ -37,10 +35,8 @@ func (t Adam) Update(s *Step) {
 // added to the maximum, as in Keras, not in optax.
 type Adamax Adam
 
-// Name is "adamax".
 func (Adamax) Name() string { return "adamax" }
 
-// Update implements [Transformation].
 func (t Adamax) Update(s *Step) {
 	Adam(t).update(s, func(largest *model.Variable, update, _ *graph.Node, decay float64) *graph.Node {
 		next := graph.Max(graph.MulScalar(largest.NodeValue(s.graph), decay), graph.Abs(update))
@@ -80,10 +76,8 @@ type LAMB struct {
 	Decay WeightDecay
 }
 
-// Name is "lamb".
 func (LAMB) Name() string { return "lamb" }
 
-// Update implements [Transformation].
 func (t LAMB) Update(s *Step) {
 	Chain{Adam{t.Beta1, t.Beta2, cmp.Or(t.Epsilon, 1e-6)}, t.Decay, TrustRatio()}.Update(s)
 }

@@ -12,10 +12,8 @@ type Adagrad struct {
 	Start, Epsilon float64
 }
 
-// Name is "adagrad".
 func (Adagrad) Name() string { return "adagrad" }
 
-// Update implements [Transformation].
 func (t Adagrad) Update(s *Step) {
 	start, epsilon := cmp.Or(t.Start, 0.1), cmp.Or(t.Epsilon, 1e-7)
 	positive("Adagrad.Start", start)
@@ -35,10 +33,8 @@ type Adadelta struct {
 	Decay, Epsilon float64
 }
 
-// Name is "adadelta".
 func (Adadelta) Name() string { return "adadelta" }
 
-// Update implements [Transformation].
 func (t Adadelta) Update(s *Step) {
 	decay, epsilon := cmp.Or(t.Decay, 0.9), cmp.Or(t.Epsilon, 1e-6)
 	share("Adadelta.Decay", decay)
@@ -58,10 +54,8 @@ type Nadam struct {
 	Beta1, Beta2, Epsilon float64
 }
 
-// Name is "nadam".
 func (Nadam) Name() string { return "nadam" }
 
-// Update implements [Transformation].
 func (t Nadam) Update(s *Step) {
 	b1, b2, epsilon := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.999), cmp.Or(t.Epsilon, 1e-8)
 	share("Nadam.Beta1", b1)

@@ -26,10 +26,8 @@ type Average struct {
 	Decay float64
 }
 
-// Name is "average".
 func (Average) Name() string { return "average" }
 
-// Update implements [Transformation].
 func (t Average) Update(s *Step) {
 	s.once(t.Name())
 	share("Average.Decay", t.Decay)

@@ -13,7 +13,6 @@ type Clip struct {
 	GlobalNorm float64
 }
 
-// Name is "clip", "clip_by_norm" or "clip_by_global_norm".
 func (c Clip) Name() string {
 	name, _ := c.set()
 	return name
@@ -35,7 +34,6 @@ func (c Clip) set() (name string, limit float64) {
 	return "clip", c.Value
 }
 
-// Update implements [Transformation].
 func (c Clip) Update(s *Step) {
 	name, limit := c.set()
 	positive("the limit of "+name, limit)

@@ -63,7 +63,6 @@ type LossScale struct {
 	Every int
 }
 
-// Name is "loss_scale".
 func (LossScale) Name() string { return "loss_scale" }
 
 // ScaleLoss returns the loss with its value unchanged and its gradient multiplied by the scale of the chain's
@@ -115,7 +114,6 @@ func (c Chain) links() (links []Transformation) {
 	return links
 }
 
-// Update implements [Transformation].
 func (t LossScale) Update(s *Step) {
 	s.once(t.Name())
 	factor, every := cmp.Or(t.Factor, 2), cmp.Or(t.Every, 2000)

@@ -13,10 +13,8 @@ import (
 // Chain applies several transformations in order, as one.
 type Chain []Transformation
 
-// Name is "chain". It adds no scope to its links' variables.
 func (c Chain) Name() string { return "chain" }
 
-// Update implements [Transformation].
 func (c Chain) Update(s *Step) {
 	for i, t := range c {
 		check(t != nil, "link %d of a chain of %d is nil", i+1, len(c))

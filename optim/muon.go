@@ -23,10 +23,8 @@ type Muon struct {
 	Plain bool
 }
 
-// Name is "muon".
 func (Muon) Name() string { return "muon" }
 
-// Update implements [Transformation].
 func (t Muon) Update(s *Step) {
 	beta, epsilon := cmp.Or(t.Beta, 0.95), cmp.Or(t.Epsilon, 1e-8)
 	check(t.RMS >= 0 && !math.IsInf(t.RMS, 0), "Muon.RMS is %v, expected a finite number of at least 0", t.RMS)

@@ -16,7 +16,6 @@ type Momentum struct {
 	Nesterov bool
 }
 
-// Name is "momentum".
 func (Momentum) Name() string { return "momentum" }
 
 // String has the form that checkpoints of all versions save.
@@ -28,7 +27,6 @@ func (t Momentum) String() string {
 	return fmt.Sprintf("momentum{decay %v%s}", t.Decay, ahead)
 }
 
-// Update implements [Transformation].
 func (t Momentum) Update(s *Step) {
 	share("the momentum", t.Decay)
 	s.each(func(p *Parameter) *graph.Node {
@@ -65,10 +63,8 @@ type Lion struct {
 	Beta1, Beta2 float64
 }
 
-// Name is "lion".
 func (Lion) Name() string { return "lion" }
 
-// Update implements [Transformation].
 func (t Lion) Update(s *Step) {
 	b1, b2 := cmp.Or(t.Beta1, 0.9), cmp.Or(t.Beta2, 0.99)
 	share("Lion.Beta1", b1)
@@ -86,10 +82,8 @@ type RMSProp struct {
 	Decay, Epsilon float64
 }
 
-// Name is "rmsprop".
 func (RMSProp) Name() string { return "rmsprop" }
 
-// Update implements [Transformation].
 func (t RMSProp) Update(s *Step) {
 	decay, epsilon := cmp.Or(t.Decay, 0.9), cmp.Or(t.Epsilon, 1e-8)
 	share("RMSProp.Decay", decay)
@@ -109,10 +103,8 @@ type WeightDecay struct {
 	Match Match
 }
 
-// Name is "weight_decay".
 func (WeightDecay) Name() string { return "weight_decay" }
 
-// Update implements [Transformation].
 func (t WeightDecay) Update(s *Step) {
 	check(t.Rate >= 0 && t.Rate <= maxFloat, "WeightDecay.Rate is %g, expected a finite number that is not negative", t.Rate)
 	decays := s.selects("WeightDecay", t.Match)

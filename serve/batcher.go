@@ -37,7 +37,6 @@ type inputNamer interface{ InputNames() []string }
 // Func is a [Predictor].
 type Func func(ctx context.Context, batch data.Batch) (map[string]data.Array, error)
 
-// Answer calls f.
 func (f Func) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	return f(ctx, batch)
 }

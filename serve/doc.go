@@ -15,6 +15,6 @@
 //     Another batch size is another program, whose last bits may differ.
 //   - Invalid requests and contexts that end do not affect other requests.
 //   - Accepted requests are answered, also after Close. A full queue is [ErrFull] at once.
-//   - A request over HTTP is checked against the model before any of its elements is read. Its memory is bounded by its
-//     size, its time by [Options].
+//
+// - [Options] bound the memory and the time of a request over HTTP.
 package serve

@@ -22,13 +22,12 @@ import (
 
 // Options are a [Handler]'s limits and log. Negative values are errors.
 type Options struct {
-	// MaxBody is the maximum size of a request's body in bytes, also uncompressed; 0 means 16 MiB. A request allocates
-	// at most 16 times the size of its body and 1 MiB, besides its examples, the batch and its answer.
+	// MaxBody is the maximum size of a request's body in bytes, also uncompressed; 0 means 16 MiB. It bounds a
+	// request's memory (docs/security.md).
 	MaxBody int64
-	// Timeout is the maximum duration of a request with the reading of its body, and that of the sending of its
-	// answer; 0 means a minute.
+	// Timeout limits a request from its body on, and the sending of its answer; 0 means a minute.
 	Timeout time.Duration
-	// Log gets a line for each request, and the internal errors, of which a client gets an id alone; nil: no log.
+	// Log gets requests and internal errors, of which a client gets only an id; nil: no log.
 	Log *slog.Logger
 	// Observe is called after each request, by many goroutines; nil: none.
 	Observe func(Served)
@@ -62,9 +61,9 @@ type Served struct {
 //
 // /versions/{number} may follow a model's name. Datatypes are BOOL, INT8 to INT64, UINT8 to UINT64, FP32 and FP64, and
 // for outputs BYTES, texts such as class names. A tensor's data is a flat or nested list of JSON, or, by the extension
-// for binary tensor data, bytes after the JSON. A body may be compressed by gzip or deflate. JSON that breaks a rule,
-// an input or output that the model does not have, and one that appears twice are refused before any element is read.
-// An error is {"error": text} with the status
+// for binary tensor data, bytes after the JSON. A body may be compressed by gzip or deflate. JSON that breaks the
+// standard, and inputs and outputs that are unknown or appear twice, are refused before any element is read. An error
+// is {"error": text} with the status
 //
 //	400  not what the protocol or the model takes      404  no such model, version or path
 //	405  another method is expected                    408  the body did not arrive within Options.Timeout
@@ -182,7 +181,6 @@ func (h *Handler) on(method, path string, f func(*call) (reply, error)) {
 	})
 }
 
-// ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.draining.Load() {
 		w.Header().Set("Connection", "close")
@@ -198,8 +196,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Drain makes the server report that it is not ready. Requests are still answered; each response then closes its
 // connection.
 //
-// http.Server.Shutdown closes idle connections, so a client that is just sending a request loses it. Before Shutdown,
-// wait until load balancers have seen the status and each client had a response.
+// http.Server.Shutdown loses a request that a client is just sending. Before it, wait until load balancers have seen
+// the status and each client had a response.
 func (h *Handler) Drain() { h.draining.Store(true) }
 
 // problem is an error with a text for the client.
@@ -257,7 +255,7 @@ func (h *Handler) refusal(c *call, err error) reply {
 		}
 	}
 	c.told.Status = p.status
-	answer, _ := inJSON(map[string]string{"error": p.text}) // cannot fail
+	answer, _ := inJSON(map[string]string{"error": p.text})
 	return answer
 }
 

@@ -18,9 +18,8 @@ const (
 	maxMembers = 64
 )
 
-// document reads a JSON text strictly: a name that an object has twice, invalid UTF-8 and text after the value are
-// errors. encoding/json, which reads all bytes several times, does not see the long lists of numbers
-// (docs/decisions/0017).
+// document reads a JSON text strictly: a repeated name, invalid UTF-8 and text after the value are errors.
+// encoding/json does not see the long lists of numbers (docs/decisions/0017).
 type document struct {
 	*json.Decoder
 	lists []piece // those not yet passed

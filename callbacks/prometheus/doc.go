@@ -1,5 +1,5 @@
-// Package prometheus offers the numbers of trainings, checkpoints, devices and servers to Prometheus. It is a module of
-// its own, for the dependencies of the client library:
+// Package prometheus offers the numbers of trainings, checkpoints, devices and servers to Prometheus. It is a separate
+// module because of its dependencies:
 //
 //	metrics := prometheus.New()
 //	server, err := metrics.Listen("") // http://127.0.0.1:9464/metrics, /health and /debug/pprof/

@@ -20,7 +20,7 @@ const defaultPort = "9464"
 //	/health             200 and the runs as JSON; with ?idle=5m 503 if a run in progress began no activity for so long
 //	/debug/pprof/       profiles, as of package net/http/pprof
 //
-// Profiles show the program's arguments and code: offer them to those only who may see these.
+// Profiles show the program's arguments and code.
 func (m *Metrics) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{}))
@@ -60,8 +60,7 @@ type Server struct {
 }
 
 // Listen serves [Metrics.Handler] at an address HOST:PORT until Close. Without a host it is 127.0.0.1, so that only
-// this machine can connect; name another, such as 0.0.0.0, to offer metrics and profiles to a network. "" is
-// 127.0.0.1:9464.
+// this machine can connect. "" is 127.0.0.1:9464.
 func (m *Metrics) Listen(address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(cmp.Or(address, ":"+defaultPort))
 	if err != nil {

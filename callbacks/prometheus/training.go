@@ -16,8 +16,7 @@ import (
 )
 
 // Training offers the numbers of the runs of this name: steps, examples, losses and metrics of the due iterations, and
-// the time in which a run waits for data. It reads the values, which waits for their steps. Each process of a job has
-// its own metrics.
+// the time in which a run waits for data. It reads the values, which waits for their steps.
 func (m *Metrics) Training(name string, when loop.Schedule) loop.Callback {
 	return loop.Callback{Name: "prometheus", When: when, Order: -1, Start: func(from loop.Beginning) (loop.Attendant, error) {
 		a := &attendant{run: m.runs.of(label(name)), last: from.From}

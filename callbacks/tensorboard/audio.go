@@ -22,7 +22,6 @@ func (a Audio) String() string {
 	return fmt.Sprintf("audio of %d samples, %d channels, %d Hz", len(a.Samples), a.channels(), a.Rate)
 }
 
-// LogValue returns String's text.
 func (a Audio) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
 func (a Audio) channels() int { return max(a.Channels, 1) }

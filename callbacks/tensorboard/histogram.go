@@ -64,5 +64,4 @@ func (h Histogram) String() string {
 	return fmt.Sprintf("histogram of %g values from %.6g to %.6g", n, h.Buckets[0].Low, h.Buckets[len(h.Buckets)-1].High)
 }
 
-// LogValue returns String's text.
 func (h Histogram) LogValue() slog.Value { return slog.StringValue(h.String()) }

@@ -24,9 +24,8 @@ var ErrDropped = errors.New("reports were dropped")
 // at 0. A resumed run omits an evaluation at its start, because its step exists.
 //
 // Errors do not end the run. Unreadable values are omitted; the end returns the first such error, and [ErrDropped]
-// unless [callbacks.Background.Dropped] is set. Events that cannot be written, as while the disk is full, wait in
-// memory like the lines of [callbacks.JSONL]. If a file was renamed or removed, a new one continues. Wrong options are
-// an error before the first step.
+// unless [callbacks.Background.Dropped] is set. A full disk and a removed file are as in [callbacks.JSONL]. Wrong
+// options are an error before the first step.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)
 	c := loop.Callback{Name: "tensorboard " + dir, When: when, AtRank0: true, Err: newWriter(dir, s).err}

@@ -88,8 +88,7 @@ func run(s session) int {
 	return 0
 }
 
-// interruptible cancels the context at the first Ctrl-C, SIGTERM or SIGHUP; status is then 128 plus the signal. A
-// second signal ends the process. A SIGHUP that is ignored, as under nohup, remains so.
+// interruptible is [loop.WithSignals]; status is 128 plus the signal.
 func interruptible(parent context.Context) (ctx context.Context, status func() int) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

@@ -117,8 +117,8 @@ type served struct {
 	of      map[place]saved
 }
 
-// load serves files that are new or changed, and no longer those that are gone. After an error the others are served,
-// and of a file that cannot be opened the model before it; it is tried again when it changes.
+// load serves new and changed files, and no longer those that are gone. A file that cannot be opened keeps its earlier
+// model, and is tried again when it changes.
 func (s *served) load(ctx context.Context) error {
 	found, err := find(s.root)
 	if found == nil {

@@ -45,13 +45,12 @@ type Options struct {
 	Stdin io.Reader
 	// Stdout and Stderr receive the ranks' output; nil drops it. Without Verbose, Stdout is rank 0's only, and lines of
 	// other ranks' standard error are prefixed with the rank. A warning or error of several ranks (a line with WARN or
-	// ERROR, or of the standard logger) is shown once; if the job fails, Stderr gets the number of ranks that wrote it.
+	// ERROR, or of the standard logger) is shown once.
 	Stdout, Stderr io.Writer
 	// Verbose shows all ranks' output, each line with its rank, and mpirun's.
 	Verbose bool
-	// Restarts is the number of restarts of a failed job, after pauses from 0.25 s that double up to a minute.
-	// $LAZO_ATTEMPT has the number of the start, from 0. There is none after an exit code that would come again: 126 and
-	// 127 (the program cannot be started), 2 without a panic (wrong usage), and [dist.ExitDisagree].
+	// Restarts is the number of restarts of a failed job, after pauses from 0.25 s to a minute, but not after exit
+	// codes that would come again (docs/processes.md). $LAZO_ATTEMPT has the number of the start, from 0.
 	Restarts int
 	// Min lets each restart use one rank fewer, down to Min. 0 means always N.
 	Min int

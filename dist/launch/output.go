@@ -32,8 +32,7 @@ func (o *Options) output(rank, stream int) io.Writer {
 	return &whole{to: to}
 }
 
-// sayings are the ranks' warnings and errors, without times. Those of other ranks wait briefly for rank 0's. If it does
-// not write the same, the first rank's is shown.
+// sayings are the ranks' warnings and errors, without times. Those of other ranks wait briefly for rank 0's same line.
 type sayings struct {
 	mu   sync.Mutex
 	by   map[string]int // the shown rank

@@ -30,7 +30,6 @@ func (t *Text) Set(text string) {
 	}
 }
 
-// String returns the text up to its first zero byte, without an incomplete last character.
 func (t *Text) String() string {
 	var text []byte
 	for i := range len(t) * bytesInWord {

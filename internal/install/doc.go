@@ -1,7 +1,7 @@
 // Package install installs and finds PJRT plugins and MPI implementations.
 //
-// plugins.tsv lists wheels by name, size and SHA-256. Install downloads a wheel or takes a local file, verifies it,
-// unzips the needed files, syncs them and reads them back. No code of a wheel runs.
+// plugins.tsv lists wheels. Install downloads a wheel or takes a local file, verifies it, unzips the needed files,
+// syncs them and reads them back. No code of a wheel runs.
 //
 // The root has a folder per kind of plugin:
 //

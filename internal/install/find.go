@@ -14,9 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// Find returns the installed plugin of a kind, or of another kind with the same build, such as "cpu" for "cpu106" on
-// linux/amd64. root "" is DefaultRoot(). Files whose size, time or inode differ from the receipt are verified by
-// SHA-256. Errors wrap ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
+// Find returns the installed plugin of a kind, or of one with the same build ("cpu" for "cpu106"). root "" is
+// DefaultRoot(). Files whose size, time or inode differ from the receipt are verified by SHA-256. Errors wrap
+// ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
 func Find(kind, root string) (Plugin, error) {
 	return find(context.Background(), kind, root, Options{}, quick)
 }

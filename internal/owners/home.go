@@ -10,8 +10,7 @@ import (
 	"runtime"
 )
 
-// Home returns the user's home folder: $HOME, or that of the user database if $HOME is not set, as for services of
-// systemd. A relative one is an error, because it depends on the working directory.
+// Home returns the user's home folder: $HOME, or else that of the user database. A relative one is an error.
 func Home() (string, error) { return absolute("$HOME", home) }
 
 // Plugins returns $LAZO_HOME, the folder of plugins, or "" if the variable is not set. A relative one is an error.

@@ -15,8 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// Resolve returns a path without links. Each folder, link and file on the way must belong to the user or root and be
-// writable by no one else; otherwise it returns [ErrUnsafe]. Sticky folders such as /tmp may be writable by all. A
+// Resolve returns a path without links, or [ErrUnsafe] if others can write to a part of it (docs/security.md). A
 // missing part is fs.ErrNotExist.
 func Resolve(path string) (string, error) { return now().resolve(path) }
 

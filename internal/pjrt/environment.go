@@ -48,7 +48,7 @@ func environment(root, path string, getenv func(string) string) map[string]strin
 }
 
 // mayHaveTPU looks for a TPU's device node, or a Google PCI device that is neither disk nor network card. Without a
-// visible PCI bus, as in some containers, it returns true.
+// visible PCI bus it returns true.
 func mayHaveTPU(root string) bool {
 	for _, nodes := range []string{"dev/accel*", "dev/vfio/[0-9]*"} {
 		if found, err := filepath.Glob(filepath.Join(root, nodes)); err != nil || len(found) > 0 {

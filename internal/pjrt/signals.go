@@ -10,9 +10,8 @@ import (
 	"unsafe"
 )
 
-// WithoutSignals runs f on a thread that blocks signals, as do the C threads that f starts. Then it puts back the
-// process's signal handlers that f replaced. Call a library that may load others this way: on XLA's threads, a signal
-// may overwrite memory, and a handler of C may run on a goroutine's stack (docs/decisions/0025).
+// WithoutSignals runs f on a thread that blocks signals, as do the C threads that f starts, then restores the signal
+// handlers that f replaced. Call a library that may load others this way (docs/decisions/0025).
 //
 // Fault signals are not blocked: for those, crash.c installs a handler that writes a line, except for a stack overflow
 // on XLA's threads.

@@ -5,9 +5,8 @@ import (
 	"log/slog"
 )
 
-// Backlog writes entries to a file in their order. It keeps those that cannot be written, as while the disk is full, up
-// to Room bytes, and writes them when the next comes. Beyond this, entries are lost. The default logger gets a warning
-// at once.
+// Backlog writes entries to a file in order. It keeps up to Room bytes of those that cannot be written, as while the
+// disk is full, and loses the rest. slog's default logger gets a warning.
 type Backlog[T any] struct {
 	// Path is the file, for messages.
 	Path string
@@ -40,8 +39,8 @@ func (g *gap) add(step int64) {
 	g.n, g.to = g.n+1, step
 }
 
-// Add writes the entries that wait, and then this one. write may have written a part of an entry before it failed: its
-// next call is for the same entry.
+// Add writes the entries that wait, and then this one. If write fails within an entry, its next call is for the same
+// one.
 func (b *Backlog[T]) Add(step int64, of T, write func(T) error) {
 	err := b.Retry(write)
 	if err == nil {
