@@ -123,5 +123,4 @@ func (e *EarlyStopError) Error() string {
 	return fmt.Sprintf("no value of %s %s %g (of step %d) for %s: %v", e.Entry, side, e.Best, e.At.Steps, e.Patience, loop.ErrStop)
 }
 
-// Unwrap returns [loop.ErrStop].
 func (e *EarlyStopError) Unwrap() error { return loop.ErrStop }

@@ -1,8 +1,7 @@
 // Package checkpoint saves training runs so that no saved step is lost when the process is killed or the power fails.
 //
-// [Resume] saves a run of package loop and resumes it. [Follow] evaluates its checkpoints in another process. [Open]
-// and [Folder.Save] keep other content: named tensors, metrics, and sections of JSON. [ImportGoMLX] reads GoMLX's
-// checkpoints.
+// [Resume] saves and resumes a run of package loop. [Follow] evaluates its checkpoints in another process. [Open] and
+// [Folder.Save] keep other content. [ImportGoMLX] reads GoMLX's checkpoints.
 //
 // A checkpoint is a folder with three files:
 //

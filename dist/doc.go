@@ -11,12 +11,11 @@
 //
 // # Stuck and lost ranks
 //
-// Rank 0 watches the others. A rank is lost if its connection ends before [Job.Close], or if it sends nothing for the
-// [Deadline], a minute. A rank is stuck if others wait for it in an exchange or a call for longer. After 10 s standard
-// error names such a rank. The job ends on all ranks within the deadline plus a second. Each process exits with
-// [ExitLost], [ExitStuck], [ExitDisagree] or [ExitFailed], without deferred calls. One process writes a message
-// ([Failure]) to standard error. [OnFailure] receives the message instead. [Job.Busy] announces work that may exceed
-// the deadline.
+// A rank is lost if its connection ends before [Job.Close], or if it sends nothing for the [Deadline], a minute. It is
+// stuck if others wait for it for longer. After 10 s standard error names such a rank. The job ends on all ranks within
+// the deadline plus a second. Each process exits with [ExitLost], [ExitStuck], [ExitDisagree] or [ExitFailed], without
+// deferred calls. One process writes a message ([Failure]) to standard error. [OnFailure] receives the message instead.
+// [Job.Busy] announces work that may exceed the deadline.
 //
 // # Who may join
 //

@@ -38,7 +38,7 @@ const (
 )
 
 // Deadline sets how long ranks wait for a late or silent rank before the job ends, by default a minute. $LAZO_DEADLINE
-// overrides it. Rank 0's value counts. Such a rank is reported after 10 s.
+// overrides it. Rank 0's value counts.
 func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d } }
 
 // StartWithin sets how long [Join] waits for all ranks, by default 5 minutes.

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// View has a state's values of one moment, for tests and predictions during training, which does not wait for it.
+// View has a state's values of one moment, for tests and predictions during training.
 //
 // Each value is that between two training steps when a step of the view first uses it, copied once when the training
 // overwrites it. Each step of a view has its own metrics of [Builder.Track]. Other changes, such as drawing random

@@ -17,7 +17,6 @@ import (
 // when the layer is built.
 type Activation string
 
-// Apply creates no variables.
 func (a Activation) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(a, scope, x) }
 
 func (a Activation) build(scope *model.Scope, x *graph.Node) *graph.Node {

@@ -127,7 +127,6 @@ type Sinusoidal struct {
 	Start *graph.Node // the first place's number, an integer scalar; 0 if nil
 }
 
-// Apply creates no variables.
 func (w Sinusoidal) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(w, scope, x) }
 
 func (w Sinusoidal) build(scope *model.Scope, x *graph.Node) *graph.Node {

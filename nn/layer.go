@@ -28,7 +28,6 @@ type Layer interface {
 // Func is a function as a [Layer].
 type Func func(scope *model.Scope, x *graph.Node) *graph.Node
 
-// Apply calls the function.
 func (f Func) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return f(scope, x) }
 
 // builtIn layers call apply in Apply.
@@ -55,7 +54,6 @@ func inside(l Layer, scope *model.Scope, x *graph.Node) *graph.Node {
 // Sequential applies layers in order. The variables of each are in a scope of its index, from 0: /model/0/kernel.
 type Sequential []Layer
 
-// Apply builds the layers, each from the previous output.
 func (s Sequential) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return chain("Sequential", s, scope, x)
 }
@@ -77,7 +75,6 @@ type Named struct {
 	Layer Layer
 }
 
-// Apply builds the layer in the named scope.
 func (n Named) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	if layering.IsNil(n.Layer) {
 		fail("Named", scope, "the layer of %q is nil", n.Name)

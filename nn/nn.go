@@ -47,7 +47,6 @@ func penalize(scope *model.Scope, weights *graph.Node) {
 // Dropout sets elements to 0 with probability Rate in training, and scales the others up (Srivastava et al. 2014).
 type Dropout struct{ Rate float64 }
 
-// Apply checks the rate and calls GoMLX's layers.DropoutStatic.
 func (d Dropout) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(d, scope, x) }
 
 func (d Dropout) build(scope *model.Scope, x *graph.Node) *graph.Node {

@@ -15,7 +15,6 @@ import (
 // JAX, Keras and [Conv].
 type MaxPool struct{ Window int }
 
-// Apply creates no variables.
 func (p MaxPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
 func (p MaxPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -25,7 +24,6 @@ func (p MaxPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
 // MeanPool is [MaxPool] with means.
 type MeanPool struct{ Window int }
 
-// Apply creates no variables.
 func (p MeanPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
 func (p MeanPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -47,7 +45,6 @@ func pool(layer string, window int, build func(*graph.Node) *graph.PoolBuilder, 
 // the mean over the places that count, or 0 if there are none.
 type GlobalMeanPool struct{}
 
-// Apply creates no variables.
 func (p GlobalMeanPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return apply(p, scope, x)
 }
@@ -70,7 +67,6 @@ func spatial(layer string, scope *model.Scope, x *graph.Node) {
 // Flatten reshapes [batch, …] to [batch, n].
 type Flatten struct{}
 
-// Apply creates no variables.
 func (f Flatten) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(f, scope, x) }
 
 func (Flatten) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -80,7 +76,6 @@ func (Flatten) build(scope *model.Scope, x *graph.Node) *graph.Node {
 // Reshape reshapes each example to these dimensions, of which one may be -1.
 type Reshape []int
 
-// Apply creates no variables.
 func (r Reshape) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }
 
 func (r Reshape) build(scope *model.Scope, x *graph.Node) *graph.Node {

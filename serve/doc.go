@@ -15,6 +15,5 @@
 //     Another batch size is another program, whose last bits may differ.
 //   - Invalid requests and contexts that end do not affect other requests.
 //   - Accepted requests are answered, also after Close. A full queue is [ErrFull] at once.
-//
-// - [Options] bound the memory and the time of a request over HTTP.
+//   - [Options] bound the memory and the time of a request over HTTP.
 package serve

@@ -121,7 +121,6 @@ func NewHandler(models map[string]*Batcher, options Options) (*Handler, error) {
 	return h, nil
 }
 
-// call is a request under way.
 type call struct {
 	w     http.ResponseWriter
 	r     *http.Request

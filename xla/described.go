@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
-// ErrNotRun reports that a described machine ([OpenTopology]) has no numbers.
+// ErrNotRun reports that a machine of [OpenTopology] has no numbers.
 var ErrNotRun = errors.New("a described machine holds no values")
 
 type described struct {

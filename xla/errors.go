@@ -34,7 +34,7 @@ var (
 	ErrInvalidArgument = pjrt.ErrInvalidArgument
 	// ErrUnimplemented reports an operation that the backend or device lacks.
 	ErrUnimplemented = errors.New("operation not implemented")
-	// ErrDeviceLost reports a device that failed and lost its values: open a new runtime or process, and restore.
+	// ErrDeviceLost reports a failed device: open a new runtime or process, and restore.
 	ErrDeviceLost = errors.New("device lost")
 	// ErrDeadline reports that a process, or another thing awaited, is late.
 	ErrDeadline = pjrt.ErrDeadline

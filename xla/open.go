@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Open finds and opens a plugin, by the path of a library or a name: [CPU], [CUDA], [TPU], another plugin's, or [Go].
+// Open opens a plugin, by the path of a library or a name: [CPU], [CUDA], [TPU], another plugin's, or [Go].
 //
 // A name is searched in $PJRT_PLUGIN_LIBRARY_PATH, then among installed plugins: in [Root], else $LAZO_HOME, else
 // lazo's folder in the home folder. A child process probes the plugin once per state of its file and XLA_FLAGS. ctx can

@@ -55,8 +55,7 @@ func Root(dir string) Option {
 	return func(o *openOptions) { o.root = dir }
 }
 
-// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user, such as "download
-// jax_cuda.whl:  30 % of 94.1 MB" at each tenth of a file; it may be nil.
+// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user; it may be nil.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(o *openOptions) { o.install, o.progress = true, progress }
 }

@@ -52,7 +52,6 @@ func (m *Metrics) health(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"runs": append([]health{}, runs...)}) // the client may have left
 }
 
-// Server is a server of [Metrics.Handler].
 type Server struct {
 	server  http.Server
 	address net.Addr
@@ -79,7 +78,6 @@ func (m *Metrics) Listen(address string) (*Server, error) {
 	return s, nil
 }
 
-// Addr returns the address at which the server listens.
 func (s *Server) Addr() net.Addr { return s.address }
 
 // Close ends the server and its connections.

@@ -28,7 +28,6 @@ type doctorCommand struct {
 
 var errProblem = errors.New("a problem was found")
 
-// Run stops at the first broken part.
 func (c doctorCommand) Run(s session) error {
 	printVersions(s.stdout)
 	if text := limits(); text != "" {

@@ -88,7 +88,7 @@ func run(s session) int {
 	return 0
 }
 
-// interruptible is [loop.WithSignals]; status is 128 plus the signal.
+// interruptible cancels the context as loop.WithSignals does; status is 128 plus the signal.
 func interruptible(parent context.Context) (ctx context.Context, status func() int) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

@@ -90,7 +90,6 @@ type preparationFile struct {
 	Missing []string   `json:"missing,omitempty"`
 }
 
-// MarshalJSON encodes the preparation.
 func (p *Preparation) MarshalJSON() ([]byte, error) {
 	if p == nil || len(p.columns) == 0 {
 		return nil, errors.New("tables: preparation: it is the zero value: make one with tables.Fit")

@@ -22,9 +22,9 @@ const mostRequest = 64<<20 + 1<<20
 const user = "root"
 
 // Embed starts an etcd server of one member in rank 0 and opens the store in it. All ranks must call it, and close the
-// store. The server listens on localhost if all ranks are on one host, otherwise on a port of all addresses. Clients
-// need a password, which the job distributes, over plain TCP. The data folder is temporary. ctx applies to the opening
-// only. Values have at most 64 MiB.
+// store. The server listens on localhost if all ranks are on one host, otherwise on all addresses, in plain TCP with a
+// password that the job distributes. The data folder is temporary. ctx applies to the opening only. Values have at most
+// 64 MiB.
 func Embed(ctx context.Context, job *dist.Job) (*Store, error) {
 	if job == nil {
 		return nil, errors.New("etcd: embed a server: the job is nil: see dist.Join")

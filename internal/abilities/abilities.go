@@ -97,7 +97,6 @@ func Complete[B any](batches iter.Seq2[B, error]) iter.Seq2[B, error] {
 	}
 }
 
-// Measurer is a step that may train nothing.
 type Measurer interface{ Measures() bool }
 
 // Payload is a logged value, maybe an array or a text.

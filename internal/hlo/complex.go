@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Real returns the real part; a float is returned unchanged.
 func (f *Function) Real(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeReal, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
@@ -35,7 +34,6 @@ func (f *Function) Conj(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Complex builds complex numbers from real and imaginary parts of float32 or float64.
 func (f *Function) Complex(re, im compute.Value) (compute.Value, error) {
 	return f.pairs(compute.OpTypeComplex, binary{takes: float, lower: func(re, im *value) (*value, error) {
 		if t := re.Shape().DType; t != dtypes.Float32 && t != dtypes.Float64 {

@@ -228,7 +228,6 @@ func (f *Function) Sign(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// IsFinite reports for each element whether it, or both its parts, is neither infinite nor NaN.
 func (f *Function) IsFinite(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeIsFinite, float|complexes, x, func(x *value) (*value, error) {
 		if classOf(x) == float {
@@ -246,7 +245,7 @@ func (f *Function) IsNaN(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Clamp limits x to the range from min to max, each a scalar or of x's shape.
+// Clamp takes bounds that are scalars or of x's shape.
 func (f *Function) Clamp(min, x, max compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeClamp, []compute.Value{min, x, max}, func(v []*value) (*value, error) {
 		if err := real.need(v...); err != nil {
@@ -256,7 +255,7 @@ func (f *Function) Clamp(min, x, max compute.Value) (compute.Value, error) {
 	})
 }
 
-// Where selects elements of onTrue or onFalse by condition. Each may be a scalar.
+// Where takes operands that may be scalars.
 func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeWhere, []compute.Value{condition, onTrue, onFalse}, func(v []*value) (*value, error) {
 		output, err := shapeinference.Where(shapeOf(v[0]), shapeOf(v[1]), shapeOf(v[2]))

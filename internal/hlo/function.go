@@ -215,7 +215,6 @@ func (f *Function) Call(target compute.Function, inputs ...compute.Value) ([]com
 	})
 }
 
-// While applies body to the state while cond of it is true, and returns the last state.
 func (f *Function) While(cond, body compute.Function, initialState ...compute.Value) ([]compute.Value, error) {
 	if c, ok := body.(*Function); ok && c != nil && c.branch {
 		return f.chosen(c, initialState)

@@ -60,7 +60,6 @@ func (f *Function) ScatterSum(
 		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
 }
 
-// ScatterMax is [Function.ScatterSum] with the maximum.
 func (f *Function) ScatterMax(
 	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
@@ -69,7 +68,6 @@ func (f *Function) ScatterMax(
 		updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes, indicesAreSorted, uniqueIndices)
 }
 
-// ScatterMin is [Function.ScatterSum] with the minimum.
 func (f *Function) ScatterMin(
 	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,

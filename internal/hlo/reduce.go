@@ -154,7 +154,6 @@ func (f *Function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error
 	return f.reduce(compute.OpTypeReduceMax, x, axes)
 }
 
-// ReduceMin returns the minimum over axes, NaN if any element is NaN.
 func (f *Function) ReduceMin(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceMin, x, axes)
 }
@@ -179,7 +178,6 @@ func (f *Function) ReduceLogicalOr(x compute.Value, axes ...int) (compute.Value,
 	return f.reduce(compute.OpTypeReduceLogicalOr, x, axes)
 }
 
-// ReduceLogicalXor reports whether an odd number of elements is true over axes.
 func (f *Function) ReduceLogicalXor(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceLogicalXor, x, axes)
 }

@@ -17,7 +17,6 @@ func (f *Function) Identity(x compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeIdentity, []compute.Value{x}, func(v []*value) (*value, error) { return v[0], nil })
 }
 
-// OptimizationBarrier returns its operands. XLA moves nothing across it.
 func (f *Function) OptimizationBarrier(operands ...compute.Value) ([]compute.Value, error) {
 	return f.emitList(compute.OpTypeOptimizationBarrier, operands, func(v []*value) ([]*value, error) {
 		if len(v) == 0 {
@@ -63,7 +62,6 @@ func (f *Function) Iota(shape shapes.Shape, iotaAxis int) (compute.Value, error)
 	})
 }
 
-// Reshape changes the dimensions and keeps the order of the elements.
 func (f *Function) Reshape(x compute.Value, dimensions ...int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeReshape, []compute.Value{x}, func(v []*value) (*value, error) {
 		return reshape(v[0], dimensions...)
@@ -102,7 +100,6 @@ func (f *Function) BroadcastInDim(x compute.Value, outputShape shapes.Shape, bro
 	})
 }
 
-// Transpose moves axis permutation[i] of x to axis i.
 func (f *Function) Transpose(x compute.Value, permutation ...int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeTranspose, []compute.Value{x}, func(v []*value) (*value, error) {
 		if _, err := shapeinference.Transpose(shapeOf(v[0]), permutation); err != nil {
@@ -135,7 +132,6 @@ func (f *Function) Reverse(x compute.Value, axes ...int) (compute.Value, error) 
 	})
 }
 
-// Concatenate joins operands along an axis; their other dimensions are equal.
 func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeConcatenate, operands, func(v []*value) (*value, error) {
 		if len(v) == 0 {

@@ -18,7 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Errors that a caller can act on. Other errors' texts say what to do.
 var (
 	// ErrUnknownKind reports a plugin outside the table.
 	ErrUnknownKind = errors.New("unknown plugin")
@@ -26,7 +25,7 @@ var (
 	ErrNoWheel = errors.New("no wheel for this platform")
 	// ErrNotInstalled reports that nothing is installed.
 	ErrNotInstalled = errors.New("not installed")
-	// ErrDamaged reports changed files. Install fixes them.
+	// ErrDamaged reports changed files, which Install fixes.
 	ErrDamaged = errors.New("damaged")
 	// ErrUnsafe reports a file or folder that others may change: docs/security.md.
 	ErrUnsafe = owners.ErrUnsafe

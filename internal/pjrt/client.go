@@ -111,17 +111,14 @@ func (c *Client) devicesOf(list []unsafe.Pointer) ([]*Device, error) {
 
 func (c *Client) Plugin() *Plugin { return c.plugin }
 
-// Platform returns the platform's name, such as "cpu" or "cuda".
 func (c *Client) Platform() string { return c.name }
 
 func (c *Client) PlatformVersion() string { return c.text }
 
-// ProcessIndex returns this process's index, 0 for a single process.
 func (c *Client) ProcessIndex() int { return c.index }
 
 func (c *Client) Devices() []*Device { return append([]*Device{}, c.all...) }
 
-// AddressableDevices returns this process's devices, which hold buffers and run programs.
 func (c *Client) AddressableDevices() []*Device { return append([]*Device{}, c.local...) }
 
 // Close closes all objects of the client, waits for running calls, and frees the client. A second Close returns after

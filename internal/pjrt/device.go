@@ -50,12 +50,10 @@ func (p *Plugin) describeDevice(description unsafe.Pointer) (DeviceDescription, 
 	}, nil
 }
 
-// ID returns the device's number, unique over all processes.
 func (d *Device) ID() int { return d.about.ID }
 
 func (d *Device) ProcessIndex() int { return d.about.Process }
 
-// Kind returns the vendor's name, such as "NVIDIA H100".
 func (d *Device) Kind() string { return d.about.Kind }
 
 func (d *Device) String() string { return d.about.Text }

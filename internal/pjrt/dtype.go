@@ -59,7 +59,6 @@ var dtypes = []struct {
 	{"f8E4M3", 1, 28}, {"f8E3M4", 1, 29}, {"f8E8M0FNU", 1, 33}, {"f4E2M1FN", 1, 32},
 }
 
-// String returns StableHLO's name, such as "f32".
 func (d DType) String() string {
 	if d < 0 || int(d) >= len(dtypes) {
 		return fmt.Sprintf("dtype %d", int(d))
@@ -86,7 +85,6 @@ type Shape struct {
 	Dims  []int // none for a scalar
 }
 
-// String returns the shape as in StableHLO, such as "2x3xf32".
 func (s Shape) String() string {
 	text := ""
 	for _, d := range s.Dims {

@@ -38,7 +38,6 @@ var codeNames = []string{
 	"UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// String returns Abseil's name, such as "RESOURCE_EXHAUSTED".
 func (c Code) String() string {
 	if c < Cancelled || c > Unauthenticated {
 		return "CODE_" + strconv.Itoa(int(c))

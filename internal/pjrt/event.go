@@ -50,7 +50,6 @@ func awaitEvent(p *Plugin, ptr unsafe.Pointer) error {
 	return p.failure("Event_Await", C.lazo_await(p.api, ptr))
 }
 
-// Await waits for the event and returns the work's error.
 func (e *Event) Await() error {
 	if err := e.use(); err != nil {
 		return err

@@ -38,7 +38,7 @@ var executableKind = &kind{name: "executable", live: &live.executables, free: fu
 	return firstError(err, invoke(p, "LoadedExecutable_Destroy", p.api.LoadedExecutable_Destroy, &args))
 }}
 
-// Compile compiles StableHLO, as text or MLIR bytecode.
+// Compile takes StableHLO as text or MLIR bytecode.
 func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, error) {
 	encoded, err := checked(program, options)
 	if err != nil {

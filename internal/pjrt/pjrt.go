@@ -35,7 +35,6 @@ type Version struct {
 	StructSize int
 }
 
-// String returns PJRT's form, such as "0.81".
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
 // ABIError reports an unsupported API version. It matches [ErrABI].

@@ -82,17 +82,14 @@ func (t *Topology) describe() error {
 	return nil
 }
 
-// Platform returns the platform's name, such as "tpu" or "cuda".
 func (t *Topology) Platform() string { return t.name }
 
 func (t *Topology) PlatformVersion() string { return t.text }
 
 func (t *Topology) Devices() []DeviceDescription { return append([]DeviceDescription{}, t.devices...) }
 
-// DeviceAttributes returns each device's attributes, in the order of [Topology.Devices].
 func (t *Topology) DeviceAttributes() []map[string]any { return append([]map[string]any{}, t.more...) }
 
-// Attributes returns the machine's attributes, of the types of [Plugin.Attributes].
 func (t *Topology) Attributes() map[string]any {
 	all := map[string]any{}
 	for name, value := range t.about {

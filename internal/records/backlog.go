@@ -8,7 +8,6 @@ import (
 // Backlog writes entries to a file in order. It keeps up to Room bytes of those that cannot be written, as while the
 // disk is full, and loses the rest. slog's default logger gets a warning.
 type Backlog[T any] struct {
-	// Path is the file, for messages.
 	Path string
 	// Clone copies an entry and returns its size in bytes.
 	Clone func(T) (T, int)
@@ -21,7 +20,6 @@ type Backlog[T any] struct {
 	err     error
 }
 
-// Room is the size in bytes of the entries that a Backlog keeps.
 const Room = 16 << 20
 
 type waiting[T any] struct {

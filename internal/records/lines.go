@@ -21,7 +21,6 @@ type Lines interface {
 	Append(b []byte, r *Row) []byte
 }
 
-// JSONLines has one object per line.
 func JSONLines() Lines { return jsonLines{} }
 
 // CSVLines has a header and a line of numbers per row, without the batch.
