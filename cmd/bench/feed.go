@@ -83,7 +83,6 @@ func written(dir, name string, write func(dir string) error) error {
 	return err
 }
 
-// imageFiles reads shuffled files. A batch is float32 [64, 96, 96, 3].
 var imageFiles = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *bench, dir, _ string) (n int, err error) {
 	folder, err := images.Open(dir, images.Format{Height: feedResized, Width: feedResized, Resize: images.Stretch})
 	if err != nil {
@@ -148,7 +147,6 @@ func writeImages(dir, kind string) error {
 	return nil
 }
 
-// tableFile reads 200,000 rows of 20 columns: 19 numbers and a class.
 var tableFile = feeding("csv", []string{"numbers", "classes"}, writeTable, func(_ *bench, dir, variant string) (int, error) {
 	format := tables.Format{}
 	if variant == "classes" {

@@ -116,7 +116,6 @@ var workloads = []struct {
 	{"control", control},
 }
 
-// notByDefault take minutes.
 var notByDefault = []string{"growth", "gpt", "ranks", "exchange", "control"}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {

@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// matmul measures a float32 matrix product, and x+1 over 256 MiB.
 func matmul(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -62,7 +61,6 @@ func matmul(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// inPlace measures the cost per value changed in place, with 10 to 600 small values.
 func inPlace(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// workload has the peers' sizes.
 type workload struct {
 	steps, warmup int
 	batches       []int

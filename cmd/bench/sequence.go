@@ -30,7 +30,6 @@ type sequence struct {
 
 const firstVariant = " first step"
 
-// lstmSizes and gptSizes are the peers'.
 func lstmSizes() (list []sequence) {
 	for _, places := range []int{32, 128, 512} {
 		list = append(list, lstmOf(places, 2048/places))
@@ -63,7 +62,6 @@ func lstmOf(places, steps int) sequence {
 		}}
 }
 
-// gpt is a decoder-only transformer like GPT-2: pre-norm, learned positions, tied embeddings.
 type gpt struct{ layers, width, heads, vocabulary, places int }
 
 func gptOf(m gpt, steps int) sequence {

@@ -26,7 +26,6 @@ type stages struct {
 	Floor float64 `json:"floor"`
 }
 
-// timeToFirstStep measures processes with one step of workload cnn.
 func timeToFirstStep(ctx context.Context, b *bench) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -53,7 +52,6 @@ func timeToFirstStep(ctx context.Context, b *bench) error {
 
 const cached = "first step cached"
 
-// fresh has no compile cache.
 func (b *bench) fresh(ctx context.Context, self string) error {
 	stages := []struct {
 		name, unit string

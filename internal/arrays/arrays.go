@@ -78,7 +78,6 @@ func product(dims []int) (size int, ok bool) {
 
 const maxInt = uint64(^uint(0) >> 1)
 
-// Elements handles flat slices of one element type.
 type Elements interface {
 	Len(flat any) int
 	// Slice returns a view of elements i to j-1.

@@ -189,7 +189,6 @@ func chosen(node, v *graph.Node) []*graph.Node {
 	return stock[graph.NodeTypeWhere](node, []*graph.Node{v}, shapes.Shape{})
 }
 
-// rewritten maps nodes to their rebuilt ones.
 type rewritten map[*graph.Node]*graph.Node
 
 func (w rewritten) of(n *graph.Node) *graph.Node {

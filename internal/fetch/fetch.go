@@ -23,7 +23,6 @@ import (
 	"time"
 )
 
-// Errors have the file, its source, and both values.
 var (
 	// ErrDigest means that the bytes differ from the pinned ones. Do not use them; try another source.
 	ErrDigest = errors.New("wrong digest")

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// Errors of libraries and jobs.
 var (
 	// ErrNotFound reports a missing or untrusted MPI library.
 	ErrNotFound = errors.New("no MPI library")
@@ -28,7 +27,6 @@ var (
 
 type Flavour int
 
-// The supported flavours.
 const (
 	OpenMPI Flavour = iota + 1
 	MPICH           // also Intel MPI and MVAPICH

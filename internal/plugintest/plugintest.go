@@ -86,7 +86,6 @@ func Program(t testing.TB, source string) (path string) {
 	return program(t, source, "-X 'github.com/lazo-ml/lazo/xla.linkedCache="+dir+"'")
 }
 
-// UncachedProgram is [Program] without the cache.
 func UncachedProgram(t testing.TB, source string) (path string) {
 	t.Helper()
 	return program(t, source, "")
@@ -107,7 +106,6 @@ func program(t testing.TB, source, flags string) (path string) {
 	return path
 }
 
-// Devices is [CPU] with n devices.
 func Devices(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	return CPU(t, append([]xla.Option{xla.ClientOption("cpu_device_count", n)}, options...)...)
@@ -118,13 +116,11 @@ func Uncached(t testing.TB, options ...xla.Option) *xla.Runtime {
 	return open(t, xla.CPU, options...)
 }
 
-// Go opens GoMLX's backend in Go until the end of the test.
 func Go(t testing.TB, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	return open(t, xla.Go, options...)
 }
 
-// Platforms open the backends for tests.
 var Platforms = map[string]func(t testing.TB, options ...xla.Option) *xla.Runtime{xla.CPU: CPU, xla.Go: Go}
 
 func open(t testing.TB, plugin string, options ...xla.Option) *xla.Runtime {

@@ -25,7 +25,6 @@ const most = 1 << 20
 
 const signature = "\x89PNG\r\n\x1a\n"
 
-// RGB is an image without opacity.
 type RGB struct {
 	// Pix has three bytes per pixel, with rows Stride bytes apart.
 	Pix    []uint8

@@ -26,7 +26,6 @@ var (
 
 type Stage string
 
-// Stages in order.
 const (
 	StageStart  Stage = "start"
 	StageLoad   Stage = "load" // including the API version
