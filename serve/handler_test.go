@@ -363,8 +363,8 @@ func TestS43_limitOfTheWholeRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &double{hold: make(chan struct{}), begun: make(chan struct{}, 9)}
 		b := batcher(t, d, serve.Batching{MaxBatch: 1})
-		var told []serve.Served
-		h, err := serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Options{Timeout: time.Second, Observe: func(s serve.Served) { told = append(told, s) }})
+		told := make(chan serve.Served, 9)
+		h, err := serve.NewHandler(map[string]*serve.Batcher{"m": b}, serve.Options{Timeout: time.Second, Observe: func(s serve.Served) { told <- s }})
 		require.NoError(t, err)
 		listener := make(piped)
 		server := &http.Server{Handler: h}
@@ -413,21 +413,22 @@ func TestS43_limitOfTheWholeRequest(t *testing.T) {
 		_, err = fmt.Fprintf(gone, "%s%d\r\n\r\n%s", head, len(text), text)
 		require.NoError(t, err)
 		synctest.Wait()
-		told = nil
+		for len(told) > 0 {
+			<-told
+		}
 		require.NoError(t, gone.Close())
 		synctest.Wait()
 		require.Len(t, told, 1, "long before the limit")
-		require.Equal(t, 499, told[0].Status)
+		require.Equal(t, 499, (<-told).Status)
 		close(d.hold)
 
 		// running reads no answer.
-		told = nil
 		synctest.Wait()
 		require.Empty(t, told)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Len(t, told, 1)
-		require.Equal(t, time.Second, told[0].Duration)
+		require.Equal(t, time.Second, (<-told).Duration)
 
 		// The limits are of one request each, and not of its connection.
 		again := connect()

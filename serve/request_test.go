@@ -93,6 +93,8 @@ func hostile(n int) map[string]string {
 
 // S43: an output that is named many times was encoded as many times, and 233 kB of request took 3.5 GB. S44: many input
 // names cost their square. A request takes at most 16 times its size and 1 MiB, whatever it is.
+//
+//lazo:norace
 func TestS43S44_memoryOfARequest(t *testing.T) {
 	const size = 200_000
 	h, b := server(t, serve.Options{})
@@ -105,7 +107,10 @@ func TestS43S44_memoryOfARequest(t *testing.T) {
 	}
 }
 
-// S43, S44: what a model does not take, or not twice, is refused before any element is read.
+// S43, S44: what a model does not take, or not twice, is refused before any element is read. The race detector has
+// memory of its own.
+//
+//lazo:norace
 func TestS43_refusesBeforeItReads(t *testing.T) {
 	h, b := server(t, serve.Options{})
 	require.NoError(t, b.Warm(t.Context()))

@@ -78,7 +78,7 @@ func job(t *testing.T, ranks int, name string, env ...string) (string, error) {
 	for part := range strings.SplitSeq(name, "/") {
 		names = append(names, "^"+part+"$")
 	}
-	command = append(command, os.Args[0], "-test.v", "-test.run", strings.Join(names, "/"), "-test.timeout", "2m")
+	command = append(command, os.Args[0], "-test.v", "-test.run", strings.Join(names, "/"), "-test.timeout", "20m")
 	out, err := jobOf(t, command, append(env, rankTest+"="+name)...).CombinedOutput()
 	return string(out), err
 }
