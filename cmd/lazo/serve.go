@@ -62,6 +62,7 @@ func (c serveCommand) Run(s session) (err error) {
 	go func() { ended <- server.Serve(listener) }()
 	fmt.Fprintf(s.stdout, "http://%s/v2\n", listener.Addr())
 	var look <-chan time.Time
+	logged := ""
 	if c.Reload > 0 {
 		ticker := time.NewTicker(c.Reload)
 		defer ticker.Stop()
@@ -72,9 +73,13 @@ func (c serveCommand) Run(s session) (err error) {
 		case err := <-ended:
 			return err
 		case <-look:
+			text := ""
 			if err := served.load(s.ctx); err != nil && s.ctx.Err() == nil { // what was served is served
-				log.Error("reload", "error", err.Error())
+				if text = err.Error(); text != logged { // a wrong name is an error at each look
+					log.Error("reload", "error", text)
+				}
 			}
+			logged = text
 		case <-s.ctx.Done():
 			handler.Drain()
 			time.Sleep(c.Drain)

@@ -111,7 +111,9 @@ func TestServe(t *testing.T) {
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
 	_ = c.Wait()
 	require.Equal(t, 143, c.ProcessState.ExitCode(), stderr.String())
-	require.Contains(t, stderr.String(), `"msg":"reload","error":"`+filepath.Join(dir, "m/2.safetensors"))
+	require.Contains(t, stderr.String(), `"msg":"reload","error":"`+filepath.Join(dir, "m/best.safetensors")+": expected the name of a version, as 1.safetensors")
+	require.Contains(t, stderr.String(), filepath.Join(dir, "m/2.safetensors")+": flaxlike: open")
+	require.LessOrEqual(t, strings.Count(stderr.String(), `"msg":"reload"`), 3, "each error once")
 	require.Contains(t, stderr.String(), `"msg":"request","method":"POST"`)
 }
 
