@@ -177,9 +177,8 @@ func (f *recordFile) write(row *records.Row) error {
 // reopen opens the file, again if its path has no file, another or an emptied one, as after a rotation.
 func (f *recordFile) reopen() error {
 	if f.file != nil {
-		now, err := os.Stat(f.path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(now, f.info) && now.Size() >= f.end {
-			return nil // writing shows other errors
+		if !records.Rotated(f.path, f.info, f.end) {
+			return nil
 		}
 		f.note(f.file.Close())
 		f.file = nil

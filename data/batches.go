@@ -22,18 +22,17 @@ type option func(*dealing)
 func (o option) deal(d *dealing) { o(d) }
 
 func (r Remainder) deal(d *dealing) {
-	d.rest, d.remainder, d.drop = r, r == Kept, r == Dropped
+	d.rest, d.chosen = r, true
 }
 
 type dealing struct {
-	shuffle   bool
-	seed      uint64
-	rest      Remainder // as given
-	remainder bool
-	drop      bool
-	rank, of  int
-	shared    bool
-	watch     *watch
+	shuffle  bool
+	seed     uint64
+	rest     Remainder
+	chosen   bool // rest is an option
+	rank, of int
+	shared   bool
+	watch    *watch
 }
 
 // Shuffle shuffles the examples. The order depends only on the seed, the epoch and the number of examples.
@@ -90,7 +89,9 @@ func (s *Set) Batches(size int, opts ...Option) Batches {
 	}
 	return Batches{from: func(position, epochs int64, whole bool) iter.Seq2[Batch, error] {
 		d := d
-		d.remainder = d.remainder || whole && !d.drop
+		if whole && !d.chosen {
+			d.rest = Kept
+		}
 		return s.batches(size, d, position, epochs)
 	}}
 }
@@ -134,7 +135,7 @@ type Deal struct {
 }
 
 func (s *Set) dealOf(d dealing, size int) *Deal {
-	all := &Deal{Examples: s.len, Size: size, Remainder: d.remainder, Shuffled: d.shuffle, Seed: d.seed}
+	all := &Deal{Examples: s.len, Size: size, Remainder: d.rest == Kept, Shuffled: d.shuffle, Seed: d.seed}
 	for _, f := range s.fields {
 		all.Fields = append(all.Fields, fmt.Sprintf("%s %s%v", f.Name, strings.TrimPrefix(fmt.Sprintf("%T", f.Array.Flat), "[]"), f.Array.Dims[1:]))
 	}
@@ -175,13 +176,13 @@ func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch
 		return checkShare(d.rank, d.of)
 	case d.shared && size%d.of != 0:
 		return errUneven(size, d.of)
-	case d.shared && d.remainder && s.len%size%d.of != 0:
+	case d.shared && d.rest == Kept && s.len%size%d.of != 0:
 		return fmt.Errorf("the last batch of an epoch: %w", errUneven(s.len%size, d.of))
-	case s.len < size && !d.remainder:
+	case s.len < size && d.rest == Dropped:
 		return fmt.Errorf("the set has less than one full batch; use a smaller size, or data.Kept")
 	}
 	last := s.len
-	if !d.remainder {
+	if d.rest == Dropped {
 		last -= s.len % size
 	}
 	perEpoch := int64((last-1)/size + 1)
@@ -200,7 +201,7 @@ func (s *Set) deal(size int, d dealing, position, epochs int64, yield func(Batch
 			b := dealer.batch(i, min(i+size, last), int(epoch))
 			if b.end = epochGoesOn; i+size >= last {
 				b.end = epochEnds
-				if last < s.len && !d.drop {
+				if last < s.len && !d.chosen {
 					b.left = s.len - last
 				}
 			}

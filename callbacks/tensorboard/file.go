@@ -87,9 +87,8 @@ func (f *eventFile) close() (err error) {
 // emptied one, as after a rotation.
 func (f *eventFile) open(seconds float64) error {
 	if f.out != nil {
-		now, err := os.Stat(f.path)
-		if f.info == nil || err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(now, f.info) && now.Size() >= f.end {
-			return nil // writing shows other errors
+		if f.info == nil || !records.Rotated(f.path, f.info, f.end) {
+			return nil
 		}
 		if err := f.close(); err != nil {
 			return err
