@@ -28,8 +28,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// The image has one program, one plugin and six libraries, and trains as a user without a name and a home folder. Too
-// few threads end it with a message.
+// The image has one program, one plugin and six libraries, and trains as a user without a name and a home folder. A
+// plugin in an emptyDir is refused. Too few threads end a program with a message.
 func TestImage(t *testing.T) {
 	root := image(t, "cpu", program(t, "./examples/mnist"))
 	var libraries []string
@@ -65,6 +65,14 @@ func TestImage(t *testing.T) {
 	r := c.start(t)
 	require.Equal(t, 1, r.ends())
 	require.Contains(t, r.said(), "no folder of plugins: set LAZO_HOME to one, or HOME")
+
+	shared := t.TempDir() // an emptyDir
+	require.NoError(t, os.CopyFS(shared, os.DirFS(filepath.Join(root, "lazo"))))
+	require.NoError(t, os.Chmod(shared, 0o777))
+	c.Env, c.Mounts = []string{"LAZO_HOME=/shared"}, map[string]string{"/shared": shared}
+	r = c.start(t)
+	require.Equal(t, 1, r.ends())
+	require.Contains(t, r.said(), "/shared is not yours alone: every user may write to it")
 
 	if os.Getuid() != 0 {
 		return // the kernel counts the threads of this user outside
