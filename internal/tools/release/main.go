@@ -95,14 +95,14 @@ func (r *release) described(ctx context.Context) error {
 	return err
 }
 
-// find reads the go.mod of each module except the tools, which are not imported.
+// find reads the go.mod of each module except tools and examples, which are not imported.
 func (r *release) find(ctx context.Context) error {
 	files, err := r.git(ctx, "ls-files", "go.mod", "*/go.mod")
 	if err != nil {
 		return err
 	}
 	for _, file := range strings.Fields(files) {
-		if strings.HasPrefix(file, "internal/") {
+		if strings.HasPrefix(file, "internal/") || strings.HasPrefix(file, "examples/") {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(r.root, file))

@@ -26,6 +26,7 @@ func checkout(t *testing.T) string {
 		"part/go.mod":           "module example.org/loop/part\n\ngo 1.25.0\n\nrequire example.org/loop v0.0.0\n\nreplace example.org/loop => ..\n",
 		"part/part.go":          "// Package part uses the module around it.\npackage part\n\nimport \"example.org/loop\"\n\nvar V = loop.Old()\n",
 		"internal/tools/go.mod": "module example.org/loop/tools\n",
+		"examples/go.mod":       "module example.org/loop/examples\n",
 		"CHANGELOG.md":          "# Changelog\n\n## v0.1.0\n",
 		"docs/renamed.tsv":      "",
 		"LICENSE":               "free\n",
@@ -94,6 +95,9 @@ func TestRelease(t *testing.T) {
 		if !strings.Contains(log, line) {
 			t.Errorf("the log lacks %q: %s", line, log)
 		}
+	}
+	if strings.Contains(log, "examples") {
+		t.Errorf("a module of examples is not released: %s", log)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "part", "go.mod"))
 	if err != nil || !strings.Contains(string(text), "require example.org/loop v0.1.0") {
