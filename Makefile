@@ -80,11 +80,13 @@ staticcheck: ## staticcheck, the shell scripts
 .PHONY: lint
 lint: vet staticcheck ## formatting, go vet, staticcheck, the shell scripts
 
-# etcd's own dependencies take longer to compile than all else here together: nightly has it.
-MODULES ?= $(filter-out dist/etcd internal/tools/site,$(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod')))
+# etcd's own dependencies take longer to compile than all else here together, and tests of containers need the rights to
+# make namespaces: nightly has both.
+SLOW_MODULES = dist/etcd examples/containers
+MODULES ?= $(filter-out $(SLOW_MODULES) internal/tools/site,$(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod')))
 
 .PHONY: modules
-modules: ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has dist/etcd and staticcheck too
+modules: ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has etcd, containers and staticcheck too
 	@for module in $(MODULES); do (cd "$$module" && $(GO) vet ./... && $(GO) test $(TEST_FLAGS) ./...) || exit 1; done
 
 # The bindings, whose tests need cgo.
@@ -166,8 +168,8 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 	@grep -rE '^func Fuzz' --include='*_test.go' $$(find . -name go.mod -not -path ./go.mod -printf '--exclude-dir=%h ' | sed 's|=./[^ ]*/|=|g') . | \
 		sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z0-9]*).*|\1 \2|' | while read -r package target; do \
 		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "$$package" </dev/null || exit 1; done
-	$(MAKE) modules MODULES=dist/etcd
-	@for module in $(MODULES) dist/etcd; do (cd "$$module" && GOGC=400 $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod staticcheck ./...) || exit 1; done
+	$(MAKE) modules MODULES="$(SLOW_MODULES)"
+	@for module in $(MODULES) $(SLOW_MODULES); do (cd "$$module" && GOGC=400 $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod staticcheck ./...) || exit 1; done
 	@# A real Prometheus: Debian's package prometheus.
 	cd callbacks/prometheus && $(GO) test -tags nightly ./...
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

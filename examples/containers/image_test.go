@@ -161,7 +161,6 @@ func TestServe(t *testing.T) {
 	require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X([]float32{1}, 1, 1)}}))
 	require.NoError(t, m.SetValue("/model/kernel", tensors.FromFlatDataAndDimensions([]float32{2}, 1, 1)))
 	require.NoError(t, m.Save(filepath.Join(folders["models"], "m.safetensors")))
-	require.NoError(t, os.Chmod(filepath.Join(folders["models"], "m.safetensors"), 0o644))
 	listen := slices.Index(c.Command, "--listen") + 1
 	require.Equal(t, fmt.Sprintf(":%d", spec.Containers[0].Ports[0].ContainerPort), c.Command[listen])
 	c.Command[listen] = "127.0.0.1:0"
