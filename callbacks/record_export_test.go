@@ -11,11 +11,12 @@ import (
 func BreakFile(a loop.Attendant) error { return a.(*recordFile).file.Close() }
 
 // Disk is a disk with Room bytes free. A write that does not fit is made in part.
-type Disk struct{ Room int }
+type Disk struct{ Room, Opened int }
 
 // OnDisk puts the files of a [JSONL] or [CSV] that has not begun on d.
 func OnDisk(d *Disk, a loop.Attendant) {
 	a.(*recordFile).disk = func(path string, how int, mode fs.FileMode) (diskFile, error) {
+		d.Opened++
 		file, err := openRegular(path, how, mode)
 		return &fileOnDisk{file, d}, err
 	}

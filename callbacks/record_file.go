@@ -71,6 +71,8 @@ type recordFile struct {
 	row            records.Row
 	line           []byte
 	backlog        records.Backlog[*records.Row]
+	full           error // of the last rewrite
+	skip, skipped  int   // calls until the next rewrite, and between the last two
 	begun, broken  bool
 	err            error
 }
@@ -122,6 +124,7 @@ func (f *recordFile) End(context.Context, loop.Ending) error {
 	defer recorded.CompareAndDelete(f.key, f)
 	if f.begun && !f.broken {
 		f.broken = true
+		f.skip = 0
 		_ = f.backlog.Retry(f.write) // Err has its error
 		f.note(f.backlog.Err())
 	}
@@ -159,10 +162,16 @@ func (f *recordFile) write(row *records.Row) error {
 		f.header, f.behind = f.lines.Widen(row)
 	}
 	if f.header != nil {
-		if err := f.rewrite(f.header, f.behind); err != nil {
-			return err
+		if f.skip > 0 {
+			f.skip--
+			return f.full
 		}
-		f.header = nil
+		if f.full = f.rewrite(f.header, f.behind); f.full != nil { // it writes the whole file, so not at each row
+			f.skipped = min(2*f.skipped+1, 127)
+			f.skip = f.skipped
+			return f.full
+		}
+		f.header, f.skipped = nil, 0
 	}
 	f.line = f.lines.Append(f.line[:0], row)
 	n, err := f.file.Write(f.line[f.sent:])

@@ -324,6 +324,38 @@ func TestWriter_fullDisk(t *testing.T) {
 	})
 }
 
+// S52: on a full disk, a file is not rewritten with each line for a new column, and no line is lost.
+func TestWriter_aNewColumnOnAFullDisk(t *testing.T) {
+	const size, lines = 1 << 30, 1000
+	_, disk := warnings(t), &callbacks.Disk{Room: size}
+	form := writerForms[1]
+	path := filepath.Join(t.TempDir(), "file")
+	w := form.byHand(t, path)
+	callbacks.OnDisk(disk, w)
+	watch := func(from, to int) {
+		for i := from; i <= to; i++ {
+			logs := metric("m", float64(i))
+			if i > 10 {
+				logs.Metric("late", 1)
+			}
+			require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(int64(i)), Logs: logs}))
+		}
+	}
+	watch(1, 10)
+	before := disk.Opened
+	disk.Room = 0
+	watch(11, lines)
+	require.Equal(t, 13, disk.Opened-before, "at lines 11, 13, 17, 25, 41, 73, 137, and then each 128")
+	disk.Room = size
+	watch(lines+1, lines+128)
+	require.Equal(t, upTo(1, lines+128), form.whole(t, path))
+	disk.Room = 0
+	watch(lines+129, lines+130)
+	disk.Room = size
+	require.NoError(t, w.End(t.Context(), loop.Ending{}))
+	require.Equal(t, upTo(1, lines+130), form.stepsIn(t, path))
+}
+
 // whole is stepsIn without an incomplete last line.
 func (f writerForm) whole(t *testing.T, path string) []float64 {
 	text, err := os.ReadFile(path)

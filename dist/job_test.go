@@ -21,6 +21,7 @@ var joins = map[string]func(*launch.Options){
 	"control": func(o *launch.Options) { o.NoMPI, o.Mpirun = true, "" },
 }
 
+// S56: rank 0 of a job of one host listens on its loopback interface alone.
 func TestJob_agreement(t *testing.T) {
 	t.Parallel()
 	for name, by := range joins {
@@ -36,6 +37,9 @@ func TestJob_agreement(t *testing.T) {
 			require.Equal(t, 3, job.LocalSize())
 			require.Equal(t, name == "MPI", len(job.Handlers()) > 0)
 			t.Log(job)
+			if r == 0 {
+				require.Regexp(t, `^127\.0\.0\.1:`, job.Listened())
+			}
 
 			for _, n := range []int{0, 1, 10, 11, 1000} {
 				words := make([]int64, n)

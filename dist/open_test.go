@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -218,6 +219,33 @@ func TestF59_refuses(t *testing.T) {
 	_, err := come(t, h, me, 1, func(h *hello) { h.Program = []string{"program", "v8"} })
 	require.ErrorContains(t, err, `rank 1 (host host-of-rank-0) runs another program than rank 0 (host host-of-rank-0): "v8" against "v7"`)
 	require.ErrorContains(t, <-gathered, "another program")
+}
+
+// S56: of two processes with one rank, the second is refused, and the job waits for the missing rank.
+func TestHub_aRankThatIsTakenTwice(t *testing.T) {
+	h, me, gathered := opened(t, 3)
+	joined := make(chan error, 3)
+	join := func(rank int) { _, err := come(t, h, me, rank, nil); joined <- err }
+	go join(1)
+	go join(1)
+	require.ErrorContains(t, <-joined, "refuses this process (rank 1): rank 1 is already connected: host host-of-rank-0, pid 1; this is host host-of-rank-0, pid 1")
+	join(2)
+	require.NoError(t, <-joined)
+	require.NoError(t, <-joined)
+	require.NoError(t, <-gathered)
+}
+
+// S56: rank 0 reads no hello above its limit. Otherwise it would answer that the hello is of another job.
+func TestHub_aLongHello(t *testing.T) {
+	h, me, _ := opened(t, 2)
+	me.Rank, me.Job = 1, strings.Repeat("x", mostHello)
+	c, err := net.Dial("tcp", h.listener.Addr().String())
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, prove(c, secret))
+	_ = write(c, message{Kind: kindHello, Hello: &me}, time.Minute) // rank 0 may close the connection meanwhile
+	answer, _ := io.ReadAll(c)
+	require.Empty(t, answer)
 }
 
 func TestHub_saysWhoIsMissing(t *testing.T) {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/layering"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
@@ -82,8 +82,8 @@ func checkAxes(inputs []described, out map[string]*graph.Node) {
 	x, n := inputs[0], inputs[0].Dims[0]
 	for _, name := range slices.Sorted(maps.Keys(out)) {
 		if v := out[name]; v != nil && v.Rank() > 0 && v.Shape().Dimensions[0] != n {
-			panic(fmt.Errorf("field %q has shape [%d], one number for each example, and the network computes the output %s from it: expected an output for each example\n"+
-				"  give %q the shape [examples, 1], as by data.X(values, examples, 1): layers take the last axis as the axis of the features", x.Name, n, v.Shape(), x.Name))
+			panic(fmt.Errorf("field %[1]s has shape [%[2]d], one number for each example, and the network computes the output %[3]s from it: expected an output for each example\n"+
+				"  give %[1]s the shape [examples, 1], as by data.X(values, examples, 1): layers take the last axis as the axis of the features", listed.Quoted(x.Name), n, v.Shape()))
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (s *settings) checkClasses(out map[string]*graph.Node, fields map[string]st
 	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
 		output, ok := out[outputOf(out, name)]
 		if !ok {
-			panic(fmt.Errorf("WithClasses %q: the model has the outputs %q", name, slices.Sorted(maps.Keys(out))))
+			panic(fmt.Errorf("WithClasses %s: the model has the outputs %s", listed.Quoted(name), listed.Some(slices.Sorted(maps.Keys(out)))))
 		}
 		n := len(s.classes[name])
 		if has := outputs.Classes(output); n != has && !(oneEach(output) && n == 2) {
@@ -139,7 +139,7 @@ func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
 		if m.set.preparation != nil {
 			hint = prepareIt
 		}
-		panic(fmt.Errorf("the batch has no field %q, which %s; it has: %s\n  use this name where the set is made (data.X, data.Y, data.Named)%s", name, what, cmp.Or(strings.Join(names, ", "), "none"), hint))
+		panic(fmt.Errorf("the batch has no field %s, which %s; it has: %s\n  use this name where the set is made (data.X, data.Y, data.Named)%s", listed.Quoted(name), what, cmp.Or(listed.Joined(names), "none"), hint))
 	}
 	return b.Field(name)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/internal/outputs"
 	"github.com/lazo-ml/lazo/losses"
@@ -23,16 +24,16 @@ func (m *Model) report(b *managed.Builder) {
 	if b.Training() {
 		m.trains()
 		if len(m.set.classWeights) > 0 && len(out) > 1 {
-			panic(fmt.Errorf("WithClassWeights: the model has the outputs %q, and the weights do not name the output of their classes: expected a model with one "+
+			panic(fmt.Errorf("WithClassWeights: the model has the outputs %s, and the weights do not name the output of their classes: expected a model with one "+
 				"output\n  leave WithClassWeights out; weigh the classes of one output in the Func of its Loss, or the examples by WithSampleWeights",
-				slices.Sorted(maps.Keys(out))))
+				listed.Some(slices.Sorted(maps.Keys(out)))))
 		}
 	}
 	var sample *graph.Node
 	if m.set.weights != "" {
 		sample = uncast(m.field(b, m.set.weights, "WithSampleWeights names"))
 		if !sample.DType().IsFloat() {
-			panic(fmt.Errorf("field %q, which WithSampleWeights names, has %s: expected float32 or float64, one weight for each example", m.set.weights, sample.DType()))
+			panic(fmt.Errorf("field %s, which WithSampleWeights names, has %s: expected float32 or float64, one weight for each example", listed.Quoted(m.set.weights), sample.DType()))
 		}
 		for sample.Rank() > 1 && outputs.Classes(sample) == 1 {
 			sample = graph.Squeeze(sample, -1)
@@ -75,8 +76,8 @@ func (m *Model) report(b *managed.Builder) {
 		default:
 			v, places = ofWhole(l.Name, f, labels, output, outputs.Both(places, b.Mask())), nil
 		}
-		checkReturned(fmt.Sprintf("loss %q", name), v)
-		eachExample(fmt.Sprintf("loss %q", name), v, labels)
+		checkReturned("loss "+listed.Quoted(name), v)
+		eachExample("loss "+listed.Quoted(name), v, labels)
 		v = timesWeights(name, v, sample)
 		if classes := m.set.classesOf(l, labels, output); classes != 0 && len(m.set.classWeights) > 0 {
 			m.set.checkClassWeights(name, classes)
@@ -143,13 +144,13 @@ func (m *Model) trains() {
 
 func (m *Model) judged(b *managed.Builder, kind, name string, out map[string]*graph.Node, output, label string) (labels, v *graph.Node) {
 	if output = outputOf(out, output); output == "" && len(out) > 1 {
-		panic(fmt.Errorf("%s %q: the model has the outputs %q: name one of them by Output", kind, name, slices.Sorted(maps.Keys(out))))
+		panic(fmt.Errorf("%s %s: the model has the outputs %s: name one of them by Output", kind, listed.Quoted(name), listed.Some(slices.Sorted(maps.Keys(out)))))
 	}
-	v, err := names.Find(fmt.Sprintf("%s %q: output", kind, name), output, out)
+	v, err := names.Find(fmt.Sprintf("%s %s: output", kind, listed.Quoted(name)), output, out)
 	if err != nil {
 		panic(err)
 	}
-	return uncast(m.field(b, labelOf(out, output, label), fmt.Sprintf("%s %q takes as its labels", kind, name))), v
+	return uncast(m.field(b, labelOf(out, output, label), fmt.Sprintf("%s %s takes as its labels", kind, listed.Quoted(name)))), v
 }
 
 func checkReturned(what string, v *graph.Node) {
@@ -200,7 +201,7 @@ func checkFit(name string, v, weights *graph.Node) {
 		fits = w.Dimensions[i] == s.Dimensions[i]
 	}
 	if !fits || s.Rank() == 0 {
-		panic(fmt.Errorf("%q: weights %s do not fit its value %s: expected a value for each example, [batch, …], and weights of its first axes", name, w, s))
+		panic(fmt.Errorf("%s: weights %s do not fit its value %s: expected a value for each example, [batch, …], and weights of its first axes", listed.Quoted(name), w, s))
 	}
 }
 
@@ -235,7 +236,7 @@ func (s *settings) noClasses() error {
 func (s *settings) checkClassWeights(loss string, classes int) {
 	for _, class := range slices.Sorted(maps.Keys(s.classWeights)) {
 		if classes > 0 && class >= classes {
-			panic(fmt.Errorf("WithClassWeights: there is no class %d: the output of the loss %q has the classes 0…%d", class, loss, classes-1))
+			panic(fmt.Errorf("WithClassWeights: there is no class %d: the output of the loss %s has the classes 0…%d", class, listed.Quoted(loss), classes-1))
 		}
 	}
 	for class := range classes {
@@ -244,7 +245,7 @@ func (s *settings) checkClassWeights(loss string, classes int) {
 		}
 	}
 	if classes > 0 {
-		panic(fmt.Errorf("WithClassWeights: all %d classes of the loss %q weigh 0, so no example would count: expected a weight above 0 for one at least", classes, loss))
+		panic(fmt.Errorf("WithClassWeights: all %d classes of the loss %s weigh 0, so no example would count: expected a weight above 0 for one at least", classes, listed.Quoted(loss)))
 	}
 }
 
@@ -273,8 +274,8 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 	}
 	if metric.Func != nil {
 		v := metric.Func(labels, output)
-		checkReturned(fmt.Sprintf("metric %q", metric.Name), v)
-		eachExample(fmt.Sprintf("metric %q", metric.Name), v, labels)
+		checkReturned("metric "+listed.Quoted(metric.Name), v)
+		eachExample("metric "+listed.Quoted(metric.Name), v, labels)
 		if !v.DType().IsFloat() {
 			v = graph.ConvertDType(v, dtypes.Float32)
 		}
@@ -305,8 +306,8 @@ func (m *Model) weightsOf(b *managed.Builder, metric Metric, out map[string]*gra
 	}
 	classed := len(m.set.classWeights) > 0 && m.set.besides(metric, out, func(l Loss) bool { return m.set.classesOf(l, labels, output) != 0 })
 	if sample == nil && !classed {
-		panic(fmt.Errorf("metric %q is Weighted, but its examples have no weights: give New WithSampleWeights, or WithClassWeights and a loss of these "+
-			"labels, or leave Weighted out", metric.Name))
+		panic(fmt.Errorf("metric %s is Weighted, but its examples have no weights: give New WithSampleWeights, or WithClassWeights and a loss of these "+
+			"labels, or leave Weighted out", listed.Quoted(metric.Name)))
 	}
 	if classed && b.Training() {
 		return timesWeights(metric.Name, weightsOfClasses(labels, m.set.classWeights, dtypes.Float32), sample)
@@ -344,10 +345,10 @@ func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output
 	}
 	are := m.set.scaleOf(metric, out, output)
 	if instead != "" {
-		outputs.SeveralClasses(fmt.Sprintf("metric %q", metric.Name), output, instead)
+		outputs.SeveralClasses("metric "+listed.Quoted(metric.Name), output, instead)
 	}
 	if made := outputs.MadeBy(output); made != "" && instead == "binary_crossentropy" {
-		panic(fmt.Errorf("metric %q: the output went through a %s, expected logits: the metric has a softmax in it", metric.Name, made))
+		panic(fmt.Errorf("metric %s: the output went through a %s, expected logits: the metric has a softmax in it", listed.Quoted(metric.Name), made))
 	}
 	r := m.classLabels(metric.Name, field, labels, output)
 	m.set.besides(metric, out, func(l Loss) bool {
@@ -388,15 +389,15 @@ func (m *Model) classLabels(name, field string, labels, output *graph.Node) boun
 	r := bound{field: field, kind: "label"}
 	switch two := oneEach(output) || name == "binary_accuracy"; {
 	case ranks[name]:
-		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q ranks examples of the classes 0 and 1, and a label between them is neither (Keras counts it as 1): "+
-			"smooth labels by Smoothing of the Loss, or leave the metric out", name)
+		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %s ranks examples of the classes 0 and 1, and a label between them is neither (Keras counts it as 1): "+
+			"smooth labels by Smoothing of the Loss, or leave the metric out", listed.Quoted(name))
 	case two:
-		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %q compares classes, 0 and 1 here; for numbers use mae, rmse or r2", name)
+		r.whole, r.high, r.why = true, 1, fmt.Sprintf("the metric %s compares classes, 0 and 1 here; for numbers use mae, rmse or r2", listed.Quoted(name))
 	case labels.DType().IsInt():
 		r.class, r.high = true, float64(outputs.Classes(output)-1)
-		r.why, r.hint = fmt.Sprintf("the output has %d, and the metric %q compares them", outputs.Classes(output), name), "make the last layer wider, or number the classes from 0"
+		r.why, r.hint = fmt.Sprintf("the output has %d, and the metric %s compares them", outputs.Classes(output), listed.Quoted(name)), "make the last layer wider, or number the classes from 0"
 	default:
-		r.low, r.high, r.why = -rounding, 1+rounding, fmt.Sprintf("the metric %q compares classes, and takes labels of this shape as their probabilities", name)
+		r.low, r.high, r.why = -rounding, 1+rounding, fmt.Sprintf("the metric %s compares classes, and takes labels of this shape as their probabilities", listed.Quoted(name))
 	}
 	return r
 }
@@ -406,5 +407,5 @@ func (m *Model) oneClass(metric Metric, field string, labels, output *graph.Node
 		return bound{}, false
 	}
 	return bound{field: field, kind: "sum of labels", weights: r.weights, row: outputs.Classes(output), why: fmt.Sprintf(
-		"the metric %q takes the likeliest class, so the labels of an example have the sum 1 (or 0, which is class 0, as in Keras); for several labels use binary_accuracy", metric.Name)}, true
+		"the metric %s takes the likeliest class, so the labels of an example have the sum 1 (or 0, which is class 0, as in Keras); for several labels use binary_accuracy", listed.Quoted(metric.Name))}, true
 }

@@ -2,6 +2,7 @@ package flaxlike_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -510,6 +511,44 @@ func TestS46_openLimitsLayers(t *testing.T) {
 			continue
 		}
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// S46: the end of the context ends Open between two layers, also of a network whose build takes long.
+func TestS46_openEndsWithItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	built, last := 0, 9
+	stops := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
+		if built++; built == last {
+			cancel()
+		}
+		return x
+	})
+	network := func(other nn.Layer) nn.Layer { return nn.Sequential{other, other, other, nn.Dense{Units: 1}} }
+	m := newModel(t, network(stops))
+	require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, 2), 1, 2)}}))
+	require.Equal(t, 3, built)
+	require.NoError(t, m.Save(path))
+	built, last = 0, 2
+	_, err := flaxlike.Open(ctx, path, flaxlike.WithStrategy(jit(t)), flaxlike.WithNetwork(network(stops)))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 2, built)
+}
+
+// S47: messages about a file repeat no long name of it, whatever it names.
+func TestS47_longNamesOfAFile(t *testing.T) {
+	path, long := filepath.Join(t.TempDir(), "model.safetensors"), strings.Repeat("a", 600_000)
+	for _, row := range []struct{ input, dims, more, want string }{
+		{"x", "1,2", `"classes":{"` + long + `":["a","b"]}`, "the model has the outputs"},
+		{long, "2", `"seed":1`, `the batch has no field "x"`},
+		{"x", "1,2", `"losses":[{"name":"` + long + `"}]`, "known: "},
+	} {
+		writeModel(t, path, fmt.Sprintf(`{"version":1,"batch_size":1,"network":{"layer":"Dense","settings":{"Units":1}},"inputs":[{"name":%q,"type":"Float32","dims":[%s]}],%s}`, row.input, row.dims, row.more))
+		_, err := opened(t, path)
+		require.ErrorContains(t, err, row.want)
+		require.Less(t, len(err.Error()), 3000, row.want)
 	}
 }
 

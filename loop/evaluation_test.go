@@ -139,6 +139,7 @@ func TestInnerLoop_nothingLogged(t *testing.T) {
 	}
 }
 
+// S66: an evaluation passes its state from step to step. Without KeepState the training continues with its own.
 func TestInnerLoop_keepState(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		test := loop.Evaluation[int, int]{Name: "test", Loop: counting(loop.Metrics), Data: dataOf(3, new(int)), KeepState: keep}

@@ -2,9 +2,9 @@ package managed
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/awaited"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -28,6 +29,7 @@ type Builder struct {
 	batch        []*graph.Node
 	sets         []strategies.Slot
 	kind         string
+	building     context.Context
 	logged       []logged
 	wholes       []logged
 	resets       []reset
@@ -89,7 +91,7 @@ func (b *Builder) Fields() []string { return slices.Clone(b.names) }
 func (b *Builder) Field(name string) *graph.Node {
 	i := slices.Index(b.names, name)
 	if i < 0 {
-		panic(fmt.Errorf("the batch has no field %q; it has: %s", name, cmp.Or(strings.Join(b.names, ", "), "none")))
+		panic(fmt.Errorf("the batch has no field %s; it has: %s", listed.Quoted(name), cmp.Or(listed.Joined(b.names), "none")))
 	}
 	b.masked = b.masked || name == data.Mask
 	return b.batch[i]

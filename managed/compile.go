@@ -95,6 +95,8 @@ type compiler func(strategies.Step) (strategies.Program, error)
 // compileFor needs the structure held. It compiles again if a new pack's saved scalars differ, or if the program
 // depends on the optimizer's variables and made some. After an error the state is unchanged.
 func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) error {
+	c.building = ctx
+	defer func() { c.building = nil }()
 	for {
 		again, err := s.compileOnce(ctx, c, by)
 		if err != nil {
@@ -254,7 +256,7 @@ func (s *State) awaiting() *awaited.Values {
 
 func (s *Stepper) builder(g *graph.Graph, c *compiled, batch []*graph.Node) *Builder {
 	store := c.state.model.store
-	b := &Builder{graph: g, scope: store.RootScope(), kind: "test", averages: s.averages, outputsAlone: s.outputsAlone}
+	b := &Builder{graph: g, scope: store.RootScope(), kind: "test", building: c.building, averages: s.averages, outputsAlone: s.outputsAlone}
 	b.names, b.batch, b.sets = c.fields(g, batch)
 	b.given = b.batch
 	if s.train {

@@ -20,11 +20,12 @@ import (
 )
 
 type compiled struct {
-	step    *Stepper
-	state   *State
-	moves   int // the state's count at compilation
-	runtime *xla.Runtime
-	inputs  []strategies.Input
+	step     *Stepper
+	state    *State
+	moves    int // the state's count at compilation
+	runtime  *xla.Runtime
+	inputs   []strategies.Input
+	building context.Context // of the caller of a build; nil in a run that builds
 	// resident is the batch's set on the device, or nil.
 	resident *data.Resident
 	program  strategies.Program

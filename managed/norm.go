@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -23,6 +24,13 @@ func (b inStep) Examples() *graph.Node { return b.padding() }
 
 func (b inStep) Freezes(path string, shape shapes.Shape) bool {
 	return b.optimizer != nil && b.Training() && b.optimizer.Freezes(path, shape)
+}
+
+func (b inStep) Ended() error {
+	if b.building == nil {
+		return nil
+	}
+	return context.Cause(b.building)
 }
 
 func (b inStep) Normalised(count *model.Variable) { b.norms = append(b.norms, count) }

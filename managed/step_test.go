@@ -205,6 +205,7 @@ func TestF14_aPanicInTheModelIsAnErrorAndTheStateStays(t *testing.T) {
 		{"a string", "text", func(*managed.Builder) { panic("text") }},
 		{"an int", "7", func(*managed.Builder) { panic(7) }},
 		{"no such field", `the batch has no field "z"; it has: x, y`, func(b *managed.Builder) { b.Field("z") }},
+		{"no such field, of a long name", `… (1000 bytes); it has: x, y`, func(b *managed.Builder) { b.Field(strings.Repeat("z", 1000)) }},
 		{"shapes", "", func(b *managed.Builder) { graph.Add(b.Field("x"), graph.Reshape(b.Field("y"), 4, 4)) }},
 		{"no loss", "reports no loss", func(*managed.Builder) {}},
 		{"integer loss", "expected a floating-point one", func(b *managed.Builder) { b.Loss("loss", graph.Const(b.Graph(), int32(1))) }},

@@ -82,6 +82,9 @@ type Handler struct {
 
 const platform = "lazo"
 
+// unwanted is the time for a body that no handler reads. net/http reads 256 KiB of it at most.
+const unwanted = time.Second
+
 // statusGone is for the log alone.
 const statusGone = 499
 
@@ -115,9 +118,6 @@ func NewHandler(models map[string]*Batcher, options Options) (*Handler, error) {
 		h.on("GET", model+"/ready", h.modelReady)
 		h.on("POST", model+"/infer", h.infer)
 	}
-	h.on("", "/", func(c *call) (reply, error) {
-		return reply{}, failed(http.StatusNotFound, "there is no %s: expected /v2 or a path below it, see the Open Inference Protocol", listed.Quoted(c.r.URL.Path))
-	})
 	return h, nil
 }
 
@@ -140,8 +140,17 @@ func inJSON(v any) (reply, error) {
 	return reply{text: text}, err
 }
 
+// route makes the answers that are recorded. The mux has others, of redirects and of what it does not find.
+type route http.HandlerFunc
+
+func (f route) ServeHTTP(w http.ResponseWriter, r *http.Request) { f(w, r) }
+
 func (h *Handler) on(method, path string, f func(*call) (reply, error)) {
-	h.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+	h.mux.Handle(path, h.route(method, f))
+}
+
+func (h *Handler) route(method string, f func(*call) (reply, error)) route {
+	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{w: w, r: r, told: Served{Method: r.Method, Path: r.URL.Path}}
 		begin := time.Now()
 		var answer reply
@@ -177,7 +186,11 @@ func (h *Handler) on(method, path string, f func(*call) (reply, error)) {
 		h.write(c, answer)
 		c.told.Duration = time.Since(begin)
 		h.tell(c)
-	})
+	}
+}
+
+func missing(c *call) (reply, error) {
+	return reply{}, failed(http.StatusNotFound, "there is no %s: expected /v2 or a path below it, see the Open Inference Protocol", listed.Quoted(c.r.URL.Path))
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -186,10 +199,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, stop := context.WithTimeoutCause(r.Context(), h.options.Timeout, h.late)
 	defer stop()
-	if r.Body != http.NoBody { // the server reads what is left of it before the answer
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.options.Timeout)) // a test's writer has none
+	r = r.WithContext(ctx)
+	if r.Body != http.NoBody { // the server reads what is left of it before the answer; Handler.body takes longer
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(min(unwanted, h.options.Timeout))) // a test's writer has none
 	}
-	h.mux.ServeHTTP(w, r.WithContext(ctx))
+	of, _ := h.mux.Handler(r)
+	if _, known := of.(route); known && r.RequestURI != "*" {
+		h.mux.ServeHTTP(w, r)
+	} else {
+		h.route("", missing)(w, r)
+	}
 }
 
 // Drain makes the server report that it is not ready. Requests are still answered; each response then closes its

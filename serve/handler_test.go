@@ -450,6 +450,62 @@ func TestS43_limitOfTheWholeRequest(t *testing.T) {
 	})
 }
 
+// A body that its request's handler does not read, of a GET and of a request that is refused, delays the answer by a
+// second at most, however slowly it comes. One that has come keeps the connection.
+func TestHandler_aBodyThatIsNotWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, err := serve.NewHandler(nil, serve.Options{Timeout: time.Hour})
+		require.NoError(t, err)
+		listener := make(piped)
+		server := &http.Server{Handler: h}
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(listener) }()
+		for _, head := range []string{"GET /v2", "POST /v2/models/m/infer", "POST /v2", "GET /other"} {
+			c, of := net.Pipe()
+			listener <- of
+			answers := bufio.NewReader(c)
+			for _, sent := range []int{9, 9, 3} {
+				begin := time.Now()
+				_, err = fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n%s", head, "123456789"[:sent])
+				require.NoError(t, err)
+				answer, err := http.ReadResponse(answers, nil)
+				require.NoError(t, err)
+				_, err = io.Copy(io.Discard, answer.Body)
+				require.NoError(t, err)
+				require.Equal(t, sent < 9, answer.Close)
+				if sent == 9 {
+					require.Zero(t, time.Since(begin))
+				} else {
+					require.Equal(t, time.Second, time.Since(begin)) // of the bubble's clock
+				}
+			}
+			_, err = c.Read(make([]byte, 1))
+			require.ErrorIs(t, err, io.EOF)
+		}
+		require.NoError(t, server.Close())
+		<-ended
+	})
+}
+
+// Each request is counted and has a line in the log, also one that http.ServeMux would answer itself.
+func TestHandler_countsEachRequest(t *testing.T) {
+	var lines bytes.Buffer
+	var told []serve.Served
+	h, err := serve.NewHandler(nil, serve.Options{Log: slog.New(slog.NewTextHandler(&lines, nil)), Observe: func(s serve.Served) { told = append(told, s) }})
+	require.NoError(t, err)
+	for n, row := range []struct {
+		method, path string
+		status       int
+	}{{"GET", "/v3", 404}, {"POST", "/v2", 405}, {"GET", "//v2", 404}, {"GET", "/v2/../v2", 404}, {"GET", "/v2/", 404}, {"OPTIONS", "*", 404}, {"CONNECT", "host:80", 404}} {
+		status, answer, _ := call(h, row.method, row.path, "")
+		require.Equal(t, row.status, status, row.path)
+		require.Contains(t, answer, `{"error":`, row.path)
+		require.Len(t, told, n+1, row.path)
+		require.Equal(t, []any{row.method, row.status}, []any{told[n].Method, told[n].Status}, row.path)
+		require.Equal(t, n+1, strings.Count(lines.String(), "msg=request"), row.path)
+	}
+}
+
 // S43: a request ends with the server's own context. That is no internal error.
 func TestS43_endOfTheServersContext(t *testing.T) {
 	for status, of := range map[int]func(ctx context.Context) (context.Context, context.CancelFunc){

@@ -24,6 +24,9 @@ import (
 const jsonSize = "Inference-Header-Content-Length"
 
 func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
+	if r.Body != http.NoBody {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.options.Timeout)) // a test's writer has none
+	}
 	sent := http.MaxBytesReader(w, r.Body, h.options.MaxBody)
 	rest := bufio.NewReader(sent)
 	plain, err := io.Reader(rest), error(nil)

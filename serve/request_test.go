@@ -107,6 +107,21 @@ func TestS43S44_memoryOfARequest(t *testing.T) {
 	}
 }
 
+// S56: the text of a list bounds its memory, not the shape, which a short request may state of a large input.
+//
+//lazo:norace
+func TestS43_memoryOfAShape(t *testing.T) {
+	const wide = 1 << 22
+	b, err := serve.New(serve.Func(sums), data.Batch{Fields: []data.Field{data.X(make([]float32, wide), 1, wide)}}, serve.Batching{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	h, err := serve.NewHandler(map[string]*serve.Batcher{"wide": b}, serve.Options{})
+	require.NoError(t, err)
+	status, used := allocated(h, "/v2/models/wide/infer", fmt.Sprintf(`{"inputs":[{"name":"x","shape":[1,%d],"datatype":"FP32","data":[1]}]}`, wide))
+	require.Equal(t, http.StatusBadRequest, status)
+	require.Less(t, used, uint64(1<<20))
+}
+
 // S43, S44: what a model does not take, or not twice, is refused before any element is read. The race detector has
 // memory of its own.
 //

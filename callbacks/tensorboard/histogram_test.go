@@ -35,6 +35,7 @@ func TestB62_histogramsAndScalarsOfATurn(t *testing.T) {
 	t.Logf("B62: %v in %d record", plugins, got.records)
 }
 
+// S66: one bucket stays one, which clu raises to two.
 func TestNewHistogram(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, row := range []struct {

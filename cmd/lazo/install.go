@@ -19,7 +19,7 @@ type installCommand struct {
 	Plugin   string `arg:"" optional:"" default:"cpu" enum:"cpu,cpu106,cpu81,cuda,cuda12,cuda_compile,tpu,mpi,mpich" help:"What to install: cpu, cpu106 or cpu81 (the one with PJRT API 0.106 or 0.81), cuda (CUDA 13), cuda12, cuda_compile (of cuda what compiling for it needs, where there is no such device), tpu, or for jobs of several processes mpi (Open MPI) or mpich."`
 	Check    bool   `help:"Install nothing; say whether the installed plugin is whole."`
 	Prefix   string `placeholder:"DIR" help:"Folder to install in, in place of $LAZO_HOME or lazo's folder in the home directory. Programs find it by LAZO_HOME=DIR."`
-	From     string `placeholder:"FILE" help:"Install from a wheel, a folder of wheels or a library on this machine, without network."`
+	From     string `placeholder:"FILE" help:"Install from a wheel, a folder of wheels or a library on this machine, without network; a file has at most 8 GiB."`
 	IndexURL string `placeholder:"URL" help:"Package index to download from; digests stay those of lazo's table."`
 	SHA256   string `name:"sha256" placeholder:"HEX" help:"Digest of --from, if lazo's table does not list the file."`
 	Force    bool   `help:"Install again even if an intact plugin is there."`

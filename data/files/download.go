@@ -42,7 +42,7 @@ func DownloadMNIST(ctx context.Context, dir string, from Download) error {
 }
 
 func (d Download) fetch(ctx context.Context, dir string, files []fetch.File) error {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for _, f := range files {
@@ -62,7 +62,11 @@ func (d Download) fetch(ctx context.Context, dir string, files []fetch.File) err
 		if err != nil {
 			return err
 		}
-		if err := os.Rename(arrived, path); err != nil {
+		err = os.Chmod(arrived, 0o644) // Client's are closed to other users
+		if err == nil {
+			err = os.Rename(arrived, path)
+		}
+		if err != nil {
 			os.Remove(arrived)
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,6 +70,8 @@ func names(t *testing.T, dir string) []string {
 }
 
 func TestDownload(t *testing.T) {
+	umask := os.FileMode(syscall.Umask(0))
+	syscall.Umask(int(umask))
 	m, d := newMirror(t)
 	dir := filepath.Join(t.TempDir(), "cache", "mnist")
 	seen := map[string]bool{}
@@ -84,6 +87,11 @@ func TestDownload(t *testing.T) {
 	train, test, err := MNIST(dir)
 	require.NoError(t, err)
 	require.Equal(t, []int{25, 12}, []int{train.Len(), test.Len()})
+	for _, at := range []string{filepath.Dir(dir), dir, filepath.Join(dir, mnistFiles[0].Name)} { // S54
+		info, err := os.Stat(at)
+		require.NoError(t, err)
+		require.Equal(t, map[bool]os.FileMode{true: 0o755, false: 0o644}[info.IsDir()]&^umask, info.Mode().Perm()&^umask, "other users may read %s", at)
+	}
 
 	clear(m.requests)
 	require.NoError(t, d.run(t.Context(), dir))

@@ -289,3 +289,22 @@ func TestBPE_refusesFiles(t *testing.T) {
 		require.Equal(t, trained(t), b)
 	}
 }
+
+// S47: names of a file of any length are cut in messages, whose ends stay.
+func TestS47_longNames(t *testing.T) {
+	long := strings.Repeat("a", 600_000)
+	for _, row := range []struct{ old, new, message string }{
+		{`"version": "1.0"`, `"` + long + `": 1`, `json: unknown field "aaa`},
+		{`"type": "BPE"`, `"type": "` + long + `"`, `, expected BPE`},
+		{`"truncation": null`, `"truncation": "` + long + `"`, `), expected none`},
+		{`"he": `, `"` + long + `": 1`, `expected each from 0 to 499 once`},
+		{`"merges": [`, `"merges": [["` + long + `", "e"],`, `the vocabulary lacks "aaa`},
+		{`"merges": [`, `"merges": ["` + long + `",`, `, expected two tokens`},
+		{`"content": "<|end|>",` + "\n      \"single_word\": false", `"single_word": true, "content": "` + long + `"`, `has single_word, lstrip or rstrip, expected none of them`},
+	} {
+		text := strings.Replace(read(t, "tokenizer.json"), row.old, row.new, 1)
+		err := new(BPE).UnmarshalJSON([]byte(text))
+		require.ErrorContains(t, err, row.message)
+		require.Less(t, len(err.Error()), 700, row.message)
+	}
+}

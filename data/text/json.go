@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // A tokenizer.json maps each byte to a letter: printable Latin-1 to itself, others to letters from U+0100 on.
@@ -92,7 +94,7 @@ func (b *BPE) MarshalJSON() ([]byte, error) {
 	}
 	for i, name := range names {
 		if of, twice := m.Vocabulary[name]; twice { // the file read had two names for the same bytes
-			return nil, fmt.Errorf("text: tokens %d and %d are both %q, and a tokenizer.json has one of a name", of, i, name)
+			return nil, fmt.Errorf("text: tokens %d and %d are both %s, and a tokenizer.json has one of a name", of, i, listed.Quoted(name))
 		}
 		m.Vocabulary[name] = int32(i)
 	}
@@ -122,7 +124,7 @@ func (b *BPE) MarshalJSON() ([]byte, error) {
 func (b *BPE) UnmarshalJSON(text []byte) error {
 	read, err := parse(text)
 	if err != nil {
-		return fmt.Errorf("text: tokenizer.json: %w", err)
+		return fmt.Errorf("text: tokenizer.json: %w", listed.Short(err))
 	}
 	*b = *read
 	return nil
@@ -181,7 +183,7 @@ func ofType(part json.RawMessage, name, expected string, to any) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if head.Type != expected && (head.Type != "" || name != "model") { // the first files did not name the model
-		return fmt.Errorf("its %s is %s, expected %s", name, head.Type, expected)
+		return fmt.Errorf("its %s is %.80s, expected %s", name, head.Type, expected)
 	}
 	if err := strictly(part, to); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -199,11 +201,11 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 	for _, a := range added {
 		switch of, known := names[a.Content]; {
 		case a.Content == "" || contents[a.Content]:
-			return nil, fmt.Errorf("the added token %q is empty or appears twice", a.Content)
+			return nil, fmt.Errorf("the added token %s is empty or appears twice", listed.Quoted(a.Content))
 		case known && of != a.ID:
-			return nil, fmt.Errorf("the added token %q has the number %d, and %d in the vocabulary", a.Content, a.ID, of)
+			return nil, fmt.Errorf("the added token %s has the number %d, and %d in the vocabulary", listed.Quoted(a.Content), a.ID, of)
 		case a.SingleWord || a.LStrip || a.RStrip:
-			return nil, fmt.Errorf("the added token %q has single_word, lstrip or rstrip, expected none of them", a.Content)
+			return nil, fmt.Errorf("the added token %s has single_word, lstrip or rstrip, expected none of them", listed.Quoted(a.Content))
 		}
 		names[a.Content], contents[a.Content] = a.ID, true
 	}
@@ -211,7 +213,7 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 	taken := make([]bool, len(names))
 	for name, id := range names {
 		if id < 0 || int(id) >= len(names) || taken[id] {
-			return nil, fmt.Errorf("%q has the number %d, expected each from 0 to %d once", name, id, len(names)-1)
+			return nil, fmt.Errorf("%s has the number %d, expected each from 0 to %d once", listed.Quoted(name), id, len(names)-1)
 		}
 		taken[id], b.tokens[id] = true, name
 		if token, ok := fromLetters(name); ok && !contents[name] {
@@ -222,10 +224,10 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 	id := func(name string) (int32, error) {
 		id, ok := m.Vocabulary[name]
 		if !ok {
-			return 0, fmt.Errorf("the vocabulary lacks %q", name)
+			return 0, fmt.Errorf("the vocabulary lacks %s", listed.Quoted(name))
 		}
 		if token, ok := fromLetters(name); !ok || token != b.tokens[id] {
-			return 0, fmt.Errorf("the token %q does not encode bytes, or means other bytes as an added token", name)
+			return 0, fmt.Errorf("the token %s does not encode bytes, or means other bytes as an added token", listed.Quoted(name))
 		}
 		return id, nil
 	}
@@ -244,12 +246,12 @@ func build(added []addedToken, m bpeModel) (*BPE, error) {
 		var ids [3]int32
 		for j, name := range []string{of[0], of[1], of[0] + of[1]} {
 			if ids[j], err = id(name); err != nil {
-				return nil, fmt.Errorf("merge %d of %q: %w", i, of, err)
+				return nil, fmt.Errorf("merge %d of %s: %w", i, listed.Some(of[:]), err)
 			}
 		}
 		p := pair(ids[:2])
 		if twice[p] {
-			return nil, fmt.Errorf("merge %d of %q appears twice", i, of)
+			return nil, fmt.Errorf("merge %d of %s appears twice", i, listed.Some(of[:]))
 		}
 		twice[p] = true
 		b.merges = append(b.merges, merge{p, ids[2]})
@@ -275,7 +277,7 @@ func mergesOf(part json.RawMessage) (merges [][2]string, err error) {
 			return nil, fmt.Errorf("merge %d: %w", i, err)
 		}
 		if len(names) != 2 {
-			return nil, fmt.Errorf("merge %d is %s, expected two tokens", i, item)
+			return nil, fmt.Errorf("merge %d is %.80s, expected two tokens", i, item)
 		}
 		merges = append(merges, [2]string(names))
 	}

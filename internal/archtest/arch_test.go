@@ -3,6 +3,7 @@ package archtest
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ var allowed = map[string][]string{
 	"internal/edits":         {},
 	"internal/pieces":        {},
 	"internal/shares":        {},
-	"internal/fetch":         {"internal/regular"},
+	"internal/fetch":         {"internal/listed", "internal/regular"},
 	"internal/child":         {},
 	"internal/gate":          {},
 	"internal/awaited":       {},
@@ -80,7 +81,7 @@ var allowed = map[string][]string{
 	"losses":                 {"internal/autodiff", "internal/names", "internal/outputs"},
 	"metrics":                {"internal/autodiff"},
 	"callbacks/tensorboard":  {"callbacks", "internal/records", "internal/tfrecord", "loop"},
-	"internal/install":       {"internal/fetch", "internal/owners", "internal/vfs"},
+	"internal/install":       {"internal/fetch", "internal/listed", "internal/owners", "internal/vfs"},
 	"internal/pjrt":          {"internal/gate", "internal/owners", "internal/shield"},
 	"internal/mpi":           {"internal/owners", "internal/pjrt"},
 	"internal/hlo":           {"internal/autodiff", "internal/graphs"},
@@ -98,12 +99,12 @@ var allowed = map[string][]string{
 	"managed/strategytest":   {"checkpoint", "data", "xla/ops", "internal/plugintest", "loop", "managed", "optim", "strategies", "xla", "internal/pjrt"},
 	"optim":                  {"internal/autodiff", "internal/awaited", "internal/listed", "internal/packs"},
 	"nn":                     {"xla/ops", "internal/autodiff", "internal/layering", "internal/names", "internal/outputs"},
-	"data/text":              {},
+	"data/text":              {"internal/listed"},
 	"metrics/plots":          {"internal/better", "loop"},
 	"flaxlike/selection":     {"callbacks", "checkpoint", "checkpoint/safetensors", "data", "flaxlike", "internal/abilities", "internal/better", "internal/graphs", "internal/names", "internal/shield", "internal/vfs", "loop"},
 	"flaxlike/decision":      {"internal/graphs"},
 	"flaxlike/report":        {"checkpoint", "data", "flaxlike", "loop", "managed", "metrics/plots"},
-	"managed":                {"checkpoint", "data", "xla/ops", "internal/autodiff", "internal/awaited", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/packs", "internal/regular", "internal/shield", "loop", "managed/internal/store", "metrics", "optim", "checkpoint/safetensors", "strategies", "xla", "xla/export", "internal/abilities", "internal/shares"},
+	"managed":                {"checkpoint", "data", "xla/ops", "internal/autodiff", "internal/awaited", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/listed", "internal/packs", "internal/regular", "internal/shield", "loop", "managed/internal/store", "metrics", "optim", "checkpoint/safetensors", "strategies", "xla", "xla/export", "internal/abilities", "internal/shares"},
 	"flaxlike":               {"callbacks", "checkpoint", "data", "flaxlike/decision", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/listed", "internal/names", "internal/outputs", "internal/shield", "loop", "losses", "managed", "metrics", "nn", "optim", "checkpoint/safetensors", "strategies", "train", "xla", "internal/abilities"},
 	"serve":                  {"data", "internal/abilities", "internal/gate", "internal/graphs", "internal/listed", "internal/shield"},
 	"examples/fit":           {"data", "flaxlike", "loop", "nn"},
@@ -231,6 +232,19 @@ func TestTheBindingAndTheBackendAreOurs(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, i := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
 			require.NotContains(t, []string{"github.com/gomlx/go-xla/compute/xla", "github.com/gomlx/go-xla/pjrt", "github.com/gomlx/gomlx/backends/default"}, i, p.ImportPath)
+		}
+	}
+}
+
+// S61: on each system, without cgo, each package has files to build. `make portable` compiles them.
+func TestPackagesOfOtherSystems(t *testing.T) {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		list := exec.Command("go", "list", module+"...") // without packages that have no file for the system
+		list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system)
+		out, err := list.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		for _, p := range packages(t) {
+			require.Contains(t, strings.Fields(string(out)), p.ImportPath, system)
 		}
 	}
 }

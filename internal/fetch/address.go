@@ -3,9 +3,8 @@ package fetch
 import (
 	"errors"
 	"net/url"
-	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // Parse parses an address. Its error omits the address, which may contain a password; net/url's quotes it.
@@ -29,7 +28,7 @@ func Redact(address string) string {
 		return "a malformed address"
 	}
 	u.User, u.RawQuery, u.ForceQuery, u.Fragment = nil, "", false, ""
-	return cut(u.String())
+	return listed.Cut(u.String())
 }
 
 func bare(err error) error {
@@ -37,38 +36,4 @@ func bare(err error) error {
 		return where.Err
 	}
 	return err
-}
-
-const longest = 500
-
-// Short shortens an error's text from a server or a file and removes control characters. It wraps err.
-func Short(err error) error {
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	if short := cut(text); short != text {
-		return &cutError{short, err}
-	}
-	return err
-}
-
-type cutError struct {
-	text string
-	err  error
-}
-
-func (e *cutError) Error() string { return e.text }
-func (e *cutError) Unwrap() error { return e.err }
-
-func cut(text string) string {
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + " …"
-	}
-	return strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
 }

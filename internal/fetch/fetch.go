@@ -21,6 +21,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 var (
@@ -71,7 +73,7 @@ func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err
 	f.Name = cmp.Or(f.Name, path.Base(Redact(f.URL)))
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("fetch: %s from %s: %w", cut(f.Name), Redact(f.URL), Short(err))
+			err = fmt.Errorf("fetch: %s from %s: %w", listed.Cut(f.Name), Redact(f.URL), listed.Short(err))
 		}
 	}()
 	if digest, err := hex.DecodeString(f.SHA256); err != nil || len(digest) != sha256.Size || strings.ToLower(f.SHA256) != f.SHA256 {
@@ -152,7 +154,7 @@ func (c Client) Open(ctx context.Context, address string) (io.ReadCloser, error)
 	c = c.withDefaults()
 	body, err := c.open(ctx, File{Name: "page", URL: address})
 	if err != nil {
-		return nil, fmt.Errorf("fetch: %s: %w", Redact(address), Short(because(ctx, err)))
+		return nil, fmt.Errorf("fetch: %s: %w", Redact(address), listed.Short(because(ctx, err)))
 	}
 	return body, nil
 }

@@ -1,8 +1,10 @@
 package fetch
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -263,6 +265,37 @@ func TestOldLeftoversGo(t *testing.T) {
 	require.EqualValues(t, 1, requests.Load())
 }
 
+// S56: a server that offers TLS 1.1 at most is refused, whose ciphers are broken.
+func TestOldTLS(t *testing.T) {
+	server := httptest.NewUnstartedServer(answerWith("content"))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	client := NewHTTPClient()
+	client.Transport.(*http.Transport).TLSClientConfig.RootCAs = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	_, err := Client{HTTP: client}.Download(t.Context(), File{URL: server.URL, SHA256: sum("content")}, t.TempDir())
+	require.ErrorContains(t, err, "tls: ")
+	require.ErrorContains(t, err, "protocol version")
+}
+
+// S56: the digest is of the bytes that the server has, so it is asked to send them as they are. Otherwise net/http asks
+// for gzip, and a file that the server compresses arrives uncompressed.
+func TestAcceptEncoding(t *testing.T) {
+	server, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			io.WriteString(z, "content")
+			z.Close()
+			return
+		}
+		io.WriteString(w, r.Header.Get("Accept-Encoding"))
+	})
+	_, err := client.Download(t.Context(), File{URL: server.URL, SHA256: sum("identity")}, t.TempDir())
+	require.NoError(t, err)
+}
+
 // Whatever the server sends, in whatever portions: a file is returned exactly if it is the pinned one.
 func TestDownloadLaw(t *testing.T) {
 	var body []byte
@@ -300,6 +333,20 @@ func TestDownloadLaw(t *testing.T) {
 		os.Remove(path)
 	})
 	require.Empty(t, filesIn(t, dir))
+}
+
+// Digest reads no more of a file than its limit, also of one whose size is not known, as in /proc.
+func TestDigest_limit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, []byte("content"), 0o600))
+	size, digest, err := Digest(path, 7)
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(7), sum("content")}, []any{size, digest})
+	for _, path := range []string{path, "/proc/self/stat"} {
+		_, _, err = Digest(path, 6)
+		require.ErrorIs(t, err, ErrSize)
+		require.ErrorContains(t, err, " 7 bytes, expected at most 6")
+	}
 }
 
 func TestVerifyFile(t *testing.T) {

@@ -1,10 +1,12 @@
 package fetch
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"github.com/lazo-ml/lazo/internal/regular"
@@ -23,7 +25,7 @@ func VerifyFile(path string, size int64, sha256 string) error {
 	if size > 0 && info.Size() != size {
 		return fmt.Errorf("fetch: %s: %w", path, judge(info.Size(), sha256, size, sha256))
 	}
-	n, got, err := Digest(path)
+	n, got, err := Digest(path, cmp.Or(max(size, 0), math.MaxInt64-1))
 	if err != nil {
 		return err
 	}
@@ -33,15 +35,24 @@ func VerifyFile(path string, size int64, sha256 string) error {
 	return nil
 }
 
-// Digest returns a file's size in bytes and SHA-256 in lower-case hex.
-func Digest(path string) (size int64, digest string, err error) {
+// Digest returns a file's size in bytes and SHA-256 in lower-case hex. Above limit bytes it is an ErrSize.
+func Digest(path string, limit int64) (size int64, digest string, err error) {
 	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
 		return 0, "", fmt.Errorf("fetch: %w", err)
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return 0, "", fmt.Errorf("fetch: %w", err)
+	}
 	sum := sha256.New()
-	size, err = io.Copy(sum, file)
+	if size = info.Size(); size <= limit {
+		size, err = io.Copy(sum, io.LimitReader(file, limit+1)) // it may grow
+	}
+	if size > limit {
+		err = fmt.Errorf("%w: %d bytes, expected at most %d", ErrSize, size, limit)
+	}
 	if err != nil {
 		return 0, "", fmt.Errorf("fetch: %s: %w", path, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/fetch"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 // Limits of a wheel. The table's largest has 132 members and unpacks to four times its size.
@@ -48,11 +49,11 @@ func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root
 	source := &rationed{file: file, left: maxDirectory}
 	archive, err := zip.NewReader(source, info.Size())
 	if err != nil {
-		return nil, fmt.Errorf("%w: not a readable zip file: %w", ErrArchive, fetch.Short(err))
+		return nil, fmt.Errorf("%w: not a readable zip file: %w", ErrArchive, listed.Short(err))
 	}
 	source.left = -1
 	if err := judge(archive.File, info.Size(), patterns); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrArchive, fetch.Short(err))
+		return nil, fmt.Errorf("%w: %w", ErrArchive, listed.Short(err))
 	}
 	members, err := match(archive.File, patterns)
 	if err != nil {

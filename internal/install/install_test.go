@@ -314,6 +314,8 @@ func TestInstallFrom(t *testing.T) {
 	put("some/"+one.File, one.wheel)
 	put("wrong/"+one.File, one.wheel)
 	put("wrong/"+second.File, other.wheel)
+	large := put("large.whl", nil)
+	require.NoError(t, os.Truncate(large, maxUnpacked+1))
 	both := []Wheel{one.Wheel, second}
 	elsewhere := one.Wheel
 	elsewhere.Platform = "plan9/mips"
@@ -335,6 +337,7 @@ func TestInstallFrom(t *testing.T) {
 		{"unknown library, its digest", foreign, other.LibrarySHA256, nil, nil, "", other.LibrarySHA256},
 		{"wheel cut off", cut, "", nil, ErrUnknownWheel, "", ""},
 		{"wheel cut off, its digest", cut, sum(one.wheel[:5000]), nil, ErrArchive, "", ""},
+		{"larger than any plugin", large, "", nil, fetch.ErrSize, "", ""},
 		{"not there", filepath.Join(dir, "none"), "", nil, os.ErrNotExist, "", ""},
 		{"one of two wheels", known, "", both, errAny, "", ""},
 		{"unknown one of two wheels", unknown, other.SHA256, both, ErrUnknownWheel, "", ""},

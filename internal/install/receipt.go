@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/fetch"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
@@ -95,7 +96,7 @@ func readReceipt(folder string) (*receipt, error) {
 		err = fmt.Errorf("it says the kind %.200q, in the folder of %q", r.Kind, kind)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, fetch.Short(err))
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, listed.Short(err))
 	}
 	return r, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gomlx/go-xla/installer"
 
 	"github.com/lazo-ml/lazo/internal/fetch"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 const (
@@ -84,7 +85,7 @@ func planFolder(from string, rows []Wheel, digest string) ([]piece, error) {
 }
 
 func planFile(kind, from string, rows []Wheel, digest string) ([]piece, error) {
-	_, got, err := fetch.Digest(from)
+	_, got, err := fetch.Digest(from, maxUnpacked)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func (o Options) askPublicIndex(ctx context.Context, w Wheel) (string, error) {
 	}
 	var info installer.PipPackageInfo
 	if err := json.Unmarshal(text, &info); err != nil {
-		return "", fmt.Errorf("read the package index's page of %s: %w", w.Package, fetch.Short(err))
+		return "", fmt.Errorf("read the package index's page of %s: %w", w.Package, listed.Short(err))
 	}
 	return address(&info, w)
 }
@@ -213,7 +214,7 @@ func (o Options) page(ctx context.Context, address string, w Wheel, advice strin
 	defer body.Close()
 	text, err := io.ReadAll(io.LimitReader(body, pageLimit))
 	if err != nil {
-		return nil, fmt.Errorf("read the index page of %s: %w", w.Package, fetch.Short(err))
+		return nil, fmt.Errorf("read the index page of %s: %w", w.Package, listed.Short(err))
 	}
 	return text, nil
 }

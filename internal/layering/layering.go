@@ -24,6 +24,8 @@ type Step interface {
 	Examples() *graph.Node
 	// Freezes reports whether the optimizer leaves a parameter unchanged.
 	Freezes(path string, shape shapes.Shape) bool
+	// Ended is the cause if the context of the build has ended.
+	Ended() error
 	// Normalised records the step count of a batch normalization that ignores padding.
 	Normalised(count *model.Variable)
 }
@@ -65,6 +67,11 @@ func TraceOf(x *graph.Node) Trace {
 
 // Run builds a layer through the graph's trace, and passes the input's mask on.
 func Run(layer any, own, held bool, scope *model.Scope, x *graph.Node, build Build) (y *graph.Node) {
+	if s := StepOf(x); s != nil {
+		if err := s.Ended(); err != nil {
+			panic(err)
+		}
+	}
 	if t := TraceOf(x); t != nil {
 		y = t.Layer(layer, own, held, scope, x, build)
 	} else {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -33,6 +34,49 @@ func Some(names []string) string {
 		more = fmt.Sprintf(" and %d more", len(names)-most)
 	}
 	return fmt.Sprintf("[%s]%s", strings.Join(quoted, " "), more)
+}
+
+// Joined returns names with commas between, or [Some] of them if they are long.
+func Joined(names []string) string {
+	if text := strings.Join(names, ", "); len(text) <= 2000 {
+		return text
+	}
+	return Some(names)
+}
+
+const longest = 500
+
+// Short shortens an error's text of others, as from a server or a file, and removes control characters. It wraps err.
+func Short(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if short := Cut(text); short != text {
+		return &cutError{short, err}
+	}
+	return err
+}
+
+type cutError struct {
+	text string
+	err  error
+}
+
+func (e *cutError) Error() string { return e.text }
+func (e *cutError) Unwrap() error { return e.err }
+
+// Cut is [Short] of a text.
+func Cut(text string) string {
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + " …"
+	}
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // Distinct returns an error unless the names of n fields differ. of is for messages: "of 3", "of the batch".

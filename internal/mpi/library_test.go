@@ -127,6 +127,22 @@ func TestLaunchersAndLibrariesFit(t *testing.T) {
 		"start it by the mpirun of the library, or name the other library by LAZO_MPI")
 }
 
+// The folder of MPICH's launcher is that of the proxy that started the process, perhaps by a shell.
+func TestOfProxy(t *testing.T) {
+	proc := t.TempDir()
+	for pid, of := range map[string][2]string{"30": {"/bin/sh", "20"}, "20": {"/opt/mpich/bin/hydra_pmi_proxy", "10"}, "10": {"/opt/mpich/bin/mpiexec.hydra", "1"}} {
+		require.NoError(t, os.Mkdir(filepath.Join(proc, pid), 0o700))
+		require.NoError(t, os.Symlink(of[0], filepath.Join(proc, pid, "exe")))
+		require.NoError(t, os.WriteFile(filepath.Join(proc, pid, "stat"), []byte(pid+" (a) b) S "+of[1]+" 7"), 0o600))
+	}
+	want := []string{"/opt/mpich/lib", "/opt/mpich/lib64", filepath.Join("/opt/mpich/lib", machine)}
+	require.Equal(t, want, ofProxy(proc, 30))
+	require.Equal(t, want, ofProxy(proc, 20))
+	require.Empty(t, ofProxy(proc, 10))
+	require.Empty(t, ofProxy(proc, 40))
+	require.Empty(t, ofProxy(filepath.Join(proc, "none"), 1))
+}
+
 // The search begins with the launcher's folder and skips libraries of other implementations.
 func TestSearch(t *testing.T) {
 	root := t.TempDir()

@@ -1,12 +1,15 @@
 package mpi
 
 import (
+	"bytes"
 	"debug/elf"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 )
 
@@ -41,12 +44,39 @@ func launcherOf(getenv func(string) string) launcher {
 	case getenv("PMI_RANK") != "" && getenv("SLURM_PROCID") != "":
 		return launcher{name: "srun --mpi=pmi2"}
 	case getenv("PMI_RANK") != "":
-		return launcher{name: "mpiexec of MPICH"}
+		return launcher{name: "mpiexec of MPICH", dirs: ofProxy("/proc", os.Getppid())}
 	case getenv("PMIX_RANK") != "" && getenv("SLURM_PROCID") != "":
 		return launcher{name: "srun --mpi=pmix", open: true}
 	}
 	return launcher{}
 }
+
+// ofProxy returns the folders of the libraries of MPICH's launcher, of which no variable says where it lies. Its
+// proxy on each host starts the ranks, perhaps by a shell.
+func ofProxy(proc string, pid int) []string {
+	for range 8 {
+		at := filepath.Join(proc, strconv.Itoa(pid))
+		program, _ := os.Readlink(filepath.Join(at, "exe"))
+		if filepath.Base(program) == "hydra_pmi_proxy" {
+			return librariesOf(filepath.Dir(program))
+		}
+		stat, _ := os.ReadFile(filepath.Join(at, "stat")) // pid (name) state parent …
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) < 2 {
+			break
+		}
+		pid, _ = strconv.Atoi(fields[1])
+	}
+	return nil
+}
+
+// librariesOf returns the folders of libraries of the programs in bin.
+func librariesOf(bin string) []string {
+	prefix := filepath.Dir(bin)
+	return []string{filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"), filepath.Join(prefix, "lib", machine)}
+}
+
+var machine = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
 
 func (by launcher) fits(open bool, major string) bool {
 	return by.name == "" || by.open == open && (by.major == "" || major == "" || by.major == major)
@@ -64,12 +94,10 @@ func search(by launcher, getenv func(string) string, root fs.FS) (string, error)
 	}
 	dirs := append([]string{}, by.dirs...)
 	dirs = append(dirs, filepath.SplitList(getenv("LD_LIBRARY_PATH"))...)
-	machine := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
 	for _, bin := range filepath.SplitList(getenv("PATH")) {
 		for _, program := range []string{"mpirun", "mpiexec"} {
 			if _, err := fs.Stat(root, rooted(filepath.Join(bin, program))); err == nil {
-				prefix := filepath.Dir(bin)
-				dirs = append(dirs, filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"), filepath.Join(prefix, "lib", machine))
+				dirs = append(dirs, librariesOf(bin)...)
 			}
 		}
 	}

@@ -23,9 +23,9 @@ func Find[T any](kind, name string, table map[string]T) (found T, err error) {
 	known := slices.Sorted(maps.Keys(table))
 	hint := ""
 	if near := Nearest(name, known); near != "" {
-		hint = fmt.Sprintf("; did you mean %q?", near)
+		hint = fmt.Sprintf("; did you mean %s?", listed.Quoted(near))
 	}
-	return found, fmt.Errorf("%s %s: %w%s\n  known: %s", kind, listed.Quoted(name), ErrUnknown, hint, strings.Join(known, ", "))
+	return found, fmt.Errorf("%s %s: %w%s\n  known: %s", kind, listed.Quoted(name), ErrUnknown, hint, listed.Joined(known))
 }
 
 // Nearest returns the shortest name with all words of name, or else the one with the fewest edits if they are few, or

@@ -5,12 +5,16 @@
 package owners
 
 import (
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	users "os/user"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -225,13 +229,15 @@ func TestFolder(t *testing.T) {
 	require.ErrorIs(t, Folder(p.in("lib")), ErrUnsafe)
 }
 
-// ReadFile reads only regular files of the user: a pipe without a writer does not block it.
+// ReadFile reads only regular files of the user: a pipe without a writer does not block it. S56: it reads no more than
+// its limit.
 func TestR50_readFileNeverWaits(t *testing.T) {
 	for _, row := range []struct {
 		name, want string
 		lay        func(p *place) string
 	}{
 		{"a file", "", func(p *place) string { return p.file("a") }},
+		{"a large file", "has 1048577 bytes, expected at most 1048576", func(p *place) string { a := p.file("a"); require.NoError(t, os.Truncate(a, 1<<20+1)); return a }},
 		{"a pipe", "not a regular file", func(p *place) string { require.NoError(t, unix.Mkfifo(p.in("a"), 0o600)); return p.in("a") }},
 		{"a folder", "not a regular file", func(p *place) string { p.file("lib/a"); return p.in("lib") }},
 		{"a link", "too many levels of symbolic links", func(p *place) string { return p.link("b", p.file("a")) }},
@@ -278,6 +284,35 @@ func TestPrivateGroup(t *testing.T) {
 	_, err := p.user.resolve(path)
 	require.NoError(t, err)
 	require.False(t, private(path, os.Getgid(), 0), "root has none")
+}
+
+// S56: the group of a file with an ACL is not private: the ACL may let other users write to it, and the mode shows the
+// ACL's mask as the group's permissions.
+func TestPrivateGroup_acl(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("groups are private on Linux alone")
+	}
+	groups := lines("/etc/group")
+	at := slices.IndexFunc(groups, func(g []string) bool {
+		gid, err := strconv.Atoi(g[min(2, len(g)-1)])
+		return err == nil && privateIn(lines("/etc/passwd"), groups, gid, stranger)
+	})
+	require.GreaterOrEqual(t, at, 0, "no group of /etc/group is without other members")
+	gid, err := strconv.Atoi(groups[at][2])
+	require.NoError(t, err)
+	path := newPlace(t).file("a")
+	require.True(t, private(path, gid, stranger))
+	acl := binary.LittleEndian.AppendUint32(nil, 2) // the version; then tag, permissions and id of each entry
+	for _, entry := range [][3]uint32{{1, 6, 0}, {2, 6, other}, {4, 6, 0}, {16, 6, 0}, {32, 0, 0}} {
+		acl = binary.LittleEndian.AppendUint32(acl, entry[0]|entry[1]<<16)
+		acl = binary.LittleEndian.AppendUint32(acl, entry[2])
+	}
+	if err := unix.Setxattr(path, "system.posix_acl_access", acl, 0); errors.Is(err, unix.ENOTSUP) {
+		t.Skip("the file system has no ACLs")
+	} else {
+		require.NoError(t, err)
+	}
+	require.False(t, private(path, gid, stranger))
 }
 
 // S54: without $HOME, as in a service of systemd, the home folder is that of the user database. Before, this was an

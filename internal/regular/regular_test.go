@@ -2,6 +2,7 @@
 package regular_test
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -43,4 +44,20 @@ func TestS45_read(t *testing.T) {
 	require.NoError(t, os.Truncate(file, 1<<40))
 	_, err = regular.Read(file, 1<<20)
 	require.ErrorContains(t, err, "has 1099511627776 bytes, expected at most 1048576")
+}
+
+// S56: of a file that grows beyond its limit after its size was read, ReadAll reads one byte more than the limit. A
+// pipe is such a file: its size is 0.
+func TestReadAll_ofAFileThatGrows(t *testing.T) {
+	file, writer, err := os.Pipe()
+	require.NoError(t, err)
+	defer file.Close()
+	_, err = writer.Write(make([]byte, 5000))
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	_, err = regular.ReadAll(file, 1000)
+	require.ErrorContains(t, err, "expected at most 1000")
+	rest, err := io.ReadAll(file)
+	require.NoError(t, err)
+	require.Len(t, rest, 5000-1001)
 }
