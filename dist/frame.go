@@ -71,7 +71,7 @@ type peer struct {
 }
 
 const (
-	mostHello   = 1 << 16 // bytes
+	mostHello   = 1 << 20 // bytes; a module that the program depends on has about 100
 	mostMessage = 1 << 30
 )
 
