@@ -315,8 +315,13 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	if exit := (*ExitError)(nil); m.open && errors.As(err, &exit) && exit.Code == 1 && improper(words) {
 		exit.Code = dist.ExitLost
 	}
-	if exit := (*ExitError)(nil); !m.open && errors.As(err, &exit) && endedBySignal(words, exit.Code) {
-		exit.Code += 128
+	if exit := (*ExitError)(nil); !m.open && errors.As(err, &exit) {
+		switch {
+		case endedBySignal(words, exit.Code):
+			exit.Code += 128
+		case strings.Contains(words, "process manager error"): // its own, as where a rank dies before MPI_Init
+			exit.Code = dist.ExitLost
+		}
 	}
 	return errors.Join(err, reading)
 }

@@ -176,6 +176,20 @@ exec sleep 25
 	}
 }
 
+// MPICH's mpiexec has failed itself.
+func TestRun_mpiexecFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mpiexec")
+	require.NoError(t, os.WriteFile(path, []byte(`#!/bin/sh
+[ $1 != --version ] || { echo "HYDRA build details:"; exit; }
+echo "[mpiexec@a] main (mpiexec.c:270): process manager error waiting for completion"
+exit 255
+`), 0o700))
+	o := shell("")
+	o.Mpirun = path
+	_, _, code := run(t, ways["MPI"], o)
+	require.Equal(t, dist.ExitLost, code)
+}
+
 func TestRun_restarts(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {

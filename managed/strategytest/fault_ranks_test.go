@@ -48,7 +48,7 @@ const (
 	faultSeed    = "LAZO_TEST_FAULT_SEED"
 )
 
-// jobFault is what one rank of a training does in one of the phases.
+// jobFault is an action of one rank in one of the phases of a training.
 type jobFault struct {
 	phases []string
 	do     func(t *testing.T)
@@ -57,14 +57,17 @@ type jobFault struct {
 }
 
 var jobFaults = map[string]jobFault{
-	"killed":               {[]string{"start", "joined", "compile", "step", "fetch", "save"}, killRank, false, `ended with exit code (75|137)`},
-	"killed before COMMIT": {[]string{"commit"}, killRank, false, `ended with exit code (75|137)`},
+	"killed":               {[]string{"start", "joined", "compile", "step", "fetch", "save"}, killRank, false, killed},
+	"killed before COMMIT": {[]string{"commit"}, killRank, false, killed},
 	"stopped":              {[]string{"joined", "compile", "step", "fetch", "save"}, stopRank, true, `(?s)rank RANK [^\n]* gives no sign of life for .* ended with exit code 75`},
 	"hangs":                {[]string{"data", "callback"}, func(*testing.T) { select {} }, true, `(?s)rank RANK [^\n]* is stuck at step .*strategytest.* ended with exit code 76`},
 	"full disk":            {[]string{"joined", "step", "fetch"}, fullDisk, false, `(?s)\[RANK\] [^\n]*(file too large|disk is full).* ended with exit code (1|78)`},
 	"rank stalls":          {[]string{"start", "joined", "compile", "step", "fetch", "save"}, stallRank, false, ""},
 	"folder stalls":        {[]string{"data", "save", "commit"}, func(*testing.T) { <-time.After(stall) }, false, ""},
 }
+
+// killed is said by a rank, or by an mpirun that was faster.
+const killed = `(?s)(rank RANK .*(was lost|signal 9)|BAD TERMINATION|process manager error).* ended with exit code (75|137)`
 
 const stall = 2 * time.Second
 
@@ -182,6 +185,9 @@ func (f jobFault) run(t *testing.T, n int, kind, want string) (took time.Duratio
 		most += faultPatient
 	}
 	took = again.ModTime().Sub(fault.ModTime())
+	if strings.Contains(said, "mpirun did not end within 10s of its last rank") { // Open MPI's sometimes deadlocks
+		took -= 10 * time.Second
+	}
 	require.Less(t, took, most, said)
 	complete, resumed := note(t, dir, "complete"), note(t, dir, "resumed")
 	require.GreaterOrEqual(t, resumed, complete, said)
