@@ -52,16 +52,18 @@ const (
 type jobFault struct {
 	phases []string
 	do     func(t *testing.T)
-	waits  bool   // the others wait for the deadline
-	ends   string // what is said of rank RANK at the end; "": the job continues
+	waits  bool // the others wait for the deadline, or it shows later
+	// ends is what is said of rank RANK at the end; "": the job continues. MPICH's mpiexec may kill a rank that has failed
+	// later, and take its exit code.
+	ends string
 }
 
 var jobFaults = map[string]jobFault{
 	"killed":               {[]string{"start", "joined", "compile", "step", "fetch", "save"}, killRank, false, killed},
 	"killed before COMMIT": {[]string{"commit"}, killRank, false, killed},
-	"stopped":              {[]string{"joined", "compile", "step", "fetch", "save"}, stopRank, true, `(?s)rank RANK [^\n]* gives no sign of life for .* ended with exit code 75`},
-	"hangs":                {[]string{"data", "callback"}, func(*testing.T) { select {} }, true, `(?s)rank RANK [^\n]* is stuck at step .*strategytest.* ended with exit code 76`},
-	"full disk":            {[]string{"joined", "step", "fetch"}, fullDisk, false, `(?s)\[RANK\] [^\n]*(file too large|disk is full).* ended with exit code (1|78)`},
+	"stopped":              {[]string{"joined", "compile", "step", "fetch", "save"}, stopRank, true, `(?s)rank RANK [^\n]* gives no sign of life for .* ended with exit code (75|137)`},
+	"hangs":                {[]string{"data", "callback"}, func(*testing.T) { select {} }, true, `(?s)rank RANK [^\n]* is stuck at step .*strategytest.* ended with exit code (76|137)`},
+	"full disk":            {[]string{"joined", "step", "fetch"}, fullDisk, true, `(?s)\[RANK\] [^\n]*(file too large|disk is full).* ended with exit code (1|78|137)`},
 	"rank stalls":          {[]string{"start", "joined", "compile", "step", "fetch", "save"}, stallRank, false, ""},
 	"folder stalls":        {[]string{"data", "save", "commit"}, func(*testing.T) { <-time.After(stall) }, false, ""},
 }
