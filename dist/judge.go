@@ -91,6 +91,8 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 				continue
 			}
 			return j.disagree(views, now, append([]int{w}, waiting...)), false
+		case w != 0 && age(w) > 2*beatEvery:
+			continue // it may be stopped since, and its wait over
 		case b.Call == "" && now.Sub(from) <= limit+time.Duration(float64(b.Bytes)/slowest*1e9):
 			continue // a large exchange, joined by all
 		default:

@@ -69,7 +69,7 @@ var jobFaults = map[string]jobFault{
 }
 
 // killed is said by a rank, or by an mpirun that was faster.
-const killed = `(?s)(rank RANK .*(was lost|signal 9)|BAD TERMINATION|process manager error).* ended with exit code (75|137)`
+const killed = `(?s)(rank RANK .*(was lost|has ended|signal 9)|BAD TERMINATION|process manager error).* ended with exit code (1|75|137)`
 
 const stall = 2 * time.Second
 
