@@ -85,14 +85,14 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 		switch {
 		case len(behind) > 0:
 			return j.stuck(views, now, w, behind, allowed), false
+		case slices.ContainsFunc(views, func(v view) bool { return !v.left && now.Sub(v.seen) > 2*beatEvery }):
+			continue // it may be stopped, and its wait over
 		case len(waiting) > 0:
 			// They may wait for a later rank.
 			if slices.ContainsFunc(views, func(v view) bool { return !v.left && v.beat.Call == "" && !v.beat.Waits }) {
 				continue
 			}
 			return j.disagree(views, now, append([]int{w}, waiting...)), false
-		case w != 0 && age(w) > 2*beatEvery:
-			continue // it may be stopped since, and its wait over
 		case b.Call == "" && now.Sub(from) <= limit+time.Duration(float64(b.Bytes)/slowest*1e9):
 			continue // a large exchange, joined by all
 		default:

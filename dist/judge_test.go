@@ -61,6 +61,8 @@ func TestJudge(t *testing.T) {
 		"all are in it":                {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, 11*second)}, code: ExitStuck, says: "no other rank is late"},
 		"silent":                       {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, code: ExitLost, rank: 2, says: "rank 2 (host h2, pid 102) gives no sign of life for 11s"},
 		"silent since it waited":       {beats: [3]beat{{Calls: 5}, {Calls: 5}, calls(5, 9*second)}, silent: 2 * second},
+		"silent in what others wait":   {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, second)}, silent: 9 * second},
+		"silent in an earlier call":    {beats: [3]beat{calls(5, 11*second), calls(5, 11*second), calls(4, second)}, silent: 9 * second},
 		"silent, as this process was":  {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, awake: second, pardon: second},
 		"silent in a phase":            {beats: [3]beat{exchanges(5, 11*second), computes(5), busy(time.Hour)}, silent: 11 * second, pardon: second, code: ExitLost, rank: 2, says: "gives no sign of life for 11s"},
 		"silent beside a phase":        {beats: [3]beat{exchanges(5, 11*second), busy(time.Hour), computes(5)}, silent: 11 * second, pardon: second, code: ExitLost, rank: 2, says: "gives no sign of life for 11s"},

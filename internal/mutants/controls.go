@@ -514,7 +514,7 @@ var controls = []control{
 	{name: "a rank that stopped within a phase that it had announced", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
 		edits: []edit{{"latest(v.seen, awake)); r != 0", "latest(v.seen, latest(awake, pardon))); r != 0"}}},
 	{name: "a wait that a stopped rank reported last", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
-		edits: []edit{{"case w != 0 && age(w) > 2*beatEvery:", "case w < 0:"}}},
+		edits: []edit{{"!v.left && now.Sub(v.seen) > 2*beatEvery", "v.left && now.Sub(v.seen) < 0"}}},
 	{name: "a rank that stopped", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
 		edits: []edit{{"!v.left && silent > allowed", "v.left && silent > allowed"}}},
 	{name: "an mpiexec whose own failure is a rank's exit code", file: "dist/launch/launch.go", pkg: "dist/launch", test: "TestRun_mpiexecFails",
