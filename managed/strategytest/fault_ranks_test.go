@@ -61,9 +61,9 @@ type jobFault struct {
 var jobFaults = map[string]jobFault{
 	"killed":               {[]string{"start", "joined", "compile", "step", "fetch", "save"}, killRank, false, killed},
 	"killed before COMMIT": {[]string{"commit"}, killRank, false, killed},
-	"stopped":              {[]string{"joined", "compile", "step", "fetch", "save"}, stopRank, true, `(?s)rank RANK [^\n]* gives no sign of life for .* ended with exit code (75|137)`},
+	"stopped":              {[]string{"compile", "step", "fetch", "save"}, stopRank, true, `(?s)rank RANK [^\n]* gives no sign of life for .* ended with exit code (75|137)`},
 	"hangs":                {[]string{"data", "callback"}, func(*testing.T) { select {} }, true, `(?s)rank RANK [^\n]* is stuck at step .*strategytest.* ended with exit code (76|137)`},
-	"full disk":            {[]string{"joined", "step", "fetch"}, fullDisk, true, `(?s)\[RANK\] [^\n]*(file too large|disk is full).* ended with exit code (1|78|137)`},
+	"full disk":            {[]string{"compile", "step", "fetch"}, fullDisk, true, `(?s)\[RANK\] [^\n]*(file too large|disk is full).* ended with exit code (1|78|137)`},
 	"rank stalls":          {[]string{"start", "joined", "compile", "step", "fetch", "save"}, stallRank, false, ""},
 	"folder stalls":        {[]string{"data", "save", "commit"}, func(*testing.T) { <-time.After(stall) }, false, ""},
 }
