@@ -176,18 +176,19 @@ exec sleep 25
 	}
 }
 
-// MPICH's mpiexec has failed itself.
-func TestRun_mpiexecFails(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "mpiexec")
-	require.NoError(t, os.WriteFile(path, []byte(`#!/bin/sh
-[ $1 != --version ] || { echo "HYDRA build details:"; exit; }
-echo "[mpiexec@a] main (mpiexec.c:270): process manager error waiting for completion"
-exit 255
-`), 0o700))
-	o := shell("")
-	o.Mpirun = path
-	_, _, code := run(t, ways["MPI"], o)
-	require.Equal(t, dist.ExitLost, code)
+// The launcher itself fails.
+func TestRun_mpirunFails(t *testing.T) {
+	for script, want := range map[string]int{
+		`[ $1 != --version ] || { echo "HYDRA build details:"; exit; }; echo "[mpiexec@a] main: process manager error waiting for completion"; exit 255`: dist.ExitLost,
+		`[ $1 != --version ] || { echo "Open MPI"; exit; }; echo "   Exit code:    76"; kill -KILL $$`:                                                   76,
+	} {
+		path := filepath.Join(t.TempDir(), "mpirun")
+		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
+		o := shell("")
+		o.Mpirun = path
+		_, said, code := run(t, ways["MPI"], o)
+		require.Equal(t, want, code, said)
+	}
 }
 
 func TestRun_restarts(t *testing.T) {
