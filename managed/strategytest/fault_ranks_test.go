@@ -254,6 +254,9 @@ func (f jobFault) rankOf(t *testing.T, n int) {
 	seed, err := strconv.ParseUint(os.Getenv(faultSeed), 10, 64)
 	require.NoError(t, err)
 	first := os.Getenv("LAZO_ATTEMPT") == "0"
+	if !first || seed == 0 { // a busy machine ends no job without a fault
+		t.Setenv("LAZO_DEADLINE", "1m")
+	}
 	lock := func(rank, how int) { // until the process ends
 		fd, err := syscall.Open(path(fmt.Sprint("rank-", rank)), syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
 		require.NoError(t, err)
