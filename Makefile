@@ -161,6 +161,7 @@ mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sam
 .PHONY: nightly
 nightly: setup ## the long forms: faults in full number, fuzzing
 	sh scripts/install_pjrt.sh cpu81
+	sh scripts/install_pjrt.sh mpich
 	$(GO) test -tags nightly -timeout 120m ./...
 	$(RACE) -timeout 120m $(PACKAGES)
 	@if $(GO) run ./cmd/lazo install --check tpu && $(GO) run ./cmd/lazo install --check cuda_compile; then $(MAKE) targets; \

@@ -59,11 +59,9 @@ func TestF60_anotherProgram(t *testing.T) {
 		refused(t, "F60", err)
 	}
 	said, took := refusedJob(t, joins["control"], func(o *launch.Options) {
-		program, err := os.ReadFile(o.Command[0])
-		require.NoError(t, err)
-		other := filepath.Join(t.TempDir(), "other.test")
-		require.NoError(t, os.WriteFile(other, append(program, 0), 0o700)) // of the same source, and not the same file
-		o.Command = append([]string{"sh", "-c", `p=$1; o=$2; shift 2; [ $LAZO_RANK = 0 ] || p=$o; exec "$p" "$@"`, "sh", o.Command[0], other}, o.Command[1:]...)
+		other := filepath.Join(t.TempDir(), "other.test") // of the same source, and not the same file
+		// Another process writes it: a parallel test could start one that inherits this process's open file.
+		o.Command = append([]string{"sh", "-c", `p=$1; o=$2; shift 2; [ $LAZO_RANK = 0 ] || { cp "$p" "$o" && echo >>"$o" && p=$o; }; exec "$p" "$@"`, "sh", o.Command[0], other}, o.Command[1:]...)
 	})
 	require.Equal(t, 2*faultTimes, strings.Count(said, "F60: refused: "), said)
 	t.Logf("F60: both were gone after %v:\n%s", took, said)

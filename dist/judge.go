@@ -85,6 +85,8 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 		switch {
 		case len(behind) > 0:
 			return j.stuck(views, now, w, behind, allowed), false
+		case slices.ContainsFunc(views, func(v view) bool { return !v.left && now.Sub(v.seen) > 2*beatEvery }):
+			continue // it may be stopped, and its wait over
 		case len(waiting) > 0:
 			// They may wait for a later rank.
 			if slices.ContainsFunc(views, func(v view) bool { return !v.left && v.beat.Call == "" && !v.beat.Waits }) {

@@ -302,7 +302,11 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	if words != "" && (m.Verbose || !pipes.complained) {
 		fmt.Fprintln(m.Stderr, words)
 	}
-	err = exitError(err, words)
+	// Open MPI's mpirun may crash, and MPICH's mpiexec fails where a rank dies before MPI_Init.
+	failed := child.Signal(err) != 0 && ctx.Err() == nil || strings.Contains(words, "process manager error")
+	if err = exitError(err, words); failed {
+		err = &ExitError{Code: cmp.Or(failedBy(words), dist.ExitLost), Said: words}
+	}
 	select {
 	case <-hung:
 		code := failedBy(words)

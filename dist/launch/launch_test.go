@@ -176,6 +176,21 @@ exec sleep 25
 	}
 }
 
+// The launcher itself fails.
+func TestRun_mpirunFails(t *testing.T) {
+	for script, want := range map[string]int{
+		`[ $1 != --version ] || { echo "HYDRA build details:"; exit; }; echo "[mpiexec@a] main: process manager error waiting for completion"; exit 255`: dist.ExitLost,
+		`[ $1 != --version ] || { echo "Open MPI"; exit; }; echo "   Exit code:    76"; kill -KILL $$`:                                                   76,
+	} {
+		path := filepath.Join(t.TempDir(), "mpirun")
+		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
+		o := shell("")
+		o.Mpirun = path
+		_, said, code := run(t, ways["MPI"], o)
+		require.Equal(t, want, code, said)
+	}
+}
+
 func TestRun_restarts(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {

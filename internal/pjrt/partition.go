@@ -45,12 +45,21 @@ func (c *Client) partition(program []byte, options CompileOptions) (module []byt
 	if err := compiled.Close(); err != nil {
 		return nil, err
 	}
+	module, err = dumped(dir)
+	if err != nil { // the plugin does not report that it cannot write
+		return nil, fmt.Errorf("the module that the plugin wrote below %s: %w: if that disk is full, free space or set $TMPDIR to a folder on another", filepath.Dir(dir), err)
+	}
+	return module, nil
+}
+
+// dumped returns the module in the plugin's file.
+func dumped(dir string) (module []byte, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.after_"+partitioner+".*.hlo.pb"))
 	if err != nil {
 		return nil, err
 	}
 	if len(files) != 1 {
-		return nil, fmt.Errorf("the plugin wrote the module after its pass %s %d times, expected once", partitioner, len(files))
+		return nil, fmt.Errorf("%d files of the pass %s, expected 1", len(files), partitioner)
 	}
 	dump, err := os.ReadFile(files[0])
 	if err != nil {
@@ -60,7 +69,7 @@ func (c *Client) partition(program []byte, options CompileOptions) (module []byt
 	for len(dump) > 0 {
 		number, kind, size := protowire.ConsumeField(dump)
 		if size < 0 {
-			return nil, fmt.Errorf("the module that the plugin wrote: %w", protowire.ParseError(size))
+			return nil, protowire.ParseError(size)
 		}
 		if number == fieldModule && kind == protowire.BytesType {
 			_, _, tag := protowire.ConsumeTag(dump)
@@ -69,7 +78,7 @@ func (c *Client) partition(program []byte, options CompileOptions) (module []byt
 		dump = dump[size:]
 	}
 	if len(module) == 0 {
-		return nil, errors.New("the plugin's file has no module")
+		return nil, errors.New("no module in the file")
 	}
 	return module, nil
 }

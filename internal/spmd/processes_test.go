@@ -10,16 +10,19 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/mpi"
@@ -516,6 +519,19 @@ func TestPartition_refuses(t *testing.T) {
 	left, err := os.ReadDir(os.TempDir())
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// The plugin does not report that it cannot write the module.
+func TestPartition_fullDisk(t *testing.T) {
+	client := openCPU(t, 2)
+	text, err := os.ReadFile("testdata/loop.mlir")
+	require.NoError(t, err)
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 100, Max: unix.RLIM_INFINITY}))
+	_, err = client.Partition(text, pjrt.CompileOptions{Partitions: 2, SPMD: true, Shardy: true})
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}))
+	require.ErrorContains(t, err, "pjrt: partition: the module that the plugin wrote below "+os.TempDir()+": unexpected EOF: if that disk is full, ")
 }
 
 var loadCPU = sync.OnceValues(func() (*pjrt.Plugin, error) {

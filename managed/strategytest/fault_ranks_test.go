@@ -7,12 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +29,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/dist/launch"
+	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/internal/ranks"
 	"github.com/lazo-ml/lazo/loop"
@@ -39,61 +42,161 @@ import (
 const (
 	faultSteps   = 40 // of the job
 	saveEach     = 8
-	faultAt      = 21 // the batch at which a rank dies in a step
-	faultSave    = 24 // the step whose save a rank does not survive
 	faultPatient = 4 * time.Second
 	faultSlack   = 5 * time.Second // as in package dist
 	faultFolder  = "LAZO_TEST_FAULT_FOLDER"
+	faultSeed    = "LAZO_TEST_FAULT_SEED"
 )
 
-// phases are where a rank is killed, and which one. Rank 0 alone writes.
-var phases = map[string]int{"start": 1, "joined": 1, "compile": 1, "step": 1, "fetch": 1, "save": 0, "commit": 0}
+// jobFault is an action of one rank in one of the phases of a training.
+type jobFault struct {
+	phases []string
+	do     func(t *testing.T)
+	waits  bool // the others wait for the deadline, or it shows later
+	// ends matches the report of the end by rank RANK; "": the job continues. MPICH's mpiexec may kill a rank that has failed
+	// later, and take its exit code.
+	ends string
+}
 
-// A rank is killed in a phase of its training, and the job restarts by itself. All processes of the first start end
-// within the deadline and a little more, no complete checkpoint is lost, and the result is bit-identical to that of two
-// devices of one process without a kill.
-func TestF54_killedIn(t *testing.T) {
-	for phase := range phases {
-		if phase != "commit" && slices.Contains(killedIn, phase) {
-			t.Run(phase, func(t *testing.T) { killed(t, phase) })
+var jobFaults = map[string]jobFault{
+	"killed":               {[]string{"start", "joined", "compile", "step", "fetch", "save"}, killRank, false, killed},
+	"killed before COMMIT": {[]string{"commit"}, killRank, false, killed},
+	"stopped":              {[]string{"compile", "step", "fetch", "save"}, stopRank, true, `(?s)rank RANK [^\n]* gives no sign of life for .* ended with exit code (75|137)`},
+	"hangs":                {[]string{"data", "callback"}, func(*testing.T) { select {} }, true, `(?s)rank RANK [^\n]* is stuck at step .*strategytest.* ended with exit code (76|137)`},
+	"full disk":            {[]string{"compile", "step", "fetch"}, fullDisk, true, `(?s)\[RANK\] [^\n]*(file too large|disk is full).* ended with exit code (1|78|137)`},
+	"rank stalls":          {[]string{"start", "joined", "compile", "step", "fetch", "save"}, stallRank, false, ""},
+	"folder stalls":        {[]string{"data", "save", "commit"}, func(*testing.T) { <-time.After(stall) }, false, ""},
+}
+
+// killed is said by a rank, or by an mpirun that was faster.
+const killed = `(?s)(rank RANK .*(was lost|has ended|signal 9)|BAD TERMINATION|process manager error).* ended with exit code (1|75|137)`
+
+const stall = 2 * time.Second
+
+func killRank(t *testing.T) {
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGKILL))
+	select {} // until it comes
+}
+
+func stopRank(t *testing.T) {
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGSTOP))
+	select {}
+}
+
+func stallRank(t *testing.T) {
+	require.NoError(t, exec.Command("sh", "-c", fmt.Sprintf("kill -STOP $PPID; sleep %v; kill -CONT $PPID", stall.Seconds())).Run())
+}
+
+// fullDisk has the system refuse each further byte of this process's files, as a full disk does.
+func fullDisk(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 100, Max: unix.RLIM_INFINITY}))
+}
+
+// moment is when a fault happens, in a step from 1, or before all steps.
+type moment struct {
+	phase string
+	rank  int
+	step  int64
+	delay time.Duration
+}
+
+func (f jobFault) draw(seed uint64, n int) moment {
+	random := rand.New(rand.NewPCG(seed, 0))
+	m := moment{f.phases[random.IntN(len(f.phases))], random.IntN(n), 1 + random.Int64N(faultSteps), time.Duration(random.IntN(2_000)) * time.Microsecond}
+	switch m.phase {
+	case "start", "joined":
+		m.step = 0
+	case "compile":
+		m.step, m.delay = 1, 25*m.delay
+	case "fetch", "save", "commit":
+		m.step = saveEach * (2 + m.step%(faultSteps/saveEach-2)) // neither the first nor the last
+	}
+	if m.phase == "commit" {
+		m.rank = 0
+	}
+	return m
+}
+
+// A fault befalls one rank of a training at a random moment. Stalls of two seconds change nothing. After each other
+// fault all processes end in time, and the job restarts by itself from the newest complete checkpoint. The result is
+// bit-identical to that of a job without faults.
+func TestF54_F56_F58_F65_F66_training(t *testing.T) {
+	kinds := mpis
+	if os.Getenv("LAZO_TEST_MPIRUN") != "" {
+		kinds = []string{""}
+	}
+	for _, n := range rankCounts {
+		var once sync.Once
+		var want string
+		for _, kind := range kinds {
+			for name, f := range jobFaults {
+				t.Run(fmt.Sprintf("%s %d %s", name, n, kind), func(t *testing.T) {
+					if ranks.Inside(t) {
+						f.rankOf(t, n)
+						return
+					}
+					t.Parallel() // jobs wait more than they work
+					once.Do(func() { want, _ = jobOf(t, t.TempDir(), n, kind, 0) })
+					longest := time.Duration(0)
+					for range faultTimes {
+						longest = max(longest, f.run(t, n, kind, want))
+					}
+					t.Logf("%d times, the next start after at most %v", faultTimes, longest.Round(time.Millisecond))
+				})
+			}
 		}
 	}
 }
 
-// F66: the rank that writes is killed when all files of a checkpoint are there, but for the one that makes it complete.
-func TestF66_killedBeforeCommit(t *testing.T) { killed(t, "commit") }
-
-func killed(t *testing.T, phase string) {
-	if ranks.Inside(t) {
-		trainUntilKilled(t, phase)
-		return
-	}
-	devices, err := strategies.DataParallel(plugintest.Devices(t, 2), strategies.Parallel{})
-	require.NoError(t, err)
-	want := faultTraining(t, devices, nil)
-	for range faultTimes {
-		dir := t.TempDir()
-		said, err := ranks.Start(t, 2, func(o *launch.Options) {
-			o.Restarts, o.Env = 1, append(o.Env, faultFolder+"="+dir, "LAZO_DEADLINE="+faultPatient.String())
-		})
-		require.NoError(t, err, said)
-		require.Contains(t, said, "start 1 of 2 ended with exit code ", said)
-		fault, err := os.Stat(filepath.Join(dir, "fault"))
-		require.NoError(t, err, said)
-		again, err := os.Stat(filepath.Join(dir, "again"))
-		require.NoError(t, err, said)
-		took := again.ModTime().Sub(fault.ModTime())
-		require.Less(t, took, faultPatient+faultSlack, said)
-		got, err := os.ReadFile(filepath.Join(dir, "result"))
-		require.NoError(t, err, said)
-		require.Equal(t, want, string(got), said)
-		complete, resumed := note(t, dir, "complete"), note(t, dir, "resumed")
-		require.GreaterOrEqual(t, resumed, complete, "the one that the job went on from, and the newest checkpoint that was noted as complete")
-		if phase == "commit" {
-			require.Equal(t, faultSave-saveEach, resumed)
+// jobOf runs a job with the fault of a seed, of 0 without one, and returns its result and what it said.
+func jobOf(t *testing.T, dir string, n int, kind string, seed uint64) (result, said string) {
+	said, err := ranks.Start(t, n, func(o *launch.Options) {
+		o.Restarts, o.Env = 1, append(o.Env, faultFolder+"="+dir, faultSeed+"="+fmt.Sprint(seed), "LAZO_DEADLINE="+faultPatient.String())
+		if kind != "" {
+			found, err := install.Find(kind, "")
+			require.NoError(t, err, "make nightly")
+			o.Mpirun, o.Env = found.Launcher(), append(o.Env, "LAZO_MPI="+found.Path)
 		}
-		t.Logf("killed in %s: the job began anew after %v, behind step %d:\n%s", phase, took.Round(time.Millisecond), resumed, said)
+	})
+	require.NoError(t, err, said)
+	text, err := os.ReadFile(filepath.Join(dir, "result"))
+	require.NoError(t, err, said)
+	return string(text), said
+}
+
+func (f jobFault) run(t *testing.T, n int, kind, want string) (took time.Duration) {
+	dir, seed := t.TempDir(), uint64(time.Now().UnixNano())
+	m := f.draw(seed, n)
+	t.Logf("seed %d: %+v", seed, m)
+	got, said := jobOf(t, dir, n, kind, seed)
+	require.Equal(t, want, got, said)
+	fault, err := os.Stat(filepath.Join(dir, "fault"))
+	require.NoError(t, err, said)
+	again, err := os.Stat(filepath.Join(dir, "again"))
+	if f.ends == "" {
+		require.ErrorIs(t, err, fs.ErrNotExist, said)
+		require.NotContains(t, said, "ended with exit code ")
+		return 0
 	}
+	require.NoError(t, err, said)
+	require.Regexp(t, strings.ReplaceAll(f.ends, "RANK", fmt.Sprint(m.rank)), said)
+	require.LessOrEqual(t, strings.Count(said, "lazo: the job of "), 1, said)
+	most := faultSlack
+	if f.waits {
+		most += faultPatient
+	}
+	took = again.ModTime().Sub(fault.ModTime())
+	if strings.Contains(said, "mpirun did not end within 10s of its last rank") { // Open MPI's sometimes deadlocks
+		took -= 10 * time.Second
+	}
+	require.Less(t, took, most, said)
+	complete, resumed := note(t, dir, "complete"), note(t, dir, "resumed")
+	require.GreaterOrEqual(t, resumed, complete, said)
+	if m.phase == "save" || m.phase == "commit" {
+		require.EqualValues(t, m.step-saveEach, resumed, said)
+	}
+	return took
 }
 
 // note is a number that a rank wrote down, 0 if it did not come to it.
@@ -116,124 +219,140 @@ func small(b *managed.Builder) {
 
 // faultTraining trains small and returns a text with the exact values. each is called with each batch; options are
 // applied to the state.
-func faultTraining(t *testing.T, s strategies.Strategy, each func(batch int64), options ...func(*managed.State) loop.Option) string {
+func faultTraining(t *testing.T, s strategies.Strategy, each func(batch int64), options ...loop.Option) (string, error) {
 	state, err := managed.New(s, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().LearningRate(0.01).Done())))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	step := managed.TrainStep(small)
 	defer func() { require.NoError(t, step.Close()) }()
-	all := []loop.Option{loop.Until(loop.Steps(faultSteps))}
-	for _, o := range options {
-		all = append(all, o(state))
-	}
 	batches := func(position int64) iter.Seq2[data.Batch, error] {
 		return func(yield func(data.Batch, error) bool) {
 			for b, err := range wave(t, 128).Batches(32, data.Shuffle(3)).From(position) {
-				if position++; each != nil {
-					each(position)
-				}
-				if !yield(b, err) {
+				position++
+				if each(position); !yield(b, err) {
 					return
 				}
 			}
 		}
 	}
-	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.From(batches), all...)
-	require.NoError(t, err)
-	var text strings.Builder
-	for _, name := range state.Names() {
-		v, err := state.Value(name)
-		require.NoError(t, err)
-		fmt.Fprintln(&text, name, numbers(t, v))
+	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, loop.From(batches), append(options, loop.Until(loop.Steps(faultSteps)))...)
+	if err != nil {
+		return "", err
 	}
-	return text.String()
+	return bitsOf(t, state), nil
 }
 
-// trainUntilKilled is the program of a rank.
-func trainUntilKilled(t *testing.T, phase string) {
+// rankOf is the program of a rank.
+func (f jobFault) rankOf(t *testing.T, n int) {
 	dir := os.Getenv(faultFolder)
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name string, text ...any) {
+		require.NoError(t, os.WriteFile(path(name), fmt.Append(nil, text...), 0o600))
+	}
+	rank, err := strconv.Atoi(os.Getenv("OMPI_COMM_WORLD_RANK") + os.Getenv("PMI_RANK"))
+	require.NoError(t, err)
+	seed, err := strconv.ParseUint(os.Getenv(faultSeed), 10, 64)
+	require.NoError(t, err)
 	first := os.Getenv("LAZO_ATTEMPT") == "0"
-	rank := 0
-	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMI_RANK"} {
-		if text := os.Getenv(name); text != "" {
-			var err error
-			rank, err = strconv.Atoi(text)
-			require.NoError(t, err)
+	if !first || seed == 0 { // a busy machine ends no job without a fault
+		t.Setenv("LAZO_DEADLINE", "1m")
+	}
+	lock := func(rank, how int) { // until the process ends
+		fd, err := syscall.Open(path(fmt.Sprint("rank-", rank)), syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
+		require.NoError(t, err)
+		require.NoError(t, syscall.Flock(fd, how))
+	}
+	if first {
+		lock(rank, syscall.LOCK_EX)
+	} else if rank == 0 {
+		for r := range n {
+			lock(r, syscall.LOCK_SH)
+		}
+		write("again")
+	}
+	m, happened := f.draw(seed, n), make(chan struct{})
+	befalls := first && seed > 0 && rank == m.rank
+	fault := sync.OnceFunc(func() {
+		write("fault")
+		f.do(t)
+		close(happened)
+	})
+	at := func(phase string, step int64) {
+		if befalls && phase == m.phase && step == m.step {
+			fault()
 		}
 	}
-	kill := func(in string) {
-		if first && in == phase && rank == phases[phase] {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "fault"), nil, 0o600))
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // until it comes
-		}
-	}
-	if !first && rank == 0 {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "again"), nil, 0o600))
-	}
-	kill("start")
+	soon := func(phase string, step int64) { time.AfterFunc(m.delay, func() { at(phase, step) }) }
+
+	at("start", 0)
 	job, err := dist.Join(t.Context())
 	require.NoError(t, err)
-	kill("joined")
-	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{Shard: strategies.FullyShard(2, 2)})
+	at("joined", 0)
+	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{Shard: strategies.FullyShard(n, 2)})
 	require.NoError(t, err)
-	store := &onDisk{dir: filepath.Join(dir, "run"), kill: kill, complete: func(step string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "complete"), []byte(step), 0o600))
-	}}
-	if rank == 0 && !first {
-		store.complete = func(string) {} // of the first start alone
+	saves := checkpoint.Resume(path("run"), checkpoint.Every(loop.Steps(saveEach)))
+	if m.phase == "save" || m.phase == "commit" { // of a store, which has a place for them
+		require.NoError(t, os.MkdirAll(path("run"), 0o700))
+		folder, err := checkpoint.OpenStore(t.Context(), onDisk{path("run"), at}, path("run"), checkpoint.Options{ReadOnly: rank > 0, LeaveSharded: true})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, folder.Close()) }()
+		require.NoError(t, job.Barrier("the folder is open"))
+		saves = folder.Resume(checkpoint.Every(loop.Steps(saveEach)))
 	}
-	require.NoError(t, os.MkdirAll(store.dir, 0o700))
-	folder, err := checkpoint.OpenStore(t.Context(), store, store.dir, checkpoint.Options{ReadOnly: rank > 0})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, folder.Close()) }()
-	require.NoError(t, job.Barrier("the folder is open"))
-	each := func(batch int64) {
-		if batch == 1 {
-			time.AfterFunc(time.Duration(time.Now().UnixNano()%50)*time.Millisecond, func() { kill("compile") })
+	complete := func() (step int64) {
+		found, err := filepath.Glob(path("run/step-*/COMMIT"))
+		require.NoError(t, err)
+		if len(found) > 0 {
+			step = stepOf(filepath.Dir(found[len(found)-1]))
 		}
-		if batch == faultAt {
-			kill("step")
-		}
+		return step
 	}
-	// The newest checkpoint is looked up before, to compare it with the one that the run resumes from.
-	newest := int64(0)
-	if c, err := folder.Newest(t.Context()); err == nil {
-		newest = int64(c.Step)
-	} else {
-		require.ErrorIs(t, err, checkpoint.ErrNone)
-	}
-	result := faultTraining(t, strategy, each, func(state *managed.State) loop.Option {
-		resumed := loop.Prepare("resumed", func(_ context.Context, from loop.Beginning) (loop.Option, error) {
+	newest := complete()
+	resumed := loop.Prepare("resumed", func(_ context.Context, from loop.Beginning) (loop.Option, error) {
+		if rank == 0 {
 			require.Equal(t, newest, from.From.Steps)
-			if rank == 0 && !first {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, "resumed"), fmt.Append(nil, newest), 0o600))
-			}
-			return nil, nil
-		})
-		fetch := loop.Watch(loop.At(loop.Steps(faultSave)), func(context.Context, loop.Report) error {
-			time.AfterFunc(time.Duration(time.Now().UnixNano()%2_000)*time.Microsecond, func() { kill("fetch") })
+			write("resumed", newest)
+		}
+		return nil, nil
+	})
+	each := loop.Watch(loop.EachStep, func(_ context.Context, r loop.Report) error {
+		step := r.Elapsed.Steps
+		soon("fetch", step)
+		at("callback", step)
+		if step == faultSteps && befalls {
+			<-happened
+		}
+		if !first || rank > 0 || step%saveEach > 0 {
 			return nil
-		})
+		}
 		// A save in the background may take the place of the one before it: so each waits until that is complete.
-		settled := loop.Watch(loop.Every(loop.Steps(saveEach)), func(_ context.Context, r loop.Report) error {
-			before := r.Elapsed.Steps - saveEach
-			if rank > 0 || before <= newest {
+		for complete() < step-saveEach {
+			if _, err := os.Stat(path("fault")); err == nil {
 				return nil
 			}
-			for {
-				if _, err := store.Size(t.Context(), fmt.Sprintf("step-%012d/COMMIT", before)); !errors.Is(err, fs.ErrNotExist) {
-					return err
-				}
-				<-time.After(time.Millisecond)
-			}
-		})
-		return loop.Options(folder.Resume(checkpoint.Every(loop.Steps(saveEach))), resumed, fetch, settled)
+			<-time.After(time.Millisecond)
+		}
+		write("complete", complete())
+		return nil
 	})
+	result, err := faultTraining(t, strategy, func(batch int64) {
+		soon("compile", batch)
+		soon("step", batch)
+		at("data", batch)
+	}, saves, resumed, each)
+	if err != nil {
+		loop.Exit(err)
+	}
 	if rank == 0 {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "result"), []byte(result), 0o600))
+		write("result", result)
 	}
 	require.NoError(t, job.Close())
+}
+
+// stepOf is the number in a folder's name, or 0.
+func stepOf(folder string) (step int64) {
+	_, _ = fmt.Sscanf(filepath.Base(folder), "step-%d", &step)
+	return step
 }
 
 // Each rank has the data that a fault gives it. All end with the error that reports it, and none waits for the
@@ -344,22 +463,20 @@ func unlikeData(t *testing.T, says string, batches func(rank int, fault func(), 
 	}
 }
 
-// onDisk is a store of files, which sees what is put.
+// onDisk is a store of files, with phases of a save.
 type onDisk struct {
-	dir      string
-	kill     func(phase string)
-	complete func(step string)
+	dir string
+	at  func(phase string, step int64)
 }
 
-func (s *onDisk) path(key string) string { return filepath.Join(s.dir, key) }
+func (s onDisk) path(key string) string { return filepath.Join(s.dir, key) }
 
-func (s *onDisk) Put(_ context.Context, key string, write func(io.Writer) error) error {
-	step, file, _ := strings.Cut(key, "/")
-	number := strings.TrimLeft(strings.TrimPrefix(step, "step-"), "0")
-	if file == "COMMIT" && number == strconv.Itoa(faultSave) {
-		s.kill("commit")
+func (s onDisk) Put(_ context.Context, key string, write func(io.Writer) error) error {
+	step, file := filepath.Split(s.path(key))
+	if file == "COMMIT" {
+		s.at("commit", stepOf(step))
 	}
-	if err := os.MkdirAll(filepath.Dir(s.path(key)), 0o700); err != nil {
+	if err := os.MkdirAll(step, 0o700); err != nil {
 		return err
 	}
 	f, err := os.Create(s.path(key) + ".part")
@@ -367,22 +484,14 @@ func (s *onDisk) Put(_ context.Context, key string, write func(io.Writer) error)
 		return err
 	}
 	err = write(f)
-	if number == strconv.Itoa(faultSave) {
-		s.kill("save")
-	}
+	s.at("save", stepOf(step))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(s.path(key)+".part", s.path(key)); err != nil {
-		return err
-	}
-	if file == "COMMIT" {
-		s.complete(number)
-	}
-	return nil
+	return os.Rename(s.path(key)+".part", s.path(key))
 }
 
-func (s *onDisk) ReadAt(_ context.Context, key string, p []byte, offset int64) (int, error) {
+func (s onDisk) ReadAt(_ context.Context, key string, p []byte, offset int64) (int, error) {
 	f, err := os.Open(s.path(key))
 	if err != nil {
 		return 0, err
@@ -391,7 +500,7 @@ func (s *onDisk) ReadAt(_ context.Context, key string, p []byte, offset int64) (
 	return f.ReadAt(p, offset)
 }
 
-func (s *onDisk) Size(_ context.Context, key string) (int64, error) {
+func (s onDisk) Size(_ context.Context, key string) (int64, error) {
 	info, err := os.Stat(s.path(key))
 	if err != nil {
 		return 0, err
@@ -399,7 +508,7 @@ func (s *onDisk) Size(_ context.Context, key string) (int64, error) {
 	return info.Size(), nil
 }
 
-func (s *onDisk) Keys(context.Context) (keys []string, err error) {
+func (s onDisk) Keys(context.Context) (keys []string, err error) {
 	paths, err := filepath.Glob(filepath.Join(s.dir, "*", "*"))
 	for _, path := range paths {
 		if key, err := filepath.Rel(s.dir, path); err == nil && !strings.HasSuffix(key, ".part") {
@@ -409,66 +518,4 @@ func (s *onDisk) Keys(context.Context) (keys []string, err error) {
 	return keys, err
 }
 
-func (s *onDisk) Delete(_ context.Context, key string) error { return os.Remove(s.path(key)) }
-
-// F65: the disk of the rank that writes takes no more. The run ends on all ranks with that error, and what was complete
-// before is there.
-func TestF65_fullDisk(t *testing.T) {
-	if !ranks.Inside(t) {
-		for range faultTimes {
-			fullDiskOfOne(t)
-		}
-		return
-	}
-	job, err := dist.Join(t.Context())
-	require.NoError(t, err)
-	strategy, err := strategies.DataParallel(plugintest.CPU(t, xla.Across(job)), strategies.Parallel{})
-	require.NoError(t, err)
-	state, err := managed.New(strategy, managed.WithOptimizer(optim.GoMLX(optimizer.Adam().Done())))
-	require.NoError(t, err)
-	step := managed.TrainStep(small)
-	full := loop.Watch(loop.At(loop.Steps(saveEach+1)), func(context.Context, loop.Report) error {
-		if job.Rank() > 0 {
-			return nil
-		}
-		entries, err := filepath.Glob(filepath.Join(os.Getenv(faultFolder), "run", "step-*", "COMMIT"))
-		for len(entries) == 0 && err == nil { // step 8's save runs in the background
-			<-time.After(time.Millisecond)
-			entries, err = filepath.Glob(filepath.Join(os.Getenv(faultFolder), "run", "step-*", "COMMIT"))
-		}
-		fullDisk(t)
-		return err
-	})
-	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), state, wave(t, 128).Batches(32),
-		loop.Until(loop.Steps(faultSteps)), checkpoint.Resume(filepath.Join(os.Getenv(faultFolder), "run"), checkpoint.Every(loop.Steps(saveEach))), full)
-	if job.Rank() == 0 {
-		require.ErrorIs(t, err, syscall.EFBIG)
-	} else {
-		require.ErrorContains(t, err, "loop: rank 0: ")
-		require.ErrorContains(t, err, "file too large")
-	}
-	fmt.Fprintf(os.Stderr, "F65: %v\n", err)
-	require.NoError(t, errors.Join(step.Close(), state.Close()))
-	require.NoError(t, job.Close())
-}
-
-// fullDiskOfOne is TestF65_fullDisk once, in the process that go test started.
-func fullDiskOfOne(t *testing.T) {
-	dir := t.TempDir()
-	said, err := ranks.Start(t, 2, func(o *launch.Options) { o.Env = append(o.Env, faultFolder+"="+dir) })
-	require.NoError(t, err, said)
-	require.Equal(t, 2, strings.Count(said, "F65: "), said)
-	folder, err := checkpoint.Open(filepath.Join(dir, "run"), checkpoint.Options{ReadOnly: true})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, folder.Close()) }()
-	newest, err := folder.Newest(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, checkpoint.Step(saveEach), newest.Step)
-	t.Log(said)
-}
-
-// fullDisk has the system refuse each further byte of this process's files, as a full disk does.
-func fullDisk(t *testing.T) {
-	signal.Ignore(syscall.SIGXFSZ)
-	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 100, Max: unix.RLIM_INFINITY}))
-}
+func (s onDisk) Delete(_ context.Context, key string) error { return os.Remove(s.path(key)) }

@@ -2,6 +2,8 @@
 
 package strategytest
 
+import "github.com/lazo-ml/lazo/internal/install"
+
 const parallelRuns = 50
 
 // rankCounts are the numbers of processes of TestRanks.
@@ -10,8 +12,8 @@ var rankCounts = []int{2, 4}
 // likeJit are those of TestRanks_likeJit.
 var likeJit = []int{4, 8}
 
-// killedIn are the phases in which TestF54_killedIn kills a rank. Each fault is repeated faultTimes times.
-var killedIn = []string{"start", "joined", "compile", "step", "fetch", "save"}
+// mpis are those that start the jobs with faults. Each fault is repeated faultTimes times.
+var mpis = []string{install.MPI, install.MPICH}
 
 const faultTimes = 20
 

@@ -2,7 +2,11 @@
 
 package strategytest
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lazo-ml/lazo/internal/install"
+)
 
 const parallelRuns = 5
 
@@ -12,8 +16,8 @@ var rankCounts = []int{2}
 // likeJit are those of TestRanks_likeJit.
 var likeJit = []int{4}
 
-// killedIn are the phases in which TestF54_killedIn kills a rank. Each fault is repeated faultTimes times.
-var killedIn = []string{"step"}
+// mpis are those that start the jobs with faults. Each fault is repeated faultTimes times.
+var mpis = []string{install.MPI}
 
 const faultTimes = 1
 
