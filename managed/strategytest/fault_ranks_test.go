@@ -53,8 +53,8 @@ type jobFault struct {
 	phases []string
 	do     func(t *testing.T)
 	waits  bool // the others wait for the deadline, or it shows later
-	// ends matches the report of the end by rank RANK; "": the job continues. MPICH's mpiexec may kill a rank that has failed
-	// later, and take its exit code.
+	// ends matches the report of the end by rank RANK; "": the job continues. MPICH's mpiexec may kill a rank that has
+	// failed later, and take its exit code.
 	ends string
 }
 
