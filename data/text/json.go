@@ -129,6 +129,27 @@ func parse(text []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
+// filePart is a component to be written.
+type filePart struct {
+	to   *json.RawMessage
+	from any
+}
+
+// written makes a tokenizer of components as of a file that is read.
+func (f *file) written(parts []filePart) (*Tokenizer, error) {
+	for _, p := range parts {
+		var err error
+		if *p.to, err = json.Marshal(p.from); err != nil {
+			return nil, err
+		}
+	}
+	content, err := json.Marshal(f)
+	if err != nil {
+		return nil, err
+	}
+	return parse(content)
+}
+
 func (f *file) tokenizer() (*Tokenizer, error) {
 	t := &Tokenizer{addedNames: map[int32]*addedToken{}}
 	r := reader{t: t}

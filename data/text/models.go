@@ -35,9 +35,6 @@ func newVocabulary(ids map[string]int32) (*vocabulary, error) {
 		if id < 0 || id >= mostTokens {
 			return nil, fmt.Errorf("the token %s has the number %d, expected one from 0 to %d", quoted(name), id, mostTokens-1)
 		}
-		if len(name) > longestName {
-			return nil, fmt.Errorf("the token %s is too long, expected at most %d bytes", quoted(name), longestName)
-		}
 		size, v.most = max(size, id+1), max(v.most, len(name))
 	}
 	v.names, v.has = make([]string, size), make([]bool, size)
@@ -72,6 +69,9 @@ func newWordPiece(v *vocabulary, unknown, prefix string, longest int) (*wordPiec
 		return nil, fmt.Errorf("the unknown token %s is not in the vocabulary", quoted(unknown))
 	}
 	w.unknown = id
+	if v.most > longestName { // a word takes time by its length and this
+		return nil, fmt.Errorf("a token has %d bytes, expected at most %d", v.most, longestName)
+	}
 	for name, id := range v.ids {
 		if rest, ok := strings.CutPrefix(name, prefix); ok && rest != "" {
 			w.inside[rest] = id

@@ -220,7 +220,8 @@ func (s *sentencePiece) normalize(p *span, places bool) error {
 			from = append(from, place{int32(p.begin + begin), int32(p.begin + end)})
 		}
 	}
-	if at < len(text) && s.prefix && !s.suffix {
+	some := at < len(text)
+	if some && s.prefix && !s.suffix {
 		add(mark, at, at)
 	}
 	spaced := s.extra
@@ -244,7 +245,7 @@ func (s *sentencePiece) normalize(p *span, places bool) error {
 			out, from = out[:len(out)-len(mark)], from[:len(from)-len(mark)]
 		}
 	}
-	if len(out) > 0 && s.prefix && s.suffix {
+	if some && s.prefix && s.suffix {
 		add(mark, at, at)
 	}
 	if p.s = string(out); places {
@@ -296,8 +297,8 @@ func (s *sentencePiece) path(e *encoder, text string) {
 	}
 	e.nodes = nodes
 	consider := func(at, end int, score float64, id int32) {
-		if score += nodes[at].score; nodes[end].from < 0 || score > nodes[end].score {
-			nodes[end] = best{float64(float32(score)), int32(at), id}
+		if score = float64(float32(score + nodes[at].score)); nodes[end].from < 0 || score > nodes[end].score {
+			nodes[end] = best{score, int32(at), id}
 		}
 	}
 	unknown := float64(float32(s.least) - unknownPenalty)

@@ -3,6 +3,7 @@ package text
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -98,8 +99,7 @@ func (t *Tokenizer) ids(text string, ordinary bool) ([]int32, error) {
 	if err := e.encode(text, ordinary, nil); err != nil {
 		return nil, err
 	}
-	out := make([]int32, 0, len(before)+len(e.ids)+len(after))
-	return append(append(append(out, before...), e.ids...), after...), nil
+	return slices.Concat(before, e.ids, after), nil
 }
 
 // EncodeText returns the tokens of one or two texts with their places.

@@ -2,7 +2,6 @@ package text
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -101,21 +100,11 @@ func (b *learned) tokenizer() (*Tokenizer, error) {
 	if f.AddedTokens == nil {
 		f.AddedTokens = []addedToken{}
 	}
-	for _, part := range []struct {
-		to   *json.RawMessage
-		from any
-	}{{&f.PreTokenizer, level}, {&f.Decoder, level}, {&f.Model, &m}} {
-		var err error
-		if *part.to, err = json.Marshal(part.from); err != nil {
-			return nil, fmt.Errorf("text: %w", err)
-		}
-	}
-	out, err := json.Marshal(f)
+	t, err := f.written([]filePart{{&f.PreTokenizer, level}, {&f.Decoder, level}, {&f.Model, &m}})
 	if err != nil {
-		return nil, fmt.Errorf("text: %w", err)
+		return nil, fmt.Errorf("text: BPETraining: %w", err)
 	}
-	t := &Tokenizer{}
-	return t, t.UnmarshalJSON(out)
+	return t, nil
 }
 
 type counting struct {
