@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is matched before the text is divided, those with Normalized in the normalized text.
 type addedToken struct {
 	ID         int32  `json:"id"`
 	Content    string `json:"content"`
@@ -18,13 +17,11 @@ type addedToken struct {
 	matched    string
 }
 
-// added has the tokens of both rounds of matching.
 type added struct {
 	all    []addedToken
-	rounds [2]*trie // of places in all; nil if there are none
+	rounds [2]*trie
 }
 
-// addTokens gives the ids that tokenizers gives, which must be those of the file.
 func (t *Tokenizer) addTokens(list []addedToken) error {
 	t.specials = map[string]bool{}
 	rounds := [2]map[string]int32{{}, {}}
@@ -79,7 +76,6 @@ func (t *Tokenizer) addTokens(list []addedToken) error {
 	return nil
 }
 
-// divide takes the tokens of a round out of a text, the leftmost and of those the longest.
 func (a *added) divide(round int, p *span, ordinary bool, out []span) []span {
 	t := a.rounds[round]
 	if t == nil {

@@ -12,7 +12,6 @@ type merge struct {
 	into int32
 }
 
-// bpe merges pairs of tokens, first characters or bytes, in the order learned (Sennrich et al. 2016).
 type bpe struct {
 	*vocabulary
 	ranks        map[pair]ranked
@@ -20,15 +19,14 @@ type bpe struct {
 	whole        map[string]int32 // pieces that are tokens without merges; nil if merges count
 	prefix       string
 	suffix       string
-	unknown      int32 // -1 if there is none
+	unknown      int32
 	fuse         bool
 	bytes        *[256]int32 // of tokens as <0x0A>, or -1; nil without byte_fallback
-	unknownError string      // the name of an unknown token that the vocabulary lacks
+	unknownError string
 }
 
 type ranked struct{ rank, into int32 }
 
-// symbol is a token of a piece, in a doubly linked list, of length 0 if merged into its left neighbour.
 type symbol struct{ id, left, right, length int32 }
 
 type candidate struct{ rank, at, into int32 }
@@ -62,7 +60,7 @@ func (b *bpe) tokens(e *encoder, s string) error {
 		}
 		gone := &e.symbols[at.right]
 		if r, ok := b.ranks[pair{at.id, gone.id}]; !ok || r.into != next.into {
-			continue // a token of the pair has changed
+			continue
 		}
 		at.id, at.right = next.into, gone.right
 		at.length, gone.length = at.length+gone.length, 0
@@ -96,7 +94,6 @@ func (b *bpe) consider(e *encoder, at int32) {
 	}
 }
 
-// characters begins with the tokens of characters.
 func (b *bpe) characters(e *encoder, s string) error {
 	var held []symbol // an unknown token comes after the bytes that follow it, as in tokenizers
 	flush := func() {

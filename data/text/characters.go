@@ -18,7 +18,6 @@ var charactersFile string
 // property is a set of a character's properties, as tokenizers 0.23.3 sees them.
 type property uint64
 
-// The first 30 bits are general categories.
 const (
 	word property = 1 << (iota + 30)
 	wordRust
@@ -48,7 +47,6 @@ var (
 	number         = categorySet("N")
 )
 
-// categorySet returns the categories that begin with a name.
 func categorySet(name string) (set property) {
 	for i, c := range categories {
 		if strings.HasPrefix(c, name) {
@@ -133,7 +131,6 @@ func hexadecimal(s string) rune {
 
 func (t *charactersTable) is(r rune, p property) bool { return t.of(r)&p != 0 }
 
-// decomposition returns the full decomposition, or "".
 func (t *charactersTable) decomposition(r rune, compatible bool) string {
 	const first, last, vowels, trailing = 0xac00, 0xd7a3, 21, 28
 	if r >= first && r <= last {
@@ -154,7 +151,6 @@ func (t *charactersTable) decomposition(r rune, compatible bool) string {
 	return string(form.PropertiesString(string(r)).Decomposition())
 }
 
-// order is the canonical combining class.
 func (t *charactersTable) order(r rune) uint8 {
 	if r < 0x300 || t.unknown[r] {
 		return 0
@@ -162,7 +158,6 @@ func (t *charactersTable) order(r rune) uint8 {
 	return norm.NFD.PropertiesString(string(r)).CCC()
 }
 
-// composed maps pairs to primary composites.
 var composed = sync.OnceValue(func() map[[2]rune]rune {
 	t, pairs := characters(), map[[2]rune]rune{}
 	for r := rune(0xc0); r <= unicode.MaxRune; r++ {

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// decoder changes the tokens to be joined.
 type decoder func(tokens []string) ([]string, error)
 
 func eachToken(change func(i int, token string) string) decoder {
@@ -45,7 +44,6 @@ func decodeWordPiece(prefix string, cleanup bool) decoder {
 	})
 }
 
-// endings are joined to the word before, one after the other.
 var endings = [][2]string{{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"},
 	{" 've", "'ve"}, {" 're", "'re"}}
 
@@ -59,7 +57,6 @@ func decodeMetaspace(m metaspace) decoder {
 	})
 }
 
-// decodeByteFallback joins tokens as <0x0A>, which are valid UTF-8 together or each U+FFFD.
 func decodeByteFallback(tokens []string) ([]string, error) {
 	var out []string
 	var held []byte
@@ -130,14 +127,12 @@ func decodeSuffix(suffix string) decoder {
 	}
 }
 
-// piecePart is a text, or tokens that are added.
 type piecePart struct {
 	text int // 0 or 1; -1 for tokens
 	kind int32
 	ids  []int32
 }
 
-// around is the template of BERT, or of RoBERTa.
 func around(cls, sep int32, roberta bool) (single, pair []piecePart) {
 	text := func(i int, kind int32) piecePart { return piecePart{text: i, kind: kind} }
 	tokens := func(id, kind int32) piecePart { return piecePart{text: -1, kind: kind, ids: []int32{id}} }

@@ -8,10 +8,6 @@
 // [Vocabulary] is a GGUF's. Ids, types and offsets equal those of Python's tokenizers 0.23 and sentencepiece 0.2. What
 // would differ is an error.
 //
-// [BPETraining] trains BPE of bytes (Sennrich et al. 2016; Radford et al. 2019), which encodes any text, also invalid
-// UTF-8, without loss. Python's tokenizers learns the same from the same texts.
-//
-// Truncation and padding of a file are ignored: see Most of [Input], and [data.PadSequences].
-//
-// [data.PadSequences]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#PadSequences
+// [BPETraining] trains BPE of bytes (Sennrich et al. 2016; Radford et al. 2019) as Python's tokenizers does. It encodes any
+// bytes without loss.
 package text

@@ -14,7 +14,7 @@ import (
 // A tokenizer.json maps each byte to a letter: printable Latin-1 to itself, others to letters from U+0100 on.
 var (
 	letters  [256]rune
-	byLetter [512]int16 // -1 for others
+	byLetter [512]int16
 	alphabet []byte
 )
 
@@ -85,7 +85,6 @@ type bpeModel struct {
 	Merges       merges           `json:"merges"`
 }
 
-// merges are pairs, as "a b" or as ["a", "b"].
 type merges [][2]string
 
 func (m *merges) UnmarshalJSON(text []byte) error {
@@ -129,13 +128,11 @@ func parse(text []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// filePart is a component to be written.
 type filePart struct {
 	to   *json.RawMessage
 	from any
 }
 
-// written makes a tokenizer of components as of a file that is read.
 func (f *file) written(parts []filePart) (*Tokenizer, error) {
 	for _, p := range parts {
 		var err error
@@ -225,7 +222,6 @@ func (f *file) tokenizer() (*Tokenizer, error) {
 
 func absent(part json.RawMessage) bool { return len(part) == 0 || string(part) == "null" }
 
-// strictly decodes JSON without unknown fields, which might change tokens.
 func strictly(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -238,7 +234,6 @@ func strictly(text []byte, to any) error {
 	return nil
 }
 
-// reader reads the components of a file.
 type reader struct {
 	t           *Tokenizer
 	normalizers []normalizer
@@ -251,7 +246,6 @@ const (
 	mostDeep       = 8
 )
 
-// component reads one component, or those of a Sequence.
 func (r *reader) component(what string, part json.RawMessage, read func(kind string, part json.RawMessage) error) error {
 	var walk func(part json.RawMessage, depth int) error
 	walk = func(part json.RawMessage, depth int) error {
@@ -296,7 +290,6 @@ func unsupported(expected string) error {
 	return fmt.Errorf("it is not supported, expected one of %s", expected)
 }
 
-// patternPart is {"String": "…"} or {"Regex": "…"}.
 type patternPart struct {
 	String *string `json:"String"`
 	Regex  *string `json:"Regex"`
@@ -312,7 +305,6 @@ func (p patternPart) read() (*pattern, error) {
 	return nil, fmt.Errorf("the pattern is neither a String nor a Regex of at most %d bytes", mostPattern)
 }
 
-// typed is for components without settings.
 type typed struct {
 	Type string `json:"type"`
 }
@@ -477,7 +469,6 @@ func readMetaspace(part json.RawMessage) (metaspace, error) {
 	return metaspace{s.Mark, s.Scheme, s.Split == nil || *s.Split}, nil
 }
 
-// model reports whether pieces are bytes. Otherwise a last step writes letters for bytes, if the file asks for them.
 func (r *reader) model(part json.RawMessage, toLetters bool) (raw bool, err error) {
 	var head struct {
 		Type   string
@@ -551,7 +542,6 @@ func (r *reader) model(part json.RawMessage, toLetters bool) (raw bool, err erro
 	return false, fmt.Errorf("%s: %w", quoted(head.Type), unsupported("BPE, WordPiece, WordLevel and Unigram"))
 }
 
-// unigramToken is ["token", score].
 type unigramToken struct {
 	name  string
 	score float64
@@ -587,7 +577,7 @@ func (r *reader) unigram(vocab []unigramToken, unknown *int, byteFallback bool) 
 		if len(of.name) > longestName {
 			return fmt.Errorf("the token %s is too long, expected at most %d bytes", quoted(of.name), longestName)
 		}
-		v.ids[of.name] = int32(i) // the last of several
+		v.ids[of.name] = int32(i)
 		v.names, v.has = append(v.names, of.name), append(v.has, true)
 		u.scores = append(u.scores, of.score)
 		u.least = min(u.least, of.score)
@@ -645,7 +635,7 @@ func (r *reader) bpe(m bpeModel, toLetters bool) (raw bool, err error) {
 				return false, err
 			}
 		}
-		b.ranks[pair(ids[:2])] = ranked{int32(i), ids[2]} // the last of several
+		b.ranks[pair(ids[:2])] = ranked{int32(i), ids[2]}
 	}
 	if toLetters && b.prefix == "" && b.suffix == "" {
 		var starts [256]int32
@@ -673,7 +663,6 @@ func (r *reader) bpe(m bpeModel, toLetters bool) (raw bool, err error) {
 	return raw, nil
 }
 
-// aroundPart is a token as ["[SEP]", 3].
 type aroundPart struct{ id int32 }
 
 func (a *aroundPart) UnmarshalJSON(text []byte) error {
@@ -822,7 +811,6 @@ func (r *reader) decoder(kind string, part json.RawMessage) error {
 	return unsupported("ByteLevel, WordPiece, Metaspace, ByteFallback, Fuse, Strip, Replace, BPEDecoder and Sequence")
 }
 
-// MarshalJSON writes "a b", which all versions read.
 func (m merges) MarshalJSON() ([]byte, error) {
 	lines := make([]string, len(m))
 	for i, p := range m {

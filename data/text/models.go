@@ -6,21 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// model divides a piece into tokens.
 type model interface {
 	// tokens appends the tokens of a piece that is not empty.
 	tokens(e *encoder, s string) error
 }
 
-// token is a part of a piece.
 type token struct{ id, from, to int32 }
 
-// vocabulary has the model's tokens, without those that were added.
 type vocabulary struct {
 	ids   map[string]int32
-	names []string // by id; "" where there is none
+	names []string
 	has   []bool
-	most  int // bytes of the longest
+	most  int
 }
 
 const (
@@ -54,12 +51,11 @@ func (v *vocabulary) name(id int32) (string, bool) {
 	return v.names[id], v.has[id]
 }
 
-// wordPiece takes the longest token from the left (Schuster and Nakajima 2012).
 type wordPiece struct {
 	begin, inside         map[string]int32
 	mostBegin, mostInside int
 	unknown               int32
-	longest               int // characters of a word
+	longest               int
 }
 
 func newWordPiece(v *vocabulary, unknown, prefix string, longest int) (*wordPiece, error) {
@@ -119,7 +115,7 @@ func (w *wordPiece) tokens(e *encoder, s string) error {
 type wordLevel struct {
 	ids     map[string]int32
 	unknown int32
-	missing string // an unknown token that is not in the vocabulary
+	missing string
 }
 
 func (w *wordLevel) tokens(e *encoder, s string) error {
@@ -138,16 +134,15 @@ type unigram struct {
 	*vocabulary
 	words   *trie
 	scores  []float64
-	unknown int32 // -1 if there is none
+	unknown int32
 	least   float64
 	bytes   *[256]int32 // of tokens as <0x0A>, or -1; nil without byte_fallback
-	narrow  bool        // adds in float32, as sentencepiece
+	narrow  bool
 }
 
-// best is the best path that ends at a byte.
 type best struct {
 	score float64
-	from  int32 // -1 if there is none
+	from  int32
 	id    int32
 }
 
@@ -203,7 +198,6 @@ func (u *unigram) tokens(e *encoder, s string) error {
 	return u.unknowns(e, s, kept)
 }
 
-// unknowns looks up what the best path left unknown, and writes bytes for it.
 func (u *unigram) unknowns(e *encoder, s string, from int) error {
 	found := false
 	for _, t := range e.out[from:] {
@@ -230,7 +224,6 @@ func (u *unigram) unknowns(e *encoder, s string, from int) error {
 	return nil
 }
 
-// byteTokens returns the tokens as <0x0A>, or -1.
 func (v *vocabulary) byteTokens() *[256]int32 {
 	var out [256]int32
 	for i := range out {
@@ -243,7 +236,6 @@ func (v *vocabulary) byteTokens() *[256]int32 {
 	return &out
 }
 
-// haveBytes reports whether each byte of s has a token.
 func haveBytes(of *[256]int32, s string) bool {
 	for i := range len(s) {
 		if of[s[i]] < 0 {

@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// normalizer changes a span. With places it keeps where each byte comes from.
 type normalizer func(p *span, places bool) error
 
 func isASCII(s string) bool {
@@ -19,7 +18,6 @@ func isASCII(s string) bool {
 	return true
 }
 
-// Normalizers may make a text longer: one character of NFKC 18 times.
 const (
 	mostGrowth = 64
 	growAnyway = 1 << 16
@@ -86,7 +84,7 @@ func decompose(compatible, composing bool) normalizer {
 		t := characters()
 		edits := make([]edit, 0, len(p.s))
 		orders := make([]uint8, 0, len(p.s))
-		sorted := 0 // from here on marks may still move
+		sorted := 0
 		add := func(r rune, change int) {
 			of := t.order(r)
 			if of == 0 {
@@ -148,7 +146,7 @@ func stableByOrder(edits []edit, orders []uint8) {
 func recompose(in []edit, t *charactersTable) []edit {
 	out := in[:0:len(in)]
 	starter := -1
-	var last uint8 // the order of the character before, since the starter
+	var last uint8
 	for _, e := range in {
 		of := t.order(e.r)
 		if starter >= 0 && (starter == len(out)-1 || last != 0 && last < of) {
@@ -180,7 +178,6 @@ func chinese(r rune) bool {
 		r >= 0x2B740 && r <= 0x2B81F || r >= 0x2B920 && r <= 0x2CEAF || r >= 0xF900 && r <= 0xFAFF || r >= 0x2F800 && r <= 0x2FA1F
 }
 
-// ascii is what BertNormalizer makes of ASCII: 0 is removed.
 func (b bertNormalizer) ascii(p *span) {
 	out := make([]byte, 0, len(p.s))
 	for i := range len(p.s) {
@@ -308,8 +305,8 @@ func replaceAll(of *pattern, content string) normalizer {
 	}
 }
 
-// charsmap is a normalization that sentencepiece compiled: a double array (Yata et al. 2007) over bytes, whose values are
-// places of texts, each of which a zero ends.
+// charsmap is a normalization that sentencepiece compiled: a double array (Yata et al. 2007) over bytes. Its values are
+// places of texts, which end with a zero.
 type charsmap struct {
 	units []uint32
 	texts string
@@ -333,7 +330,6 @@ func readCharsmap(blob []byte) (*charsmap, error) {
 	return m, nil
 }
 
-// prefixes calls found with the length and the value of each source that s begins with, shortest first.
 func (m *charsmap) prefixes(s string, found func(length int, text string) (more bool)) {
 	offset := func(u uint32) int { return int(u >> 10 << (u & (1 << 9) >> 6)) }
 	node := offset(m.units[0])
@@ -373,7 +369,6 @@ func (m *charsmap) transform(s string) (text string, ok bool) {
 	return text, ok
 }
 
-// normalize maps graphemes of up to 5 bytes as a whole, and the characters of others.
 func (m *charsmap) normalize(p *span, places bool) error {
 	edits := make([]edit, 0, len(p.s))
 	changed := false
@@ -425,8 +420,8 @@ func (m *charsmap) normalize(p *span, places bool) error {
 	return grown(before, p, "normalizer Precompiled")
 }
 
-// grapheme returns the length of the first extended grapheme cluster (Unicode annex 29), or a length above most. It does
-// not know flags, emoji joined, and Indic conjuncts, whose parts are longer than any that is mapped as a whole.
+// grapheme returns the length of the first extended grapheme cluster (Unicode annex 29), or one above most. It does not
+// know flags, joined emoji and Indic conjuncts: they are longer than any that is mapped as a whole.
 func grapheme(s string, most int) int {
 	t := characters()
 	r, n := utf8.DecodeRuneInString(s)
@@ -448,7 +443,6 @@ func grapheme(s string, most int) int {
 	return n
 }
 
-// syllable reports whether two letters of Hangul belong to one syllable.
 func syllable(a, b rune) bool {
 	l := func(r rune) bool { return r >= 0x1100 && r <= 0x115f || r >= 0xa960 && r <= 0xa97c }
 	v := func(r rune) bool { return r >= 0x1160 && r <= 0x11a7 || r >= 0xd7b0 && r <= 0xd7c6 }

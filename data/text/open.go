@@ -18,16 +18,15 @@ const (
 	mostSettings = 16 << 20
 )
 
-// settings are those of tokenizer_config.json, special_tokens_map.json and chat_template.jinja.
 type settings struct {
-	roles    map[string]string // a token by its role
+	roles    map[string]string
 	template string
 	most     int
 }
 
-// Open reads a tokenizer: of a folder as the Hugging Face hub has it tokenizer.json, or if there is none tokenizer.model
-// of sentencepiece, with tokenizer_config.json, special_tokens_map.json and chat_template.jinja if they exist; or one file
-// .json or .model. Files are regular and have at most 256 MiB.
+// Open reads a folder of the Hugging Face hub, or one file .json or .model. Of a folder it reads tokenizer.json, or if
+// there is none sentencepiece's tokenizer.model; and tokenizer_config.json, special_tokens_map.json and
+// chat_template.jinja if they exist. Files are regular and have at most 256 MiB.
 func Open(path string) (*Tokenizer, error) {
 	t, err := open(path)
 	if err != nil {
@@ -75,7 +74,6 @@ func openFile(path string) (t *Tokenizer, err error) {
 	return t, nil
 }
 
-// named is "<s>", or {"content": "<s>", …}, or null.
 type named string
 
 func (n *named) UnmarshalJSON(text []byte) error {
@@ -102,7 +100,7 @@ type settingsFile struct {
 
 func (s *settings) read(folder string) error {
 	s.roles = map[string]string{}
-	for _, name := range []string{"special_tokens_map.json", "tokenizer_config.json"} { // the last counts
+	for _, name := range []string{"special_tokens_map.json", "tokenizer_config.json"} {
 		content, err := regular.Read(filepath.Join(folder, name), mostSettings)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -134,7 +132,6 @@ func (s *settings) read(folder string) error {
 	return err
 }
 
-// templateOf reads a template, or the one with the name "default" of several.
 func templateOf(part json.RawMessage) (string, error) {
 	if absent(part) {
 		return "", nil

@@ -21,7 +21,7 @@ func kindsOf(t testing.TB) (files peerFiles) {
 	return files
 }
 
-// A folder of the hub gives the tokenizer, the ids of its roles, and the template; tokenizer.json counts before tokenizer.model.
+// A folder gives the tokenizer, the ids of its roles, and the template; tokenizer.json counts before tokenizer.model.
 func TestOpen_folders(t *testing.T) {
 	files := kindsOf(t)
 	model, err := hex.DecodeString(files.Models["spm-bpe"])
@@ -140,8 +140,7 @@ func TestOpen_brokenModels(t *testing.T) {
 	require.ErrorContains(t, err, "it has 0 pieces, of which none is unknown")
 }
 
-// Texts and files of hostile shapes end: words of any length, many marks, patterns that try everything, and tokens that are
-// normalized to one another.
+// Hostile texts and files end: words of any length, many marks, patterns that try everything, normalizers that grow.
 func TestOpen_hostile(t *testing.T) {
 	texts := []string{strings.Repeat("a", 20_000), strings.Repeat("ab", 10_000), "a" + strings.Repeat("\u0301\u0323", 10_000), strings.Repeat(" ", 20_000), strings.Repeat("\u200d", 5_000),
 		strings.Repeat("<", 20_000), strings.Repeat("[MASK", 5_000), strings.Repeat("▁", 5_000), strings.Repeat("循", 5_000)}

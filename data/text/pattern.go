@@ -15,15 +15,14 @@ import (
 type pattern struct {
 	start *instruction
 	loops int
-	gpt2  bool // matched by piece
+	gpt2  bool
 }
 
-// charset is a set of characters.
 type charset struct {
 	ascii   [utf8.RuneSelf]bool
 	not     bool
 	any     property
-	none    []property // each: characters without these properties
+	none    []property
 	ranges  [][2]rune
 	within  []*charset
 	folding bool
@@ -82,13 +81,13 @@ func (c *charset) made() *charset {
 
 type expression struct {
 	set              *charset
-	alternatives     []*expression // or a sequence, or one
+	alternatives     []*expression
 	sequence         bool
 	min, max         int // a repetition of alternatives[0], if repeated
 	repeated         bool
 	lazy, possessive bool
 	look             byte // '=', '!': lookahead; '<', 'n': lookbehind of one character
-	at               byte // 'A', 'z', 'Z', '^', '$'
+	at               byte
 }
 
 const (
@@ -127,7 +126,6 @@ func readPattern(s string) (*pattern, error) {
 	return nil, fmt.Errorf("the pattern %s: %w at byte %d: this part of Oniguruma's syntax is not supported", listed.Quoted(s), err, len(s)-len(r.s))
 }
 
-// literalPattern matches a text.
 func literalPattern(s string) *pattern {
 	e := &expression{sequence: true}
 	for _, r := range s {
@@ -176,7 +174,6 @@ func (r *patternReader) alternatives() (*expression, error) {
 	}
 }
 
-// Letters that Oniguruma folds together with one character, as "ss" with "ß".
 var foldedTogether = []string{"ss", "ff", "fi", "fl", "st"}
 
 func (r *patternReader) sequence() (*expression, error) {
@@ -219,7 +216,7 @@ func (r *patternReader) repetition(x *expression) (*expression, error) {
 		case '{':
 			end := strings.IndexByte(r.s, '}')
 			if end < 0 {
-				return x, nil // a literal
+				return x, nil
 			}
 			least, most, list := strings.Cut(r.s[1:end], ",")
 			if _, err := fmt.Sscanf("0"+least, "%d", &out.min); err != nil || strings.Trim(least+most, "0123456789") != "" || least+most == "" || len(least+most) > 8 {
@@ -331,11 +328,9 @@ func single(e *expression) *charset {
 	return e.set
 }
 
-// classes are names in \p{…} and escapes. Other scripts are refused.
 var classes = map[string]property{"Han": han, "Hiragana": hiragana, "Katakana": katakana, "Hangul": hangul, "Thai": thai, "Upper": upper, "Lower": lower,
 	"Space": space, "Digit": digit, "Word": word}
 
-// escape returns a set, or else a character.
 func (r *patternReader) escape() (*charset, rune, error) {
 	if r.s == "" {
 		return nil, 0, fmt.Errorf("a backslash at the end")
@@ -465,7 +460,7 @@ type operation byte
 
 const (
 	matchSet operation = iota
-	matchRun           // min to max characters of the set
+	matchRun
 	choose
 	loop
 	lookAhead
@@ -480,11 +475,11 @@ type instruction struct {
 	set              *charset
 	min, max         int
 	lazy, possessive bool
-	branches         []*instruction // nil: the end of the pattern
+	branches         []*instruction
 	firsts           []*[utf8.RuneSelf + 1]bool
 	at               byte
 	loop             int
-	next             *instruction // nil: the end
+	next             *instruction
 }
 
 type maker struct {
@@ -492,7 +487,6 @@ type maker struct {
 	made int
 }
 
-// make puts an expression before next.
 func (m *maker) make(e *expression, next *instruction) *instruction {
 	if m.made++; m.made > mostInstructions {
 		return next
@@ -532,7 +526,7 @@ func (m *maker) repeat(e *expression, next *instruction) *instruction {
 		return &instruction{do: matchRun, set: set, min: e.min, max: e.max, lazy: e.lazy, possessive: e.possessive, next: next}
 	}
 	if e.possessive {
-		m.made = mostInstructions + 1 // refused
+		m.made = mostInstructions + 1
 		return next
 	}
 	if e.max < 0 {
@@ -559,7 +553,6 @@ func (m *maker) repeat(e *expression, next *instruction) *instruction {
 	return next
 }
 
-// firsts returns the characters of ASCII, and whether others too, that a match may begin with; nil for any.
 func firsts(i *instruction) *[utf8.RuneSelf + 1]bool {
 	var out [utf8.RuneSelf + 1]bool
 	for ; i != nil && (i.do == matchSet || i.do == matchRun); i = i.next {
@@ -574,12 +567,11 @@ func firsts(i *instruction) *[utf8.RuneSelf + 1]bool {
 	return nil
 }
 
-// matcher finds a pattern in one text.
 type matcher struct {
 	s     string
 	steps int
 	depth int
-	loops []int // where each loop began its iteration
+	loops []int
 	fault error
 }
 
@@ -666,7 +658,7 @@ func (m *matcher) run(i *instruction, at int) int {
 			return noMatch
 		case loop:
 			began := m.loops[i.loop]
-			if began == at { // an empty iteration
+			if began == at {
 				i = i.next
 				continue
 			}

@@ -60,7 +60,7 @@ func (f peerFiles) opened(t testing.TB) map[string]*Tokenizer {
 	return all
 }
 
-// record is what tokenizers.py writes for a text.
+// record returns the record of tokenizers.py for a text.
 func record(t testing.TB, of *Tokenizer, s, pair string) []string {
 	t.Helper()
 	one, err := of.EncodeText(Input{Text: s})
@@ -116,7 +116,7 @@ func lossy(s string) string {
 	return out.String()
 }
 
-// The ids, types, offsets and decoded texts of each kind of tokenizer are those of Python's tokenizers and sentencepiece.
+// Ids, types, offsets and decoded texts of each kind of tokenizer are those of Python's tokenizers and sentencepiece.
 func TestOpen_asThePeers(t *testing.T) {
 	folder := "testdata"
 	if *peersOf != "" {

@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// splitter divides a span, or changes it, and appends the parts to out.
 type splitter interface {
 	split(e *encoder, p *span, out []span) ([]span, error)
 }
@@ -20,13 +19,11 @@ const (
 	contiguous         behavior = "Contiguous"
 )
 
-// segment is a match or the text between matches.
 type segment struct {
 	from, to int
 	match    bool
 }
 
-// divide appends the parts of p by the matches of a delimiter.
 func (e *encoder) divide(p *span, matches [][2]int, inverted bool, by behavior, out []span) []span {
 	all := e.segments[:0]
 	last := 0
@@ -46,7 +43,7 @@ func (e *encoder) divide(p *span, matches [][2]int, inverted bool, by behavior, 
 		all = joined(all, func(before, s segment) bool { return before.match == s.match })
 	case mergedWithPrevious:
 		all = joined(all, func(before, s segment) bool { return s.match && !before.match })
-	case mergedWithNext: // from the right
+	case mergedWithNext:
 		kept := len(all)
 		matched := false
 		for i := len(all) - 1; i >= 0; i-- {
@@ -69,7 +66,6 @@ func (e *encoder) divide(p *span, matches [][2]int, inverted bool, by behavior, 
 	return out
 }
 
-// joined joins a segment with those before it, by the one before.
 func joined(all []segment, join func(before, s segment) bool) []segment {
 	kept := all[:0]
 	before := segment{}
@@ -84,7 +80,6 @@ func joined(all []segment, join func(before, s segment) bool) []segment {
 	return kept
 }
 
-// byRune splits at characters.
 type byRune struct {
 	is func(r rune) bool
 	by behavior
@@ -105,7 +100,6 @@ func (c byRune) split(e *encoder, p *span, out []span) ([]span, error) {
 	return e.divide(p, e.matches, false, c.by, out), nil
 }
 
-// isSpace and isPunctuation are asked for each character.
 func isSpace(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r == ' ' || r >= '\t' && r <= '\r'
@@ -122,7 +116,6 @@ func isPunctuation(r rune) bool {
 
 func isNumeric(r rune) bool { return characters().is(r, numeric) }
 
-// words are runs of \w, and runs of what is neither that nor a space.
 type words struct{}
 
 func (words) split(e *encoder, p *span, out []span) ([]span, error) {
@@ -191,7 +184,6 @@ func (m metaspace) split(e *encoder, p *span, out []span) ([]span, error) {
 	return e.divide(p, e.matches, false, mergedWithNext, out), nil
 }
 
-// leadingSpace begins each text with a space.
 type leadingSpace struct{}
 
 func (leadingSpace) split(e *encoder, p *span, out []span) ([]span, error) {
@@ -201,7 +193,6 @@ func (leadingSpace) split(e *encoder, p *span, out []span) ([]span, error) {
 	return append(out, *p), nil
 }
 
-// toBytes writes letters for bytes.
 type toBytes struct{}
 
 func (toBytes) split(e *encoder, p *span, out []span) ([]span, error) {

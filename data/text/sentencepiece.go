@@ -10,16 +10,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// sentencePiece is a tokenizer.model as Google's sentencepiece 0.2 encodes by it.
 type sentencePiece struct {
 	*vocabulary
 	kinds    []uint64
 	scores   []float64
 	unknown  int32
-	words    *trie       // normal, unused and user-defined pieces
-	defined  *trie       // user-defined pieces
-	bytes    *[256]int32 // nil without byte_fallback
-	mapped   *charsmap   // nil for none
+	words    *trie
+	defined  *trie
+	bytes    *[256]int32
+	mapped   *charsmap
 	unigram  bool
 	prefix   bool // add_dummy_prefix
 	extra    bool // remove_extra_whitespaces
@@ -48,7 +47,6 @@ type field struct {
 	set    bool
 }
 
-// fieldsOf returns each number's last field, and calls each for those of one number.
 func fieldsOf(message []byte, repeated protowire.Number, each func(message []byte) error) (map[protowire.Number]field, error) {
 	fields := map[protowire.Number]field{}
 	for len(message) > 0 {
@@ -179,7 +177,6 @@ func readSentencePiece(content []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// normalizePrefix returns the normal form of what s begins with, and its length.
 func (s *sentencePiece) normalizePrefix(text string) (string, int) {
 	n := 0
 	s.defined.prefixes(text, func(length int, _ int32) { n = length })
@@ -332,15 +329,13 @@ func (s *sentencePiece) path(e *encoder, text string) {
 	}
 }
 
-// spm is a pair of symbols that make a piece.
 type scored struct {
 	score       float64
 	at          int32
 	id          int32
-	left, right int32 // lengths
+	left, right int32
 }
 
-// merge joins the pair whose piece has the greatest score, the leftmost of several.
 func (s *sentencePiece) merge(e *encoder, text string) {
 	queue := heap[scored]{before: func(a, b scored) bool { return a.score > b.score || a.score == b.score && a.at < b.at }}
 	symbols := e.symbols[:0]

@@ -4,7 +4,6 @@ import (
 	"unicode/utf8"
 )
 
-// span is a part of the normalized text with its place in the original.
 type span struct {
 	s     string
 	at    []place // of each byte in the original; nil if the span is the original's text from begin on, or places are not asked for
@@ -14,7 +13,6 @@ type span struct {
 
 type place struct{ begin, end int32 }
 
-// edit is a character of the changed text: in place of one (0), new (1), or in place of one and the -change that follow.
 type edit struct {
 	r      rune
 	change int
@@ -35,7 +33,6 @@ func (p *span) placed() {
 	}
 }
 
-// change replaces the characters of s from the byte `from` to `to`, of which the first `removed` have no successor.
 func (p *span) change(from, to int, edits []edit, removed int, places bool) {
 	n := 0
 	for _, e := range edits {
@@ -83,7 +80,6 @@ func (p *span) changeAll(edits []edit, removed int, places bool) {
 	p.change(0, len(p.s), edits, removed, places)
 }
 
-// filter removes characters.
 func (p *span) filter(keep func(r rune) bool, places bool) {
 	gone := false
 	for _, r := range p.s {
@@ -132,7 +128,6 @@ func (p *span) prepend(s string, places bool) {
 	p.s, p.at = s+p.s, append(at, p.at...)
 }
 
-// replace writes content in place of each match.
 func (p *span) replace(matches [][2]int, content string, places bool) {
 	if len(matches) == 0 {
 		return
@@ -175,7 +170,6 @@ func (p *span) slice(from, to int) span {
 	return out
 }
 
-// original returns where a part comes from, in whole characters.
 func (p *span) original(from, to int) [2]int {
 	switch {
 	case from >= to || to > len(p.s):

@@ -21,10 +21,10 @@ type Tokenizer struct {
 	model       model
 	added       added
 	addedNames  map[int32]*addedToken
-	specials    map[string]bool // by content
-	normalize   normalizer      // nil for none
+	specials    map[string]bool
+	normalize   normalizer
 	splitters   []splitter
-	single      []piecePart // what comes around one text
+	single      []piecePart
 	pair        []piecePart
 	trims       bool // spaces out of offsets
 	trimsFirst  bool // but not the one that was added
@@ -37,7 +37,7 @@ type Tokenizer struct {
 	encoders    *sync.Pool
 }
 
-// Input is what [Tokenizer.EncodeText] encodes.
+// Input has the texts for [Tokenizer.EncodeText].
 type Input struct {
 	Text string
 	// Pair is a second text, such as the paragraph to a question; nil for none.
@@ -46,7 +46,7 @@ type Input struct {
 	Bare bool
 	// Ordinary treats special tokens in the texts as ordinary text, for untrusted text.
 	Ordinary bool
-	// Most truncates the longer text at its end, until there are at most so many tokens, added ones included; 0: no limit.
+	// Most is the maximum number of tokens, added ones included; the longer text is truncated at its end. 0: no limit.
 	Most int
 }
 
@@ -84,7 +84,7 @@ func (t *Tokenizer) ids(text string, ordinary bool) ([]int32, error) {
 		seen := false
 		for _, part := range t.single {
 			if part.text >= 0 {
-				if part.text > 0 || seen { // a file with another order
+				if part.text > 0 || seen {
 					all, err := t.EncodeText(Input{Text: text})
 					return all.IDs, err
 				}
@@ -192,7 +192,6 @@ func (t *Tokenizer) truncate(ids [][]int32, offsets [][][2]int, parts []piecePar
 	return nil
 }
 
-// trim takes the spaces of a token out of its offsets.
 func (t *Tokenizer) trim(text, token string, first bool, o *[2]int) {
 	isSpace := func(r rune) bool { return r == letters[' '] || isSpace(r) }
 	count := utf8.RuneCountInString
@@ -216,7 +215,6 @@ func (t *Tokenizer) trim(text, token string, first bool, o *[2]int) {
 // Size is one more than the largest id.
 func (t *Tokenizer) Size() int { return int(t.size) }
 
-// name returns a token as the vocabulary has it, such as "##ing" and "Ġthe".
 func (t *Tokenizer) name(id int32) (name string, ok bool) {
 	if a := t.addedNames[id]; a != nil {
 		return a.Content, true
@@ -337,13 +335,12 @@ func (t *Tokenizer) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// encoder is the memory of one call, kept for the next.
 type encoder struct {
 	t        *Tokenizer
 	places   bool
 	ids      []int32
 	out      []token
-	seen     map[string][2]int // a piece's place in kept
+	seen     map[string][2]int
 	kept     []token
 	symbols  []symbol
 	merging  heap[candidate]
@@ -354,7 +351,7 @@ type encoder struct {
 }
 
 const (
-	mostKept    = 10_000 // pieces
+	mostKept    = 10_000
 	longestKept = 128
 )
 
@@ -371,10 +368,8 @@ func newEncoder(t *Tokenizer) *encoder {
 	return e
 }
 
-// mostText keeps places and numbers of tokens within 32 bits.
 const mostText = 1 << 28
 
-// encode leaves the ids in e.ids, and appends their places to offsets unless it is nil.
 func (e *encoder) encode(text string, ordinary bool, offsets *[][2]int) error {
 	e.ids = e.ids[:0]
 	if len(text) > mostText {
@@ -464,7 +459,6 @@ func (e *encoder) offset(text string, p *span, of token, offsets *[][2]int) {
 	*offsets = append(*offsets, o)
 }
 
-// piece returns the tokens of a piece, which are valid until the next.
 func (e *encoder) piece(s string) ([]token, error) {
 	if len(s) <= longestKept {
 		if at, ok := e.seen[s]; ok {

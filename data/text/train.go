@@ -63,7 +63,6 @@ func (t BPETraining) Train(texts iter.Seq2[string, error]) (*Tokenizer, error) {
 	return b.tokenizer()
 }
 
-// checkSpecial refuses a special token that merges could produce: a file has one name for both.
 func checkSpecial(s string) error {
 	if s == "" {
 		return fmt.Errorf("a special token is empty")
@@ -74,7 +73,6 @@ func checkSpecial(s string) error {
 	return nil
 }
 
-// learned is a vocabulary of special tokens, bytes and merges.
 type learned struct {
 	tokens []string
 	bytes  [256]int32
@@ -82,7 +80,6 @@ type learned struct {
 	added  []addedToken
 }
 
-// tokenizer goes the way of a file that is read.
 func (b *learned) tokenizer() (*Tokenizer, error) {
 	m := bpeModel{Type: "BPE", Vocabulary: make(map[string]int32, len(b.tokens)), Merges: make(merges, len(b.merges))}
 	names := make([]string, len(b.tokens))
@@ -117,7 +114,6 @@ type counted struct {
 	count int
 }
 
-// learn merges pairs. Only words that change update counts; stale ones in the heap are corrected at the top.
 func learn(b *learned, counts map[string]int, size, least int) {
 	var words []counting
 	pairs, in := map[pair]int{}, map[pair][]int32{} // in may include words that lost the pair
@@ -190,7 +186,6 @@ func learn(b *learned, counts map[string]int, size, least int) {
 	}
 }
 
-// merge replaces each pair and reports changes of counts.
 func (w *counting) merge(p pair, id int32, changed func(p pair, n int)) {
 	first, last := -1, -1
 	for i := range w.ids[1:] {

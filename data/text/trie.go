@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// trie finds words that a text begins with. It is a sorted list: each further byte narrows the part that matches.
 type trie struct {
 	words []string
 	ids   []int32
@@ -31,7 +30,6 @@ func newTrie(words map[string]int32) *trie {
 	return t
 }
 
-// prefixes calls found for each word that s begins with, shortest first.
 func (t *trie) prefixes(s string, found func(length int, id int32)) {
 	if s == "" {
 		return

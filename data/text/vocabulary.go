@@ -24,7 +24,6 @@ type Vocabulary struct {
 	Template string
 }
 
-// Patterns of GGUF's tokenizer.ggml.pre, as the models' tokenizer.json have them.
 const (
 	llama3Pattern = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	qwen2Pattern  = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -34,7 +33,7 @@ type preTokenizer struct {
 	digits  bool
 	pattern string // "" for GPT-2's
 	nfc     bool
-	whole   bool // ignore_merges
+	whole   bool
 }
 
 var preTokenizers = map[string]preTokenizer{
@@ -42,7 +41,6 @@ var preTokenizers = map[string]preTokenizer{
 	"llama-bpe": {pattern: llama3Pattern, whole: true}, "qwen2": {pattern: qwen2Pattern, nfc: true},
 }
 
-// Types of GGUF's tokens.
 const (
 	normalToken      = 1
 	controlToken     = 3

@@ -3,8 +3,8 @@
 //	tokens, err := text.Open(folder)
 //	template, err := chat.New(tokens)
 //	prompt, err := template.Apply([]chat.Message{{Role: "user", Content: "hello"}}, true)
-//	all, err := tokens.EncodeText(text.Input{Text: prompt, Bare: true})
+//	ids, err := tokens.EncodeText(text.Input{Text: prompt, Bare: true})
 //
-// A template is Jinja, as in transformers' apply_chat_template. Package chat has the parts that templates of the hub use.
-// Others are errors, as are loops and texts without end.
+// It renders the part of Jinja that the hub's templates use, as transformers' apply_chat_template. Other constructs are
+// errors, as are loops and texts without end.
 package chat

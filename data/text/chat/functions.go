@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// Methods of Python's types that a template could mean, and that are not here.
 var (
 	pythonText = setOf("capitalize casefold center count encode endswith expandtabs find format format_map index isalnum isalpha isascii isdecimal isdigit isidentifier " +
 		"islower isnumeric isprintable isspace istitle isupper join ljust lower lstrip maketrans partition removeprefix removesuffix replace rfind rindex rjust rpartition " +
@@ -32,7 +31,6 @@ func ascii(s string) error {
 	return nil
 }
 
-// texts returns arguments that are all texts.
 func texts(name string, args []any, named map[string]any, least, most int) ([]string, error) {
 	if len(args) < least || len(args) > most || len(named) > 0 {
 		return nil, fmt.Errorf("%s takes %d to %d arguments without names, not %d", name, least, most, len(args)+len(named))
@@ -48,7 +46,6 @@ func texts(name string, args []any, named map[string]any, least, most int) ([]st
 	return out, nil
 }
 
-// onText makes a method of a function of the text and its arguments.
 func onText(name string, least, most int, do func(s string, args []string) (any, error)) func(s string) method {
 	return func(s string) method {
 		return func(r *renderer, args []any, named map[string]any) (any, error) {
@@ -94,7 +91,6 @@ func capitalized(s string, _ []string) (any, error) {
 	return strings.ToUpper(s[:1]) + strings.ToLower(s[1:]), ascii(s)
 }
 
-// titled begins each run of letters with a capital, as Python's str.title.
 func titled(s string, _ []string) (any, error) {
 	out := []byte(strings.ToLower(s))
 	for i, c := range out {
@@ -221,7 +217,6 @@ var dictMethods = map[string]func(d *dict) method{
 
 var globals map[string]any
 
-// The tables name functions that name the tables.
 func init() {
 	globals = map[string]any{"range": method(rangeOf), "namespace": method(namespaceOf), "dict": method(dictOf), "raise_exception": method(raise), "strftime_now": method(timeNow)}
 }
@@ -540,7 +535,6 @@ func mapped(r *renderer, args []any, named map[string]any) (any, error) {
 	return out, r.fault
 }
 
-// path is an attribute by its name, as in map(attribute="role").
 func (r *renderer) path(v, name any) (any, error) {
 	s, ok := name.(string)
 	if !ok || strings.Contains(s, ".") {

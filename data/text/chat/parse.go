@@ -8,13 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// node is text, an expression to print, or a statement.
 type node struct {
-	kind     string // "text", "print", "if", "for", "set", "block", "macro", "break", "continue"
+	kind     string
 	text     string
 	value    *expr
 	targets  []*expr
-	filter   *expr // of a for
+	filter   *expr
 	branches []branch
 	body     []node
 	other    []node
@@ -23,7 +22,7 @@ type node struct {
 }
 
 type branch struct {
-	condition *expr // nil for else
+	condition *expr
 	body      []node
 }
 
@@ -32,9 +31,8 @@ type param struct {
 	value *expr
 }
 
-// expr is an expression.
 type expr struct {
-	kind  string // "const", "name", "list", "dict", "unary", "binary", "compare", "and", "or", "if", "attribute", "item", "slice", "call", "filter", "test"
+	kind  string
 	name  string
 	value any
 	parts []*expr
@@ -48,7 +46,7 @@ const (
 )
 
 type lexeme struct {
-	kind string // "name", "string", "number", "op", "end"
+	kind string
 	text string
 	line int
 }
@@ -60,7 +58,7 @@ type source struct {
 
 type parser struct {
 	src    source
-	tokens []lexeme // of one tag
+	tokens []lexeme
 	at     int
 	depth  int
 	loops  int
@@ -69,7 +67,6 @@ type parser struct {
 	fresh  bool // the text that follows begins a line
 }
 
-// parseTemplate reads a template as Jinja does with trim_blocks and lstrip_blocks.
 func parseTemplate(s string) ([]node, error) {
 	if len(s) > mostSource || !utf8.ValidString(s) {
 		return nil, fmt.Errorf("the template has %d bytes, expected at most %d of UTF-8", len(s), mostSource)
@@ -93,7 +90,6 @@ func (p *parser) advance(n int) string {
 	return s
 }
 
-// nodes reads up to a tag with one of the names in until, and returns it.
 func (p *parser) nodes(until []string) (out []node, end string, err error) {
 	if p.depth++; p.depth > mostNesting {
 		return nil, "", fmt.Errorf("more than %d blocks in each other", mostNesting)
@@ -187,7 +183,6 @@ func nextTag(s string) int {
 	return len(s)
 }
 
-// lex reads the tokens of a tag up to its end.
 func (p *parser) lex(tag string, mark byte) error {
 	n := 2
 	if mark == '-' || mark == '+' {
@@ -410,7 +405,7 @@ func (p *parser) statement(name string) (n node, err error) {
 		if err := p.expect("in"); err != nil {
 			return n, err
 		}
-		if n.value, err = p.or(); err != nil { // "if" filters
+		if n.value, err = p.or(); err != nil {
 			return n, err
 		}
 		if p.take("if") {
@@ -501,7 +496,6 @@ func (p *parser) statement(name string) (n node, err error) {
 	return n, fmt.Errorf("the tag %.40q is not supported", name)
 }
 
-// tuple is an expression, or several with commas between them.
 func (p *parser) tuple() (*expr, error) {
 	e, err := p.expression()
 	if err != nil || !p.take(",") {
@@ -544,7 +538,6 @@ func (p *parser) and() (*expr, error) {
 	return p.left(p.not, "and")
 }
 
-// left reads operators of one strength.
 func (p *parser) left(operand func() (*expr, error), ops ...string) (*expr, error) {
 	e, err := operand()
 	for err == nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// renderer runs a template once. Each step and each part of a long text is counted.
 type renderer struct {
 	out   strings.Builder
 	steps int
@@ -85,7 +84,6 @@ func (r *renderer) run(body []node, s *scope) error {
 	return nil
 }
 
-// placed is an error with the line of its tag.
 type placed struct {
 	line int
 	err  error
@@ -145,7 +143,6 @@ func (r *renderer) node(n *node, s *scope) error {
 	return nil
 }
 
-// captured returns what a body writes.
 func (r *renderer) captured(body []node, s *scope) (string, error) {
 	before := r.out.String()
 	r.spend(len(before) / 64)
@@ -309,7 +306,7 @@ func (r *renderer) eval(e *expr, s *scope) (any, error) {
 		if parts[i], err = r.eval(p, s); err != nil {
 			return nil, err
 		}
-		if e.kind == "compare" && i > 0 { // a chain ends at the first that does not hold
+		if e.kind == "compare" && i > 0 {
 			ok, err := r.compare(e.named[i-1].name, parts[i-1], parts[i])
 			if err != nil || !ok || i == len(e.parts)-1 {
 				return ok, err

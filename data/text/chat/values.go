@@ -8,12 +8,10 @@ import (
 	"unicode"
 )
 
-// Values are nil, undefined, bool, int64, float64, string, *array, *dict, *namespace, *macro and method.
 type undefined struct{ name string }
 
 type array struct{ items []any }
 
-// dict keeps the order of its keys.
 type dict struct {
 	keys   []string
 	values map[string]any
@@ -26,7 +24,6 @@ type macro struct {
 	outer *scope
 }
 
-// method is a function, as a text's strip.
 type method func(r *renderer, args []any, named map[string]any) (any, error)
 
 func newDict() *dict { return &dict{values: map[string]any{}} }
@@ -38,7 +35,6 @@ func (d *dict) set(key string, value any) {
 	d.values[key] = value
 }
 
-// isSpace is Python's str.isspace.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 func kindOf(v any) string {
@@ -171,7 +167,6 @@ func float(f float64) string {
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// str is Python's str. Values in others are printed by repr.
 func (r *renderer) str(v any) (string, error) {
 	if s, ok := v.(string); ok {
 		return s, nil
@@ -232,7 +227,6 @@ func (r *renderer) repr(out *strings.Builder, v any, depth int) error {
 	return nil
 }
 
-// quote is Python's repr of a text.
 func (r *renderer) quote(out *strings.Builder, s string) error {
 	r.spend(len(s) / 16)
 	mark := byte('\'')
@@ -263,7 +257,6 @@ func (r *renderer) quote(out *strings.Builder, s string) error {
 	return nil
 }
 
-// json is Python's json.dumps with ensure_ascii=False.
 func (r *renderer) json(out *strings.Builder, v any, indent, depth int) error {
 	if r.spend(1); depth > mostNesting || r.fault != nil || out.Len() > mostOutput {
 		return r.failure("a value in a value without end")
