@@ -8,6 +8,6 @@
 // [Vocabulary] is a GGUF's. Ids, types and offsets equal those of Python's tokenizers 0.23 and sentencepiece 0.2. What
 // would differ is an error.
 //
-// [BPETraining] trains BPE of bytes (Sennrich et al. 2016; Radford et al. 2019) as Python's tokenizers does. It encodes any
-// bytes without loss.
+// [BPETraining] trains BPE of bytes (Sennrich et al. 2016; Radford et al. 2019) as Python's tokenizers does. It encodes
+// any bytes without loss.
 package text
