@@ -120,8 +120,9 @@ conformance: setup ## GoMLX's own tests on lazo's backend
 	bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
 
 .PHONY: interop
-interop: setup ## files exchanged with the Python package safetensors, requests of tritonclient (installed into .tools)
+interop: setup ## files exchanged with the Python package safetensors, ids of tokenizers, requests of tritonclient (installed into .tools)
 	GO="$(GO)" bash scripts/safetensors_check.sh
+	GO="$(GO)" bash scripts/tokenizers_check.sh
 	GO="$(GO)" bash scripts/serve_check.sh
 
 .PHONY: export-check
@@ -162,6 +163,7 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 	sh scripts/install_pjrt.sh cpu81
 	sh scripts/install_pjrt.sh mpich
 	$(GO) test -tags nightly -timeout 120m ./...
+	GO="$(GO)" bash scripts/tokenizers_check.sh 100000
 	$(RACE) -timeout 120m $(PACKAGES)
 	@if $(GO) run ./cmd/lazo install --check tpu && $(GO) run ./cmd/lazo install --check cuda_compile; then $(MAKE) targets; \
 		else echo "make targets is left out: it needs lazo install tpu and lazo install cuda_compile"; fi

@@ -1,24 +1,9 @@
 package text
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strings"
+	"unicode/utf8"
 )
-
-// BPE is a byte-level BPE tokenizer. It splits a text into pieces (words with the preceding space, numbers,
-// punctuation, spaces), and merges pairs of tokens, first bytes, in the order learned. [BPETraining] or
-// [BPE.UnmarshalJSON] makes one. The zero BPE encodes nothing.
-type BPE struct {
-	tokens []string
-	ids    map[string]int32 // added tokens take precedence over equal bytes
-	bytes  [256]int32
-	merges []merge
-	ranks  map[pair]int32
-	added  []addedToken
-	firsts [2]map[byte][]int // into added by first byte, longest first: those matched first, and the others
-}
 
 type pair [2]int32
 
@@ -27,176 +12,128 @@ type merge struct {
 	into int32
 }
 
-// addedToken is matched before any splitting.
-type addedToken struct {
-	ID         int32  `json:"id"`
-	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"`
-	LStrip     bool   `json:"lstrip"`
-	RStrip     bool   `json:"rstrip"`
-	Normalized bool   `json:"normalized"`
-	Special    bool   `json:"special"`
+type bpe struct {
+	*vocabulary
+	ranks        map[pair]ranked
+	starts       *[256]int32      // pieces are bytes, whose tokens these are; nil if pieces are characters
+	whole        map[string]int32 // pieces that are tokens without merges; nil if merges count
+	prefix       string
+	suffix       string
+	unknown      int32
+	fuse         bool
+	bytes        *[256]int32 // of tokens as <0x0A>, or -1; nil without byte_fallback
+	unknownError string
 }
 
-func (b *BPE) made() *BPE {
-	b.ids, b.ranks = make(map[string]int32, len(b.tokens)), make(map[pair]int32, len(b.merges))
-	for i, t := range b.tokens {
-		if _, known := b.ids[t]; !known {
-			b.ids[t] = int32(i)
-		}
+type ranked struct{ rank, into int32 }
+
+type symbol struct{ id, left, right, length int32 }
+
+type candidate struct{ rank, at, into int32 }
+
+func (b *bpe) tokens(e *encoder, s string) error {
+	if id, ok := b.whole[s]; ok {
+		e.out = append(e.out, token{id, 0, int32(len(s))})
+		return nil
 	}
-	for i, m := range b.merges {
-		b.ranks[m.of] = int32(i)
-	}
-	b.firsts = [2]map[byte][]int{{}, {}}
-	for i, a := range b.added {
-		b.ids[a.Content] = a.ID
-		set := b.firsts[0]
-		if a.Normalized { // Hugging Face matches these later
-			set = b.firsts[1]
-		}
-		set[a.Content[0]] = append(set[a.Content[0]], i)
-	}
-	for _, set := range b.firsts {
-		for _, places := range set {
-			slices.SortStableFunc(places, func(i, j int) int { return cmp.Compare(len(b.added[j].Content), len(b.added[i].Content)) })
-		}
-	}
-	return b
-}
-
-// Size returns the number of tokens.
-func (b *BPE) Size() int { return len(b.tokens) }
-
-// Token returns a token's text, which may be part of a character.
-func (b *BPE) Token(id int32) (text string, ok bool) {
-	if id < 0 || int(id) >= len(b.tokens) {
-		return "", false
-	}
-	return b.tokens[id], true
-}
-
-// ID returns the id of a token, such as "<|endoftext|>".
-func (b *BPE) ID(token string) (id int32, ok bool) {
-	id, ok = b.ids[token]
-	return id, ok
-}
-
-// Encode returns the tokens of a text, also special ones: use EncodeOrdinary for untrusted text. An empty BPE is an
-// error.
-func (b *BPE) Encode(text string) ([]int32, error) { return b.encode(text, b.firsts[:]) }
-
-// EncodeOrdinary is Encode that treats special tokens as ordinary text.
-func (b *BPE) EncodeOrdinary(text string) ([]int32, error) { return b.encode(text, nil) }
-
-func (b *BPE) encode(text string, firsts []map[byte][]int) ([]int32, error) {
-	if len(b.tokens) == 0 {
-		return nil, fmt.Errorf("text: the BPE is empty: train one, or read one from a tokenizer.json")
-	}
-	e := encoder{BPE: b, seen: map[string][2]int{}}
-	e.merging.before = func(a, b candidate) bool { return a.rank < b.rank || a.rank == b.rank && a.at < b.at }
-	e.segments(text, firsts)
-	return e.out, nil
-}
-
-// Decode returns the text of tokens, byte for byte.
-func (b *BPE) Decode(ids []int32) (string, error) {
-	var text strings.Builder
-	for i, id := range ids {
-		token, ok := b.Token(id)
-		if !ok {
-			return "", fmt.Errorf("text: token %d of %d is %d, expected a number from 0 to %d", i+1, len(ids), id, len(b.tokens)-1)
-		}
-		text.WriteString(token)
-	}
-	return text.String(), nil
-}
-
-type encoder struct {
-	*BPE
-	out     []int32
-	seen    map[string][2]int // a piece's position in out
-	symbols []symbol
-	merging heap[candidate]
-}
-
-// symbol is a token of a piece, in a doubly linked list, -1 if merged into its left neighbour.
-type symbol struct{ id, left, right int32 }
-
-type candidate struct{ rank, at int32 }
-
-// segments splits at added tokens, the leftmost and longest first.
-func (e *encoder) segments(text string, firsts []map[byte][]int) {
-	if len(firsts) == 0 {
-		e.pieces(text)
-		return
-	}
-	begin := 0
-	for i := 0; i < len(text) && len(firsts[0]) > 0; i++ {
-		for _, place := range firsts[0][text[i]] {
-			if a := e.added[place]; strings.HasPrefix(text[i:], a.Content) {
-				e.segments(text[begin:i], firsts[1:])
-				e.out = append(e.out, a.ID)
-				begin = i + len(a.Content)
-				i = begin - 1
-				break
-			}
-		}
-	}
-	e.segments(text[begin:], firsts[1:])
-}
-
-func (e *encoder) pieces(text string) {
-	for len(text) > 0 {
-		n := piece(text)
-		if at, ok := e.seen[text[:n]]; ok {
-			e.out = append(e.out, e.out[at[0]:at[1]]...)
-		} else {
-			begin := len(e.out)
-			e.piece(text[:n])
-			e.seen[text[:n]] = [2]int{begin, len(e.out)}
-		}
-		text = text[n:]
-	}
-}
-
-// piece repeatedly merges the pair learned first, the leftmost of several, in O(n·log n).
-func (e *encoder) piece(s string) {
 	e.symbols = e.symbols[:0]
-	for i := range len(s) {
-		e.symbols = append(e.symbols, symbol{e.bytes[s[i]], int32(i - 1), int32(i + 1)})
+	if b.starts == nil {
+		if err := b.characters(e, s); err != nil {
+			return err
+		}
+	} else {
+		for i := range len(s) {
+			e.symbol(b.starts[s[i]], 1)
+		}
 	}
-	for i := range len(s) - 1 {
-		e.consider(int32(i))
+	n := int32(len(e.symbols))
+	if n > 0 {
+		e.symbols[n-1].right = -1
+	}
+	for i := range n {
+		b.consider(e, i)
 	}
 	for next, ok := e.merging.pop(); ok; next, ok = e.merging.pop() {
 		at := &e.symbols[next.at]
-		if rank, ok := e.rank(next.at); !ok || rank != next.rank {
-			continue // a token of the pair has changed
+		if at.length == 0 || at.right < 0 {
+			continue
 		}
 		gone := &e.symbols[at.right]
-		at.id, at.right, gone.id = e.merges[next.rank].into, gone.right, -1
-		if int(at.right) < len(s) {
+		if r, ok := b.ranks[pair{at.id, gone.id}]; !ok || r.into != next.into {
+			continue
+		}
+		at.id, at.right = next.into, gone.right
+		at.length, gone.length = at.length+gone.length, 0
+		if at.right >= 0 {
 			e.symbols[at.right].left = next.at
 		}
-		e.consider(at.left)
-		e.consider(next.at)
+		b.consider(e, at.left)
+		b.consider(e, next.at)
 	}
-	for i := int32(0); int(i) < len(s); i = e.symbols[i].right {
-		e.out = append(e.out, e.symbols[i].id)
+	from := int32(0)
+	for _, x := range e.symbols {
+		if x.length > 0 {
+			e.out = append(e.out, token{x.id, from, from + x.length})
+			from += x.length
+		}
+	}
+	return nil
+}
+
+func (e *encoder) symbol(id, length int32) {
+	n := int32(len(e.symbols))
+	e.symbols = append(e.symbols, symbol{id, n - 1, n + 1, length})
+}
+
+func (b *bpe) consider(e *encoder, at int32) {
+	if at < 0 || e.symbols[at].right < 0 {
+		return
+	}
+	if r, ok := b.ranks[pair{e.symbols[at].id, e.symbols[e.symbols[at].right].id}]; ok {
+		e.merging.push(candidate{r.rank, at, r.into})
 	}
 }
 
-func (e *encoder) rank(at int32) (rank int32, ok bool) {
-	if at < 0 || e.symbols[at].id < 0 || int(e.symbols[at].right) == len(e.symbols) {
-		return 0, false
+func (b *bpe) characters(e *encoder, s string) error {
+	var held []symbol // an unknown token comes after the bytes that follow it, as in tokenizers
+	flush := func() {
+		for _, x := range held {
+			e.symbol(x.id, x.length)
+		}
+		held = held[:0]
 	}
-	rank, ok = e.ranks[pair{e.symbols[at].id, e.symbols[e.symbols[at].right].id}]
-	return rank, ok
-}
-
-func (e *encoder) consider(at int32) {
-	if rank, ok := e.rank(at); ok {
-		e.merging.push(candidate{rank, at})
+	for i := 0; i < len(s); {
+		_, n := utf8.DecodeRuneInString(s[i:])
+		name := s[i : i+n]
+		if i > 0 && b.prefix != "" {
+			name = b.prefix + name
+		}
+		if i+n == len(s) && b.suffix != "" {
+			name += b.suffix
+		}
+		i += n
+		if id, ok := b.ids[name]; ok {
+			flush()
+			e.symbol(id, int32(n))
+			continue
+		}
+		if b.bytes != nil && haveBytes(b.bytes, name) {
+			for k := range len(name) {
+				e.symbol(b.bytes[name[k]], 1)
+			}
+			continue
+		}
+		switch {
+		case b.unknownError != "":
+			return fmt.Errorf("text: the unknown token %s is not in the vocabulary, and the text needs it", quoted(b.unknownError))
+		case b.unknown < 0: // tokenizers leaves the character out
+		case len(held) > 0 && b.fuse:
+			held[0].length += int32(n)
+		default:
+			flush()
+			held = append(held, symbol{id: b.unknown, length: int32(n)})
+		}
 	}
+	flush()
+	return nil
 }

@@ -9,10 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,7 +36,16 @@ func each(texts ...string) iter.Seq2[string, error] {
 
 var special = []string{"<|endoftext|>", "<|end|>"}
 
-func trained(t testing.TB) *BPE {
+func modelOf(t *Tokenizer) *bpe { return t.model.(*bpe) }
+
+func requireEqual(t testing.TB, a, b *Tokenizer) {
+	t.Helper()
+	require.Equal(t, modelOf(a), modelOf(b))
+	require.Equal(t, a.added, b.added)
+	require.Equal(t, a.size, b.size)
+}
+
+func trained(t testing.TB) *Tokenizer {
 	t.Helper()
 	b, err := BPETraining{Size: 500, Special: special}.Train(each(slices.Collect(strings.Lines(read(t, "corpus.txt")))...))
 	require.NoError(t, err)
@@ -61,28 +68,6 @@ func peerCases(t testing.TB) (all struct {
 	return all
 }
 
-// Each character is a letter, a number, a space or none of them, as in the peer's expression, whatever Unicode Go has.
-func TestClasses(t *testing.T) {
-	now, checked := class(-1), 0
-	begins := map[rune]class{}
-	for line := range strings.Lines(read(t, "classes.txt")) {
-		at, of, _ := strings.Cut(strings.TrimSpace(line), " ")
-		c, err := strconv.ParseInt(at, 16, 32)
-		require.NoError(t, err)
-		begins[rune(c)] = class(of[0] - '0')
-	}
-	for c := rune(0); c <= unicode.MaxRune; c++ {
-		if of, ok := begins[c]; ok {
-			now = of
-		}
-		if got := classOf(c); got != now {
-			t.Fatalf("%U is of class %d, expected %d", c, got, now)
-		}
-		checked++
-	}
-	t.Logf("%d characters, %d runs; Go has Unicode %s", checked, len(begins), unicode.Version)
-}
-
 // The same texts give the vocabulary and the merges that the peer learns, and what is written is read to the same.
 func TestBPE_trainsAsThePeer(t *testing.T) {
 	b := trained(t)
@@ -90,19 +75,19 @@ func TestBPE_trainsAsThePeer(t *testing.T) {
 	require.NoError(t, err)
 	golden.Equal(t, "testdata/written.json", string(out))
 
-	var peer, again BPE
+	var peer, again Tokenizer
 	require.NoError(t, json.Unmarshal([]byte(read(t, "tokenizer.json")), &peer))
 	require.NoError(t, json.Unmarshal(out, &again))
-	require.Equal(t, peer.tokens, b.tokens)
-	require.Equal(t, peer.merges, b.merges)
-	for _, other := range []BPE{peer, again} {
-		require.Equal(t, *b, other)
+	require.Equal(t, modelOf(&peer).names, modelOf(b).names)
+	require.Equal(t, modelOf(&peer).ranks, modelOf(b).ranks)
+	for _, other := range []*Tokenizer{&peer, &again} {
+		requireEqual(t, b, other)
 	}
 	require.Equal(t, 500, b.Size())
 }
 
 func TestBPE_encodesAsThePeer(t *testing.T) {
-	var b BPE
+	var b Tokenizer
 	require.NoError(t, json.Unmarshal([]byte(read(t, "tokenizer.json")), &b))
 	all := peerCases(t)
 	for _, c := range all.Cases {
@@ -128,9 +113,9 @@ func TestBPE_encodesAsThePeer(t *testing.T) {
 	}
 	written, err := json.Marshal(&b)
 	require.NoError(t, err)
-	var again BPE
+	var again Tokenizer
 	require.NoError(t, json.Unmarshal(written, &again))
-	require.Equal(t, b, again)
+	requireEqual(t, &b, &again)
 }
 
 // Any bytes come back, valid UTF-8 or not, also with special tokens in them and under EncodeOrdinary; whatever the
@@ -164,14 +149,18 @@ func TestBPE_anyBytes(t *testing.T) {
 }
 
 // oneByOne goes through all merges, in their order, for each piece.
-func oneByOne(b *BPE, text string) (ids []int32) {
+func oneByOne(b *Tokenizer, text string) (ids []int32) {
+	merges := make([]merge, len(modelOf(b).ranks))
+	for of, r := range modelOf(b).ranks {
+		merges[r.rank] = merge{of, r.into}
+	}
 	for len(text) > 0 {
 		n := piece(text)
 		var piece []int32
 		for i := range n {
-			piece = append(piece, b.bytes[text[i]])
+			piece = append(piece, modelOf(b).starts[text[i]])
 		}
-		for _, m := range b.merges {
+		for _, m := range merges {
 			for i := 0; i+1 < len(piece); i++ {
 				if piece[i] == m.of[0] && piece[i+1] == m.of[1] {
 					piece = slices.Replace(piece, i, i+2, m.into)
@@ -200,7 +189,7 @@ func TestBPE_training(t *testing.T) {
 	slices.Reverse(lines)
 	b, err := BPETraining{Size: 500, Special: special}.Train(each(lines...))
 	require.NoError(t, err)
-	require.Equal(t, trained(t), b)
+	requireEqual(t, trained(t), b)
 
 	few, err := BPETraining{Size: 1000}.Train(each("ab ab ab xy"))
 	require.NoError(t, err)
@@ -239,55 +228,64 @@ func TestBPE_errors(t *testing.T) {
 	b := trained(t)
 	for _, id := range []int32{-1, 500} {
 		_, err := b.Decode([]int32{5, id})
-		require.EqualError(t, err, fmt.Sprintf("text: token 2 of 2 is %d, expected a number from 0 to 499", id))
+		require.EqualError(t, err, fmt.Sprintf("text: token 2 of 2 is %d, expected a number from 0 to 499 of a token", id))
 		_, ok := b.Token(id)
 		require.False(t, ok)
 	}
 	_, ok := b.ID("no such token")
 	require.False(t, ok)
-	var two BPE
-	require.NoError(t, json.Unmarshal([]byte(strings.Replace(read(t, "tokenizer.json"), `"vocab": {`, `"vocab": {"の": 500, "ãģ®": 501,`, 1)), &two))
-	_, err := json.Marshal(&two)
-	require.ErrorContains(t, err, "text: tokens 500 and 501 are both \"ãģ®\", and a tokenizer.json has one of a name")
-	_, err = new(BPE).Encode("x")
-	require.EqualError(t, err, "text: the BPE is empty: train one, or read one from a tokenizer.json")
+	_, err := new(Tokenizer).Encode("x")
+	require.EqualError(t, err, "text: the tokenizer is empty: train one, or open one")
 }
 
-// Unsupported content of a file is an error, never another tokenization; the BPE is unchanged.
-func TestBPE_refusesFiles(t *testing.T) {
+// Unsupported content of a file is an error, never another tokenization; the Tokenizer is unchanged.
+func TestTokenizer_refusesFiles(t *testing.T) {
 	text := read(t, "tokenizer.json")
+	const normal, post, pre, decoder = `"normalizer": null`, `"post_processor": null`, `"pre_tokenizer": {`, `"decoder": {`
+	deep := strings.Repeat(`{"type": "Sequence", "normalizers": [`, 20) + strings.Repeat("]}", 20)
+	wide := `{"type": "Sequence", "normalizers": [` + strings.Repeat(`{"type": "NFC"},`, 200) + `{"type": "NFC"}]}`
 	for _, row := range []struct{ old, new, message string }{
-		{`"normalizer": null`, `"normalizer": {"type": "NFC"}`, `it has a normalizer ({"type": "NFC"}), expected none`},
-		{`"truncation": null`, `"truncation": {"max_length": 8}`, `it has a truncation ({"max_length": 8}), expected none`},
-		{`"padding": null`, `"padding": {}`, `it has a padding ({}), expected none`},
-		{`"pre_tokenizer": {` + "\n    \"type\": \"ByteLevel\"", `"pre_tokenizer": {"type": "Whitespace"`, `its pre_tokenizer is Whitespace, expected ByteLevel`},
-		{`"add_prefix_space": false`, `"add_prefix_space": true`, `the pre_tokenizer ByteLevel has add_prefix_space true and use_regex true, expected false and true`},
-		{`"decoder": {` + "\n    \"type\": \"ByteLevel\"", `"decoder": {"type": "Metaspace"`, `its decoder is Metaspace, expected ByteLevel`},
-		{`"post_processor": null`, `"post_processor": {"type": "TemplateProcessing"}`, `its post_processor is TemplateProcessing, expected ByteLevel`},
-		{`"type": "BPE"`, `"type": "Unigram"`, `its model is Unigram, expected BPE`},
+		{normal, `"normalizer": {"type": "Uppercase"}`, `normalizer: "Uppercase": it is not supported, expected one of BertNormalizer, NFC`},
+		{normal, `"normalizer": {"type": "NFC", "more": 1}`, `normalizer: "NFC": json: unknown field "more"`},
+		{normal, `"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}`, `the compiled characters have 3 bytes`},
+		{normal, `"normalizer": {"type": "Precompiled", "precompiled_charsmap": "/////wAA"}`, `a table of 4294967295 bytes in 2`},
+		{normal, `"normalizer": {"type": "Replace", "pattern": {"Regex": "(a"}, "content": ""}`, `a bracket too few at byte 2`},
+		{normal, `"normalizer": ` + deep, `there are more than 100 components, or more than 8 in each other`},
+		{normal, `"normalizer": ` + wide, `there are more than 100 components`},
+		{pre, `"pre_tokenizer": {"type": "UnicodeScripts"}, "padding": {`, `"UnicodeScripts": it is not supported`},
+		{pre, `"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "\\R"}, "behavior": "Isolated", "invert": false}, "padding": {`, `the escape \R`},
+		{pre, `"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Sometimes", "invert": false}, "padding": {`, `its behavior is "Sometimes"`},
+		{pre, `"pre_tokenizer": {"type": "Metaspace", "replacement": "__"}, "padding": {`, `its replacement is "__"`},
+		{decoder, `"decoder": {"type": "CTC"}, "padding": {`, `"CTC": it is not supported`},
+		{decoder, `"decoder": {"type": "Strip", "content": "", "start": 1, "stop": 0}, "padding": {`, `its content is ""`},
+		{post, `"post_processor": {"type": "BertProcessing", "sep": ["</s>", 9000], "cls": ["<s>", 1]}`, `the post_processor adds the token 9000, which does not exist`},
+		{post, `"post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}], "pair": [], "special_tokens": {}}`, `a part of the template for 1 texts`},
+		{post, `"post_processor": {"type": "Sequence", "processors": [{"type": "BertProcessing", "sep": ["x", 1], "cls": ["y", 1]}, {"type": "BertProcessing", "sep": ["x", 1], "cls": ["y", 1]}]}`, `a second one adds tokens`},
+		{`"type": "BPE"`, `"type": "Best"`, `model: "Best": it is not supported`},
+		{`"type": "BPE"`, `"type": "WordPiece"`, `json: unknown field "dropout"`},
 		{`"type": "BPE"`, `"type": "BPE", "more": 1`, `model: json: unknown field "more"`},
 		{`"version": "1.0"`, `"more": 1`, `json: unknown field "more"`},
-		{`"dropout": null`, `"dropout": 0.1`, `the model has dropout, ignore_merges, continuing_subword_prefix or end_of_word_suffix, expected none of them`},
-		{`"ignore_merges": false`, `"ignore_merges": true`, `the model has dropout, ignore_merges, continuing_subword_prefix or end_of_word_suffix, expected none of them`},
-		{`"lstrip": false`, `"lstrip": true`, `the added token "<|endoftext|>" has single_word, lstrip or rstrip, expected none of them`},
-		{`"<|end|>"`, `"<|endoftext|>"`, `the added token "<|endoftext|>" is empty or appears twice`},
-		{`"<|endoftext|>": 0`, `"<|endoftext|>": 7`, `the added token "<|endoftext|>" has the number 0, and 7 in the vocabulary`},
-		{`"he": `, `"he": 1`, `expected each from 0 to 499 once`},
-		{`"ÿ": `, `"ÿÿÿ": `, `the byte 0xff: the vocabulary lacks "ÿ": train with initial_alphabet=ByteLevel.alphabet()`},
-		{`"merges": [`, `"merges": [["q", "Q"],`, `merge 0 of ["q" "Q"]: the vocabulary lacks "qQ"`},
-		{`"merges": [`, `"merges": [["h", "e"],`, `of ["h" "e"] appears twice`},
-		{`"merges": [`, `"merges": ["t h e",`, `merge 0 is "t h e", expected two tokens`},
-		{`"merges": [`, `"merges": [7,`, `merge 0: json: cannot unmarshal`},
-		{`"content": "<|end|>"`, `"content": "he"`, `the added token "he" has the number 1, and `},
+		{`"dropout": null`, `"dropout": 0.1`, `it has dropout 0.1, expected none`},
+		{`"<|end|>"`, `"<|endoftext|>"`, `the added token "<|endoftext|>" appears twice`},
+		{`"<|endoftext|>": 0`, `"<|endoftext|>": 7`, `the tokens`},
+		{`"id": 1,`, `"id": 77,`, `the added token "<|end|>" has the number 77, and tokenizers gives it 1`},
+		{`"he": `, `"he": -1`, `expected one from 0 to 4194303`},
+		{`"he": `, `"he": 1000000`, `expected one from 0 to 4194303`},
+		{`"content": "<|end|>"`, `"content": "` + strings.Repeat("x", 2000) + `"`, `the added token 1 has 2000 bytes, expected 1 to 1024`},
+		{`"merges": [`, `"merges": [["q", "Q"],`, `merge 0: the vocabulary lacks "qQ"`},
+		{`"merges": [`, `"merges": [["t", "h", "e"],`, `merge 0 is ["t" "h" "e"], expected two tokens`},
+		{`"merges": [`, `"merges": [7,`, `merges: json: cannot unmarshal`},
 		{`{`, `{{`, `invalid character`},
+		{`{`, "{\"x\xff\": 1,", `not valid UTF-8`},
 	} {
 		require.True(t, strings.Contains(text, row.old), row.message)
 		b := trained(t)
 		err := b.UnmarshalJSON([]byte(strings.Replace(text, row.old, row.new, 1)))
 		require.ErrorContains(t, err, "text: tokenizer.json: ", row.new)
 		require.ErrorContains(t, err, row.message, row.new)
-		require.Equal(t, trained(t), b)
+		requireEqual(t, trained(t), b)
 	}
+	require.ErrorContains(t, new(Tokenizer).UnmarshalJSON([]byte(text+"{}")), "2 bytes follow it")
 }
 
 // S47: names of a file of any length are cut in messages, whose ends stay.
@@ -295,15 +293,13 @@ func TestS47_longNames(t *testing.T) {
 	long := strings.Repeat("a", 600_000)
 	for _, row := range []struct{ old, new, message string }{
 		{`"version": "1.0"`, `"` + long + `": 1`, `json: unknown field "aaa`},
-		{`"type": "BPE"`, `"type": "` + long + `"`, `, expected BPE`},
-		{`"truncation": null`, `"truncation": "` + long + `"`, `), expected none`},
-		{`"he": `, `"` + long + `": 1`, `expected each from 0 to 499 once`},
+		{`"type": "BPE"`, `"type": "` + long + `"`, `it is not supported, expected one of BPE`},
 		{`"merges": [`, `"merges": [["` + long + `", "e"],`, `the vocabulary lacks "aaa`},
-		{`"merges": [`, `"merges": ["` + long + `",`, `, expected two tokens`},
-		{`"content": "<|end|>",` + "\n      \"single_word\": false", `"single_word": true, "content": "` + long + `"`, `has single_word, lstrip or rstrip, expected none of them`},
+		{`"merges": [`, `"merges": ["` + long + `",`, `merges: json: cannot unmarshal array`},
+		{`"content": "<|end|>",` + "\n      \"single_word\": false", `"single_word": true, "content": "` + long + `"`, `has 600000 bytes, expected 1 to 1024`},
 	} {
 		text := strings.Replace(read(t, "tokenizer.json"), row.old, row.new, 1)
-		err := new(BPE).UnmarshalJSON([]byte(text))
+		err := new(Tokenizer).UnmarshalJSON([]byte(text))
 		require.ErrorContains(t, err, row.message)
 		require.Less(t, len(err.Error()), 700, row.message)
 	}

@@ -1,13 +1,13 @@
-// Package text tokenizes text for language models by byte-level BPE (Sennrich et al. 2016, on bytes as in Radford et
-// al. 2019), trained here or read from a tokenizer.json of Hugging Face, and samples tokens from logits ([Sampling]).
+// Package text converts between text and token ids for language models, by tokenizers that are opened or trained, and
+// samples tokens from logits ([Sampling]).
 //
-//	tokens, err := text.BPETraining{Size: 2048, Special: []string{"<|endoftext|>"}}.Train(texts)
+//	tokens, err := text.Open("bert-base-uncased") // a folder as the Hugging Face hub has it
 //	ids, err := tokens.Encode("package text")
 //
-// A [BPE] encodes any text, also invalid UTF-8, and decodes it without loss.
+// [Open] reads each common tokenizer.json (BPE, WordPiece, Unigram, WordLevel) and sentencepiece's tokenizer.model.
+// [Vocabulary] is a GGUF's. Ids, types and offsets equal those of Python's tokenizers 0.23 and sentencepiece 0.2. What
+// would differ is an error.
 //
-// # Files
-//
-// [BPE.MarshalJSON] and [BPE.UnmarshalJSON] use Hugging Face's tokenizer.json. Python's tokenizers returns the same
-// ids, and trains the same vocabulary from the same texts. The module data/text/huggingface reads more.
+// [BPETraining] trains BPE of bytes (Sennrich et al. 2016; Radford et al. 2019) as Python's tokenizers does. It encodes
+// any bytes without loss.
 package text

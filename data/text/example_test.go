@@ -22,7 +22,7 @@ func Example() {
 	}
 	fmt.Println()
 
-	var again text.BPE // as Python's Tokenizer.from_file reads it
+	var again text.Tokenizer // as Python's Tokenizer.from_file reads it
 	must.M(json.Unmarshal(must.M1(json.Marshal(tokens)), &again))
 	fmt.Println(must.M1(again.Decode(ids)))
 	// Output:

@@ -22,14 +22,14 @@ type BPETraining struct {
 // Train repeatedly merges the most frequent pair of tokens (of several, that with the lowest ids), until there are Size
 // tokens or no pair occurs MinCount times. Pairs do not cross texts or pieces. The texts' order does not matter. Memory
 // grows with the distinct pieces only.
-func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
+func (t BPETraining) Train(texts iter.Seq2[string, error]) (*Tokenizer, error) {
 	if least := 256 + len(t.Special); t.Size < least {
 		return nil, fmt.Errorf("text: BPETraining: Size is %d, expected at least %d, for 256 bytes and %d special tokens", t.Size, least, len(t.Special))
 	}
 	if t.MinCount < 0 {
 		return nil, fmt.Errorf("text: BPETraining: MinCount is %d, expected at least 1", t.MinCount)
 	}
-	b := &BPE{}
+	b := &learned{}
 	for i, s := range t.Special {
 		if slices.Contains(t.Special[:i], s) {
 			return nil, fmt.Errorf("text: BPETraining: the special token %q appears twice", s)
@@ -60,10 +60,9 @@ func (t BPETraining) Train(texts iter.Seq2[string, error]) (*BPE, error) {
 		}
 	}
 	learn(b, counts, t.Size, max(cmp.Or(t.MinCount, 2), 1))
-	return b.made(), nil
+	return b.tokenizer()
 }
 
-// checkSpecial refuses a special token that merges could produce: a file has one name for both.
 func checkSpecial(s string) error {
 	if s == "" {
 		return fmt.Errorf("a special token is empty")
@@ -74,7 +73,38 @@ func checkSpecial(s string) error {
 	return nil
 }
 
-type word struct {
+type learned struct {
+	tokens []string
+	bytes  [256]int32
+	merges []merge
+	added  []addedToken
+}
+
+func (b *learned) tokenizer() (*Tokenizer, error) {
+	m := bpeModel{Type: "BPE", Vocabulary: make(map[string]int32, len(b.tokens)), Merges: make(merges, len(b.merges))}
+	names := make([]string, len(b.tokens))
+	for i, t := range b.tokens {
+		if names[i] = t; i >= len(b.added) {
+			names[i] = toLetters(t)
+		}
+		m.Vocabulary[names[i]] = int32(i)
+	}
+	for i, of := range b.merges {
+		m.Merges[i] = [2]string{names[of.of[0]], names[of.of[1]]}
+	}
+	level := byteLevel{Type: "ByteLevel", TrimOffsets: true, UseRegex: true}
+	f := file{Version: "1.0", AddedTokens: b.added}
+	if f.AddedTokens == nil {
+		f.AddedTokens = []addedToken{}
+	}
+	t, err := f.written([]filePart{{&f.PreTokenizer, level}, {&f.Decoder, level}, {&f.Model, &m}})
+	if err != nil {
+		return nil, fmt.Errorf("text: BPETraining: %w", err)
+	}
+	return t, nil
+}
+
+type counting struct {
 	ids   []int32
 	count int
 }
@@ -84,9 +114,8 @@ type counted struct {
 	count int
 }
 
-// learn merges pairs. Only words that change update counts; stale ones in the heap are corrected at the top.
-func learn(b *BPE, counts map[string]int, size, least int) {
-	var words []word
+func learn(b *learned, counts map[string]int, size, least int) {
+	var words []counting
 	pairs, in := map[pair]int{}, map[pair][]int32{} // in may include words that lost the pair
 	has := func(p pair, w int32) {
 		if l := in[p]; len(l) == 0 || l[len(l)-1] != w {
@@ -113,7 +142,7 @@ func learn(b *BPE, counts map[string]int, size, least int) {
 			pairs[p] += counts[s]
 			has(p, int32(len(words)))
 		}
-		words = append(words, word{ids, counts[s]})
+		words = append(words, counting{ids, counts[s]})
 	}
 	for p, n := range pairs {
 		queue.push(counted{p, n})
@@ -157,8 +186,7 @@ func learn(b *BPE, counts map[string]int, size, least int) {
 	}
 }
 
-// merge replaces each pair and reports changes of counts.
-func (w *word) merge(p pair, id int32, changed func(p pair, n int)) {
+func (w *counting) merge(p pair, id int32, changed func(p pair, n int)) {
 	first, last := -1, -1
 	for i := range w.ids[1:] {
 		if w.ids[i] == p[0] && w.ids[i+1] == p[1] {

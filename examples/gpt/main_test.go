@@ -37,7 +37,7 @@ func TestLearns(t *testing.T) {
 	require.Greater(t, bits, 0.9*rule, "nobody knows more of the next token than the rule: the model sees what it is to predict")
 	require.Contains(t, out.String(), "\nA step")
 
-	var tokens text.BPE
+	var tokens text.Tokenizer
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(content, &tokens))

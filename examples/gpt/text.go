@@ -20,7 +20,7 @@ const (
 
 // corpus is a tokenized text. Each tenth file is held out.
 type corpus struct {
-	tokens        *text.BPE
+	tokens        *text.Tokenizer
 	end           int32 // after each file
 	training      []int32
 	heldBack      []int32

@@ -29,7 +29,7 @@ var independent = map[string]string{
 	"internal/regular":       `lazo/loop`,
 	"callbacks":              `gomlx|lazo/(managed|xla|data)`,
 	"callbacks/tensorboard":  `gomlx|lazo/(managed|xla|data)`,
-	"data/text":              `\.|lazo/([^i]|internal/[^l])`,
+	"data/text":              `gomlx|lazo/[^i]`,
 	"train":                  `gomlx|lazo/[^il]`,
 }
 

@@ -1,10 +1,9 @@
-"""Writes what Hugging Face's tokenizers does with texts, for package text's tests and those of data/text/huggingface. Made with
-tokenizers 0.23.3 and Unicode 16; run in this folder, after `go test .. -run BPE -write-golden` where what we write has changed:
+"""Writes what Hugging Face's tokenizers learns of texts, for package text's tests. Made with tokenizers 0.23.3; run in
+this folder, after `go test .. -run BPE -write-golden` where what we write has changed:
 
-    python tokenizers_peer.py
+    python training.py
 
-classes.txt has which characters are letters, numbers, spaces or none of them to the expression of GPT-2; tokenizer.json is trained on
-corpus.txt; cases.json has texts with their ids. What package text writes, written.json, must be read to the same ids here.
+tokenizer.json is trained on corpus.txt; cases.json has texts with their ids. What package text writes, written.json, must be read to the same ids here.
 """
 import json
 import random
@@ -12,23 +11,6 @@ import random
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 level = pre_tokenizers.ByteLevel(add_prefix_space=False)
-
-
-def class_of(c):
-    for i, beside in ((0, "a"), (1, "1"), (3, "!")):
-        if len(level.pre_tokenize_str(beside + c)) == 1:
-            return i
-    return 2
-
-
-with open("classes.txt", "w") as f:  # where each run of one class begins, in hexadecimal digits
-    last = None
-    for c in range(0x110000):
-        now = 3 if 0xD800 <= c < 0xE000 else class_of(chr(c))
-        if now != last:
-            f.write(f"{c:x} {now}\n")
-            last = now
-
 corpus = open("corpus.txt", encoding="utf8", newline="").read()
 tokenizer = Tokenizer(models.BPE())
 tokenizer.pre_tokenizer = level

@@ -1,0 +1,246 @@
+package text
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+func kindsOf(t testing.TB) (files peerFiles) {
+	t.Helper()
+	unpacked(t, "testdata/kinds.json.gz", &files)
+	return files
+}
+
+// A folder gives the tokenizer, the ids of its roles, and the template; tokenizer.json counts before tokenizer.model.
+func TestOpen_folders(t *testing.T) {
+	files := kindsOf(t)
+	model, err := hex.DecodeString(files.Models["spm-bpe"])
+	require.NoError(t, err)
+	dir := t.TempDir()
+	write := func(name, content string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	_, err = Open(dir)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.EqualError(t, err, "text: "+dir+" has no tokenizer.json and no tokenizer.model: file does not exist")
+	write("tokenizer.model", string(model))
+	tokens, err := Open(dir)
+	require.NoError(t, err)
+	_, err = json.Marshal(tokens)
+	require.ErrorContains(t, err, "cannot be written as one")
+	alone, err := Open(filepath.Join(dir, "tokenizer.model"))
+	require.NoError(t, err)
+	require.Equal(t, tokens.Size(), alone.Size())
+
+	write("tokenizer.json", string(files.Files["bert"]))
+	write("special_tokens_map.json", `{"pad_token": "[PAD]", "unk_token": "[MASK]", "cls_token": {"content": "[CLS]", "lstrip": false}}`)
+	write("tokenizer_config.json", `{"unk_token": "[UNK]", "bos_token": null, "model_max_length": 512, "chat_template": [{"name": "default", "template": "a"}, {"name": "rag", "template": "b"}]}`)
+	tokens, err = Open(dir)
+	require.NoError(t, err)
+	for role, want := range map[string]int32{"pad": 0, "unk": 1, "cls": 2} {
+		id, ok := tokens.Special(role)
+		require.True(t, ok, role)
+		require.Equal(t, want, id, role)
+	}
+	_, ok := tokens.Special("bos")
+	require.False(t, ok)
+	require.Equal(t, 512, tokens.MaxLength())
+	require.Equal(t, "a", tokens.ChatTemplate())
+	write("chat_template.jinja", "c")
+	write("tokenizer_config.json", `{"model_max_length": 1000000000000000019884624838656}`)
+	tokens, err = Open(dir)
+	require.NoError(t, err)
+	require.Equal(t, "c", tokens.ChatTemplate())
+	require.Zero(t, tokens.MaxLength())
+	write("tokenizer_config.json", `[`)
+	_, err = Open(dir)
+	require.ErrorContains(t, err, "tokenizer_config.json: ")
+}
+
+// Most truncates the longer text, added tokens included, as tokenizers does with longest_first.
+func TestEncodeText_truncates(t *testing.T) {
+	bert, err := parse(kindsOf(t).Files["bert"])
+	require.NoError(t, err)
+	long, short := strings.Repeat("the ", 20), "the the the"
+	for _, row := range []struct {
+		text, pair string
+		most       int
+		texts      [2]int
+	}{{long, short, 13, [2]int{7, 3}}, {short, long, 13, [2]int{3, 7}}, {long, long, 12, [2]int{4, 5}}, {long, long, 13, [2]int{5, 5}}, {short, short, 9, [2]int{3, 3}}, {long, long, 3, [2]int{}}} {
+		e, err := bert.EncodeText(Input{Text: row.text, Pair: &row.pair, Most: row.most})
+		require.NoError(t, err)
+		var got [2]int
+		for i, of := range e.Texts {
+			if of >= 0 {
+				got[of]++
+				require.Equal(t, int32(of), e.Types[i])
+			}
+		}
+		require.Equal(t, row.texts, got)
+	}
+	e, err := bert.EncodeText(Input{Text: long, Most: 5})
+	require.NoError(t, err)
+	require.Len(t, e.IDs, 5)
+	_, err = bert.EncodeText(Input{Text: long, Most: 1})
+	require.EqualError(t, err, "text: Most is 1, expected at least 2 for the tokens that the file adds")
+}
+
+// Special tokens in untrusted text are ordinary text.
+func TestEncodeOrdinary(t *testing.T) {
+	checked := 0
+	for name, content := range kindsOf(t).Files {
+		tokens, err := parse(content)
+		require.NoError(t, err)
+		for _, a := range tokens.added.all {
+			if !a.Special || !tokens.bytes { // others find some in the vocabulary
+				continue
+			}
+			ids, err := tokens.EncodeOrdinary("x " + a.Content + " y")
+			require.NoError(t, err)
+			require.NotContains(t, ids, a.ID, "%s: %s", name, a.Content)
+			checked++
+		}
+	}
+	require.Greater(t, checked, 8)
+}
+
+// Cut and changed models of sentencepiece are errors, and never panics.
+func TestOpen_brokenModels(t *testing.T) {
+	for name, content := range kindsOf(t).Models {
+		model, err := hex.DecodeString(content)
+		require.NoError(t, err)
+		for n := 0; n < len(model); n += 997 {
+			_, _ = readSentencePiece(model[:n])
+			changed := []byte(string(model))
+			changed[n] ^= 0x55
+			if read, err := readSentencePiece(changed); err == nil {
+				_, _ = read.Encode("the loop\u00a0takes É ｶﾞ")
+			}
+		}
+		for number, message := range map[protowire.Number]string{1: "expected a text once", 2: "its model_type is 3", 5: "it has a denormalizer"} {
+			part := protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 3)
+			if number == 5 {
+				part = protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), []byte("x"))
+			}
+			_, err := readSentencePiece(protowire.AppendBytes(protowire.AppendTag([]byte(string(model)), number, protowire.BytesType), part))
+			require.ErrorContains(t, err, message, name)
+		}
+	}
+	_, err := readSentencePiece(nil)
+	require.ErrorContains(t, err, "it has 0 pieces, of which none is unknown")
+}
+
+// Hostile texts and files end: words of any length, many marks, patterns that try everything, normalizers that grow.
+func TestOpen_hostile(t *testing.T) {
+	texts := []string{strings.Repeat("a", 20_000), strings.Repeat("ab", 10_000), "a" + strings.Repeat("\u0301\u0323", 10_000), strings.Repeat(" ", 20_000), strings.Repeat("\u200d", 5_000),
+		strings.Repeat("<", 20_000), strings.Repeat("[MASK", 5_000), strings.Repeat("▁", 5_000), strings.Repeat("循", 5_000)}
+	for name, tokens := range kindsOf(t).opened(t) {
+		for _, s := range texts {
+			ids, err := tokens.Encode(s)
+			require.NoError(t, err, name)
+			_, err = tokens.Decode(ids)
+			require.NoError(t, err, name)
+		}
+	}
+	for _, p := range []string{`(?:a|a)*b`, `(?:a*)*b`, `(?:(?:a|b)+c?)+d`, `(?=(?:a|aa)+$)x`} {
+		of, err := readPattern(p)
+		require.NoError(t, err)
+		_, err = of.matches(nil, strings.Repeat("a", 5_000))
+		require.ErrorContains(t, err, "the pattern ", p)
+	}
+	for p, message := range map[string]string{`(?:(?:a{1000}){1000}){1000}`: "too many repetitions", strings.Repeat("(", 100): "too many brackets", `(?i:ss)`: `"ss" without case`, `a{9999}`: "above 1000",
+		`(?<=ab)c`: "a lookbehind", `a{1,2}+`: "after braces", `\p{Greek}`: `the property "Greek"`, `[a&&b]`: `"&&" in a class`, `a)`: "a bracket too many", `\`: "a backslash at the end"} {
+		_, err := readPattern(p)
+		require.ErrorContains(t, err, message, p)
+	}
+	growing := `{"type": "Sequence", "normalizers": [` + strings.TrimSuffix(strings.Repeat(`{"type": "Replace", "pattern": {"String": "a"}, "content": "aaaaaaaaaa"},`, 50), ",") + `]}`
+	tokens := &Tokenizer{}
+	require.NoError(t, tokens.UnmarshalJSON([]byte(strings.Replace(read(t, "tokenizer.json"), `"normalizer": null`, `"normalizer": `+growing, 1))))
+	_, err := tokens.Encode("aaaa")
+	require.ErrorContains(t, err, "expected at most 65")
+}
+
+// A text that is not UTF-8 has no ids, but for tokenizers of bytes.
+func TestEncode_notUTF8(t *testing.T) {
+	for name, tokens := range kindsOf(t).opened(t) {
+		_, err := tokens.Encode("the\xff")
+		if !tokens.bytes {
+			require.ErrorContains(t, err, "text: the text is not valid UTF-8 at byte 3, and only tokens of bytes encode that", name)
+			continue
+		}
+		require.NoError(t, err, name)
+	}
+}
+
+// S45: a pipe, a device and a file above the limit are errors at once: Open neither waits nor reads.
+func TestS45_openRefusesEndlessFiles(t *testing.T) {
+	for name, lay := range map[string]func(path string) error{
+		"open FILE: is not a regular file (p---------)":  func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"open FILE: is not a regular file (Dc---------)": func(path string) error { return os.Symlink("/dev/zero", path) },
+		"FILE has 1099511627776 bytes, expected at most 268435456": func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte("{}"), 0o600), os.Truncate(path, 1<<40))
+		},
+	} {
+		for _, file := range []string{"tokenizer.json", "tokenizer.model"} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, file)
+			require.NoError(t, lay(path))
+			_, err := Open(dir)
+			require.EqualError(t, err, "text: "+strings.ReplaceAll(name, "FILE", path))
+		}
+	}
+}
+
+// A GGUF's vocabulary gives the ids of the tokenizer.json with the same tokens and merges.
+func TestVocabulary(t *testing.T) {
+	files := kindsOf(t)
+	var texts peerTexts
+	unpacked(t, "testdata/texts.json.gz", &texts)
+	for name, pre := range map[string]string{"gpt2": "gpt-2", "smollm": "smollm", "llama3": "llama-bpe", "qwen2": "qwen2"} {
+		want, err := parse(files.Files[name])
+		require.NoError(t, err)
+		var content struct {
+			Model struct {
+				Vocab  map[string]int
+				Merges [][2]string
+			}
+		}
+		require.NoError(t, json.Unmarshal(files.Files[name], &content))
+		v := Vocabulary{Model: "gpt2", Pre: pre, Tokens: make([]string, len(content.Model.Vocab)), Types: make([]int32, len(content.Model.Vocab)), Template: "t"}
+		for token, id := range content.Model.Vocab {
+			v.Tokens[id], v.Types[id] = token, normalToken
+		}
+		for _, a := range want.added.all {
+			v.Types[a.ID] = controlToken
+		}
+		for _, m := range content.Model.Merges {
+			v.Merges = append(v.Merges, m[0]+" "+m[1])
+		}
+		if name == "llama3" {
+			v.AddBOS, v.Special = true, map[string]int32{"bos": 0}
+		}
+		got, err := v.Tokenizer()
+		require.NoError(t, err)
+		for _, s := range texts.Texts[:500] {
+			a, err := want.Encode(s)
+			require.NoError(t, err)
+			b, err := got.Encode(s)
+			require.NoError(t, err)
+			require.Equal(t, a, b, "%s: %q", name, s)
+		}
+		require.Equal(t, "t", got.ChatTemplate())
+		v.Pre = "jina-v2-de"
+		_, err = v.Tokenizer()
+		require.ErrorContains(t, err, `text: the vocabulary of a GGUF: its model is "gpt2" and its pre-tokenizer "jina-v2-de", expected gpt2`)
+	}
+}
