@@ -1,0 +1,167 @@
+"""Small random models as transformers saves them, with outputs and gradients; and a check of folders that lazo saved.
+
+    pip install torch==2.8.0 transformers==5.23.0 sentence-transformers==6.2.0 safetensors
+    python models.py write            # makes the folders here
+    python models.py check FOLDER     # compares transformers' outputs with those in FOLDER/outputs.safetensors
+
+Each folder has config.json and model.safetensors of a model that classifies texts. In expected.safetensors are:
+in/BATCH/NAME (inputs), head/TASK/NAME (weights of other heads), TASK/BATCH/OUTPUT (outputs), and grad/TASK/NAME, the
+gradients of the sum over the outputs for the long batch of output * random/TASK/OUTPUT. The other batches are for the
+task Model alone. References are of float64, rounded to float32. The metadata has the largest error of torch in float32
+for each of them.
+"""
+
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+import torch
+import transformers
+from safetensors.numpy import load_file, save_file
+from transformers import models  # noqa: F401
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SIZES = dict(vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, max_position_embeddings=28,
+             initializer_range=0.3)
+TASKS = ["Model", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMaskedLM"]
+WHOLE = ["ForSequenceClassification", "ForMaskedLM"]  # gradients of all weights; of others those of the head
+MODELS = {
+    "bert": ("Bert", SIZES | dict(hidden_act="gelu")),
+    "bert-tanh": ("Bert", SIZES | dict(hidden_act="gelu_new", pad_token_id=3, type_vocab_size=3)),
+    "roberta": ("Roberta", SIZES | dict(type_vocab_size=1, pad_token_id=1, max_position_embeddings=30)),
+    "xlm-roberta": ("XLMRoberta", SIZES | dict(type_vocab_size=1, pad_token_id=1, max_position_embeddings=30, hidden_act="relu")),
+    "distilbert": ("DistilBert", dict(vocab_size=60, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=28, initializer_range=0.3)),
+    "mpnet": ("MPNet", SIZES),
+}
+
+
+def batches(config, kind):
+    """A long padded batch, a short one, and one with a hole in its mask."""
+    rng = np.random.default_rng(7)
+    pad = config.pad_token_id
+    for name, (rows, places) in {"long": (3, 25), "short": (2, 5), "hole": (2, 9)}.items():
+        ids = rng.integers(5, config.vocab_size, (rows, places))
+        mask = np.ones((rows, places), np.int64)
+        if name == "long":
+            for row, length in enumerate([25, 11, 3]):
+                ids[row, length:], mask[row, length:] = pad, 0
+        if name == "hole":
+            mask[1, 3:5] = 0
+        of = dict(input_ids=ids, attention_mask=mask)
+        if kind.startswith("bert"):
+            of["token_type_ids"] = rng.integers(0, config.type_vocab_size, (rows, places))
+        yield name, {k: torch.tensor(v) for k, v in of.items()}
+
+
+def class_of(prefix, task):
+    return getattr(transformers, prefix + task)
+
+
+def outputs_of(out, task):
+    names = ["last_hidden_state", "pooler_output"] if task == "Model" else ["start_logits", "end_logits"] if task == "ForQuestionAnswering" else ["logits"]
+    return {n: out[n] for n in names if n in out and out[n] is not None}
+
+
+def perturb(model):
+    """Biases and norms are zeros and ones at first, which would hide mistakes."""
+    with torch.no_grad():
+        for p in model.parameters():
+            if p.dim() == 1:
+                p += 0.2 * torch.randn_like(p)
+
+
+def write_one(kind):
+    prefix, settings = MODELS[kind]
+    torch.manual_seed(sum(map(ord, kind)))
+    config = getattr(transformers, prefix + "Config")(**settings, num_labels=3, id2label={0: "red", 1: "green", 2: "blue"},
+                                                      label2id={"red": 0, "green": 1, "blue": 2})
+    main = class_of(prefix, "ForSequenceClassification")(config)
+    perturb(main)
+    base = main.base_model.state_dict()
+    folder = os.path.join(HERE, kind)
+    shutil.rmtree(folder, ignore_errors=True)
+    main.save_pretrained(folder)
+    tensors, errors = {}, {}
+    rng = np.random.default_rng(11)
+
+    def keep(name, exact, single):
+        errors[name] = float((single.double() - exact).abs().max().detach())
+        tensors[name] = exact.float().detach().numpy().copy()
+
+    for task in TASKS:
+        if task == "ForSequenceClassification":
+            model = main
+        else:
+            task_config = type(config)(**config.to_dict())
+            if task == "ForQuestionAnswering":
+                task_config.num_labels = 2
+            model = class_of(prefix, task)(task_config)
+            perturb(model)
+            result = model.base_model.load_state_dict(base, strict=False)
+            assert all(k.startswith("pooler.") for k in result.unexpected_keys), result
+            if task != "Model":
+                own = {k: v for k, v in model.state_dict().items() if not k.startswith(model.base_model_prefix + ".")}
+                tied = ("decoder.weight", "decoder.bias", "vocab_projector.weight")
+                tensors |= {f"head/{task}/{k}": v.detach().numpy().copy() for k, v in own.items() if not k.endswith(tied)}
+            elif result.missing_keys:  # a pooler that the classifier lacks
+                own = {k: v for k, v in model.state_dict().items() if k in result.missing_keys}
+                tensors |= {f"head/{task}/{k}": v.detach().numpy().copy() for k, v in own.items()}
+        grads, weighting = [], {}
+        for dtype in (torch.float64, torch.float32):
+            m = model.__class__(model.config)
+            m.load_state_dict(model.state_dict())
+            m = m.to(dtype).eval()
+            m.config._attn_implementation = "eager"
+            total, outs = 0, {}
+            for batch, of in batches(config, kind):
+                if batch != "long" and task != "Model":
+                    continue
+                tensors |= {f"in/{batch}/{k}": v.numpy().astype(np.int32) for k, v in of.items()}
+                for name, v in outputs_of(m(**of), task).items():
+                    outs[f"{task}/{batch}/{name}"] = v
+                    if batch == "long":
+                        at = f"{task}/{name}"
+                        if at not in weighting:
+                            weighting[at] = rng.integers(-4, 5, tuple(v.shape))
+                        total = total + (v * torch.tensor(weighting[at]).to(dtype)).sum()
+            total.backward()
+            grads.append((outs, {k: p.grad for k, p in m.named_parameters() if p.grad is not None}))
+        tensors |= {f"random/{k}": v.astype(np.int8) for k, v in weighting.items()}
+        for name, exact in grads[0][0].items():
+            keep(name, exact, grads[1][0][name])
+        for name, exact in grads[0][1].items():
+            if task in WHOLE or not (name.startswith(model.base_model_prefix + ".") or task == "Model"):
+                keep(f"grad/{task}/{name}", exact, grads[1][1][name])
+    if kind == "mpnet":
+        from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
+        far = torch.arange(-4000, 4001)
+        tensors["buckets"] = MPNetEncoder.relative_position_bucket(far, 32).numpy().astype(np.int8)
+    save_file(tensors, os.path.join(folder, "expected.safetensors"), {"errors": json.dumps(errors)})
+
+
+def check(folder):
+    """Prints the largest difference of transformers' outputs to lazo's, in outputs.safetensors."""
+    config = json.load(open(os.path.join(folder, "config.json")))
+    model, info = getattr(transformers, config["architectures"][0]).from_pretrained(folder, output_loading_info=True)
+    assert not any(info.get(k) for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
+    model.eval()
+    lazo = load_file(os.path.join(folder, "outputs.safetensors"))
+    of = {k[3:]: torch.tensor(v.astype(np.int64)) for k, v in lazo.items() if k.startswith("in/")}
+    with torch.no_grad():
+        out = model(**of)
+    worst = 0.0
+    for name, v in lazo.items():
+        if name.startswith("out/"):
+            worst = max(worst, float(np.abs(out[name[4:]].numpy() - v).max()))
+    print(json.dumps({"class": config["architectures"][0], "worst": worst}))
+    return worst < 1e-5
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "write":
+        for kind in sys.argv[2:] or MODELS:
+            write_one(kind)
+    else:
+        sys.exit(not all([check(folder) for folder in sys.argv[2:]]))
