@@ -24,7 +24,9 @@ type family struct {
 	heads map[task]head
 }
 
-var families = map[string]func(c *config) *family{"bert": bert}
+var families = map[string]func(c *config) *family{
+	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
+}
 
 // task is the end of a class's name.
 type task string

@@ -38,17 +38,17 @@ MODELS = {
 
 
 def batches(config, kind):
-    """A long padded batch, a short one, and one with a hole in its mask."""
+    """A long padded batch, and one with holes in its masks."""
     rng = np.random.default_rng(7)
     pad = config.pad_token_id
-    for name, (rows, places) in {"long": (3, 25), "short": (2, 5), "hole": (2, 9)}.items():
+    for name, (rows, places) in {"long": (3, 25), "hole": (2, 9)}.items():
         ids = rng.integers(5, config.vocab_size, (rows, places))
         mask = np.ones((rows, places), np.int64)
         if name == "long":
             for row, length in enumerate([25, 11, 3]):
                 ids[row, length:], mask[row, length:] = pad, 0
         if name == "hole":
-            mask[1, 3:5] = 0
+            mask[0, :2], mask[1, 3:5], mask[1, 8] = 0, 0, 0
         of = dict(input_ids=ids, attention_mask=mask)
         if kind.startswith("bert"):
             of["token_type_ids"] = rng.integers(0, config.type_vocab_size, (rows, places))
@@ -70,6 +70,27 @@ def perturb(model):
         for p in model.parameters():
             if p.dim() == 1:
                 p += 0.2 * torch.randn_like(p)
+
+
+def parameters(model):
+    """Shared weights have the name of the embeddings."""
+    for name, p in model.named_parameters():
+        if p is model.get_input_embeddings().weight:
+            name = next(n for n, q in model.base_model.named_parameters() if q is p)
+            name = name if model.base_model is model else model.base_model_prefix + "." + name
+        yield name, p
+
+
+def poolings(model, config, kind):
+    """Sentence embeddings, by sentence-transformers' Pooling."""
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    for batch, of in batches(config, kind):
+        if batch == "hole":
+            hidden = model(**of).last_hidden_state
+            modes = list(Pooling.POOLING_MODES) + [("cls", "mean")]
+            return {f"pool/{mode if isinstance(mode, str) else '+'.join(mode)}": Pooling(config.hidden_size, mode)(
+                dict(token_embeddings=hidden, attention_mask=of["attention_mask"]))["sentence_embedding"] for mode in modes}
 
 
 def write_one(kind):
@@ -108,7 +129,7 @@ def write_one(kind):
             elif result.missing_keys:  # a pooler that the classifier lacks
                 own = {k: v for k, v in model.state_dict().items() if k in result.missing_keys}
                 tensors |= {f"head/{task}/{k}": v.detach().numpy().copy() for k, v in own.items()}
-        grads, weighting = [], {}
+        grads, weighting, pooled = [], {}, []
         for dtype in (torch.float64, torch.float32):
             m = model.__class__(model.config)
             m.load_state_dict(model.state_dict())
@@ -127,13 +148,17 @@ def write_one(kind):
                             weighting[at] = rng.integers(-4, 5, tuple(v.shape))
                         total = total + (v * torch.tensor(weighting[at]).to(dtype)).sum()
             total.backward()
-            grads.append((outs, {k: p.grad for k, p in m.named_parameters() if p.grad is not None}))
+            grads.append((outs, {k: p.grad for k, p in parameters(m) if p.grad is not None}))
+            if task == "Model" and kind == "bert":
+                pooled.append(poolings(m, config, kind))
         tensors |= {f"random/{k}": v.astype(np.int8) for k, v in weighting.items()}
         for name, exact in grads[0][0].items():
             keep(name, exact, grads[1][0][name])
         for name, exact in grads[0][1].items():
             if task in WHOLE or not (name.startswith(model.base_model_prefix + ".") or task == "Model"):
                 keep(f"grad/{task}/{name}", exact, grads[1][1][name])
+        for name in pooled[0] if pooled else []:
+            keep(name, pooled[0][name], pooled[1][name])
     if kind == "mpnet":
         from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
         far = torch.arange(-4000, 4001)
