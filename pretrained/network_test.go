@@ -2,6 +2,7 @@ package pretrained_test
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,7 +59,7 @@ func TestSave(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, m.Close()) }()
 			set := labelled(t, f, 0)
-			_, err = m.Fit(t.Context(), set, flaxlike.Fit{})
+			_, err = m.Fit(t.Context(), set, flaxlike.Fit{Output: io.Discard})
 			require.NoError(t, err)
 			dir := filepath.Join(t.TempDir(), "new", "folder")
 			require.NoError(t, network.Save(dir, m))
@@ -209,7 +210,7 @@ func TestBase_ownHead(t *testing.T) {
 		after, err := m.Evaluate(t.Context(), changed)
 		require.NoError(t, err)
 		require.Equal(t, before["loss"], after["loss"])
-		_, err = m.Fit(t.Context(), set, flaxlike.Fit{})
+		_, err = m.Fit(t.Context(), set, flaxlike.Fit{Output: io.Discard})
 		require.NoError(t, err)
 		require.NoError(t, m.Close())
 	}
