@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/internal/layering"
+	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -49,6 +50,13 @@ func (f Functional) outputs(scope *model.Scope, input func(string) *graph.Node) 
 	return out
 }
 
+// weighted is a network with its own initial values, as a pretrained.Network: a [Functional] of its method Outputs.
+type weighted interface {
+	nn.Layer
+	Outputs(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node
+	Weights() managed.Option
+}
+
 const preds = "preds"
 
 const modelScope = "model"
@@ -69,7 +77,7 @@ var kinds = func() map[string]nn.Layer {
 	all := map[string]nn.Layer{"PositionEmbedding": nn.Positions{}, "CausalAttention": nn.Attention{}}
 	for _, l := range []nn.Layer{nn.Dense{}, nn.Conv{}, nn.DepthwiseConv{}, nn.SeparableConv{}, nn.ConvTranspose{}, nn.MaxPool{}, nn.MeanPool{}, nn.GlobalMeanPool{},
 		nn.Flatten{}, nn.Reshape{}, nn.Activation(""), nn.Dropout{}, nn.BatchNorm{}, nn.LayerNorm{}, nn.RMSNorm{}, nn.GroupNorm{},
-		nn.Embedding{}, nn.Positions{}, nn.Sinusoidal{}, nn.Attention{}, nn.LSTM{}, nn.GRU{}, nn.SimpleRNN{},
+		nn.Embedding{}, nn.Positions{}, nn.RelativePositions{}, nn.Sinusoidal{}, nn.Attention{}, nn.LSTM{}, nn.GRU{}, nn.SimpleRNN{},
 		nn.Sequential{}, nn.Named{}, nn.Residual{}, nn.TimeDistributed{}, nn.L1{}, nn.L2{}} {
 		all[reflect.TypeOf(l).Name()] = l
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // New makes a model. Its first batch has the shapes and creates its variables; see [Model.Init]. Training needs at
-// least one loss. The default optimizer is adam with rate 0.001.
+// least one loss. The default optimizer is adam with rate 0.001. A pretrained.Network begins with its weights.
 func New(ctx context.Context, network nn.Layer, options ...Option) (*Model, error) {
 	m, err := newModel(ctx, network, options)
 	if err != nil {
@@ -62,6 +62,10 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 	case m.network == nil:
 		m.network = m.set.network
 	}
+	of := []managed.Option{managed.WithSeed(m.set.seed)}
+	if w, ok := m.network.(weighted); ok {
+		m.network, of = Functional(w.Outputs), append(of, w.Weights())
+	}
 	m.set.batchSize = cmp.Or(m.set.batchSize, 32)
 	optimizer, err := m.set.optimizerOf()
 	if err != nil {
@@ -79,7 +83,7 @@ func (m *Model) open(ctx context.Context, options []Option) (err error) {
 			return err
 		}
 	}
-	of := []managed.Option{managed.WithOptimizer(optimizer), managed.WithSeed(m.set.seed)}
+	of = append(of, managed.WithOptimizer(optimizer))
 	if m.set.policy != nil {
 		of = append(of, managed.WithPolicy(*m.set.policy))
 	}

@@ -171,7 +171,7 @@ func (s *State) restore(ctx context.Context, c *checkpoint.Checkpoint, from func
 		return err
 	}
 	defer done()
-	r := &restored{step: c.Step, from: from, late: store.Late{}}
+	r := &restored{step: c.Step, from: from, late: s.model.given.InitialLate()}
 	if from == nil {
 		if err := c.Section(variablesSection, &r.origins); err != nil {
 			return fmt.Errorf("this is not a checkpoint of a managed.State (Transfer takes tensors of any checkpoint): %w", err)

@@ -126,7 +126,7 @@ func (r *restored) nameOf(v *model.Variable) string {
 }
 
 func (s *State) awaited() *restored {
-	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Initial})
+	return cmp.Or(s.saved.restored, &restored{tensors: s.model.given.Initial, late: s.model.given.Late})
 }
 
 func (s *State) fit(fresh []*model.Variable, step asking) error {

@@ -11,26 +11,45 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/internal/packs"
+	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
 // WithValues sets initial values by full names ("/dense/weights"), such as pretrained parameters, or all values of
 // another state. A variable takes its value when a step creates it. The tensors belong to the caller and must not
-// change until then.
+// change until then. A checkpoint.Tensor with a Write is read only then, one variable after another.
 //
 // Each trainable variable must be listed, except for [DrawMissing], with its shape and dtype. Otherwise the step
 // returns an error that lists all differences, and changes nothing. Unused values are ignored.
-func WithValues(values map[string]*tensors.Tensor) Option {
+func WithValues[T *tensors.Tensor | checkpoint.Tensor](values map[string]T) Option {
 	return func(s *State) error {
+		initial, late := make(map[string]*tensors.Tensor, len(values)), store.Late{}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if t := values[name]; t == nil || !strings.HasPrefix(name, "/") {
+			t, err := initialOf(values[name], late)
+			if err != nil {
+				return fmt.Errorf("value %q: %w", name, err)
+			}
+			if t == nil || !strings.HasPrefix(name, "/") {
 				return fmt.Errorf("value %q: expected a tensor and a full name such as \"/dense/weights\"", name)
 			}
+			initial[name] = t
 		}
-		s.model.given.Initial = make(map[string]*tensors.Tensor, len(values))
-		maps.Copy(s.model.given.Initial, values)
+		s.model.given.Initial, s.model.given.Late = initial, late
 		return nil
 	}
+}
+
+func initialOf(value any, late store.Late) (*tensors.Tensor, error) {
+	of, saved := value.(checkpoint.Tensor)
+	if !saved {
+		return value.(*tensors.Tensor), nil
+	}
+	dtype, err := outOfFile(of.DType)
+	if err != nil {
+		return nil, err
+	}
+	return late.FromFile(of, dtype)
 }
 
 // DrawMissing allows drawing matching trainable variables that [WithValues] lacks, such as a new last layer.

@@ -33,6 +33,8 @@ type Attention struct {
 	// Mask selects the keys: lengths, integers [batch], or bool [batch, keys], [batch, queries, keys] or [batch, heads,
 	// queries, keys]; nil is [MaskOf] the input. The attention of a query without keys is 0.
 	Mask *graph.Node
+	// Bias is added to the scaled scores: [1 or batch, heads, queries, keys], as of [RelativePositions].
+	Bias *graph.Node
 	// Dropout is the dropout rate of the attention weights.
 	Dropout float64
 	NoBias  bool
@@ -187,11 +189,24 @@ func (a Attention) mask(scope *model.Scope, q, k *graph.Node) *graph.Node {
 	return nil
 }
 
+// bias is [batch, heads, queries, keys], or nil.
+func (a Attention) bias(scope *model.Scope, q, k *graph.Node, layout attention.AxesLayout) *graph.Node {
+	if a.Bias == nil {
+		return nil
+	}
+	places := layout.SeqAxis()
+	batch, queries, keys := q.Shape().Dimensions[0], q.Shape().Dimensions[places], k.Shape().Dimensions[places]
+	if a.Bias.DType() != q.DType() || a.Bias.Shape().CheckDims(1, a.Heads, queries, keys) != nil && a.Bias.Shape().CheckDims(batch, a.Heads, queries, keys) != nil {
+		fail("Attention", scope, "Bias is %s, expected (%s)[1 or %d, %d, %d, %d]", a.Bias.Shape(), q.DType(), batch, a.Heads, queries, keys)
+	}
+	return graph.BroadcastToDims(a.Bias, batch, a.Heads, queries, keys)
+}
+
 // attend computes softmax(q·k)·v, by GoMLX's core if the backend has a fused form.
 func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attention.AxesLayout, mask *graph.Node, causal bool) *graph.Node {
-	scale := 1 / math.Sqrt(float64(a.Width))
+	scale, bias := 1/math.Sqrt(float64(a.Width)), a.bias(scope, q, k, layout)
 	if q.Graph().Backend().Capabilities().Operations[compute.OpTypeFusedScaledDotProductAttention] {
-		options := attention.CoreOptions{Scale: scale, UseCausalMask: causal, AttentionMask: mask, Scope: scope}
+		options := attention.CoreOptions{Scale: scale, UseCausalMask: causal, AttentionMask: mask, AttentionBias: bias, Scope: scope}
 		if a.Dropout > 0 {
 			options.DropoutRate = graph.Scalar(q.Graph(), dtypes.Float32, a.Dropout)
 		}
@@ -212,6 +227,9 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 	grouped := graph.Reshape(graph.MulScalar(q, scale), batch, keyHeads, heads/keyHeads*queries, width)
 	scores := graph.DotGeneral(grouped, []int{3}, []int{0, 1}, k, []int{3}, []int{0, 1})
 	scores = graph.Reshape(scores, batch, heads, queries, keys)
+	if bias != nil {
+		scores = graph.Add(scores, bias)
+	}
 	if causal {
 		mask = graph.Reshape(lowerTriangle(q.Graph(), queries), 1, 1, queries, queries)
 	}

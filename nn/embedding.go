@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/gomlx/compute/dtypes"
@@ -152,4 +153,59 @@ func angles(x, start *graph.Node, places, n int, base float64) *graph.Node {
 		rates[i] = math.Pow(base, -2*float64(i)/float64(n))
 	}
 	return graph.Mul(at, graph.ExpandAxes(graph.ConvertDType(graph.Const(g, rates), t), 0))
+}
+
+// RelativePositions learns a number for each head and distance of two places, in buckets that widen with the distance
+// (Raffel et al. 2020): a [Attention.Bias].
+type RelativePositions struct {
+	Heads    int
+	Buckets  int                       // 32 if 0
+	Distance int                       // from here on all places share a bucket; 128 if 0
+	Causal   bool                      // all buckets are for earlier places, and later ones are as near as the place itself
+	Initial  model.VariableInitializer // "glorot_uniform" if nil
+}
+
+// Apply has the variable embeddings [buckets, heads]. It returns [1, heads, places, places] for x, [batch, places, n].
+func (r RelativePositions) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
+	return apply(r, scope, x)
+}
+
+func (r RelativePositions) build(scope *model.Scope, x *graph.Node) *graph.Node {
+	sequence("RelativePositions", scope, x)
+	r.Buckets, r.Distance = cmp.Or(r.Buckets, 32), cmp.Or(r.Distance, 128)
+	atLeastOne("RelativePositions", scope, "Heads", r.Heads)
+	if r.Buckets < 4 || r.Buckets%4 != 0 || r.Distance <= r.Buckets/2 {
+		fail("RelativePositions", scope, "%d buckets to the distance %d, expected a multiple of 4, and a distance above the half of it", r.Buckets, r.Distance)
+	}
+	table := variable(scope, x, "embeddings", r.Initial, glorotUniform, r.Buckets, r.Heads)
+	n, g := x.Shape().Dimensions[1], x.Graph()
+	buckets := make([]int32, 2*n-1) // by key − query + n − 1
+	for i := range buckets {
+		buckets[i] = r.bucket(i - n + 1)
+	}
+	square := shapes.Make(dtypes.Int32, n, n)
+	at := graph.AddScalar(graph.Sub(graph.Iota(g, square, 1), graph.Iota(g, square, 0)), float64(n-1))
+	rows := graph.Gather(table, graph.ExpandAxes(graph.Const(g, buckets), -1))
+	return graph.ExpandAxes(graph.TransposeAllAxes(graph.Gather(rows, graph.ExpandAxes(at, -1)), 2, 0, 1), 0)
+}
+
+// bucket computes in float32, as torch does: at some distances float64 has another bucket.
+func (r RelativePositions) bucket(distance int) int32 {
+	buckets, first := r.Buckets, 0
+	if r.Causal {
+		distance = max(-distance, 0)
+	} else {
+		buckets /= 2
+		if distance > 0 {
+			first = buckets
+		}
+		distance = max(distance, -distance)
+	}
+	exact := buckets / 2
+	if distance < exact {
+		return int32(first + distance)
+	}
+	far := float32(math.Log(float64(float32(distance) / float32(exact))))
+	far = far / float32(math.Log(float64(r.Distance)/float64(exact))) * float32(buckets-exact)
+	return int32(first + min(exact+int(far), buckets-1))
 }

@@ -19,7 +19,7 @@ import (
 
 type Given struct {
 	Tensors map[string]*Tensor // of a checkpoint
-	Late    Late               // those not in memory
+	Late    Late               // those of both maps that are not in memory
 	// Initial are the program's, for variables that no checkpoint has. If not nil, it has each trainable one, except for
 	// those that MayDraw matches.
 	Initial map[string]*Tensor
@@ -48,6 +48,17 @@ func (g *Given) Set(name string, t *Tensor) {
 func (g *Given) Forget(which func(name string) bool) {
 	maps.DeleteFunc(g.Initial, func(name string, _ *Tensor) bool { return which(name) })
 	maps.DeleteFunc(g.spent, func(name string, _ bool) bool { return which(name) })
+}
+
+// InitialLate returns Late without tensors of a checkpoint.
+func (g *Given) InitialLate() Late {
+	late := Late{}
+	for _, t := range g.Initial {
+		if write := g.Late[t]; write != nil {
+			late[t] = write
+		}
+	}
+	return late
 }
 
 func (g *Given) Clone() Given {
@@ -98,7 +109,7 @@ func (g *Given) give(fresh []*Variable) error {
 	return nil
 }
 
-// Late are tensors in checkpoint files, with functions that write their bytes. They are read singly when moved, to save
+// Late are tensors in files, with functions that write their bytes. They are read singly when moved, to save
 // memory.
 type Late map[*Tensor]func(io.Writer) error
 

@@ -1,0 +1,201 @@
+package pretrained
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/gomlx/compute/dtypes"
+
+	"github.com/lazo-ml/lazo/internal/listed"
+	"github.com/lazo-ml/lazo/internal/regular"
+	"github.com/lazo-ml/lazo/nn"
+)
+
+const configFile = "config.json"
+
+// config reads fields of a config.json. Errors are collected in err.
+type config struct {
+	fields  map[string]json.RawMessage
+	dtype   dtypes.DType // of the variables
+	classes int          // of a head
+	err     error
+}
+
+func readConfig(folder string) (*config, error) {
+	text, err := regular.Read(filepath.Join(folder, configFile), mostText)
+	if err != nil {
+		return nil, err
+	}
+	c := &config{}
+	if err := json.Unmarshal(text, &c.fields); err != nil {
+		return nil, fmt.Errorf("%s: %w", configFile, err)
+	}
+	return c, nil
+}
+
+func (c *config) fail(name, format string, values ...any) {
+	c.err = errors.Join(c.err, fmt.Errorf("%s: %s is %s, expected %s", configFile, name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
+}
+
+func (c *config) has(name string) bool {
+	text, there := c.fields[name]
+	return there && !bytes.Equal(text, []byte("null"))
+}
+
+// mostSize bounds each size. Shapes are compared with the files' before anything is allocated.
+const mostSize = 1 << 30
+
+// size reads a whole number from 1 on. standard 0 means that the field must be there.
+func (c *config) size(name string, standard int) int {
+	if !c.has(name) && standard > 0 {
+		return standard
+	}
+	n, err := strconv.Atoi(string(c.fields[name]))
+	if err != nil || n < 1 || n > mostSize {
+		c.fail(name, "a whole number from 1 to %d", mostSize)
+		return 1
+	}
+	return n
+}
+
+// id reads the id of a token, -1 if there is none.
+func (c *config) id(name string, standard, most int) int {
+	if text, there := c.fields[name]; !there {
+		return standard
+	} else if string(text) == "null" {
+		return -1
+	}
+	n, err := strconv.Atoi(string(c.fields[name]))
+	if err != nil || n < 0 || n >= most {
+		c.fail(name, "a whole number from 0 to %d", most-1)
+		return -1
+	}
+	return n
+}
+
+func (c *config) number(name string, standard float64, fits func(x float64) bool, expected string) float64 {
+	if !c.has(name) {
+		return standard
+	}
+	x := math.NaN()
+	if err := json.Unmarshal(c.fields[name], &x); err != nil || !fits(x) {
+		c.fail(name, "%s", expected)
+		return standard
+	}
+	return x
+}
+
+// rate reads a rate of dropout.
+func (c *config) rate(name string, standard float64) float64 {
+	return c.number(name, standard, func(x float64) bool { return x >= 0 && x < 1 }, "a number from 0 to below 1")
+}
+
+// positive reads a number such as the epsilon of a normalization.
+func (c *config) positive(name string, standard float64) float64 {
+	return c.number(name, standard, func(x float64) bool { return x > 0 && x < math.MaxFloat32 }, "a number above 0")
+}
+
+func (c *config) flag(name string, standard bool) bool {
+	if !c.has(name) {
+		return standard
+	}
+	value := standard
+	if err := json.Unmarshal(c.fields[name], &value); err != nil {
+		c.fail(name, "true or false")
+	}
+	return value
+}
+
+func (c *config) text(name, standard string) (value string) {
+	if !c.has(name) {
+		return standard
+	}
+	if err := json.Unmarshal(c.fields[name], &value); err != nil {
+		c.fail(name, "a text")
+	}
+	return value
+}
+
+func (c *config) texts(name string) (list []string) {
+	if c.has(name) && json.Unmarshal(c.fields[name], &list) != nil {
+		c.fail(name, "a list of texts")
+	}
+	return list
+}
+
+// only refuses values of a field that lazo does not implement and that would change numbers. null stands for none.
+func (c *config) only(name string, implemented ...string) {
+	if !c.has(name) {
+		return
+	}
+	var text bytes.Buffer
+	if err := json.Compact(&text, c.fields[name]); err != nil || !slices.Contains(implemented, text.String()) {
+		expected := "none: the field is not implemented"
+		if len(implemented) > 0 {
+			expected = implemented[0] + ": other values are not implemented"
+		}
+		c.fail(name, "%s", expected)
+	}
+}
+
+// activations has nn's names by those of transformers.
+var activations = map[string]nn.Activation{
+	"gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_approx", "gelu_fast": "gelu_approx", "gelu_accurate": "gelu_approx",
+	"gelu_pytorch_tanh": "gelu_approx", "gelu_python_tanh": "gelu_approx", "relu": "relu", "silu": "swish", "swish": "swish", "tanh": "tanh", "sigmoid": "sigmoid",
+}
+
+func (c *config) activation(name, standard string) nn.Activation {
+	a, known := activations[c.text(name, standard)]
+	if !known {
+		c.fail(name, "one of %q", slices.Sorted(maps.Keys(activations)))
+	}
+	return a
+}
+
+// labels are the names of classes: of id2label, or of a number of classes, which is 2 if the config has neither.
+func (c *config) labels() []string {
+	var names map[string]string
+	if c.has("id2label") {
+		if err := json.Unmarshal(c.fields["id2label"], &names); err != nil || len(names) == 0 {
+			c.fail("id2label", "an object of names by their classes' numbers")
+			return nil
+		}
+	}
+	all := make([]string, len(names))
+	for i := range all {
+		name, there := names[strconv.Itoa(i)]
+		if !there {
+			c.fail("id2label", "a name for each class from 0 to %d", len(all)-1)
+			return nil
+		}
+		all[i] = name
+	}
+	n := c.size("num_labels", cmp.Or(len(all), 2))
+	switch {
+	case n > mostLabels:
+		c.fail("num_labels", "at most %d", mostLabels)
+	case names == nil:
+		return standardLabels(n)
+	case n != len(all):
+		c.fail("num_labels", "%d, the number of names in id2label", len(all))
+	}
+	return all
+}
+
+const mostLabels = 1 << 24
+
+func standardLabels(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = "LABEL_" + strconv.Itoa(i)
+	}
+	return all
+}

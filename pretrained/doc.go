@@ -1,0 +1,12 @@
+// Package pretrained trains and uses models that others trained: folders of the Hugging Face hub, with config.json and
+// model.safetensors.
+//
+//	base, err := pretrained.Open(ctx, folder)
+//	network := base.Classifier(10)
+//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("crossentropy"))
+//	…
+//	err = network.Save("tuned", model) // for transformers' from_pretrained
+//
+// Architectures are BERT and MiniLM, RoBERTa and XLM-RoBERTa, DistilBERT, and MPNet. Outputs and gradients equal those of
+// transformers up to rounding. docs/pretrained.md shows how to add one.
+package pretrained

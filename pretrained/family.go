@@ -1,0 +1,126 @@
+package pretrained
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// family describes an architecture: the names and shapes of its tensors, and its layers. families has all by their
+// model_type.
+type family struct {
+	class  string // the beginning of its classes' names: Bert
+	prefix string // of the body's tensors in models with a head: "bert."
+	layers int    // that # in names stands for
+	dtype  dtypes.DType
+	body   []module
+	pooler []module // empty if the folder or the architecture has none
+	// build returns the hidden state of each place, [batch, places, width]. pool is of the first place.
+	build func(s *model.Scope, in inputs) *graph.Node
+	pool  func(s *model.Scope, hidden *graph.Node) *graph.Node
+	heads map[task]head
+}
+
+var families = map[string]func(c *config) *family{
+	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
+}
+
+// task is the end of a class's name.
+type task string
+
+const (
+	bare           task = "Model"
+	classification task = "ForSequenceClassification"
+	tokens         task = "ForTokenClassification"
+	answers        task = "ForQuestionAnswering"
+	maskedLM       task = "ForMaskedLM"
+	forPreTraining task = "ForPreTraining" // contains maskedLM
+	lmHeadModel    task = "LMHeadModel"    // likewise
+)
+
+// head describes what follows the body.
+type head struct {
+	modules []module // with names of files that have no prefix
+	pooled  bool     // it needs the pooler
+	build   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
+	err     error
+}
+
+// module is a row of a table: a module of PyTorch, the scope of its layer here, and its tensors.
+type module struct {
+	file, own string
+	parts     []part
+}
+
+// part is a tensor of a module. older is its name in old files.
+type part struct {
+	file, own, older string
+	dims             []int // in the file
+	transposed       bool  // a matrix that lazo has the other way round
+}
+
+// linear is torch.nn.Linear, [out, in] in files: nn.Dense.
+func linear(in, out int) []part {
+	return append(linearNoBias(in, out), part{file: "bias", own: "bias", dims: []int{out}})
+}
+
+func linearNoBias(in, out int) []part {
+	return []part{{file: "weight", own: "kernel", dims: []int{out, in}, transposed: true}}
+}
+
+// norm is torch.nn.LayerNorm: nn.LayerNorm.
+func norm(n int) []part {
+	return []part{{file: "weight", own: "gamma", older: "gamma", dims: []int{n}}, {file: "bias", own: "beta", older: "beta", dims: []int{n}}}
+}
+
+// table is torch.nn.Embedding: nn.Embedding.
+func table(rows, n int) []part {
+	return []part{{file: "weight", own: "embeddings", dims: []int{rows, n}}}
+}
+
+// vector is a parameter that is not in a layer.
+func vector(name string, n int) []part {
+	return []part{{file: name, own: name, dims: []int{n}}}
+}
+
+// tensor is a row of a table for one layer: names, dims and place in the folder.
+type tensor struct {
+	name, older string
+	own         string // below the network's scope
+	dims        []int
+	transposed  bool
+}
+
+func (t tensor) shape() []int {
+	if t.transposed {
+		return []int{t.dims[1], t.dims[0]}
+	}
+	return t.dims
+}
+
+// listed writes the rows of a table out for all layers.
+func (f *family) listed(modules []module) (all []tensor) {
+	add := func(m module, layer string) {
+		for _, p := range m.parts {
+			t := tensor{name: m.file + "." + p.file, own: m.own + "/" + p.own, dims: p.dims, transposed: p.transposed}
+			if p.older != "" {
+				t.older = m.file + "." + p.older
+			}
+			t.name, t.older, t.own = strings.Replace(t.name, "#", layer, 1), strings.Replace(t.older, "#", layer, 1), strings.Replace(t.own, "#", layer, 1)
+			all = append(all, t)
+		}
+	}
+	for _, m := range modules {
+		if !strings.Contains(m.file, "#") {
+			add(m, "")
+			continue
+		}
+		for i := range f.layers {
+			add(m, strconv.Itoa(i))
+		}
+	}
+	return all
+}

@@ -1,0 +1,233 @@
+package pretrained
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
+)
+
+// Network is a pretrained network with a head. flaxlike.New takes it, with its weights:
+//
+//	network := base.Classifier(10)
+//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("crossentropy"))
+//
+// An own step builds it at the scope "model" of a state with its weights:
+//
+//	state, err := managed.New(strategy, network.Weights(), managed.WithOptimizer(adam))
+//	step := managed.TrainStep(func(b *managed.Builder) {
+//		logits := network.Outputs(b.Scope().In("model"), b.Field)["logits"]
+//		…
+//
+// Inputs are input_ids and attention_mask, integers [batch, places], and token_type_ids for BERT. The mask is 0 at
+// padding. An error of a method of [Base] that made the network is that of flaxlike.New and of the state.
+type Network struct {
+	// Labels are the names of the classes: those of the folder if it has as many, otherwise LABEL_0, LABEL_1, ….
+	Labels []string
+
+	base      *Base
+	family    *family
+	task      task
+	weights   []weight
+	sentences map[string][]byte // files of sentence-transformers
+	outputs   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
+	err       error
+}
+
+// weight is a variable, and its tensor in the folder, nil if it is drawn.
+type weight struct {
+	tensor
+	stored *stored
+	head   bool // its name in files has no prefix
+}
+
+const networkScope = "model"
+
+func (w weight) variable() string { return "/" + networkScope + "/" + w.own }
+
+// Hidden returns the network without a head: the outputs last_hidden_state [batch, places, width] and, if the folder
+// has its weights, pooler_output [batch, width].
+func (b *Base) Hidden() *Network {
+	return b.network(bare, 1, func(f *family, n *Network) head {
+		pooler, err := b.take(f.prefix, f.listed(f.pooler))
+		if pooled := err == nil && len(pooler) > 0; pooled {
+			return head{pooled: true, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
+				return map[string]*graph.Node{"last_hidden_state": hidden, "pooler_output": f.pool(s, hidden)}
+			}}
+		}
+		return head{build: func(_ *model.Scope, hidden *graph.Node) map[string]*graph.Node {
+			return map[string]*graph.Node{"last_hidden_state": hidden}
+		}}
+	})
+}
+
+// Head returns the network with a head of your own, whose variables are drawn. Network.Save leaves the head out.
+func (b *Base) Head(build func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node) *Network {
+	return b.network(bare, 1, func(*family, *Network) head { return head{build: build} })
+}
+
+// Classifier returns the network with a head for a number of classes: the output logits [batch, classes]. 0 is the
+// folder's number. The head's weights are those of the folder if they are for this task and number, otherwise drawn.
+func (b *Base) Classifier(classes int) *Network { return b.labelled(classification, classes) }
+
+// TokenClassifier is [Base.Classifier] for each place: the output logits [batch, places, classes].
+func (b *Base) TokenClassifier(classes int) *Network { return b.labelled(tokens, classes) }
+
+// QuestionAnswering returns the network with a head that finds an answer in a text: the outputs start_logits and
+// end_logits [batch, places].
+func (b *Base) QuestionAnswering() *Network { return b.labelled(answers, 2) }
+
+// MaskedLM returns the network with a head that predicts masked tokens: the output logits [batch, places, vocabulary],
+// by the embeddings of the words.
+func (b *Base) MaskedLM() *Network {
+	return b.network(maskedLM, 1, func(f *family, _ *Network) head { return f.heads[maskedLM] })
+}
+
+func (b *Base) labelled(of task, classes int) *Network {
+	own := classes == 0
+	if own {
+		classes = len(b.labels)
+	}
+	return b.network(of, classes, func(f *family, n *Network) (h head) {
+		if classes < 1 || classes > mostLabels {
+			h.err = fmt.Errorf("%d classes, expected 1 to %d, or 0 for the folder's number", classes, mostLabels)
+			return h
+		}
+		if n.Labels = slices.Clone(b.labels); classes != len(b.labels) {
+			n.Labels = standardLabels(classes)
+		}
+		h = f.heads[of]
+		if missing := b.lacks(f, of, h); own && missing != nil {
+			h.err = fmt.Errorf("0 classes stand for the folder's, which has no such head: %w: give the number of classes", missing)
+		}
+		return h
+	})
+}
+
+// also are classes that contain the head of another one.
+var also = map[task][]task{maskedLM: {forPreTraining, lmHeadModel}}
+
+// has reports whether the folder's model has a head for a task. A folder that lists no classes may have any.
+func (b *Base) has(f *family, of task) bool {
+	return len(b.classes) == 0 || slices.ContainsFunc(append([]task{of}, also[of]...), func(t task) bool { return slices.Contains(b.classes, f.class+string(t)) })
+}
+
+func (b *Base) lacks(f *family, of task, h head) error {
+	if !b.has(f, of) {
+		return fmt.Errorf("it is a model of the class %q", b.classes)
+	}
+	_, err := b.take("", f.listed(h.modules))
+	return err
+}
+
+// network makes the network of a head, whose weights are drawn where the folder lacks them.
+func (b *Base) network(of task, classes int, head func(*family, *Network) head) *Network {
+	n := &Network{base: b, task: of}
+	fail := func(err error) *Network {
+		n.err = fmt.Errorf("pretrained: the network %s of %s: %w", of, b.folder, err)
+		return n
+	}
+	if _, err := fileDType(b.DType); err != nil {
+		return fail(err)
+	}
+	f, err := b.describe(classes)
+	if err != nil {
+		return fail(err)
+	}
+	n.family = f
+	if n.weights, err = b.take(f.prefix, f.listed(f.body)); err != nil {
+		return fail(err)
+	}
+	h := head(f, n)
+	if h.build == nil && h.err == nil {
+		h.err = errors.New("the architecture has no such head")
+	}
+	if h.err != nil {
+		return fail(h.err)
+	}
+	n.outputs = h.build
+	maybe := func(prefix string, rows []module, there bool) {
+		for _, t := range f.listed(rows) {
+			s, err := b.find(prefix, t)
+			if err != nil || !there {
+				s = nil
+			}
+			n.weights = append(n.weights, weight{t, s, prefix == ""})
+		}
+	}
+	if h.pooled {
+		maybe(f.prefix, f.pooler, true)
+	}
+	maybe("", h.modules, b.has(f, of))
+	return n
+}
+
+// Outputs builds the network at a scope and returns its outputs by name. input returns a field of the batch.
+func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
+	if n.err != nil {
+		panic(n.err)
+	}
+	return n.outputs(scope, n.family.build(scope, input))
+}
+
+// Apply is for networks within others, and an error: the network has several inputs.
+func (n *Network) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
+	return flaxlike.Functional(n.Outputs).Apply(scope, x)
+}
+
+// Weights gives a state the folder's weights, for the network at the scope "model". The state reads each when a step
+// creates its variable. Variables that the folder lacks are drawn.
+func (n *Network) Weights() managed.Option {
+	return func(s *managed.State) error {
+		if n.err != nil {
+			return n.err
+		}
+		values := map[string]checkpoint.Tensor{}
+		to, err := fileDType(n.family.dtype)
+		for _, w := range n.weights {
+			if w.stored != nil {
+				values[w.variable()] = checkpoint.Tensor{DType: to, Dims: w.shape(), Write: func(out io.Writer) error {
+					return w.stored.writeTo(out, to, w.transposed)
+				}}
+			}
+		}
+		draws := func(name string) bool { _, given := values[name]; return !given }
+		return errors.Join(err, managed.WithValues(values)(s), managed.DrawMissing(draws)(s))
+	}
+}
+
+// Drawn returns the full names of the head's variables that the folder lacks, such as "/model/classifier/kernel". They
+// begin with random numbers.
+func (n *Network) Drawn() (names []string) {
+	for _, w := range n.weights {
+		if w.stored == nil {
+			names = append(names, w.variable())
+		}
+	}
+	return names
+}
+
+// Unused returns the folder's tensors that the network does not use, such as another head's.
+func (n *Network) Unused() (names []string) {
+	used := map[string]bool{}
+	for _, w := range n.weights {
+		if w.stored != nil {
+			used[w.stored.Name] = true
+		}
+	}
+	for name := range n.base.tensors {
+		if !used[name] && !strings.HasSuffix(name, ".position_ids") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

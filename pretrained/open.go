@@ -1,0 +1,124 @@
+package pretrained
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/dtype"
+)
+
+// Base is an opened folder. Its methods make networks of its weights with a head for a task. Base keeps no file open.
+type Base struct {
+	// DType is the dtype of the variables of networks that are made later: Float32, Float16 or BFloat16. Open sets that
+	// of the files.
+	DType dtypes.DType
+
+	folder  string
+	fields  map[string]json.RawMessage // of config.json
+	family  func(*config) *family
+	classes []string // of transformers, that the folder's model is of
+	labels  []string
+	tensors map[string]stored
+}
+
+// Open reads config.json and the headers of model.safetensors, or of the shards in model.safetensors.index.json, and
+// checks the names and shapes of the tensors. Files are untrusted. It reads no weights.
+//
+// Errors: files that are missing or damaged, an architecture that the package does not have, fields of config.json that
+// would change numbers and are not implemented, and tensors that are missing or have other shapes than config.json says.
+func Open(ctx context.Context, folder string) (*Base, error) {
+	b, err := open(ctx, folder)
+	if err != nil {
+		return nil, fmt.Errorf("pretrained: open %s: %w", folder, err)
+	}
+	return b, nil
+}
+
+func open(ctx context.Context, folder string) (*Base, error) {
+	c, err := readConfig(folder)
+	if err != nil {
+		return nil, err
+	}
+	of, known := families[c.text("model_type", "")]
+	if !known {
+		c.fail("model_type", "one of %q", slices.Sorted(maps.Keys(families)))
+	}
+	b := &Base{folder: folder, fields: c.fields, family: of, classes: c.texts("architectures"), labels: c.labels()}
+	if c.err != nil {
+		return nil, c.err
+	}
+	if b.tensors, err = readTensors(ctx, folder); err != nil {
+		return nil, err
+	}
+	f, err := b.describe(1)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := b.take(f.prefix, f.listed(f.body))
+	if err != nil {
+		return nil, err
+	}
+	b.DType = dtypes.DType(dtype.InFiles(weights[0].stored.DType.String()))
+	return b, nil
+}
+
+// describe reads the config for the dtype and the number of classes of a network.
+func (b *Base) describe(classes int) (*family, error) {
+	c := &config{fields: b.fields, dtype: b.DType, classes: classes}
+	f := b.family(c)
+	if c.err == nil && f.layers > len(b.tensors) {
+		c.err = fmt.Errorf("%s: the model has %d layers, and the folder only %d tensors", configFile, f.layers, len(b.tensors))
+	}
+	return f, c.err
+}
+
+// find returns the folder's tensor for a row of a table, with the prefix or without.
+func (b *Base) find(prefix string, t tensor) (*stored, error) {
+	names := []string{prefix + t.name, t.name}
+	if t.older != "" {
+		names = append(names, prefix+t.older, t.older)
+	}
+	for _, name := range names {
+		s, there := b.tensors[name]
+		switch {
+		case !there:
+			continue
+		case !slices.Equal(s.Dims, t.dims):
+			return nil, fmt.Errorf("the tensor %q has the shape %v, expected %v by %s", name, s.Dims, t.dims, configFile)
+		case numbers[s.DType].read == nil:
+			return nil, fmt.Errorf("the tensor %q is of %s, expected F32, F16 or BF16", name, s.DType)
+		}
+		return &s, nil
+	}
+	return nil, fmt.Errorf("the folder has no tensor %q", prefix+t.name)
+}
+
+// take returns the weights of tables, all of which the folder must have.
+func (b *Base) take(prefix string, rows []tensor) (all []weight, err error) {
+	var errs []error
+	for _, t := range rows {
+		s, err := b.find(prefix, t)
+		if err != nil {
+			if errs = append(errs, err); len(errs) == 10 { // enough for a message
+				break
+			}
+		}
+		all = append(all, weight{tensor: t, stored: s})
+	}
+	return all, errors.Join(errs...)
+}
+
+func fileDType(d dtypes.DType) (safetensors.DType, error) {
+	t, err := safetensors.ParseDType(dtype.Type(d).InFile())
+	if err != nil || numbers[t].read == nil {
+		return 0, fmt.Errorf("the DType is %s, expected Float32, Float16 or BFloat16", d)
+	}
+	return t, nil
+}

@@ -1,0 +1,306 @@
+package pretrained_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/pretrained"
+	"github.com/lazo-ml/lazo/strategies"
+)
+
+// array is a tensor of a file.
+type array struct {
+	safetensors.Tensor
+	data []byte
+}
+
+func (a array) floats(t *testing.T) []float32 {
+	t.Helper()
+	values, err := safetensors.Values[float32](a.data)
+	require.NoError(t, err)
+	return values
+}
+
+func readFile(t *testing.T, path string) (all map[string]array, metadata map[string]string) {
+	t.Helper()
+	list, elements, metadata, err := safetensors.ReadFile(path, safetensors.Limits{})
+	require.NoError(t, err)
+	all = map[string]array{}
+	for i, of := range list {
+		all[of.Name] = array{of, elements[i]}
+	}
+	return all, metadata
+}
+
+func writeFile(t *testing.T, path string, all map[string]array) {
+	t.Helper()
+	var list []safetensors.Tensor
+	for _, a := range all {
+		list = append(list, a.Tensor)
+	}
+	safetensors.Sort(list)
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	w, err := safetensors.NewWriter(f, list, nil)
+	require.NoError(t, err)
+	for _, of := range list {
+		_, err := w.Write(of.Name, all[of.Name].data)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, f.Close())
+}
+
+// fixture is a folder of testdata with what transformers computed.
+type fixture struct {
+	kind   string
+	all    map[string]array
+	errors map[string]float64 // of torch in float32
+}
+
+func fixtureOf(t *testing.T, kind string) fixture {
+	t.Helper()
+	f := fixture{kind: kind}
+	var metadata map[string]string
+	f.all, metadata = readFile(t, filepath.Join("testdata", kind, "expected.safetensors"))
+	require.NoError(t, json.Unmarshal([]byte(metadata["errors"]), &f.errors))
+	return f
+}
+
+// under returns the tensors whose names begin with a prefix, without it.
+func (f fixture) under(prefix string) map[string]array {
+	found := map[string]array{}
+	for name, a := range f.all {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			found[rest] = a
+		}
+	}
+	return found
+}
+
+// folder returns a folder with a model of a task: the body of testdata's with the head of the fixture.
+func (f fixture) folder(t *testing.T, task string) string {
+	t.Helper()
+	from := filepath.Join("testdata", f.kind)
+	if task == "ForSequenceClassification" {
+		return from
+	}
+	all, _ := readFile(t, filepath.Join(from, "model.safetensors"))
+	for name := range all {
+		if strings.HasPrefix(name, "classifier") || strings.HasPrefix(name, "pre_classifier") {
+			delete(all, name)
+		}
+	}
+	for name, a := range f.under("head/" + task + "/") {
+		a.Name = name
+		all[name] = a
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "model.safetensors"), all)
+	text, err := os.ReadFile(filepath.Join(from, "config.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(strings.Replace(string(text), "ForSequenceClassification", task, 1)), 0o600))
+	return dir
+}
+
+func (f fixture) batch(t *testing.T, name, task string) data.Batch {
+	t.Helper()
+	var fields []data.Field
+	of := f.under("in/" + name + "/")
+	for _, at := range sortedKeys(of) {
+		ids, err := safetensors.Values[int32](of[at].data)
+		require.NoError(t, err)
+		fields = append(fields, data.Named(at, ids, of[at].Dims...))
+	}
+	if name == "long" {
+		of = f.under("random/" + task + "/")
+		for _, at := range sortedKeys(of) {
+			whole := make([]float32, len(of[at].data))
+			for i, b := range of[at].data {
+				whole[i] = float32(int8(b))
+			}
+			fields = append(fields, data.Named("random/"+at, whole, of[at].Dims...))
+		}
+	}
+	return data.Batch{Fields: fields, Size: fields[0].Array.Len()}
+}
+
+func sortedKeys[V any](m map[string]V) (keys []string) {
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet"}
+
+var tasks = map[string]func(b *pretrained.Base) *pretrained.Network{
+	"Model":                     (*pretrained.Base).Hidden,
+	"ForSequenceClassification": func(b *pretrained.Base) *pretrained.Network { return b.Classifier(0) },
+	"ForTokenClassification":    func(b *pretrained.Base) *pretrained.Network { return b.TokenClassifier(0) },
+	"ForQuestionAnswering":      (*pretrained.Base).QuestionAnswering,
+	"ForMaskedLM":               (*pretrained.Base).MaskedLM,
+}
+
+// Outputs and gradients differ from torch's in float64 at most 10 times as much as torch's own in float32.
+func TestNumbers(t *testing.T) {
+	compared := 0
+	for _, kind := range kinds {
+		f := fixtureOf(t, kind)
+		for _, task := range sortedKeys(tasks) {
+			t.Run(kind+"/"+task, func(t *testing.T) { compared += f.compare(t, task) })
+		}
+	}
+	t.Logf("%d arrays compared", compared)
+}
+
+func (f fixture) compare(t *testing.T, task string) (compared int) {
+	base, err := pretrained.Open(t.Context(), f.folder(t, task))
+	require.NoError(t, err)
+	network := tasks[task](base)
+	require.Empty(t, network.Drawn())
+	for _, name := range network.Unused() {
+		require.Contains(t, name, "pooler.") // that tasks for places do not use
+	}
+	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), network.Weights())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, state.Close()) }()
+	step := managed.TestStep(func(b *managed.Builder) {
+		scope, loss := b.Scope().In("model"), graph.ScalarZero(b.Graph(), base.DType)
+		out := network.Outputs(scope, b.Field)
+		for name, v := range out {
+			b.Output(name, v)
+			if slices.Contains(b.Fields(), "random/"+name) {
+				loss = graph.Add(loss, graph.ReduceAllSum(graph.Mul(v, b.Field("random/"+name))))
+			}
+		}
+		if !slices.Contains(b.Fields(), "random/"+sortedKeys(out)[0]) {
+			return
+		}
+		var names []string
+		var values []*graph.Node
+		for v := range scope.IterVariables() {
+			names, values = append(names, v.Path()), append(values, v.NodeValue(b.Graph()))
+		}
+		for i, gradient := range graph.Gradient(loss, values...) {
+			b.Output("grad"+names[i], gradient)
+		}
+	})
+	defer func() { require.NoError(t, step.Close()) }()
+	for _, name := range []string{"long", "hole"} {
+		outputs := f.under(task + "/" + name + "/")
+		if len(outputs) == 0 {
+			continue
+		}
+		_, logs, err := step.Step(t.Context(), state, f.batch(t, name, task))
+		require.NoError(t, err)
+		numbers := func(output string) ([]float64, []int) {
+			got, err := managed.Array(logs, output)
+			require.NoError(t, err)
+			return widened(got.Flat.([]float32)), got.Dims
+		}
+		for output, want := range outputs {
+			got, dims := numbers(output)
+			require.Equal(t, want.Dims, dims)
+			f.near(t, task+"/"+name+"/"+output, got, want)
+			compared++
+		}
+		if name != "long" {
+			continue
+		}
+		grads := f.under("grad/" + task + "/")
+		for _, of := range network.Rows() {
+			want, there := grads[of.Name]
+			if !there {
+				continue
+			}
+			got, dims := numbers("grad/model/" + of.Own)
+			if of.Transposed {
+				got = transposed(got, dims[0], dims[1])
+			}
+			f.near(t, "grad/"+task+"/"+of.Name, got, want)
+			delete(grads, of.Name)
+			compared++
+		}
+		require.Empty(t, grads)
+	}
+	return compared
+}
+
+func widened(values []float32) []float64 {
+	all := make([]float64, len(values))
+	for i, x := range values {
+		all[i] = float64(x)
+	}
+	return all
+}
+
+func transposed(x []float64, rows, columns int) []float64 {
+	y := make([]float64, len(x))
+	for i := range rows {
+		for j := range columns {
+			y[j*rows+i] = x[i*columns+j]
+		}
+	}
+	return y
+}
+
+// near compares with torch's error, and with half a unit of float32 in the largest number, as references are
+// rounded.
+func (f fixture) near(t *testing.T, name string, got []float64, want array) {
+	t.Helper()
+	require.Len(t, got, len(want.floats(t)), name)
+	worst, largest := 0.0, 0.0
+	for i, x := range want.floats(t) {
+		worst, largest = math.Max(worst, math.Abs(float64(x)-got[i])), math.Max(largest, math.Abs(float64(x)))
+	}
+	limit := 10*f.errors[name] + largest*0x1p-24
+	if !(worst <= limit) {
+		t.Errorf("%s %s: the largest difference is %.3g, torch's error %.3g, the largest number %.3g", f.kind, name, worst, f.errors[name], largest)
+	}
+}
+
+// The buckets of relative positions are those of transformers' T5, which MPNet has, too.
+func TestRelativePositions(t *testing.T) {
+	f := fixtureOf(t, "mpnet")
+	const places = 300
+	table := make([]float32, 32)
+	for i := range table {
+		table[i] = float32(i)
+	}
+	for name, want := range f.under("buckets/") {
+		state, err := managed.New(host(t), managed.WithValues(map[string]*tensors.Tensor{"/embeddings": tensors.FromFlatDataAndDimensions(table, 32, 1)}))
+		require.NoError(t, err)
+		step := managed.TestStep(func(b *managed.Builder) {
+			b.Output("y", nn.RelativePositions{Heads: 1, Causal: name == "causal"}.Apply(b.Scope(), b.Field("x")))
+		})
+		_, logs, err := step.Step(t.Context(), state, data.Batch{Size: 1, Fields: []data.Field{data.X(make([]float32, places), 1, places, 1)}})
+		require.NoError(t, err)
+		got, err := managed.Array(logs, "y")
+		require.NoError(t, err)
+		require.Equal(t, []int{1, 1, places, places}, got.Dims)
+		require.Len(t, want.data, 2*places-1)
+		for query := range places {
+			for key := range places {
+				require.Equal(t, float32(want.data[key-query+places-1]), got.Flat.([]float32)[query*places+key], "%s: place %d for %d", name, key, query)
+			}
+		}
+		require.NoError(t, step.Close())
+		require.NoError(t, state.Close())
+	}
+}

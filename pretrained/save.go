@@ -1,0 +1,180 @@
+package pretrained
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/regular"
+)
+
+// Values are the values of a network's variables: a flaxlike.Model or a managed.State.
+type Values interface {
+	Value(name string) (*tensors.Tensor, error)
+}
+
+// copied are files of tokenizers and of sentence-transformers.
+var copied = []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
+	"sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "chat_template.jinja", "generation_config.json"}
+
+// Save writes a folder that transformers loads, with the network's values in a model: config.json with the classes of
+// Labels, model.safetensors, and the files of the tokenizer. It makes the folder, and replaces these files in it. Do
+// not train the model meanwhile.
+func (n *Network) Save(folder string, model Values) error {
+	err := n.err
+	if err == nil {
+		err = n.save(folder, model)
+	}
+	if err != nil {
+		return fmt.Errorf("pretrained: save %s: %w", folder, err)
+	}
+	return nil
+}
+
+func (n *Network) save(folder string, model Values) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	to, err := fileDType(n.family.dtype)
+	if err != nil {
+		return err
+	}
+	config, err := n.config(to)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Concat(copied, slices.Sorted(maps.Keys(n.sentences))) {
+		text, err := n.sentences[name], error(nil)
+		if text == nil {
+			text, err = regular.Read(filepath.Join(n.base.folder, name), mostText)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = replace(filepath.Join(folder, name), func(w io.Writer) error { _, err := w.Write(text); return err })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := replace(filepath.Join(folder, weightsFile), func(w io.Writer) error { return n.write(w, to, model) }); err != nil {
+		return err
+	}
+	return replace(filepath.Join(folder, configFile), func(w io.Writer) error { _, err := w.Write(config); return err })
+}
+
+func (n *Network) write(to io.Writer, dtype safetensors.DType, model Values) error {
+	var list []safetensors.Tensor
+	of := map[string]weight{}
+	for _, w := range n.weights {
+		name := n.savedName(w)
+		list, of[name] = append(list, safetensors.Tensor{Name: name, DType: dtype, Dims: w.dims}), w
+	}
+	safetensors.Sort(list)
+	out, err := safetensors.NewWriter(to, list, map[string]string{"format": "pt"})
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		w := of[t.Name]
+		value, err := model.Value(w.variable())
+		if err != nil {
+			return err
+		}
+		if got := value.Shape(); !slices.Equal(got.Dimensions, w.shape()) || got.DType != n.family.dtype {
+			return fmt.Errorf("the variable %s is %s, expected (%s)%v: is the model made of this network?", w.variable(), got, n.family.dtype, w.shape())
+		}
+		_, err = out.WriteFunc(t.Name, func(to io.Writer) (err error) {
+			inner := value.ConstBytes(func(data []byte) {
+				if w.transposed {
+					err = writeColumns(to, data, w.dims[1], w.dims[0], dtype.Bits()/8)
+				} else {
+					_, err = to.Write(data)
+				}
+			})
+			return errors.Join(inner, err)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// savedName is the tensor's name in the folders of this task's models.
+func (n *Network) savedName(w weight) string {
+	if w.head || n.task == bare {
+		return w.name
+	}
+	return n.family.prefix + w.name
+}
+
+func (n *Network) config(to safetensors.DType) ([]byte, error) {
+	fields := maps.Clone(n.base.fields)
+	var errs []error
+	set := func(name string, value any) {
+		text, err := json.Marshal(value)
+		fields[name], errs = text, append(errs, err)
+	}
+	set("architectures", []string{n.family.class + string(n.task)})
+	delete(fields, "torch_dtype") // the older name
+	set("dtype", map[dtypes.DType]string{dtypes.Float32: "float32", dtypes.Float16: "float16", dtypes.BFloat16: "bfloat16"}[n.family.dtype])
+	if n.Labels != nil {
+		names, numbers := map[string]string{}, map[string]int{}
+		for i, name := range n.Labels {
+			names[strconv.Itoa(i)], numbers[name] = name, i
+		}
+		if len(numbers) != len(n.Labels) {
+			errs = append(errs, fmt.Errorf("the Labels %q have a name twice, expected a name for each class", n.Labels))
+		}
+		delete(fields, "num_labels")
+		set("id2label", names)
+		set("label2id", numbers)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = json.Indent(&out, text, "", "  ")
+	out.WriteByte('\n')
+	return out.Bytes(), err
+}
+
+// replace writes a file next to its place, and then moves it there.
+func replace(path string, write func(io.Writer) error) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".lazo-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	err = write(f)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,128 @@
+package pretrained
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/regular"
+)
+
+// stored is a tensor of a folder.
+type stored struct {
+	safetensors.Tensor
+	rows func(from, to int) ([]byte, error) // of the first axis; a scalar cannot be read
+}
+
+const (
+	weightsFile = "model.safetensors"
+	indexFile   = "model.safetensors.index.json"
+	mostText    = 64 << 20
+	mostShards  = 10_000
+)
+
+// readTensors reads the headers of a folder's files of weights.
+func readTensors(ctx context.Context, folder string) (map[string]stored, error) {
+	tensors := map[string]stored{}
+	_, err := os.Stat(filepath.Join(folder, weightsFile))
+	if err == nil {
+		return tensors, readHeader(filepath.Join(folder, weightsFile), tensors)
+	}
+	text, err := regular.Read(filepath.Join(folder, indexFile), mostText)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder has neither %s nor %s: save the model in this form, as by model.save_pretrained(folder) of transformers", weightsFile, indexFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var index struct {
+		Map map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, fmt.Errorf("%s: %w", indexFile, err)
+	}
+	shards := map[string]bool{}
+	for name, file := range index.Map {
+		if file != filepath.Base(file) || !filepath.IsLocal(file) || filepath.Ext(file) != ".safetensors" {
+			return nil, fmt.Errorf("%s: the tensor %q is in %q, expected a file of the folder whose name ends with .safetensors", indexFile, name, file)
+		}
+		shards[file] = true
+	}
+	if len(shards) == 0 || len(shards) > mostShards {
+		return nil, fmt.Errorf("%s lists %d files, expected 1 to %d", indexFile, len(shards), mostShards)
+	}
+	for _, file := range slices.Sorted(maps.Keys(shards)) {
+		in := map[string]stored{}
+		if err := errors.Join(ctx.Err(), readHeader(filepath.Join(folder, file), in)); err != nil {
+			return nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(in)) {
+			if listed := index.Map[name]; listed != file {
+				return nil, fmt.Errorf("%s has the tensor %q, which %s lists in %q, expected each tensor in one file", file, name, indexFile, listed)
+			}
+			tensors[name] = in[name]
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(index.Map)) {
+		if _, there := tensors[name]; !there {
+			return nil, fmt.Errorf("%s lists the tensor %q in %s, which does not contain it", indexFile, name, index.Map[name])
+		}
+	}
+	return tensors, nil
+}
+
+func readHeader(path string, into map[string]stored) error {
+	f, err := regular.Open(path, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	r, err := safetensors.NewReader(unopened{path, info.Size(), info.ModTime()}, info.Size(), safetensors.Limits{})
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	for t := range r.Tensors() {
+		into[t.Name] = stored{t, func(from, to int) ([]byte, error) {
+			data, err := r.ReadRows(t.Name, from, to)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", filepath.Base(path), err)
+			}
+			return data, err
+		}}
+	}
+	return nil
+}
+
+// unopened is a file that is opened for each read, so that nothing needs to be closed.
+type unopened struct {
+	path    string
+	size    int64
+	changed time.Time
+}
+
+func (u unopened) ReadAt(p []byte, at int64) (n int, err error) {
+	f, err := regular.Open(u.path, os.O_RDONLY, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if info.Size() != u.size || !info.ModTime().Equal(u.changed) {
+		return 0, fmt.Errorf("%s has changed since Open: open the folder again", u.path)
+	}
+	return f.ReadAt(p, at)
+}

@@ -1,0 +1,111 @@
+package pretrained
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+)
+
+// piece bounds the bytes that are converted at once.
+const piece = 1 << 20
+
+// writeTo writes the elements in another dtype, of a matrix also transposed. A matrix that is not transposed is never
+// in memory as a whole.
+func (s stored) writeTo(w io.Writer, as safetensors.DType, transposed bool) error {
+	rows := s.Dims[0]
+	row := s.DType.Bits() / 8
+	for _, n := range s.Dims[1:] {
+		row *= n
+	}
+	if transposed {
+		data, err := s.read(0, rows, as)
+		if err != nil {
+			return err
+		}
+		return writeColumns(w, data, rows, s.Dims[1], as.Bits()/8)
+	}
+	at := max(1, piece/max(1, row))
+	for from := 0; from < rows; from += at {
+		data, err := s.read(from, min(from+at, rows), as)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s stored) read(from, to int, as safetensors.DType) ([]byte, error) {
+	data, err := s.rows(from, to)
+	if err == nil {
+		data, err = converted(data, s.DType, as)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tensor %q: %w", s.Name, err)
+	}
+	return data, nil
+}
+
+// writeColumns writes the columns of a matrix one after another.
+func writeColumns(w io.Writer, data []byte, rows, columns, width int) error {
+	at := max(1, piece/max(1, rows*width))
+	part := make([]byte, 0, min(at, columns)*rows*width)
+	for from := 0; from < columns; from += at {
+		to := min(from+at, columns)
+		part = part[:(to-from)*rows*width]
+		for row := range rows {
+			for column := from; column < to; column++ {
+				copy(part[((column-from)*rows+row)*width:][:width], data[(row*columns+column)*width:][:width])
+			}
+		}
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// converted rounds to nearest. A finite number that the dtype lacks is an error.
+func converted(data []byte, from, to safetensors.DType) ([]byte, error) {
+	if from == to {
+		return data, nil
+	}
+	read, write := numbers[from].read, numbers[to].write
+	wide, width := from.Bits()/8, to.Bits()/8
+	out := make([]byte, len(data)/wide*width)
+	for i := range len(data) / wide {
+		x := read(data[i*wide:])
+		write(out[i*width:], x)
+		if y := numbers[to].read(out[i*width:]); math.IsInf(float64(y), 0) && !math.IsInf(float64(x), 0) {
+			return nil, fmt.Errorf("the number %g is above the range of %s", x, to)
+		}
+	}
+	return out, nil
+}
+
+// numbers has the dtypes of networks.
+var numbers = map[safetensors.DType]struct {
+	read  func([]byte) float32
+	write func([]byte, float32)
+}{
+	safetensors.F32: {
+		func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) },
+		func(b []byte, x float32) { binary.LittleEndian.PutUint32(b, math.Float32bits(x)) },
+	},
+	safetensors.F16: {
+		func(b []byte) float32 { return float16.FromBits(binary.LittleEndian.Uint16(b)).Float32() },
+		func(b []byte, x float32) { binary.LittleEndian.PutUint16(b, float16.FromFloat32(x).Bits()) },
+	},
+	safetensors.BF16: {
+		func(b []byte) float32 { return bfloat16.FromBits(binary.LittleEndian.Uint16(b)).Float32() },
+		func(b []byte, x float32) { binary.LittleEndian.PutUint16(b, bfloat16.FromFloat32(x).Bits()) },
+	},
+}
