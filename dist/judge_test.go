@@ -328,7 +328,8 @@ func TestAnnounce(t *testing.T) {
 	})
 }
 
-// A rank that hears nothing of rank 0 reports it to rank 0 as its last message: a link may return in one direction first.
+// A rank that hears nothing of rank 0 reports it to rank 0 as its last message: a link may return in one direction
+// first.
 func TestSpoke_reportsSilence(t *testing.T) {
 	defer func() { exit = os.Exit }()
 	synctest.Test(t, func(t *testing.T) {
