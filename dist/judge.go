@@ -92,6 +92,11 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 			if slices.ContainsFunc(views, func(v view) bool { return !v.left && v.beat.Call == "" && !v.beat.Waits }) {
 				continue
 			}
+			// A result that w has was sent to all.
+			if x := slices.IndexFunc(views, func(v view) bool { return b.Call != "" && v.beat.Call != "" && v.beat.Calls < b.Calls }); x >= 0 {
+				return j.failure(ExitLost, x, views[x].beat, age(x), fmt.Sprintf("%s waits %s for a result that %s has: the network link to it does not respond",
+					j.who(x), views[x].beat.sentence(age(x)), j.who(w))), false
+			}
 			return j.disagree(views, now, append([]int{w}, waiting...)), false
 		case b.Call == "" && now.Sub(from) <= limit+time.Duration(float64(b.Bytes)/slowest*1e9):
 			continue // a large exchange, joined by all

@@ -3,6 +3,7 @@ package dist
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -63,6 +64,7 @@ func TestJudge(t *testing.T) {
 		"silent since it waited":       {beats: [3]beat{{Calls: 5}, {Calls: 5}, calls(5, 9*second)}, silent: 2 * second},
 		"silent in what others wait":   {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, second)}, silent: 9 * second},
 		"silent in an earlier call":    {beats: [3]beat{calls(5, 11*second), calls(5, 11*second), calls(4, second)}, silent: 9 * second},
+		"in an earlier call":           {beats: [3]beat{calls(5, 11*second), calls(5, 11*second), calls(4, 12*second)}, code: ExitLost, rank: 2, says: "rank 2 (host h2, pid 102) waits at step 4, in Agree of 2 words for 12s for a result that rank 0 (host h0, pid 100) has: the network link to it"},
 		"silent, as this process was":  {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, awake: second, pardon: second},
 		"silent in a phase":            {beats: [3]beat{exchanges(5, 11*second), computes(5), busy(time.Hour)}, silent: 11 * second, pardon: second, code: ExitLost, rank: 2, says: "gives no sign of life for 11s"},
 		"silent beside a phase":        {beats: [3]beat{exchanges(5, 11*second), busy(time.Hour), computes(5)}, silent: 11 * second, pardon: second, code: ExitLost, rank: 2, says: "gives no sign of life for 11s"},
@@ -323,6 +325,27 @@ func TestAnnounce(t *testing.T) {
 		stop()
 		stop()
 		require.Equal(t, 2, lines(time.Hour))
+	})
+}
+
+// A rank that hears nothing of rank 0 reports it to rank 0 as its last message: a link may return in one direction
+// first.
+func TestSpoke_reportsSilence(t *testing.T) {
+	defer func() { exit = os.Exit }()
+	synctest.Test(t, func(t *testing.T) {
+		codes := make(chan int, 1)
+		exit = func(c int) { codes <- c }
+		here, there := net.Pipe()
+		j := three()
+		j.rank = 2
+		s := &spoke{j: j, link: newLink(here, time.Minute, func(error) {})}
+		go s.silent(11 * second)
+		m, err := read(there, mostMessage)
+		require.NoError(t, err)
+		require.Equal(t, kindFail, m.Kind)
+		require.Equal(t, 2, m.Failure.Rank)
+		require.Contains(t, m.Failure.Text, "rank 2 (host h2, pid 102) has received nothing from rank 0 for 11s: the link between them was down. It was at step 0")
+		require.Equal(t, ExitLost, <-codes)
 	})
 }
 

@@ -92,7 +92,14 @@ func (s *spoke) send(m message) {
 	}
 }
 
-func (s *spoke) silent(since time.Duration) { s.gone(s.quiet(since), true) }
+// silent also reports to rank 0, because the link may work in that direction.
+func (s *spoke) silent(since time.Duration) {
+	b := s.j.beat()
+	s.send(message{Kind: kindFail, Failure: s.j.failure(ExitLost, s.j.rank, b, 0, fmt.Sprintf(
+		"%s has received nothing from rank 0 for %v: the link between them was down. It was %s", s.j.who(s.j.rank), round(since), b.sentence(0)))})
+	s.link.flush(beforeSpeaker)
+	s.gone(s.quiet(since), true)
+}
 
 func (s *spoke) quiet(since time.Duration) string {
 	return fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down", s.j.who(0), round(since))

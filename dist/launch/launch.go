@@ -24,6 +24,7 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/internal/child"
 	"github.com/lazo-ml/lazo/internal/install"
+	"github.com/lazo-ml/lazo/internal/owners"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -241,6 +242,9 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		if os.Geteuid() == 0 {
 			args = append(args, "--allow-run-as-root")
 		}
+		if _, err := owners.Home(); err != nil { // Open MPI does not start without one
+			env = append(env, "HOME=/")
+		}
 	}
 	cmd := exec.Command(m.path, append(append(args, "sh", "-c", wrapper, "sh", dir), m.Command...)...)
 	cmd.Dir, cmd.Env = m.Dir, env
@@ -299,7 +303,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	var last child.Tail
 	_, reading := io.Copy(&last, io.NewSectionReader(said, 0, 1<<20))
 	words := strings.TrimSpace(last.String())
-	if words != "" && (m.Verbose || !pipes.complained) {
+	if words != "" && (m.Verbose || !pipes.complained || ctx.Err() == nil && bySignal.MatchString(words)) {
 		fmt.Fprintln(m.Stderr, words)
 	}
 	// Open MPI's mpirun may crash, and MPICH's mpiexec fails where a rank dies before MPI_Init.
@@ -342,6 +346,9 @@ func outlives(ctx context.Context, dir string, n int) bool {
 	}
 	return true
 }
+
+// bySignal: the words name a rank that a signal ended, which may have had no time to report anything.
+var bySignal = regexp.MustCompile(`signal\s+\d+\s+\(|\(signal \d+\)`)
 
 var rankFailed = regexp.MustCompile(`Exit code:\s+(\d+)|on signal (\d+)`)
 

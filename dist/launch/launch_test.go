@@ -127,6 +127,14 @@ func TestRun_errors(t *testing.T) {
 	}
 }
 
+// A rank that a signal ends is named, also if a rank has written to standard error.
+func TestRun_killedAfterALine(t *testing.T) {
+	_, said, code := run(t, ways["MPI"], shell(`[ $R = 0 ] && exec sleep 20; echo loading >&2; kill -9 $$`))
+	require.Equal(t, 128+9, code)
+	require.Contains(t, said, "[1] loading\n")
+	require.Regexp(t, `process rank 1 .*\s+signal 9 \(Killed\)`, said)
+}
+
 // Lines that wait for rank 0 come in the order in which they were written, with those between them.
 func TestRun_order(t *testing.T) {
 	for name, way := range ways {

@@ -94,7 +94,7 @@ var allowed = map[string][]string{
 	"xla":                    {"internal/aot", "internal/edits", "internal/gate", "internal/graphs", "internal/joined", "internal/owners", "internal/planned", "internal/regular", "internal/shield", "xla/cost", "internal/hlo", "internal/install", "internal/pjrt", "internal/probe"},
 	"dist":                   {"internal/joined", "internal/install", "internal/mpi", "internal/spmd"},
 	"dist/storetest":         {"dist"},
-	"dist/launch":            {"dist", "internal/child", "loop", "internal/install", "internal/vfs"},
+	"dist/launch":            {"dist", "internal/child", "loop", "internal/install", "internal/owners", "internal/vfs"},
 	"strategies":             {"data", "internal/blocks", "internal/dtype", "internal/graphs", "internal/joined", "internal/packs", "xla"},
 	"managed/strategytest":   {"checkpoint", "data", "xla/ops", "internal/plugintest", "loop", "managed", "optim", "strategies", "xla", "internal/pjrt"},
 	"optim":                  {"internal/autodiff", "internal/awaited", "internal/listed", "internal/packs"},

@@ -17,7 +17,7 @@ import (
 
 const variable = "LAZO_TEST_RANKS"
 
-// limit ends ranks that hang. The suite of strategies over two ranks takes 20 s alone, and took 5 minutes at a load of 60.
+// limit ends ranks that hang. The suite of strategies over two ranks took 5 minutes at a load of 60.
 const limit = 20 * time.Minute
 
 // Over runs the calling test on n ranks, with the MPI that `make setup` installs or the mpirun in $LAZO_TEST_MPIRUN. It
