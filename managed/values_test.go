@@ -196,6 +196,7 @@ func TestWithValues_late(t *testing.T) {
 	saved := reread(t, state)
 	state = newState(t, r, managed.WithOptimizer(optim.New(1e-30)), managed.WithValues(values))
 	require.NoError(t, state.Restore(t.Context(), saved))
+	one(t, a, state, pair)
 	require.Equal(t, []string{"a"}, reads)
 	for i, state := range []*managed.State{state, clone} {
 		one(t, b, state, pair)

@@ -131,7 +131,7 @@ func (c *config) texts(name string) (list []string) {
 	return list
 }
 
-// only refuses values of a field that lazo does not implement and that would change numbers. null stands for none.
+// only refuses values of a field that lazo does not implement and that would change numbers. null means none.
 func (c *config) only(name string, implemented ...string) {
 	if !c.has(name) {
 		return

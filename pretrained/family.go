@@ -14,7 +14,7 @@ import (
 type family struct {
 	class  string // the beginning of its classes' names: Bert
 	prefix string // of the body's tensors in models with a head: "bert."
-	layers int    // that # in names stands for
+	layers int    // for # in names
 	dtype  dtypes.DType
 	body   []module
 	pooler []module // empty if the folder or the architecture has none

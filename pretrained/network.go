@@ -69,7 +69,7 @@ func (b *Base) Hidden() *Network {
 	})
 }
 
-// Head returns the network with a head of your own, whose variables are drawn. Network.Save leaves the head out.
+// Head returns the network with a custom head, whose variables are drawn. Network.Save leaves the head out.
 func (b *Base) Head(build func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node) *Network {
 	return b.network(bare, 1, func(*family, *Network) head { return head{build: build} })
 }
@@ -183,7 +183,7 @@ func (n *Network) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return flaxlike.Functional(n.Outputs).Apply(scope, x)
 }
 
-// Weights gives a state the folder's weights, for the network at the scope "model". The state reads each when a step
+// Weights sets the folder's weights in a state, for the network at the scope "model". The state reads each when a step
 // creates its variable. Variables that the folder lacks are drawn.
 func (n *Network) Weights() managed.Option {
 	return func(s *managed.State) error {

@@ -82,7 +82,7 @@ func TestSave(t *testing.T) {
 			require.NoError(t, err)
 			require.InDeltaSlice(t, widened(trained.Flat.([]float32)), got, 1e-6)
 
-			// What is saved without training is what was read.
+			// Without training, the saved numbers equal those read.
 			require.NoError(t, opened(t, dir).Classifier(0).Save(dir, m))
 			var config map[string]any
 			text, err := os.ReadFile(filepath.Join(dir, "config.json"))
@@ -188,7 +188,7 @@ func TestNetwork_withoutWeights(t *testing.T) {
 	require.ErrorContains(t, run("other", network.Weights()), "pretrained: the network has no weights")
 }
 
-// A head of one's own is trained with the rest, and padding does not count in the loss of places.
+// A custom head is trained with the rest, and padding does not count in the loss of places.
 func TestBase_ownHead(t *testing.T) {
 	f := fixtureOf(t, "roberta")
 	base := opened(t, "testdata/roberta")

@@ -32,7 +32,7 @@ type Base struct {
 // checks the names and shapes of the tensors. Files are untrusted. It reads no weights.
 //
 // Errors: files that are missing or damaged, an architecture that the package does not have, fields of config.json that
-// would change numbers and are not implemented, and tensors that are missing or have other shapes than config.json says.
+// would change numbers and are not implemented, and tensors that are missing or have other shapes than in config.json.
 func Open(ctx context.Context, folder string) (*Base, error) {
 	b, err := open(ctx, folder)
 	if err != nil {
