@@ -17,6 +17,7 @@ func (h *hub) gather(ctx context.Context) error {
 	hellos := make([]*hello, h.j.size)
 	hellos[0] = &h.hello
 	conns := make([]net.Conn, h.j.size)
+	refused := "" // the last
 	absent := func() (list []int) {
 		for r := range hellos {
 			if hellos[r] == nil {
@@ -28,19 +29,22 @@ func (h *hub) gather(ctx context.Context) error {
 	stop := h.j.announce(func() string {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return fmt.Sprintf("for rank %s to come to %s%s", list(absent()), h.listener.Addr(), h.strangers.String())
+		return fmt.Sprintf("for rank %s to come to %s%s", list(absent()), h.listener.Addr(), h.strangers.String()+refused)
 	})
 	defer stop()
 	for missing := h.j.size - 1; missing > 0; {
 		select {
 		case <-ctx.Done():
 			absent := absent()
-			err := fmt.Errorf("dist: %d of %d ranks have not connected to rank 0 at %s (ranks %s)%s: %w", len(absent), h.j.size, h.listener.Addr(), list(absent), h.strangers.String(), context.Cause(ctx))
+			err := fmt.Errorf("dist: %d of %d ranks have not connected to rank 0 at %s (ranks %s)%s: %w", len(absent), h.j.size, h.listener.Addr(), list(absent), h.strangers.String()+refused, context.Cause(ctx))
 			refuseAll(conns, err.Error())
 			return err
 		case c := <-comers:
 			if text := h.refuses(c.hello, hellos); text != "" {
 				refuse(c.conn, text)
+				h.mu.Lock()
+				refused = fmt.Sprintf("; rank %d (host %s, pid %d) was refused: %s", c.hello.Rank, c.hello.Host, c.hello.PID, text)
+				h.mu.Unlock()
 				continue
 			}
 			h.mu.Lock()

@@ -322,3 +322,19 @@ func TestS42_strangersAreLimited(t *testing.T) {
 	require.Len(t, s.open, 2)
 	require.Empty(t, s.String())
 }
+
+// Rank 0 reports a refusal: the refused process may write to another host's log.
+func TestHub_reportsARefusal(t *testing.T) {
+	j := newJob(0, 2)
+	me := hello{Job: "j", Attempt: "41", Size: 2, Host: "a", PID: 1}
+	h, err := newHub(j, "127.0.0.1:0", me, secret)
+	require.NoError(t, err)
+	j.hub = h
+	ctx, cancel := context.WithCancel(t.Context())
+	gathered := make(chan error, 1)
+	go func() { gathered <- h.gather(ctx) }()
+	_, err = come(t, h, me, 1, func(h *hello) { h.Attempt = "40" })
+	require.ErrorContains(t, err, `of attempt "40"`)
+	cancel()
+	require.ErrorContains(t, <-gathered, `(ranks 1); rank 1 (host a, pid 1) was refused: it is of attempt "40", this is attempt "41"`)
+}
