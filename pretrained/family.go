@@ -24,7 +24,7 @@ type family struct {
 	heads map[task]head
 }
 
-var families = map[string]func(c *config) *family{"bert": bert}
+var families = map[string]func(c *config) *family{"bert": bert, "llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3}
 
 // task is the end of a class's name.
 type task string
@@ -35,6 +35,7 @@ const (
 	tokens         task = "ForTokenClassification"
 	answers        task = "ForQuestionAnswering"
 	maskedLM       task = "ForMaskedLM"
+	causalLM       task = "ForCausalLM"
 	forPreTraining task = "ForPreTraining" // contains maskedLM
 	lmHeadModel    task = "LMHeadModel"    // likewise
 )
@@ -72,6 +73,11 @@ func linearNoBias(in, out int) []part {
 // norm is torch.nn.LayerNorm: nn.LayerNorm.
 func norm(n int) []part {
 	return []part{{file: "weight", own: "gamma", older: "gamma", dims: []int{n}}, {file: "bias", own: "beta", older: "beta", dims: []int{n}}}
+}
+
+// rms is an RMSNorm: nn.RMSNorm.
+func rms(n int) []part {
+	return []part{{file: "weight", own: "scale", dims: []int{n}}}
 }
 
 // table is torch.nn.Embedding: nn.Embedding.
