@@ -123,6 +123,10 @@ interop: setup ## files exchanged with the Python package safetensors, requests 
 	GO="$(GO)" bash scripts/safetensors_check.sh
 	GO="$(GO)" bash scripts/serve_check.sh
 
+.PHONY: pretrained
+pretrained: setup ## saved models in transformers, and embeddings of all-MiniLM-L6-v2 (torch, 6 GB, is installed into .tools)
+	GO="$(GO)" bash scripts/pretrained_check.sh
+
 .PHONY: export-check
 export-check: setup ## exported programs, run by JAX (installed into .tools): the same outputs
 	GO="$(GO)" bash scripts/export_check.sh

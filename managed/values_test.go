@@ -1,14 +1,19 @@
 package managed_test
 
 import (
+	"errors"
+	"io"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/checkpoint"
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -160,4 +165,55 @@ func TestWithValues_types(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, dtypes.Int64, got.DType())
 	require.True(t, want.Equal(got))
+}
+
+// Values in files are read one after another, when a step creates their variables, also after a restore.
+func TestWithValues_late(t *testing.T) {
+	r := plugintest.CPU(t)
+	reads := []string{}
+	late := func(name string, numbers ...float32) checkpoint.Tensor {
+		return checkpoint.Tensor{DType: safetensors.F32, Dims: []int{len(numbers) / 2, 2}, Write: func(w io.Writer) error {
+			reads = append(reads, name)
+			_, err := w.Write(safetensors.Bytes(numbers))
+			return err
+		}}
+	}
+	bias := func(numbers ...float32) checkpoint.Tensor {
+		return checkpoint.Tensor{DType: safetensors.F32, Dims: []int{2}, Data: safetensors.Bytes(numbers)}
+	}
+	values := map[string]checkpoint.Tensor{"/a/kernel": late("a", 1, 2, 3, 4), "/a/bias": bias(5, 6), "/b/kernel": late("b", 7, 8, 9, 10), "/b/bias": bias(11, 12),
+		"/c/kernel": late("c", 0, 0)}
+	a, b := stepper(t, squared("a", 2)), stepper(t, squared("b", 2))
+	state := newState(t, r, managed.WithOptimizer(optim.New(1e-30)), managed.WithValues(values))
+	require.Empty(t, reads)
+	one(t, a, state, pair)
+	require.Equal(t, []string{"a"}, reads)
+	require.Equal(t, []float32{1, 2, 3, 4}, floats(t, state, "/a/kernel"))
+	require.Equal(t, []float32{5, 6}, floats(t, state, "/a/bias"))
+	clone, err := state.Clone(t.Context(), state.Strategy())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, clone.Close()) }()
+	saved := reread(t, state)
+	state = newState(t, r, managed.WithOptimizer(optim.New(1e-30)), managed.WithValues(values))
+	require.NoError(t, state.Restore(t.Context(), saved))
+	require.Equal(t, []string{"a"}, reads)
+	for i, state := range []*managed.State{state, clone} {
+		one(t, b, state, pair)
+		require.Equal(t, []string{"a", "b", "b"}[:2+i], reads)
+		require.Equal(t, []float32{7, 8, 9, 10}, floats(t, state, "/b/kernel"))
+	}
+
+	values["/a/kernel"] = checkpoint.Tensor{DType: safetensors.F32, Dims: []int{2, 2}, Write: func(w io.Writer) error { return errors.New("the disk is gone") }}
+	state = newState(t, r, managed.WithOptimizer(optim.New(1e-30)), managed.WithValues(values))
+	for range 2 {
+		_, _, err = a.Step(t.Context(), state, pair)
+		require.ErrorContains(t, err, "/a/kernel: the disk is gone")
+		require.Empty(t, state.Names())
+	}
+	values["/a/kernel"] = checkpoint.Tensor{DType: safetensors.F32, Dims: []int{2, 2}, Data: []byte{1}}
+	_, err = managed.New(strategies.Jit(r), managed.WithValues(values))
+	require.EqualError(t, err, `managed: new state: value "/a/kernel": 1 bytes for (Float32)[2, 2], expected 16`)
+	values["/a/kernel"] = checkpoint.Tensor{}
+	_, err = managed.New(strategies.Jit(r), managed.WithValues(values))
+	require.ErrorContains(t, err, `value "/a/kernel": values of dtype`)
 }

@@ -54,7 +54,7 @@ const mostHead = 1 << 14
 
 // family has the tables of Llama, without those of heads.
 func (d decoder) family(class string) *family {
-	f := &family{class: class, prefix: "model.", layers: d.layers, dtype: d.dtype, build: d.build, heads: map[task]head{
+	f := &family{class: class, prefix: "model.", layers: d.layers, dtype: d.dtype, build: d.build, decode: d.decode, caches: d.caches, heads: map[task]head{
 		causalLM: {build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
 			return logits(nn.Masked(nn.Embedding{Vocabulary: d.vocabulary, Width: d.width, DType: d.dtype}.Logits(s.At("words"), hidden), nn.MaskOf(hidden)))
 		}},

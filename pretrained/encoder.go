@@ -16,7 +16,8 @@ import (
 type encoder struct {
 	vocabulary, width, inner, heads, layers, places, types int
 	padding                                                int // the token's id, whose vectors are not trained; -1 for none
-	epsilon, dropout, attentionDropout, deviation          float64
+	epsilon, deviation                                     float64
+	dropout, attentionDropout, scoresDropout               float64 // after dense layers, after attention, and within it
 	activation                                             nn.Activation
 	dtype                                                  dtypes.DType
 	untied                                                 error // of words
@@ -32,10 +33,10 @@ func encoderOf(c *config, epsilon float64, padding int) encoder {
 		vocabulary: c.size("vocab_size", 0), width: c.size("hidden_size", 0), inner: c.size("intermediate_size", 0),
 		heads: c.size("num_attention_heads", 0), layers: c.size("num_hidden_layers", 0), places: c.size("max_position_embeddings", 0),
 		epsilon: c.positive("layer_norm_eps", epsilon), dropout: c.rate("hidden_dropout_prob", 0.1),
-		attentionDropout: c.rate("attention_probs_dropout_prob", 0.1), deviation: c.positive("initializer_range", 0.02),
+		scoresDropout: c.rate("attention_probs_dropout_prob", 0.1), deviation: c.positive("initializer_range", 0.02),
 		activation: c.activation("hidden_act", "gelu"), dtype: c.dtype,
 	}
-	e.untied = c.untied()
+	e.untied, e.attentionDropout = c.untied(), e.dropout
 	e.padding = c.id("pad_token_id", padding, e.vocabulary)
 	c.divides("num_attention_heads", e.heads, "hidden_size", e.width)
 	return e
@@ -112,11 +113,17 @@ func (e encoder) numbered(s *model.Scope, ids *graph.Node, padding int) *graph.N
 	if most := e.places - padding - 1; places > most {
 		panic(fmt.Errorf("pretrained: the input %q is %s, expected at most %d places", idsInput, ids.Shape(), most))
 	}
-	counts := graph.ConvertDType(graph.NotEqual(ids, graph.Scalar(g, ids.DType(), padding)), dtypes.Int32)
-	square := shapes.Make(dtypes.Int32, places, places)
-	earlier := graph.ConvertDType(graph.LessOrEqual(graph.Iota(g, square, 0), graph.Iota(g, square, 1)), dtypes.Int32)
-	number := graph.Mul(graph.Dot(counts, earlier).Product(), counts)
+	counts := graph.NotEqual(ids, graph.Scalar(g, ids.DType(), padding))
+	number := graph.Mul(countedTo(counts), graph.ConvertDType(counts, dtypes.Int32))
 	return e.embed(s, graph.AddScalar(number, float64(padding)), e.places, padding)
+}
+
+// countedTo counts the true elements up to each place: bool [batch, places] to int32.
+func countedTo(counts *graph.Node) *graph.Node {
+	places := counts.Shape().Dimensions[1]
+	square := shapes.Make(dtypes.Int32, places, places)
+	earlier := graph.LessOrEqual(graph.Iota(counts.Graph(), square, 0), graph.Iota(counts.Graph(), square, 1))
+	return graph.Dot(graph.ConvertDType(counts, dtypes.Int32), graph.ConvertDType(earlier, dtypes.Int32)).Product()
 }
 
 func (e encoder) norm(s *model.Scope, x *graph.Node) *graph.Node {
@@ -130,13 +137,13 @@ func (e encoder) embedded(s *model.Scope, sum *graph.Node) *graph.Node {
 
 // encode applies the layers, each of attention and two dense layers, normalized after each sum.
 func (e encoder) encode(s *model.Scope, x, mask, bias *graph.Node) *graph.Node {
-	drop := nn.Dropout{Rate: e.dropout}
 	for i := range e.layers {
 		s := s.In("layer_%d", i)
-		attention := nn.Attention{Heads: e.heads, Mask: mask, Bias: bias, Dropout: e.attentionDropout}
-		x = e.norm(s.In("attention_norm"), graph.Add(x, drop.Apply(s, attention.Apply(s.In("attention"), x))))
-		y := e.activation.Apply(s, nn.Dense{Units: e.inner}.Apply(s.In("up"), x))
-		x = e.norm(s.In("norm"), graph.Add(x, drop.Apply(s, nn.Dense{Units: e.width}.Apply(s.In("down"), y))))
+		y := nn.Attention{Heads: e.heads, Mask: mask, Bias: bias, Dropout: e.scoresDropout}.Apply(s.In("attention"), x)
+		x = e.norm(s.In("attention_norm"), graph.Add(x, nn.Dropout{Rate: e.attentionDropout}.Apply(s, y)))
+		y = e.activation.Apply(s, nn.Dense{Units: e.inner}.Apply(s.In("up"), x))
+		y = nn.Dense{Units: e.width}.Apply(s.In("down"), y)
+		x = e.norm(s.In("norm"), graph.Add(x, nn.Dropout{Rate: e.dropout}.Apply(s, y)))
 	}
 	return nn.Masked(x, mask)
 }

@@ -37,7 +37,7 @@ type Network struct {
 	family    *family
 	task      task
 	weights   []weight
-	sentences []byte
+	sentences map[string][]byte // files of sentence-transformers
 	outputs   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
 	err       error
 }

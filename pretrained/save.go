@@ -55,12 +55,15 @@ func (n *Network) save(folder string, model Values) error {
 	if err != nil {
 		return err
 	}
-	files := copied
-	if n.sentences != nil {
-		files = slices.Concat(files, sentenceFiles)
+	names := slices.Concat(copied, slices.Sorted(maps.Keys(n.sentences)))
+	if filepath.Ext(n.base.folder) == ggufExt {
+		names = nil
 	}
-	for _, name := range files {
-		text, err := regular.Read(filepath.Join(n.base.folder, name), mostText)
+	for _, name := range names {
+		text, err := n.sentences[name], error(nil)
+		if text == nil {
+			text, err = regular.Read(filepath.Join(n.base.folder, name), mostText)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -1,4 +1,161 @@
 package pretrained
 
-// sentenceFiles are those of sentence-transformers.
-var sentenceFiles = []string{"modules.json", "config_sentence_transformers.json", "sentence_bert_config.json", "1_Pooling/config.json"}
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/lazo-ml/lazo/internal/regular"
+	"github.com/lazo-ml/lazo/nn"
+)
+
+const (
+	modulesFile = "modules.json"
+	poolingFile = "1_Pooling/config.json"
+)
+
+// Embedder returns the network with sentence-transformers' pooling: the output sentence_embedding [batch, width].
+// modules.json and the pooling's config.json say how; without them it is the mean over the tokens.
+func (b *Base) Embedder() *Network {
+	return b.network(bare, 1, func(f *family, n *Network) (h head) {
+		modes, normalize, err := b.pooling(n)
+		if err != nil {
+			return head{err: err}
+		}
+		return head{build: func(_ *model.Scope, hidden *graph.Node) map[string]*graph.Node {
+			var parts []*graph.Node
+			for _, mode := range modes {
+				parts = append(parts, poolings[mode](hidden, nn.MaskOf(hidden)))
+			}
+			y := graph.ConvertDType(graph.Concatenate(parts, -1), hidden.DType())
+			if normalize {
+				norm := graph.Sqrt(graph.ReduceAndKeep(graph.Square(y), graph.ReduceSum, -1))
+				y = graph.Div(y, graph.MaxScalar(norm, 1e-12))
+			}
+			return map[string]*graph.Node{"sentence_embedding": y}
+		}}
+	})
+}
+
+// pooling reads the files of sentence-transformers, and keeps them or new ones for Save.
+func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
+	n.sentences = map[string][]byte{}
+	text, err := regular.Read(filepath.Join(b.folder, modulesFile), mostText)
+	if errors.Is(err, fs.ErrNotExist) {
+		n.sentences[modulesFile] = []byte(`[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+ {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]
+`)
+		n.sentences[poolingFile] = fmt.Appendf(nil, "{\"word_embedding_dimension\": %d, \"pooling_mode_mean_tokens\": true}\n", n.family.body[0].parts[0].dims[1])
+		return []string{"mean"}, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	for _, name := range []string{modulesFile, "config_sentence_transformers.json", "sentence_bert_config.json"} {
+		n.sentences[name] = nil
+	}
+	var modules []struct{ Path, Type string }
+	if err := json.Unmarshal(text, &modules); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", modulesFile, err)
+	}
+	for i, m := range modules {
+		kind := m.Type[strings.LastIndex(m.Type, ".")+1:]
+		switch {
+		case kind == "Transformer" && i == 0 && m.Path == "":
+		case kind == "Pooling" && i == 1 && m.Path == filepath.Dir(poolingFile):
+			if modes, err = b.modes(); err != nil {
+				return nil, false, fmt.Errorf("%s: %w", poolingFile, err)
+			}
+			n.sentences[poolingFile] = nil
+		case kind == "Normalize" && i == 2:
+			normalize = true
+		default:
+			return nil, false, fmt.Errorf("%s: module %d is %q in %q, expected Transformer in \"\", Pooling in \"1_Pooling\", and maybe Normalize: others are not implemented", modulesFile, i, m.Type, m.Path)
+		}
+	}
+	if modes == nil {
+		return nil, false, fmt.Errorf("%s lists no module Pooling", modulesFile)
+	}
+	return modes, normalize, nil
+}
+
+func (b *Base) modes() (modes []string, err error) {
+	text, err := regular.Read(filepath.Join(b.folder, poolingFile), mostText)
+	if err != nil {
+		return nil, err
+	}
+	c := &config{}
+	if err := json.Unmarshal(text, &c.fields); err != nil {
+		return nil, err
+	}
+	c.only("include_prompt", "true")
+	if c.has("pooling_mode") {
+		if modes = c.texts("pooling_mode"); modes == nil {
+			c.err, modes = nil, []string{c.text("pooling_mode", "")}
+		}
+	} else {
+		for _, old := range [][2]string{{"cls_token", "cls"}, {"max_tokens", "max"}, {"mean_tokens", "mean"}, {"mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
+			{"weightedmean_tokens", "weightedmean"}, {"lasttoken", "lasttoken"}} { // in the order of the output
+			if c.flag("pooling_mode_"+old[0], false) {
+				modes = append(modes, old[1])
+			}
+		}
+		if modes == nil {
+			modes = []string{"mean"}
+		}
+	}
+	for _, mode := range modes {
+		if poolings[mode] == nil {
+			c.fail("pooling_mode", "one or several of cls, max, mean, mean_sqrt_len_tokens, weightedmean and lasttoken")
+		}
+	}
+	return modes, c.err
+}
+
+// poolings compute [batch, width] of [batch, places, width] and the mask [batch, places].
+var poolings = map[string]func(hidden, mask *graph.Node) *graph.Node{
+	"cls": func(hidden, mask *graph.Node) *graph.Node {
+		return weighted(hidden, numbers32(graph.LogicalAnd(mask, graph.Equal(countedTo(mask), graph.OnesLike(countedTo(mask))))))
+	},
+	"lasttoken": func(hidden, mask *graph.Node) *graph.Node {
+		at := countedTo(mask)
+		return weighted(hidden, numbers32(graph.LogicalAnd(mask, graph.Equal(at, graph.BroadcastToDims(graph.ReduceAndKeep(at, graph.ReduceMax, 1), at.Shape().Dimensions...)))))
+	},
+	"max": func(hidden, mask *graph.Node) *graph.Node {
+		none := graph.BroadcastToDims(graph.Scalar(hidden.Graph(), hidden.DType(), math.Inf(-1)), hidden.Shape().Dimensions...)
+		return graph.ConvertDType(graph.ReduceMax(graph.Where(graph.BroadcastToDims(graph.ExpandAxes(mask, -1), hidden.Shape().Dimensions...), hidden, none), 1), dtypes.Float32)
+	},
+	"mean": func(hidden, mask *graph.Node) *graph.Node {
+		of := numbers32(mask)
+		return graph.Div(weighted(hidden, of), total(of))
+	},
+	"mean_sqrt_len_tokens": func(hidden, mask *graph.Node) *graph.Node {
+		of := numbers32(mask)
+		return graph.Div(weighted(hidden, of), graph.Sqrt(total(of)))
+	},
+	"weightedmean": func(hidden, mask *graph.Node) *graph.Node { // by the place after the first token
+		of := numbers32(mask)
+		begun := numbers32(graph.GreaterThan(countedTo(mask), graph.ZerosLike(countedTo(mask))))
+		of = graph.Mul(of, numbers32(countedTo(graph.GreaterThan(begun, graph.ZerosLike(begun)))))
+		return graph.Div(weighted(hidden, of), total(of))
+	},
+}
+
+func numbers32(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }
+
+// weighted sums the places in float32.
+func weighted(hidden, weights *graph.Node) *graph.Node {
+	return graph.ReduceSum(graph.Mul(numbers32(hidden), graph.ExpandAxes(weights, -1)), 1)
+}
+
+func total(weights *graph.Node) *graph.Node {
+	return graph.MaxScalar(graph.ReduceAndKeep(weights, graph.ReduceSum, 1), 1e-9)
+}

@@ -2,7 +2,8 @@
 
     pip install torch==2.8.0 transformers==5.23.0 sentence-transformers==6.2.0 safetensors
     python models.py write            # makes the folders here
-    python models.py check FOLDER     # compares transformers' outputs with those in FOLDER/outputs.safetensors
+    python models.py check FOLDER…    # compares transformers' outputs with those in FOLDER/outputs.safetensors
+    python models.py sentences MODEL FILE  # writes ids and embeddings of 1,000 texts: paragraphs of Python's library
 
 Each folder has config.json and model.safetensors of a model that classifies texts. In expected.safetensors are:
 in/BATCH/NAME (inputs), head/TASK/NAME (weights of other heads), TASK/BATCH/OUTPUT (outputs), and grad/TASK/NAME, the
@@ -61,10 +62,10 @@ def exactly(dtype):
 
 
 def batches(config, kind):
-    """A long padded batch, a short one, and one with a hole in its mask."""
+    """A long padded batch, and one with holes in its masks."""
     rng = np.random.default_rng(7)
     pad = config.pad_token_id
-    sizes = {"long": (3, 25), "short": (2, 5), "hole": (2, 9)} | ({"left": (2, 12)} if kind in DECODERS else {})
+    sizes = {"long": (3, 25), "hole": (2, 9)} | ({"left": (2, 12)} if kind in DECODERS else {})
     for name, (rows, places) in sizes.items():
         ids = rng.integers(5, config.vocab_size, (rows, places))
         mask = np.ones((rows, places), np.int64)
@@ -74,7 +75,7 @@ def batches(config, kind):
         if name == "left":
             ids[1, :5], mask[1, :5] = pad, 0
         if name == "hole":
-            mask[1, 3:5] = 0
+            mask[0, :2], mask[1, 3:5], mask[1, 8] = 0, 0, 0
         of = dict(input_ids=ids, attention_mask=mask)
         if kind.startswith("bert"):
             of["token_type_ids"] = rng.integers(0, config.type_vocab_size, (rows, places))
@@ -96,6 +97,27 @@ def perturb(model):
         for p in model.parameters():
             if p.dim() == 1:
                 p += 0.2 * torch.randn_like(p)
+
+
+def parameters(model):
+    """Shared weights have the name of the embeddings."""
+    for name, p in model.named_parameters():
+        if p is model.get_input_embeddings().weight:
+            name = next(n for n, q in model.base_model.named_parameters() if q is p)
+            name = name if model.base_model is model else model.base_model_prefix + "." + name
+        yield name, p
+
+
+def poolings(model, config, kind):
+    """Sentence embeddings, by sentence-transformers' Pooling."""
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    for batch, of in batches(config, kind):
+        if batch == "hole":
+            hidden = model(**of).last_hidden_state
+            modes = list(Pooling.POOLING_MODES) + [("cls", "mean")]
+            return {f"pool/{mode if isinstance(mode, str) else '+'.join(mode)}": Pooling(config.hidden_size, mode)(
+                dict(token_embeddings=hidden, attention_mask=of["attention_mask"]))["sentence_embedding"] for mode in modes}
 
 
 def write_one(kind):
@@ -134,7 +156,7 @@ def write_one(kind):
             elif result.missing_keys:  # a pooler that the classifier lacks
                 own = {k: v for k, v in model.state_dict().items() if k in result.missing_keys}
                 tensors |= {f"head/{task}/{k}": v.detach().numpy().copy() for k, v in own.items()}
-        grads, weighting = [], {}
+        grads, weighting, pooled = [], {}, []
         for dtype in (torch.float64, torch.float32):
             with exactly(dtype):
                 m = model.__class__(model.config)
@@ -157,41 +179,74 @@ def write_one(kind):
                             weighting[at] = rng.integers(-4, 5, tuple(v.shape)) * compared.numpy()
                         total = total + (v * torch.tensor(weighting[at]).to(dtype)).sum()
             total.backward()
-            grads.append((outs, {k: p.grad for k, p in m.named_parameters() if p.grad is not None}))
+            grads.append((outs, {k: p.grad for k, p in parameters(m) if p.grad is not None}))
+            if task == "Model" and kind == "bert":
+                pooled.append(poolings(m, config, kind))
         tensors |= {f"random/{k}": v.astype(np.int8) for k, v in weighting.items()}
         for name, exact in grads[0][0].items():
             keep(name, exact, grads[1][0][name])
         for name, exact in grads[0][1].items():
             if task in WHOLE or not (name.startswith(model.base_model_prefix + ".") or task == "Model"):
                 keep(f"grad/{task}/{name}", exact, grads[1][1][name])
+        for name in pooled[0] if pooled else []:
+            keep(name, pooled[0][name], pooled[1][name])
     if kind == "mpnet":
-        from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
-        far = torch.arange(-4000, 4001)
-        tensors["buckets"] = MPNetEncoder.relative_position_bucket(far, 32).numpy().astype(np.int8)
+        from transformers.models.t5.modeling_t5 import T5Attention
+
+        far = torch.arange(-299, 300)
+        for name, both in {"both": True, "causal": False}.items():
+            tensors[f"buckets/{name}"] = T5Attention._relative_position_bucket(far, both, 32, 128).numpy().astype(np.int8)
     save_file(tensors, os.path.join(folder, "expected.safetensors"), {"errors": json.dumps(errors)})
 
 
 def check(folder):
-    """Prints the largest difference of transformers' outputs to lazo's, in outputs.safetensors."""
+    """Prints the largest difference of Python's outputs to lazo's, in outputs.safetensors."""
     config = json.load(open(os.path.join(folder, "config.json")))
-    model, info = getattr(transformers, config["architectures"][0]).from_pretrained(folder, output_loading_info=True)
-    assert not any(info.get(k) for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
-    model.eval()
     lazo = load_file(os.path.join(folder, "outputs.safetensors"))
     of = {k[3:]: torch.tensor(v.astype(np.int64)) for k, v in lazo.items() if k.startswith("in/")}
+    name = config["architectures"][0]
     with torch.no_grad():
-        out = model(**of)
-    worst = 0.0
-    for name, v in lazo.items():
-        if name.startswith("out/"):
-            worst = max(worst, float(np.abs(out[name[4:]].numpy() - v).max()))
-    print(json.dumps({"class": config["architectures"][0], "worst": worst}))
+        if os.path.exists(os.path.join(folder, "modules.json")):
+            from sentence_transformers import SentenceTransformer
+
+            name = "SentenceTransformer"
+            out = SentenceTransformer(folder, device="cpu")(of)
+        else:
+            model, info = getattr(transformers, name).from_pretrained(folder, output_loading_info=True)
+            assert not any(info.get(k) for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
+            out = model.eval()(**of)
+    worst = max(float(np.abs(out[k[4:]].numpy() - v).max()) for k, v in lazo.items() if k.startswith("out/"))
+    print(f"{name}: the largest difference is {worst:.2g}")
     return worst < 1e-5
+
+
+def sentences(folder, path):
+    import ast
+
+    from sentence_transformers import SentenceTransformer
+
+    texts, library = [], os.path.dirname(os.__file__)
+    for name in sorted(n for n in os.listdir(library) if n.endswith(".py")):
+        for node in ast.walk(ast.parse(open(os.path.join(library, name), encoding="utf-8").read())):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)):
+                for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
+                    text = " ".join(paragraph.split())
+                    if len(text) > 30 and text not in texts:
+                        texts.append(text)
+    texts = texts[:: len(texts) // 1000][:1000]
+    model = SentenceTransformer(folder, device="cpu")
+    of = model.tokenize(texts)
+    tensors = {f"in/{k}": v.numpy().astype(np.int32) for k, v in of.items() if hasattr(v, "numpy")}
+    tensors["embeddings"] = model.encode(texts, batch_size=32, convert_to_numpy=True)
+    assert len(texts) == 1000, len(texts)
+    save_file(tensors, path)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "write":
         for kind in sys.argv[2:] or MODELS:
             write_one(kind)
+    elif sys.argv[1] == "sentences":
+        sentences(*sys.argv[2:])
     else:
         sys.exit(not all([check(folder) for folder in sys.argv[2:]]))

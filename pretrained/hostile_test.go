@@ -1,0 +1,178 @@
+package pretrained_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/pretrained"
+)
+
+// folderWith returns testdata/bert with fields of config.json changed; nil removes one.
+func folderWith(t *testing.T, fields map[string]any) string {
+	t.Helper()
+	dir := t.TempDir()
+	text, err := os.ReadFile("testdata/bert/config.json")
+	require.NoError(t, err)
+	all := map[string]any{}
+	require.NoError(t, json.Unmarshal(text, &all))
+	for name, value := range fields {
+		if all[name] = value; value == nil {
+			delete(all, name)
+		}
+	}
+	text, err = json.Marshal(all)
+	require.NoError(t, err)
+	write(t, dir, "config.json", string(text))
+	weights, err := os.ReadFile("testdata/bert/model.safetensors")
+	require.NoError(t, err)
+	write(t, dir, "model.safetensors", string(weights))
+	return dir
+}
+
+// Fields of config.json that are wrong, or that would change numbers, are errors by name, before much is allocated.
+func TestOpen_hostileConfigs(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, row := range []struct {
+		field string
+		value any
+		want  string
+	}{
+		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "llama" "mistral" "mpnet" "qwen2" "qwen3" "roberta" "xlm-roberta"]`},
+		{"model_type", nil, `model_type is "", expected one of`},
+		{"hidden_size", 1 << 40, `hidden_size is "1099511627776", expected a whole number from 1 to 1073741824`},
+		{"hidden_size", -16, `hidden_size is "-16", expected a whole number`},
+		{"hidden_size", 0, `hidden_size is "0"`},
+		{"hidden_size", 16.5, `hidden_size is "16.5"`},
+		{"hidden_size", "16", `hidden_size is "\"16\""`},
+		{"hidden_size", nil, `hidden_size is "", expected a whole number`},
+		{"hidden_size", 1 << 30, `the tensor "bert.embeddings.word_embeddings.weight" has the shape [60 16], expected [60 1073741824] by config.json`},
+		{"vocab_size", 1 << 30, `has the shape [60 16], expected [1073741824 16] by config.json`},
+		{"num_hidden_layers", 1_000_000_000, `the model has 1000000000 layers, and the folder only 41 tensors`},
+		{"num_hidden_layers", 3, `the folder has no tensor "bert.encoder.layer.2.attention.self.query.weight"`},
+		{"num_attention_heads", 3, `num_attention_heads is "3", expected a divisor of hidden_size, 16`},
+		{"max_position_embeddings", 29, `the tensor "bert.embeddings.position_embeddings.weight" has the shape [28 16], expected [29 16]`},
+		{"layer_norm_eps", 0, `layer_norm_eps is "0", expected a number above 0`},
+		{"hidden_dropout_prob", 1, `hidden_dropout_prob is "1", expected a number from 0 to below 1`},
+		{"hidden_act", "laplace", `hidden_act is "\"laplace\"", expected one of`},
+		{"position_embedding_type", "relative_key", `position_embedding_type is "\"relative_key\"", expected "absolute": other values are not implemented`},
+		{"is_decoder", true, `is_decoder is "true", expected false`},
+		{"add_cross_attention", true, `add_cross_attention is "true", expected false`},
+		{"pruned_heads", map[string][]int{"0": {1}}, `pruned_heads is "{\"0\":[1]}", expected {}`},
+		{"quantization_config", map[string]int{"bits": 4}, `quantization_config is "{\"bits\":4}", expected none: the field is not implemented`},
+		{"pad_token_id", 60, `pad_token_id is "60", expected a whole number from 0 to 59`},
+		{"tie_word_embeddings", "no", `tie_word_embeddings is "\"no\"", expected true or false`},
+		{"architectures", "Bert", `architectures is "\"Bert\"", expected a list of texts`},
+		{"id2label", map[string]string{"0": "a", "2": "b"}, `expected a name for each class from 0 to 1`},
+		{"id2label", []string{"a"}, `expected an object of names`},
+		{"num_labels", 5, `num_labels is "5", expected 3, the number of names in id2label`},
+	} {
+		_, err := pretrained.Open(t.Context(), folderWith(t, map[string]any{row.field: row.value}))
+		require.ErrorContains(t, err, row.want, "%s %v", row.field, row.value)
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
+	for text, want := range map[string]string{"[]": "config.json: json: cannot unmarshal array", "{": "config.json: unexpected end", "": "config.json: unexpected end"} {
+		dir := folderWith(t, nil)
+		write(t, dir, "config.json", text)
+		_, err := pretrained.Open(t.Context(), dir)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := pretrained.Open(t.Context(), filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// parts writes the tensors of testdata/bert into two shards.
+func parts(t *testing.T) (dir string, list map[string]string) {
+	t.Helper()
+	dir = folderWith(t, nil)
+	all, _ := readFile(t, "testdata/bert/model.safetensors")
+	require.NoError(t, os.Remove(filepath.Join(dir, "model.safetensors")))
+	shards, list := [2]map[string]array{{}, {}}, map[string]string{}
+	names := [2]string{"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}
+	for i, name := range sortedKeys(all) {
+		shards[i%2][name], list[name] = all[name], names[i%2]
+	}
+	for i, name := range names {
+		writeFile(t, filepath.Join(dir, name), shards[i])
+	}
+	return dir, list
+}
+
+func writeIndex(t *testing.T, dir string, list map[string]string) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"weight_map": list})
+	require.NoError(t, err)
+	write(t, dir, "model.safetensors.index.json", string(text))
+}
+
+// A folder with shards gives the same numbers. Shards outside the folder, and tensors that are missing, doubled or not
+// listed, are errors.
+func TestOpen_shards(t *testing.T) {
+	f := fixtureOf(t, "bert")
+	dir, list := parts(t)
+	writeIndex(t, dir, list)
+	base, err := pretrained.Open(t.Context(), dir)
+	require.NoError(t, err)
+	f.near(t, "ForSequenceClassification/long/logits", outputsOf(t, base.Classifier(0), f, "long")["logits"], f.all["ForSequenceClassification/long/logits"])
+
+	const words, first = "bert.embeddings.word_embeddings.weight", "model-00001-of-00002.safetensors"
+	for want, change := range map[string]func(dir string, list map[string]string){
+		`is in "../model.safetensors", expected a file of the folder`:                           func(_ string, list map[string]string) { list[words] = "../model.safetensors" },
+		`is in "/etc/passwd", expected a file of the folder`:                                    func(_ string, list map[string]string) { list[words] = "/etc/passwd" },
+		`is in "..", expected a file of the folder`:                                             func(_ string, list map[string]string) { list[words] = ".." },
+		`other.safetensors: no such file`:                                                       func(_ string, list map[string]string) { list["new"] = "other.safetensors" },
+		`lists the tensor "new" in model-00001-of-00002.safetensors, which does not contain it`: func(_ string, list map[string]string) { list["new"] = first },
+		`lists in "other.safetensors", expected each`:                                           func(_ string, list map[string]string) { list[words] = "other.safetensors" },
+		`which model.safetensors.index.json lists in ""`:                                        func(_ string, list map[string]string) { delete(list, words) },
+		`expected each tensor in one file`: func(dir string, _ map[string]string) {
+			all, _ := readFile(t, "testdata/bert/model.safetensors")
+			writeFile(t, filepath.Join(dir, first), all)
+		},
+		`model.safetensors.index.json lists 0 files`: func(_ string, list map[string]string) { clear(list) },
+	} {
+		dir, list := parts(t)
+		change(dir, list)
+		writeIndex(t, dir, list)
+		_, err := pretrained.Open(t.Context(), dir)
+		require.ErrorContains(t, err, want)
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "model.safetensors.index.json")))
+	_, err = pretrained.Open(t.Context(), dir)
+	require.ErrorContains(t, err, "the folder has neither model.safetensors nor model.safetensors.index.json")
+}
+
+// Tensors of another shape or dtype, and files that are cut or change after Open, are errors.
+func TestOpen_tensors(t *testing.T) {
+	const words = "bert.embeddings.word_embeddings.weight"
+	for want, change := range map[string]func(all map[string]array){
+		`the folder has no tensor "` + words + `"`:                func(all map[string]array) { delete(all, words) },
+		`"` + words + `" has the shape [16 60], expected [60 16]`: func(all map[string]array) { a := all[words]; a.Dims = []int{16, 60}; all[words] = a },
+		`"` + words + `" is of I32, expected F32, F16 or BF16`:    func(all map[string]array) { a := all[words]; a.DType = safetensors.I32; all[words] = a },
+	} {
+		dir := folderWith(t, nil)
+		all, _ := readFile(t, filepath.Join(dir, "model.safetensors"))
+		change(all)
+		writeFile(t, filepath.Join(dir, "model.safetensors"), all)
+		_, err := pretrained.Open(t.Context(), dir)
+		require.ErrorContains(t, err, want)
+	}
+	dir := folderWith(t, nil)
+	text, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
+	require.NoError(t, err)
+	write(t, dir, "model.safetensors", string(text[:len(text)-1]))
+	_, err = pretrained.Open(t.Context(), dir)
+	require.ErrorContains(t, err, "model.safetensors: ")
+	require.NoError(t, os.Remove(filepath.Join(dir, "model.safetensors")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "model.safetensors"), 0o755))
+	_, err = pretrained.Open(t.Context(), dir)
+	require.ErrorContains(t, err, "is not a regular file")
+	require.False(t, strings.Contains(err.Error(), "\n"))
+}
