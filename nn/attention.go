@@ -30,10 +30,10 @@ type Attention struct {
 	// Rotary is the base of rotary position embeddings (Su et al. 2021), for example 10000. A pair is one element from
 	// each half of a head. None if 0.
 	Rotary float64
-	// Rates are the angles per place of rotary positions in place of those of Rotary's base, one for each of Width/2 pairs,
-	// as scaled for long texts. Attention only reads them.
+	// Rates are the angles per place of rotary positions, in place of those of Rotary's base: one for each of Width/2
+	// pairs, as scaled for long texts.
 	Rates []float64
-	// Window is how many places each attends to with Causal: itself and those before it. All if 0.
+	// Window bounds the number of places that each attends to with Causal: itself and those before it. All if 0.
 	Window int
 	// Mask selects the keys: lengths, integers [batch], or bool [batch, keys], [batch, queries, keys] or [batch, heads,
 	// queries, keys]; nil is [MaskOf] the input. The attention of a query without keys is 0.

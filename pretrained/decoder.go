@@ -32,7 +32,7 @@ func decoderOf(c *config, keyHeads, headWidth int) decoder {
 	}, tied: c.flag("tie_word_embeddings", false), window: func(int) int { return 0 }}
 	d.padding = c.id("pad_token_id", -1, d.vocabulary)
 	if _, there := c.fields["num_key_value_heads"]; keyHeads == 0 || there {
-		keyHeads = d.heads // that null stands for
+		keyHeads = d.heads // also for null
 	}
 	d.keyHeads = c.size("num_key_value_heads", keyHeads)
 	c.divides("num_key_value_heads", d.keyHeads, "num_attention_heads", d.heads)

@@ -24,7 +24,7 @@ type Generation struct {
 	Sampling text.Sampling // the likeliest token if zero
 	Seed     uint64
 	Most     int     // tokens; as many as there are places if 0
-	Stop     []int32 // tokens that end the text; Generate only reads them
+	Stop     []int32 // tokens that end the text
 }
 
 // Generator continues texts with a network of [Base.CausalLM]. The keys and values of earlier places are variables of
@@ -92,9 +92,10 @@ func (g *Generator) step(b *managed.Builder, begins bool) {
 	}
 }
 
-// Generate returns the tokens that follow a prompt, one after another, until a token of Stop, which it returns too, Most
-// tokens or the last place. After an error it ends.
+// Generate returns the tokens that follow a prompt, one after another. It ends with a token of Stop, which it also
+// returns, after Most tokens, at the last place, or after an error.
 func (g *Generator) Generate(ctx context.Context, prompt []int32, of Generation) iter.Seq2[int32, error] {
+	prompt, of.Stop = slices.Clone(prompt), slices.Clone(of.Stop)
 	return func(yield func(int32, error) bool) {
 		if len(prompt) < 1 || len(prompt) > g.places || of.Most < 0 {
 			yield(0, fmt.Errorf("pretrained: generate: a prompt of %d tokens and Most of %d, expected 1 to %d tokens, and Most of at least 0", len(prompt), of.Most, g.places))
@@ -105,7 +106,7 @@ func (g *Generator) Generate(ctx context.Context, prompt []int32, of Generation)
 			most = min(most, of.Most)
 		}
 		random := rand.New(rand.NewPCG(of.Seed, 2))
-		step, ids := g.prompt, slices.Clone(prompt)
+		step, ids := g.prompt, prompt
 		for range most {
 			logits, err := g.logits(ctx, step, ids)
 			var id int32

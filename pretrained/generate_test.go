@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Each generated token has the greatest logit of the network for the whole text, for prompts of several lengths one after
-// another. A seed gives the same sample again.
+// Each generated token has the greatest logit of the network for the whole text, for prompts of several lengths one
+// after another. The same seed draws the same tokens.
 func TestGenerate(t *testing.T) {
 	for _, kind := range []string{"llama3", "mistral"} {
 		f := fixtureOf(t, kind)

@@ -65,7 +65,7 @@ func readOpenedGGUF(path string, f *os.File) (*ggufFile, error) {
 	for range r.count(values, 13, 1<<16) {
 		key := r.text()
 		if _, twice := g.values[key]; twice {
-			r.fail("the key %s is there twice", listed.Quoted(key))
+			r.fail("the key %s is listed twice", listed.Quoted(key))
 		}
 		if g.values[key] = r.value(r.number(4)); r.err != nil {
 			return nil, fmt.Errorf("the value of %s: %w", listed.Quoted(key), r.err)
@@ -100,7 +100,7 @@ func readOpenedGGUF(path string, f *os.File) (*ggufFile, error) {
 		case t.at > info.Size()-begin || t.size > info.Size()-begin-t.at:
 			return nil, fmt.Errorf("the tensor %s has %d bytes at %d, expected at most the file's %d: is it complete?", listed.Quoted(t.name), t.size, begin+t.at, info.Size())
 		case g.tensors[t.name].rows != nil:
-			return nil, fmt.Errorf("the tensor %s is there twice", listed.Quoted(t.name))
+			return nil, fmt.Errorf("the tensor %s is listed twice", listed.Quoted(t.name))
 		}
 		end = t.at + t.size
 		t.at += begin

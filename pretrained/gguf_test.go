@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/pretrained"
 )
 
-// Blocks of each type have the numbers of Python's gguf, bit for bit, in any rows.
+// Blocks of each type have exactly the numbers of Python's gguf, in any rows.
 func TestGGUF_blocks(t *testing.T) {
 	const path = "testdata/gguf/blocks.gguf"
 	want, _ := readFile(t, "testdata/gguf/blocks.safetensors")
@@ -47,8 +47,8 @@ func TestGGUF_blocks(t *testing.T) {
 	require.Equal(t, []string{"a", "", "é"}, texts)
 }
 
-// A model in a GGUF file has the outputs and gradients of the folder that it was made of: rows of queries and keys are in
-// transformers' order again.
+// A model in a GGUF file has the outputs and gradients of the folder that it was made of: rows of queries and keys are
+// in transformers' order again.
 func TestGGUF_models(t *testing.T) {
 	for _, kind := range []string{"llama", "qwen3"} {
 		f := fixtureOf(t, kind)
@@ -88,7 +88,7 @@ func TestGGUF_hostile(t *testing.T) {
 		{header(0, 1) + text("a") + short(9) + short(9) + number(1), "a list of the type 9"},
 		{header(0, 1) + text("a") + short(9) + short(8) + number(1<<58), "announces"},
 		{header(0, 1) + text("a") + short(9) + short(12) + number(1<<61), "announces"},
-		{header(0, 2) + text("a") + short(4) + short(1) + text("a") + short(4) + short(1) + "    ", "there twice"},
+		{header(0, 2) + text("a") + short(4) + short(1) + text("a") + short(4) + short(1) + "    ", "listed twice"},
 		{tensor(9, 1, 0, 0), "has 9 axes"},
 		{tensor(1, 0, 0, 0), "an axis of 0"},
 		{tensor(1, 1<<40, 0, 0), "an axis of 1099511627776"},

@@ -91,8 +91,8 @@ func (b *Base) MaskedLM() *Network {
 	return b.network(maskedLM, 1, func(f *family, _ *Network) head { return f.heads[maskedLM] })
 }
 
-// CausalLM returns the network with a head that predicts the next token at each place: the output logits [batch, places,
-// vocabulary].
+// CausalLM returns the network with a head that predicts the next token at each place: the output logits [batch,
+// places, vocabulary].
 func (b *Base) CausalLM() *Network {
 	return b.network(causalLM, 1, func(f *family, _ *Network) head { return f.heads[causalLM] })
 }

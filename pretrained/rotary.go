@@ -85,7 +85,7 @@ func (c *config) smooth(rates []float64, places float64) {
 	}
 }
 
-// window is sliding_window. null stands for none.
+// window is sliding_window, 0 for null.
 func (c *config) window() int {
 	if _, there := c.fields["sliding_window"]; there && !c.has("sliding_window") {
 		return 0
