@@ -9,8 +9,8 @@ import (
 )
 
 // blocks are the types of GGUF's tensors: the numbers and bytes of a block, and how it is read. Those without numbers
-// are dtypes of safetensors. As in Python's gguf, products are rounded to float32 before sums: float32(x) forbids fusing
-// them.
+// are dtypes of safetensors. As in Python's gguf, products are rounded to float32 before sums: float32(x) forbids to
+// fuse them.
 var blocks = map[uint64]struct {
 	name            string
 	elements, bytes int

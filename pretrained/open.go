@@ -30,11 +30,12 @@ type Base struct {
 }
 
 // Open reads config.json and the headers of model.safetensors, or of the shards in model.safetensors.index.json, and
-// checks the names and shapes of the tensors. In place of a folder it takes a file .gguf, whose quantized tensors become
-// float32. Files are untrusted. It reads no weights.
+// checks the names and shapes of the tensors. In place of a folder it takes a file .gguf, whose quantized tensors
+// become float32. Files are untrusted. It reads no weights.
 //
 // Errors: files that are missing or damaged, an architecture that the package does not have, fields of config.json that
-// would change numbers and are not implemented, and tensors that are missing or have other shapes than config.json says.
+// would change numbers and are not implemented, and tensors that are missing or have other shapes than config.json
+// says.
 func Open(ctx context.Context, folder string) (*Base, error) {
 	b, err := open(ctx, folder)
 	if err != nil {
