@@ -95,18 +95,18 @@ func (g *Generator) step(b *managed.Builder, begins bool) {
 // Generate returns the tokens that follow a prompt, one after another. It ends with a token of Stop, which it also
 // returns, after Most tokens, at the last place, or after an error.
 func (g *Generator) Generate(ctx context.Context, prompt []int32, of Generation) iter.Seq2[int32, error] {
-	prompt, of.Stop = slices.Clone(prompt), slices.Clone(of.Stop)
+	first, stop := slices.Clone(prompt), slices.Clone(of.Stop)
 	return func(yield func(int32, error) bool) {
-		if len(prompt) < 1 || len(prompt) > g.places || of.Most < 0 {
-			yield(0, fmt.Errorf("pretrained: generate: a prompt of %d tokens and Most of %d, expected 1 to %d tokens, and Most of at least 0", len(prompt), of.Most, g.places))
+		if len(first) < 1 || len(first) > g.places || of.Most < 0 {
+			yield(0, fmt.Errorf("pretrained: generate: a prompt of %d tokens and Most of %d, expected 1 to %d tokens, and Most of at least 0", len(first), of.Most, g.places))
 			return
 		}
-		most := g.places - len(prompt) + 1 // the last token has no place
+		most := g.places - len(first) + 1 // the last token has no place
 		if of.Most > 0 {
 			most = min(most, of.Most)
 		}
 		random := rand.New(rand.NewPCG(of.Seed, 2))
-		step, ids := g.prompt, prompt
+		step, ids := g.prompt, first
 		for range most {
 			logits, err := g.logits(ctx, step, ids)
 			var id int32
@@ -117,7 +117,7 @@ func (g *Generator) Generate(ctx context.Context, prompt []int32, of Generation)
 				yield(0, fmt.Errorf("pretrained: generate: %w", err))
 				return
 			}
-			if !yield(id, nil) || slices.Contains(of.Stop, id) {
+			if !yield(id, nil) || slices.Contains(stop, id) {
 				return
 			}
 			step, ids = g.token, []int32{id}
