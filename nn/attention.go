@@ -30,6 +30,11 @@ type Attention struct {
 	// Rotary is the base of rotary position embeddings (Su et al. 2021), for example 10000. A pair is one element from
 	// each half of a head. None if 0.
 	Rotary float64
+	// Rates are the angles per place of rotary positions, in place of those of Rotary's base: one for each of Width/2
+	// pairs, as scaled for long texts.
+	Rates []float64
+	// Window bounds the number of places that each attends to with Causal: itself and those before it. All if 0.
+	Window int
 	// Mask selects the keys: lengths, integers [batch], or bool [batch, keys], [batch, queries, keys] or [batch, heads,
 	// queries, keys]; nil is [MaskOf] the input. The attention of a query without keys is 0.
 	Mask *graph.Node
@@ -37,12 +42,16 @@ type Attention struct {
 	Bias *graph.Node
 	// Dropout is the dropout rate of the attention weights.
 	Dropout float64
-	NoBias  bool
-	Kernel  model.VariableInitializer // "glorot_uniform" if nil
+	// HeadNorm normalizes each head of queries and keys, before rotary positions (Henry et al. 2020). None if nil.
+	HeadNorm     *RMSNorm
+	NoBias       bool
+	NoOutputBias bool                      // without a bias of output alone
+	Kernel       model.VariableInitializer // "glorot_uniform" if nil
 }
 
 // Apply is self-attention: [batch, places, n] to [batch, places, n]. Its variables are kernel and bias in query [n,
-// heads·width], key and value [n, keyHeads·width], and output [heads·width, n].
+// heads·width], key and value [n, keyHeads·width], and output [heads·width, n], and scale [width] in query_norm and
+// key_norm.
 func (a Attention) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(a, scope, x) }
 
 func (a Attention) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -55,8 +64,8 @@ func (a Attention) build(scope *model.Scope, x *graph.Node) *graph.Node {
 
 // Cross is the attention of x to memory, [batch, keys, m], with the variables of Apply.
 func (a Attention) Cross(scope *model.Scope, x, memory *graph.Node) *graph.Node {
-	if a.Causal || a.Rotary != 0 {
-		fail("Attention", scope, "Causal and Rotary use the places of one sequence, expected neither in Cross")
+	if a.Causal || a.Rotary != 0 || a.Rates != nil {
+		fail("Attention", scope, "Causal, Rotary and Rates use the places of one sequence, expected none of them in Cross")
 	}
 	sequence("Attention", scope, memory)
 	return a.of(scope, x, memory)
@@ -66,10 +75,13 @@ func (a Attention) of(scope *model.Scope, x, memory *graph.Node) *graph.Node {
 	a = a.checked(scope, x)
 	q, k, v := a.project(scope, x, memory, nil)
 	mask := a.mask(scope, q, k)
-	causal := a.Causal
-	if causal && mask != nil { // GoMLX takes one or the other
-		n := x.Shape().Dimensions[1]
-		mask, causal = logicalAnd(mask, graph.Reshape(graph.LowerTriangular(x.Graph(), n), 1, n, 1, n)), false
+	causal, n := a.Causal, x.Shape().Dimensions[1]
+	if causal && (mask != nil || a.Window > 0 && a.Window < n) { // GoMLX takes a mask or causal
+		seen := graph.Reshape(a.earlier(x.Graph(), n, n, nil), 1, n, 1, n)
+		if mask != nil {
+			seen = logicalAnd(mask, seen)
+		}
+		mask, causal = seen, false
 	}
 	return a.out(scope, x, a.attend(scope, q, k, v, attention.LayoutBSHD, mask, causal))
 }
@@ -119,9 +131,7 @@ func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*grap
 	at := []*graph.Node{zero, cache.Position, zero}
 	next := Cache{Key: graph.DynamicUpdateSlice(cache.Key, flat(k), at), Value: graph.DynamicUpdateSlice(cache.Value, flat(v), at),
 		Position: graph.AddScalar(cache.Position, float64(n))}
-	square := shapes.Make(dtypes.Int32, n, length)
-	seen := graph.LessOrEqual(graph.Iota(g, square, 1), graph.Add(graph.Iota(g, square, 0), cache.Position))
-	mask := graph.Reshape(seen, 1, 1, n, length)
+	mask := graph.Reshape(a.earlier(g, n, length, cache.Position), 1, 1, n, length)
 	if a.Mask != nil {
 		mask = logicalAnd(mask, graph.Reshape(placesMask("Attention", scope, a.Mask, batch, length), batch, 1, 1, length))
 		mask = graph.Reshape(graph.BroadcastToDims(mask, batch, a.Heads, n, length), 1, -1, n, length)
@@ -147,11 +157,31 @@ func (a Attention) checked(scope *model.Scope, x *graph.Node) Attention {
 	if a.Rotary < 0 || a.Rotary > 0 && a.Width%2 != 0 {
 		fail("Attention", scope, "rotary positions of the base %v for heads of %d, expected a base above 0 and an even width", a.Rotary, a.Width)
 	}
+	if a.Rates != nil && (len(a.Rates) != a.Width/2 || a.Width%2 != 0 || a.Rotary != 0) {
+		fail("Attention", scope, "%d Rates and the Rotary %v for heads of %d, expected half as many Rates, and not Rotary", len(a.Rates), a.Rotary, a.Width)
+	}
+	if a.Window < 0 || a.Window > 0 && !a.Causal {
+		fail("Attention", scope, "the Window is %d and Causal %t, expected at least 1 with Causal, or 0", a.Window, a.Causal)
+	}
 	return a
 }
 
 func (a Attention) dense(scope *model.Scope, x *graph.Node, units int) *graph.Node {
 	return Dense{Units: units, NoBias: a.NoBias, Kernel: a.Kernel}.build(scope, x)
+}
+
+// earlier is true at the keys that each query may see: [queries, keys]. The first query is the place start, 0 if nil.
+func (a Attention) earlier(g *graph.Graph, queries, keys int, start *graph.Node) *graph.Node {
+	square := shapes.Make(dtypes.Int32, queries, keys)
+	query, key := graph.Iota(g, square, 0), graph.Iota(g, square, 1)
+	if start != nil {
+		query = graph.Add(query, start)
+	}
+	seen := graph.LessOrEqual(key, query)
+	if a.Window > 0 && a.Window < keys {
+		seen = graph.LogicalAnd(seen, graph.GreaterThan(graph.AddScalar(key, float64(a.Window)), query))
+	}
+	return seen
 }
 
 // project returns [batch, places, heads, width], with rotary positions from start on.
@@ -161,10 +191,17 @@ func (a Attention) project(scope *model.Scope, x, memory, start *graph.Node) (q,
 		return graph.Reshape(a.dense(scope.In("%s", name), x, n*a.Width), dims[0], dims[1], n, a.Width)
 	}
 	q, k, v = heads("query", x, a.Heads), heads("key", memory, a.KeyHeads), heads("value", memory, a.KeyHeads)
-	if a.Rotary == 0 {
+	if a.HeadNorm != nil {
+		q, k = a.HeadNorm.build(scope.In("query_norm"), q), a.HeadNorm.build(scope.In("key_norm"), k)
+	}
+	rates := a.Rates
+	if a.Rotary > 0 {
+		rates = powers(a.Rotary, a.Width)
+	}
+	if rates == nil {
 		return q, k, v
 	}
-	angle := angles(x, start, x.Shape().Dimensions[1], a.Width, a.Rotary)
+	angle := angles(x, start, x.Shape().Dimensions[1], rates)
 	turn := pos.NewRoPEWithCosSin(graph.ConvertDType(graph.Cos(angle), x.DType()), graph.ConvertDType(graph.Sin(angle), x.DType()))
 	return turn.Encode(q, 1), turn.Encode(k, 1), v
 }
@@ -231,7 +268,7 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 		scores = graph.Add(scores, bias)
 	}
 	if causal {
-		mask = graph.Reshape(lowerTriangle(q.Graph(), queries), 1, 1, queries, queries)
+		mask = graph.Reshape(a.earlier(q.Graph(), queries, queries, nil), 1, 1, queries, queries)
 	}
 	weights := softmax(scores, mask, causal)
 	if a.Dropout > 0 {
@@ -240,11 +277,6 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 	weights = graph.Reshape(weights, batch, keyHeads, heads/keyHeads*queries, keys)
 	y := graph.DotGeneral(weights, []int{3}, []int{0, 1}, v, []int{2}, []int{0, 1})
 	return headsFirst(graph.Reshape(y, batch, heads, queries, width))
-}
-
-func lowerTriangle(g *graph.Graph, n int) *graph.Node {
-	square := shapes.Make(dtypes.Int32, n, n)
-	return graph.LessOrEqual(graph.Iota(g, square, 1), graph.Iota(g, square, 0))
 }
 
 // softmax is over the last axis where mask is true, and 0 elsewhere. always: each row has a true element.
@@ -274,6 +306,7 @@ func softmax(x, mask *graph.Node, always bool) *graph.Node {
 
 func (a Attention) out(scope *model.Scope, x, y *graph.Node) *graph.Node {
 	dims := y.Shape().Dimensions
+	a.NoBias = a.NoBias || a.NoOutputBias
 	return a.dense(scope.In("output"), graph.Reshape(y, dims[0], dims[1], a.Heads*a.Width), x.Shape().Dimensions[2])
 }
 

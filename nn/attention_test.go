@@ -103,7 +103,15 @@ func TestS21_saturatedSoftmax(t *testing.T) {
 // A prompt and then place by place, in a loop, gives the same as the whole sequence at once, and NaN when the cache is
 // full.
 func TestDecode(t *testing.T) {
-	a := nn.Attention{Heads: 4, KeyHeads: 2, Causal: true, Rotary: 1e4}
+	for _, a := range []nn.Attention{
+		{Heads: 4, KeyHeads: 2, Causal: true, Rotary: 1e4},
+		{Heads: 2, Causal: true, Window: 2, Rates: []float64{1, 0.3}, HeadNorm: &nn.RMSNorm{}, NoOutputBias: true},
+	} {
+		decodes(t, a)
+	}
+}
+
+func decodes(t *testing.T, a nn.Attention) {
 	const time, prompt = 7, 3
 	out := call(t, normal(1, 2, time, 8), func(s *model.Scope, x *node) []*node {
 		whole := a.Apply(s.In("attention"), x)
@@ -126,6 +134,27 @@ func TestDecode(t *testing.T) {
 		require.True(t, math.IsNaN(float64(v)))
 	}
 	require.InDeltaSlice(t, out[4], out[5], 1e-5)
+}
+
+// With a window the output is that of a mask, and Rates of a base's powers are Rotary.
+func TestAttention_windowAndRates(t *testing.T) {
+	const batch, places = 2, 6
+	out := call(t, normal(1, batch, places, 8), func(s *model.Scope, x *node) (out []*node) {
+		square := shapes.Make(dtypes.Int32, batch, places, places)
+		query, key := graph.Iota(x.Graph(), square, 1), graph.Iota(x.Graph(), square, 2)
+		near := graph.LogicalAnd(graph.LessOrEqual(key, query), graph.GreaterThan(graph.AddScalar(key, 3), query))
+		lengths := graph.Const(x.Graph(), []int32{places, 2}) // the second example's last queries have no key
+		both := graph.LogicalAnd(near, graph.LessThan(key, graph.BroadcastToDims(graph.Reshape(lengths, batch, 1, 1), batch, places, places)))
+		for _, a := range []nn.Attention{
+			{Heads: 2, Causal: true, Window: 3, Rotary: 100}, {Heads: 2, Mask: near, Rates: []float64{1, 0.1}},
+			{Heads: 2, Causal: true, Window: 3, Mask: lengths}, {Heads: 2, Mask: both},
+		} {
+			out = append(out, a.Apply(s.At("attention"), x))
+		}
+		return out
+	})
+	require.InDeltaSlice(t, out[1], out[0], 1e-6)
+	require.InDeltaSlice(t, out[3], out[2], 1e-6)
 }
 
 // Attention's softmax has a custom gradient: values and two derivatives are those of GoMLX's core.
@@ -204,7 +233,13 @@ func TestMistakes(t *testing.T) {
 			a, x := nn.Attention{Heads: 1, Causal: true}, of(g, 1, 3, 2)
 			a.Decode(s, x, a.NewCache(s, x, 2))
 		},
-		"expected neither in Cross": func(s *model.Scope, g *graph.Graph) {
+		"nn: Attention in /: 1 Rates and the Rotary 0 for heads of 4, expected half as many Rates, and not Rotary": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1, Rates: []float64{1}}.Apply(s, of(g, 1, 2, 4))
+		},
+		"nn: Attention in /: the Window is 2 and Causal false, expected at least 1 with Causal, or 0": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1, Window: 2}.Apply(s, of(g, 1, 2, 4))
+		},
+		"expected none of them in Cross": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1, Causal: true}.Cross(s, of(g, 1, 1, 2), of(g, 1, 1, 2))
 		},
 	} {

@@ -136,21 +136,26 @@ func (w Sinusoidal) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	if n%2 != 0 {
 		fail("Sinusoidal", scope, "the input is %s, expected an even number in its last axis", x.Shape())
 	}
-	a := angles(x, w.Start, places, n, 1e4)
+	a := angles(x, w.Start, places, powers(1e4, n))
 	waves := graph.Reshape(graph.Stack([]*graph.Node{graph.Sin(a), graph.Cos(a)}, -1), 1, places, n)
 	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
 }
 
-// angles returns place·base^(-2i/n), [places, n/2], in at least float32: 16 bits do not distinguish distant places.
-func angles(x, start *graph.Node, places, n int, base float64) *graph.Node {
-	g, t := x.Graph(), widened(x).DType()
-	at := graph.Iota(g, shapes.Make(t, places, n/2), 0)
-	if start != nil {
-		at = graph.Add(at, graph.ConvertDType(start, t))
-	}
+// powers are base^(-2i/n).
+func powers(base float64, n int) []float64 {
 	rates := make([]float64, n/2)
 	for i := range rates {
 		rates[i] = math.Pow(base, -2*float64(i)/float64(n))
+	}
+	return rates
+}
+
+// angles returns place·rate, [places, rates], in at least float32: 16 bits do not distinguish distant places.
+func angles(x, start *graph.Node, places int, rates []float64) *graph.Node {
+	g, t := x.Graph(), widened(x).DType()
+	at := graph.Iota(g, shapes.Make(t, places, len(rates)), 0)
+	if start != nil {
+		at = graph.Add(at, graph.ConvertDType(start, t))
 	}
 	return graph.Mul(at, graph.ExpandAxes(graph.ConvertDType(graph.Const(g, rates), t), 0))
 }

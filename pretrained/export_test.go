@@ -13,3 +13,21 @@ func (n *Network) Rows() (rows []Row) {
 	}
 	return rows
 }
+
+// GGUFRows returns rows of a tensor of a GGUF file.
+func GGUFRows(path, name string, from, to int) ([]byte, error) {
+	g, err := readGGUF(path)
+	if err != nil {
+		return nil, err
+	}
+	return g.tensors[name].rows(from, to)
+}
+
+// GGUFValue returns a value of a GGUF file's metadata.
+func GGUFValue(path, key string) (any, error) {
+	g, err := readGGUF(path)
+	if err != nil {
+		return nil, err
+	}
+	return g.values[key], nil
+}

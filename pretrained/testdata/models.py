@@ -8,10 +8,11 @@
 Each folder has config.json and model.safetensors of a model that classifies texts. In expected.safetensors are:
 in/BATCH/NAME (inputs), head/TASK/NAME (weights of other heads), TASK/BATCH/OUTPUT (outputs), and grad/TASK/NAME, the
 gradients of the sum over the outputs for the long batch of output * random/TASK/OUTPUT. The other batches are for the
-task Model alone. References are of float64, rounded to float32. The metadata has the largest error of torch in float32
+task Model alone. Outputs of decoders at padding are NaN. References are of float64, rounded to float32. The metadata has the largest error of torch in float32
 for each of them.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -27,7 +28,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = dict(vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, max_position_embeddings=28,
              initializer_range=0.3)
 TASKS = ["Model", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMaskedLM"]
-WHOLE = ["ForSequenceClassification", "ForMaskedLM"]  # gradients of all weights; of others those of the head
+DECODER_TASKS = ["Model", "ForSequenceClassification", "ForTokenClassification", "ForCausalLM"]
+WHOLE = ["ForSequenceClassification", "ForMaskedLM", "ForCausalLM"]  # gradients of all weights; of others those of the head
+LAYERS = SIZES | dict(num_attention_heads=4, num_key_value_heads=2, pad_token_id=3, bos_token_id=1, eos_token_id=2, max_position_embeddings=64)
+LLAMA3 = dict(rope_type="llama3", rope_theta=50.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
 MODELS = {
     "bert": ("Bert", SIZES | dict(hidden_act="gelu")),
     "bert-tanh": ("Bert", SIZES | dict(hidden_act="gelu_new", pad_token_id=3, type_vocab_size=3)),
@@ -35,19 +39,41 @@ MODELS = {
     "xlm-roberta": ("XLMRoberta", SIZES | dict(type_vocab_size=1, pad_token_id=1, max_position_embeddings=30, hidden_act="relu")),
     "distilbert": ("DistilBert", dict(vocab_size=60, dim=16, n_layers=2, n_heads=2, hidden_dim=32, max_position_embeddings=28, initializer_range=0.3)),
     "mpnet": ("MPNet", SIZES),
+    "llama": ("Llama", LAYERS),
+    "llama3": ("Llama", LAYERS | dict(rope_parameters=LLAMA3, head_dim=10, attention_bias=True, mlp_bias=True, tie_word_embeddings=True)),
+    "mistral": ("Mistral", LAYERS | dict(sliding_window=4, rope_parameters=dict(rope_type="linear", rope_theta=1e4, factor=2.0))),
+    "qwen2": ("Qwen2", LAYERS | dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
+    "qwen3": ("Qwen3", LAYERS | dict(head_dim=8, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
 }
+DECODERS = ["llama", "llama3", "mistral", "qwen2", "qwen3"]
+
+
+@contextlib.contextmanager
+def exactly(dtype):
+    """In float64, models compute also those parts in float64 that they convert to float32."""
+    names = torch.float, torch.float32, torch.Tensor.float
+    if dtype == torch.float64:
+        torch.float = torch.float32 = torch.float64
+        torch.Tensor.float = torch.Tensor.double
+    try:
+        yield
+    finally:
+        torch.float, torch.float32, torch.Tensor.float = names
 
 
 def batches(config, kind):
     """A long padded batch, and one with holes in its masks."""
     rng = np.random.default_rng(7)
     pad = config.pad_token_id
-    for name, (rows, places) in {"long": (3, 25), "hole": (2, 9)}.items():
+    sizes = {"long": (3, 25), "hole": (2, 9)} | ({"left": (2, 12)} if kind in DECODERS else {})
+    for name, (rows, places) in sizes.items():
         ids = rng.integers(5, config.vocab_size, (rows, places))
         mask = np.ones((rows, places), np.int64)
         if name == "long":
             for row, length in enumerate([25, 11, 3]):
                 ids[row, length:], mask[row, length:] = pad, 0
+        if name == "left":
+            ids[1, :5], mask[1, :5] = pad, 0
         if name == "hole":
             mask[0, :2], mask[1, 3:5], mask[1, 8] = 0, 0, 0
         of = dict(input_ids=ids, attention_mask=mask)
@@ -109,10 +135,10 @@ def write_one(kind):
     rng = np.random.default_rng(11)
 
     def keep(name, exact, single):
-        errors[name] = float((single.double() - exact).abs().max().detach())
+        errors[name] = float((single.double() - exact).abs().nan_to_num().max().detach())
         tensors[name] = exact.float().detach().numpy().copy()
 
-    for task in TASKS:
+    for task in DECODER_TASKS if kind in DECODERS else TASKS:
         if task == "ForSequenceClassification":
             model = main
         else:
@@ -125,14 +151,15 @@ def write_one(kind):
             assert all(k.startswith("pooler.") for k in result.unexpected_keys), result
             if task != "Model":
                 own = {k: v for k, v in model.state_dict().items() if not k.startswith(model.base_model_prefix + ".")}
-                tied = ("decoder.weight", "decoder.bias", "vocab_projector.weight")
+                tied = ("decoder.weight", "decoder.bias", "vocab_projector.weight") + (("lm_head.weight",) if config.tie_word_embeddings and kind in DECODERS else ())
                 tensors |= {f"head/{task}/{k}": v.detach().numpy().copy() for k, v in own.items() if not k.endswith(tied)}
             elif result.missing_keys:  # a pooler that the classifier lacks
                 own = {k: v for k, v in model.state_dict().items() if k in result.missing_keys}
                 tensors |= {f"head/{task}/{k}": v.detach().numpy().copy() for k, v in own.items()}
         grads, weighting, pooled = [], {}, []
         for dtype in (torch.float64, torch.float32):
-            m = model.__class__(model.config)
+            with exactly(dtype):
+                m = model.__class__(model.config)
             m.load_state_dict(model.state_dict())
             m = m.to(dtype).eval()
             m.config._attn_implementation = "eager"
@@ -141,12 +168,15 @@ def write_one(kind):
                 if batch != "long" and task != "Model":
                     continue
                 tensors |= {f"in/{batch}/{k}": v.numpy().astype(np.int32) for k, v in of.items()}
-                for name, v in outputs_of(m(**of), task).items():
-                    outs[f"{task}/{batch}/{name}"] = v
+                with exactly(dtype):
+                    out = m(**of)
+                for name, v in outputs_of(out, task).items():
+                    compared = of["attention_mask"][:, :, None] > 0 if kind in DECODERS and v.dim() == 3 else torch.ones_like(v, dtype=bool)
+                    outs[f"{task}/{batch}/{name}"] = torch.where(compared, v, torch.nan)
                     if batch == "long":
                         at = f"{task}/{name}"
                         if at not in weighting:
-                            weighting[at] = rng.integers(-4, 5, tuple(v.shape))
+                            weighting[at] = rng.integers(-4, 5, tuple(v.shape)) * compared.numpy()
                         total = total + (v * torch.tensor(weighting[at]).to(dtype)).sum()
             total.backward()
             grads.append((outs, {k: p.grad for k, p in parameters(m) if p.grad is not None}))

@@ -1,0 +1,128 @@
+package pretrained
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// within reads an object in a field.
+func (c *config) within(name string, read func(in *config)) {
+	in := &config{}
+	if err := json.Unmarshal(c.fields[name], &in.fields); err != nil {
+		c.fail(name, "an object")
+		return
+	}
+	if read(in); in.err != nil {
+		c.err = errors.Join(c.err, fmt.Errorf("%s: %w", name, in.err))
+	}
+}
+
+// rates are the angles per place of rotary positions, with the scaling of the config for long texts.
+func (c *config) rates(width int) (rates []float64) {
+	c.only("partial_rotary_factor", "1", "1.0")
+	base, places := c.positive("rope_theta", 1e4), c.positive("max_position_embeddings", 2048)
+	rates = make([]float64, width/2)
+	fill := func(base float64) {
+		for i := range rates {
+			rates[i] = math.Pow(base, -2*float64(i)/float64(width))
+		}
+	}
+	name := "rope_scaling" // the older name, which transformers prefers
+	if !c.has(name) {
+		name = "rope_parameters"
+	}
+	if fill(base); !c.has(name) {
+		return rates
+	}
+	c.within(name, func(in *config) {
+		in.only("partial_rotary_factor", "1", "1.0")
+		for _, kind := range []string{"full_attention", "sliding_attention"} {
+			in.only(kind)
+		}
+		fill(in.positive("rope_theta", base))
+		kind := "rope_type"
+		if !in.has(kind) && in.has("type") {
+			kind = "type"
+		}
+		switch in.text(kind, "default") {
+		case "default":
+		case "linear":
+			factor := in.needed("factor")
+			for i := range rates {
+				rates[i] /= factor
+			}
+		case "llama3":
+			in.smooth(rates, places)
+		default:
+			in.fail(kind, `"default", "linear" or "llama3": others are not implemented`)
+		}
+	})
+	return rates
+}
+
+func (c *config) needed(name string) float64 {
+	if !c.has(name) {
+		c.fail(name, "a number above 0")
+		return 1
+	}
+	return c.positive(name, 1)
+}
+
+// smooth divides slow rates by a factor, and those between slow and fast by a part of it, as Llama 3.1 does.
+func (c *config) smooth(rates []float64, places float64) {
+	factor, slow, fast := c.needed("factor"), c.needed("low_freq_factor"), c.needed("high_freq_factor")
+	places = c.positive("original_max_position_embeddings", places)
+	if !(fast > slow) {
+		c.fail("high_freq_factor", "a number above low_freq_factor")
+		return
+	}
+	for i, rate := range rates {
+		turns := places * rate / (2 * math.Pi)
+		part := min(max((turns-slow)/(fast-slow), 0), 1)
+		rates[i] = (1-part)*rate/factor + part*rate
+	}
+}
+
+// window is sliding_window, 0 for null.
+func (c *config) window() int {
+	if _, there := c.fields["sliding_window"]; there && !c.has("sliding_window") {
+		return 0
+	}
+	return c.size("sliding_window", 4096)
+}
+
+// windows are those of layers for Qwen 2 and 3.
+func (c *config) windows(layers int) func(layer int) int {
+	window, first, kinds := 0, 28, c.texts("layer_types")
+	if c.flag("use_sliding_window", false) {
+		window = c.window()
+	}
+	if c.has("max_window_layers") {
+		first = int(c.number("max_window_layers", 0, func(x float64) bool { return x == math.Trunc(x) && x >= 0 && x <= mostSize }, "a whole number"))
+	}
+	if kinds == nil {
+		return func(layer int) int {
+			if layer < first {
+				return 0
+			}
+			return window
+		}
+	}
+	if len(kinds) != layers {
+		c.fail("layer_types", "a kind for each of %d layers", layers)
+		return func(int) int { return 0 }
+	}
+	of := make([]int, len(kinds))
+	for i, kind := range kinds {
+		switch {
+		case kind == "sliding_attention" && window > 0:
+			of[i] = window
+		case kind != "full_attention":
+			c.fail("layer_types", `"full_attention" or, with a sliding_window, "sliding_attention" for each layer`)
+			return func(int) int { return 0 }
+		}
+	}
+	return func(layer int) int { return of[layer] }
+}
