@@ -159,6 +159,8 @@ var tasks = map[string]func(b *pretrained.Base) *pretrained.Network{
 }
 
 // Outputs and gradients differ from torch's in float64 at most 10 times as much as torch's own in float32.
+//
+//lazo:norace
 func TestNumbers(t *testing.T) {
 	compared := 0
 	for _, kind := range kinds {
