@@ -161,20 +161,28 @@ func TestRun_joinedAndNotLeft(t *testing.T) {
 	require.Zero(t, code)
 }
 
+// mpirunOf returns the path of a script. No process starts while the file is open: it would inherit it, and the script
+// could not be executed (text file busy).
+func mpirunOf(t *testing.T, script string) string {
+	path := filepath.Join(t.TempDir(), "mpirun")
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
+	return path
+}
+
 // An mpirun that does not end after its ranks, as Open MPI 5.0.11's does now and then where several fail at once, is
 // killed. The job has the exit code of the rank that failed, or was lost if mpirun does not say which did.
 func TestRun_mpirunHangs(t *testing.T) {
 	for says, want := range map[string]int{"   Exit code:    3": 3, "exited on signal 9 (Killed)": 128 + 9, "": dist.ExitLost} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), "mpirun")
-			require.NoError(t, os.WriteFile(path, []byte(`#!/bin/sh
-[ $1 != --version ] || { echo "mpirun (Open MPI) 5.0.0"; exit; }
+			path := mpirunOf(t, `[ $1 != --version ] || { echo "mpirun (Open MPI) 5.0.0"; exit; }
 while [ $1 != sh ]; do shift; done
 for r in 0 1; do OMPI_COMM_WORLD_RANK=$r "$@" & done
 echo "`+says+`"
 exec sleep 25
-`), 0o700))
+`)
 			o := shell("exit 3")
 			o.Mpirun = path
 			_, said, code := run(t, ways["MPI"], o)
@@ -190,8 +198,7 @@ func TestRun_mpirunFails(t *testing.T) {
 		`[ $1 != --version ] || { echo "HYDRA build details:"; exit; }; echo "[mpiexec@a] main: process manager error waiting for completion"; exit 255`: dist.ExitLost,
 		`[ $1 != --version ] || { echo "Open MPI"; exit; }; echo "   Exit code:    76"; kill -KILL $$`:                                                   76,
 	} {
-		path := filepath.Join(t.TempDir(), "mpirun")
-		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
+		path := mpirunOf(t, script)
 		o := shell("")
 		o.Mpirun = path
 		_, said, code := run(t, ways["MPI"], o)
