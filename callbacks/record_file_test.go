@@ -324,6 +324,19 @@ func TestWriter_fullDisk(t *testing.T) {
 	})
 }
 
+// watchLate returns a function that reports lines with a column more from after on.
+func watchLate(t *testing.T, w loop.Attendant, after int) func(from, to int) {
+	return func(from, to int) {
+		for i := from; i <= to; i++ {
+			logs := metric("m", float64(i))
+			if i > after {
+				logs.Metric("late", 1)
+			}
+			require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(int64(i)), Logs: logs}))
+		}
+	}
+}
+
 // S52: on a full disk, a file is not rewritten with each line for a new column, and no line is lost.
 func TestWriter_aNewColumnOnAFullDisk(t *testing.T) {
 	const size, lines = 1 << 30, 1000
@@ -332,15 +345,7 @@ func TestWriter_aNewColumnOnAFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	w := form.byHand(t, path)
 	callbacks.OnDisk(disk, w)
-	watch := func(from, to int) {
-		for i := from; i <= to; i++ {
-			logs := metric("m", float64(i))
-			if i > 10 {
-				logs.Metric("late", 1)
-			}
-			require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(int64(i)), Logs: logs}))
-		}
-	}
+	watch := watchLate(t, w, 10)
 	watch(1, 10)
 	before := disk.Opened
 	disk.Room = 0
@@ -434,15 +439,7 @@ func TestWriter_rotation(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			eachForm(t, func(t *testing.T, form writerForm, path string) {
 				w := form.byHand(t, path)
-				watch := func(from, to int) {
-					for i := from; i <= to; i++ {
-						logs := metric("m", float64(i))
-						if i > 8 {
-							logs.Metric("late", 1)
-						}
-						require.NoError(t, w.Watch(t.Context(), loop.Report{Elapsed: at(int64(i)), Logs: logs}))
-					}
-				}
+				watch := watchLate(t, w, 8)
 				watch(1, 5)
 				require.NoError(t, row.rotate(path))
 				watch(6, 10)

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -192,9 +193,7 @@ func (u *unigram) tokens(e *encoder, s string) error {
 		}
 		end = int(n.from)
 	}
-	for i, j := kept, len(e.out)-1; i < j; i, j = i+1, j-1 {
-		e.out[i], e.out[j] = e.out[j], e.out[i]
-	}
+	slices.Reverse(e.out[kept:])
 	return u.unknowns(e, s, kept)
 }
 

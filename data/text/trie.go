@@ -2,7 +2,6 @@ package text
 
 import (
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -21,12 +20,10 @@ func newTrie(words map[string]int32) *trie {
 	for _, w := range t.words {
 		t.ids = append(t.ids, words[w])
 	}
-	for c := range 257 {
-		t.first[c] = sort.Search(len(t.words), func(i int) bool { return c == 256 || t.words[i] >= string([]byte{byte(c)}) })
-		if c == 256 {
-			t.first[c] = len(t.words)
-		}
+	for c := range 256 {
+		t.first[c], _ = slices.BinarySearch(t.words, string([]byte{byte(c)}))
 	}
+	t.first[256] = len(t.words)
 	return t
 }
 

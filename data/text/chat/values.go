@@ -78,18 +78,11 @@ func truth(v any) bool {
 }
 
 func number(v any) (float64, bool) {
-	switch v := v.(type) {
-	case bool:
-		if v {
-			return 1, true
-		}
-		return 0, true
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
+	if n, ok := integer(v); ok {
+		return float64(n), true
 	}
-	return 0, false
+	x, ok := v.(float64)
+	return x, ok
 }
 
 func integer(v any) (int64, bool) {
