@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/listed"
+	"github.com/lazo-ml/lazo/internal/regular"
 	"github.com/lazo-ml/lazo/internal/shield"
 	"github.com/lazo-ml/lazo/managed"
 )
@@ -59,7 +58,7 @@ func (m *Model) save(path string) error {
 	for _, t := range tensors {
 		sum = sum.Update(values[t.Name])
 	}
-	return replace(path, func(f *os.File) error {
+	return regular.Replace(path, func(f *os.File) error {
 		buffered := bufio.NewWriter(f)
 		w, err := safetensors.NewWriter(buffered, tensors, map[string]string{"format": "lazo", safetensors.ChecksumKey: sum.String(),
 			descriptionKey: described, descriptionSum: safetensors.Checksum(0).Update([]byte(described)).String()})
@@ -73,42 +72,6 @@ func (m *Model) save(path string) error {
 		}
 		return errors.Join(w.Close(), buffered.Flush())
 	})
-}
-
-func replace(path string, write func(*os.File) error) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return errors.New("it is a folder, expected the name of a file in one, as weights.safetensors")
-	}
-	if path == "" {
-		return errors.New("the name of the file is empty")
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".saving-*")
-	if of := (*fs.PathError)(nil); errors.As(err, &of) {
-		return fmt.Errorf("a file in the folder %s: %w", filepath.Dir(path), of.Err)
-	}
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if err == nil {
-		err = errors.Join(f.Chmod(0o644), f.Sync())
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Open makes a model of a file of [Model.Save].

@@ -68,16 +68,17 @@ func (n *Network) save(folder string, model Values) error {
 			continue
 		}
 		if err == nil {
-			err = replace(filepath.Join(folder, name), func(w io.Writer) error { _, err := w.Write(text); return err })
+			to := filepath.Join(folder, name) // also in a folder of this one
+			err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), regular.Replace(to, func(f *os.File) error { _, err := f.Write(text); return err }))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := replace(filepath.Join(folder, weightsFile), func(w io.Writer) error { return n.write(w, to, model) }); err != nil {
+	if err := regular.Replace(filepath.Join(folder, weightsFile), func(f *os.File) error { return n.write(f, to, model) }); err != nil {
 		return err
 	}
-	return replace(filepath.Join(folder, configFile), func(w io.Writer) error { _, err := w.Write(config); return err })
+	return regular.Replace(filepath.Join(folder, configFile), func(f *os.File) error { _, err := f.Write(config); return err })
 }
 
 func (n *Network) write(to io.Writer, dtype safetensors.DType, model Values) error {
@@ -159,26 +160,4 @@ func (n *Network) config(to safetensors.DType) ([]byte, error) {
 	err = json.Indent(&out, text, "", "  ")
 	out.WriteByte('\n')
 	return out.Bytes(), err
-}
-
-// replace writes a file next to its place, and then moves it there.
-func replace(path string, write func(io.Writer) error) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".lazo-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	err = write(f)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -62,4 +63,41 @@ func Write(path string, text []byte, mode fs.FileMode) error {
 	}
 	_, err = f.Write(text)
 	return errors.Join(err, f.Close())
+}
+
+// Replace writes a file in its folder by another name, flushes it to the disk, and renames it. Others may read it.
+func Replace(path string, write func(*os.File) error) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return errors.New("it is a folder, expected the name of a file in one, as weights.safetensors")
+	}
+	if path == "" {
+		return errors.New("the name of the file is empty")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".saving-*")
+	if of := (*fs.PathError)(nil); errors.As(err, &of) {
+		return fmt.Errorf("a file in the folder %s: %w", filepath.Dir(path), of.Err)
+	}
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = errors.Join(f.Chmod(0o644), f.Sync())
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
