@@ -1,5 +1,7 @@
 package pretrained
 
+import "github.com/lazo-ml/lazo/data/text"
+
 // Row is a row of a network's tables.
 type Row struct {
 	Name, Own  string
@@ -30,4 +32,13 @@ func GGUFValue(path, key string) (any, error) {
 		return nil, err
 	}
 	return g.values[key], nil
+}
+
+// GGUFTokenizer returns the tokenizer of a GGUF file that may have no model.
+func GGUFTokenizer(path string) (*text.Tokenizer, error) {
+	g, err := readGGUF(path)
+	if err != nil {
+		return nil, err
+	}
+	return g.tokenizer()
 }

@@ -17,6 +17,7 @@ type family struct {
 	class  string // the beginning of its classes' names: Bert
 	prefix string // of the body's tensors in models with a head: "bert."
 	layers int    // for # in names
+	types  bool   // it takes token_type_ids
 	dtype  dtypes.DType
 	body   []module
 	pooler []module // empty if the folder or the architecture has none

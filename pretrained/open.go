@@ -8,10 +8,12 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
@@ -27,6 +29,8 @@ type Base struct {
 	classes []string // of transformers, that the folder's model is of
 	labels  []string
 	tensors map[string]stored
+
+	tokenizer func() (*text.Tokenizer, error)
 }
 
 // Open reads config.json and the headers of model.safetensors, or of the shards in model.safetensors.index.json, and
@@ -49,10 +53,12 @@ func open(ctx context.Context, folder string) (*Base, error) {
 		tensors map[string]stored
 		err     error
 	)
+	tokenizer := func() (*text.Tokenizer, error) { return text.Open(folder) }
 	if filepath.Ext(folder) == ggufExt {
 		var g *ggufFile
 		if g, err = readGGUF(folder); err == nil {
 			c, tensors, err = g.model()
+			tokenizer = g.tokenizer
 		}
 	} else {
 		c, err = readConfig(folder)
@@ -64,7 +70,8 @@ func open(ctx context.Context, folder string) (*Base, error) {
 	if !known {
 		c.fail("model_type", "one of %q", slices.Sorted(maps.Keys(families)))
 	}
-	b := &Base{folder: folder, fields: c.fields, family: of, classes: c.texts("architectures"), labels: c.labels(), tensors: tensors}
+	b := &Base{folder: folder, fields: c.fields, family: of, classes: c.texts("architectures"), labels: c.labels(), tensors: tensors,
+		tokenizer: sync.OnceValues(tokenizer)}
 	if c.err != nil {
 		return nil, c.err
 	}
