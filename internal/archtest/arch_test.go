@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"internal/edits":         {},
 	"internal/pieces":        {},
 	"internal/shares":        {},
-	"internal/fetch":         {"internal/listed", "internal/regular"},
+	"internal/fetch":         {"internal/listed", "internal/regular", "internal/vfs"},
 	"internal/child":         {},
 	"internal/gate":          {},
 	"internal/awaited":       {},

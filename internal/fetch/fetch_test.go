@@ -215,7 +215,7 @@ func TestR51_errorsHideSecretsAndAreShort(t *testing.T) {
 		_, err := Client{}.Download(t.Context(), File{URL: address, SHA256: sum("")}, t.TempDir())
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "hunter")
-		_, err = Client{}.Open(t.Context(), address)
+		_, err = Client{}.Open(t.Context(), address, "")
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "hunter")
 		for ; err != nil; err = errors.Unwrap(err) { // nor what is logged of a wrapped one

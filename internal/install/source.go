@@ -207,7 +207,7 @@ func publicPage(name string) (string, error) {
 func (o Options) page(ctx context.Context, address string, w Wheel, advice string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, indexTimeout, fmt.Errorf("no answer within %v: %w", indexTimeout, fetch.ErrTimeout))
 	defer cancel()
-	body, err := o.client().Open(ctx, address)
+	body, err := o.client().Open(ctx, address, "")
 	if err != nil {
 		return nil, fmt.Errorf("ask the package index for %s%s: %w", w.Package, advice, err)
 	}
