@@ -1,6 +1,6 @@
-// Package fetch downloads files of a known digest over HTTPS, also after redirects, with proxies from the environment as
-// in net/http. A file is verified while it streams, and synced. After an error no file is left, but for what
-// [Client.Resume] goes on from.
+// Package fetch downloads files of a known digest over HTTPS, also after redirects, with proxies from the environment
+// as in net/http. A file is verified while it streams, and synced. After an error no file is left, but that of
+// [Client.Resume].
 package fetch
 
 import (
@@ -170,15 +170,25 @@ func NewHTTPClient() *http.Client {
 	}}
 }
 
-// Open requests an https address with the token of a [File] and returns its body, for pages without a digest. The caller
-// must limit what it reads. Errors are those of Download.
-func (c Client) Open(ctx context.Context, address, token string) (io.ReadCloser, error) {
+// Get returns a page without a digest, of at most limit bytes. The token is that of a [File]. Errors are those of
+// Download.
+func (c Client) Get(ctx context.Context, address, token string, limit int64) (text []byte, err error) {
 	c = c.withDefaults()
+	ctx, cancel := context.WithTimeoutCause(ctx, c.TotalTimeout, fmt.Errorf("%w: no page after %v", ErrTimeout, c.TotalTimeout))
+	defer cancel()
+	c.Limit = limit
 	body, _, err := c.open(ctx, File{URL: address, Token: token}, 0)
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(body, limit+1))
+		body.Close()
+	}
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%w: more than %d bytes", ErrSize, limit)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch: %s: %w", Redact(address), listed.Short(because(ctx, err)))
 	}
-	return body, nil
+	return text, nil
 }
 
 // open requests the bytes from a place on. It returns their place: 0 if the server sends all.
