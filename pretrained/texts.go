@@ -82,3 +82,68 @@ func (b *Base) set(texts []text.Input, fields []data.Field) (*data.Set, error) {
 	}
 	return data.New(append(all, fields...)...)
 }
+
+// Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has
+// a token, so that short texts cost less. The others are rounded up to a multiple of places. Each length compiles a
+// program. It trims the networks' inputs and the named fields, such as labels [texts, places].
+func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
+	names := append([]string{idsInput, maskInput, typesInput}, fields...)
+	return func(b data.Batch) (data.Batch, error) {
+		out, err := trim(b, places, names)
+		if err != nil {
+			return b, fmt.Errorf("pretrained: trim: %w", err)
+		}
+		return out, nil
+	}
+}
+
+// firstPlaces returns the first places of each text.
+func firstPlaces(a data.Array, n int) data.Array {
+	texts, places := a.Dims[0], a.Dims[1]
+	rows := make([]int, 0, texts*n)
+	for i := range texts {
+		for j := range n {
+			rows = append(rows, i*places+j)
+		}
+	}
+	flat := data.Array{Flat: a.Flat, Dims: append([]int{texts * places}, a.Dims[2:]...)}
+	return data.Array{Flat: flat.Gather(rows).Flat, Dims: append([]int{texts, n}, a.Dims[2:]...)}
+}
+
+func trim(b data.Batch, multiple int, names []string) (data.Batch, error) {
+	if multiple < 1 {
+		return b, fmt.Errorf("a multiple of %d places, expected at least 1", multiple)
+	}
+	at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == maskInput })
+	if at < 0 {
+		return b, fmt.Errorf("the batch has no field %q", maskInput)
+	}
+	mask := b.Fields[at].Array
+	seen, ok := mask.Flat.([]bool)
+	if !ok || len(mask.Dims) != 2 {
+		return b, fmt.Errorf("the field %q is %s %v, expected bool [texts, places] of Base.Set", maskInput, mask.DType(), mask.Dims)
+	}
+	all, kept := mask.Dims[1], 1
+	for i, there := range seen {
+		if there {
+			kept = max(kept, i%all+1)
+		}
+	}
+	kept = min((kept+multiple-1)/multiple*multiple, all)
+	b.Fields = slices.Clone(b.Fields)
+	for _, name := range names {
+		at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == name })
+		switch {
+		case at < 0 && name == typesInput:
+			continue
+		case at < 0:
+			return b, fmt.Errorf("the batch has no field %q", name)
+		}
+		a := &b.Fields[at].Array
+		if len(a.Dims) < 2 || a.Dims[1] != all {
+			return b, fmt.Errorf("the field %q is %s %v, expected [texts, %d places]", name, a.DType(), a.Dims, all)
+		}
+		*a = firstPlaces(*a, kept)
+	}
+	return b, nil
+}

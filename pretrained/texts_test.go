@@ -98,6 +98,43 @@ func TestBase_setErrors(t *testing.T) {
 	require.ErrorContains(t, err, "pretrained: the tokenizer of testdata/bert: text: testdata/bert has no tokenizer.json")
 }
 
+// A trimmed batch has the same texts in fewer places, and what it could not trim is an error.
+func TestTrim(t *testing.T) {
+	ids := []int32{1, 2, 0, 0, 0, 0, 3, 4, 5, 0, 0, 0}
+	mask := make([]bool, len(ids))
+	for i, id := range ids {
+		mask[i] = id > 0
+	}
+	batch := data.Batch{Size: 2, Fields: []data.Field{data.Named("attention_mask", mask, 2, 6), data.Named("input_ids", ids, 2, 6), data.Y([]int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 2, 6),
+		data.Named("other", []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 2, 6)}}
+	for multiple, kept := range map[int]int{1: 3, 2: 4, 4: 4, 5: 5, 8: 6} {
+		got, err := pretrained.Trim(multiple, "y")(batch)
+		require.NoError(t, err)
+		for i := range 3 {
+			require.Equal(t, []int{2, kept}, got.Fields[i].Array.Dims)
+		}
+		require.Equal(t, []int{2, 6}, got.Fields[3].Array.Dims, "fields that are not named stay")
+		labels := got.Fields[2].Array.Flat.([]int32)
+		require.Equal(t, []int32{0, 1, 2}, labels[:3])
+		require.Equal(t, []int32{6, 7, 8}, labels[kept:kept+3])
+		require.Equal(t, []int{2, 6}, batch.Fields[1].Array.Dims, "the batch itself stays")
+	}
+	for want, f := range map[string]func(data.Batch) (data.Batch, error){
+		"pretrained: trim: a multiple of 0 places":        pretrained.Trim(0),
+		`the batch has no field "z"`:                      pretrained.Trim(1, "z"),
+		`the field "short" is int32 [2], expected [texts`: pretrained.Trim(1, "short"),
+	} {
+		short := batch
+		short.Fields = append(short.Fields[:4:4], data.Named("short", []int32{1, 2}, 2))
+		_, err := f(short)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := pretrained.Trim(1)(data.Batch{Size: 1, Fields: []data.Field{data.Named("attention_mask", []int32{1}, 1, 1)}})
+	require.ErrorContains(t, err, `the field "attention_mask" is int32 [1 1], expected bool [texts, places] of Base.Set`)
+	_, err = pretrained.Trim(1)(data.Batch{})
+	require.ErrorContains(t, err, `the batch has no field "attention_mask"`)
+}
+
 // A file .gguf has its tokenizer within: its tokens, roles, and whether texts begin with a token.
 func TestGGUF_tokenizer(t *testing.T) {
 	number := func(n uint64) string { return string(binary.LittleEndian.AppendUint64(nil, n)) }
