@@ -24,25 +24,26 @@ const configFile = "config.json"
 // config reads fields of a config.json. Errors are collected in err.
 type config struct {
 	fields  map[string]json.RawMessage
+	file    string       // config.json if empty
 	dtype   dtypes.DType // of the variables
 	classes int          // of a head
 	err     error
 }
 
-func readConfig(folder string) (*config, error) {
-	text, err := regular.Read(filepath.Join(folder, configFile), mostText)
+func readConfig(folder, file string, most int64) (*config, error) {
+	text, err := regular.Read(filepath.Join(folder, file), most)
 	if err != nil {
 		return nil, err
 	}
-	c := &config{}
+	c := &config{file: file}
 	if err := json.Unmarshal(text, &c.fields); err != nil {
-		return nil, fmt.Errorf("%s: %w", configFile, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return c, nil
 }
 
 func (c *config) fail(name, format string, values ...any) {
-	c.err = errors.Join(c.err, fmt.Errorf("%s: %s is %s, expected %s", configFile, name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
+	c.err = errors.Join(c.err, fmt.Errorf("%s: %s is %s, expected %s", cmp.Or(c.file, configFile), name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
 }
 
 func (c *config) has(name string) bool {

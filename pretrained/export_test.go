@@ -16,6 +16,22 @@ func (n *Network) Rows() (rows []Row) {
 	return rows
 }
 
+// AdapterRows returns the rows with the names that SaveAdapter writes.
+func (n *Network) AdapterRows() (rows []Row) {
+	for _, w := range n.adapter.weights {
+		rows = append(rows, Row{adapterPrefix + n.adapterName(w), w.own, w.transposed})
+	}
+	for _, w := range n.weights {
+		if n.adapter.trained[w.own] {
+			rows = append(rows, Row{adapterPrefix + n.savedName(w), w.own, w.transposed})
+		}
+	}
+	return rows
+}
+
+// Class returns transformers' name of the network's class.
+func (n *Network) Class() string { return n.family.class + string(n.task) }
+
 // GGUFRows returns rows of a tensor of a GGUF file.
 func GGUFRows(path, name string, from, to int) ([]byte, error) {
 	g, err := readGGUF(path)

@@ -71,6 +71,7 @@ func (g *Generator) step(b *managed.Builder, begins bool) {
 	}
 	f, s := g.network.family, b.Scope().In(networkScope)
 	ids, length := b.Field(idsInput), graph.Reshape(b.Field("length"))
+	g.network.begin(s, b.Graph())
 	start, setStart := variable("position", shapes.Make(dtypes.Int32))
 	caches := f.caches(s, b.Graph(), g.places)
 	sets := make([]func(), len(caches))
@@ -90,6 +91,7 @@ func (g *Generator) step(b *managed.Builder, begins bool) {
 	for name, v := range g.network.outputs(s, last) {
 		b.Output(name, graph.ConvertDType(v, dtypes.Float32))
 	}
+	g.network.end(s)
 }
 
 // Generate returns the tokens that follow a prompt, one after another. It ends with a token of Stop, which it also

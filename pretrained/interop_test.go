@@ -2,6 +2,7 @@ package pretrained_test
 
 import (
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/pretrained"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -59,24 +61,11 @@ func TestInteropSave(t *testing.T) {
 			network := make(opened(t, from))
 			m, err := flaxlike.New(t.Context(), network, flaxlike.WithStrategy(host(t)))
 			require.NoError(t, err)
-			batch := f.batch(t, "hole", "none")
-			prediction, err := m.PredictBatch(t.Context(), batch)
-			require.NoError(t, err)
 			dir := filepath.Join(t.TempDir(), kind+task)
+			batch := f.predicted(t, m, network)
 			require.NoError(t, network.Save(dir, m))
+			writeFile(t, filepath.Join(dir, "outputs.safetensors"), batch)
 			require.NoError(t, m.Close())
-			all := f.under("in/hole/")
-			of := map[string]array{}
-			for name, a := range all {
-				a.Name = "in/" + name
-				of[a.Name] = a
-			}
-			for _, name := range prediction.Outputs() {
-				out, err := prediction.Output(name)
-				require.NoError(t, err)
-				of["out/"+name] = array{safetensors.Tensor{Name: "out/" + name, DType: safetensors.F32, Dims: out.Dims}, safetensors.Bytes(out.Flat.([]float32))}
-			}
-			writeFile(t, filepath.Join(dir, "outputs.safetensors"), of)
 			folders = append(folders, dir)
 		}
 	}
@@ -84,6 +73,80 @@ func TestInteropSave(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, len(folders)-2, strings.Count(string(out), "the largest difference is"))
 	t.Logf("%s", out)
+}
+
+// predicted returns a batch and a model's outputs for it, for Python.
+func (f fixture) predicted(t *testing.T, m *flaxlike.Model, network *pretrained.Network) map[string]array {
+	t.Helper()
+	batch := "hole"
+	if len(f.under("ForCausalLM/")) > 0 && strings.HasSuffix(network.Class(), "ForSequenceClassification") {
+		batch = "long" // transformers finds the last token by the padding's id, and not by the mask
+	}
+	prediction, err := m.PredictBatch(t.Context(), f.batch(t, batch, "none"))
+	require.NoError(t, err)
+	of := map[string]array{}
+	for name, a := range f.under("in/" + batch + "/") {
+		a.Name = "in/" + name
+		of[a.Name] = a
+	}
+	for _, name := range prediction.Outputs() {
+		out, err := prediction.Output(name)
+		require.NoError(t, err)
+		of["out/"+name] = array{safetensors.Tensor{Name: "out/" + name, DType: safetensors.F32, Dims: out.Dims}, safetensors.Bytes(out.Flat.([]float32))}
+	}
+	return of
+}
+
+// Trained additions of each architecture are loaded by peft, and merged ones by transformers, with the same outputs: of
+// new adapters, with a new head, and of peft's adapters.
+func TestInteropAdapter(t *testing.T) {
+	interpreter, _ := python(t)
+	check, merged := []string{"testdata/adapters.py", "check"}, []string{"testdata/models.py", "check"}
+	add := func(f fixture, network *pretrained.Network, base, task string) {
+		m, err := flaxlike.New(t.Context(), network, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithStrategy(host(t)), flaxlike.WithBatchSize(3),
+			flaxlike.WithOptimizer(optim.New(0.05, optim.Adam{})))
+		require.NoError(t, err)
+		places := 0
+		if task == "ForCausalLM" {
+			places = 25
+		}
+		_, err = m.Fit(t.Context(), labelled(t, f, places), flaxlike.Fit{Epochs: 3, Output: io.Discard})
+		require.NoError(t, err)
+		for _, save := range []func(string, pretrained.Values) error{network.SaveAdapter, network.Save} {
+			dir := filepath.Join(t.TempDir(), f.kind+task)
+			require.NoError(t, save(dir, m))
+			writeFile(t, filepath.Join(dir, "outputs.safetensors"), f.predicted(t, m, network))
+			if len(check) == len(merged) {
+				check = append(check, base+":"+dir)
+			} else {
+				merged = append(merged, dir)
+			}
+		}
+		require.NoError(t, m.Close())
+	}
+	for _, kind := range kinds {
+		f := fixtureOf(t, kind)
+		from := f.folder(t, "ForSequenceClassification")
+		add(f, opened(t, from).Classifier(0).LoRA(pretrained.LoRA{Rank: 4, Targets: []string{"all-linear"}}), from, "ForSequenceClassification")
+		without := f.folder(t, "Model") // its head is drawn, and saved in the adapter
+		config, err := os.ReadFile(filepath.Join(without, "config.json"))
+		require.NoError(t, err)
+		network := opened(t, without).Classifier(3).LoRA(pretrained.LoRA{Rank: 4, Targets: []string{"all-linear"}})
+		require.NotEmpty(t, network.Drawn())
+		write(t, without, "config.json", strings.Replace(string(config), `"architectures": [`, `"architectures": [ "`+network.Class()+`", `, 1))
+		add(f, network, without, "ForSequenceClassification")
+	}
+	for name, of := range adapters {
+		network, _ := adapted(t, name)
+		f := fixtureOf(t, of.kind)
+		add(f, network.LoadAdapter(filepath.Join("testdata", name)), f.folder(t, of.task), of.task)
+	}
+	for _, list := range [][]string{check, merged} {
+		out, err := exec.CommandContext(t.Context(), interpreter, list...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Equal(t, 2*len(kinds)+len(adapters), strings.Count(string(out), "the largest difference is"))
+		t.Logf("%s", out)
+	}
 }
 
 // 1,000 embeddings of all-MiniLM-L6-v2 have cosines above 0.99999 to those of sentence-transformers.

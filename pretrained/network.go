@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -39,6 +40,7 @@ type Network struct {
 	weights   []weight
 	sentences map[string][]byte // files of sentence-transformers
 	outputs   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
+	adapter   *adapter // nil without LoRA
 	err       error
 }
 
@@ -47,6 +49,8 @@ type weight struct {
 	tensor
 	stored *stored
 	head   bool // its name in files has no prefix
+	tail   bool // it is used after the body
+	dtype  dtypes.DType
 }
 
 const networkScope = "model"
@@ -166,13 +170,16 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 			if err != nil || !there {
 				s = nil
 			}
-			n.weights = append(n.weights, weight{t, s, prefix == ""})
+			n.weights = append(n.weights, weight{tensor: t, stored: s, head: prefix == "", tail: true})
 		}
 	}
 	if h.pooled {
 		maybe(f.prefix, f.pooler, true)
 	}
 	maybe("", h.modules, b.has(f, of))
+	for i := range n.weights {
+		n.weights[i].dtype = f.dtype
+	}
 	return n
 }
 
@@ -181,7 +188,13 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	if n.err != nil {
 		panic(n.err)
 	}
-	return n.outputs(scope, n.family.build(scope, input))
+	out := n.outputs(scope, n.family.build(scope, func(name string) *graph.Node {
+		x := input(name)
+		n.begin(scope, x.Graph())
+		return x
+	}))
+	n.end(scope)
+	return out
 }
 
 // Apply is for networks within others, and an error: the network has several inputs.
@@ -197,8 +210,14 @@ func (n *Network) Weights() managed.Option {
 			return n.err
 		}
 		values := map[string]checkpoint.Tensor{}
-		to, err := fileDType(n.family.dtype)
-		for _, w := range n.weights {
+		weights := n.weights
+		if n.adapter != nil {
+			weights = slices.Concat(weights, n.adapter.weights)
+		}
+		var errs error
+		for _, w := range weights {
+			to, err := fileDType(w.dtype)
+			errs = errors.Join(errs, err)
 			if w.stored != nil {
 				values[w.variable()] = checkpoint.Tensor{DType: to, Dims: w.shape(), Write: func(out io.Writer) error {
 					return w.stored.writeTo(out, to, w.transposed)
@@ -206,7 +225,7 @@ func (n *Network) Weights() managed.Option {
 			}
 		}
 		draws := func(name string) bool { _, given := values[name]; return !given }
-		return errors.Join(err, managed.WithValues(values)(s), managed.DrawMissing(draws)(s))
+		return errors.Join(errs, managed.WithValues(values)(s), managed.DrawMissing(draws)(s))
 	}
 }
 

@@ -61,7 +61,7 @@ func open(ctx context.Context, folder string) (*Base, error) {
 			tokenizer = g.tokenizer
 		}
 	} else {
-		c, err = readConfig(folder)
+		c, err = readConfig(folder, configFile, mostText)
 	}
 	if err != nil {
 		return nil, err
@@ -108,19 +108,24 @@ func (b *Base) find(prefix string, t tensor) (*stored, error) {
 	if t.older != "" {
 		names = append(names, prefix+t.older, t.older)
 	}
+	return named(b.tensors, t.dims, configFile, names...)
+}
+
+// named returns the first tensor of several names, of the shape by a file.
+func named(tensors map[string]stored, dims []int, by string, names ...string) (*stored, error) {
 	for _, name := range names {
-		s, there := b.tensors[name]
+		s, there := tensors[name]
 		switch {
 		case !there:
 			continue
-		case !slices.Equal(s.Dims, t.dims):
-			return nil, fmt.Errorf("the tensor %q has the shape %v, expected %v by %s", name, s.Dims, t.dims, configFile)
+		case !slices.Equal(s.Dims, dims):
+			return nil, fmt.Errorf("the tensor %q has the shape %v, expected %v by %s", name, s.Dims, dims, by)
 		case numbers[s.DType].read == nil:
 			return nil, fmt.Errorf("the tensor %q is of %s, expected F32, F16 or BF16", name, s.DType)
 		}
 		return &s, nil
 	}
-	return nil, fmt.Errorf("the folder has no tensor %q", prefix+t.name)
+	return nil, fmt.Errorf("the folder has no tensor %q", names[0])
 }
 
 // take returns the weights of tables, all of which the folder must have.
