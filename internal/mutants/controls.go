@@ -415,7 +415,7 @@ var controls = []control{
 		edits: []edit{{"for i := taps - 1; i >= 0; i-- {", "for i := range taps {"}}},
 	{name: "a transposed convolution with the odd zero at the end", file: "nn/convolution.go", pkg: "nn", test: "TestPeers",
 		edits: []edit{{"low = min((both+1)/2, low)", "low = min(both/2, low)"}}},
-	{name: "a convolution whose dilation is the kernel's size, as it is", file: "internal/hlo/convolution.go", pkg: "internal/autodiff", test: "TestConvolution_dilatedByTheKernelsSize",
+	{name: "a convolution dilated by its kernel's size, which XLA takes for groups", file: "internal/hlo/convolution.go", pkg: "internal/autodiff", test: "TestConvolution_dilatedByTheKernelsSize",
 		edits: []edit{{"places != window\n}", "false\n}"}}},
 	{name: "a transposed convolution that is not turned round", file: "nn/convolution.go", pkg: "nn", test: "TestPeers",
 		edits: []edit{{"kernel = graph.Reverse(kernel, rangeOf(0, spatial)...)", "_ = graph.Reverse"}}},
