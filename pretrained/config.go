@@ -23,6 +23,7 @@ const configFile = "config.json"
 
 // config reads fields of a config.json. Errors are collected in err.
 type config struct {
+	file    string // config.json if empty
 	fields  map[string]json.RawMessage
 	dtype   dtypes.DType // of the variables
 	classes int          // of a head
@@ -42,7 +43,7 @@ func readConfig(folder string) (*config, error) {
 }
 
 func (c *config) fail(name, format string, values ...any) {
-	c.err = errors.Join(c.err, fmt.Errorf("%s: %s is %s, expected %s", configFile, name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
+	c.err = errors.Join(c.err, fmt.Errorf("%s: %s is %s, expected %s", cmp.Or(c.file, configFile), name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
 }
 
 func (c *config) has(name string) bool {

@@ -1,5 +1,31 @@
 package pretrained
 
+import "github.com/lazo-ml/lazo/data/text"
+
+// Programs returns the number of compiled programs: for prompts, tokens and beams.
+func (g *Generator) Programs() [3]int {
+	return [3]int{len(g.prompt.StableHLO()), len(g.token.StableHLO()), len(g.beams.StableHLO())}
+}
+
+// Decoded returns the texts of tokens after a prompt, and how many of them there are before one of stops.
+func Decoded(t *text.Tokenizer, stops []string, prompt, ids []int32) (pieces []string, err error) {
+	d, err := newDecoding(t, stops, prompt)
+	for i, id := range ids {
+		end, stopped, piece := "", false, ""
+		if i == len(ids)-1 {
+			end = endLength
+		}
+		if err == nil {
+			piece, stopped, err = d.add(id, end)
+			pieces = append(pieces, piece)
+		}
+		if stopped || err != nil {
+			break
+		}
+	}
+	return pieces, err
+}
+
 // Row is a row of a network's tables.
 type Row struct {
 	Name, Own  string

@@ -159,15 +159,15 @@ func TestInteropSmolLM(t *testing.T) {
 	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), network.Weights())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
-	g, err := network.Generator(state, 64)
+	g, err := network.Generator(state, 1, 64)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, g.Close()) }()
 	equal, begin, tokens := 0, time.Now(), 0
 	for _, row := range rows {
 		var got []int32
-		for id, err := range g.Generate(t.Context(), row.IDs, pretrained.Generation{Most: len(row.Tokens)}) {
+		for p, err := range g.Generate(t.Context(), [][]int32{row.IDs}, pretrained.Generation{Most: len(row.Tokens)}) {
 			require.NoError(t, err)
-			got = append(got, id)
+			got = append(got, p.ID)
 		}
 		tokens += len(got)
 		at := 0
