@@ -167,13 +167,13 @@ func TestGenerate_texts(t *testing.T) {
 		require.Equal(t, "length", w.end)
 	}
 	ids := plain[0].ids
-	stop := plain[0].texts[2] + plain[0].texts[3][:2]
+	stop := plain[0].texts[4] + plain[0].texts[5][:2]
 	of := pretrained.Generation{Tokenizer: tokenizer, Most: 8, StopTexts: []string{"never", stop}}
 	got := generated(t, g, prompts[:1], of)[0]
-	require.Equal(t, written{ids[:4], []string{plain[0].texts[0], plain[0].texts[1], "", ""}, "stop"}, got)
-	of.StopTexts, of.Stop = nil, []int32{ids[3]}
+	require.Equal(t, written{ids[:6], append(slices.Clone(plain[0].texts[:4]), "", ""), "stop"}, got)
+	of.StopTexts, of.Stop = nil, []int32{ids[4]}
 	got = generated(t, g, prompts[:1], of)[0]
-	end := slices.Index(ids, ids[3])
+	end := slices.Index(ids, ids[4])
 	require.Equal(t, written{ids[:end+1], append(slices.Clone(plain[0].texts[:end]), ""), "stop"}, got)
 	of.Stop, of.Beams = nil, pretrained.Beams{Count: 2}
 	got = generated(t, g, prompts[:1], of)[0]
