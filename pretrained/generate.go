@@ -51,7 +51,10 @@ func (n *Network) Generator(state *managed.State, rows, places int) (*Generator,
 
 const mostRows = 1 << 12
 
-// Places returns the number of places of a text.
+// Rows returns the maximum number of rows.
+func (g *Generator) Rows() int { return g.rows }
+
+// Places returns the number of places of a row.
 func (g *Generator) Places() int { return g.places }
 
 // Close frees the programs. The state keeps the variables of the places.
