@@ -62,7 +62,7 @@ func (s Sampling) Probabilities(logits []float32, text ...int32) ([]float64, err
 		s.cut(p, scores)
 	}
 	for i, v := range p {
-		if v < s.MinP*p[best] {
+		if v < s.MinP { // the greatest is 1 here
 			p[i] = 0
 		}
 	}
