@@ -105,7 +105,7 @@ func better(a, b beam) int {
 	return 0
 }
 
-// candidates are the best beams of one more token: so many that Count of them do not end, unless all do.
+// candidates are the best beams of one more token. At least Count of them do not end by a token of stop.
 func (s *beamSearch) candidates(logits func(beam int) []float32) ([]beam, error) {
 	type candidate struct {
 		score float64
@@ -132,7 +132,7 @@ func (s *beamSearch) candidates(logits func(beam int) []float32) ([]beam, error)
 			if len(best) == count && c.score <= best[count-1].score {
 				continue
 			}
-			at, _ := slices.BinarySearchFunc(best, c, func(a, b candidate) int { // behind its equals
+			at, _ := slices.BinarySearchFunc(best, c, func(a, b candidate) int { // after its equals
 				if a.score >= b.score {
 					return -1
 				}

@@ -117,8 +117,8 @@ func placeOf(x, place *graph.Node) *graph.Node {
 type Piece struct {
 	Prompt int // the prompt's number
 	ID     int32
-	// Text is what has become certain by the token, in whole characters, if there is a Tokenizer. A text's pieces are
-	// its continuation without special tokens, and without the token or text that ends it.
+	// Text has the characters that the token completes, if there is a Tokenizer. The pieces of a text make up its
+	// continuation, without special tokens, and without the token or text that ends it.
 	Text string
 	// End is "stop" for the last piece of a text that a token of Stop or a text of StopTexts ends, "length" for the last
 	// one of other texts, and "" before.

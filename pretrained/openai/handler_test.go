@@ -277,7 +277,7 @@ func TestHandler_key(t *testing.T) {
 	}
 }
 
-// waiting is an Embedder that answers when it is told to.
+// waiting is an Embedder that answers when the test lets it.
 type waiting struct{ came, answer chan struct{} }
 
 func (w waiting) Answer(ctx context.Context, _ data.Batch) (map[string]data.Array, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// request is what a client asks for. Fields that it does not give are nil.
+// request has a client's fields. Those that it does not give are nil.
 type request struct {
 	model         string
 	messages      []chat.Message
