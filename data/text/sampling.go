@@ -92,33 +92,53 @@ func (s Sampling) penalize(scores []float64, logits []float32, text []int32) err
 }
 
 func (s Sampling) cut(p, scores []float64) {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
-	kept := len(order)
-	if s.TopK > 0 {
-		kept = min(kept, s.TopK)
-		for kept < len(order) && scores[order[kept]] == scores[order[kept-1]] {
-			kept++
-		}
-	}
-	if s.TopP > 0 {
-		all, sum := 0.0, 0.0
-		for _, i := range order[:kept] {
-			all += p[i]
-		}
-		for n, i := range order[:kept] {
-			if sum += p[i]; sum >= s.TopP*all {
-				kept = n + 1
-				break
+	if s.TopK > 0 && s.TopK < len(p) {
+		least := greatest(scores, s.TopK)
+		for i, v := range scores {
+			if v < least {
+				p[i] = 0
 			}
 		}
 	}
-	for _, i := range order[kept:] {
-		p[i] = 0
+	if s.TopP == 0 || s.TopP == 1 {
+		return
 	}
+	var order []int
+	all, sum := 0.0, 0.0
+	for i, v := range p {
+		if v > 0 {
+			order, all = append(order, i), all+v
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(scores[j], scores[i]), cmp.Compare(i, j)) })
+	for n, i := range order {
+		if sum += p[i]; sum >= s.TopP*all {
+			for _, i := range order[n+1:] {
+				p[i] = 0
+			}
+			return
+		}
+	}
+}
+
+// greatest returns the k-th greatest element. Sorting a vocabulary takes longer than drawing.
+func greatest(x []float64, k int) float64 {
+	var best []float64 // k of them, the least one first
+	if k > 1000 {
+		best = slices.Sorted(slices.Values(x))
+		return best[len(best)-k]
+	}
+	for _, v := range x {
+		if len(best) == k {
+			if v <= best[0] {
+				continue
+			}
+			best = slices.Delete(best, 0, 1)
+		}
+		at, _ := slices.BinarySearch(best, v)
+		best = slices.Insert(best, at, v)
+	}
+	return best[0]
 }
 
 // Draw returns the id of a random token by its probability. With Temperature 0, random may be nil.

@@ -65,6 +65,28 @@ func TestSampling_draws(t *testing.T) {
 	require.Equal(t, int32(1), id)
 }
 
+// A large vocabulary keeps as many tokens as a small one, by whichever way the greatest are found.
+func TestSampling_topKOfMany(t *testing.T) {
+	random, logits := rand.New(rand.NewPCG(1, 1)), make([]float32, 5000)
+	for i := range logits {
+		logits[i] = float32(random.NormFloat64())
+	}
+	for _, k := range []int{1, 2, 999, 1000, 1001, 4999} {
+		p, err := Sampling{Temperature: 1, TopK: k}.Probabilities(logits)
+		require.NoError(t, err)
+		kept, least, most := 0, math.Inf(1), math.Inf(-1)
+		for i, v := range p {
+			if v > 0 {
+				kept, least = kept+1, math.Min(least, float64(logits[i]))
+			} else {
+				most = math.Max(most, float64(logits[i]))
+			}
+		}
+		require.Equal(t, k, kept)
+		require.Less(t, most, least)
+	}
+}
+
 func TestSampling_errors(t *testing.T) {
 	nan64, nan, inf := math.NaN(), float32(math.NaN()), float32(math.Inf(1))
 	for _, row := range []struct {
