@@ -55,6 +55,8 @@ func generated(t *testing.T, g *pretrained.Generator, prompts [][]int32, of pret
 }
 
 // Texts are those of transformers, of prompts of several lengths at once.
+//
+//lazo:norace
 func TestGenerate_asThePeer(t *testing.T) {
 	var rows []struct {
 		Kind              string
@@ -117,6 +119,8 @@ func TestGenerate_asThePeer(t *testing.T) {
 }
 
 // A text does not depend on the others: drawn, with texts that end at different times, and up to the last place.
+//
+//lazo:norace
 func TestGenerate_batch(t *testing.T) {
 	const places = 12
 	g := generatorOf(t, "mistral", 4, places)
@@ -152,6 +156,8 @@ func TestGenerate_batch(t *testing.T) {
 }
 
 // Pieces have the texts of tokens, without what ends them.
+//
+//lazo:norace
 func TestGenerate_texts(t *testing.T) {
 	tokenizer, err := text.Open(filepath.Join("testdata", "tokenizer.json"))
 	require.NoError(t, err)
@@ -182,6 +188,7 @@ func TestGenerate_texts(t *testing.T) {
 	require.Equal(t, " "+want, strings.Join(got.texts, ""))
 }
 
+//lazo:norace
 func TestGenerate_errors(t *testing.T) {
 	g := generatorOf(t, "llama", 2, 20)
 	one := [][]int32{{7}}

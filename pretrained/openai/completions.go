@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data/text"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/pretrained"
 )
 
@@ -108,18 +109,18 @@ func (m *served) prompts(q *request, asChat bool) (all [][]int32, err error) {
 		}
 		whole, err := m.template.Apply(q.messages, true)
 		if err != nil {
-			return nil, wrong(param, "%v", err)
+			return nil, wrong(param, "%v", listed.Short(err))
 		}
 		of, err := m.Tokenizer.EncodeText(text.Input{Text: whole, Bare: true})
 		if err != nil {
-			return nil, wrong(param, "%v", err)
+			return nil, wrong(param, "%v", listed.Short(err))
 		}
 		all = [][]int32{of.IDs}
 	}
 	for _, in := range q.inputs {
 		ids, err := in.tokens(m.Tokenizer)
 		if err != nil {
-			return nil, wrong(param, "%v", err)
+			return nil, wrong(param, "%v", listed.Short(err))
 		}
 		all = append(all, ids)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/text"
+	"github.com/lazo-ml/lazo/internal/listed"
 )
 
 type embedding struct {
@@ -29,7 +30,7 @@ func (c *call) embed() error {
 	for i, in := range q.inputs {
 		if inputs[i] = (text.Encoding{IDs: in.ids, Types: make([]int32, len(in.ids))}); in.ids == nil {
 			if inputs[i], err = m.Tokenizer.EncodeText(text.Input{Text: in.text}); err != nil {
-				return wrong("input", "%v", err)
+				return wrong("input", "%v", listed.Short(err))
 			}
 		}
 		if err := m.fits("input", inputs[i].IDs, m.Longest); err != nil {

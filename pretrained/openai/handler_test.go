@@ -350,7 +350,7 @@ func (l *leaving) Write(p []byte) (int, error) {
 	return l.ResponseRecorder.Write(p)
 }
 
-// A client that leaves ends the generation.
+// A client that leaves ends the generation, and the next one has the model.
 func TestHandler_clientLeaves(t *testing.T) {
 	h, err := openai.NewHandler(map[string]openai.Model{"m": {Tokenizer: tokenizerOf(t), Generator: generatorOf(t, 1, 2000)}}, openai.Options{})
 	require.NoError(t, err)
@@ -359,6 +359,9 @@ func TestHandler_clientLeaves(t *testing.T) {
 	h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/completions", strings.NewReader(`{"model": "m", "prompt": "w1", "stream": true}`)))
 	require.Equal(t, 5, strings.Count(w.Body.String(), "data: "))
 	require.NotContains(t, w.Body.String(), "error")
+	status, answer := post(t, h, "/v1/completions", `{"model": "m", "prompt": "w1", "max_tokens": 3}`)
+	require.Equal(t, 200, status, answer)
+	require.Equal(t, 3.0, at(t, answer, "usage", "completion_tokens"))
 }
 
 // Over a connection, events come while the text is generated.

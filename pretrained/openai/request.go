@@ -128,7 +128,7 @@ func (k kind) parse(content string) (*request, error) {
 		err = errors.New("unexpected end of the JSON")
 	}
 	if err != nil && !known {
-		err = wrong("", "the body: %v", err)
+		err = wrong("", "the body: %v", listed.Short(err))
 	}
 	for _, name := range k.needs {
 		if err == nil && !slices.Contains(q.given, name) {
@@ -211,7 +211,7 @@ func (q *request) streamOptions(v value) error {
 		})
 	}
 	if err != nil {
-		return wrong(v.name, "%v", err)
+		return wrong(v.name, "%v", listed.Short(err))
 	}
 	return nil
 }
@@ -313,7 +313,7 @@ func (q *request) conversation(v value) error {
 		err = errors.New("messages is empty")
 	}
 	if err != nil {
-		return wrong(v.name, "%v", err)
+		return wrong(v.name, "%v", listed.Short(err))
 	}
 	return nil
 }
