@@ -155,6 +155,25 @@ func TestGenerate_batch(t *testing.T) {
 	require.Equal(t, twice[0], twice[1], "an iterator that runs again begins anew")
 }
 
+// Logits of a text have the same bits in each row, with others and alone, if the same programs compute them.
+//
+//lazo:norace
+func TestGenerate_bits(t *testing.T) {
+	for _, kind := range []string{"mistral", "qwen3"} {
+		g := generatorOf(t, kind, 4, 20)
+		prompts := [][]int32{{20, 30, 40, 50, 51}, {7, 8, 9, 10, 11, 12}, {5, 6, 7, 8, 9, 10, 11, 12}, {33, 44, 55, 6, 7, 8, 9}}
+		tokens := [][]int32{{9, 8, 7, 6}, {1, 2, 3, 4}, {50, 51, 52, 53}, {3, 3, 3, 3}}
+		all, err := g.Logits(t.Context(), prompts, tokens)
+		require.NoError(t, err)
+		for i := range prompts {
+			alone, err := g.Logits(t.Context(), prompts[i:i+1], tokens[i:i+1])
+			require.NoError(t, err)
+			require.Len(t, alone[0], 5)
+			require.Equal(t, all[i], alone[0], "%s, prompt %d", kind, i)
+		}
+	}
+}
+
 // Pieces have the texts of tokens, without what ends them.
 //
 //lazo:norace
