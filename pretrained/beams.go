@@ -40,7 +40,8 @@ type beam struct {
 // beamSearch is the search of one prompt.
 type beamSearch struct {
 	Beams
-	stop     []int32
+	of       Generation
+	prompt   []int32
 	most     int
 	running  []beam // Count, the best one first
 	ended    []beam // at most Count, the best one first
@@ -51,7 +52,7 @@ type beamSearch struct {
 const never = -1e9 // a score
 
 func newSearch(c *continued, of Generation) *beamSearch {
-	s := &beamSearch{Beams: of.Beams, stop: of.Stop, most: c.most, running: make([]beam, of.Beams.Count), improves: true}
+	s := &beamSearch{Beams: of.Beams, of: of, prompt: c.ids, most: c.most, running: make([]beam, of.Beams.Count), improves: true}
 	for i := range s.running {
 		s.running[i].score = never // all but the first are equal to it
 	}
@@ -67,7 +68,7 @@ func (s *beamSearch) step(logits func(beam int) []float32) error {
 	}
 	length := len(s.running[0].ids) + 1
 	last, full := length == s.most, len(s.ended) == s.Count && s.Early == "first"
-	stops := func(c beam) bool { return last || slices.Contains(s.stop, c.ids[length-1]) }
+	stops := func(c beam) bool { return last || slices.Contains(s.of.Stop, c.ids[length-1]) }
 	var next []beam
 	for i, c := range candidates {
 		if !stops(c) {
@@ -112,7 +113,7 @@ func (s *beamSearch) candidates(logits func(beam int) []float32) ([]beam, error)
 		from  int
 		id    int32
 	}
-	count := s.Count * max(2, 1+len(s.stop))
+	count := s.Count * max(2, 1+len(s.of.Stop))
 	best := make([]candidate, 0, count+1)
 	for i, b := range s.running {
 		all := logits(i)
@@ -126,9 +127,15 @@ func (s *beamSearch) candidates(logits func(beam int) []float32) ([]beam, error)
 		if math.IsInf(most, 0) || math.IsNaN(sum) {
 			return nil, errors.New("the logits are not finite numbers")
 		}
-		base := b.score - most - math.Log(sum)
+		scores, total := make([]float64, len(all)), most+math.Log(sum)
 		for id, v := range all {
-			c := candidate{base + float64(v), i, int32(id)}
+			scores[id] = float64(v) - total
+		}
+		if err := s.of.Sampling.Penalize(scores, slices.Concat(s.prompt, b.ids)...); err != nil {
+			return nil, err
+		}
+		for id, v := range scores {
+			c := candidate{b.score + v, i, int32(id)}
 			if len(best) == count && c.score <= best[count-1].score {
 				continue
 			}

@@ -107,7 +107,7 @@ func TestGenerate_asThePeer(t *testing.T) {
 		}
 	}
 	require.Len(t, generators, 5)
-	require.Equal(t, 46, searched)
+	require.Equal(t, 50, searched)
 	for kind, g := range generators {
 		programs, beams := g.Programs(), 0
 		if kind == "llama" || kind == "qwen3" {
@@ -225,7 +225,8 @@ func TestGenerate_errors(t *testing.T) {
 		"Most is -1":                    {one, pretrained.Generation{Most: -1}},
 		"StopTexts without a Tokenizer": {one, pretrained.Generation{StopTexts: []string{"x"}}},
 		`StopTexts[0] is ""`:            {one, pretrained.Generation{StopTexts: []string{""}, Tokenizer: &text.Tokenizer{}}},
-		"Beams with Sampling or StopTexts are not implemented":                               {one, pretrained.Generation{Beams: pretrained.Beams{Count: 2}, Sampling: text.Sampling{Repetition: 2}}},
+		"Beams with Sampling, other than Repetition, or with StopTexts are not implemented":  {one, pretrained.Generation{Beams: pretrained.Beams{Count: 2}, Sampling: text.Sampling{TopK: 2}}},
+		"prompt 0: text: Repetition is -2":                                                   {one, pretrained.Generation{Beams: pretrained.Beams{Count: 2}, Sampling: text.Sampling{Repetition: -2}}},
 		`Early:soon}, expected a Count from 0 to 4096, a finite LengthPenalty, and Early ""`: {one, pretrained.Generation{Beams: pretrained.Beams{Early: "soon"}}},
 		"prompt 0: text: {Repetition:0 Temperature:-1":                                       {one, pretrained.Generation{Sampling: text.Sampling{Temperature: -1}}},
 	} {

@@ -24,7 +24,7 @@ type Generation struct {
 	// Tokenizer makes the texts of tokens. None if nil.
 	Tokenizer *text.Tokenizer
 	StopTexts []string // end a text before them
-	Beams     Beams    // needs zero Sampling, and no StopTexts
+	Beams     Beams    // without StopTexts, and without Sampling other than Repetition
 }
 
 func (of Generation) cloned() Generation {
@@ -36,8 +36,8 @@ func (of Generation) check() error {
 	if of.Most < 0 {
 		return fmt.Errorf("Most is %d, expected at least 0", of.Most)
 	}
-	if of.Beams.Count > 1 && (of.Sampling != text.Sampling{} || len(of.StopTexts) > 0) {
-		return errors.New("Beams with Sampling or StopTexts are not implemented: expected one of them")
+	if drawn := of.Sampling != (text.Sampling{Repetition: of.Sampling.Repetition}); of.Beams.Count > 1 && (drawn || len(of.StopTexts) > 0) {
+		return errors.New("Beams with Sampling, other than Repetition, or with StopTexts are not implemented")
 	}
 	return errors.Join(of.Beams.check(), checkStops(of.StopTexts, of.Tokenizer))
 }

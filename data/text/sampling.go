@@ -28,10 +28,9 @@ type Sampling struct {
 // Probabilities returns the probability of each token that may follow the tokens of a text, which Repetition counts. A
 // logit of -Inf gets 0; other non-finite logits are errors.
 func (s Sampling) Probabilities(logits []float32, text ...int32) ([]float64, error) {
-	finite := func(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 	share := func(x float64) bool { return x >= 0 && x <= 1 }
-	if !finite(s.Repetition) || !finite(s.Temperature) || s.TopK < 0 || !share(s.TopP) || !share(s.MinP) {
-		return nil, fmt.Errorf("text: %+v, expected a Repetition, a Temperature and a TopK of at least 0, and a TopP and a MinP from 0 to 1", s)
+	if !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1) || s.TopK < 0 || !share(s.TopP) || !share(s.MinP) {
+		return nil, fmt.Errorf("text: %+v, expected a Temperature and a TopK of at least 0, and a TopP and a MinP from 0 to 1", s)
 	}
 	scores, best := make([]float64, len(logits)), 0
 	for i, v := range logits {
@@ -39,7 +38,7 @@ func (s Sampling) Probabilities(logits []float32, text ...int32) ([]float64, err
 			return nil, fmt.Errorf("text: the logit of token %d is %v, expected finite numbers, or -Inf for a token that is never drawn", i, v)
 		}
 	}
-	if err := s.penalize(scores, logits, text); err != nil {
+	if err := s.Penalize(scores, text...); err != nil {
 		return nil, err
 	}
 	for i, v := range scores {
@@ -76,16 +75,24 @@ func (s Sampling) Probabilities(logits []float32, text ...int32) ([]float64, err
 	return p, nil
 }
 
-func (s Sampling) penalize(scores []float64, logits []float32, text []int32) error {
+// Penalize changes logits by Repetition, once for each token that the text has.
+func (s Sampling) Penalize(logits []float64, text ...int32) error {
+	if !(s.Repetition >= 0) || math.IsInf(s.Repetition, 1) {
+		return fmt.Errorf("text: Repetition is %v, expected a number above 0, or 0 for none", s.Repetition)
+	}
 	if s.Repetition == 0 || s.Repetition == 1 {
 		return nil
 	}
 	for i, id := range text {
-		if id < 0 || int(id) >= len(scores) {
-			return fmt.Errorf("text: token %d of the text is %d, expected 0 to %d, a token with a logit", i, id, len(scores)-1)
+		if id < 0 || int(id) >= len(logits) {
+			return fmt.Errorf("text: token %d of the text is %d, expected 0 to %d, a token with a logit", i, id, len(logits)-1)
 		}
-		if scores[id] = float64(logits[id]) / s.Repetition; logits[id] < 0 { // once for a token that comes twice
-			scores[id] = float64(logits[id]) * s.Repetition
+	}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(text))) {
+		if logits[id] < 0 {
+			logits[id] *= s.Repetition
+		} else {
+			logits[id] /= s.Repetition
 		}
 	}
 	return nil

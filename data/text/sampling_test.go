@@ -94,10 +94,10 @@ func TestSampling_errors(t *testing.T) {
 		logits  []float32
 		message string
 	}{
-		{Sampling{Temperature: -1}, []float32{1}, "text: {Repetition:0 Temperature:-1 TopK:0 TopP:0 MinP:0}, expected a Repetition, a Temperature and a TopK of at least 0, and a TopP and a MinP from 0 to 1"},
+		{Sampling{Temperature: -1}, []float32{1}, "text: {Repetition:0 Temperature:-1 TopK:0 TopP:0 MinP:0}, expected a Temperature and a TopK of at least 0, and a TopP and a MinP from 0 to 1"},
 		{Sampling{TopP: 1.5}, []float32{1}, "TopP:1.5 MinP:0}, expected"},
 		{Sampling{MinP: nan64}, []float32{1}, "MinP:NaN}, expected"},
-		{Sampling{Repetition: -2}, []float32{1}, "Repetition:-2 "},
+		{Sampling{Repetition: -2}, []float32{1}, "text: Repetition is -2, expected a number above 0, or 0 for none"},
 		{Sampling{TopK: -1}, []float32{1}, "TopK:-1"},
 		{Sampling{}, []float32{1, nan}, "text: the logit of token 1 is NaN, expected finite numbers, or -Inf for a token that is never drawn"},
 		{Sampling{Temperature: 1}, []float32{inf}, "the logit of token 0 is +Inf"},

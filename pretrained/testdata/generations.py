@@ -42,6 +42,8 @@ def cases(kind):
                 (2, 1.0, False, None)]):
             for prompt in prompts[:1 + i % 4]:
                 yield prompt, dict(max_new_tokens=9, num_beams=beams, length_penalty=penalty, early_stopping=early, eos_token_id=eos)
+        for beams, repetition in [(3, 1.6), (2, 0.8)]:
+            yield prompts[3], dict(max_new_tokens=9, num_beams=beams, repetition_penalty=repetition, length_penalty=1.0, early_stopping=False, eos_token_id=[5, 20, 41])
 
 
 rows = []
