@@ -24,7 +24,7 @@ const configFile = "config.json"
 // config reads fields of a config.json. Errors are collected in err.
 type config struct {
 	fields  map[string]json.RawMessage
-	file    string // config.json if empty
+	file    string       // config.json if empty
 	dtype   dtypes.DType // of the variables
 	classes int          // of a head
 	err     error
