@@ -142,8 +142,8 @@ func TestInteropMiniLM(t *testing.T) {
 	require.Greater(t, least, 0.99999)
 }
 
-// Greedy continuations of 20 prompts by SmolLM2-135M-Instruct, five at once, equal those of transformers, token by token,
-// up to a token whose logit transformers has within 0.001 of the next one.
+// Greedy continuations of 20 prompts by SmolLM2-135M-Instruct, five at once, equal those of transformers, token by
+// token, up to a token whose logit transformers has within 0.001 of the next one.
 func TestInteropSmolLM(t *testing.T) {
 	_, tools := python(t)
 	var rows []struct {
