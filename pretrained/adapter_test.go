@@ -248,12 +248,12 @@ func TestGenerate_adapter(t *testing.T) {
 	for _, n := range []*pretrained.Network{network, merged} {
 		state, err := managed.New(strategies.Jit(plugintest.CPU(t)), n.Weights())
 		require.NoError(t, err)
-		g, err := n.Generator(state, 12)
+		g, err := n.Generator(state, 1, 12)
 		require.NoError(t, err)
 		var ids []int32
-		for id, err := range g.Generate(t.Context(), []int32{7, 8, 9}, pretrained.Generation{}) {
+		for piece, err := range g.Generate(t.Context(), [][]int32{{7, 8, 9}}, pretrained.Generation{}) {
 			require.NoError(t, err)
-			ids = append(ids, id)
+			ids = append(ids, piece.ID)
 		}
 		all = append(all, ids)
 		require.NoError(t, g.Close())

@@ -25,9 +25,9 @@ type family struct {
 	build func(s *model.Scope, in inputs) *graph.Node
 	pool  func(s *model.Scope, hidden *graph.Node) *graph.Node
 	heads map[task]head
-	// decode and caches are of decoders: build for the places after those of caches, of one text.
+	// decode and caches are of decoders: build for the places after those of caches.
 	decode func(s *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node
-	caches func(s *model.Scope, g *graph.Graph, places int) []nn.Cache
+	caches func(s *model.Scope, g *graph.Graph, rows, places int) []nn.Cache
 }
 
 var families = map[string]func(c *config) *family{

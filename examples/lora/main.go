@@ -44,7 +44,8 @@ func main() {
 	defer stop()
 	on := strategies.Jit(must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))))
 	defer on.Runtime().Close()
-	base, tokens := must.M1(pretrained.Open(ctx, flag.Arg(0))), must.M1(text.Open(flag.Arg(0)))
+	base := must.M1(pretrained.Open(ctx, flag.Arg(0)))
+	tokens := must.M1(base.Tokenizer())
 	set := examples(tokens, strings.Split(strings.TrimSpace(string(must.M1(os.ReadFile(*file)))), "\n"))
 
 	network := base.CausalLM().LoRA(pretrained.LoRA{Rank: *rank, Alpha: 2 * float64(*rank), Targets: []string{"all-linear"}})
@@ -60,14 +61,15 @@ func main() {
 		tuned := base.CausalLM().LoadAdapter(*adapter)
 		state := must.M1(managed.New(on, tuned.Weights()))
 		defer state.Close()
-		generator := must.M1(tuned.Generator(state, 128))
+		generator := must.M1(tuned.Generator(state, 1, 128))
 		defer generator.Close()
-		ids, end := must.M1(tokens.Encode(*prompt)), endOf(tokens)
-		for id, err := range generator.Generate(ctx, ids, pretrained.Generation{Most: 40, Stop: end}) {
+		fmt.Print(*prompt)
+		of := pretrained.Generation{Most: 40, Stop: endOf(tokens), Tokenizer: tokens}
+		for piece, err := range generator.Generate(ctx, [][]int32{must.M1(tokens.Encode(*prompt))}, of) {
 			must.M(err)
-			ids = append(ids, id)
+			fmt.Print(piece.Text)
 		}
-		fmt.Println(must.M1(tokens.DecodeOrdinary(ids)))
+		fmt.Println()
 	}
 }
 
