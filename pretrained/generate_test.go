@@ -225,7 +225,7 @@ func TestGenerate_errors(t *testing.T) {
 		"Most is -1":                    {one, pretrained.Generation{Most: -1}},
 		"StopTexts without a Tokenizer": {one, pretrained.Generation{StopTexts: []string{"x"}}},
 		`StopTexts[0] is ""`:            {one, pretrained.Generation{StopTexts: []string{""}, Tokenizer: &text.Tokenizer{}}},
-		"Beams with Sampling, other than Repetition, or with StopTexts are not implemented":  {one, pretrained.Generation{Beams: pretrained.Beams{Count: 2}, Sampling: text.Sampling{TopK: 2}}},
+		"a search with Beams has Sampling other than Repetition, or StopTexts":               {one, pretrained.Generation{Beams: pretrained.Beams{Count: 2}, Sampling: text.Sampling{TopK: 2}}},
 		"prompt 0: text: Repetition is -2":                                                   {one, pretrained.Generation{Beams: pretrained.Beams{Count: 2}, Sampling: text.Sampling{Repetition: -2}}},
 		`Early:soon}, expected a Count from 0 to 4096, a finite LengthPenalty, and Early ""`: {one, pretrained.Generation{Beams: pretrained.Beams{Early: "soon"}}},
 		"prompt 0: text: {Repetition:0 Temperature:-1":                                       {one, pretrained.Generation{Sampling: text.Sampling{Temperature: -1}}},
