@@ -34,10 +34,10 @@ func (of Generation) cloned() Generation {
 
 func (of Generation) check() error {
 	if of.Most < 0 {
-		return fmt.Errorf("Most is %d, expected at least 0", of.Most)
+		return fmt.Errorf("%d tokens as Most, expected at least 0", of.Most)
 	}
 	if drawn := of.Sampling != (text.Sampling{Repetition: of.Sampling.Repetition}); of.Beams.Count > 1 && (drawn || len(of.StopTexts) > 0) {
-		return errors.New("Beams with Sampling, other than Repetition, or with StopTexts are not implemented")
+		return errors.New("a search with Beams has Sampling other than Repetition, or StopTexts, which is not implemented")
 	}
 	return errors.Join(of.Beams.check(), checkStops(of.StopTexts, of.Tokenizer))
 }

@@ -148,7 +148,8 @@ func (c *call) serve() error {
 			return &problem{status: http.StatusUnauthorized, kind: badRequest, code: "invalid_api_key", text: "the key is not valid: expected the header Authorization: Bearer KEY"}
 		}
 	}
-	method, serve := http.MethodPost, func() error { return nil }
+	method := http.MethodPost
+	var serve func() error
 	switch path := c.r.URL.Path; {
 	case path == "/v1/chat/completions":
 		serve = func() error { return c.complete(true) }
