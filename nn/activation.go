@@ -32,6 +32,11 @@ func Relu(x *graph.Node) *graph.Node {
 	return graph.Max(graph.ScalarZero(x.Graph(), x.DType()), x) // at a tie the slope is the first operand's
 }
 
+// SoftCap is most·tanh(x/most): near 0 it is x, and it stays between -most and most (Bello et al. 2016).
+func SoftCap(x *graph.Node, most float64) *graph.Node {
+	return graph.MulScalar(graph.Tanh(graph.DivScalar(x, most)), most)
+}
+
 var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
 
 func activations() map[string]func(*graph.Node) *graph.Node {

@@ -105,7 +105,8 @@ func TestS21_saturatedSoftmax(t *testing.T) {
 func TestDecode(t *testing.T) {
 	for _, a := range []nn.Attention{
 		{Heads: 4, KeyHeads: 2, Causal: true, Rotary: 1e4},
-		{Heads: 2, Causal: true, Window: 2, Rates: []float64{1, 0.3}, HeadNorm: &nn.RMSNorm{}, NoOutputBias: true},
+		{Heads: 2, Causal: true, Window: 2, Rates: []float64{1, 0.3}, HeadNorm: &nn.RMSNorm{OnePlus: true}, NoOutputBias: true},
+		{Heads: 4, KeyHeads: 2, Causal: true, Cap: 0.5, Scale: 2, Fused: true},
 	} {
 		decodes(t, a)
 	}
@@ -238,6 +239,12 @@ func TestMistakes(t *testing.T) {
 		},
 		"nn: Attention in /: the Window is 2 and Causal false, expected at least 1 with Causal, or 0": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1, Window: 2}.Apply(s, of(g, 1, 2, 4))
+		},
+		"nn: Attention in /: the Scale is -1 and the Cap 0, expected finite numbers above 0": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1, Scale: -1}.Apply(s, of(g, 1, 2, 4))
+		},
+		"expected not Fused in Cross": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1, Fused: true}.Cross(s, of(g, 1, 1, 2), of(g, 1, 1, 2))
 		},
 		"expected none of them in Cross": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1, Causal: true}.Cross(s, of(g, 1, 1, 2), of(g, 1, 1, 2))

@@ -114,10 +114,11 @@ var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) 
 	"transpose3d": one(func(s *model.Scope, x *node) *node {
 		return nn.ConvTranspose{Channels: 2, Window: []int{2}, Strides: []int{1, 2, 3}, Valid: true}.Apply(s, x)
 	}),
-	"layer norm":      one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{}.Apply(s, x) }),
-	"layer norm flax": one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{Epsilon: 1e-6}.Apply(s, x) }),
-	"rms norm":        one(func(s *model.Scope, x *node) *node { return nn.RMSNorm{}.Apply(s, x) }),
-	"group norm":      one(func(s *model.Scope, x *node) *node { return nn.GroupNorm{Groups: 2}.Apply(s, x) }),
+	"layer norm":        one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{}.Apply(s, x) }),
+	"layer norm flax":   one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{Epsilon: 1e-6}.Apply(s, x) }),
+	"rms norm":          one(func(s *model.Scope, x *node) *node { return nn.RMSNorm{}.Apply(s, x) }),
+	"rms norm one plus": one(func(s *model.Scope, x *node) *node { return nn.RMSNorm{OnePlus: true}.Apply(s, x) }),
+	"group norm":        one(func(s *model.Scope, x *node) *node { return nn.GroupNorm{Groups: 2}.Apply(s, x) }),
 	"embedding": func(s *model.Scope, _, fixed map[string]*node) []*node {
 		return []*node{nn.Embedding{Vocabulary: 7, Width: 3}.Apply(s, fixed["ids"])}
 	},
@@ -148,6 +149,8 @@ var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) 
 	"attention causal lengths": attend(nn.Attention{Causal: true}),
 	"attention grouped":        attend(nn.Attention{KeyHeads: 2, Causal: true}),
 	"attention grouped full":   attend(nn.Attention{KeyHeads: 2}),
+	"attention scale and cap":  attend(nn.Attention{Heads: 2, Width: 4, Scale: 0.9, Cap: 1.5, Causal: true, NoBias: true}),
+	"attention fused":          attend(nn.Attention{KeyHeads: 2, Fused: true, Causal: true}),
 	"attention rotary":         attend(nn.Attention{Heads: 2, Width: 4, Rotary: 1e4, Causal: true, NoBias: true}),
 }
 

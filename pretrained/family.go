@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,7 @@ type family struct {
 	class  string // the beginning of its classes' names: Bert
 	prefix string // of the body's tensors in models with a head: "bert."
 	layers int    // for # in names
+	places int    // of texts at most; 0 if not bounded
 	dtype  dtypes.DType
 	body   []module
 	pooler []module // empty if the folder or the architecture has none
@@ -31,7 +33,7 @@ type family struct {
 
 var families = map[string]func(c *config) *family{
 	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
-	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3,
+	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gpt2": gpt2,
 }
 
 // task is the end of a class's name.
@@ -50,10 +52,16 @@ const (
 
 // head describes what follows the body.
 type head struct {
+	class   string   // empty for the family's and the task
 	modules []module // with names of files that have no prefix
 	pooled  bool     // it needs the pooler
 	build   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
 	err     error
+}
+
+// classOf is the name of transformers' class.
+func (f *family) classOf(of task) string {
+	return cmp.Or(f.heads[of].class, f.class+string(of))
 }
 
 // module is a row of a table: a module of PyTorch, the scope of its layer here, and its tensors.
@@ -76,6 +84,11 @@ func linear(in, out int) []part {
 
 func linearNoBias(in, out int) []part {
 	return []part{{file: "weight", own: "kernel", dims: []int{out, in}, transposed: true}}
+}
+
+// conv1D is transformers' Conv1D, [in, out] in files: nn.Dense.
+func conv1D(in, out int) []part {
+	return []part{{file: "weight", own: "kernel", dims: []int{in, out}}, {file: "bias", own: "bias", dims: []int{out}}}
 }
 
 // norm is torch.nn.LayerNorm: nn.LayerNorm.

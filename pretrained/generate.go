@@ -46,6 +46,8 @@ func (n *Network) Generator(state *managed.State, places int) (*Generator, error
 		err = fmt.Errorf("pretrained: a generator of the network %s, expected one of CausalLM", n.task)
 	case places < 1 || places > mostSize:
 		err = fmt.Errorf("pretrained: a generator for %d places, expected 1 to %d", places, mostSize)
+	case n.family.places > 0 && places > n.family.places:
+		err = fmt.Errorf("pretrained: a generator for %d places, expected at most %d, for which the network has positions", places, n.family.places)
 	}
 	if err != nil {
 		return nil, err
@@ -147,7 +149,7 @@ func (g *Generator) logits(ctx context.Context, step *managed.Stepper, ids []int
 
 // decode is build for places after those of the caches, which it extends.
 func (d decoder) decode(s *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node {
-	x := d.embed(s.In("words"), ids, d.vocabulary, d.padding)
+	x := d.begin(s, ids, caches[0].Position)
 	for i := range d.layers {
 		x = d.layer(s.In("layer_%d", i), x, func(s *model.Scope, x *graph.Node) (y *graph.Node) {
 			y, caches[i] = d.attention(i).Decode(s, x, caches[i])

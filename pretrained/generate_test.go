@@ -17,7 +17,7 @@ import (
 // Each generated token has the greatest logit of the network for the whole text, for prompts of several lengths one
 // after another. The same seed draws the same tokens.
 func TestGenerate(t *testing.T) {
-	for _, kind := range []string{"llama3", "mistral"} {
+	for _, kind := range []string{"llama3", "mistral", "gpt2"} {
 		f := fixtureOf(t, kind)
 		network := opened(t, f.folder(t, "ForCausalLM")).CausalLM()
 		state, err := managed.New(strategies.Jit(plugintest.CPU(t)), network.Weights())
@@ -67,6 +67,8 @@ func TestGenerate(t *testing.T) {
 		require.NoError(t, whole.Close())
 		require.NoError(t, state.Close())
 	}
-	_, err := opened(t, "testdata/llama").Hidden().Generator(nil, 3)
+	_, err := opened(t, fixtureOf(t, "gpt2").folder(t, "ForCausalLM")).CausalLM().Generator(nil, 29)
+	require.ErrorContains(t, err, "a generator for 29 places, expected at most 28, for which the network has positions")
+	_, err = opened(t, "testdata/llama").Hidden().Generator(nil, 3)
 	require.ErrorContains(t, err, "expected one of CausalLM")
 }

@@ -15,10 +15,12 @@ import (
 )
 
 // folderWith returns testdata/bert with fields of config.json changed; nil removes one.
-func folderWith(t *testing.T, fields map[string]any) string {
+func folderWith(t *testing.T, fields map[string]any) string { return folderOf(t, "bert", fields) }
+
+func folderOf(t *testing.T, kind string, fields map[string]any) string {
 	t.Helper()
 	dir := t.TempDir()
-	text, err := os.ReadFile("testdata/bert/config.json")
+	text, err := os.ReadFile(filepath.Join("testdata", kind, "config.json"))
 	require.NoError(t, err)
 	all := map[string]any{}
 	require.NoError(t, json.Unmarshal(text, &all))
@@ -30,10 +32,31 @@ func folderWith(t *testing.T, fields map[string]any) string {
 	text, err = json.Marshal(all)
 	require.NoError(t, err)
 	write(t, dir, "config.json", string(text))
-	weights, err := os.ReadFile("testdata/bert/model.safetensors")
+	weights, err := os.ReadFile(filepath.Join("testdata", kind, "model.safetensors"))
 	require.NoError(t, err)
 	write(t, dir, "model.safetensors", string(weights))
 	return dir
+}
+
+// So are those of other architectures.
+func TestOpen_hostileConfigsOf(t *testing.T) {
+	for _, row := range []struct {
+		kind, field string
+		value       any
+		want        string
+	}{
+		{"gpt2", "scale_attn_weights", false, `scale_attn_weights is "false", expected true: other values are not implemented`},
+		{"gpt2", "scale_attn_by_inverse_layer_idx", true, `scale_attn_by_inverse_layer_idx is "true", expected false`},
+		{"gpt2", "reorder_and_upcast_attn", true, `reorder_and_upcast_attn is "true", expected false`},
+		{"gpt2", "add_cross_attention", true, `add_cross_attention is "true", expected false`},
+		{"gpt2", "n_head", 3, `n_head is "3", expected a divisor of n_embd, 8`},
+		{"gpt2", "n_inner", 8, `the tensor "transformer.h.0.mlp.c_fc.weight" has the shape [8 32], expected [8 8] by config.json`},
+		{"gpt2", "n_positions", nil, `n_positions is "", expected a whole number`},
+		{"gpt2", "n_embd", 1 << 30, `has the shape [60 8], expected [60 1073741824] by config.json`},
+	} {
+		_, err := pretrained.Open(t.Context(), folderOf(t, row.kind, map[string]any{row.field: row.value}))
+		require.ErrorContains(t, err, row.want, "%s %s %v", row.kind, row.field, row.value)
+	}
 }
 
 // Fields of config.json that are wrong, or that would change numbers, are errors by name, before much is allocated.
@@ -45,7 +68,7 @@ func TestOpen_hostileConfigs(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "llama" "mistral" "mpnet" "qwen2" "qwen3" "roberta" "xlm-roberta"]`},
+		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "roberta" "xlm-roberta"]`},
 		{"model_type", nil, `model_type is "", expected one of`},
 		{"hidden_size", 1 << 40, `hidden_size is "1099511627776", expected a whole number from 1 to 1073741824`},
 		{"hidden_size", -16, `hidden_size is "-16", expected a whole number`},

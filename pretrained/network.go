@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -123,7 +123,7 @@ var also = map[task][]task{maskedLM: {forPreTraining, lmHeadModel}}
 
 // has reports whether the folder's model has a head for a task. A folder that lists no classes may have any.
 func (b *Base) has(f *family, of task) bool {
-	return len(b.classes) == 0 || slices.ContainsFunc(append([]task{of}, also[of]...), func(t task) bool { return slices.Contains(b.classes, f.class+string(t)) })
+	return len(b.classes) == 0 || slices.ContainsFunc(append([]task{of}, also[of]...), func(t task) bool { return slices.Contains(b.classes, f.classOf(t)) })
 }
 
 func (b *Base) lacks(f *family, of task, h head) error {
@@ -210,6 +210,9 @@ func (n *Network) Weights() managed.Option {
 	}
 }
 
+// constant are tensors of old files that are not weights.
+var constant = regexp.MustCompile(`\.position_ids$|\.attn\.(masked_)?bias$`)
+
 // Drawn returns the full names of the head's variables that the folder lacks, such as "/model/classifier/kernel". They
 // begin with random numbers.
 func (n *Network) Drawn() (names []string) {
@@ -230,7 +233,7 @@ func (n *Network) Unused() (names []string) {
 		}
 	}
 	for name := range n.base.tensors {
-		if !used[name] && !strings.HasSuffix(name, ".position_ids") {
+		if !used[name] && !constant.MatchString(name) {
 			names = append(names, name)
 		}
 	}

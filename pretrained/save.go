@@ -134,7 +134,7 @@ func (n *Network) config(to safetensors.DType) ([]byte, error) {
 		text, err := json.Marshal(value)
 		fields[name], errs = text, append(errs, err)
 	}
-	set("architectures", []string{n.family.class + string(n.task)})
+	set("architectures", []string{n.family.classOf(n.task)})
 	delete(fields, "torch_dtype") // the older name
 	set("dtype", map[dtypes.DType]string{dtypes.Float32: "float32", dtypes.Float16: "float16", dtypes.BFloat16: "bfloat16"}[n.family.dtype])
 	if n.Labels != nil {

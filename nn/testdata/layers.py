@@ -265,6 +265,33 @@ def rotary(w, x, fixed, t):
 
 case("attention rotary", rotary, seq, {"query/kernel": (N, 8), "key/kernel": (N, 8), "value/kernel": (N, 8), "output/kernel": (8, N)})
 
+
+
+def weighted(q, k, v, scale, cap=None):
+    """Causal attention of [batch, places, heads, width], with a soft cap."""
+    scores = jnp.einsum("bqhw,bkhw->bhqk", q, k) * scale
+    if cap:
+        scores = cap * jnp.tanh(scores / cap)
+    scores = jnp.where(jnp.tril(jnp.ones((T, T), bool)), scores, -jnp.inf)
+    return jnp.einsum("bhqk,bkhw->bqhw", jax.nn.softmax(scores), v).reshape(B, T, -1)
+
+
+def capped(w, x, fixed, t):
+    q, k, v = ((x["x"] @ w[n + "/kernel"]).reshape(B, T, 2, 4) for n in ("query", "key", "value"))
+    return [weighted(q, k, v, 0.9, 1.5) @ w["output/kernel"]]
+
+
+case("attention scale and cap", capped, seq, {"query/kernel": (N, 8), "key/kernel": (N, 8), "value/kernel": (N, 8), "output/kernel": (8, N)})
+
+
+def fused(w, x, fixed, t):
+    q, k, v = jnp.split((x["x"] @ w["qkv/kernel"] + w["qkv/bias"]).reshape(B, T, 8, 2), (4, 6), 2)
+    return [weighted(q, jnp.repeat(k, 2, 2), jnp.repeat(v, 2, 2), 2**-0.5) @ w["output/kernel"] + w["output/bias"]]
+
+
+case("attention fused", fused, seq, {"qkv/kernel": (N, 16), "qkv/bias": (16,), "output/kernel": (8, N), "output/bias": (N,)})
+case("rms norm one plus", lambda w, x, fixed, t: [x["x"] * jax.lax.rsqrt(jnp.mean(x["x"] ** 2, -1, keepdims=True) + 1e-6) * (1 + w["scale"])], seq, {"scale": (N,)})
+
 # Initializers: the deviation and the greatest number of large kernels
 begins = {}
 for name in ("glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal",

@@ -44,8 +44,11 @@ MODELS = {
     "mistral": ("Mistral", LAYERS | dict(sliding_window=4, rope_parameters=dict(rope_type="linear", rope_theta=1e4, factor=2.0))),
     "qwen2": ("Qwen2", LAYERS | dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
     "qwen3": ("Qwen3", LAYERS | dict(head_dim=8, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    "gpt2": ("GPT2", dict(vocab_size=60, n_embd=8, n_layer=2, n_head=2, n_positions=28, pad_token_id=3, bos_token_id=1, eos_token_id=2, initializer_range=0.4)),
 }
-DECODERS = ["llama", "llama3", "mistral", "qwen2", "qwen3"]
+DECODERS = ["llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2"]
+SMALL = ["gpt2"]  # gradients of all weights for one task
+CLASSES = {"GPT2ForCausalLM": "GPT2LMHeadModel"}
 
 
 @contextlib.contextmanager
@@ -83,7 +86,7 @@ def batches(config, kind):
 
 
 def class_of(prefix, task):
-    return getattr(transformers, prefix + task)
+    return getattr(transformers, CLASSES.get(prefix + task, prefix + task), None)
 
 
 def outputs_of(out, task):
@@ -138,7 +141,9 @@ def write_one(kind):
         errors[name] = float((single.double() - exact).abs().nan_to_num().max().detach())
         tensors[name] = exact.float().detach().numpy().copy()
 
-    for task in DECODER_TASKS if kind in DECODERS else TASKS:
+    for task in DECODER_TASKS + (["ForQuestionAnswering"] if kind == "gpt2" else []) if kind in DECODERS else TASKS:
+        if class_of(prefix, task) is None:
+            continue
         if task == "ForSequenceClassification":
             model = main
         else:
@@ -186,7 +191,7 @@ def write_one(kind):
         for name, exact in grads[0][0].items():
             keep(name, exact, grads[1][0][name])
         for name, exact in grads[0][1].items():
-            if task in WHOLE or not (name.startswith(model.base_model_prefix + ".") or task == "Model"):
+            if task in (WHOLE[1:] if kind in SMALL else WHOLE) or not (name.startswith(model.base_model_prefix + ".") or task == "Model"):
                 keep(f"grad/{task}/{name}", exact, grads[1][1][name])
         for name in pooled[0] if pooled else []:
             keep(name, pooled[0][name], pooled[1][name])
