@@ -34,6 +34,7 @@ type family struct {
 var families = map[string]func(c *config) *family{
 	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
 	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gpt2": gpt2,
+	"gemma2": gemma2, "gemma3_text": gemma3,
 }
 
 // task is the end of a class's name.
@@ -57,6 +58,12 @@ type head struct {
 	pooled  bool     // it needs the pooler
 	build   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
 	err     error
+}
+
+// of is the head of a class with its own name.
+func (h head) of(class string) head {
+	h.class = class
+	return h
 }
 
 // classOf is the name of transformers' class.

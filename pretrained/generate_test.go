@@ -17,7 +17,7 @@ import (
 // Each generated token has the greatest logit of the network for the whole text, for prompts of several lengths one
 // after another. The same seed draws the same tokens.
 func TestGenerate(t *testing.T) {
-	for _, kind := range []string{"llama3", "mistral", "gpt2"} {
+	for _, kind := range []string{"llama3", "mistral", "gpt2", "gemma2", "gemma3"} {
 		f := fixtureOf(t, kind)
 		network := opened(t, f.folder(t, "ForCausalLM")).CausalLM()
 		state, err := managed.New(strategies.Jit(plugintest.CPU(t)), network.Weights())

@@ -32,8 +32,6 @@ func gpt2(c *config) *family {
 	d.classifiers(f, c)
 	f.heads[tokens] = d.tokens(c.rate("classifier_dropout", c.rate("hidden_dropout", 0.1)), c.classes)
 	f.heads[answers] = d.answers(0)
-	of := f.heads[causalLM]
-	of.class = "GPT2" + string(lmHeadModel)
-	f.heads[causalLM] = of
+	f.heads[causalLM] = f.heads[causalLM].of("GPT2" + string(lmHeadModel))
 	return f
 }

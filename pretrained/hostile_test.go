@@ -52,6 +52,19 @@ func TestOpen_hostileConfigsOf(t *testing.T) {
 		{"gpt2", "n_head", 3, `n_head is "3", expected a divisor of n_embd, 8`},
 		{"gpt2", "n_inner", 8, `the tensor "transformer.h.0.mlp.c_fc.weight" has the shape [8 32], expected [8 8] by config.json`},
 		{"gpt2", "n_positions", nil, `n_positions is "", expected a whole number`},
+		{"gemma2", "use_bidirectional_attention", true, `use_bidirectional_attention is "true", expected false`},
+		{"gemma2", "sliding_window", json.RawMessage("null"), `sliding_window is "null", expected a number of places`},
+		{"gemma2", "attn_logit_softcapping", -1, `attn_logit_softcapping is "-1", expected a number above 0`},
+		{"gemma2", "final_logit_softcapping", "30", `final_logit_softcapping is "\"30\"", expected a number above 0`},
+		{"gemma2", "query_pre_attn_scalar", 0, `query_pre_attn_scalar is "0", expected a number above 0`},
+		{"gemma2", "layer_types", []string{"full_attention"}, `expected a kind for each of 2 layers`},
+		{"gemma2", "head_dim", 5, `head_dim is "5", expected an even number`},
+		{"gemma2", "rope_parameters", map[string]any{"full_attention": map[string]any{}}, `full_attention is "{}", expected none`},
+		{"gemma3", "attn_logit_softcapping", 50, `attn_logit_softcapping is "50", expected none: the field is not implemented`},
+		{"gemma3", "rope_parameters", map[string]any{"rope_theta": 100}, `rope_parameters: config.json: rope_theta is "100", expected none`},
+		{"gemma3", "rope_parameters", map[string]any{"sliding_attention": map[string]any{"rope_type": "yarn"}}, `rope_type is "\"yarn\"", expected "default", "linear" or "llama3"`},
+		{"gemma3", "rope_scaling", map[string]any{"rope_type": "linear", "factor": 2}, `expected none: the field is not implemented`},
+		{"gemma3", "sliding_window_pattern", 0, `sliding_window_pattern is "0", expected a whole number from 1`},
 		{"gpt2", "n_embd", 1 << 30, `has the shape [60 8], expected [60 1073741824] by config.json`},
 	} {
 		_, err := pretrained.Open(t.Context(), folderOf(t, row.kind, map[string]any{row.field: row.value}))
@@ -68,7 +81,7 @@ func TestOpen_hostileConfigs(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "roberta" "xlm-roberta"]`},
+		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "gemma2" "gemma3_text" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "roberta" "xlm-roberta"]`},
 		{"model_type", nil, `model_type is "", expected one of`},
 		{"hidden_size", 1 << 40, `hidden_size is "1099511627776", expected a whole number from 1 to 1073741824`},
 		{"hidden_size", -16, `hidden_size is "-16", expected a whole number`},

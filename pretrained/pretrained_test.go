@@ -113,7 +113,7 @@ func (f fixture) folder(t *testing.T, task string) string {
 	writeFile(t, filepath.Join(dir, "model.safetensors"), all)
 	text, err := os.ReadFile(filepath.Join(from, "config.json"))
 	require.NoError(t, err)
-	class := strings.NewReplacer("GPT2ForCausalLM", "GPT2LMHeadModel").Replace(strings.Replace(string(text), "ForSequenceClassification", task, 1))
+	class := strings.NewReplacer("GPT2ForCausalLM", "GPT2LMHeadModel", "Gemma3TextForCausalLM", "Gemma3ForCausalLM").Replace(strings.Replace(string(text), "ForSequenceClassification", task, 1))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(class), 0o600))
 	return dir
 }
@@ -148,7 +148,7 @@ func sortedKeys[V any](m map[string]V) (keys []string) {
 	return keys
 }
 
-var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2"}
+var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3"}
 
 var tasks = map[string]func(b *pretrained.Base) *pretrained.Network{
 	"Model":                     (*pretrained.Base).Hidden,

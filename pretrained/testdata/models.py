@@ -32,6 +32,8 @@ DECODER_TASKS = ["Model", "ForSequenceClassification", "ForTokenClassification",
 WHOLE = ["ForSequenceClassification", "ForMaskedLM", "ForCausalLM"]  # gradients of all weights; of others those of the head
 LAYERS = SIZES | dict(num_attention_heads=4, num_key_value_heads=2, pad_token_id=3, bos_token_id=1, eos_token_id=2, max_position_embeddings=64)
 LLAMA3 = dict(rope_type="llama3", rope_theta=50.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
+GEMMA = LAYERS | dict(num_attention_heads=2, num_key_value_heads=1, head_dim=6, intermediate_size=20, query_pre_attn_scalar=7, sliding_window=4,
+                      layer_types=["sliding_attention", "full_attention"])
 MODELS = {
     "bert": ("Bert", SIZES | dict(hidden_act="gelu")),
     "bert-tanh": ("Bert", SIZES | dict(hidden_act="gelu_new", pad_token_id=3, type_vocab_size=3)),
@@ -45,10 +47,13 @@ MODELS = {
     "qwen2": ("Qwen2", LAYERS | dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
     "qwen3": ("Qwen3", LAYERS | dict(head_dim=8, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
     "gpt2": ("GPT2", dict(vocab_size=60, n_embd=8, n_layer=2, n_head=2, n_positions=28, pad_token_id=3, bos_token_id=1, eos_token_id=2, initializer_range=0.4)),
+    "gemma2": ("Gemma2", GEMMA | dict(attn_logit_softcapping=2.0, final_logit_softcapping=4.0)),
+    "gemma3": ("Gemma3Text", GEMMA | dict(final_logit_softcapping=4.0, rope_parameters=dict(
+        full_attention=dict(rope_type="linear", rope_theta=1e3, factor=4.0), sliding_attention=dict(rope_type="default", rope_theta=50.0)))),
 }
-DECODERS = ["llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2"]
-SMALL = ["gpt2"]  # gradients of all weights for one task
-CLASSES = {"GPT2ForCausalLM": "GPT2LMHeadModel"}
+DECODERS = ["llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3"]
+SMALL = ["gpt2", "gemma2", "gemma3"]  # gradients of all weights for one task
+CLASSES = {"GPT2ForCausalLM": "GPT2LMHeadModel", "Gemma3TextForCausalLM": "Gemma3ForCausalLM"}
 
 
 @contextlib.contextmanager
