@@ -24,6 +24,8 @@ const configFile = "config.json"
 // config reads fields of a config.json. Errors are collected in err.
 type config struct {
 	fields  map[string]json.RawMessage
+	file    string // config.json if empty
+	images  map[string]json.RawMessage
 	dtype   dtypes.DType // of the variables
 	classes int          // of a head
 	err     error
@@ -42,7 +44,7 @@ func readConfig(folder string) (*config, error) {
 }
 
 func (c *config) fail(name, format string, values ...any) {
-	c.err = errors.Join(c.err, fmt.Errorf("%s: %s is %s, expected %s", configFile, name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
+	c.err = errors.Join(c.err, fmt.Errorf("%s: %s is %s, expected %s", cmp.Or(c.file, configFile), name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
 }
 
 func (c *config) has(name string) bool {
@@ -64,6 +66,20 @@ func (c *config) size(name string, standard int) int {
 		return 1
 	}
 	return n
+}
+
+// pair reads a whole number, or two: a height and a width.
+func (c *config) pair(name string, standard int) (height, width int) {
+	var both []int
+	if json.Unmarshal(c.fields[name], &both) != nil || both == nil {
+		n := c.size(name, standard)
+		return n, n
+	}
+	if len(both) != 2 || min(both[0], both[1]) < 1 || max(both[0], both[1]) > mostSize {
+		c.fail(name, "a whole number from 1 to %d, or two", mostSize)
+		return 1, 1
+	}
+	return both[0], both[1]
 }
 
 // id reads the id of a token, -1 if there is none.

@@ -2,6 +2,7 @@ package pretrained
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ type family struct {
 	prefix string // of the body's tensors in models with a head: "bert."
 	layers int    // for # in names
 	places int    // of texts at most; 0 if not bounded
+	images bool
 	dtype  dtypes.DType
 	body   []module
 	pooler []module // empty if the folder or the architecture has none
@@ -34,7 +36,7 @@ type family struct {
 var families = map[string]func(c *config) *family{
 	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
 	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gpt2": gpt2,
-	"gemma2": gemma2, "gemma3_text": gemma3,
+	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit,
 }
 
 // task is the end of a class's name.
@@ -47,6 +49,7 @@ const (
 	answers        task = "ForQuestionAnswering"
 	maskedLM       task = "ForMaskedLM"
 	causalLM       task = "ForCausalLM"
+	imageClasses   task = "ForImageClassification"
 	forPreTraining task = "ForPreTraining" // contains maskedLM
 	lmHeadModel    task = "LMHeadModel"    // likewise
 )
@@ -81,7 +84,8 @@ type module struct {
 type part struct {
 	file, own, older string
 	dims             []int // in the file
-	transposed       bool  // a matrix that lazo has the other way round
+	transposed       bool  // lazo has the first two axes last, the other way round
+	shape            []int // here, if not that of the file
 }
 
 // linear is torch.nn.Linear, [out, in] in files: nn.Dense.
@@ -96,6 +100,11 @@ func linearNoBias(in, out int) []part {
 // conv1D is transformers' Conv1D, [in, out] in files: nn.Dense.
 func conv1D(in, out int) []part {
 	return []part{{file: "weight", own: "kernel", dims: []int{in, out}}, {file: "bias", own: "bias", dims: []int{out}}}
+}
+
+// conv is torch.nn.Conv2d, [out, in, height, width] in files: nn.Conv.
+func conv(in, out, height, width int) []part {
+	return []part{{file: "weight", own: "kernel", dims: []int{out, in, height, width}, transposed: true}, {file: "bias", own: "bias", dims: []int{out}}}
 }
 
 // norm is torch.nn.LayerNorm: nn.LayerNorm.
@@ -124,20 +133,33 @@ type tensor struct {
 	own         string // below the network's scope
 	dims        []int
 	transposed  bool
+	reshaped    []int
 }
 
 func (t tensor) shape() []int {
-	if t.transposed {
-		return []int{t.dims[1], t.dims[0]}
+	switch {
+	case t.transposed:
+		return append(slices.Clone(t.dims[2:]), t.dims[1], t.dims[0])
+	case t.reshaped != nil:
+		return t.reshaped
 	}
 	return t.dims
+}
+
+// places is the product of the axes after the first two.
+func (t tensor) places() int {
+	n := 1
+	for _, d := range t.dims[2:] {
+		n *= d
+	}
+	return n
 }
 
 // listed writes the rows of a table out for all layers.
 func (f *family) listed(modules []module) (all []tensor) {
 	add := func(m module, layer string) {
 		for _, p := range m.parts {
-			t := tensor{name: m.file + "." + p.file, own: m.own + "/" + p.own, dims: p.dims, transposed: p.transposed}
+			t := tensor{name: m.file + "." + p.file, own: m.own + "/" + p.own, dims: p.dims, transposed: p.transposed, reshaped: p.shape}
 			if p.older != "" {
 				t.older = m.file + "." + p.older
 			}

@@ -65,6 +65,14 @@ func TestOpen_hostileConfigsOf(t *testing.T) {
 		{"gemma3", "rope_parameters", map[string]any{"sliding_attention": map[string]any{"rope_type": "yarn"}}, `rope_type is "\"yarn\"", expected "default", "linear" or "llama3"`},
 		{"gemma3", "rope_scaling", map[string]any{"rope_type": "linear", "factor": 2}, `expected none: the field is not implemented`},
 		{"gemma3", "sliding_window_pattern", 0, `sliding_window_pattern is "0", expected a whole number from 1`},
+		{"vit", "qkv_bias", false, `qkv_bias is "false", expected true`},
+		{"vit", "pooler_act", "relu", `pooler_act is "\"relu\"", expected "tanh"`},
+		{"vit", "pooler_output_size", 9, `pooler_output_size is "9", expected 8, as hidden_size`},
+		{"vit", "image_size", []int{8, 9, 10}, `image_size is "[8,9,10]", expected a whole number`},
+		{"vit", "image_size", []int{8, -1}, `image_size is "[8,-1]", expected a whole number from 1 to 1073741824, or two`},
+		{"vit", "image_size", 1 << 30, `the tensor "vit.embeddings.position_embeddings" has the shape [1 9 8], expected [1 96076791961092097 8]`},
+		{"vit", "patch_size", 9, `patch_size is "9", expected at most image_size, 8 by 12`},
+		{"vit", "num_channels", 1, `has the shape [8 3 4 3], expected [8 1 4 3]`},
 		{"gpt2", "n_embd", 1 << 30, `has the shape [60 8], expected [60 1073741824] by config.json`},
 	} {
 		_, err := pretrained.Open(t.Context(), folderOf(t, row.kind, map[string]any{row.field: row.value}))
@@ -81,7 +89,7 @@ func TestOpen_hostileConfigs(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "gemma2" "gemma3_text" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "roberta" "xlm-roberta"]`},
+		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "gemma2" "gemma3_text" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "roberta" "vit" "xlm-roberta"]`},
 		{"model_type", nil, `model_type is "", expected one of`},
 		{"hidden_size", 1 << 40, `hidden_size is "1099511627776", expected a whole number from 1 to 1073741824`},
 		{"hidden_size", -16, `hidden_size is "-16", expected a whole number`},

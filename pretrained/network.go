@@ -28,7 +28,8 @@ import (
 //		…
 //
 // Inputs are input_ids and attention_mask, integers [batch, places], and token_type_ids for BERT. The mask is 0 at
-// padding. An error of a method of [Base] that made the network is that of flaxlike.New and of the state.
+// padding. Images are pixel_values [batch, height, width, channels]: floating-point numbers as those of transformers, or
+// uint8, which the network prepares by preprocessor_config.json. An error of a method of [Base] that made the network is that of flaxlike.New and of the state.
 type Network struct {
 	// Labels are the names of the classes: those of the folder if it has as many, otherwise LABEL_0, LABEL_1, ….
 	Labels []string
@@ -74,7 +75,7 @@ func (b *Base) Head(build func(s *model.Scope, hidden *graph.Node) map[string]*g
 	return b.network(bare, 1, func(*family, *Network) head { return head{build: build} })
 }
 
-// Classifier returns the network with a head for a number of classes: the output logits [batch, classes]. 0 is the
+// Classifier returns the network with a head for a number of classes of texts or images: the output logits [batch, classes]. 0 is the
 // folder's number. The head's weights are those of the folder if they are for this task and number, otherwise drawn.
 func (b *Base) Classifier(classes int) *Network { return b.labelled(classification, classes) }
 
@@ -201,7 +202,7 @@ func (n *Network) Weights() managed.Option {
 		for _, w := range n.weights {
 			if w.stored != nil {
 				values[w.variable()] = checkpoint.Tensor{DType: to, Dims: w.shape(), Write: func(out io.Writer) error {
-					return w.stored.writeTo(out, to, w.transposed)
+					return w.stored.writeTo(out, to, w.tensor)
 				}}
 			}
 		}

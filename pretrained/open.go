@@ -26,6 +26,7 @@ type Base struct {
 	family  func(*config) *family
 	classes []string // of transformers, that the folder's model is of
 	labels  []string
+	images  map[string]json.RawMessage // of preprocessor_config.json, nil if there is none
 	tensors map[string]stored
 }
 
@@ -69,6 +70,9 @@ func open(ctx context.Context, folder string) (*Base, error) {
 		return nil, c.err
 	}
 	if tensors == nil {
+		if b.images, err = readImages(folder); err != nil {
+			return nil, err
+		}
 		if b.tensors, err = readTensors(ctx, folder); err != nil {
 			return nil, err
 		}
@@ -87,7 +91,7 @@ func open(ctx context.Context, folder string) (*Base, error) {
 
 // describe reads the config for the dtype and the number of classes of a network.
 func (b *Base) describe(classes int) (*family, error) {
-	c := &config{fields: b.fields, dtype: b.DType, classes: classes}
+	c := &config{fields: b.fields, dtype: b.DType, classes: classes, images: b.images}
 	f := b.family(c)
 	if c.err == nil && f.layers > len(b.tensors) {
 		c.err = fmt.Errorf("%s: the model has %d layers, and the folder only %d tensors", configFile, f.layers, len(b.tensors))

@@ -96,7 +96,7 @@ func (f fixture) under(prefix string) map[string]array {
 func (f fixture) folder(t *testing.T, task string) string {
 	t.Helper()
 	from := filepath.Join("testdata", f.kind)
-	if task == "ForSequenceClassification" {
+	if task == "ForSequenceClassification" || task == imageClasses {
 		return from
 	}
 	all, _ := readFile(t, filepath.Join(from, "model.safetensors"))
@@ -113,7 +113,8 @@ func (f fixture) folder(t *testing.T, task string) string {
 	writeFile(t, filepath.Join(dir, "model.safetensors"), all)
 	text, err := os.ReadFile(filepath.Join(from, "config.json"))
 	require.NoError(t, err)
-	class := strings.NewReplacer("GPT2ForCausalLM", "GPT2LMHeadModel", "Gemma3TextForCausalLM", "Gemma3ForCausalLM").Replace(strings.Replace(string(text), "ForSequenceClassification", task, 1))
+	class := strings.NewReplacer("GPT2ForCausalLM", "GPT2LMHeadModel", "Gemma3TextForCausalLM", "Gemma3ForCausalLM").
+		Replace(strings.NewReplacer("ForSequenceClassification", task, imageClasses, task).Replace(string(text)))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(class), 0o600))
 	return dir
 }
@@ -123,6 +124,14 @@ func (f fixture) batch(t *testing.T, name, task string) data.Batch {
 	var fields []data.Field
 	of := f.under("in/" + name + "/")
 	for _, at := range sortedKeys(of) {
+		switch of[at].DType {
+		case safetensors.F32:
+			fields = append(fields, data.Named(at, of[at].floats(t), of[at].Dims...))
+			continue
+		case safetensors.U8:
+			fields = append(fields, data.Named(at, of[at].data, of[at].Dims...))
+			continue
+		}
 		ids, err := safetensors.Values[int32](of[at].data)
 		require.NoError(t, err)
 		fields = append(fields, data.Named(at, ids, of[at].Dims...))
@@ -148,11 +157,14 @@ func sortedKeys[V any](m map[string]V) (keys []string) {
 	return keys
 }
 
-var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3"}
+var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "vit"}
+
+const imageClasses = "ForImageClassification"
 
 var tasks = map[string]func(b *pretrained.Base) *pretrained.Network{
 	"Model":                     (*pretrained.Base).Hidden,
 	"ForSequenceClassification": func(b *pretrained.Base) *pretrained.Network { return b.Classifier(0) },
+	imageClasses:                func(b *pretrained.Base) *pretrained.Network { return b.Classifier(0) },
 	"ForTokenClassification":    func(b *pretrained.Base) *pretrained.Network { return b.TokenClassifier(0) },
 	"ForQuestionAnswering":      (*pretrained.Base).QuestionAnswering,
 	"ForMaskedLM":               (*pretrained.Base).MaskedLM,
@@ -243,7 +255,7 @@ func (f fixture) compareOpened(t *testing.T, task, path string) (compared int) {
 			}
 			got, dims := numbers("grad/model/" + of.Own)
 			if of.Transposed {
-				got = transposed(got, dims[0], dims[1])
+				got = transposed(got, dims)
 			}
 			gradientsOff = max(gradientsOff, f.near(t, "grad/"+task+"/"+of.Name, got, want))
 			delete(grads, of.Name)
@@ -263,11 +275,15 @@ func widened(values []float32) []float64 {
 	return all
 }
 
-func transposed(x []float64, rows, columns int) []float64 {
-	y := make([]float64, len(x))
-	for i := range rows {
-		for j := range columns {
-			y[j*rows+i] = x[i*columns+j]
+// transposed is [out, in, places…] of [places…, in, out].
+func transposed(x []float64, dims []int) []float64 {
+	in, out := dims[len(dims)-2], dims[len(dims)-1]
+	y, places := make([]float64, len(x)), len(x)/in/out
+	for p := range places {
+		for i := range in {
+			for o := range out {
+				y[(o*in+i)*places+p] = x[(p*in+i)*out+o]
+			}
 		}
 	}
 	return y

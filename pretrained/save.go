@@ -25,9 +25,9 @@ type Values interface {
 	Value(name string) (*tensors.Tensor, error)
 }
 
-// copied are files of tokenizers and of sentence-transformers.
+// copied are files of tokenizers, of generation and of images.
 var copied = []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
-	"sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "chat_template.jinja", "generation_config.json"}
+	"sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "chat_template.jinja", "generation_config.json", imagesFile}
 
 // Save writes a folder that transformers loads, with the network's values in a model: config.json with the classes of
 // Labels, model.safetensors, and the files of the tokenizer. It makes the folder, and replaces these files in it. Do
@@ -105,7 +105,7 @@ func (n *Network) write(to io.Writer, dtype safetensors.DType, model Values) err
 		_, err = out.WriteFunc(t.Name, func(to io.Writer) (err error) {
 			inner := value.ConstBytes(func(data []byte) {
 				if w.transposed {
-					err = writeColumns(to, data, w.dims[1], w.dims[0], dtype.Bits()/8)
+					err = w.writeBack(to, data, dtype.Bits()/8)
 				} else {
 					_, err = to.Write(data)
 				}
@@ -117,6 +117,20 @@ func (n *Network) write(to io.Writer, dtype safetensors.DType, model Values) err
 		}
 	}
 	return out.Close()
+}
+
+// writeBack is writeTo's inverse for a transposed tensor.
+func (t tensor) writeBack(to io.Writer, data []byte, width int) error {
+	out, in, places := t.dims[0], t.dims[1], t.places()
+	if places == 1 {
+		return writeColumns(to, data, in, out, width)
+	}
+	var columns bytes.Buffer
+	if err := writeColumns(&columns, data, places*in, out, width); err != nil {
+		return err
+	}
+	_, err := to.Write(swapped(columns.Bytes(), out, places, in, width))
+	return err
 }
 
 // savedName is the tensor's name in the folders of this task's models.

@@ -15,20 +15,21 @@ import (
 // piece bounds the bytes that are converted at once.
 const piece = 1 << 20
 
-// writeTo writes the elements in another dtype, of a matrix also transposed. A matrix that is not transposed is never
-// in memory as a whole.
-func (s stored) writeTo(w io.Writer, as safetensors.DType, transposed bool) error {
+// writeTo writes the elements in another dtype and as the variable of a row has them. Only a transposed tensor is in
+// memory as a whole.
+func (s stored) writeTo(w io.Writer, as safetensors.DType, of tensor) error {
 	rows := s.Dims[0]
 	row := s.DType.Bits() / 8
 	for _, n := range s.Dims[1:] {
 		row *= n
 	}
-	if transposed {
+	if of.transposed {
 		data, err := s.read(0, rows, as)
 		if err != nil {
 			return err
 		}
-		return writeColumns(w, data, rows, s.Dims[1], as.Bits()/8)
+		width := as.Bits() / 8
+		return writeColumns(w, swapped(data, rows, s.Dims[1], of.places(), width), rows, s.Dims[1]*of.places(), width)
 	}
 	at := max(1, piece/max(1, row))
 	for from := 0; from < rows; from += at {
@@ -52,6 +53,22 @@ func (s stored) read(from, to int, as safetensors.DType) ([]byte, error) {
 		return nil, fmt.Errorf("tensor %q: %w", s.Name, err)
 	}
 	return data, nil
+}
+
+// swapped is [outer, b, a] of [outer, a, b].
+func swapped(data []byte, outer, a, b, width int) []byte {
+	if a == 1 || b == 1 {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	for i := range outer {
+		for k := range b {
+			for j := range a {
+				out = append(out, data[((i*a+j)*b+k)*width:][:width]...)
+			}
+		}
+	}
+	return out
 }
 
 // writeColumns writes the columns of a matrix one after another.

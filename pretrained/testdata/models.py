@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 
 import numpy as np
 import torch
@@ -28,8 +29,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = dict(vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, max_position_embeddings=28,
              initializer_range=0.3)
 TASKS = ["Model", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMaskedLM"]
+IMAGE_TASKS = ["Model", "ForImageClassification"]
 DECODER_TASKS = ["Model", "ForSequenceClassification", "ForTokenClassification", "ForCausalLM"]
-WHOLE = ["ForSequenceClassification", "ForMaskedLM", "ForCausalLM"]  # gradients of all weights; of others those of the head
+WHOLE = ["ForSequenceClassification", "ForImageClassification", "ForMaskedLM", "ForCausalLM"]  # gradients of all weights; of others those of the head
 LAYERS = SIZES | dict(num_attention_heads=4, num_key_value_heads=2, pad_token_id=3, bos_token_id=1, eos_token_id=2, max_position_embeddings=64)
 LLAMA3 = dict(rope_type="llama3", rope_theta=50.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
 GEMMA = LAYERS | dict(num_attention_heads=2, num_key_value_heads=1, head_dim=6, intermediate_size=20, query_pre_attn_scalar=7, sliding_window=4,
@@ -50,7 +52,10 @@ MODELS = {
     "gemma2": ("Gemma2", GEMMA | dict(attn_logit_softcapping=2.0, final_logit_softcapping=4.0)),
     "gemma3": ("Gemma3Text", GEMMA | dict(final_logit_softcapping=4.0, rope_parameters=dict(
         full_attention=dict(rope_type="linear", rope_theta=1e3, factor=4.0), sliding_attention=dict(rope_type="default", rope_theta=50.0)))),
+    "vit": ("ViT", dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12, image_size=[8, 12], patch_size=[4, 3], initializer_range=0.4)),
 }
+IMAGES = ["vit"]
+IMAGE_SIZES = {"vit": (8, 12)}
 DECODERS = ["llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3"]
 SMALL = ["gpt2", "gemma2", "gemma3"]  # gradients of all weights for one task
 CLASSES = {"GPT2ForCausalLM": "GPT2LMHeadModel", "Gemma3TextForCausalLM": "Gemma3ForCausalLM"}
@@ -72,6 +77,11 @@ def exactly(dtype):
 def batches(config, kind):
     """A long padded batch, and one with holes in its masks."""
     rng = np.random.default_rng(7)
+    if kind in IMAGES:
+        for name, rows in {"long": 3, "hole": 2}.items():
+            height, width = IMAGE_SIZES[kind]
+            yield name, dict(pixel_values=torch.tensor(rng.standard_normal((rows, 3, height, width)).astype(np.float32)))
+        return
     pad = config.pad_token_id
     sizes = {"long": (3, 25), "hole": (2, 9)} | ({"left": (2, 12)} if kind in DECODERS else {})
     for name, (rows, places) in sizes.items():
@@ -96,7 +106,22 @@ def class_of(prefix, task):
 
 def outputs_of(out, task):
     names = ["last_hidden_state", "pooler_output"] if task == "Model" else ["start_logits", "end_logits"] if task == "ForQuestionAnswering" else ["logits"]
-    return {n: out[n] for n in names if n in out and out[n] is not None}
+    return {n: channels_last(out[n]) for n in names if n in out and out[n] is not None}
+
+
+def channels_last(x):
+    """Images as lazo has them. A pooled image has no axes of places."""
+    return x if x.dim() != 4 else x.flatten(1) if x.shape[2:] == (1, 1) else x.permute(0, 2, 3, 1)
+
+
+def in_files(model):
+    """Names in files by those of parameters, which are others for some architectures."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        saved = load_file(os.path.join(folder, "model.safetensors"))
+    names = {k: [n for n, v in saved.items() if v.shape == p.shape and np.array_equal(v, p.detach().numpy())] for k, p in model.named_parameters()}
+    assert all(len(n) == 1 for n in names.values()), names
+    return {k: n[0] for k, n in names.items()}
 
 
 def perturb(model):
@@ -110,7 +135,7 @@ def perturb(model):
 def parameters(model):
     """Shared weights have the name of the embeddings."""
     for name, p in model.named_parameters():
-        if p is model.get_input_embeddings().weight:
+        if hasattr(model.get_input_embeddings(), "weight") and p is model.get_input_embeddings().weight:
             name = next(n for n, q in model.base_model.named_parameters() if q is p)
             name = name if model.base_model is model else model.base_model_prefix + "." + name
         yield name, p
@@ -133,7 +158,8 @@ def write_one(kind):
     torch.manual_seed(sum(map(ord, kind)))
     config = getattr(transformers, prefix + "Config")(**settings, num_labels=3, id2label={0: "red", 1: "green", 2: "blue"},
                                                       label2id={"red": 0, "green": 1, "blue": 2})
-    main = class_of(prefix, "ForSequenceClassification")(config)
+    main_task = "ForImageClassification" if kind in IMAGES else "ForSequenceClassification"
+    main = class_of(prefix, main_task)(config)
     perturb(main)
     base = main.base_model.state_dict()
     folder = os.path.join(HERE, kind)
@@ -146,10 +172,10 @@ def write_one(kind):
         errors[name] = float((single.double() - exact).abs().nan_to_num().max().detach())
         tensors[name] = exact.float().detach().numpy().copy()
 
-    for task in DECODER_TASKS + (["ForQuestionAnswering"] if kind == "gpt2" else []) if kind in DECODERS else TASKS:
+    for task in DECODER_TASKS + (["ForQuestionAnswering"] if kind == "gpt2" else []) if kind in DECODERS else IMAGE_TASKS if kind in IMAGES else TASKS:
         if class_of(prefix, task) is None:
             continue
-        if task == "ForSequenceClassification":
+        if task == main_task:
             model = main
         else:
             task_config = type(config)(**config.to_dict())
@@ -177,9 +203,9 @@ def write_one(kind):
             for batch, of in batches(config, kind):
                 if batch != "long" and task != "Model":
                     continue
-                tensors |= {f"in/{batch}/{k}": v.numpy().astype(np.int32) for k, v in of.items()}
+                tensors |= {f"in/{batch}/{k}": np.ascontiguousarray(channels_last(v).numpy(), np.float32 if v.is_floating_point() else np.int32) for k, v in of.items()}
                 with exactly(dtype):
-                    out = m(**of)
+                    out = m(**{k: v.to(dtype) if v.is_floating_point() else v for k, v in of.items()})
                 for name, v in outputs_of(out, task).items():
                     compared = of["attention_mask"][:, :, None] > 0 if kind in DECODERS and v.dim() == 3 else torch.ones_like(v, dtype=bool)
                     outs[f"{task}/{batch}/{name}"] = torch.where(compared, v, torch.nan)
@@ -189,7 +215,8 @@ def write_one(kind):
                             weighting[at] = rng.integers(-4, 5, tuple(v.shape)) * compared.numpy()
                         total = total + (v * torch.tensor(weighting[at]).to(dtype)).sum()
             total.backward()
-            grads.append((outs, {k: p.grad for k, p in parameters(m) if p.grad is not None}))
+            renamed = in_files(model) if kind in IMAGES else {}
+            grads.append((outs, {renamed.get(k, k): p.grad for k, p in parameters(m) if p.grad is not None}))
             if task == "Model" and kind == "bert":
                 pooled.append(poolings(m, config, kind))
         tensors |= {f"random/{k}": v.astype(np.int8) for k, v in weighting.items()}
@@ -213,7 +240,7 @@ def check(folder):
     """Prints the largest difference of Python's outputs to lazo's, in outputs.safetensors."""
     config = json.load(open(os.path.join(folder, "config.json")))
     lazo = load_file(os.path.join(folder, "outputs.safetensors"))
-    of = {k[3:]: torch.tensor(v.astype(np.int64)) for k, v in lazo.items() if k.startswith("in/")}
+    of = {k[3:]: torch.tensor(v.transpose(0, 3, 1, 2) if v.ndim == 4 else v.astype(np.int64)) for k, v in lazo.items() if k.startswith("in/")}
     name = config["architectures"][0]
     with torch.no_grad():
         if os.path.exists(os.path.join(folder, "modules.json")):
@@ -225,7 +252,7 @@ def check(folder):
             model, info = getattr(transformers, name).from_pretrained(folder, output_loading_info=True)
             assert not any(info.get(k) for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
             out = model.eval()(**of)
-    worst = max(float(np.abs(out[k[4:]].numpy() - v).max()) for k, v in lazo.items() if k.startswith("out/"))
+    worst = max(float(np.abs(channels_last(out[k[4:]]).numpy() - v).max()) for k, v in lazo.items() if k.startswith("out/"))
     print(f"{name}: the largest difference is {worst:.2g}")
     return worst < 1e-5
 
