@@ -95,6 +95,9 @@ var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) 
 	"conv3d valid": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 2, Window: []int{1, 2, 3}, Strides: []int{2, 1, 2}, Valid: true}.Apply(s, x)
 	}),
+	"conv2d padding": one(func(s *model.Scope, x *node) *node {
+		return nn.Conv{Channels: 3, Window: []int{3, 4}, Strides: []int{2}, Valid: true, Padding: []int{1, 2}, NoBias: true}.Apply(s, x)
+	}),
 	"depthwise2d": one(func(s *model.Scope, x *node) *node { return nn.DepthwiseConv{Window: []int{3}}.Apply(s, x) }),
 	"depthwise2d dilation": one(func(s *model.Scope, x *node) *node {
 		return nn.DepthwiseConv{Multiplier: 3, Window: []int{2, 3}, Dilation: []int{2}, Valid: true, NoBias: true}.Apply(s, x)

@@ -68,6 +68,16 @@ func (c *config) size(name string, standard int) int {
 	return n
 }
 
+// counts reads a list of whole numbers from 1 to most.
+func (c *config) counts(name string, most int, standard ...int) []int {
+	list := standard
+	if c.has(name) && (json.Unmarshal(c.fields[name], &list) != nil || len(list) == 0 || slices.Min(list) < 1 || slices.Max(list) > most) {
+		c.fail(name, "a list of whole numbers from 1 to %d", most)
+		return standard
+	}
+	return list
+}
+
 // pair reads a whole number, or two: a height and a width.
 func (c *config) pair(name string, standard int) (height, width int) {
 	var both []int

@@ -36,7 +36,7 @@ type family struct {
 var families = map[string]func(c *config) *family{
 	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
 	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gpt2": gpt2,
-	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit,
+	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit, "resnet": resNet,
 }
 
 // task is the end of a class's name.
@@ -86,6 +86,7 @@ type part struct {
 	dims             []int // in the file
 	transposed       bool  // lazo has the first two axes last, the other way round
 	shape            []int // here, if not that of the file
+	count            bool  // a whole number in files, each element here
 }
 
 // linear is torch.nn.Linear, [out, in] in files: nn.Dense.
@@ -105,6 +106,15 @@ func conv1D(in, out int) []part {
 // conv is torch.nn.Conv2d, [out, in, height, width] in files: nn.Conv.
 func conv(in, out, height, width int) []part {
 	return []part{{file: "weight", own: "kernel", dims: []int{out, in, height, width}, transposed: true}, {file: "bias", own: "bias", dims: []int{out}}}
+}
+
+// batchNorm is torch.nn.BatchNorm2d: nn.BatchNorm.
+func batchNorm(n int) []part {
+	return []part{
+		{file: "weight", own: "scale", dims: []int{n}}, {file: "bias", own: "offset", dims: []int{n}},
+		{file: "running_mean", own: "mean", dims: []int{n}}, {file: "running_var", own: "variance", dims: []int{n}},
+		{file: "num_batches_tracked", own: "avg_weight", dims: []int{}, shape: []int{n}, count: true},
+	}
 }
 
 // norm is torch.nn.LayerNorm: nn.LayerNorm.
@@ -134,6 +144,7 @@ type tensor struct {
 	dims        []int
 	transposed  bool
 	reshaped    []int
+	count       bool
 }
 
 func (t tensor) shape() []int {
@@ -159,7 +170,7 @@ func (t tensor) places() int {
 func (f *family) listed(modules []module) (all []tensor) {
 	add := func(m module, layer string) {
 		for _, p := range m.parts {
-			t := tensor{name: m.file + "." + p.file, own: m.own + "/" + p.own, dims: p.dims, transposed: p.transposed, reshaped: p.shape}
+			t := tensor{name: m.file + "." + p.file, own: m.own + "/" + p.own, dims: p.dims, transposed: p.transposed, reshaped: p.shape, count: p.count}
 			if p.older != "" {
 				t.older = m.file + "." + p.older
 			}

@@ -73,6 +73,13 @@ func TestOpen_hostileConfigsOf(t *testing.T) {
 		{"vit", "image_size", 1 << 30, `the tensor "vit.embeddings.position_embeddings" has the shape [1 9 8], expected [1 96076791961092097 8]`},
 		{"vit", "patch_size", 9, `patch_size is "9", expected at most image_size, 8 by 12`},
 		{"vit", "num_channels", 1, `has the shape [8 3 4 3], expected [8 1 4 3]`},
+		{"resnet", "layer_type", "wide", `layer_type is "\"wide\"", expected "bottleneck"`},
+		{"resnet", "depths", []int{1}, `depths is "[1]", expected a number for each of the hidden_sizes`},
+		{"resnet", "depths", []int{1, 1 << 30}, `expected a list of whole numbers from 1 to 1000`},
+		{"resnet", "depths", []int{1, 3}, `the folder has no tensor "resnet.encoder.stages.1.layers.2.layer.0.convolution.weight"`},
+		{"resnet", "hidden_sizes", []int{8, 2}, `expected at least 4 for each stage of bottlenecks`},
+		{"resnet", "hidden_sizes", []int{}, `hidden_sizes is "[]", expected a list of whole numbers`},
+		{"resnet", "embedding_size", 5, `has the shape [4 3 7 7], expected [5 3 7 7]`},
 		{"gpt2", "n_embd", 1 << 30, `has the shape [60 8], expected [60 1073741824] by config.json`},
 	} {
 		_, err := pretrained.Open(t.Context(), folderOf(t, row.kind, map[string]any{row.field: row.value}))
@@ -89,7 +96,7 @@ func TestOpen_hostileConfigs(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "gemma2" "gemma3_text" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "roberta" "vit" "xlm-roberta"]`},
+		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "gemma2" "gemma3_text" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "resnet" "roberta" "vit" "xlm-roberta"]`},
 		{"model_type", nil, `model_type is "", expected one of`},
 		{"hidden_size", 1 << 40, `hidden_size is "1099511627776", expected a whole number from 1 to 1073741824`},
 		{"hidden_size", -16, `hidden_size is "-16", expected a whole number`},

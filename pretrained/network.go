@@ -58,8 +58,8 @@ func (w weight) variable() string { return "/" + networkScope + "/" + w.own }
 // has its weights, pooler_output [batch, width].
 func (b *Base) Hidden() *Network {
 	return b.network(bare, 1, func(f *family, n *Network) head {
-		pooler, err := b.take(f.prefix, f.listed(f.pooler))
-		if pooled := err == nil && len(pooler) > 0; pooled {
+		_, err := b.take(f.prefix, f.listed(f.pooler))
+		if err == nil && f.pool != nil {
 			return head{pooled: true, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
 				return map[string]*graph.Node{"last_hidden_state": hidden, "pooler_output": f.pool(s, hidden)}
 			}}

@@ -112,8 +112,9 @@ func (b *Base) find(prefix string, t tensor) (*stored, error) {
 			continue
 		case !slices.Equal(s.Dims, t.dims):
 			return nil, fmt.Errorf("the tensor %q has the shape %v, expected %v by %s", name, s.Dims, t.dims, configFile)
-		case numbers[s.DType].read == nil:
-			return nil, fmt.Errorf("the tensor %q is of %s, expected F32, F16 or BF16", name, s.DType)
+		case t.count && s.DType == safetensors.I64:
+		case numbers[s.DType].read == nil || t.count:
+			return nil, fmt.Errorf("the tensor %q is of %s, expected F32, F16 or BF16, and I64 for a number of batches", name, s.DType)
 		}
 		return &s, nil
 	}

@@ -86,7 +86,11 @@ func (n *Network) write(to io.Writer, dtype safetensors.DType, model Values) err
 	of := map[string]weight{}
 	for _, w := range n.weights {
 		name := n.savedName(w)
-		list, of[name] = append(list, safetensors.Tensor{Name: name, DType: dtype, Dims: w.dims}), w
+		t := safetensors.Tensor{Name: name, DType: dtype, Dims: w.dims}
+		if w.count {
+			t.DType = safetensors.I64
+		}
+		list, of[name] = append(list, t), w
 	}
 	safetensors.Sort(list)
 	out, err := safetensors.NewWriter(to, list, map[string]string{"format": "pt"})
@@ -104,9 +108,12 @@ func (n *Network) write(to io.Writer, dtype safetensors.DType, model Values) err
 		}
 		_, err = out.WriteFunc(t.Name, func(to io.Writer) (err error) {
 			inner := value.ConstBytes(func(data []byte) {
-				if w.transposed {
+				switch {
+				case w.count:
+					_, err = to.Write(count(data, dtype))
+				case w.transposed:
 					err = w.writeBack(to, data, dtype.Bits()/8)
-				} else {
+				default:
 					_, err = to.Write(data)
 				}
 			})

@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -18,6 +19,9 @@ const piece = 1 << 20
 // writeTo writes the elements in another dtype and as the variable of a row has them. Only a transposed tensor is in
 // memory as a whole.
 func (s stored) writeTo(w io.Writer, as safetensors.DType, of tensor) error {
+	if of.count {
+		return s.writeCount(w, as, of.reshaped[0])
+	}
 	rows := s.Dims[0]
 	row := s.DType.Bits() / 8
 	for _, n := range s.Dims[1:] {
@@ -42,6 +46,26 @@ func (s stored) writeTo(w io.Writer, as safetensors.DType, of tensor) error {
 		}
 	}
 	return nil
+}
+
+// writeCount repeats a whole number.
+func (s stored) writeCount(w io.Writer, as safetensors.DType, n int) error {
+	data, err := s.rows(0, 1)
+	if err != nil {
+		return err
+	}
+	one := make([]byte, as.Bits()/8)
+	numbers[as].write(one, float32(min(binary.LittleEndian.Uint64(data), mostCount)))
+	_, err = w.Write(bytes.Repeat(one, n))
+	return err
+}
+
+// mostCount is within the range of float16.
+const mostCount = 1 << 15
+
+// count is writeCount's inverse.
+func count(data []byte, as safetensors.DType) []byte {
+	return binary.LittleEndian.AppendUint64(nil, uint64(numbers[as].read(data)))
 }
 
 func (s stored) read(from, to int, as safetensors.DType) ([]byte, error) {

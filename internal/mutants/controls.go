@@ -461,6 +461,8 @@ var controls = []control{
 		edits: []edit{{"y = graph.Div(graph.Sub(y, of(p.mean)), of(p.deviation))", "_ = of"}}},
 	{name: "convolutions with their channels in front", file: "pretrained/tensor.go", pkg: "pretrained", test: "TestSave",
 		edits: []edit{{"if a == 1 || b == 1 {", "if true {"}}},
+	{name: "running variances over all numbers", file: "nn/batchnorm.go", pkg: "pretrained", test: "TestResNet_averages",
+		edits: []edit{{"graph.AddScalar(number, -1)", "graph.AddScalar(number, 0)"}}},
 	{name: "learned positions that begin again", file: "pretrained/generate.go", pkg: "pretrained", test: "TestGenerate",
 		edits: []edit{{"x := d.begin(s, ids, caches[0].Position)", "x := d.begin(s, ids, nil)"}}},
 	{name: "slow rates that stay, and fast ones that shrink", file: "pretrained/rotary.go", pkg: "pretrained", test: "TestNumbers",

@@ -102,6 +102,9 @@ def strided_and_dilated(w, x, fixed, t):
 # The paddings of "same" by hand: windows that reach over 3 and 7 places, at 0, 2, 4 of 5 and at 0, 3 of 5.
 case("conv2d strides and dilation", strided_and_dilated, {"x": (2, 5, 5, 4)}, {"kernel": (2, 3, 4, 3), "bias": (3,)})
 
+case("conv2d padding", lambda w, x, fixed, t: [jax.lax.conv_general_dilated(x["x"], w["kernel"], (2, 2), [(1, 1), (2, 2)], dimension_numbers=("NHWC", "HWIO", "NHWC"))],
+     image, {"kernel": (3, 4, 4, 3)})
+
 # Depthwise, separable
 for n in (7, 8):
     of_keras(f"depthwise1d strides {n}", lambda t: keras.layers.DepthwiseConv1D(4, strides=3, padding="same", depth_multiplier=2, dtype=t), {"x": (2, n, 3)},
