@@ -26,6 +26,7 @@ type config struct {
 	fields  map[string]json.RawMessage
 	file    string // config.json if empty
 	images  map[string]json.RawMessage
+	tensors map[string]stored
 	dtype   dtypes.DType // of the variables
 	classes int          // of a head
 	err     error

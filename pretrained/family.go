@@ -20,7 +20,7 @@ type family struct {
 	prefix string // of the body's tensors in models with a head: "bert."
 	layers int    // for # in names
 	places int    // of texts at most; 0 if not bounded
-	images bool
+	of     string // "images", or "pairs of texts"; else texts
 	dtype  dtypes.DType
 	body   []module
 	pooler []module // empty if the folder or the architecture has none
@@ -36,7 +36,7 @@ type family struct {
 var families = map[string]func(c *config) *family{
 	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
 	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gpt2": gpt2,
-	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit, "resnet": resNet,
+	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit, "resnet": resNet, "t5": t5,
 }
 
 // task is the end of a class's name.
@@ -50,6 +50,7 @@ const (
 	maskedLM       task = "ForMaskedLM"
 	causalLM       task = "ForCausalLM"
 	imageClasses   task = "ForImageClassification"
+	seq2seqLM      task = "ForConditionalGeneration"
 	forPreTraining task = "ForPreTraining" // contains maskedLM
 	lmHeadModel    task = "LMHeadModel"    // likewise
 )

@@ -80,6 +80,15 @@ func TestOpen_hostileConfigsOf(t *testing.T) {
 		{"resnet", "hidden_sizes", []int{8, 2}, `expected at least 4 for each stage of bottlenecks`},
 		{"resnet", "hidden_sizes", []int{}, `hidden_sizes is "[]", expected a list of whole numbers`},
 		{"resnet", "embedding_size", 5, `has the shape [4 3 7 7], expected [5 3 7 7]`},
+		{"t5", "is_encoder_decoder", false, `is_encoder_decoder is "false", expected true`},
+		{"t5", "feed_forward_proj", "gated-laplace", `feed_forward_proj is "\"gated-laplace\"", expected an activation, or gated- and an activation`},
+		{"t5", "dense_act_fn", "gelu", `dense_act_fn is "\"gelu\"", expected "relu"`},
+		{"t5", "is_gated_act", true, `is_gated_act is "true", expected false`},
+		{"t5", "relative_attention_num_buckets", 30, `relative_attention_num_buckets is "30", expected a multiple of 4`},
+		{"t5", "num_decoder_layers", 1 << 30, `expected at most 1000`},
+		{"t5", "num_decoder_layers", 3, `the folder has no tensor "decoder.block.2.layer.0.SelfAttention.q.weight"`},
+		{"t5", "d_kv", 1 << 30, `heads of at most 16384`},
+		{"t5-gated", "scale_decoder_outputs", true, `expected false: the folder has the tensor "lm_head.weight"`},
 		{"gpt2", "n_embd", 1 << 30, `has the shape [60 8], expected [60 1073741824] by config.json`},
 	} {
 		_, err := pretrained.Open(t.Context(), folderOf(t, row.kind, map[string]any{row.field: row.value}))
@@ -96,7 +105,7 @@ func TestOpen_hostileConfigs(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "gemma2" "gemma3_text" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "resnet" "roberta" "vit" "xlm-roberta"]`},
+		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "gemma2" "gemma3_text" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "resnet" "roberta" "t5" "vit" "xlm-roberta"]`},
 		{"model_type", nil, `model_type is "", expected one of`},
 		{"hidden_size", 1 << 40, `hidden_size is "1099511627776", expected a whole number from 1 to 1073741824`},
 		{"hidden_size", -16, `hidden_size is "-16", expected a whole number`},

@@ -86,4 +86,6 @@ func TestImages_mistakes(t *testing.T) {
 	}
 	_, err := flaxlike.New(t.Context(), opened(t, "testdata/vit").Embedder(), flaxlike.WithStrategy(host(t)))
 	require.ErrorContains(t, err, "it is a network of images, expected one of texts")
+	_, err = flaxlike.New(t.Context(), opened(t, "testdata/t5").Embedder(), flaxlike.WithStrategy(host(t)))
+	require.ErrorContains(t, err, "it is a network of pairs of texts, expected one of texts")
 }

@@ -28,7 +28,7 @@ import (
 //		…
 //
 // Inputs are input_ids and attention_mask, integers [batch, places], and token_type_ids for BERT. The mask is 0 at
-// padding. Images are pixel_values [batch, height, width, channels]: floating-point numbers as those of transformers, or
+// padding. T5 has them also with the prefix decoder_. Images are pixel_values [batch, height, width, channels]: floating-point numbers as those of transformers, or
 // uint8, which the network prepares by preprocessor_config.json. An error of a method of [Base] that made the network is that of flaxlike.New and of the state.
 type Network struct {
 	// Labels are the names of the classes: those of the folder if it has as many, otherwise LABEL_0, LABEL_1, ….
@@ -96,6 +96,13 @@ func (b *Base) MaskedLM() *Network {
 // places, vocabulary].
 func (b *Base) CausalLM() *Network {
 	return b.network(causalLM, 1, func(f *family, _ *Network) head { return f.heads[causalLM] })
+}
+
+// Seq2SeqLM returns a network of an encoder and a decoder with a head that predicts the next token of the second text:
+// the output logits [batch, places, vocabulary]. Further inputs are decoder_input_ids, which begin with a start token,
+// and decoder_attention_mask.
+func (b *Base) Seq2SeqLM() *Network {
+	return b.network(seq2seqLM, 1, func(f *family, _ *Network) head { return f.heads[seq2seqLM] })
 }
 
 func (b *Base) labelled(of task, classes int) *Network {

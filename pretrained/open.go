@@ -91,7 +91,7 @@ func open(ctx context.Context, folder string) (*Base, error) {
 
 // describe reads the config for the dtype and the number of classes of a network.
 func (b *Base) describe(classes int) (*family, error) {
-	c := &config{fields: b.fields, dtype: b.DType, classes: classes, images: b.images}
+	c := &config{fields: b.fields, dtype: b.DType, classes: classes, images: b.images, tensors: b.tensors}
 	f := b.family(c)
 	if c.err == nil && f.layers > len(b.tensors) {
 		c.err = fmt.Errorf("%s: the model has %d layers, and the folder only %d tensors", configFile, f.layers, len(b.tensors))

@@ -96,12 +96,12 @@ func (f fixture) under(prefix string) map[string]array {
 func (f fixture) folder(t *testing.T, task string) string {
 	t.Helper()
 	from := filepath.Join("testdata", f.kind)
-	if task == "ForSequenceClassification" || task == imageClasses {
+	if task == "ForSequenceClassification" || task == imageClasses || task == seq2seqLM {
 		return from
 	}
 	all, _ := readFile(t, filepath.Join(from, "model.safetensors"))
 	for name := range all {
-		if strings.HasPrefix(name, "classifier") || strings.HasPrefix(name, "pre_classifier") || strings.HasPrefix(name, "score") {
+		if strings.HasPrefix(name, "classifier") || strings.HasPrefix(name, "pre_classifier") || strings.HasPrefix(name, "score") || name == "lm_head.weight" && f.kind == "t5-gated" {
 			delete(all, name)
 		}
 	}
@@ -114,7 +114,7 @@ func (f fixture) folder(t *testing.T, task string) string {
 	text, err := os.ReadFile(filepath.Join(from, "config.json"))
 	require.NoError(t, err)
 	class := strings.NewReplacer("GPT2ForCausalLM", "GPT2LMHeadModel", "Gemma3TextForCausalLM", "Gemma3ForCausalLM").
-		Replace(strings.NewReplacer("ForSequenceClassification", task, imageClasses, task).Replace(string(text)))
+		Replace(strings.NewReplacer("ForSequenceClassification", task, imageClasses, task, seq2seqLM, task).Replace(string(text)))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(class), 0o600))
 	return dir
 }
@@ -157,14 +157,15 @@ func sortedKeys[V any](m map[string]V) (keys []string) {
 	return keys
 }
 
-var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "vit", "resnet", "resnet-basic"}
+var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "vit", "resnet", "resnet-basic", "t5", "t5-gated"}
 
-const imageClasses = "ForImageClassification"
+const imageClasses, seq2seqLM = "ForImageClassification", "ForConditionalGeneration"
 
 var tasks = map[string]func(b *pretrained.Base) *pretrained.Network{
 	"Model":                     (*pretrained.Base).Hidden,
 	"ForSequenceClassification": func(b *pretrained.Base) *pretrained.Network { return b.Classifier(0) },
 	imageClasses:                func(b *pretrained.Base) *pretrained.Network { return b.Classifier(0) },
+	seq2seqLM:                   (*pretrained.Base).Seq2SeqLM,
 	"ForTokenClassification":    func(b *pretrained.Base) *pretrained.Network { return b.TokenClassifier(0) },
 	"ForQuestionAnswering":      (*pretrained.Base).QuestionAnswering,
 	"ForMaskedLM":               (*pretrained.Base).MaskedLM,

@@ -81,7 +81,7 @@ func resNet(c *config) *family {
 	stem := convNorm{"embedder.embedder", "stem", channels, stemWidth, 7, 2}
 	blocks, width := blocksOf(c, stemWidth)
 	images := c.pixels(0, 0, channels)
-	f := &family{class: "ResNet", prefix: "resnet.", images: true, dtype: c.dtype, body: stem.modules()}
+	f := &family{class: "ResNet", prefix: "resnet.", of: "images", dtype: c.dtype, body: stem.modules()}
 	for _, b := range blocks {
 		for _, l := range b.layers {
 			f.body = append(f.body, l.modules()...)

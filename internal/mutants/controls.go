@@ -463,6 +463,8 @@ var controls = []control{
 		edits: []edit{{"if a == 1 || b == 1 {", "if true {"}}},
 	{name: "running variances over all numbers", file: "nn/batchnorm.go", pkg: "pretrained", test: "TestResNet_averages",
 		edits: []edit{{"graph.AddScalar(number, -1)", "graph.AddScalar(number, 0)"}}},
+	{name: "a memory whose padding is seen", file: "pretrained/t5.go", pkg: "pretrained", test: "TestNumbers",
+		edits: []edit{{"self.Causal, self.Mask, cross.Mask = k.decodes, mask, memoryMask", "self.Causal, self.Mask = k.decodes, mask"}}},
 	{name: "learned positions that begin again", file: "pretrained/generate.go", pkg: "pretrained", test: "TestGenerate",
 		edits: []edit{{"x := d.begin(s, ids, caches[0].Position)", "x := d.begin(s, ids, nil)"}}},
 	{name: "slow rates that stay, and fast ones that shrink", file: "pretrained/rotary.go", pkg: "pretrained", test: "TestNumbers",

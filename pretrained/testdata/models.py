@@ -30,12 +30,14 @@ SIZES = dict(vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_h
              initializer_range=0.3)
 TASKS = ["Model", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMaskedLM"]
 IMAGE_TASKS = ["Model", "ForImageClassification"]
+PAIR_TASKS = ["Model", "ForConditionalGeneration"]
 DECODER_TASKS = ["Model", "ForSequenceClassification", "ForTokenClassification", "ForCausalLM"]
-WHOLE = ["ForSequenceClassification", "ForImageClassification", "ForMaskedLM", "ForCausalLM"]  # gradients of all weights; of others those of the head
+WHOLE = ["ForSequenceClassification", "ForImageClassification", "ForMaskedLM", "ForCausalLM", "ForConditionalGeneration"]  # gradients of all weights; of others those of the head
 LAYERS = SIZES | dict(num_attention_heads=4, num_key_value_heads=2, pad_token_id=3, bos_token_id=1, eos_token_id=2, max_position_embeddings=64)
 LLAMA3 = dict(rope_type="llama3", rope_theta=50.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
 GEMMA = LAYERS | dict(hidden_size=4, num_attention_heads=2, num_key_value_heads=1, head_dim=6, intermediate_size=20, query_pre_attn_scalar=7, sliding_window=4,
                       layer_types=["sliding_attention", "full_attention"])
+T5 = dict(vocab_size=60, d_model=8, d_kv=3, d_ff=12, num_heads=2, num_layers=1, num_decoder_layers=2, decoder_start_token_id=0, initializer_factor=1.5)
 MODELS = {
     "bert": ("Bert", SIZES | dict(hidden_act="gelu")),
     "bert-tanh": ("Bert", SIZES | dict(hidden_act="gelu_new", pad_token_id=3, type_vocab_size=3)),
@@ -55,7 +57,10 @@ MODELS = {
     "vit": ("ViT", dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12, image_size=[8, 12], patch_size=[4, 3], initializer_range=0.4)),
     "resnet": ("ResNet", dict(embedding_size=4, hidden_sizes=[8, 12], depths=[1, 2], layer_type="bottleneck")),
     "resnet-basic": ("ResNet", dict(embedding_size=4, hidden_sizes=[4, 6], depths=[1, 1], layer_type="basic", hidden_act="gelu", downsample_in_first_stage=True)),
+    "t5": ("T5", T5 | dict(feed_forward_proj="relu")),
+    "t5-gated": ("T5", T5 | dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False, relative_attention_num_buckets=8, relative_attention_max_distance=20, initializer_factor=0.7)),
 }
+PAIRS = ["t5", "t5-gated"]
 IMAGES = ["vit", "resnet", "resnet-basic"]
 IMAGE_SIZES = {"vit": (8, 12), "resnet": (10, 7), "resnet-basic": (12, 20)}
 DECODERS = ["llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3"]
@@ -99,6 +104,12 @@ def batches(config, kind):
         of = dict(input_ids=ids, attention_mask=mask)
         if kind.startswith("bert"):
             of["token_type_ids"] = rng.integers(0, config.type_vocab_size, (rows, places))
+        if kind in PAIRS:
+            next_ids = rng.integers(5, config.vocab_size, (rows, 7))
+            next_mask = np.ones_like(next_ids)
+            next_mask[-1, 3:] = 0
+            next_ids[:, 0], next_ids[-1, 3:] = config.decoder_start_token_id, pad
+            of |= dict(decoder_input_ids=next_ids, decoder_attention_mask=next_mask)
         yield name, {k: torch.tensor(v) for k, v in of.items()}
 
 
@@ -139,6 +150,11 @@ def perturb(model):
                 m.num_batches_tracked += 3
 
 
+def untie(model):
+    """transformers ties the weights of new models of version 1.1, but not those of files that have both."""
+    model.lm_head.weight = torch.nn.Parameter(0.3 * torch.randn_like(model.lm_head.weight))
+
+
 def parameters(model):
     """Shared weights have the name of the embeddings."""
     for name, p in model.named_parameters():
@@ -165,13 +181,17 @@ def write_one(kind):
     torch.manual_seed(sum(map(ord, kind)))
     config = getattr(transformers, prefix + "Config")(**settings, num_labels=3, id2label={0: "red", 1: "green", 2: "blue"},
                                                       label2id={"red": 0, "green": 1, "blue": 2})
-    main_task = "ForImageClassification" if kind in IMAGES else "ForSequenceClassification"
+    main_task = "ForImageClassification" if kind in IMAGES else PAIR_TASKS[1] if kind in PAIRS else "ForSequenceClassification"
     main = class_of(prefix, main_task)(config)
+    if kind == "t5-gated":
+        untie(main)
     perturb(main)
     base = main.base_model.state_dict()
     folder = os.path.join(HERE, kind)
     shutil.rmtree(folder, ignore_errors=True)
     main.save_pretrained(folder)
+    if os.path.exists(os.path.join(folder, "generation_config.json")):
+        os.remove(os.path.join(folder, "generation_config.json"))
     tensors, errors = {}, {}
     rng = np.random.default_rng(11)
 
@@ -179,7 +199,7 @@ def write_one(kind):
         errors[name] = float((single.double() - exact).abs().nan_to_num().max().detach())
         tensors[name] = exact.float().detach().numpy().copy()
 
-    for task in DECODER_TASKS + (["ForQuestionAnswering"] if kind == "gpt2" else []) if kind in DECODERS else IMAGE_TASKS if kind in IMAGES else TASKS:
+    for task in DECODER_TASKS + (["ForQuestionAnswering"] if kind == "gpt2" else []) if kind in DECODERS else IMAGE_TASKS if kind in IMAGES else PAIR_TASKS if kind in PAIRS else TASKS:
         if class_of(prefix, task) is None:
             continue
         if task == main_task:
@@ -191,7 +211,7 @@ def write_one(kind):
             model = class_of(prefix, task)(task_config)
             perturb(model)
             result = model.base_model.load_state_dict(base, strict=False)
-            assert all(k.startswith("pooler.") for k in result.unexpected_keys), result
+            assert all(k.startswith(("pooler.", "lm_head.")) for k in result.unexpected_keys), result
             if task != "Model":
                 own = {k: v for k, v in model.state_dict().items() if not k.startswith(model.base_model_prefix + ".")}
                 tied = ("decoder.weight", "decoder.bias", "vocab_projector.weight") + (("lm_head.weight",) if config.tie_word_embeddings and kind in DECODERS else ())
@@ -203,6 +223,8 @@ def write_one(kind):
         for dtype in (torch.float64, torch.float32):
             with exactly(dtype):
                 m = model.__class__(model.config)
+            if kind == "t5-gated" and task != "Model":
+                untie(m)
             m.load_state_dict(model.state_dict())
             m = m.to(dtype).eval()
             m.config._attn_implementation = "eager"
@@ -214,7 +236,7 @@ def write_one(kind):
                 with exactly(dtype):
                     out = m(**{k: v.to(dtype) if v.is_floating_point() else v for k, v in of.items()})
                 for name, v in outputs_of(out, task).items():
-                    compared = of["attention_mask"][:, :, None] > 0 if kind in DECODERS and v.dim() == 3 else torch.ones_like(v, dtype=bool)
+                    compared = of["decoder_attention_mask" if kind in PAIRS else "attention_mask"][:, :, None] > 0 if kind in DECODERS + PAIRS and v.dim() == 3 else torch.ones_like(v, dtype=bool)
                     outs[f"{task}/{batch}/{name}"] = torch.where(compared, v, torch.nan)
                     if batch == "long":
                         at = f"{task}/{name}"
@@ -269,8 +291,9 @@ def check(folder):
     for k, v in lazo.items():
         if k.startswith("out/"):
             off = np.abs(channels_last(out[k[4:]]).numpy() - v)
-            if v.ndim == 3 and "attention_mask" in of:
-                off *= of["attention_mask"][:, :, None].numpy()  # eager attention gives padding other numbers
+            mask = of.get("decoder_attention_mask", of.get("attention_mask"))
+            if v.ndim == 3 and mask is not None:
+                off *= mask[:, :, None].numpy()  # eager attention gives padding other numbers
             worst = max(worst, float(off.max()))
     print(f"{name}: the largest difference is {worst:.2g}")
     return worst < 1e-5
