@@ -141,7 +141,7 @@ func (w Sinusoidal) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
 }
 
-// RotaryRates returns the [Attention.Rates] that [Attention.Rotary] stands for: base^(-2i/width).
+// RotaryRates returns the [Attention.Rates] of a base, base^(-2i/width), as [Attention.Rotary] has them.
 func RotaryRates(base float64, width int) []float64 {
 	rates := make([]float64, width/2)
 	for i := range rates {

@@ -28,8 +28,9 @@ import (
 //		…
 //
 // Inputs are input_ids and attention_mask, integers [batch, places], and token_type_ids for BERT. The mask is 0 at
-// padding. T5 has them also with the prefix decoder_. Images are pixel_values [batch, height, width, channels]: floating-point numbers as those of transformers, or
-// uint8, which the network prepares by preprocessor_config.json. An error of a method of [Base] that made the network is that of flaxlike.New and of the state.
+// padding. T5 has them also with the prefix decoder_. Images are pixel_values [batch, height, width, channels]:
+// floating-point numbers as those of transformers, or uint8, which the network prepares by preprocessor_config.json. An
+// error of a method of [Base] that made the network is that of flaxlike.New and of the state.
 type Network struct {
 	// Labels are the names of the classes: those of the folder if it has as many, otherwise LABEL_0, LABEL_1, ….
 	Labels []string
@@ -75,8 +76,9 @@ func (b *Base) Head(build func(s *model.Scope, hidden *graph.Node) map[string]*g
 	return b.network(bare, 1, func(*family, *Network) head { return head{build: build} })
 }
 
-// Classifier returns the network with a head for a number of classes of texts or images: the output logits [batch, classes]. 0 is the
-// folder's number. The head's weights are those of the folder if they are for this task and number, otherwise drawn.
+// Classifier returns the network with a head for a number of classes of texts or images: the output logits [batch,
+// classes]. 0 is the folder's number. The head's weights are those of the folder if they are for this task and number,
+// otherwise drawn.
 func (b *Base) Classifier(classes int) *Network { return b.labelled(classification, classes) }
 
 // TokenClassifier is [Base.Classifier] for each place: the output logits [batch, places, classes].

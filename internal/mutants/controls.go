@@ -1039,7 +1039,7 @@ var controls = []control{
 	{name: "a head of another task", file: "pretrained/network.go", pkg: "pretrained", test: "TestNetwork_newHead",
 		edits: []edit{{"if err != nil || !there {", "if err != nil {"}}},
 	{name: "matrices that are saved as lazo has them", file: "pretrained/save.go", pkg: "pretrained", test: "TestSave",
-		edits: []edit{{"err = writeColumns(to, data, w.dims[1], w.dims[0], dtype.Bits()/8)", "_, err = to.Write(data)"}}},
+		edits: []edit{{"err = w.writeBack(to, data, dtype.Bits()/8)", "_, err = to.Write(data)"}}},
 	{name: "numbers above float16, read as infinite", file: "pretrained/tensor.go", pkg: "pretrained", test: "TestBase_dtype",
 		edits: []edit{{"math.IsInf(float64(y), 0) && !math.IsInf(float64(x), 0)", "false"}}},
 	{name: "given values that a restore forgets", file: "managed/checkpoint.go", pkg: "managed", test: "TestWithValues_ofVariablesAfterRestore",
