@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// Activation is an activation by GoMLX's name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6" or
-// "softmax". As in Keras, "leaky_relu" has the slope 0.2 below 0, and "hard_sigmoid" is x/6 + 0.5 between 0 and 1
+// Activation is an activation by GoMLX's name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6",
+// "softmax" or "quick_gelu", x·sigmoid(1.702x). As in Keras, "leaky_relu" has the slope 0.2 below 0, and "hard_sigmoid" is x/6 + 0.5 between 0 and 1
 // (GoMLX: 0.3 and 0.2). At a kink next to a flat part, such as "relu" at 0, the slope is 0. An unknown name is an error
 // when the layer is built.
 type Activation string
@@ -49,6 +49,7 @@ func activations() map[string]func(*graph.Node) *graph.Node {
 	table["softmax"] = func(x *graph.Node) *graph.Node { return graph.Softmax(x) }
 	table["relu"], table["relu6"], table["hard_sigmoid"] = Relu, relu6, hardSigmoid
 	table["hard_swish"] = func(x *graph.Node) *graph.Node { return graph.Mul(x, hardSigmoid(x)) }
+	table["quick_gelu"] = func(x *graph.Node) *graph.Node { return graph.Mul(x, graph.Sigmoid(graph.MulScalar(x, 1.702))) }
 	table["leaky_relu"] = func(x *graph.Node) *graph.Node { return activation.LeakyReluWith(x, 0.2) }
 	return table
 }

@@ -175,7 +175,7 @@ func (c *config) only(name string, implemented ...string) {
 
 // activations has nn's names by those of transformers.
 var activations = map[string]nn.Activation{
-	"gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_approx", "gelu_fast": "gelu_approx", "gelu_accurate": "gelu_approx",
+	"gelu": "gelu", "gelu_python": "gelu", "quick_gelu": "quick_gelu", "gelu_new": "gelu_approx", "gelu_fast": "gelu_approx", "gelu_accurate": "gelu_approx",
 	"gelu_pytorch_tanh": "gelu_approx", "gelu_python_tanh": "gelu_approx", "relu": "relu", "silu": "swish", "swish": "swish", "tanh": "tanh", "sigmoid": "sigmoid",
 }
 

@@ -132,7 +132,14 @@ func last(x *graph.Node) *graph.Node {
 	dims := x.Shape().Dimensions
 	at := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims[0], dims[1]), 1)
 	seen := graph.Where(nn.MaskOf(x), at, graph.ZerosLike(at))
-	chosen := graph.Equal(at, graph.BroadcastToDims(graph.ReduceAndKeep(seen, graph.ReduceMax, 1), dims[0], dims[1]))
+	return place(x, graph.ReduceMax(seen, 1))
+}
+
+// place takes a place of each text.
+func place(x, number *graph.Node) *graph.Node {
+	dims := x.Shape().Dimensions
+	at := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims[0], dims[1]), 1)
+	chosen := graph.Equal(at, graph.BroadcastToDims(graph.ExpandAxes(number, -1), dims[0], dims[1]))
 	return graph.ReduceSum(graph.Where(graph.BroadcastToDims(graph.ExpandAxes(chosen, -1), dims...), x, graph.ZerosLike(x)), 1)
 }
 

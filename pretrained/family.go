@@ -20,14 +20,16 @@ type family struct {
 	prefix string // of the body's tensors in models with a head: "bert."
 	layers int    // for # in names
 	places int    // of texts at most; 0 if not bounded
-	of     string // "images", or "pairs of texts"; else texts
+	of     string // "images", and others; else texts
 	dtype  dtypes.DType
 	body   []module
 	pooler []module // empty if the folder or the architecture has none
 	// build returns the hidden state of each place, [batch, places, width]. pool is of the first place.
 	build func(s *model.Scope, in inputs) *graph.Node
 	pool  func(s *model.Scope, hidden *graph.Node) *graph.Node
-	heads map[task]head
+	// outputs are in place of build, of networks of several inputs without one hidden state.
+	outputs func(s *model.Scope, in inputs) map[string]*graph.Node
+	heads   map[task]head
 	// decode and caches are of decoders: build for the places after those of caches, of one text.
 	decode func(s *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node
 	caches func(s *model.Scope, g *graph.Graph, places int) []nn.Cache
@@ -36,7 +38,7 @@ type family struct {
 var families = map[string]func(c *config) *family{
 	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
 	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gpt2": gpt2,
-	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit, "resnet": resNet, "t5": t5,
+	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit, "resnet": resNet, "t5": t5, "clip": clip,
 }
 
 // task is the end of a class's name.
@@ -171,7 +173,7 @@ func (t tensor) places() int {
 func (f *family) listed(modules []module) (all []tensor) {
 	add := func(m module, layer string) {
 		for _, p := range m.parts {
-			t := tensor{name: m.file + "." + p.file, own: m.own + "/" + p.own, dims: p.dims, transposed: p.transposed, reshaped: p.shape, count: p.count}
+			t := tensor{name: strings.TrimPrefix(m.file+"."+p.file, "."), own: m.own + "/" + p.own, dims: p.dims, transposed: p.transposed, reshaped: p.shape, count: p.count}
 			if p.older != "" {
 				t.older = m.file + "." + p.older
 			}

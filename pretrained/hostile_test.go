@@ -105,7 +105,7 @@ func TestOpen_hostileConfigs(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "gemma2" "gemma3_text" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "resnet" "roberta" "t5" "vit" "xlm-roberta"]`},
+		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "clip" "distilbert" "gemma2" "gemma3_text" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "resnet" "roberta" "t5" "vit" "xlm-roberta"]`},
 		{"model_type", nil, `model_type is "", expected one of`},
 		{"hidden_size", 1 << 40, `hidden_size is "1099511627776", expected a whole number from 1 to 1073741824`},
 		{"hidden_size", -16, `hidden_size is "-16", expected a whole number`},

@@ -38,6 +38,7 @@ type Network struct {
 	base      *Base
 	family    *family
 	task      task
+	whole     bool // the model of the folder without a head
 	weights   []weight
 	sentences map[string][]byte // files of sentence-transformers
 	outputs   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
@@ -56,9 +57,11 @@ const networkScope = "model"
 func (w weight) variable() string { return "/" + networkScope + "/" + w.own }
 
 // Hidden returns the network without a head: the outputs last_hidden_state [batch, places, width] and, if the folder
-// has its weights, pooler_output [batch, width].
+// has its weights, pooler_output [batch, width]. Those of CLIP are text_embeds and image_embeds [batch, width],
+// logits_per_text and logits_per_image [batch, batch].
 func (b *Base) Hidden() *Network {
 	return b.network(bare, 1, func(f *family, n *Network) head {
+		n.whole = true
 		_, err := b.take(f.prefix, f.listed(f.pooler))
 		if err == nil && f.pool != nil {
 			return head{pooled: true, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
@@ -166,6 +169,9 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 	if h.build == nil && h.err == nil {
 		h.err = errors.New("the architecture has no such head")
 	}
+	if h.err == nil && f.outputs != nil && !n.whole {
+		h.err = fmt.Errorf("a network of %s has no such head, expected Hidden", f.of)
+	}
 	if h.err != nil {
 		return fail(h.err)
 	}
@@ -190,6 +196,9 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 	if n.err != nil {
 		panic(n.err)
+	}
+	if n.family.outputs != nil {
+		return n.family.outputs(scope, input)
 	}
 	return n.outputs(scope, n.family.build(scope, input))
 }

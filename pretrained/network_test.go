@@ -52,6 +52,9 @@ func TestSave(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			f := fixtureOf(t, kind)
+			if strings.HasPrefix(kind, "clip") {
+				t.Skip("TestCLIP has it")
+			}
 			from := filepath.Join("testdata", kind)
 			made, places := tasks["ForSequenceClassification"], 0
 			if strings.HasPrefix(kind, "t5") {

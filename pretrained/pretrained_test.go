@@ -96,7 +96,7 @@ func (f fixture) under(prefix string) map[string]array {
 func (f fixture) folder(t *testing.T, task string) string {
 	t.Helper()
 	from := filepath.Join("testdata", f.kind)
-	if task == "ForSequenceClassification" || task == imageClasses || task == seq2seqLM {
+	if task == "ForSequenceClassification" || task == imageClasses || task == seq2seqLM || strings.HasPrefix(f.kind, "clip") {
 		return from
 	}
 	all, _ := readFile(t, filepath.Join(from, "model.safetensors"))
@@ -157,7 +157,7 @@ func sortedKeys[V any](m map[string]V) (keys []string) {
 	return keys
 }
 
-var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "vit", "resnet", "resnet-basic", "t5", "t5-gated"}
+var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "vit", "resnet", "resnet-basic", "t5", "t5-gated", "clip"}
 
 const imageClasses, seq2seqLM = "ForImageClassification", "ForConditionalGeneration"
 

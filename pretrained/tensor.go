@@ -22,6 +22,13 @@ func (s stored) writeTo(w io.Writer, as safetensors.DType, of tensor) error {
 	if of.count {
 		return s.writeCount(w, as, of.reshaped[0])
 	}
+	if len(s.Dims) == 0 {
+		data, err := s.read(0, 1, as)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	}
 	rows := s.Dims[0]
 	row := s.DType.Bits() / 8
 	for _, n := range s.Dims[1:] {

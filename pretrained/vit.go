@@ -49,13 +49,7 @@ func vit(c *config) *family {
 		{of + "layernorm_after", "layer_#/norm", norm(d.width)},
 	}
 	f.build = func(s *model.Scope, in inputs) *graph.Node {
-		x := images.of(in)
-		x = nn.Conv{Channels: d.width, Window: []int{down, across}, Strides: []int{down, across}, Valid: true, Kernel: notGiven}.Apply(s.In("patches"), x)
-		batch := x.Shape().Dimensions[0]
-		x = graph.Reshape(x, batch, d.places-1, d.width)
-		token := s.In("class").WithInitializer(notGiven).VariableWithShape("token", shapes.Make(x.DType(), 1, 1, d.width)).NodeValue(x.Graph())
-		x = graph.Concatenate([]*graph.Node{graph.BroadcastToDims(token, batch, 1, d.width), x}, 1)
-		x = nn.Positions{Length: d.places}.Apply(s.In("positions"), x)
+		x := d.patched(s, images.of(in), down, across, false)
 		x = nn.Dropout{Rate: d.dropout}.Apply(s, x)
 		for i := range d.layers {
 			x = d.layer(s.In("layer_%d", i), x, nn.Attention{Heads: d.heads, Dropout: d.scoresDropout}.Apply)
@@ -67,4 +61,14 @@ func vit(c *config) *family {
 			return logits(d.draw(s.In("classifier"), first(hidden), c.classes))
 		}}.of("ViT" + string(imageClasses))}
 	return f
+}
+
+// patched has a vector for the whole image and one for each patch, with their positions.
+func (d decoder) patched(s *model.Scope, x *graph.Node, down, across int, noBias bool) *graph.Node {
+	x = nn.Conv{Channels: d.width, Window: []int{down, across}, Strides: []int{down, across}, Valid: true, NoBias: noBias, Kernel: notGiven}.Apply(s.In("patches"), x)
+	batch := x.Shape().Dimensions[0]
+	x = graph.Reshape(x, batch, d.places-1, d.width)
+	token := s.In("class").WithInitializer(notGiven).VariableWithShape("token", shapes.Make(x.DType(), 1, 1, d.width)).NodeValue(x.Graph())
+	x = graph.Concatenate([]*graph.Node{graph.BroadcastToDims(token, batch, 1, d.width), x}, 1)
+	return nn.Positions{Length: d.places}.Apply(s.In("positions"), x)
 }

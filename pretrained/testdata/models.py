@@ -59,7 +59,11 @@ MODELS = {
     "resnet-basic": ("ResNet", dict(embedding_size=4, hidden_sizes=[4, 6], depths=[1, 1], layer_type="basic", hidden_act="gelu", downsample_in_first_stage=True)),
     "t5": ("T5", T5 | dict(feed_forward_proj="relu")),
     "t5-gated": ("T5", T5 | dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False, relative_attention_num_buckets=8, relative_attention_max_distance=20, initializer_factor=0.7)),
+    "clip": ("CLIP", dict(text_config=dict(vocab_size=60, hidden_size=8, intermediate_size=10, num_hidden_layers=1, num_attention_heads=2, max_position_embeddings=28,
+                                           bos_token_id=1, eos_token_id=40), projection_dim=5, initializer_factor=4.0,
+                          vision_config=dict(hidden_size=4, intermediate_size=6, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4))),
 }
+BOTH = ["clip"]
 PAIRS = ["t5", "t5-gated"]
 IMAGES = ["vit", "resnet", "resnet-basic"]
 IMAGE_SIZES = {"vit": (8, 12), "resnet": (10, 7), "resnet-basic": (12, 20)}
@@ -89,10 +93,10 @@ def batches(config, kind):
             height, width = IMAGE_SIZES[kind]
             yield name, dict(pixel_values=torch.tensor(rng.standard_normal((rows, 3, height, width)).astype(np.float32)))
         return
-    pad = config.pad_token_id
+    pad = config.text_config.pad_token_id if kind in BOTH else config.pad_token_id
     sizes = {"long": (3, 25), "hole": (2, 9)} | ({"left": (2, 12)} if kind in DECODERS else {})
     for name, (rows, places) in sizes.items():
-        ids = rng.integers(5, config.vocab_size, (rows, places))
+        ids = rng.integers(5, config.text_config.vocab_size if kind in BOTH else config.vocab_size, (rows, places))
         mask = np.ones((rows, places), np.int64)
         if name == "long":
             for row, length in enumerate([25, 11, 3]):
@@ -104,6 +108,10 @@ def batches(config, kind):
         of = dict(input_ids=ids, attention_mask=mask)
         if kind.startswith("bert"):
             of["token_type_ids"] = rng.integers(0, config.type_vocab_size, (rows, places))
+        if kind in BOTH:
+            for row, at in enumerate([6, 7, 2][:rows]):
+                ids[row, at] = 40
+            of["pixel_values"] = rng.standard_normal((rows, 3, 8, 8)).astype(np.float32)
         if kind in PAIRS:
             next_ids = rng.integers(5, config.vocab_size, (rows, 7))
             next_mask = np.ones_like(next_ids)
@@ -118,7 +126,7 @@ def class_of(prefix, task):
 
 
 def outputs_of(out, task):
-    names = ["last_hidden_state", "pooler_output"] if task == "Model" else ["start_logits", "end_logits"] if task == "ForQuestionAnswering" else ["logits"]
+    names = ["last_hidden_state", "pooler_output", "text_embeds", "image_embeds", "logits_per_text", "logits_per_image"] if task == "Model" else ["start_logits", "end_logits"] if task == "ForQuestionAnswering" else ["logits"]
     return {n: channels_last(out[n]) for n in names if n in out and out[n] is not None}
 
 
@@ -181,7 +189,7 @@ def write_one(kind):
     torch.manual_seed(sum(map(ord, kind)))
     config = getattr(transformers, prefix + "Config")(**settings, num_labels=3, id2label={0: "red", 1: "green", 2: "blue"},
                                                       label2id={"red": 0, "green": 1, "blue": 2})
-    main_task = "ForImageClassification" if kind in IMAGES else PAIR_TASKS[1] if kind in PAIRS else "ForSequenceClassification"
+    main_task = "Model" if kind in BOTH else "ForImageClassification" if kind in IMAGES else PAIR_TASKS[1] if kind in PAIRS else "ForSequenceClassification"
     main = class_of(prefix, main_task)(config)
     if kind == "t5-gated":
         untie(main)
@@ -199,7 +207,7 @@ def write_one(kind):
         errors[name] = float((single.double() - exact).abs().nan_to_num().max().detach())
         tensors[name] = exact.float().detach().numpy().copy()
 
-    for task in DECODER_TASKS + (["ForQuestionAnswering"] if kind == "gpt2" else []) if kind in DECODERS else IMAGE_TASKS if kind in IMAGES else PAIR_TASKS if kind in PAIRS else TASKS:
+    for task in DECODER_TASKS + (["ForQuestionAnswering"] if kind == "gpt2" else []) if kind in DECODERS else IMAGE_TASKS if kind in IMAGES else PAIR_TASKS if kind in PAIRS else ["Model"] if kind in BOTH else TASKS:
         if class_of(prefix, task) is None:
             continue
         if task == main_task:
@@ -244,15 +252,15 @@ def write_one(kind):
                             weighting[at] = rng.integers(-4, 5, tuple(v.shape)) * compared.numpy()
                         total = total + (v * torch.tensor(weighting[at]).to(dtype)).sum()
             total.backward()
-            renamed = in_files(model) if kind in IMAGES else {}
-            grads.append((outs, {renamed.get(k, k): p.grad for k, p in (m.named_parameters() if kind in IMAGES else parameters(m)) if p.grad is not None}))
+            renamed = in_files(model) if kind in IMAGES + BOTH else {}
+            grads.append((outs, {renamed.get(k, k): p.grad for k, p in (m.named_parameters() if kind in IMAGES + BOTH else parameters(m)) if p.grad is not None}))
             if task == "Model" and kind == "bert":
                 pooled.append(poolings(m, config, kind))
         tensors |= {f"random/{k}": v.astype(np.int8) for k, v in weighting.items()}
         for name, exact in grads[0][0].items():
             keep(name, exact, grads[1][0][name])
         for name, exact in grads[0][1].items():
-            if task in (WHOLE[1:] if kind in SMALL else WHOLE) or not (name.startswith(model.base_model_prefix + ".") or task == "Model"):
+            if task in (WHOLE[1:] if kind in SMALL else WHOLE) or kind in BOTH or not (name.startswith(model.base_model_prefix + ".") or task == "Model"):
                 keep(f"grad/{task}/{name}", exact, grads[1][1][name])
         for name in pooled[0] if pooled else []:
             keep(name, pooled[0][name], pooled[1][name])
