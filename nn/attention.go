@@ -51,6 +51,7 @@ type Attention struct {
 	Fused        bool // one kernel and bias in qkv, in place of query, key and value
 	NoBias       bool
 	NoOutputBias bool                      // without a bias of output alone
+	NoKeyBias    bool                      // without a bias of key alone, which would not change the weights
 	Kernel       model.VariableInitializer // "glorot_uniform" if nil
 }
 
@@ -199,7 +200,9 @@ func (a Attention) earlier(g *graph.Graph, queries, keys int, start *graph.Node)
 func (a Attention) project(scope *model.Scope, x, memory, start *graph.Node) (q, k, v *graph.Node) {
 	heads := func(name string, x *graph.Node, n int) *graph.Node {
 		dims := x.Shape().Dimensions
-		return graph.Reshape(a.dense(scope.In("%s", name), x, n*a.Width), dims[0], dims[1], n, a.Width)
+		of := a
+		of.NoBias = a.NoBias || a.NoKeyBias && name == "key"
+		return graph.Reshape(of.dense(scope.In("%s", name), x, n*a.Width), dims[0], dims[1], n, a.Width)
 	}
 	if a.Fused {
 		all, from := heads("qkv", x, a.Heads+2*a.KeyHeads), 0

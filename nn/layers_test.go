@@ -153,6 +153,8 @@ var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) 
 	"attention grouped":        attend(nn.Attention{KeyHeads: 2, Causal: true}),
 	"attention grouped full":   attend(nn.Attention{KeyHeads: 2}),
 	"attention scale and cap":  attend(nn.Attention{Heads: 2, Width: 4, Scale: 0.9, Cap: 1.5, Causal: true, NoBias: true}),
+	"attention no key bias":    attend(nn.Attention{NoKeyBias: true, Causal: true}),
+	"quick gelu":               one(func(s *model.Scope, x *node) *node { return nn.Activation("quick_gelu").Apply(s, x) }),
 	"attention fused":          attend(nn.Attention{KeyHeads: 2, Fused: true, Causal: true}),
 	"attention rotary":         attend(nn.Attention{Heads: 2, Width: 4, Rotary: 1e4, Causal: true, NoBias: true}),
 }

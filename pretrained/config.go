@@ -69,6 +69,13 @@ func (c *config) size(name string, standard int) int {
 	return n
 }
 
+// zero refuses rates that the layers do not implement.
+func (c *config) zero(names ...string) {
+	for _, name := range names {
+		c.only(name, "0.0", "0")
+	}
+}
+
 // counts reads a list of whole numbers from 1 to most.
 func (c *config) counts(name string, most int, standard ...int) []int {
 	list := standard

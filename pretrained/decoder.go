@@ -180,13 +180,19 @@ func (d decoder) attention(layer int) nn.Attention {
 
 // layer normalizes before attention and dense layers.
 func (d decoder) layer(s *model.Scope, x *graph.Node, attend func(s *model.Scope, x *graph.Node) *graph.Node) *graph.Node {
-	add := func(y *graph.Node, after string) {
-		if d.sandwich {
-			y = d.norm(s.In("%s", after), y)
-		}
-		x = graph.Add(x, nn.Dropout{Rate: d.dropout}.Apply(s, y))
+	x = d.add(s, x, attend(s.In("attention"), d.norm(s.In("attention_norm"), x)), "attended_norm")
+	return d.feed(s, x)
+}
+
+func (d decoder) add(s *model.Scope, x, y *graph.Node, after string) *graph.Node {
+	if d.sandwich {
+		y = d.norm(s.In("%s", after), y)
 	}
-	add(attend(s.In("attention"), d.norm(s.In("attention_norm"), x)), "attended_norm")
+	return graph.Add(x, nn.Dropout{Rate: d.dropout}.Apply(s, y))
+}
+
+// feed adds dense layers.
+func (d decoder) feed(s *model.Scope, x *graph.Node) *graph.Node {
 	y := d.norm(s.In("norm"), x)
 	dense := func(name string, x *graph.Node, units int) *graph.Node {
 		return nn.Dense{Units: units, NoBias: !d.gateBias}.Apply(s.In("%s", name), x)
@@ -196,8 +202,7 @@ func (d decoder) layer(s *model.Scope, x *graph.Node, attend func(s *model.Scope
 	} else {
 		y = graph.Mul(d.activation.Apply(s, dense("gate", y, d.inner)), dense("up", y, d.inner))
 	}
-	add(dense("down", y, d.width), "dense_norm")
-	return x
+	return d.add(s, x, dense("down", y, d.width), "dense_norm")
 }
 
 func (d decoder) norm(s *model.Scope, x *graph.Node) *graph.Node { return d.normal.Apply(s, x) }

@@ -38,7 +38,7 @@ type family struct {
 var families = map[string]func(c *config) *family{
 	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
 	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gpt2": gpt2,
-	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit, "resnet": resNet, "t5": t5, "clip": clip,
+	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit, "resnet": resNet, "t5": t5, "clip": clip, "whisper": whisper,
 }
 
 // task is the end of a class's name.
@@ -109,6 +109,11 @@ func conv1D(in, out int) []part {
 // conv is torch.nn.Conv2d, [out, in, height, width] in files: nn.Conv.
 func conv(in, out, height, width int) []part {
 	return []part{{file: "weight", own: "kernel", dims: []int{out, in, height, width}, transposed: true}, {file: "bias", own: "bias", dims: []int{out}}}
+}
+
+// conv1 is torch.nn.Conv1d.
+func conv1(in, out, window int) []part {
+	return []part{{file: "weight", own: "kernel", dims: []int{out, in, window}, transposed: true}, {file: "bias", own: "bias", dims: []int{out}}}
 }
 
 // batchNorm is torch.nn.BatchNorm2d: nn.BatchNorm.

@@ -105,7 +105,7 @@ func (b *Base) CausalLM() *Network {
 
 // Seq2SeqLM returns a network of an encoder and a decoder with a head that predicts the next token of the second text:
 // the output logits [batch, places, vocabulary]. Further inputs are decoder_input_ids, which begin with a start token,
-// and decoder_attention_mask.
+// and decoder_attention_mask. Whisper has input_features [batch, frames, bands] in place of the first text.
 func (b *Base) Seq2SeqLM() *Network {
 	return b.network(seq2seqLM, 1, func(f *family, _ *Network) head { return f.heads[seq2seqLM] })
 }

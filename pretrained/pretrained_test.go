@@ -157,7 +157,7 @@ func sortedKeys[V any](m map[string]V) (keys []string) {
 	return keys
 }
 
-var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "vit", "resnet", "resnet-basic", "t5", "t5-gated", "clip"}
+var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "vit", "resnet", "resnet-basic", "t5", "t5-gated", "clip", "whisper"}
 
 const imageClasses, seq2seqLM = "ForImageClassification", "ForConditionalGeneration"
 

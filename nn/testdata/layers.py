@@ -292,6 +292,15 @@ def fused(w, x, fixed, t):
     return [weighted(q, jnp.repeat(k, 2, 2), jnp.repeat(v, 2, 2), 2**-0.5) @ w["output/kernel"] + w["output/bias"]]
 
 
+
+
+def no_key_bias(w, x, fixed, t):
+    q, k, v = ((x["x"] @ w[n + "/kernel"] + w.get(n + "/bias", 0)).reshape(B, T, 4, 2) for n in ("query", "key", "value"))
+    return [weighted(q, k, v, 2**-0.5) @ w["output/kernel"] + w["output/bias"]]
+
+
+case("attention no key bias", no_key_bias, seq, {k: v for k, v in projections(N, N).items() if k != "key/bias"})
+case("quick gelu", lambda w, x, fixed, t: [x["x"] * jax.nn.sigmoid(1.702 * x["x"])], seq, {})
 case("attention fused", fused, seq, {"qkv/kernel": (N, 16), "qkv/bias": (16,), "output/kernel": (8, N), "output/bias": (N,)})
 case("rms norm one plus", lambda w, x, fixed, t: [x["x"] * jax.lax.rsqrt(jnp.mean(x["x"] ** 2, -1, keepdims=True) + 1e-6) * (1 + w["scale"])], seq, {"scale": (N,)})
 

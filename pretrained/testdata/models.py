@@ -37,7 +37,7 @@ LAYERS = SIZES | dict(num_attention_heads=4, num_key_value_heads=2, pad_token_id
 LLAMA3 = dict(rope_type="llama3", rope_theta=50.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
 GEMMA = LAYERS | dict(hidden_size=4, num_attention_heads=2, num_key_value_heads=1, head_dim=6, intermediate_size=20, query_pre_attn_scalar=7, sliding_window=4,
                       layer_types=["sliding_attention", "full_attention"])
-T5 = dict(vocab_size=60, d_model=8, d_kv=3, d_ff=12, num_heads=2, num_layers=1, num_decoder_layers=2, decoder_start_token_id=0, initializer_factor=1.5)
+T5 = dict(vocab_size=60, d_model=4, d_kv=3, d_ff=6, num_heads=2, num_layers=1, num_decoder_layers=2, decoder_start_token_id=0, initializer_factor=1.5)
 MODELS = {
     "bert": ("Bert", SIZES | dict(hidden_act="gelu")),
     "bert-tanh": ("Bert", SIZES | dict(hidden_act="gelu_new", pad_token_id=3, type_vocab_size=3)),
@@ -50,11 +50,11 @@ MODELS = {
     "mistral": ("Mistral", LAYERS | dict(sliding_window=4, rope_parameters=dict(rope_type="linear", rope_theta=1e4, factor=2.0))),
     "qwen2": ("Qwen2", LAYERS | dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
     "qwen3": ("Qwen3", LAYERS | dict(head_dim=8, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
-    "gpt2": ("GPT2", dict(vocab_size=60, n_embd=8, n_layer=2, n_head=2, n_positions=28, pad_token_id=3, bos_token_id=1, eos_token_id=2, initializer_range=0.4)),
+    "gpt2": ("GPT2", dict(vocab_size=60, n_embd=4, n_layer=2, n_head=2, n_positions=28, pad_token_id=3, bos_token_id=1, eos_token_id=2, initializer_range=0.4)),
     "gemma2": ("Gemma2", GEMMA | dict(attn_logit_softcapping=2.0, final_logit_softcapping=4.0)),
     "gemma3": ("Gemma3Text", GEMMA | dict(final_logit_softcapping=4.0, rope_parameters=dict(
         full_attention=dict(rope_type="linear", rope_theta=1e3, factor=4.0), sliding_attention=dict(rope_type="default", rope_theta=50.0)))),
-    "vit": ("ViT", dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12, image_size=[8, 12], patch_size=[4, 3], initializer_range=0.4)),
+    "vit": ("ViT", dict(hidden_size=4, num_hidden_layers=2, num_attention_heads=2, intermediate_size=6, image_size=[8, 12], patch_size=[4, 3], initializer_range=0.4)),
     "resnet": ("ResNet", dict(embedding_size=4, hidden_sizes=[8, 12], depths=[1, 2], layer_type="bottleneck")),
     "resnet-basic": ("ResNet", dict(embedding_size=4, hidden_sizes=[4, 6], depths=[1, 1], layer_type="basic", hidden_act="gelu", downsample_in_first_stage=True)),
     "t5": ("T5", T5 | dict(feed_forward_proj="relu")),
@@ -62,9 +62,12 @@ MODELS = {
     "clip": ("CLIP", dict(text_config=dict(vocab_size=60, hidden_size=8, intermediate_size=10, num_hidden_layers=1, num_attention_heads=2, max_position_embeddings=28,
                                            bos_token_id=1, eos_token_id=40), projection_dim=5, initializer_factor=4.0,
                           vision_config=dict(hidden_size=4, intermediate_size=6, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4))),
+    "whisper": ("Whisper", dict(vocab_size=40, num_mel_bins=5, d_model=4, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=1,
+                                encoder_ffn_dim=6, decoder_ffn_dim=5, max_source_positions=6, max_target_positions=10, pad_token_id=3, bos_token_id=1, eos_token_id=2,
+                                decoder_start_token_id=4, init_std=0.4)),
 }
 BOTH = ["clip"]
-PAIRS = ["t5", "t5-gated"]
+PAIRS = ["t5", "t5-gated", "whisper"]
 IMAGES = ["vit", "resnet", "resnet-basic"]
 IMAGE_SIZES = {"vit": (8, 12), "resnet": (10, 7), "resnet-basic": (12, 20)}
 DECODERS = ["llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3"]
@@ -94,12 +97,13 @@ def batches(config, kind):
             yield name, dict(pixel_values=torch.tensor(rng.standard_normal((rows, 3, height, width)).astype(np.float32)))
         return
     pad = config.text_config.pad_token_id if kind in BOTH else config.pad_token_id
-    sizes = {"long": (3, 25), "hole": (2, 9)} | ({"left": (2, 12)} if kind in DECODERS else {})
+    longest = 14 if kind in SMALL else 25
+    sizes = {"long": (3, longest), "hole": (2, 9)} | ({"left": (2, 12)} if kind in DECODERS else {})
     for name, (rows, places) in sizes.items():
         ids = rng.integers(5, config.text_config.vocab_size if kind in BOTH else config.vocab_size, (rows, places))
         mask = np.ones((rows, places), np.int64)
         if name == "long":
-            for row, length in enumerate([25, 11, 3]):
+            for row, length in enumerate([longest, 11, 3]):
                 ids[row, length:], mask[row, length:] = pad, 0
         if name == "left":
             ids[1, :5], mask[1, :5] = pad, 0
@@ -118,6 +122,8 @@ def batches(config, kind):
             next_mask[-1, 3:] = 0
             next_ids[:, 0], next_ids[-1, 3:] = config.decoder_start_token_id, pad
             of |= dict(decoder_input_ids=next_ids, decoder_attention_mask=next_mask)
+            if kind == "whisper":
+                of = dict(decoder_input_ids=next_ids, decoder_attention_mask=next_mask, input_features=rng.standard_normal((rows, 5, 12)).astype(np.float32))
         yield name, {k: torch.tensor(v) for k, v in of.items()}
 
 
@@ -219,10 +225,10 @@ def write_one(kind):
             model = class_of(prefix, task)(task_config)
             perturb(model)
             result = model.base_model.load_state_dict(base, strict=False)
-            assert all(k.startswith(("pooler.", "lm_head.")) for k in result.unexpected_keys), result
+            assert all(k.startswith(("pooler.", "lm_head.", "proj_out.")) for k in result.unexpected_keys), result
             if task != "Model":
                 own = {k: v for k, v in model.state_dict().items() if not k.startswith(model.base_model_prefix + ".")}
-                tied = ("decoder.weight", "decoder.bias", "vocab_projector.weight") + (("lm_head.weight",) if config.tie_word_embeddings and kind in DECODERS else ())
+                tied = ("decoder.weight", "decoder.bias", "vocab_projector.weight", "proj_out.weight") + (("lm_head.weight",) if config.tie_word_embeddings and kind in DECODERS else ())
                 tensors |= {f"head/{task}/{k}": v.detach().numpy().copy() for k, v in own.items() if not k.endswith(tied)}
             elif result.missing_keys:  # a pooler that the classifier lacks
                 own = {k: v for k, v in model.state_dict().items() if k in result.missing_keys}
@@ -240,7 +246,7 @@ def write_one(kind):
             for batch, of in batches(config, kind):
                 if batch != "long" and task != "Model":
                     continue
-                tensors |= {f"in/{batch}/{k}": np.ascontiguousarray(channels_last(v).numpy(), np.float32 if v.is_floating_point() else np.int32) for k, v in of.items()}
+                tensors |= {f"in/{batch}/{k}": np.ascontiguousarray((v.transpose(1, 2) if k == "input_features" else channels_last(v)).numpy(), np.float32 if v.is_floating_point() else np.int32) for k, v in of.items()}
                 with exactly(dtype):
                     out = m(**{k: v.to(dtype) if v.is_floating_point() else v for k, v in of.items()})
                 for name, v in outputs_of(out, task).items():
@@ -283,7 +289,7 @@ def check(folder):
     """Prints the largest difference of Python's outputs to lazo's, in outputs.safetensors."""
     config = json.load(open(os.path.join(folder, "config.json")))
     lazo = load_file(os.path.join(folder, "outputs.safetensors"))
-    of = {k[3:]: torch.tensor(v.transpose(0, 3, 1, 2) if v.ndim == 4 else v.astype(np.int64)) for k, v in lazo.items() if k.startswith("in/")}
+    of = {k[3:]: torch.tensor(v.transpose(0, 3, 1, 2) if v.ndim == 4 else v.transpose(0, 2, 1) if v.ndim == 3 else v.astype(np.int64)) for k, v in lazo.items() if k.startswith("in/")}
     name = config["architectures"][0]
     with torch.no_grad():
         if os.path.exists(os.path.join(folder, "modules.json")):
