@@ -310,7 +310,7 @@ def check(folder):
                 off *= mask[:, :, None].numpy()  # eager attention gives padding other numbers
             worst = max(worst, float(off.max()))
     print(f"{name}: the largest difference is {worst:.2g}")
-    return worst < 1e-5
+    return worst < 5e-5  # two backends in float32; a mistake is above 1e-2
 
 
 def sentences(folder, path):
