@@ -11,10 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// Activation is an activation by GoMLX's name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6" or
-// "softmax". As in Keras, "leaky_relu" has the slope 0.2 below 0, and "hard_sigmoid" is x/6 + 0.5 between 0 and 1
-// (GoMLX: 0.3 and 0.2). At a kink next to a flat part, such as "relu" at 0, the slope is 0. An unknown name is an error
-// when the layer is built.
+// Activation is an activation by GoMLX's name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6", "softmax"
+// or "quick_gelu", x·sigmoid(1.702x). As in Keras, "leaky_relu" has the slope 0.2 below 0, and "hard_sigmoid" is x/6 +
+// 0.5 between 0 and 1 (GoMLX: 0.3 and 0.2). At a kink next to a flat part, such as "relu" at 0, the slope is 0. An
+// unknown name is an error when the layer is built.
 type Activation string
 
 func (a Activation) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(a, scope, x) }
@@ -32,6 +32,11 @@ func Relu(x *graph.Node) *graph.Node {
 	return graph.Max(graph.ScalarZero(x.Graph(), x.DType()), x) // at a tie the slope is the first operand's
 }
 
+// SoftCap is most·tanh(x/most): near 0 it is x, and it stays between -most and most (Bello et al. 2016).
+func SoftCap(x *graph.Node, most float64) *graph.Node {
+	return graph.MulScalar(graph.Tanh(graph.DivScalar(x, most)), most)
+}
+
 var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
 
 func activations() map[string]func(*graph.Node) *graph.Node {
@@ -44,6 +49,7 @@ func activations() map[string]func(*graph.Node) *graph.Node {
 	table["softmax"] = func(x *graph.Node) *graph.Node { return graph.Softmax(x) }
 	table["relu"], table["relu6"], table["hard_sigmoid"] = Relu, relu6, hardSigmoid
 	table["hard_swish"] = func(x *graph.Node) *graph.Node { return graph.Mul(x, hardSigmoid(x)) }
+	table["quick_gelu"] = func(x *graph.Node) *graph.Node { return graph.Mul(x, graph.Sigmoid(graph.MulScalar(x, 1.702))) }
 	table["leaky_relu"] = func(x *graph.Node) *graph.Node { return activation.LeakyReluWith(x, 0.2) }
 	return table
 }

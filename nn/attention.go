@@ -40,18 +40,24 @@ type Attention struct {
 	Mask *graph.Node
 	// Bias is added to the scaled scores: [1 or batch, heads, queries, keys], as of [RelativePositions].
 	Bias *graph.Node
+	// Scale multiplies the products of queries and keys. 1/√Width if 0.
+	Scale float64
+	// Cap bounds the scaled scores by [SoftCap], before Bias. None if 0.
+	Cap float64
 	// Dropout is the dropout rate of the attention weights.
 	Dropout float64
 	// HeadNorm normalizes each head of queries and keys, before rotary positions (Henry et al. 2020). None if nil.
 	HeadNorm     *RMSNorm
+	Fused        bool // one kernel and bias in qkv, in place of query, key and value
 	NoBias       bool
 	NoOutputBias bool                      // without a bias of output alone
+	NoKeyBias    bool                      // without a bias of key alone, which would not change the weights
 	Kernel       model.VariableInitializer // "glorot_uniform" if nil
 }
 
 // Apply is self-attention: [batch, places, n] to [batch, places, n]. Its variables are kernel and bias in query [n,
 // heads·width], key and value [n, keyHeads·width], and output [heads·width, n], and scale [width] in query_norm and
-// key_norm.
+// key_norm. Fused, qkv has the columns of query, key and value.
 func (a Attention) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(a, scope, x) }
 
 func (a Attention) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -66,6 +72,9 @@ func (a Attention) build(scope *model.Scope, x *graph.Node) *graph.Node {
 func (a Attention) Cross(scope *model.Scope, x, memory *graph.Node) *graph.Node {
 	if a.Causal || a.Rotary != 0 || a.Rates != nil {
 		fail("Attention", scope, "Causal, Rotary and Rates use the places of one sequence, expected none of them in Cross")
+	}
+	if a.Fused {
+		fail("Attention", scope, "Fused has one kernel for one sequence, expected not Fused in Cross")
 	}
 	sequence("Attention", scope, memory)
 	return a.of(scope, x, memory)
@@ -182,6 +191,9 @@ func (a Attention) checked(scope *model.Scope, x *graph.Node) Attention {
 	if a.Window < 0 || a.Window > 0 && !a.Causal {
 		fail("Attention", scope, "the Window is %d and Causal %t, expected at least 1 with Causal, or 0", a.Window, a.Causal)
 	}
+	if !(a.Scale >= 0 && a.Cap >= 0) || math.IsInf(a.Scale+a.Cap, 1) {
+		fail("Attention", scope, "the Scale is %v and the Cap %v, expected finite numbers above 0, or 0 for the standard", a.Scale, a.Cap)
+	}
 	return a
 }
 
@@ -209,15 +221,26 @@ func (a Attention) earlier(g *graph.Graph, queries, keys int, start *graph.Node)
 func (a Attention) project(scope *model.Scope, x, memory, start *graph.Node) (q, k, v *graph.Node) {
 	heads := func(name string, x *graph.Node, n int) *graph.Node {
 		dims := x.Shape().Dimensions
-		return graph.Reshape(a.dense(scope.In("%s", name), x, n*a.Width), dims[0], dims[1], n, a.Width)
+		of := a
+		of.NoBias = a.NoBias || a.NoKeyBias && name == "key"
+		return graph.Reshape(of.dense(scope.In("%s", name), x, n*a.Width), dims[0], dims[1], n, a.Width)
 	}
-	q, k, v = heads("query", x, a.Heads), heads("key", memory, a.KeyHeads), heads("value", memory, a.KeyHeads)
+	if a.Fused {
+		all, from := heads("qkv", x, a.Heads+2*a.KeyHeads), 0
+		take := func(n int) *graph.Node {
+			from += n
+			return graph.SliceAxis(all, 2, graph.AxisRange(from-n, from))
+		}
+		q, k, v = take(a.Heads), take(a.KeyHeads), take(a.KeyHeads)
+	} else {
+		q, k, v = heads("query", x, a.Heads), heads("key", memory, a.KeyHeads), heads("value", memory, a.KeyHeads)
+	}
 	if a.HeadNorm != nil {
 		q, k = a.HeadNorm.build(scope.In("query_norm"), q), a.HeadNorm.build(scope.In("key_norm"), k)
 	}
 	rates := a.Rates
 	if a.Rotary > 0 {
-		rates = powers(a.Rotary, a.Width)
+		rates = RotaryRates(a.Rotary, a.Width)
 	}
 	if rates == nil {
 		return q, k, v
@@ -262,8 +285,8 @@ func (a Attention) bias(scope *model.Scope, q, k *graph.Node, layout attention.A
 
 // attend computes softmax(q·k)·v, by GoMLX's core if the backend has a fused form.
 func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attention.AxesLayout, mask *graph.Node, causal bool) *graph.Node {
-	scale, bias := 1/math.Sqrt(float64(a.Width)), a.bias(scope, q, k, layout)
-	if q.Graph().Backend().Capabilities().Operations[compute.OpTypeFusedScaledDotProductAttention] {
+	scale, bias := cmp.Or(a.Scale, 1/math.Sqrt(float64(a.Width))), a.bias(scope, q, k, layout)
+	if a.Cap == 0 && q.Graph().Backend().Capabilities().Operations[compute.OpTypeFusedScaledDotProductAttention] {
 		options := attention.CoreOptions{Scale: scale, UseCausalMask: causal, AttentionMask: mask, AttentionBias: bias, Scope: scope}
 		if a.Dropout > 0 {
 			options.DropoutRate = graph.Scalar(q.Graph(), dtypes.Float32, a.Dropout)
@@ -285,6 +308,9 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 	grouped := graph.Reshape(graph.MulScalar(q, scale), batch, keyHeads, heads/keyHeads*queries, width)
 	scores := graph.DotGeneral(grouped, []int{3}, []int{0, 1}, k, []int{3}, []int{0, 1})
 	scores = graph.Reshape(scores, batch, heads, queries, keys)
+	if a.Cap > 0 {
+		scores = SoftCap(scores, a.Cap)
+	}
 	if bias != nil {
 		scores = graph.Add(scores, bias)
 	}

@@ -105,7 +105,8 @@ func TestS21_saturatedSoftmax(t *testing.T) {
 func TestDecode(t *testing.T) {
 	for _, a := range []nn.Attention{
 		{Heads: 4, KeyHeads: 2, Causal: true, Rotary: 1e4},
-		{Heads: 2, Causal: true, Window: 2, Rates: []float64{1, 0.3}, HeadNorm: &nn.RMSNorm{}, NoOutputBias: true},
+		{Heads: 2, Causal: true, Window: 2, Rates: []float64{1, 0.3}, HeadNorm: &nn.RMSNorm{OnePlus: true}, NoOutputBias: true},
+		{Heads: 4, KeyHeads: 2, Causal: true, Cap: 0.5, Scale: 2, Fused: true},
 	} {
 		decodes(t, a)
 	}
@@ -217,9 +218,15 @@ func TestAttention_asGoMLX(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	of := func(g *graph.Graph, dims ...int) *node { return graph.Zeros(g, shapes.Make(dtypes.Float32, dims...)) }
 	for want, build := range map[string]func(s *model.Scope, g *graph.Graph){
-		"nn: Dense in /: Units is 0, expected at least 1":                                                 func(s *model.Scope, g *graph.Graph) { nn.Dense{}.Apply(s, of(g, 2, 3)) },
-		`sub-scope "kernel" already visited from "/", use Shared() if this is intended`:                   func(s *model.Scope, g *graph.Graph) { d := nn.Dense{Units: 2}; d.Apply(s, d.Apply(s, of(g, 2, 2))) },
-		"nn: Conv in /: Window is [], expected one number, or one for each of 2 spatial axes":             func(s *model.Scope, g *graph.Graph) { nn.Conv{Channels: 1}.Apply(s, of(g, 1, 2, 2, 1)) },
+		"nn: Dense in /: Units is 0, expected at least 1":                                     func(s *model.Scope, g *graph.Graph) { nn.Dense{}.Apply(s, of(g, 2, 3)) },
+		`sub-scope "kernel" already visited from "/", use Shared() if this is intended`:       func(s *model.Scope, g *graph.Graph) { d := nn.Dense{Units: 2}; d.Apply(s, d.Apply(s, of(g, 2, 2))) },
+		"nn: Conv in /: Window is [], expected one number, or one for each of 2 spatial axes": func(s *model.Scope, g *graph.Graph) { nn.Conv{Channels: 1}.Apply(s, of(g, 1, 2, 2, 1)) },
+		"nn: Conv in /: Padding is [1] without Valid, expected Valid": func(s *model.Scope, g *graph.Graph) {
+			nn.Conv{Channels: 1, Window: []int{1}, Padding: []int{1}}.Apply(s, of(g, 1, 2, 2, 1))
+		},
+		"nn: Conv in /: Padding is -1, expected at least 0": func(s *model.Scope, g *graph.Graph) {
+			nn.Conv{Channels: 1, Window: []int{1}, Valid: true, Padding: []int{-1}}.Apply(s, of(g, 1, 2, 2, 1))
+		},
 		"nn: GroupNorm in /: 32 groups of 6 channels, expected a divisor":                                 func(s *model.Scope, g *graph.Graph) { nn.GroupNorm{}.Apply(s, of(g, 2, 6)) },
 		"nn: Embedding in /: the input is (Float32)[2], expected whole numbers from 0 to 3":               func(s *model.Scope, g *graph.Graph) { nn.Embedding{Vocabulary: 4, Width: 2}.Apply(s, of(g, 2)) },
 		"nn: LSTM in /: the input is (Float32)[2, 3], expected floating-point numbers [batch, places, n]": func(s *model.Scope, g *graph.Graph) { nn.LSTM{Units: 2}.Apply(s, of(g, 2, 3)) },
@@ -257,6 +264,12 @@ func TestMistakes(t *testing.T) {
 		},
 		"nn: Attention in /: the Window is 2 and Causal false, expected at least 1 with Causal, or 0": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1, Window: 2}.Apply(s, of(g, 1, 2, 4))
+		},
+		"nn: Attention in /: the Scale is -1 and the Cap 0, expected finite numbers above 0": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1, Scale: -1}.Apply(s, of(g, 1, 2, 4))
+		},
+		"expected not Fused in Cross": func(s *model.Scope, g *graph.Graph) {
+			nn.Attention{Heads: 1, Fused: true}.Cross(s, of(g, 1, 1, 2), of(g, 1, 1, 2))
 		},
 		"expected none of them in Cross": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1, Causal: true}.Cross(s, of(g, 1, 1, 2), of(g, 1, 1, 2))

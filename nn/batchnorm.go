@@ -24,6 +24,7 @@ import (
 type BatchNorm struct {
 	Momentum float64 // decay of the running averages, 0.99 if 0; for short runs 0.9
 	Epsilon  float64 // added to the variance, 1e-3 if 0
+	AsTorch  bool    // the running averages of PyTorch: Momentum from the first step on, and variances over n-1
 }
 
 // Apply has the variables of GoMLX's norm.BatchNorm, in batch_normalization: scale, offset, mean, variance and
@@ -87,8 +88,9 @@ func (n BatchNorm) normal(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 		counts = m
 	}
 	meanOf := func(v *graph.Node) *graph.Node { return graph.ReduceAndKeep(v, graph.ReduceMean, 0) }
+	number := graph.Scalar(g, x.DType(), rows.Shape().Dimensions[0])
 	if counts != nil {
-		number := graph.MaxScalar(graph.ReduceSum(graph.ConvertDType(counts, x.DType()), 0), 1)
+		number = graph.MaxScalar(graph.ReduceSum(graph.ConvertDType(counts, x.DType()), 0), 1)
 		meanOf = func(v *graph.Node) *graph.Node {
 			return graph.ExpandAxes(graph.Div(graph.ReduceSum(graph.Where(counts, v, graph.ZerosLike(v)), 0), number), 0)
 		}
@@ -99,12 +101,16 @@ func (n BatchNorm) normal(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 
 	count := graph.OnePlus(steps.NodeValue(g))
 	steps.SetNodeValue(count)
-	kept := graph.MinScalar(graph.OneMinus(graph.Reciprocal(count)), momentum)
+	kept, unbiased := graph.MinScalar(graph.OneMinus(graph.Reciprocal(count)), momentum), spread
+	if n.AsTorch {
+		kept = graph.FillScalar(g, shape, momentum)
+		unbiased = graph.Mul(spread, graph.Div(number, graph.MaxScalar(graph.AddScalar(number, -1), 1)))
+	}
 	follow := func(v *model.Variable, now *graph.Node) {
 		v.SetNodeValue(graph.Add(graph.Mul(kept, v.NodeValue(g)), graph.Mul(graph.OneMinus(kept), graph.Squeeze(now, 0))))
 	}
 	follow(mean, average)
-	follow(variance, spread)
+	follow(variance, unbiased)
 	if step != nil {
 		step.Normalised(steps)
 	}

@@ -16,6 +16,7 @@ type Conv struct {
 	Dilation []int // of the window, same form; 1 if nil
 	Groups   int   // groups of channels with separate inputs; 1 if 0
 	Valid    bool  // no padding; else zeros, for a length of ⌈length/stride⌉
+	Padding  []int // zeros before and after each axis as in PyTorch, same form, with Valid
 	Causal   bool  // pads only in front, so no place depends on later ones; one spatial axis
 	NoBias   bool
 	Kernel   model.VariableInitializer // "glorot_uniform" if nil
@@ -35,6 +36,12 @@ func (c Conv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	if n%groups != 0 || c.Channels%groups != 0 {
 		fail("Conv", scope, "%d groups for %d inputs and %d channels, expected a divisor of both", groups, n, c.Channels)
 	}
+	if c.Padding != nil {
+		if !c.Valid {
+			fail("Conv", scope, "Padding is %v without Valid, expected Valid: other zeros are then not added", c.Padding)
+		}
+		x = padded("Conv", scope, x, c.Padding)
+	}
 	paddings := w.paddings("Conv", scope, x, c.Valid)
 	if c.Causal {
 		if c.Valid || len(w.window) != 1 {
@@ -44,6 +51,18 @@ func (c Conv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	}
 	y := w.convolve(x, variable(scope, x, "kernel", c.Kernel, glorotUniform, w.kernel(n/groups, c.Channels)...), paddings, groups)
 	return biased(scope, y, c.NoBias, c.Bias)
+}
+
+// padded adds zeros before and after each spatial axis.
+func padded(layer string, scope *model.Scope, x *graph.Node, padding []int) *graph.Node {
+	axes := make([]graph.PadAxis, x.Rank())
+	for i, n := range perAxis(layer, scope, "Padding", padding, x.Rank()-2, 0) {
+		if n > maxReach {
+			fail(layer, scope, "Padding is %d, expected at most %d", n, maxReach)
+		}
+		axes[1+i] = graph.PadAxis{Start: n, End: n}
+	}
+	return graph.Pad(x, graph.ScalarZero(x.Graph(), x.DType()), axes...)
 }
 
 // DepthwiseConv convolves each channel separately: [batch, spatial…, n] to [batch, spatial…, n·multiplier], with a

@@ -143,16 +143,16 @@ func (w Sinusoidal) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	if n%2 != 0 {
 		fail("Sinusoidal", scope, "the input is %s, expected an even number in its last axis", x.Shape())
 	}
-	a := angles(x, w.Start, places, powers(1e4, n))
+	a := angles(x, w.Start, places, RotaryRates(1e4, n))
 	waves := graph.Reshape(graph.Stack([]*graph.Node{graph.Sin(a), graph.Cos(a)}, -1), -1, places, n)
 	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
 }
 
-// powers are base^(-2i/n).
-func powers(base float64, n int) []float64 {
-	rates := make([]float64, n/2)
+// RotaryRates returns the [Attention.Rates] of a base, base^(-2i/width), as [Attention.Rotary] has them.
+func RotaryRates(base float64, width int) []float64 {
+	rates := make([]float64, width/2)
 	for i := range rates {
-		rates[i] = math.Pow(base, -2*float64(i)/float64(n))
+		rates[i] = math.Pow(base, -2*float64(i)/float64(width))
 	}
 	return rates
 }

@@ -95,6 +95,9 @@ var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) 
 	"conv3d valid": one(func(s *model.Scope, x *node) *node {
 		return nn.Conv{Channels: 2, Window: []int{1, 2, 3}, Strides: []int{2, 1, 2}, Valid: true}.Apply(s, x)
 	}),
+	"conv2d padding": one(func(s *model.Scope, x *node) *node {
+		return nn.Conv{Channels: 3, Window: []int{3, 4}, Strides: []int{2}, Valid: true, Padding: []int{1, 2}, NoBias: true}.Apply(s, x)
+	}),
 	"depthwise2d": one(func(s *model.Scope, x *node) *node { return nn.DepthwiseConv{Window: []int{3}}.Apply(s, x) }),
 	"depthwise2d dilation": one(func(s *model.Scope, x *node) *node {
 		return nn.DepthwiseConv{Multiplier: 3, Window: []int{2, 3}, Dilation: []int{2}, Valid: true, NoBias: true}.Apply(s, x)
@@ -114,10 +117,11 @@ var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) 
 	"transpose3d": one(func(s *model.Scope, x *node) *node {
 		return nn.ConvTranspose{Channels: 2, Window: []int{2}, Strides: []int{1, 2, 3}, Valid: true}.Apply(s, x)
 	}),
-	"layer norm":      one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{}.Apply(s, x) }),
-	"layer norm flax": one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{Epsilon: 1e-6}.Apply(s, x) }),
-	"rms norm":        one(func(s *model.Scope, x *node) *node { return nn.RMSNorm{}.Apply(s, x) }),
-	"group norm":      one(func(s *model.Scope, x *node) *node { return nn.GroupNorm{Groups: 2}.Apply(s, x) }),
+	"layer norm":        one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{}.Apply(s, x) }),
+	"layer norm flax":   one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{Epsilon: 1e-6}.Apply(s, x) }),
+	"rms norm":          one(func(s *model.Scope, x *node) *node { return nn.RMSNorm{}.Apply(s, x) }),
+	"rms norm one plus": one(func(s *model.Scope, x *node) *node { return nn.RMSNorm{OnePlus: true}.Apply(s, x) }),
+	"group norm":        one(func(s *model.Scope, x *node) *node { return nn.GroupNorm{Groups: 2}.Apply(s, x) }),
 	"embedding": func(s *model.Scope, _, fixed map[string]*node) []*node {
 		return []*node{nn.Embedding{Vocabulary: 7, Width: 3}.Apply(s, fixed["ids"])}
 	},
@@ -148,6 +152,10 @@ var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) 
 	"attention causal lengths": attend(nn.Attention{Causal: true}),
 	"attention grouped":        attend(nn.Attention{KeyHeads: 2, Causal: true}),
 	"attention grouped full":   attend(nn.Attention{KeyHeads: 2}),
+	"attention scale and cap":  attend(nn.Attention{Heads: 2, Width: 4, Scale: 0.9, Cap: 1.5, Causal: true, NoBias: true}),
+	"attention no key bias":    attend(nn.Attention{NoKeyBias: true, Causal: true}),
+	"quick gelu":               one(func(s *model.Scope, x *node) *node { return nn.Activation("quick_gelu").Apply(s, x) }),
+	"attention fused":          attend(nn.Attention{KeyHeads: 2, Fused: true, Causal: true}),
 	"attention rotary":         attend(nn.Attention{Heads: 2, Width: 4, Rotary: 1e4, Causal: true, NoBias: true}),
 }
 

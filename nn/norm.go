@@ -44,6 +44,7 @@ func (l LayerNorm) normal(scope *model.Scope, x *graph.Node, f func(x *graph.Nod
 // RMSNorm divides by the root mean square of the last axis (Zhang and Sennrich 2019).
 type RMSNorm struct {
 	Epsilon float64 // 1e-6 if 0
+	OnePlus bool    // multiplies by 1 + scale, which begins with 0, as in Gemma
 }
 
 // Apply has the variable scale, [n].
@@ -55,8 +56,12 @@ func (r RMSNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 		wide := widened(x)
 		mean := graph.ReduceAndKeep(graph.Square(wide), graph.ReduceMean, -1)
 		y := graph.Mul(wide, graph.Rsqrt(graph.AddScalar(mean, epsilon(r.Epsilon, 1e-6))))
-		scale := variable(scope, x, "scale", nil, graph.Ones, x.Shape().Dimensions[x.Rank()-1])
-		y = graph.Mul(y, graph.ExpandLeftToRank(graph.ConvertDType(scale, wide.DType()), x.Rank()))
+		initial, factor := graph.Ones, func(scale *graph.Node) *graph.Node { return scale }
+		if r.OnePlus {
+			initial, factor = graph.Zeros, graph.OnePlus
+		}
+		scale := variable(scope, x, "scale", nil, initial, x.Shape().Dimensions[x.Rank()-1])
+		y = graph.Mul(y, graph.ExpandLeftToRank(factor(graph.ConvertDType(scale, wide.DType())), x.Rank()))
 		return graph.ConvertDType(y, x.DType())
 	})
 }

@@ -24,7 +24,9 @@ const configFile = "config.json"
 // config reads fields of a config.json. Errors are collected in err.
 type config struct {
 	fields  map[string]json.RawMessage
-	file    string       // config.json if empty
+	file    string // config.json if empty
+	images  map[string]json.RawMessage
+	tensors map[string]stored
 	dtype   dtypes.DType // of the variables
 	classes int          // of a head
 	err     error
@@ -65,6 +67,37 @@ func (c *config) size(name string, standard int) int {
 		return 1
 	}
 	return n
+}
+
+// zero refuses rates that the layers do not implement.
+func (c *config) zero(names ...string) {
+	for _, name := range names {
+		c.only(name, "0.0", "0")
+	}
+}
+
+// counts reads a list of whole numbers from 1 to most.
+func (c *config) counts(name string, most int, standard ...int) []int {
+	list := standard
+	if c.has(name) && (json.Unmarshal(c.fields[name], &list) != nil || len(list) == 0 || slices.Min(list) < 1 || slices.Max(list) > most) {
+		c.fail(name, "a list of whole numbers from 1 to %d", most)
+		return standard
+	}
+	return list
+}
+
+// pair reads a whole number, or two: a height and a width.
+func (c *config) pair(name string, standard int) (height, width int) {
+	var both []int
+	if json.Unmarshal(c.fields[name], &both) != nil || both == nil {
+		n := c.size(name, standard)
+		return n, n
+	}
+	if len(both) != 2 || min(both[0], both[1]) < 1 || max(both[0], both[1]) > mostSize {
+		c.fail(name, "a whole number from 1 to %d, or two", mostSize)
+		return 1, 1
+	}
+	return both[0], both[1]
 }
 
 // id reads the id of a token, -1 if there is none.
@@ -149,7 +182,7 @@ func (c *config) only(name string, implemented ...string) {
 
 // activations has nn's names by those of transformers.
 var activations = map[string]nn.Activation{
-	"gelu": "gelu", "gelu_python": "gelu", "gelu_new": "gelu_approx", "gelu_fast": "gelu_approx", "gelu_accurate": "gelu_approx",
+	"gelu": "gelu", "gelu_python": "gelu", "quick_gelu": "quick_gelu", "gelu_new": "gelu_approx", "gelu_fast": "gelu_approx", "gelu_accurate": "gelu_approx",
 	"gelu_pytorch_tanh": "gelu_approx", "gelu_python_tanh": "gelu_approx", "relu": "relu", "silu": "swish", "swish": "swish", "tanh": "tanh", "sigmoid": "sigmoid",
 }
 

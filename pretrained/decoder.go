@@ -12,17 +12,24 @@ import (
 // decoder has the settings and layers that Llama and its relatives share. Each place sees itself and earlier ones.
 type decoder struct {
 	encoder
-	keyHeads, headWidth        int
-	rates                      []float64           // of rotary positions
-	window                     func(layer int) int // 0: all earlier places
-	bias, outputBias, gateBias bool
-	headNorm                   *nn.RMSNorm
-	tied                       bool // the output to the embeddings
+	keyHeads, headWidth         int
+	rates                       []float64           // of rotary positions
+	localRates                  []float64           // of layers with a window, nil for rates
+	window                      func(layer int) int // 0: all earlier places
+	fused                       bool                // queries, keys and values
+	bias, outputBias, gateBias  bool
+	ungated                     bool
+	normal                      nn.Layer
+	headNorm                    *nn.RMSNorm
+	sandwich                    bool // also normalizes after attention and after dense layers
+	scale, scoresCap, logitsCap float64
+	embeddedScale, embedDropout float64
+	tied                        bool // the output to the embeddings
 }
 
 // decoderOf reads the fields that Llama and its relatives share. keyHeads and headWidth are standards, 0 for those that
 // follow from the others.
-func decoderOf(c *config, keyHeads, headWidth int) decoder {
+func decoderOf(c *config, keyHeads, headWidth int, rates func(c *config, width int) (all, local []float64)) decoder {
 	c.encoder()
 	d := decoder{encoder: encoder{
 		vocabulary: c.size("vocab_size", 0), width: c.size("hidden_size", 0), inner: c.size("intermediate_size", 0),
@@ -30,7 +37,7 @@ func decoderOf(c *config, keyHeads, headWidth int) decoder {
 		epsilon: c.positive("rms_norm_eps", 1e-6), attentionDropout: c.rate("attention_dropout", 0),
 		deviation: c.positive("initializer_range", 0.02), activation: c.activation("hidden_act", "silu"), dtype: c.dtype,
 	}, tied: c.flag("tie_word_embeddings", false), window: func(int) int { return 0 }}
-	d.padding = c.id("pad_token_id", -1, d.vocabulary)
+	d.padding, d.normal = c.id("pad_token_id", -1, d.vocabulary), nn.RMSNorm{Epsilon: d.epsilon}
 	if _, there := c.fields["num_key_value_heads"]; keyHeads == 0 || there {
 		keyHeads = d.heads // also for null
 	}
@@ -44,7 +51,7 @@ func decoderOf(c *config, keyHeads, headWidth int) decoder {
 	if d.headWidth%2 != 0 || d.headWidth > mostHead || d.heads > mostHead {
 		c.fail("head_dim", "an even number up to %d, and as many heads at most", mostHead)
 	} else {
-		d.rates = c.rates(d.headWidth)
+		d.rates, d.localRates = rates(c, d.headWidth)
 	}
 	return d
 }
@@ -52,18 +59,29 @@ func decoderOf(c *config, keyHeads, headWidth int) decoder {
 // mostHead bounds the products of sizes, and the rates.
 const mostHead = 1 << 14
 
-// family has the tables of Llama, without those of heads.
-func (d decoder) family(class string) *family {
-	f := &family{class: class, prefix: "model.", layers: d.layers, dtype: d.dtype, build: d.build, decode: d.decode, caches: d.caches, heads: map[task]head{
-		causalLM: {build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
-			return logits(nn.Masked(nn.Embedding{Vocabulary: d.vocabulary, Width: d.width, DType: d.dtype}.Logits(s.At("words"), hidden), nn.MaskOf(hidden)))
-		}},
-	}}
+// described is a family without tables and with the head of tokens.
+func (d decoder) described(class, prefix string) *family {
+	f := &family{class: class, prefix: prefix, layers: d.layers, places: d.places, dtype: d.dtype, build: d.build, decode: d.decode, caches: d.caches}
+	capped := func(x, hidden *graph.Node) map[string]*graph.Node {
+		if d.logitsCap > 0 {
+			x = nn.SoftCap(x, d.logitsCap)
+		}
+		return logits(nn.Masked(x, nn.MaskOf(hidden)))
+	}
+	f.heads = map[task]head{causalLM: {build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
+		return capped(nn.Embedding{Vocabulary: d.vocabulary, Width: d.width, DType: d.dtype}.Logits(s.At("words"), hidden), hidden)
+	}}}
 	if !d.tied {
 		f.heads[causalLM] = head{modules: []module{{"lm_head", "lm_head", linearNoBias(d.width, d.vocabulary)}}, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
-			return logits(nn.Dense{Units: d.vocabulary, NoBias: true, Kernel: nn.RandomNormal(d.deviation)}.Apply(s.In("lm_head"), hidden))
+			return capped(nn.Dense{Units: d.vocabulary, NoBias: true, Kernel: nn.RandomNormal(d.deviation)}.Apply(s.In("lm_head"), hidden), hidden)
 		}}
 	}
+	return f
+}
+
+// family has the tables of Llama, without those of heads.
+func (d decoder) family(class string) *family {
+	f := d.described(class, "model.")
 	f.body = []module{{"embed_tokens", "words", table(d.vocabulary, d.width)}, {"norm", "norm", rms(d.width)}}
 	add := func(file, own string, parts []part) {
 		f.body = append(f.body, module{"layers.#." + file, "layer_#/" + own, parts})
@@ -87,7 +105,13 @@ func (d decoder) family(class string) *family {
 	dense("mlp.up_proj", "up", d.width, d.inner, d.gateBias)
 	dense("mlp.down_proj", "down", d.inner, d.width, d.gateBias)
 	add("input_layernorm", "attention_norm", rms(d.width))
-	add("post_attention_layernorm", "norm", rms(d.width))
+	if !d.sandwich {
+		add("post_attention_layernorm", "norm", rms(d.width))
+		return f
+	}
+	add("post_attention_layernorm", "attended_norm", rms(d.width))
+	add("pre_feedforward_layernorm", "norm", rms(d.width))
+	add("post_feedforward_layernorm", "dense_norm", rms(d.width))
 	return f
 }
 
@@ -108,14 +132,21 @@ func last(x *graph.Node) *graph.Node {
 	dims := x.Shape().Dimensions
 	at := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims[0], dims[1]), 1)
 	seen := graph.Where(nn.MaskOf(x), at, graph.ZerosLike(at))
-	chosen := graph.Equal(at, graph.BroadcastToDims(graph.ReduceAndKeep(seen, graph.ReduceMax, 1), dims[0], dims[1]))
+	return place(x, graph.ReduceMax(seen, 1))
+}
+
+// place takes a place of each text.
+func place(x, number *graph.Node) *graph.Node {
+	dims := x.Shape().Dimensions
+	at := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims[0], dims[1]), 1)
+	chosen := graph.Equal(at, graph.BroadcastToDims(graph.ExpandAxes(number, -1), dims[0], dims[1]))
 	return graph.ReduceSum(graph.Where(graph.BroadcastToDims(graph.ExpandAxes(chosen, -1), dims...), x, graph.ZerosLike(x)), 1)
 }
 
 func (d decoder) build(s *model.Scope, in inputs) *graph.Node {
 	ids := in.ids(idsInput)
 	mask := in.mask(ids)
-	x := d.embed(s.In("words"), ids, d.vocabulary, d.padding)
+	x := d.begin(s, ids, nil)
 	for i := range d.layers {
 		a := d.attention(i)
 		a.Mask = mask
@@ -124,24 +155,54 @@ func (d decoder) build(s *model.Scope, in inputs) *graph.Node {
 	return nn.Masked(d.norm(s.In("norm"), x), mask)
 }
 
-func (d decoder) attention(layer int) nn.Attention {
-	return nn.Attention{
-		Heads: d.heads, KeyHeads: d.keyHeads, Width: d.headWidth, Causal: true, Rates: d.rates, Window: d.window(layer), Dropout: d.attentionDropout,
-		HeadNorm: d.headNorm, NoBias: !d.bias, NoOutputBias: !d.outputBias,
+// begin embeds tokens, the first of which is at the place start, 0 if nil.
+func (d decoder) begin(s *model.Scope, ids, start *graph.Node) *graph.Node {
+	x := d.embed(s.In("words"), ids, d.vocabulary, d.padding)
+	if d.embeddedScale != 0 {
+		x = graph.MulScalar(x, d.embeddedScale)
 	}
+	if d.places > 0 {
+		x = nn.Positions{Length: d.places, Start: start}.Apply(s.In("positions"), x)
+	}
+	return nn.Dropout{Rate: d.embedDropout}.Apply(s, x)
 }
 
-// layer normalizes before each sum.
+func (d decoder) attention(layer int) nn.Attention {
+	a := nn.Attention{
+		Heads: d.heads, KeyHeads: d.keyHeads, Width: d.headWidth, Causal: true, Rates: d.rates, Window: d.window(layer), Dropout: d.attentionDropout,
+		Scale: d.scale, Cap: d.scoresCap, HeadNorm: d.headNorm, Fused: d.fused, NoBias: !d.bias, NoOutputBias: !d.outputBias,
+	}
+	if a.Window > 0 && d.localRates != nil {
+		a.Rates = d.localRates
+	}
+	return a
+}
+
+// layer normalizes before attention and dense layers.
 func (d decoder) layer(s *model.Scope, x *graph.Node, attend func(s *model.Scope, x *graph.Node) *graph.Node) *graph.Node {
-	x = graph.Add(x, attend(s.In("attention"), d.norm(s.In("attention_norm"), x)))
+	x = d.add(s, x, attend(s.In("attention"), d.norm(s.In("attention_norm"), x)), "attended_norm")
+	return d.feed(s, x)
+}
+
+func (d decoder) add(s *model.Scope, x, y *graph.Node, after string) *graph.Node {
+	if d.sandwich {
+		y = d.norm(s.In("%s", after), y)
+	}
+	return graph.Add(x, nn.Dropout{Rate: d.dropout}.Apply(s, y))
+}
+
+// feed adds dense layers.
+func (d decoder) feed(s *model.Scope, x *graph.Node) *graph.Node {
 	y := d.norm(s.In("norm"), x)
 	dense := func(name string, x *graph.Node, units int) *graph.Node {
 		return nn.Dense{Units: units, NoBias: !d.gateBias}.Apply(s.In("%s", name), x)
 	}
-	y = graph.Mul(d.activation.Apply(s, dense("gate", y, d.inner)), dense("up", y, d.inner))
-	return graph.Add(x, dense("down", y, d.width))
+	if d.ungated {
+		y = d.activation.Apply(s, dense("up", y, d.inner))
+	} else {
+		y = graph.Mul(d.activation.Apply(s, dense("gate", y, d.inner)), dense("up", y, d.inner))
+	}
+	return d.add(s, x, dense("down", y, d.width), "dense_norm")
 }
 
-func (d decoder) norm(s *model.Scope, x *graph.Node) *graph.Node {
-	return nn.RMSNorm{Epsilon: d.epsilon}.Apply(s, x)
-}
+func (d decoder) norm(s *model.Scope, x *graph.Node) *graph.Node { return d.normal.Apply(s, x) }

@@ -3,6 +3,7 @@ package pretrained
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -81,10 +82,12 @@ func (in inputs) ids(name string) *graph.Node {
 }
 
 // mask is true at tokens and false at padding.
-func (in inputs) mask(ids *graph.Node) *graph.Node {
-	x := in(maskInput)
+func (in inputs) mask(ids *graph.Node) *graph.Node { return in.maskOf(maskInput, ids) }
+
+func (in inputs) maskOf(name string, ids *graph.Node) *graph.Node {
+	x := in(name)
 	if !x.Shape().EqualDimensions(ids.Shape()) || !x.DType().IsInt() && x.DType() != dtypes.Bool {
-		panic(fmt.Errorf("pretrained: the input %q is %s, expected whole numbers or bool of the shape of %q, %s", maskInput, x.Shape(), idsInput, ids.Shape()))
+		panic(fmt.Errorf("pretrained: the input %q is %s, expected whole numbers or bool of the shape of %q, %s", name, x.Shape(), strings.Replace(name, maskInput, idsInput, 1), ids.Shape()))
 	}
 	if x.DType() == dtypes.Bool {
 		return x

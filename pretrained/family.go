@@ -1,6 +1,8 @@
 package pretrained
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,13 +20,17 @@ type family struct {
 	prefix string // of the body's tensors in models with a head: "bert."
 	layers int    // for # in names
 	types  bool   // it takes token_type_ids
+	places int    // of texts at most; 0 if not bounded
+	of     string // "images", and others; else texts
 	dtype  dtypes.DType
 	body   []module
 	pooler []module // empty if the folder or the architecture has none
 	// build returns the hidden state of each place, [batch, places, width]. pool is of the first place.
 	build func(s *model.Scope, in inputs) *graph.Node
 	pool  func(s *model.Scope, hidden *graph.Node) *graph.Node
-	heads map[task]head
+	// outputs are in place of build, of networks of several inputs without one hidden state.
+	outputs func(s *model.Scope, in inputs) map[string]*graph.Node
+	heads   map[task]head
 	// decode and caches are of decoders: build for the places after those of caches.
 	decode func(s *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node
 	caches func(s *model.Scope, g *graph.Graph, rows, places int) []nn.Cache
@@ -32,7 +38,8 @@ type family struct {
 
 var families = map[string]func(c *config) *family{
 	"bert": bert, "roberta": roberta, "xlm-roberta": xlmRoberta, "distilbert": distilBERT, "mpnet": mpNet,
-	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3,
+	"llama": llama, "mistral": mistral, "qwen2": qwen2, "qwen3": qwen3, "gpt2": gpt2,
+	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit, "resnet": resNet, "t5": t5, "clip": clip, "whisper": whisper,
 }
 
 // task is the end of a class's name.
@@ -45,16 +52,30 @@ const (
 	answers        task = "ForQuestionAnswering"
 	maskedLM       task = "ForMaskedLM"
 	causalLM       task = "ForCausalLM"
+	imageClasses   task = "ForImageClassification"
+	seq2seqLM      task = "ForConditionalGeneration"
 	forPreTraining task = "ForPreTraining" // contains maskedLM
 	lmHeadModel    task = "LMHeadModel"    // likewise
 )
 
 // head describes what follows the body.
 type head struct {
+	class   string   // empty for the family's and the task
 	modules []module // with names of files that have no prefix
 	pooled  bool     // it needs the pooler
 	build   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
 	err     error
+}
+
+// of is the head of a class with its own name.
+func (h head) of(class string) head {
+	h.class = class
+	return h
+}
+
+// classOf is the name of transformers' class.
+func (f *family) classOf(of task) string {
+	return cmp.Or(f.heads[of].class, f.class+string(of))
 }
 
 // module is a row of a table: a module of PyTorch, the scope of its layer here, and its tensors.
@@ -67,7 +88,9 @@ type module struct {
 type part struct {
 	file, own, older string
 	dims             []int // in the file
-	transposed       bool  // a matrix that lazo has the other way round
+	transposed       bool  // lazo has the first two axes last, the other way round
+	shape            []int // here, if not that of the file
+	count            bool  // a whole number in files, each element here
 }
 
 // linear is torch.nn.Linear, [out, in] in files: nn.Dense.
@@ -77,6 +100,30 @@ func linear(in, out int) []part {
 
 func linearNoBias(in, out int) []part {
 	return []part{{file: "weight", own: "kernel", dims: []int{out, in}, transposed: true}}
+}
+
+// conv1D is transformers' Conv1D, [in, out] in files: nn.Dense.
+func conv1D(in, out int) []part {
+	return []part{{file: "weight", own: "kernel", dims: []int{in, out}}, {file: "bias", own: "bias", dims: []int{out}}}
+}
+
+// conv is torch.nn.Conv2d, [out, in, height, width] in files: nn.Conv.
+func conv(in, out, height, width int) []part {
+	return []part{{file: "weight", own: "kernel", dims: []int{out, in, height, width}, transposed: true}, {file: "bias", own: "bias", dims: []int{out}}}
+}
+
+// conv1 is torch.nn.Conv1d.
+func conv1(in, out, window int) []part {
+	return []part{{file: "weight", own: "kernel", dims: []int{out, in, window}, transposed: true}, {file: "bias", own: "bias", dims: []int{out}}}
+}
+
+// batchNorm is torch.nn.BatchNorm2d: nn.BatchNorm.
+func batchNorm(n int) []part {
+	return []part{
+		{file: "weight", own: "scale", dims: []int{n}}, {file: "bias", own: "offset", dims: []int{n}},
+		{file: "running_mean", own: "mean", dims: []int{n}}, {file: "running_var", own: "variance", dims: []int{n}},
+		{file: "num_batches_tracked", own: "avg_weight", dims: []int{}, shape: []int{n}, count: true},
+	}
 }
 
 // norm is torch.nn.LayerNorm: nn.LayerNorm.
@@ -105,20 +152,34 @@ type tensor struct {
 	own         string // below the network's scope
 	dims        []int
 	transposed  bool
+	reshaped    []int
+	count       bool
 }
 
 func (t tensor) shape() []int {
-	if t.transposed {
-		return []int{t.dims[1], t.dims[0]}
+	switch {
+	case t.transposed:
+		return append(slices.Clone(t.dims[2:]), t.dims[1], t.dims[0])
+	case t.reshaped != nil:
+		return t.reshaped
 	}
 	return t.dims
+}
+
+// places is the product of the axes after the first two.
+func (t tensor) places() int {
+	n := 1
+	for _, d := range t.dims[2:] {
+		n *= d
+	}
+	return n
 }
 
 // listed writes the rows of a table out for all layers.
 func (f *family) listed(modules []module) (all []tensor) {
 	add := func(m module, layer string) {
 		for _, p := range m.parts {
-			t := tensor{name: m.file + "." + p.file, own: m.own + "/" + p.own, dims: p.dims, transposed: p.transposed}
+			t := tensor{name: strings.TrimPrefix(m.file+"."+p.file, "."), own: m.own + "/" + p.own, dims: p.dims, transposed: p.transposed, reshaped: p.shape, count: p.count}
 			if p.older != "" {
 				t.older = m.file + "." + p.older
 			}

@@ -38,6 +38,8 @@ func (n *Network) Generator(state *managed.State, rows, places int) (*Generator,
 		err = fmt.Errorf("pretrained: a generator of the network %s, expected one of CausalLM", n.task)
 	case rows < 1 || rows > mostRows || places < 1 || places > mostSize:
 		err = fmt.Errorf("pretrained: a generator for %d rows of %d places, expected 1 to %d rows of 1 to %d places", rows, places, mostRows, mostSize)
+	case n.family.places > 0 && places > n.family.places:
+		err = fmt.Errorf("pretrained: a generator for %d places, expected at most %d, for which the network has positions", places, n.family.places)
 	}
 	if err != nil {
 		return nil, err
@@ -312,7 +314,7 @@ func (g *Generator) logits(ctx context.Context, step *managed.Stepper, ids []int
 
 // decode is build for places after those of the caches, which it extends.
 func (d decoder) decode(s *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node {
-	x := d.embed(s.In("words"), ids, d.vocabulary, d.padding)
+	x := d.begin(s, ids, caches[0].Position)
 	for i := range d.layers {
 		x = d.layer(s.In("layer_%d", i), x, func(s *model.Scope, x *graph.Node) (y *graph.Node) {
 			y, caches[i] = d.attention(i).Decode(s, x, caches[i])

@@ -15,10 +15,12 @@ import (
 )
 
 // folderWith returns testdata/bert with fields of config.json changed; nil removes one.
-func folderWith(t *testing.T, fields map[string]any) string {
+func folderWith(t *testing.T, fields map[string]any) string { return folderOf(t, "bert", fields) }
+
+func folderOf(t *testing.T, kind string, fields map[string]any) string {
 	t.Helper()
 	dir := t.TempDir()
-	text, err := os.ReadFile("testdata/bert/config.json")
+	text, err := os.ReadFile(filepath.Join("testdata", kind, "config.json"))
 	require.NoError(t, err)
 	all := map[string]any{}
 	require.NoError(t, json.Unmarshal(text, &all))
@@ -30,10 +32,75 @@ func folderWith(t *testing.T, fields map[string]any) string {
 	text, err = json.Marshal(all)
 	require.NoError(t, err)
 	write(t, dir, "config.json", string(text))
-	weights, err := os.ReadFile("testdata/bert/model.safetensors")
+	weights, err := os.ReadFile(filepath.Join("testdata", kind, "model.safetensors"))
 	require.NoError(t, err)
 	write(t, dir, "model.safetensors", string(weights))
 	return dir
+}
+
+// So are those of other architectures.
+func TestOpen_hostileConfigsOf(t *testing.T) {
+	for _, row := range []struct {
+		kind, field string
+		value       any
+		want        string
+	}{
+		{"gpt2", "scale_attn_weights", false, `scale_attn_weights is "false", expected true: other values are not implemented`},
+		{"gpt2", "scale_attn_by_inverse_layer_idx", true, `scale_attn_by_inverse_layer_idx is "true", expected false`},
+		{"gpt2", "reorder_and_upcast_attn", true, `reorder_and_upcast_attn is "true", expected false`},
+		{"gpt2", "add_cross_attention", true, `add_cross_attention is "true", expected false`},
+		{"gpt2", "n_head", 3, `n_head is "3", expected a divisor of n_embd, 4`},
+		{"gpt2", "n_inner", 8, `the tensor "transformer.h.0.mlp.c_fc.weight" has the shape [4 16], expected [4 8] by config.json`},
+		{"gpt2", "n_positions", nil, `n_positions is "", expected a whole number`},
+		{"gemma2", "use_bidirectional_attention", true, `use_bidirectional_attention is "true", expected false`},
+		{"gemma2", "sliding_window", json.RawMessage("null"), `sliding_window is "null", expected a number of places`},
+		{"gemma2", "attn_logit_softcapping", -1, `attn_logit_softcapping is "-1", expected a number above 0`},
+		{"gemma2", "final_logit_softcapping", "30", `final_logit_softcapping is "\"30\"", expected a number above 0`},
+		{"gemma2", "query_pre_attn_scalar", 0, `query_pre_attn_scalar is "0", expected a number above 0`},
+		{"gemma2", "layer_types", []string{"full_attention"}, `expected a kind for each of 2 layers`},
+		{"gemma2", "head_dim", 5, `head_dim is "5", expected an even number`},
+		{"gemma2", "rope_parameters", map[string]any{"full_attention": map[string]any{}}, `full_attention is "{}", expected none`},
+		{"gemma3", "attn_logit_softcapping", 50, `attn_logit_softcapping is "50", expected none: the field is not implemented`},
+		{"gemma3", "rope_parameters", map[string]any{"rope_theta": 100}, `rope_parameters: config.json: rope_theta is "100", expected none`},
+		{"gemma3", "rope_parameters", map[string]any{"sliding_attention": map[string]any{"rope_type": "yarn"}}, `rope_type is "\"yarn\"", expected "default", "linear" or "llama3"`},
+		{"gemma3", "rope_scaling", map[string]any{"rope_type": "linear", "factor": 2}, `expected none: the field is not implemented`},
+		{"gemma3", "sliding_window_pattern", 0, `sliding_window_pattern is "0", expected a whole number from 1`},
+		{"vit", "qkv_bias", false, `qkv_bias is "false", expected true`},
+		{"vit", "pooler_act", "relu", `pooler_act is "\"relu\"", expected "tanh"`},
+		{"vit", "pooler_output_size", 9, `pooler_output_size is "9", expected 4, as hidden_size`},
+		{"vit", "image_size", []int{8, 9, 10}, `image_size is "[8,9,10]", expected a whole number`},
+		{"vit", "image_size", []int{8, -1}, `image_size is "[8,-1]", expected a whole number from 1 to 1073741824, or two`},
+		{"vit", "image_size", 1 << 30, `the tensor "vit.embeddings.position_embeddings" has the shape [1 9 4], expected [1 96076791961092097 4]`},
+		{"vit", "patch_size", 9, `patch_size is "9", expected at most image_size, 8 by 12`},
+		{"vit", "num_channels", 1, `has the shape [4 3 4 3], expected [4 1 4 3]`},
+		{"resnet", "layer_type", "wide", `layer_type is "\"wide\"", expected "bottleneck"`},
+		{"resnet", "depths", []int{1}, `depths is "[1]", expected a number for each of the hidden_sizes`},
+		{"resnet", "depths", []int{1, 1 << 30}, `expected a list of whole numbers from 1 to 1000`},
+		{"resnet", "depths", []int{1, 3}, `the folder has no tensor "resnet.encoder.stages.1.layers.2.layer.0.convolution.weight"`},
+		{"resnet", "hidden_sizes", []int{8, 2}, `expected at least 4 for each stage of bottlenecks`},
+		{"resnet", "hidden_sizes", []int{}, `hidden_sizes is "[]", expected a list of whole numbers`},
+		{"resnet", "embedding_size", 5, `has the shape [4 3 7 7], expected [5 3 7 7]`},
+		{"t5", "is_encoder_decoder", false, `is_encoder_decoder is "false", expected true`},
+		{"t5", "feed_forward_proj", "gated-laplace", `feed_forward_proj is "\"gated-laplace\"", expected an activation, or gated- and an activation`},
+		{"t5", "dense_act_fn", "gelu", `dense_act_fn is "\"gelu\"", expected "relu"`},
+		{"t5", "is_gated_act", true, `is_gated_act is "true", expected false`},
+		{"t5", "relative_attention_num_buckets", 30, `relative_attention_num_buckets is "30", expected a multiple of 4`},
+		{"t5", "num_decoder_layers", 1 << 30, `expected at most 1000`},
+		{"t5", "num_decoder_layers", 3, `the folder has no tensor "decoder.block.2.layer.0.SelfAttention.q.weight"`},
+		{"t5", "d_kv", 1 << 30, `heads of at most 16384`},
+		{"t5-gated", "scale_decoder_outputs", true, `expected false: the folder has the tensor "lm_head.weight"`},
+		{"whisper", "apply_spec_augment", true, `apply_spec_augment is "true", expected false`},
+		{"whisper", "activation_dropout", 0.1, `activation_dropout is "0.1", expected 0.0`},
+		{"whisper", "tie_word_embeddings", false, `tie_word_embeddings is "false", expected true`},
+		{"whisper", "decoder_layers", 1 << 30, `decoder_layers is "1073741824", expected at most 1000`},
+		{"whisper", "encoder_attention_heads", 3, `encoder_attention_heads is "3", expected a divisor of d_model, 4`},
+		{"whisper", "num_mel_bins", 6, `has the shape [4 5 3], expected [4 6 3]`},
+		{"whisper", "max_source_positions", 7, `has the shape [6 4], expected [7 4]`},
+		{"gpt2", "n_embd", 1 << 30, `has the shape [60 4], expected [60 1073741824] by config.json`},
+	} {
+		_, err := pretrained.Open(t.Context(), folderOf(t, row.kind, map[string]any{row.field: row.value}))
+		require.ErrorContains(t, err, row.want, "%s %s %v", row.kind, row.field, row.value)
+	}
 }
 
 // Fields of config.json that are wrong, or that would change numbers, are errors by name, before much is allocated.
@@ -45,7 +112,7 @@ func TestOpen_hostileConfigs(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "distilbert" "llama" "mistral" "mpnet" "qwen2" "qwen3" "roberta" "xlm-roberta"]`},
+		{"model_type", "gpt5", `model_type is "\"gpt5\"", expected one of ["bert" "clip" "distilbert" "gemma2" "gemma3_text" "gpt2" "llama" "mistral" "mpnet" "qwen2" "qwen3" "resnet" "roberta" "t5" "vit" "whisper" "xlm-roberta"]`},
 		{"model_type", nil, `model_type is "", expected one of`},
 		{"hidden_size", 1 << 40, `hidden_size is "1099511627776", expected a whole number from 1 to 1073741824`},
 		{"hidden_size", -16, `hidden_size is "-16", expected a whole number`},

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -29,7 +29,9 @@ import (
 //		…
 //
 // Inputs are input_ids and attention_mask, integers [batch, places], and token_type_ids for BERT. The mask is 0 at
-// padding. An error of a method of [Base] that made the network is that of flaxlike.New and of the state.
+// padding. T5 has them also with the prefix decoder_. Images are pixel_values [batch, height, width, channels]:
+// floating-point numbers as those of transformers, or uint8, which the network prepares by preprocessor_config.json. An
+// error of a method of [Base] that made the network is that of flaxlike.New and of the state.
 type Network struct {
 	// Labels are the names of the classes: those of the folder if it has as many, otherwise LABEL_0, LABEL_1, ….
 	Labels []string
@@ -37,6 +39,7 @@ type Network struct {
 	base      *Base
 	family    *family
 	task      task
+	whole     bool // the model of the folder without a head
 	weights   []weight
 	sentences map[string][]byte // files of sentence-transformers
 	outputs   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
@@ -58,11 +61,13 @@ const networkScope = "model"
 func (w weight) variable() string { return "/" + networkScope + "/" + w.own }
 
 // Hidden returns the network without a head: the outputs last_hidden_state [batch, places, width] and, if the folder
-// has its weights, pooler_output [batch, width].
+// has its weights, pooler_output [batch, width]. Those of CLIP are text_embeds and image_embeds [batch, width],
+// logits_per_text and logits_per_image [batch, batch].
 func (b *Base) Hidden() *Network {
 	return b.network(bare, 1, func(f *family, n *Network) head {
-		pooler, err := b.take(f.prefix, f.listed(f.pooler))
-		if pooled := err == nil && len(pooler) > 0; pooled {
+		n.whole = true
+		_, err := b.take(f.prefix, f.listed(f.pooler))
+		if err == nil && f.pool != nil {
 			return head{pooled: true, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
 				return map[string]*graph.Node{"last_hidden_state": hidden, "pooler_output": f.pool(s, hidden)}
 			}}
@@ -78,8 +83,9 @@ func (b *Base) Head(build func(s *model.Scope, hidden *graph.Node) map[string]*g
 	return b.network(bare, 1, func(*family, *Network) head { return head{build: build} })
 }
 
-// Classifier returns the network with a head for a number of classes: the output logits [batch, classes]. 0 is the
-// folder's number. The head's weights are those of the folder if they are for this task and number, otherwise drawn.
+// Classifier returns the network with a head for a number of classes of texts or images: the output logits [batch,
+// classes]. 0 is the folder's number. The head's weights are those of the folder if they are for this task and number,
+// otherwise drawn.
 func (b *Base) Classifier(classes int) *Network { return b.labelled(classification, classes) }
 
 // TokenClassifier is [Base.Classifier] for each place: the output logits [batch, places, classes].
@@ -99,6 +105,13 @@ func (b *Base) MaskedLM() *Network {
 // places, vocabulary].
 func (b *Base) CausalLM() *Network {
 	return b.network(causalLM, 1, func(f *family, _ *Network) head { return f.heads[causalLM] })
+}
+
+// Seq2SeqLM returns a network of an encoder and a decoder with a head that predicts the next token of the second text:
+// the output logits [batch, places, vocabulary]. Further inputs are decoder_input_ids, which begin with a start token,
+// and decoder_attention_mask. Whisper has input_features [batch, frames, bands] in place of the first text.
+func (b *Base) Seq2SeqLM() *Network {
+	return b.network(seq2seqLM, 1, func(f *family, _ *Network) head { return f.heads[seq2seqLM] })
 }
 
 func (b *Base) labelled(of task, classes int) *Network {
@@ -127,7 +140,7 @@ var also = map[task][]task{maskedLM: {forPreTraining, lmHeadModel}}
 
 // has reports whether the folder's model has a head for a task. A folder that lists no classes may have any.
 func (b *Base) has(f *family, of task) bool {
-	return len(b.classes) == 0 || slices.ContainsFunc(append([]task{of}, also[of]...), func(t task) bool { return slices.Contains(b.classes, f.class+string(t)) })
+	return len(b.classes) == 0 || slices.ContainsFunc(append([]task{of}, also[of]...), func(t task) bool { return slices.Contains(b.classes, f.classOf(t)) })
 }
 
 func (b *Base) lacks(f *family, of task, h head) error {
@@ -160,6 +173,9 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 	if h.build == nil && h.err == nil {
 		h.err = errors.New("the architecture has no such head")
 	}
+	if h.err == nil && f.outputs != nil && !n.whole {
+		h.err = fmt.Errorf("a network of %s has no such head, expected Hidden", f.of)
+	}
 	if h.err != nil {
 		return fail(h.err)
 	}
@@ -188,13 +204,16 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	if n.err != nil {
 		panic(n.err)
 	}
-	out := n.outputs(scope, n.family.build(scope, func(name string) *graph.Node {
+	inside := func(name string) *graph.Node {
 		x := input(name)
 		n.begin(scope, x.Graph())
 		return x
-	}))
-	n.end(scope)
-	return out
+	}
+	defer n.end(scope)
+	if n.family.outputs != nil {
+		return n.family.outputs(scope, inside)
+	}
+	return n.outputs(scope, n.family.build(scope, inside))
 }
 
 // Apply is for networks within others, and an error: the network has several inputs.
@@ -220,7 +239,7 @@ func (n *Network) Weights() managed.Option {
 			errs = errors.Join(errs, err)
 			if w.stored != nil {
 				values[w.variable()] = checkpoint.Tensor{DType: to, Dims: w.shape(), Write: func(out io.Writer) error {
-					return w.stored.writeTo(out, to, w.transposed)
+					return w.stored.writeTo(out, to, w.tensor)
 				}}
 			}
 		}
@@ -228,6 +247,9 @@ func (n *Network) Weights() managed.Option {
 		return errors.Join(errs, managed.WithValues(values)(s), managed.DrawMissing(draws)(s))
 	}
 }
+
+// constant are tensors of old files that are not weights.
+var constant = regexp.MustCompile(`\.position_ids$|\.attn\.(masked_)?bias$`)
 
 // Drawn returns the full names of the head's variables that the folder lacks, such as "/model/classifier/kernel". They
 // begin with random numbers.
@@ -249,7 +271,7 @@ func (n *Network) Unused() (names []string) {
 		}
 	}
 	for name := range n.base.tensors {
-		if !used[name] && !strings.HasSuffix(name, ".position_ids") {
+		if !used[name] && !constant.MatchString(name) {
 			names = append(names, name)
 		}
 	}

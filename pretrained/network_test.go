@@ -52,13 +52,22 @@ func TestSave(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			f := fixtureOf(t, kind)
+			if strings.HasPrefix(kind, "clip") {
+				t.Skip("TestCLIP has it")
+			}
 			from := filepath.Join("testdata", kind)
-			network := opened(t, from).Classifier(0)
-			require.Equal(t, []string{"red", "green", "blue"}, network.Labels)
+			made, places := tasks["ForSequenceClassification"], 0
+			if strings.HasPrefix(kind, "t5") || kind == "whisper" {
+				made, places = tasks[seq2seqLM], 7
+			}
+			network := made(opened(t, from))
+			if places == 0 {
+				require.Equal(t, []string{"red", "green", "blue"}, network.Labels)
+			}
 			m, err := flaxlike.New(t.Context(), network, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithStrategy(host(t)), flaxlike.WithBatchSize(3))
 			require.NoError(t, err)
 			defer func() { require.NoError(t, m.Close()) }()
-			set := labelled(t, f, 0)
+			set := labelled(t, f, places)
 			_, err = m.Fit(t.Context(), set, flaxlike.Fit{Output: io.Discard})
 			require.NoError(t, err)
 			dir := filepath.Join(t.TempDir(), "new", "folder")
@@ -74,16 +83,19 @@ func TestSave(t *testing.T) {
 					require.NotEqual(t, was[name].data, is[name].data)
 				}
 			}
+			if fixed := "model.encoder.embed_positions.weight"; kind == "whisper" {
+				require.Equal(t, was[fixed].data, is[fixed].data)
+			}
 			want, err := m.Predict(t.Context(), set)
 			require.NoError(t, err)
-			got := outputsOf(t, opened(t, dir).Classifier(0), f, "long")["logits"]
-			require.Len(t, got, 9)
+			got := outputsOf(t, made(opened(t, dir)), f, "long")["logits"]
 			trained, err := want.Output()
 			require.NoError(t, err)
-			require.InDeltaSlice(t, widened(trained.Flat.([]float32)), got, 1e-6)
+			require.Len(t, got, len(trained.Flat.([]float32)))
+			require.InDeltaSlice(t, widened(trained.Flat.([]float32)), got, 1e-5)
 
 			// Without training, the saved numbers equal those read.
-			require.NoError(t, opened(t, dir).Classifier(0).Save(dir, m))
+			require.NoError(t, made(opened(t, dir)).Save(dir, m))
 			var config map[string]any
 			text, err := os.ReadFile(filepath.Join(dir, "config.json"))
 			require.NoError(t, err)

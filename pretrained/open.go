@@ -28,6 +28,7 @@ type Base struct {
 	family  func(*config) *family
 	classes []string // of transformers, that the folder's model is of
 	labels  []string
+	images  map[string]json.RawMessage // of preprocessor_config.json, nil if there is none
 	tensors map[string]stored
 
 	tokenizer func() (*text.Tokenizer, error)
@@ -76,6 +77,9 @@ func open(ctx context.Context, folder string) (*Base, error) {
 		return nil, c.err
 	}
 	if tensors == nil {
+		if b.images, err = readImages(folder); err != nil {
+			return nil, err
+		}
 		if b.tensors, err = readTensors(ctx, folder); err != nil {
 			return nil, err
 		}
@@ -94,7 +98,7 @@ func open(ctx context.Context, folder string) (*Base, error) {
 
 // describe reads the config for the dtype and the number of classes of a network.
 func (b *Base) describe(classes int) (*family, error) {
-	c := &config{fields: b.fields, dtype: b.DType, classes: classes}
+	c := &config{fields: b.fields, dtype: b.DType, classes: classes, images: b.images, tensors: b.tensors}
 	f := b.family(c)
 	if c.err == nil && f.layers > len(b.tensors) {
 		c.err = fmt.Errorf("%s: the model has %d layers, and the folder only %d tensors", configFile, f.layers, len(b.tensors))
@@ -108,20 +112,21 @@ func (b *Base) find(prefix string, t tensor) (*stored, error) {
 	if t.older != "" {
 		names = append(names, prefix+t.older, t.older)
 	}
-	return named(b.tensors, t.dims, configFile, names...)
+	return named(b.tensors, t, configFile, names...)
 }
 
 // named returns the first tensor of several names, of the shape by a file.
-func named(tensors map[string]stored, dims []int, by string, names ...string) (*stored, error) {
+func named(tensors map[string]stored, t tensor, by string, names ...string) (*stored, error) {
 	for _, name := range names {
 		s, there := tensors[name]
 		switch {
 		case !there:
 			continue
-		case !slices.Equal(s.Dims, dims):
-			return nil, fmt.Errorf("the tensor %q has the shape %v, expected %v by %s", name, s.Dims, dims, by)
-		case numbers[s.DType].read == nil:
-			return nil, fmt.Errorf("the tensor %q is of %s, expected F32, F16 or BF16", name, s.DType)
+		case !slices.Equal(s.Dims, t.dims):
+			return nil, fmt.Errorf("the tensor %q has the shape %v, expected %v by %s", name, s.Dims, t.dims, by)
+		case t.count && s.DType == safetensors.I64:
+		case numbers[s.DType].read == nil || t.count:
+			return nil, fmt.Errorf("the tensor %q is of %s, expected F32, F16 or BF16, and I64 for a number of batches", name, s.DType)
 		}
 		return &s, nil
 	}

@@ -97,12 +97,12 @@ func (f fixture) under(prefix string) map[string]array {
 func (f fixture) folder(t *testing.T, task string) string {
 	t.Helper()
 	from := filepath.Join("testdata", f.kind)
-	if task == "ForSequenceClassification" {
+	if task == "ForSequenceClassification" || task == imageClasses || task == seq2seqLM || strings.HasPrefix(f.kind, "clip") {
 		return from
 	}
 	all, _ := readFile(t, filepath.Join(from, "model.safetensors"))
 	for name := range all {
-		if strings.HasPrefix(name, "classifier") || strings.HasPrefix(name, "pre_classifier") || strings.HasPrefix(name, "score") {
+		if strings.HasPrefix(name, "classifier") || strings.HasPrefix(name, "pre_classifier") || strings.HasPrefix(name, "score") || name == "lm_head.weight" && f.kind == "t5-gated" {
 			delete(all, name)
 		}
 	}
@@ -114,7 +114,9 @@ func (f fixture) folder(t *testing.T, task string) string {
 	writeFile(t, filepath.Join(dir, "model.safetensors"), all)
 	text, err := os.ReadFile(filepath.Join(from, "config.json"))
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(strings.Replace(string(text), "ForSequenceClassification", task, 1)), 0o600))
+	class := strings.NewReplacer("GPT2ForCausalLM", "GPT2LMHeadModel", "Gemma3TextForCausalLM", "Gemma3ForCausalLM").
+		Replace(strings.NewReplacer("ForSequenceClassification", task, imageClasses, task, seq2seqLM, task).Replace(string(text)))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(class), 0o600))
 	return dir
 }
 
@@ -123,6 +125,14 @@ func (f fixture) batch(t *testing.T, name, task string) data.Batch {
 	var fields []data.Field
 	of := f.under("in/" + name + "/")
 	for _, at := range sortedKeys(of) {
+		switch of[at].DType {
+		case safetensors.F32:
+			fields = append(fields, data.Named(at, of[at].floats(t), of[at].Dims...))
+			continue
+		case safetensors.U8:
+			fields = append(fields, data.Named(at, of[at].data, of[at].Dims...))
+			continue
+		}
 		ids, err := safetensors.Values[int32](of[at].data)
 		require.NoError(t, err)
 		fields = append(fields, data.Named(at, ids, of[at].Dims...))
@@ -148,11 +158,15 @@ func sortedKeys[V any](m map[string]V) (keys []string) {
 	return keys
 }
 
-var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3"}
+var kinds = []string{"bert", "bert-tanh", "roberta", "xlm-roberta", "distilbert", "mpnet", "llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3", "vit", "resnet", "resnet-basic", "t5", "t5-gated", "clip", "whisper"}
+
+const imageClasses, seq2seqLM = "ForImageClassification", "ForConditionalGeneration"
 
 var tasks = map[string]func(b *pretrained.Base) *pretrained.Network{
 	"Model":                     (*pretrained.Base).Hidden,
 	"ForSequenceClassification": func(b *pretrained.Base) *pretrained.Network { return b.Classifier(0) },
+	imageClasses:                func(b *pretrained.Base) *pretrained.Network { return b.Classifier(0) },
+	seq2seqLM:                   (*pretrained.Base).Seq2SeqLM,
 	"ForTokenClassification":    func(b *pretrained.Base) *pretrained.Network { return b.TokenClassifier(0) },
 	"ForQuestionAnswering":      (*pretrained.Base).QuestionAnswering,
 	"ForMaskedLM":               (*pretrained.Base).MaskedLM,
@@ -246,7 +260,7 @@ func (f fixture) compareNetwork(t *testing.T, task string, network *pretrained.N
 			}
 			got, dims := numbers("grad/model/" + of.Own)
 			if of.Transposed {
-				got = transposed(got, dims[0], dims[1])
+				got = transposed(got, dims)
 			}
 			gradientsOff = max(gradientsOff, f.near(t, "grad/"+task+"/"+of.Name, got, want))
 			delete(grads, of.Name)
@@ -266,11 +280,15 @@ func widened(values []float32) []float64 {
 	return all
 }
 
-func transposed(x []float64, rows, columns int) []float64 {
-	y := make([]float64, len(x))
-	for i := range rows {
-		for j := range columns {
-			y[j*rows+i] = x[i*columns+j]
+// transposed is [out, in, places…] of [places…, in, out].
+func transposed(x []float64, dims []int) []float64 {
+	in, out := dims[len(dims)-2], dims[len(dims)-1]
+	y, places := make([]float64, len(x)), len(x)/in/out
+	for p := range places {
+		for i := range in {
+			for o := range out {
+				y[(o*in+i)*places+p] = x[(p*in+i)*out+o]
+			}
 		}
 	}
 	return y

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/lazo-ml/lazo/nn"
 )
 
 // within reads an object in a field.
@@ -20,47 +22,53 @@ func (c *config) within(name string, read func(in *config)) {
 }
 
 // rates are the angles per place of rotary positions, with the scaling of the config for long texts.
-func (c *config) rates(width int) (rates []float64) {
+func (c *config) rates(width int) (rates, _ []float64) {
 	c.only("partial_rotary_factor", "1", "1.0")
 	base, places := c.positive("rope_theta", 1e4), c.positive("max_position_embeddings", 2048)
-	rates = make([]float64, width/2)
-	fill := func(base float64) {
-		for i := range rates {
-			rates[i] = math.Pow(base, -2*float64(i)/float64(width))
-		}
-	}
 	name := "rope_scaling" // the older name, which transformers prefers
 	if !c.has(name) {
 		name = "rope_parameters"
 	}
-	if fill(base); !c.has(name) {
-		return rates
+	if rates = nn.RotaryRates(base, width); !c.has(name) {
+		return rates, nil
 	}
 	c.within(name, func(in *config) {
-		in.only("partial_rotary_factor", "1", "1.0")
-		for _, kind := range []string{"full_attention", "sliding_attention"} {
+		for _, kind := range []string{fullAttention, slidingAttention} {
 			in.only(kind)
 		}
-		fill(in.positive("rope_theta", base))
-		kind := "rope_type"
-		if !in.has(kind) && in.has("type") {
-			kind = "type"
-		}
-		switch in.text(kind, "default") {
-		case "default":
-		case "linear":
-			factor := in.needed("factor")
-			for i := range rates {
-				rates[i] /= factor
-			}
-		case "llama3":
-			in.smooth(rates, places)
-		default:
-			in.fail(kind, `"default", "linear" or "llama3": others are not implemented`)
-		}
+		rates = in.scaled(base, places, width)
 	})
+	return rates, nil
+}
+
+// scaled reads an object of rope_parameters.
+func (c *config) scaled(base, places float64, width int) []float64 {
+	c.only("partial_rotary_factor", "1", "1.0")
+	rates := nn.RotaryRates(c.positive("rope_theta", base), width)
+	kind := "rope_type"
+	if !c.has(kind) && c.has("type") {
+		kind = "type"
+	}
+	switch c.text(kind, "default") {
+	case "default":
+	case "linear":
+		factor := c.needed("factor")
+		for i := range rates {
+			rates[i] /= factor
+		}
+	case "llama3":
+		c.smooth(rates, places)
+	default:
+		c.fail(kind, `"default", "linear" or "llama3": others are not implemented`)
+	}
 	return rates
 }
+
+// Kinds of layers in layer_types.
+const (
+	fullAttention    = "full_attention"
+	slidingAttention = "sliding_attention"
+)
 
 func (c *config) needed(name string) float64 {
 	if !c.has(name) {
@@ -93,18 +101,24 @@ func (c *config) window() int {
 	return c.size("sliding_window", 4096)
 }
 
-// windows are those of layers for Qwen 2 and 3.
-func (c *config) windows(layers int) func(layer int) int {
-	window, first, kinds := 0, 28, c.texts("layer_types")
+// qwenWindows are those of layers for Qwen 2 and 3.
+func (c *config) qwenWindows(layers int) func(layer int) int {
+	window, first := 0, 28
 	if c.flag("use_sliding_window", false) {
 		window = c.window()
 	}
 	if c.has("max_window_layers") {
 		first = int(c.number("max_window_layers", 0, func(x float64) bool { return x == math.Trunc(x) && x >= 0 && x <= mostSize }, "a whole number"))
 	}
+	return c.windows(layers, window, func(layer int) bool { return layer >= first })
+}
+
+// windows are those of layers, by layer_types or in the standard ones.
+func (c *config) windows(layers, window int, standard func(layer int) bool) func(layer int) int {
+	kinds := c.texts("layer_types")
 	if kinds == nil {
 		return func(layer int) int {
-			if layer < first {
+			if !standard(layer) {
 				return 0
 			}
 			return window
@@ -117,9 +131,9 @@ func (c *config) windows(layers int) func(layer int) int {
 	of := make([]int, len(kinds))
 	for i, kind := range kinds {
 		switch {
-		case kind == "sliding_attention" && window > 0:
+		case kind == slidingAttention && window > 0:
 			of[i] = window
-		case kind != "full_attention":
+		case kind != fullAttention:
 			c.fail("layer_types", `"full_attention" or, with a sliding_window, "sliding_attention" for each layer`)
 			return func(int) int { return 0 }
 		}

@@ -25,9 +25,9 @@ type Values interface {
 	Value(name string) (*tensors.Tensor, error)
 }
 
-// copied are files of tokenizers and of sentence-transformers.
+// copied are files of tokenizers, of generation and of images.
 var copied = []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
-	"sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "chat_template.jinja", "generation_config.json"}
+	"sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "chat_template.jinja", "generation_config.json", imagesFile}
 
 // Save writes a folder that transformers loads, with the network's values in a model: config.json with the classes of
 // Labels, model.safetensors, and the files of the tokenizer. It makes the folder, and replaces these files in it. Do
@@ -89,7 +89,11 @@ func (n *Network) save(folder string, model Values) error {
 func (n *Network) write(to io.Writer, of map[string]weight, dtype safetensors.DType, model Values) error {
 	var list []safetensors.Tensor
 	for name, w := range of {
-		list = append(list, safetensors.Tensor{Name: name, DType: dtype, Dims: w.dims})
+		t := safetensors.Tensor{Name: name, DType: dtype, Dims: w.dims}
+		if w.count {
+			t.DType = safetensors.I64
+		}
+		list = append(list, t)
 	}
 	safetensors.Sort(list)
 	out, err := safetensors.NewWriter(to, list, map[string]string{"format": "pt"})
@@ -110,8 +114,10 @@ func (n *Network) write(to io.Writer, of map[string]weight, dtype safetensors.DT
 				data, err = n.merged(w, data, dtype, model)
 				switch {
 				case err != nil:
+				case w.count:
+					_, err = to.Write(count(data, dtype))
 				case w.transposed:
-					err = writeColumns(to, data, w.dims[1], w.dims[0], dtype.Bits()/8)
+					err = w.writeBack(to, data, dtype.Bits()/8)
 				default:
 					_, err = to.Write(data)
 				}
@@ -123,6 +129,20 @@ func (n *Network) write(to io.Writer, of map[string]weight, dtype safetensors.DT
 		}
 	}
 	return out.Close()
+}
+
+// writeBack is writeTo's inverse for a transposed tensor.
+func (t tensor) writeBack(to io.Writer, data []byte, width int) error {
+	out, in, places := t.dims[0], t.dims[1], t.places()
+	if places == 1 {
+		return writeColumns(to, data, in, out, width)
+	}
+	var columns bytes.Buffer
+	if err := writeColumns(&columns, data, places*in, out, width); err != nil {
+		return err
+	}
+	_, err := to.Write(swapped(columns.Bytes(), out, places, in, width))
+	return err
 }
 
 // savedName is the tensor's name in the folders of this task's models.
@@ -140,7 +160,7 @@ func (n *Network) config(to safetensors.DType) ([]byte, error) {
 		text, err := json.Marshal(value)
 		fields[name], errs = text, append(errs, err)
 	}
-	set("architectures", []string{n.family.class + string(n.task)})
+	set("architectures", []string{n.family.classOf(n.task)})
 	delete(fields, "torch_dtype") // the older name
 	set("dtype", map[dtypes.DType]string{dtypes.Float32: "float32", dtypes.Float16: "float16", dtypes.BFloat16: "bfloat16"}[n.family.dtype])
 	if n.Labels != nil {

@@ -26,6 +26,9 @@ const (
 // modules.json and the pooling's config.json say how; without them it is the mean over the tokens.
 func (b *Base) Embedder() *Network {
 	return b.network(bare, 1, func(f *family, n *Network) (h head) {
+		if f.of != "" {
+			return head{err: fmt.Errorf("it is a network of %s, expected one of texts", f.of)}
+		}
 		modes, normalize, err := b.pooling(n)
 		if err != nil {
 			return head{err: err}

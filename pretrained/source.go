@@ -19,7 +19,7 @@ import (
 // stored is a tensor of a folder.
 type stored struct {
 	safetensors.Tensor
-	rows func(from, to int) ([]byte, error) // of the first axis; a scalar cannot be read
+	rows func(from, to int) ([]byte, error) // of the first axis; a scalar as a whole
 }
 
 const (
@@ -94,7 +94,13 @@ func readHeader(path string, into map[string]stored) error {
 	}
 	for t := range r.Tensors() {
 		into[t.Name] = stored{t, func(from, to int) ([]byte, error) {
-			data, err := r.ReadRows(t.Name, from, to)
+			var data []byte
+			var err error
+			if len(t.Dims) == 0 {
+				data, _, err = r.Read(t.Name)
+			} else {
+				data, err = r.ReadRows(t.Name, from, to)
+			}
 			if err != nil {
 				err = fmt.Errorf("%s: %w", filepath.Base(path), err)
 			}

@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -15,20 +16,31 @@ import (
 // piece bounds the bytes that are converted at once.
 const piece = 1 << 20
 
-// writeTo writes the elements in another dtype, of a matrix also transposed. A matrix that is not transposed is never
-// in memory as a whole.
-func (s stored) writeTo(w io.Writer, as safetensors.DType, transposed bool) error {
+// writeTo writes the elements in another dtype and as the variable of a row has them. Only a transposed tensor is in
+// memory as a whole.
+func (s stored) writeTo(w io.Writer, as safetensors.DType, of tensor) error {
+	if of.count {
+		return s.writeCount(w, as, of.reshaped[0])
+	}
+	if len(s.Dims) == 0 {
+		data, err := s.read(0, 1, as)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	}
 	rows := s.Dims[0]
 	row := s.DType.Bits() / 8
 	for _, n := range s.Dims[1:] {
 		row *= n
 	}
-	if transposed {
+	if of.transposed {
 		data, err := s.read(0, rows, as)
 		if err != nil {
 			return err
 		}
-		return writeColumns(w, data, rows, s.Dims[1], as.Bits()/8)
+		width := as.Bits() / 8
+		return writeColumns(w, swapped(data, rows, s.Dims[1], of.places(), width), rows, s.Dims[1]*of.places(), width)
 	}
 	at := max(1, piece/max(1, row))
 	for from := 0; from < rows; from += at {
@@ -43,6 +55,26 @@ func (s stored) writeTo(w io.Writer, as safetensors.DType, transposed bool) erro
 	return nil
 }
 
+// writeCount repeats a whole number.
+func (s stored) writeCount(w io.Writer, as safetensors.DType, n int) error {
+	data, err := s.rows(0, 1)
+	if err != nil {
+		return err
+	}
+	one := make([]byte, as.Bits()/8)
+	numbers[as].write(one, float32(min(binary.LittleEndian.Uint64(data), mostCount)))
+	_, err = w.Write(bytes.Repeat(one, n))
+	return err
+}
+
+// mostCount is within the range of float16.
+const mostCount = 1 << 15
+
+// count is writeCount's inverse.
+func count(data []byte, as safetensors.DType) []byte {
+	return binary.LittleEndian.AppendUint64(nil, uint64(numbers[as].read(data)))
+}
+
 func (s stored) read(from, to int, as safetensors.DType) ([]byte, error) {
 	data, err := s.rows(from, to)
 	if err == nil {
@@ -52,6 +84,22 @@ func (s stored) read(from, to int, as safetensors.DType) ([]byte, error) {
 		return nil, fmt.Errorf("tensor %q: %w", s.Name, err)
 	}
 	return data, nil
+}
+
+// swapped is [outer, b, a] of [outer, a, b].
+func swapped(data []byte, outer, a, b, width int) []byte {
+	if a == 1 || b == 1 {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	for i := range outer {
+		for k := range b {
+			for j := range a {
+				out = append(out, data[((i*a+j)*b+k)*width:][:width]...)
+			}
+		}
+	}
+	return out
 }
 
 // writeColumns writes the columns of a matrix one after another.

@@ -102,6 +102,9 @@ def strided_and_dilated(w, x, fixed, t):
 # The paddings of "same" by hand: windows that reach over 3 and 7 places, at 0, 2, 4 of 5 and at 0, 3 of 5.
 case("conv2d strides and dilation", strided_and_dilated, {"x": (2, 5, 5, 4)}, {"kernel": (2, 3, 4, 3), "bias": (3,)})
 
+case("conv2d padding", lambda w, x, fixed, t: [jax.lax.conv_general_dilated(x["x"], w["kernel"], (2, 2), [(1, 1), (2, 2)], dimension_numbers=("NHWC", "HWIO", "NHWC"))],
+     image, {"kernel": (3, 4, 4, 3)})
+
 # Depthwise, separable
 for n in (7, 8):
     of_keras(f"depthwise1d strides {n}", lambda t: keras.layers.DepthwiseConv1D(4, strides=3, padding="same", depth_multiplier=2, dtype=t), {"x": (2, n, 3)},
@@ -264,6 +267,42 @@ def rotary(w, x, fixed, t):
 
 
 case("attention rotary", rotary, seq, {"query/kernel": (N, 8), "key/kernel": (N, 8), "value/kernel": (N, 8), "output/kernel": (8, N)})
+
+
+
+def weighted(q, k, v, scale, cap=None):
+    """Causal attention of [batch, places, heads, width], with a soft cap."""
+    scores = jnp.einsum("bqhw,bkhw->bhqk", q, k) * scale
+    if cap:
+        scores = cap * jnp.tanh(scores / cap)
+    scores = jnp.where(jnp.tril(jnp.ones((T, T), bool)), scores, -jnp.inf)
+    return jnp.einsum("bhqk,bkhw->bqhw", jax.nn.softmax(scores), v).reshape(B, T, -1)
+
+
+def capped(w, x, fixed, t):
+    q, k, v = ((x["x"] @ w[n + "/kernel"]).reshape(B, T, 2, 4) for n in ("query", "key", "value"))
+    return [weighted(q, k, v, 0.9, 1.5) @ w["output/kernel"]]
+
+
+case("attention scale and cap", capped, seq, {"query/kernel": (N, 8), "key/kernel": (N, 8), "value/kernel": (N, 8), "output/kernel": (8, N)})
+
+
+def fused(w, x, fixed, t):
+    q, k, v = jnp.split((x["x"] @ w["qkv/kernel"] + w["qkv/bias"]).reshape(B, T, 8, 2), (4, 6), 2)
+    return [weighted(q, jnp.repeat(k, 2, 2), jnp.repeat(v, 2, 2), 2**-0.5) @ w["output/kernel"] + w["output/bias"]]
+
+
+
+
+def no_key_bias(w, x, fixed, t):
+    q, k, v = ((x["x"] @ w[n + "/kernel"] + w.get(n + "/bias", 0)).reshape(B, T, 4, 2) for n in ("query", "key", "value"))
+    return [weighted(q, k, v, 2**-0.5) @ w["output/kernel"] + w["output/bias"]]
+
+
+case("attention no key bias", no_key_bias, seq, {k: v for k, v in projections(N, N).items() if k != "key/bias"})
+case("quick gelu", lambda w, x, fixed, t: [x["x"] * jax.nn.sigmoid(1.702 * x["x"])], seq, {})
+case("attention fused", fused, seq, {"qkv/kernel": (N, 16), "qkv/bias": (16,), "output/kernel": (8, N), "output/bias": (N,)})
+case("rms norm one plus", lambda w, x, fixed, t: [x["x"] * jax.lax.rsqrt(jnp.mean(x["x"] ** 2, -1, keepdims=True) + 1e-6) * (1 + w["scale"])], seq, {"scale": (N,)})
 
 # Initializers: the deviation and the greatest number of large kernels
 begins = {}

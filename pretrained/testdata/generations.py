@@ -47,7 +47,7 @@ def cases(kind):
 
 
 rows = []
-for kind in ("llama", "llama3", "mistral", "qwen2", "qwen3"):
+for kind in ("llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3"):
     model = model_of(kind)
     for prompt, settings in cases(kind):
         settings.setdefault("eos_token_id", None)

@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 
 import numpy as np
 import torch
@@ -28,10 +29,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = dict(vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, max_position_embeddings=28,
              initializer_range=0.3)
 TASKS = ["Model", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering", "ForMaskedLM"]
+IMAGE_TASKS = ["Model", "ForImageClassification"]
+PAIR_TASKS = ["Model", "ForConditionalGeneration"]
 DECODER_TASKS = ["Model", "ForSequenceClassification", "ForTokenClassification", "ForCausalLM"]
-WHOLE = ["ForSequenceClassification", "ForMaskedLM", "ForCausalLM"]  # gradients of all weights; of others those of the head
+WHOLE = ["ForSequenceClassification", "ForImageClassification", "ForMaskedLM", "ForCausalLM", "ForConditionalGeneration"]  # gradients of all weights; of others those of the head
 LAYERS = SIZES | dict(num_attention_heads=4, num_key_value_heads=2, pad_token_id=3, bos_token_id=1, eos_token_id=2, max_position_embeddings=64)
 LLAMA3 = dict(rope_type="llama3", rope_theta=50.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=32)
+GEMMA = LAYERS | dict(hidden_size=4, num_attention_heads=2, num_key_value_heads=1, head_dim=6, intermediate_size=20, query_pre_attn_scalar=7, sliding_window=4,
+                      layer_types=["sliding_attention", "full_attention"])
+T5 = dict(vocab_size=60, d_model=4, d_kv=3, d_ff=6, num_heads=2, num_layers=1, num_decoder_layers=2, decoder_start_token_id=0, initializer_factor=1.5)
 MODELS = {
     "bert": ("Bert", SIZES | dict(hidden_act="gelu")),
     "bert-tanh": ("Bert", SIZES | dict(hidden_act="gelu_new", pad_token_id=3, type_vocab_size=3)),
@@ -44,8 +50,29 @@ MODELS = {
     "mistral": ("Mistral", LAYERS | dict(sliding_window=4, rope_parameters=dict(rope_type="linear", rope_theta=1e4, factor=2.0))),
     "qwen2": ("Qwen2", LAYERS | dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
     "qwen3": ("Qwen3", LAYERS | dict(head_dim=8, tie_word_embeddings=True, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    "gpt2": ("GPT2", dict(vocab_size=60, n_embd=4, n_layer=2, n_head=2, n_positions=28, pad_token_id=3, bos_token_id=1, eos_token_id=2, initializer_range=0.4)),
+    "gemma2": ("Gemma2", GEMMA | dict(attn_logit_softcapping=2.0, final_logit_softcapping=4.0)),
+    "gemma3": ("Gemma3Text", GEMMA | dict(final_logit_softcapping=4.0, rope_parameters=dict(
+        full_attention=dict(rope_type="linear", rope_theta=1e3, factor=4.0), sliding_attention=dict(rope_type="default", rope_theta=50.0)))),
+    "vit": ("ViT", dict(hidden_size=4, num_hidden_layers=2, num_attention_heads=2, intermediate_size=6, image_size=[8, 12], patch_size=[4, 3], initializer_range=0.4)),
+    "resnet": ("ResNet", dict(embedding_size=4, hidden_sizes=[8, 12], depths=[1, 2], layer_type="bottleneck")),
+    "resnet-basic": ("ResNet", dict(embedding_size=4, hidden_sizes=[4, 6], depths=[1, 1], layer_type="basic", hidden_act="gelu", downsample_in_first_stage=True)),
+    "t5": ("T5", T5 | dict(feed_forward_proj="relu")),
+    "t5-gated": ("T5", T5 | dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False, relative_attention_num_buckets=8, relative_attention_max_distance=20, initializer_factor=0.7)),
+    "clip": ("CLIP", dict(text_config=dict(vocab_size=60, hidden_size=8, intermediate_size=10, num_hidden_layers=1, num_attention_heads=2, max_position_embeddings=28,
+                                           bos_token_id=1, eos_token_id=40), projection_dim=5, initializer_factor=4.0,
+                          vision_config=dict(hidden_size=4, intermediate_size=6, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4))),
+    "whisper": ("Whisper", dict(vocab_size=40, num_mel_bins=5, d_model=4, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=1,
+                                encoder_ffn_dim=6, decoder_ffn_dim=5, max_source_positions=6, max_target_positions=10, pad_token_id=3, bos_token_id=1, eos_token_id=2,
+                                decoder_start_token_id=4, init_std=0.4)),
 }
-DECODERS = ["llama", "llama3", "mistral", "qwen2", "qwen3"]
+BOTH = ["clip"]
+PAIRS = ["t5", "t5-gated", "whisper"]
+IMAGES = ["vit", "resnet", "resnet-basic"]
+IMAGE_SIZES = {"vit": (8, 12), "resnet": (10, 7), "resnet-basic": (12, 20)}
+DECODERS = ["llama", "llama3", "mistral", "qwen2", "qwen3", "gpt2", "gemma2", "gemma3"]
+SMALL = ["gpt2", "gemma2", "gemma3"]  # gradients of all weights for one task
+CLASSES = {"GPT2ForCausalLM": "GPT2LMHeadModel", "Gemma3TextForCausalLM": "Gemma3ForCausalLM"}
 
 
 @contextlib.contextmanager
@@ -64,13 +91,19 @@ def exactly(dtype):
 def batches(config, kind):
     """A long padded batch, and one with holes in its masks."""
     rng = np.random.default_rng(7)
-    pad = config.pad_token_id
-    sizes = {"long": (3, 25), "hole": (2, 9)} | ({"left": (2, 12)} if kind in DECODERS else {})
+    if kind in IMAGES:
+        for name, rows in {"long": 3, "hole": 2}.items():
+            height, width = IMAGE_SIZES[kind]
+            yield name, dict(pixel_values=torch.tensor(rng.standard_normal((rows, 3, height, width)).astype(np.float32)))
+        return
+    pad = config.text_config.pad_token_id if kind in BOTH else config.pad_token_id
+    longest = 14 if kind in SMALL else 25
+    sizes = {"long": (3, longest), "hole": (2, 9)} | ({"left": (2, 12)} if kind in DECODERS else {})
     for name, (rows, places) in sizes.items():
-        ids = rng.integers(5, config.vocab_size, (rows, places))
+        ids = rng.integers(5, config.text_config.vocab_size if kind in BOTH else config.vocab_size, (rows, places))
         mask = np.ones((rows, places), np.int64)
         if name == "long":
-            for row, length in enumerate([25, 11, 3]):
+            for row, length in enumerate([longest, 11, 3]):
                 ids[row, length:], mask[row, length:] = pad, 0
         if name == "left":
             ids[1, :5], mask[1, :5] = pad, 0
@@ -79,16 +112,43 @@ def batches(config, kind):
         of = dict(input_ids=ids, attention_mask=mask)
         if kind.startswith("bert"):
             of["token_type_ids"] = rng.integers(0, config.type_vocab_size, (rows, places))
+        if kind in BOTH:
+            for row, at in enumerate([6, 7, 2][:rows]):
+                ids[row, at] = 40
+            of["pixel_values"] = rng.standard_normal((rows, 3, 8, 8)).astype(np.float32)
+        if kind in PAIRS:
+            next_ids = rng.integers(5, config.vocab_size, (rows, 7))
+            next_mask = np.ones_like(next_ids)
+            next_mask[-1, 3:] = 0
+            next_ids[:, 0], next_ids[-1, 3:] = config.decoder_start_token_id, pad
+            of |= dict(decoder_input_ids=next_ids, decoder_attention_mask=next_mask)
+            if kind == "whisper":
+                of = dict(decoder_input_ids=next_ids, decoder_attention_mask=next_mask, input_features=rng.standard_normal((rows, 5, 12)).astype(np.float32))
         yield name, {k: torch.tensor(v) for k, v in of.items()}
 
 
 def class_of(prefix, task):
-    return getattr(transformers, prefix + task)
+    return getattr(transformers, CLASSES.get(prefix + task, prefix + task), None)
 
 
 def outputs_of(out, task):
-    names = ["last_hidden_state", "pooler_output"] if task == "Model" else ["start_logits", "end_logits"] if task == "ForQuestionAnswering" else ["logits"]
-    return {n: out[n] for n in names if n in out and out[n] is not None}
+    names = ["last_hidden_state", "pooler_output", "text_embeds", "image_embeds", "logits_per_text", "logits_per_image"] if task == "Model" else ["start_logits", "end_logits"] if task == "ForQuestionAnswering" else ["logits"]
+    return {n: channels_last(out[n]) for n in names if n in out and out[n] is not None}
+
+
+def channels_last(x):
+    """Images as lazo has them. A pooled image has no axes of places."""
+    return x if x.dim() != 4 else x.flatten(1) if x.shape[2:] == (1, 1) else x.permute(0, 2, 3, 1)
+
+
+def in_files(model):
+    """Names in files by those of parameters, which are others for some architectures."""
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(folder)
+        saved = load_file(os.path.join(folder, "model.safetensors"))
+    names = {k: [n for n, v in saved.items() if v.shape == p.shape and np.array_equal(v, p.detach().numpy())] for k, p in model.named_parameters()}
+    assert all(len(n) == 1 for n in names.values()), names
+    return {k: n[0] for k, n in names.items()}
 
 
 def perturb(model):
@@ -97,6 +157,16 @@ def perturb(model):
         for p in model.parameters():
             if p.dim() == 1:
                 p += 0.2 * torch.randn_like(p)
+        for m in model.modules():
+            if isinstance(m, torch.nn.BatchNorm2d):
+                m.running_mean += 0.2 * torch.randn_like(m.running_mean)
+                m.running_var *= 0.5 + torch.rand_like(m.running_var)
+                m.num_batches_tracked += 3
+
+
+def untie(model):
+    """transformers ties the weights of new models of version 1.1, but not those of files that have both."""
+    model.lm_head.weight = torch.nn.Parameter(0.3 * torch.randn_like(model.lm_head.weight))
 
 
 def parameters(model):
@@ -125,12 +195,17 @@ def write_one(kind):
     torch.manual_seed(sum(map(ord, kind)))
     config = getattr(transformers, prefix + "Config")(**settings, num_labels=3, id2label={0: "red", 1: "green", 2: "blue"},
                                                       label2id={"red": 0, "green": 1, "blue": 2})
-    main = class_of(prefix, "ForSequenceClassification")(config)
+    main_task = "Model" if kind in BOTH else "ForImageClassification" if kind in IMAGES else PAIR_TASKS[1] if kind in PAIRS else "ForSequenceClassification"
+    main = class_of(prefix, main_task)(config)
+    if kind == "t5-gated":
+        untie(main)
     perturb(main)
     base = main.base_model.state_dict()
     folder = os.path.join(HERE, kind)
     shutil.rmtree(folder, ignore_errors=True)
     main.save_pretrained(folder)
+    if os.path.exists(os.path.join(folder, "generation_config.json")):
+        os.remove(os.path.join(folder, "generation_config.json"))
     tensors, errors = {}, {}
     rng = np.random.default_rng(11)
 
@@ -138,8 +213,10 @@ def write_one(kind):
         errors[name] = float((single.double() - exact).abs().nan_to_num().max().detach())
         tensors[name] = exact.float().detach().numpy().copy()
 
-    for task in DECODER_TASKS if kind in DECODERS else TASKS:
-        if task == "ForSequenceClassification":
+    for task in DECODER_TASKS + (["ForQuestionAnswering"] if kind == "gpt2" else []) if kind in DECODERS else IMAGE_TASKS if kind in IMAGES else PAIR_TASKS if kind in PAIRS else ["Model"] if kind in BOTH else TASKS:
+        if class_of(prefix, task) is None:
+            continue
+        if task == main_task:
             model = main
         else:
             task_config = type(config)(**config.to_dict())
@@ -148,10 +225,10 @@ def write_one(kind):
             model = class_of(prefix, task)(task_config)
             perturb(model)
             result = model.base_model.load_state_dict(base, strict=False)
-            assert all(k.startswith("pooler.") for k in result.unexpected_keys), result
+            assert all(k.startswith(("pooler.", "lm_head.", "proj_out.")) for k in result.unexpected_keys), result
             if task != "Model":
                 own = {k: v for k, v in model.state_dict().items() if not k.startswith(model.base_model_prefix + ".")}
-                tied = ("decoder.weight", "decoder.bias", "vocab_projector.weight") + (("lm_head.weight",) if config.tie_word_embeddings and kind in DECODERS else ())
+                tied = ("decoder.weight", "decoder.bias", "vocab_projector.weight", "proj_out.weight") + (("lm_head.weight",) if config.tie_word_embeddings and kind in DECODERS else ())
                 tensors |= {f"head/{task}/{k}": v.detach().numpy().copy() for k, v in own.items() if not k.endswith(tied)}
             elif result.missing_keys:  # a pooler that the classifier lacks
                 own = {k: v for k, v in model.state_dict().items() if k in result.missing_keys}
@@ -160,6 +237,8 @@ def write_one(kind):
         for dtype in (torch.float64, torch.float32):
             with exactly(dtype):
                 m = model.__class__(model.config)
+            if kind == "t5-gated" and task != "Model":
+                untie(m)
             m.load_state_dict(model.state_dict())
             m = m.to(dtype).eval()
             m.config._attn_implementation = "eager"
@@ -167,11 +246,11 @@ def write_one(kind):
             for batch, of in batches(config, kind):
                 if batch != "long" and task != "Model":
                     continue
-                tensors |= {f"in/{batch}/{k}": v.numpy().astype(np.int32) for k, v in of.items()}
+                tensors |= {f"in/{batch}/{k}": np.ascontiguousarray((v.transpose(1, 2) if k == "input_features" else channels_last(v)).numpy(), np.float32 if v.is_floating_point() else np.int32) for k, v in of.items()}
                 with exactly(dtype):
-                    out = m(**of)
+                    out = m(**{k: v.to(dtype) if v.is_floating_point() else v for k, v in of.items()})
                 for name, v in outputs_of(out, task).items():
-                    compared = of["attention_mask"][:, :, None] > 0 if kind in DECODERS and v.dim() == 3 else torch.ones_like(v, dtype=bool)
+                    compared = of["decoder_attention_mask" if kind in PAIRS else "attention_mask"][:, :, None] > 0 if kind in DECODERS + PAIRS and v.dim() == 3 else torch.ones_like(v, dtype=bool)
                     outs[f"{task}/{batch}/{name}"] = torch.where(compared, v, torch.nan)
                     if batch == "long":
                         at = f"{task}/{name}"
@@ -179,17 +258,24 @@ def write_one(kind):
                             weighting[at] = rng.integers(-4, 5, tuple(v.shape)) * compared.numpy()
                         total = total + (v * torch.tensor(weighting[at]).to(dtype)).sum()
             total.backward()
-            grads.append((outs, {k: p.grad for k, p in parameters(m) if p.grad is not None}))
+            renamed = in_files(model) if kind in IMAGES + BOTH else {}
+            grads.append((outs, {renamed.get(k, k): p.grad for k, p in (m.named_parameters() if kind in IMAGES + BOTH else parameters(m)) if p.grad is not None}))
             if task == "Model" and kind == "bert":
                 pooled.append(poolings(m, config, kind))
         tensors |= {f"random/{k}": v.astype(np.int8) for k, v in weighting.items()}
         for name, exact in grads[0][0].items():
             keep(name, exact, grads[1][0][name])
         for name, exact in grads[0][1].items():
-            if task in WHOLE or not (name.startswith(model.base_model_prefix + ".") or task == "Model"):
+            if task in (WHOLE[1:] if kind in SMALL else WHOLE) or kind in BOTH or not (name.startswith(model.base_model_prefix + ".") or task == "Model"):
                 keep(f"grad/{task}/{name}", exact, grads[1][1][name])
         for name in pooled[0] if pooled else []:
             keep(name, pooled[0][name], pooled[1][name])
+    if kind == "resnet":
+        m = main.__class__(config)
+        m.load_state_dict(main.state_dict())
+        m = m.double().train()
+        m(pixel_values=dict(batches(config, kind))["long"]["pixel_values"].double())
+        tensors |= {f"trained/{k}": v.numpy().astype(np.int64 if v.dim() == 0 else np.float32) for k, v in m.named_buffers()}
     if kind == "mpnet":
         from transformers.models.t5.modeling_t5 import T5Attention
 
@@ -203,7 +289,7 @@ def check(folder):
     """Prints the largest difference of Python's outputs to lazo's, in outputs.safetensors."""
     config = json.load(open(os.path.join(folder, "config.json")))
     lazo = load_file(os.path.join(folder, "outputs.safetensors"))
-    of = {k[3:]: torch.tensor(v.astype(np.int64)) for k, v in lazo.items() if k.startswith("in/")}
+    of = {k[3:]: torch.tensor(v.transpose(0, 3, 1, 2) if v.ndim == 4 else v.transpose(0, 2, 1) if v.ndim == 3 else v.astype(np.int64)) for k, v in lazo.items() if k.startswith("in/")}
     name = config["architectures"][0]
     with torch.no_grad():
         if os.path.exists(os.path.join(folder, "modules.json")):
@@ -215,9 +301,16 @@ def check(folder):
             model, info = getattr(transformers, name).from_pretrained(folder, output_loading_info=True)
             assert not any(info.get(k) for k in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
             out = model.eval()(**of)
-    worst = max(float(np.abs(out[k[4:]].numpy() - v).max()) for k, v in lazo.items() if k.startswith("out/"))
+    worst = 0
+    for k, v in lazo.items():
+        if k.startswith("out/"):
+            off = np.abs(channels_last(out[k[4:]]).numpy() - v)
+            mask = of.get("decoder_attention_mask", of.get("attention_mask"))
+            if v.ndim == 3 and mask is not None:
+                off *= mask[:, :, None].numpy()  # eager attention gives padding other numbers
+            worst = max(worst, float(off.max()))
     print(f"{name}: the largest difference is {worst:.2g}")
-    return worst < 1e-5
+    return worst < 5e-5  # two backends in float32; a mistake is above 1e-2
 
 
 def sentences(folder, path):
