@@ -1,6 +1,7 @@
 package pretrained_test
 
 import (
+	"bytes"
 	"path/filepath"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
+	"github.com/lazo-ml/lazo/pretrained"
 	"github.com/lazo-ml/lazo/strategies"
 )
 
@@ -55,4 +57,29 @@ func TestResNet_averages(t *testing.T) {
 	was, _ := readFile(t, "testdata/resnet/model.safetensors")
 	is, _ := readFile(t, filepath.Join(dir, "model.safetensors"))
 	require.Equal(t, was, is)
+}
+
+// A number of batches that is not one is an error.
+func TestResNet_hostileCounts(t *testing.T) {
+	const name = "resnet.embedder.embedder.normalization.num_batches_tracked"
+	for want, change := range map[string]func(a *array){
+		`"` + name + `" has the shape [1], expected []`:                                        func(a *array) { a.Dims = []int{1} },
+		`"` + name + `" is of U64, expected F32, F16 or BF16, and I64 for a number of batches`: func(a *array) { a.DType = safetensors.U64 },
+		`tensor "` + name + `": -1 batches, expected at least 0`:                               func(a *array) { a.data = bytes.Repeat([]byte{0xff}, 8) },
+	} {
+		dir := folderOf(t, "resnet", nil)
+		all, _ := readFile(t, filepath.Join(dir, "model.safetensors"))
+		a := all[name]
+		change(&a)
+		all[name] = a
+		writeFile(t, filepath.Join(dir, "model.safetensors"), all)
+		base, err := pretrained.Open(t.Context(), dir)
+		if err == nil {
+			m, failed := flaxlike.New(t.Context(), base.Hidden(), flaxlike.WithStrategy(host(t)))
+			require.NoError(t, failed)
+			err = m.Init(t.Context(), fixtureOf(t, "resnet").batch(t, "hole", "none"))
+			require.NoError(t, m.Close())
+		}
+		require.ErrorContains(t, err, want)
+	}
 }

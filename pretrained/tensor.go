@@ -58,6 +58,9 @@ func (s stored) writeTo(w io.Writer, as safetensors.DType, of tensor) error {
 // writeCount repeats a whole number.
 func (s stored) writeCount(w io.Writer, as safetensors.DType, n int) error {
 	data, err := s.rows(0, 1)
+	if err == nil && int64(binary.LittleEndian.Uint64(data)) < 0 {
+		err = fmt.Errorf("tensor %q: %d batches, expected at least 0", s.Name, int64(binary.LittleEndian.Uint64(data)))
+	}
 	if err != nil {
 		return err
 	}
