@@ -120,7 +120,7 @@ conformance: setup ## GoMLX's own tests on lazo's backend
 	bash scripts/conformance.sh "$$($(GO) run ./cmd/lazo install cpu | sed 's/^[^:]*: //')"
 
 .PHONY: interop
-interop: setup ## files exchanged with the Python package safetensors, ids of tokenizers, requests of tritonclient (installed into .tools)
+interop: setup ## files exchanged with the Python package safetensors, ids of tokenizers, requests of tritonclient and openai (installed into .tools)
 	GO="$(GO)" bash scripts/safetensors_check.sh
 	GO="$(GO)" bash scripts/tokenizers_check.sh
 	GO="$(GO)" bash scripts/serve_check.sh

@@ -23,9 +23,9 @@ import (
 	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/nn/losses"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/train"
 )

@@ -17,8 +17,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/nn/losses"
 )
 
 // Losses have Keras's values and slopes, and metrics of their names the values; the padding of a batch changes nothing.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/outputs"
-	"github.com/lazo-ml/lazo/losses"
+	"github.com/lazo-ml/lazo/nn/losses"
 )
 
 // Loss is a loss of a model. It needs a Name that losses.Named knows, or a Func.

@@ -17,8 +17,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/nn/losses"
 )
 
 // ragged is a model of sequences, whose mask an embedding makes: a label for each place, and a number of the mean and

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/outputs"
-	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/metrics"
+	"github.com/lazo-ml/lazo/nn/losses"
 )
 
 // Metric is a metric of a model. It needs a Name that [WithMetrics] knows, or a Name and either a Metric or a Func.

@@ -98,7 +98,7 @@ func (a Attention) of(scope *model.Scope, x, memory *graph.Node) *graph.Node {
 // Cache has the keys and values of decoded places, so each further place costs the same.
 type Cache struct {
 	Key, Value *graph.Node // [batch·keyHeads, length, width]: XLA updates it in place
-	Position   *graph.Node // number of places in it, an int32 scalar
+	Position   *graph.Node // number of places in it, an int32 scalar, or int32 [batch]
 }
 
 // NewCache returns an empty cache for length places of sequences like x, [batch, …, n].
@@ -127,6 +127,9 @@ func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*grap
 		fail("Attention", scope, "the cache has keys %s and values %s for the input %s, expected (%s)[%d, length, %d] for both, as made by NewCache",
 			cache.Key.Shape(), cache.Value.Shape(), x.Shape(), shape.DType, batch*a.KeyHeads, a.Width)
 	}
+	if at := cache.Position.Shape(); at.DType != dtypes.Int32 || !at.IsScalar() && at.CheckDims(batch) != nil {
+		fail("Attention", scope, "the cache has the Position %s, expected an int32 scalar or (Int32)[%d]", at, batch)
+	}
 	if n > length {
 		fail("Attention", scope, "the input has %d places, the cache's length is %d", n, length)
 	}
@@ -136,18 +139,34 @@ func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*grap
 		return graph.Reshape(graph.TransposeAllAxes(v, 0, 2, 1, 3), -1, n, a.Width)
 	}
 	wide := func(v *graph.Node) *graph.Node { return graph.ExpandAxes(v, 0) }
-	zero := graph.ScalarZero(g, dtypes.Int32)
-	at := []*graph.Node{zero, cache.Position, zero}
-	next := Cache{Key: graph.DynamicUpdateSlice(cache.Key, flat(k), at), Value: graph.DynamicUpdateSlice(cache.Value, flat(v), at),
+	next := Cache{Key: put(cache.Key, flat(k), cache.Position), Value: put(cache.Value, flat(v), cache.Position),
 		Position: graph.AddScalar(cache.Position, float64(n))}
-	mask := graph.Reshape(a.earlier(g, n, length, cache.Position), 1, 1, n, length)
+	mask := graph.Reshape(a.earlier(g, n, length, cache.Position), -1, 1, n, length)
 	if a.Mask != nil {
 		mask = logicalAnd(mask, graph.Reshape(placesMask("Attention", scope, a.Mask, batch, length), batch, 1, 1, length))
+	}
+	if mask.Shape().Dimensions[0] > 1 {
 		mask = graph.Reshape(graph.BroadcastToDims(mask, batch, a.Heads, n, length), 1, -1, n, length)
 	}
 	y := a.attend(scope, wide(flat(q)), wide(next.Key), wide(next.Value), attention.LayoutBHSD, mask, false)
 	y = a.out(scope, x, graph.TransposeAllAxes(graph.Reshape(y, batch, a.Heads, n, a.Width), 0, 2, 1, 3))
 	return within(cache.Position, n, length, y), next
+}
+
+// put writes x, [batch·heads, places, width], into a cache from a place on, or from one of each example.
+func put(cache, x, place *graph.Node) *graph.Node {
+	zero := graph.ScalarZero(x.Graph(), dtypes.Int32)
+	if place.IsScalar() {
+		return graph.DynamicUpdateSlice(cache, x, []*graph.Node{zero, place, zero})
+	}
+	batch := place.Shape().Dimensions[0]
+	heads := x.Shape().Dimensions[0] / batch
+	for i := range batch { // XLA updates in place
+		from := graph.Scalar(x.Graph(), dtypes.Int32, i*heads)
+		one := graph.Slice(x, graph.AxisRange(i*heads, (i+1)*heads))
+		cache = graph.DynamicUpdateSlice(cache, one, []*graph.Node{from, graph.Reshape(graph.Slice(place, graph.AxisRange(i, i+1))), zero})
+	}
+	return cache
 }
 
 func (a Attention) checked(scope *model.Scope, x *graph.Node) Attention {
@@ -182,12 +201,14 @@ func (a Attention) dense(scope *model.Scope, x *graph.Node, units int) *graph.No
 	return Dense{Units: units, NoBias: a.NoBias, Kernel: a.Kernel}.build(scope, x)
 }
 
-// earlier is true at the keys that each query may see: [queries, keys]. The first query is the place start, 0 if nil.
+// earlier is true at the keys that each query may see: [1 or batch, queries, keys]. The first query is the place start,
+// 0 if nil.
 func (a Attention) earlier(g *graph.Graph, queries, keys int, start *graph.Node) *graph.Node {
-	square := shapes.Make(dtypes.Int32, queries, keys)
-	query, key := graph.Iota(g, square, 0), graph.Iota(g, square, 1)
+	square := shapes.Make(dtypes.Int32, 1, queries, keys)
+	query, key := graph.Iota(g, square, 1), graph.Iota(g, square, 2)
 	if start != nil {
-		query = graph.Add(query, start)
+		query = graph.Add(query, graph.Reshape(start, -1, 1, 1))
+		key = graph.BroadcastToDims(key, query.Shape().Dimensions...)
 	}
 	seen := graph.LessOrEqual(key, query)
 	if a.Window > 0 && a.Window < keys {

@@ -101,7 +101,7 @@ func TestS21_saturatedSoftmax(t *testing.T) {
 }
 
 // A prompt and then place by place, in a loop, gives the same as the whole sequence at once, and NaN when the cache is
-// full.
+// full. Examples may be at different places.
 func TestDecode(t *testing.T) {
 	for _, a := range []nn.Attention{
 		{Heads: 4, KeyHeads: 2, Causal: true, Rotary: 1e4},
@@ -126,9 +126,22 @@ func decodes(t *testing.T, a nn.Attention) {
 		masked := a
 		masked.Mask = graph.Const(x.Graph(), []int32{time, 4})
 		some, _ := masked.Decode(s.At("attention"), x, a.NewCache(s, x, time))
+		next := func(cache nn.Cache, first, second int) *node { // the examples' places
+			cache.Position = graph.Const(x.Graph(), []int32{int32(first), int32(second)})
+			of := graph.Concatenate([]*node{graph.Slice(x, graph.AxisElem(0), graph.AxisRange(first, first+1)), graph.Slice(x, graph.AxisElem(1), graph.AxisRange(second, second+1))}, 0)
+			y, _ := a.Decode(s.At("attention"), of, cache)
+			return y
+		}
+		apart := graph.Concatenate([]*node{next(cache, prompt, prompt-1), next(nn.Cache{Key: last[0], Value: last[1]}, 0, 4)}, 0)
+		over, _ := a.Decode(s.At("attention"), places(x, 0, 1), nn.Cache{Key: last[0], Value: last[1], Position: graph.Const(x.Graph(), []int32{time, 0})})
 		return []*node{whole, graph.Concatenate([]*node{begin, rest[0]}, 1), graph.ConvertDType(last[2], dtypes.Float32), full,
-			masked.Apply(s.At("attention"), x), some}
+			masked.Apply(s.At("attention"), x), some, apart, over}
 	})
+	for i, of := range [][2]int{{0, prompt}, {1, prompt - 1}, {0, 0}, {1, 4}} {
+		require.InDeltaSlice(t, out[0][(of[0]*time+of[1])*8:][:8], out[6][i*8:][:8], 1e-5)
+	}
+	require.True(t, math.IsNaN(float64(out[7][0])))
+	require.InDeltaSlice(t, out[0][time*8:][:8], out[7][8:], 1e-5)
 	require.InDeltaSlice(t, out[0], out[1], 1e-5)
 	require.Equal(t, []float32{time}, out[2])
 	for _, v := range out[3] {
@@ -239,6 +252,12 @@ func TestMistakes(t *testing.T) {
 		"the input has 3 places, the cache's length is 2": func(s *model.Scope, g *graph.Graph) {
 			a, x := nn.Attention{Heads: 1, Causal: true}, of(g, 1, 3, 2)
 			a.Decode(s, x, a.NewCache(s, x, 2))
+		},
+		"the cache has the Position (Int32)[3], expected an int32 scalar or (Int32)[2]": func(s *model.Scope, g *graph.Graph) {
+			a, x := nn.Attention{Heads: 1, Causal: true}, of(g, 2, 1, 2)
+			cache := a.NewCache(s, x, 2)
+			cache.Position = graph.Const(g, []int32{0, 0, 0})
+			a.Decode(s, x, cache)
 		},
 		"nn: Attention in /: 1 Rates and the Rotary 0 for heads of 4, expected half as many Rates, and not Rotary": func(s *model.Scope, g *graph.Graph) {
 			nn.Attention{Heads: 1, Rates: []float64{1}}.Apply(s, of(g, 1, 2, 4))

@@ -29,5 +29,5 @@ func (d Dense) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	if !d.NoBias {
 		bias = variable(scope, x, "bias", d.Bias, graph.Zeros, d.Units)
 	}
-	return gomlx.Dense(x, kernel, bias, compute.DenseLayoutInputOutputs)
+	return added(scope, x, gomlx.Dense(x, kernel, bias, compute.DenseLayoutInputOutputs))
 }

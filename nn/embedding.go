@@ -94,7 +94,7 @@ func (e Embedding) table(scope *model.Scope, x *graph.Node) *graph.Node {
 // Positions adds a learned vector to each place: [batch, places, n], for up to Length places.
 type Positions struct {
 	Length  int
-	Start   *graph.Node               // the first place's number, an integer scalar; 0 if nil
+	Start   *graph.Node               // the first place's number, an integer scalar, or integers [batch]; 0 if nil
 	Initial model.VariableInitializer // "glorot_uniform" if nil
 }
 
@@ -112,6 +112,10 @@ func (p Positions) build(scope *model.Scope, x *graph.Node) *graph.Node {
 		return graph.Add(x, graph.ExpandAxes(graph.Slice(table, graph.AxisRangeFromStart(places)), 0))
 	}
 	start := graph.ConvertDType(p.Start, dtypes.Int32)
+	if !start.IsScalar() {
+		at := graph.Add(graph.Reshape(start, -1, 1, 1), graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, 1, places, 1), 1))
+		return within(start, places, p.Length, graph.Add(x, graph.Gather(table, at)))
+	}
 	rows := graph.DynamicSlice(table, []*graph.Node{start, graph.Scalar(x.Graph(), dtypes.Int32, 0)}, []int{places, n})
 	return within(start, places, p.Length, graph.Add(x, graph.ExpandAxes(rows, 0)))
 }
@@ -119,13 +123,16 @@ func (p Positions) build(scope *model.Scope, x *graph.Node) *graph.Node {
 func within(start *graph.Node, places, length int, x *graph.Node) *graph.Node {
 	fits := graph.LogicalAnd(graph.LessOrEqual(graph.AddScalar(start, float64(places)), graph.Scalar(x.Graph(), start.DType(), length)),
 		graph.GreaterOrEqual(start, graph.ScalarZero(x.Graph(), start.DType())))
+	if !fits.IsScalar() {
+		fits = graph.BroadcastToDims(graph.Reshape(fits, -1, 1, 1), x.Shape().Dimensions...)
+	}
 	return graph.Where(fits, x, graph.BroadcastToDims(graph.Scalar(x.Graph(), x.DType(), math.NaN()), x.Shape().Dimensions...))
 }
 
 // Sinusoidal adds sines and cosines of each place, interleaved along the last axis, with wavelengths from 2π to
 // 10,000·2π (Vaswani et al. 2017): [batch, places, n], for even n.
 type Sinusoidal struct {
-	Start *graph.Node // the first place's number, an integer scalar; 0 if nil
+	Start *graph.Node // the first place's number, an integer scalar, or integers [batch]; 0 if nil
 }
 
 func (w Sinusoidal) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(w, scope, x) }
@@ -137,7 +144,7 @@ func (w Sinusoidal) build(scope *model.Scope, x *graph.Node) *graph.Node {
 		fail("Sinusoidal", scope, "the input is %s, expected an even number in its last axis", x.Shape())
 	}
 	a := angles(x, w.Start, places, RotaryRates(1e4, n))
-	waves := graph.Reshape(graph.Stack([]*graph.Node{graph.Sin(a), graph.Cos(a)}, -1), 1, places, n)
+	waves := graph.Reshape(graph.Stack([]*graph.Node{graph.Sin(a), graph.Cos(a)}, -1), -1, places, n)
 	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
 }
 
@@ -155,9 +162,12 @@ func angles(x, start *graph.Node, places int, rates []float64) *graph.Node {
 	g, t := x.Graph(), widened(x).DType()
 	at := graph.Iota(g, shapes.Make(t, places, len(rates)), 0)
 	if start != nil {
-		at = graph.Add(at, graph.ConvertDType(start, t))
+		if start = graph.ConvertDType(start, t); !start.IsScalar() {
+			at, start = graph.ExpandAxes(at, 0), graph.Reshape(start, -1, 1, 1)
+		}
+		at = graph.Add(at, start)
 	}
-	return graph.Mul(at, graph.ExpandAxes(graph.ConvertDType(graph.Const(g, rates), t), 0))
+	return graph.Mul(at, graph.ExpandLeftToRank(graph.ConvertDType(graph.Const(g, rates), t), at.Rank()))
 }
 
 // RelativePositions learns a number for each head and distance of two places, in buckets that widen with the distance

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/ops"
 )
 
-// Positions continue at Start.
+// Positions continue at Start, or at one of each example.
 func TestPositionsStart(t *testing.T) {
 	out := call(t, normal(1, 2, 6, 4), func(s *model.Scope, x *node) []*node {
 		p, at := nn.Positions{Length: 6}, graph.Scalar(x.Graph(), dtypes.Int32, 2)
@@ -23,8 +23,13 @@ func TestPositionsStart(t *testing.T) {
 			places(p.Apply(s.In("p"), x), 2, 4), later.Apply(s.Shared("p"), places(x, 2, 4)),
 			places(nn.Sinusoidal{}.Apply(s, x), 2, 4), nn.Sinusoidal{Start: at}.Apply(s, places(x, 2, 4)),
 			full.Apply(s.Shared("p"), places(x, 2, 4)),
+			nn.Positions{Length: 6, Start: graph.Const(x.Graph(), []int32{2, 5})}.Apply(s.Shared("p"), places(x, 2, 4)),
+			nn.Sinusoidal{Start: graph.Const(x.Graph(), []int32{2, 2})}.Apply(s, places(x, 2, 4)),
 		}
 	})
+	require.Equal(t, out[0][:8], out[5][:8])
+	require.True(t, math.IsNaN(float64(out[5][8])))
+	require.Equal(t, out[3], out[6])
 	require.Equal(t, out[0], out[1])
 	require.InDeltaSlice(t, out[2], out[3], 1e-6)
 	require.True(t, math.IsNaN(float64(out[4][0])))

@@ -3,9 +3,9 @@ package nn_test
 import (
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/nn/losses"
 )
 
 // tagger is a step with a layer of each kind.

@@ -12,7 +12,7 @@ func bert(c *config) *family {
 	e := encoderOf(c, 1e-12, 0)
 	e.types = c.size("type_vocab_size", 2)
 	dropout := c.rate("classifier_dropout", e.dropout)
-	f := &family{class: "Bert", prefix: "bert.", layers: e.layers, dtype: e.dtype, pool: e.pool, pooler: []module{{"pooler.dense", "pooler", linear(e.width, e.width)}}}
+	f := &family{class: "Bert", prefix: "bert.", layers: e.layers, dtype: e.dtype, types: true, pool: e.pool, pooler: []module{{"pooler.dense", "pooler", linear(e.width, e.width)}}}
 	f.body = append([]module{
 		{"embeddings.word_embeddings", "words", table(e.vocabulary, e.width)},
 		{"embeddings.position_embeddings", "positions", table(e.places, e.width)},

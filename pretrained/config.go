@@ -32,14 +32,14 @@ type config struct {
 	err     error
 }
 
-func readConfig(folder string) (*config, error) {
-	text, err := regular.Read(filepath.Join(folder, configFile), mostText)
+func readConfig(folder, file string, most int64) (*config, error) {
+	text, err := regular.Read(filepath.Join(folder, file), most)
 	if err != nil {
 		return nil, err
 	}
-	c := &config{}
+	c := &config{file: file}
 	if err := json.Unmarshal(text, &c.fields); err != nil {
-		return nil, fmt.Errorf("%s: %w", configFile, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return c, nil
 }

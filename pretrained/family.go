@@ -20,19 +20,22 @@ type family struct {
 	prefix string // of the body's tensors in models with a head: "bert."
 	layers int    // for # in names
 	places int    // of texts at most; 0 if not bounded
-	of     string // "images", and others; else texts
-	dtype  dtypes.DType
-	body   []module
-	pooler []module // empty if the folder or the architecture has none
+	// renamed: transformers' modules have other names than its files, and peft those of modules.
+	renamed bool
+	of      string // "images", and others; else texts
+	types   bool   // it takes token_type_ids
+	dtype   dtypes.DType
+	body    []module
+	pooler  []module // empty if the folder or the architecture has none
 	// build returns the hidden state of each place, [batch, places, width]. pool is of the first place.
 	build func(s *model.Scope, in inputs) *graph.Node
 	pool  func(s *model.Scope, hidden *graph.Node) *graph.Node
 	// outputs are in place of build, of networks of several inputs without one hidden state.
 	outputs func(s *model.Scope, in inputs) map[string]*graph.Node
 	heads   map[task]head
-	// decode and caches are of decoders: build for the places after those of caches, of one text.
+	// decode and caches are of decoders: build for the places after those of caches.
 	decode func(s *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node
-	caches func(s *model.Scope, g *graph.Graph, places int) []nn.Cache
+	caches func(s *model.Scope, g *graph.Graph, rows, places int) []nn.Cache
 }
 
 var families = map[string]func(c *config) *family{

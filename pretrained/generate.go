@@ -14,137 +14,302 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Generation configures [Generator.Generate].
-type Generation struct {
-	Sampling text.Sampling // the likeliest token if zero
-	Seed     uint64
-	Most     int     // tokens; as many as there are places if 0
-	Stop     []int32 // tokens that end the text
-}
-
 // Generator continues texts with a network of [Base.CausalLM]. The keys and values of earlier places are variables of
 // the state, so that a token costs one place. Use it from one goroutine.
 type Generator struct {
-	network       *Network
-	state         *managed.State
-	places        int
-	prompt, token *managed.Stepper
+	network      *Network
+	state        *managed.State
+	rows, places int
+	prompt       *managed.Stepper // a program for each power of two
+	token, beams *managed.Stepper // one program
 }
 
-// Generator returns a generator for texts of up to a number of places, prompt included. The state has the network at
-// the scope "model". Close the generator after use.
-func (n *Network) Generator(state *managed.State, places int) (*Generator, error) {
+// Generator returns a generator for up to a number of rows, texts or beams, of up to a number of places, prompts
+// included. A step computes all rows. The state has the network at the scope "model". Close the generator after use.
+func (n *Network) Generator(state *managed.State, rows, places int) (*Generator, error) {
 	err := n.err
 	switch {
 	case err != nil:
 	case n.task != causalLM || n.family.decode == nil:
 		err = fmt.Errorf("pretrained: a generator of the network %s, expected one of CausalLM", n.task)
-	case places < 1 || places > mostSize:
-		err = fmt.Errorf("pretrained: a generator for %d places, expected 1 to %d", places, mostSize)
+	case rows < 1 || rows > mostRows || places < 1 || places > mostSize:
+		err = fmt.Errorf("pretrained: a generator for %d rows of %d places, expected 1 to %d rows of 1 to %d places", rows, places, mostRows, mostSize)
 	case n.family.places > 0 && places > n.family.places:
 		err = fmt.Errorf("pretrained: a generator for %d places, expected at most %d, for which the network has positions", places, n.family.places)
 	}
 	if err != nil {
 		return nil, err
 	}
-	g := &Generator{network: n, state: state, places: places}
-	g.prompt = managed.TestStep(func(b *managed.Builder) { g.step(b, true) })
-	g.token = managed.TestStep(func(b *managed.Builder) { g.step(b, false) })
+	g := &Generator{network: n, state: state, rows: rows, places: places}
+	g.prompt = managed.TestStep(func(b *managed.Builder) { g.step(b, true, false) })
+	g.token = managed.TestStep(func(b *managed.Builder) { g.step(b, false, false) })
+	g.beams = managed.TestStep(func(b *managed.Builder) { g.step(b, false, true) })
 	return g, nil
 }
 
-// Close frees the programs. The state keeps the variables of the places.
-func (g *Generator) Close() error { return errors.Join(g.prompt.Close(), g.token.Close()) }
+const mostRows = 1 << 12
 
-// step returns the logits after the first tokens of ids, as many as length, which begin a text or follow the caches.
-// Further ids are padding: later tokens replace their keys and values before a place sees them.
-func (g *Generator) step(b *managed.Builder, begins bool) {
-	variable := func(name string, shape shapes.Shape) (value *graph.Node, set func(*graph.Node)) {
-		v := b.Scope().At("generator").WithInitializer(graph.Zeros).VariableWithShape(name, shape).SetTrainable(false)
-		if value = v.NodeValue(b.Graph()); begins {
-			value = graph.ZerosLike(value)
-		}
-		return value, v.SetNodeValue
-	}
+// Rows returns the maximum number of rows.
+func (g *Generator) Rows() int { return g.rows }
+
+// Places returns the number of places of a row.
+func (g *Generator) Places() int { return g.places }
+
+// Close frees the programs. The state keeps the variables of the places.
+func (g *Generator) Close() error {
+	return errors.Join(g.prompt.Close(), g.token.Close(), g.beams.Close())
+}
+
+const (
+	lengthInput   = "length"   // of each prompt
+	positionInput = "position" // of each token
+	sourceInput   = "source"   // the row whose places a row continues
+)
+
+// step returns the logits after prompts, which may have padding, or after a token of each row. Later tokens replace the
+// padding's keys and values before a place sees them.
+func (g *Generator) step(b *managed.Builder, begins, moves bool) {
 	f, s := g.network.family, b.Scope().In(networkScope)
-	ids, length := b.Field(idsInput), graph.Reshape(b.Field("length"))
-	start, setStart := variable("position", shapes.Make(dtypes.Int32))
-	caches := f.caches(s, b.Graph(), g.places)
-	sets := make([]func(), len(caches))
-	for i := range caches {
-		key, setKey := variable(fmt.Sprintf("key_%d", i), caches[i].Key.Shape())
-		value, setValue := variable(fmt.Sprintf("value_%d", i), caches[i].Value.Shape())
-		caches[i] = nn.Cache{Key: key, Value: value, Position: start}
-		sets[i] = func() { setKey(caches[i].Key); setValue(caches[i].Value) }
+	g.network.begin(s, b.Graph())
+	own := b.Scope().At("generator_%d_%d", g.rows, g.places).WithInitializer(graph.Zeros)
+	caches := f.caches(s, b.Graph(), g.rows, g.places)
+	var sets []func()
+	kept := func(name string, at **graph.Node) {
+		v := own.VariableWithShape(name, (*at).Shape()).SetTrainable(false)
+		if !begins {
+			*at = v.NodeValue(b.Graph())
+		}
+		if moves {
+			dims := (*at).Shape().Dimensions
+			each := graph.Reshape(*at, g.rows, dims[0]/g.rows, dims[1], dims[2])
+			*at = graph.Reshape(graph.Gather(each, graph.ExpandAxes(b.Field(sourceInput), -1)), dims...)
+		}
+		sets = append(sets, func() { v.SetNodeValue(*at) })
 	}
-	hidden := f.decode(s, ids, caches)
+	for i := range caches {
+		kept(fmt.Sprintf("key_%d", i), &caches[i].Key)
+		kept(fmt.Sprintf("value_%d", i), &caches[i].Value)
+		if !begins {
+			caches[i].Position = b.Field(positionInput)
+		}
+	}
+	hidden := f.decode(s, b.Field(idsInput), caches)
 	for _, set := range sets {
 		set()
 	}
-	setStart(graph.Add(start, length))
-	zero, width := graph.ScalarZero(b.Graph(), dtypes.Int32), hidden.Shape().Dimensions[2]
-	last := graph.DynamicSlice(hidden, []*graph.Node{zero, graph.AddScalar(length, -1), zero}, []int{1, 1, width})
-	for name, v := range g.network.outputs(s, last) {
+	if begins {
+		hidden = placeOf(hidden, graph.AddScalar(b.Field(lengthInput), -1))
+	}
+	for name, v := range g.network.outputs(s, hidden) {
 		b.Output(name, graph.ConvertDType(v, dtypes.Float32))
 	}
+	g.network.end(s)
 }
 
-// Generate returns the tokens that follow a prompt, one after another. It ends with a token of Stop, which it also
-// returns, after Most tokens, at the last place, or after an error.
-func (g *Generator) Generate(ctx context.Context, prompt []int32, of Generation) iter.Seq2[int32, error] {
-	first, stop := slices.Clone(prompt), slices.Clone(of.Stop)
-	return func(yield func(int32, error) bool) {
-		if len(first) < 1 || len(first) > g.places || of.Most < 0 {
-			yield(0, fmt.Errorf("pretrained: generate: a prompt of %d tokens and Most of %d, expected 1 to %d tokens, and Most of at least 0", len(first), of.Most, g.places))
+// placeOf takes one place of each row: [rows, 1, width].
+func placeOf(x, place *graph.Node) *graph.Node {
+	dims := x.Shape().Dimensions
+	chosen := graph.Equal(graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims...), 1), graph.BroadcastToDims(graph.Reshape(place, -1, 1, 1), dims...))
+	return graph.ReduceAndKeep(graph.Where(chosen, x, graph.ZerosLike(x)), graph.ReduceSum, 1)
+}
+
+// Piece is a token of a text that continues a prompt.
+type Piece struct {
+	Prompt int // the prompt's number
+	ID     int32
+	// Text has the characters that the token completes, if there is a Tokenizer. The pieces of a text make up its
+	// continuation, without special tokens, and without the token or text that ends it.
+	Text string
+	// End is "stop" for the last piece of a text that a token of Stop or a text of StopTexts ends, "length" for the last
+	// one of other texts, and "" before.
+	End string
+}
+
+const (
+	endStop   = "stop"
+	endLength = "length"
+)
+
+// Generate returns the tokens that follow prompts, one after another, each as alone: a token of each text in turns, or
+// with Beams each text as a whole. A text ends with a token of Stop, which is also returned, at a text of StopTexts,
+// after Most tokens, or at the last place. An error ends all.
+func (g *Generator) Generate(ctx context.Context, prompts [][]int32, of Generation) iter.Seq2[Piece, error] {
+	of = of.cloned()
+	texts := make([]*continued, len(prompts))
+	for i, p := range prompts {
+		texts[i] = &continued{number: i, ids: slices.Clone(p), prompt: len(p), of: &of}
+	}
+	return func(yield func(Piece, error) bool) {
+		fail := func(err error) {
+			if err != nil {
+				yield(Piece{}, fmt.Errorf("pretrained: generate: %w", err))
+			}
+		}
+		if err := g.check(texts, of); err != nil {
+			fail(err)
 			return
 		}
-		most := g.places - len(first) + 1 // the last token has no place
-		if of.Most > 0 {
-			most = min(most, of.Most)
+		run := make([]*continued, len(texts))
+		for i, c := range texts {
+			if run[i] = c.again(g.places); of.Tokenizer != nil {
+				var err error
+				if run[i].text, err = newDecoding(of.Tokenizer, of.StopTexts, c.ids); err != nil {
+					fail(err)
+					return
+				}
+			}
 		}
-		random := rand.New(rand.NewPCG(of.Seed, 2))
-		step, ids := g.prompt, first
-		for range most {
-			logits, err := g.logits(ctx, step, ids)
-			var id int32
-			if err == nil {
-				id, err = of.Sampling.Draw(random, logits)
-			}
-			if err != nil {
-				yield(0, fmt.Errorf("pretrained: generate: %w", err))
-				return
-			}
-			if !yield(id, nil) || slices.Contains(stop, id) {
-				return
-			}
-			step, ids = g.token, []int32{id}
+		if of.Beams.Count > 1 {
+			fail(g.search(ctx, run, of, yield))
+		} else {
+			fail(g.draw(ctx, run, of, yield))
 		}
 	}
 }
 
-// logits pads prompts to powers of two, so that few programs are compiled.
-func (g *Generator) logits(ctx context.Context, step *managed.Stepper, ids []int32) ([]float32, error) {
-	n, padded := len(ids), 1
-	for padded < n {
+func (g *Generator) check(texts []*continued, of Generation) error {
+	if err := of.check(); err != nil {
+		return err
+	}
+	if rows := len(texts) * max(1, of.Beams.Count); len(texts) < 1 || rows > g.rows {
+		return fmt.Errorf("%d prompts with %d beams, expected 1 prompt or more, and at most %d rows, the generator's", len(texts), max(1, of.Beams.Count), g.rows)
+	}
+	vocabulary := g.network.family.body[0].parts[0].dims[0]
+	known := func(what string, ids []int32) error {
+		for i, id := range ids {
+			if id < 0 || int(id) >= vocabulary {
+				return fmt.Errorf("token %d of %s is %d, expected 0 to %d", i, what, id, vocabulary-1)
+			}
+		}
+		return nil
+	}
+	err := known("Stop", of.Stop)
+	for _, c := range texts {
+		if n := len(c.ids); n < 1 || n > g.places {
+			return fmt.Errorf("prompt %d has %d tokens, expected 1 to %d tokens, the generator's places", c.number, n, g.places)
+		}
+		err = errors.Join(err, known(fmt.Sprintf("prompt %d", c.number), c.ids))
+	}
+	return err
+}
+
+// continued is a prompt and what follows it.
+type continued struct {
+	number int
+	ids    []int32
+	prompt int // its number of tokens
+	of     *Generation
+	most   int // tokens
+	random *rand.Rand
+	text   *decoding // nil without a Tokenizer
+	end    string
+}
+
+// again returns the text without what followed the prompt: an iterator may run several times.
+func (c *continued) again(places int) *continued {
+	n := *c
+	n.ids = slices.Clone(c.ids)
+	n.most = places - c.prompt + 1 // the last token has no place
+	if c.of.Most > 0 {
+		n.most = min(n.most, c.of.Most)
+	}
+	n.random = rand.New(rand.NewPCG(c.of.Seed+uint64(c.number), 2))
+	return &n
+}
+
+func (c *continued) add(id int32) (p Piece, err error) {
+	c.ids = append(c.ids, id)
+	p = Piece{Prompt: c.number, ID: id}
+	switch {
+	case slices.Contains(c.of.Stop, id):
+		c.end = endStop
+	case len(c.ids)-c.prompt == c.most:
+		c.end = endLength
+	}
+	if c.text != nil {
+		var stopped bool
+		if p.Text, stopped, err = c.text.add(id, c.end); stopped {
+			c.end = endStop
+		}
+	}
+	p.End = c.end
+	return p, err
+}
+
+// draw chooses token after token. Rows without a text, or of one that has ended, compute something that is not used.
+func (g *Generator) draw(ctx context.Context, texts []*continued, of Generation, yield func(Piece, error) bool) error {
+	logits, err := g.begin(ctx, texts, 1)
+	for {
+		if err != nil {
+			return err
+		}
+		open := 0
+		ids, positions := make([]int32, g.rows), make([]int32, g.rows)
+		for i, c := range texts {
+			if c.end != "" {
+				continue
+			}
+			id, err := of.Sampling.Draw(c.random, row(logits, i), c.ids...)
+			if err != nil {
+				return fmt.Errorf("prompt %d: %w", i, err)
+			}
+			p, err := c.add(id)
+			if err != nil {
+				return fmt.Errorf("prompt %d: %w", i, err)
+			}
+			if !yield(p, nil) {
+				return nil
+			}
+			if c.end == "" {
+				open++
+				ids[i], positions[i] = id, int32(len(c.ids)-1)
+			}
+		}
+		if open == 0 {
+			return nil
+		}
+		logits, err = g.logits(ctx, g.token, ids, data.Named(positionInput, positions, g.rows))
+	}
+}
+
+func row(logits data.Array, i int) []float32 {
+	width := logits.Dims[len(logits.Dims)-1]
+	return logits.Flat.([]float32)[i*width:][:width]
+}
+
+// begin reads the prompts, each into the first of some rows. It pads to powers of two, so that few programs are
+// compiled.
+func (g *Generator) begin(ctx context.Context, texts []*continued, each int) (data.Array, error) {
+	longest, padded := 1, 1
+	for _, c := range texts {
+		longest = max(longest, len(c.ids))
+	}
+	for padded < longest {
 		padded *= 2
 	}
-	ids = append(slices.Clone(ids), make([]int32, min(padded, g.places)-n)...)
-	_, logs, err := step.Step(ctx, g.state, data.Batch{Size: 1, Fields: []data.Field{
-		data.Named(idsInput, ids, 1, len(ids)), data.Named("length", []int32{int32(n)}, 1),
-	}})
-	if err != nil {
-		return nil, err
+	padded = min(padded, g.places)
+	ids, lengths := make([]int32, g.rows*padded), make([]int32, g.rows)
+	for i := range lengths {
+		lengths[i] = 1
 	}
-	logits, err := managed.Array(logs, "logits")
-	if err != nil {
-		return nil, err
+	for i, c := range texts {
+		copy(ids[i*each*padded:], c.ids)
+		lengths[i*each] = int32(len(c.ids))
 	}
-	return logits.Flat.([]float32), nil
+	return g.logits(ctx, g.prompt, ids, data.Named(lengthInput, lengths, g.rows))
+}
+
+func (g *Generator) logits(ctx context.Context, step *managed.Stepper, ids []int32, more ...data.Field) (data.Array, error) {
+	fields := append(more, data.Named(idsInput, ids, g.rows, len(ids)/g.rows))
+	_, logs, err := step.Step(ctx, g.state, data.Batch{Size: g.rows, Fields: fields})
+	if err != nil {
+		return data.Array{}, err
+	}
+	return managed.Array(logs, "logits")
 }
 
 // decode is build for places after those of the caches, which it extends.
@@ -159,8 +324,8 @@ func (d decoder) decode(s *model.Scope, ids *graph.Node, caches []nn.Cache) *gra
 	return d.norm(s.In("norm"), x)
 }
 
-func (d decoder) caches(s *model.Scope, g *graph.Graph, places int) []nn.Cache {
-	x := graph.Zeros(g, shapes.Make(d.dtype, 1, 1, d.width))
+func (d decoder) caches(s *model.Scope, g *graph.Graph, rows, places int) []nn.Cache {
+	x := graph.Zeros(g, shapes.Make(d.dtype, rows, 1, d.width))
 	all := make([]nn.Cache, d.layers)
 	for i := range all {
 		all[i] = d.attention(i).NewCache(s, x, places)

@@ -1,13 +1,16 @@
 package pretrained
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 
+	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
@@ -98,6 +101,33 @@ func (g *ggufFile) model() (*config, map[string]stored, error) {
 		}
 	}
 	return &config{fields: fields}, tensors, nil
+}
+
+// ggufRoles are the keys of special tokens by their roles.
+var ggufRoles = map[string]string{"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding", "cls": "cls", "sep": "seperator", "mask": "mask"}
+
+func (g *ggufFile) tokenizer() (*text.Tokenizer, error) {
+	const of = "tokenizer.ggml."
+	v := text.Vocabulary{Special: map[string]int32{}}
+	v.Model, _ = g.values[of+"model"].(string)
+	v.Pre, _ = g.values[of+"pre"].(string)
+	v.Tokens, _ = g.values[of+"tokens"].([]string)
+	v.Merges, _ = g.values[of+"merges"].([]string)
+	v.Template, _ = g.values["tokenizer.chat_template"].(string)
+	for types, _ := g.values[of+"token_type"].(ggufNumbers); len(types.data) >= 4; types.data = types.data[4:] {
+		v.Types = append(v.Types, int32(binary.LittleEndian.Uint32(types.data)))
+	}
+	for role, key := range ggufRoles {
+		if id, there := g.values[of+key+"_token_id"].(uint64); there {
+			v.Special[role] = int32(min(id, math.MaxInt32))
+		}
+	}
+	if end, _ := g.values[of+"add_eos_token"].(bool); end {
+		return nil, fmt.Errorf("%sadd_eos_token is true, expected false: a token at the end of each text is not implemented", of)
+	}
+	added, there := g.values[of+"add_bos_token"].(bool)
+	v.AddBOS = added || !there && v.Pre == "llama-bpe" // Llama 3's files often lack the key
+	return v.Tokenizer()
 }
 
 // unpermuted has the two halves of each head's rows one after another, as transformers. In the file they alternate.

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -42,6 +43,7 @@ type Network struct {
 	weights   []weight
 	sentences map[string][]byte // files of sentence-transformers
 	outputs   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
+	adapter   *adapter // nil without LoRA
 	err       error
 }
 
@@ -50,6 +52,8 @@ type weight struct {
 	tensor
 	stored *stored
 	head   bool // its name in files has no prefix
+	tail   bool // it is used after the body
+	dtype  dtypes.DType
 }
 
 const networkScope = "model"
@@ -182,13 +186,16 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 			if err != nil || !there {
 				s = nil
 			}
-			n.weights = append(n.weights, weight{t, s, prefix == ""})
+			n.weights = append(n.weights, weight{tensor: t, stored: s, head: prefix == "", tail: true})
 		}
 	}
 	if h.pooled {
 		maybe(f.prefix, f.pooler, true)
 	}
 	maybe("", h.modules, b.has(f, of))
+	for i := range n.weights {
+		n.weights[i].dtype = f.dtype
+	}
 	return n
 }
 
@@ -197,10 +204,24 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	if n.err != nil {
 		panic(n.err)
 	}
+	in := inputs(func(name string) *graph.Node {
+		x := input(name)
+		n.begin(scope, x.Graph())
+		return x
+	})
+	var out map[string]*graph.Node
 	if n.family.outputs != nil {
-		return n.family.outputs(scope, input)
+		out = n.family.outputs(scope, in)
+		if n.adapter != nil {
+			for name, y := range out {
+				out[name] = graph.ConvertDType(y, dtypes.Float32) // as widen
+			}
+		}
+	} else {
+		out = n.outputs(scope, n.family.build(scope, in))
 	}
-	return n.outputs(scope, n.family.build(scope, input))
+	n.end(scope)
+	return out
 }
 
 // Apply is for networks within others, and an error: the network has several inputs.
@@ -216,8 +237,14 @@ func (n *Network) Weights() managed.Option {
 			return n.err
 		}
 		values := map[string]checkpoint.Tensor{}
-		to, err := fileDType(n.family.dtype)
-		for _, w := range n.weights {
+		weights := n.weights
+		if n.adapter != nil {
+			weights = slices.Concat(weights, n.adapter.weights)
+		}
+		var errs error
+		for _, w := range weights {
+			to, err := fileDType(w.dtype)
+			errs = errors.Join(errs, err)
 			if w.stored != nil {
 				values[w.variable()] = checkpoint.Tensor{DType: to, Dims: w.shape(), Write: func(out io.Writer) error {
 					return w.stored.writeTo(out, to, w.tensor)
@@ -225,7 +252,7 @@ func (n *Network) Weights() managed.Option {
 			}
 		}
 		draws := func(name string) bool { _, given := values[name]; return !given }
-		return errors.Join(err, managed.WithValues(values)(s), managed.DrawMissing(draws)(s))
+		return errors.Join(errs, managed.WithValues(values)(s), managed.DrawMissing(draws)(s))
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
@@ -28,6 +30,8 @@ type Base struct {
 	labels  []string
 	images  map[string]json.RawMessage // of preprocessor_config.json, nil if there is none
 	tensors map[string]stored
+
+	tokenizer func() (*text.Tokenizer, error)
 }
 
 // Open reads config.json and the headers of model.safetensors, or of the shards in model.safetensors.index.json, and
@@ -50,13 +54,15 @@ func open(ctx context.Context, folder string) (*Base, error) {
 		tensors map[string]stored
 		err     error
 	)
+	tokenizer := func() (*text.Tokenizer, error) { return text.Open(folder) }
 	if filepath.Ext(folder) == ggufExt {
 		var g *ggufFile
 		if g, err = readGGUF(folder); err == nil {
 			c, tensors, err = g.model()
+			tokenizer = g.tokenizer
 		}
 	} else {
-		c, err = readConfig(folder)
+		c, err = readConfig(folder, configFile, mostText)
 	}
 	if err != nil {
 		return nil, err
@@ -65,7 +71,8 @@ func open(ctx context.Context, folder string) (*Base, error) {
 	if !known {
 		c.fail("model_type", "one of %q", slices.Sorted(maps.Keys(families)))
 	}
-	b := &Base{folder: folder, fields: c.fields, family: of, classes: c.texts("architectures"), labels: c.labels(), tensors: tensors}
+	b := &Base{folder: folder, fields: c.fields, family: of, classes: c.texts("architectures"), labels: c.labels(), tensors: tensors,
+		tokenizer: sync.OnceValues(tokenizer)}
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -105,20 +112,28 @@ func (b *Base) find(prefix string, t tensor) (*stored, error) {
 	if t.older != "" {
 		names = append(names, prefix+t.older, t.older)
 	}
+	s, err := named(b.tensors, t.dims, configFile, names...)
+	if err == nil && t.count != (s.DType == safetensors.I64) {
+		err = fmt.Errorf("the tensor %q is of %s, expected a whole number, I64, for a number of batches alone", s.Name, s.DType)
+	}
+	return s, err
+}
+
+// named returns the first tensor of several names, of the shape by a file.
+func named(tensors map[string]stored, dims []int, by string, names ...string) (*stored, error) {
 	for _, name := range names {
-		s, there := b.tensors[name]
+		s, there := tensors[name]
 		switch {
 		case !there:
 			continue
-		case !slices.Equal(s.Dims, t.dims):
-			return nil, fmt.Errorf("the tensor %q has the shape %v, expected %v by %s", name, s.Dims, t.dims, configFile)
-		case t.count && s.DType == safetensors.I64:
-		case numbers[s.DType].read == nil || t.count:
-			return nil, fmt.Errorf("the tensor %q is of %s, expected F32, F16 or BF16, and I64 for a number of batches", name, s.DType)
+		case !slices.Equal(s.Dims, dims):
+			return nil, fmt.Errorf("the tensor %q has the shape %v, expected %v by %s", name, s.Dims, dims, by)
+		case numbers[s.DType].read == nil && (s.DType != safetensors.I64 || len(dims) > 0): // a number of batches
+			return nil, fmt.Errorf("the tensor %q is of %s, expected F32, F16 or BF16", name, s.DType)
 		}
 		return &s, nil
 	}
-	return nil, fmt.Errorf("the folder has no tensor %q", prefix+t.name)
+	return nil, fmt.Errorf("the folder has no tensor %q", names[0])
 }
 
 // take returns the weights of tables, all of which the folder must have.

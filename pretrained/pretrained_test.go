@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/stretchr/testify/require"
@@ -194,19 +195,22 @@ func (f fixture) compare(t *testing.T, task string) (compared int) {
 }
 
 func (f fixture) compareOpened(t *testing.T, task, path string) (compared int) {
-	var off, gradientsOff float64 // 10 is the limit
-	base, err := pretrained.Open(t.Context(), path)
-	require.NoError(t, err)
-	network := tasks[task](base)
-	require.Empty(t, network.Drawn())
+	network := tasks[task](opened(t, path))
 	for _, name := range network.Unused() {
 		require.Contains(t, name, "pooler.") // that tasks for places do not use
 	}
+	return f.compareNetwork(t, task, network, network.Rows())
+}
+
+func (f fixture) compareNetwork(t *testing.T, task string, network *pretrained.Network, rows []pretrained.Row) (compared int) {
+	t.Helper()
+	require.Empty(t, network.Drawn())
+	var off, gradientsOff float64 // 10 is the limit
 	state, err := managed.New(strategies.Jit(plugintest.CPU(t)), network.Weights())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, state.Close()) }()
 	step := managed.TestStep(func(b *managed.Builder) {
-		scope, loss := b.Scope().In("model"), graph.ScalarZero(b.Graph(), base.DType)
+		scope, loss := b.Scope().In("model"), graph.ScalarZero(b.Graph(), dtypes.Float32)
 		out := network.Outputs(scope, b.Field)
 		for name, v := range out {
 			b.Output(name, v)
@@ -249,7 +253,7 @@ func (f fixture) compareOpened(t *testing.T, task, path string) (compared int) {
 			continue
 		}
 		grads := f.under("grad/" + task + "/")
-		for _, of := range network.Rows() {
+		for _, of := range rows {
 			want, there := grads[of.Name]
 			if !there {
 				continue

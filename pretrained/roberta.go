@@ -17,7 +17,7 @@ func robertaOf(c *config, class string) *family {
 		c.fail("pad_token_id", "a token: positions begin after its id")
 	}
 	dropout := c.rate("classifier_dropout", e.dropout)
-	f := &family{class: class, prefix: "roberta.", layers: e.layers, dtype: e.dtype, pool: e.pool, pooler: []module{{"pooler.dense", "pooler", linear(e.width, e.width)}}}
+	f := &family{class: class, prefix: "roberta.", layers: e.layers, dtype: e.dtype, types: e.types > 1, pool: e.pool, pooler: []module{{"pooler.dense", "pooler", linear(e.width, e.width)}}}
 	f.body = append([]module{
 		{"embeddings.word_embeddings", "words", table(e.vocabulary, e.width)},
 		{"embeddings.position_embeddings", "positions", table(e.places, e.width)},
@@ -27,7 +27,7 @@ func robertaOf(c *config, class string) *family {
 	f.build = func(s *model.Scope, in inputs) *graph.Node {
 		ids := in.ids(idsInput)
 		types := graph.ZerosLike(ids) // the only type of tokenizers
-		if e.types > 1 {
+		if f.types {
 			types = in.ids(typesInput)
 		}
 		x := graph.Add(e.embed(s.In("words"), ids, e.vocabulary, e.padding), e.embed(s.In("types"), types, e.types, -1))

@@ -75,22 +75,25 @@ func (n *Network) save(folder string, model Values) error {
 			return err
 		}
 	}
-	if err := regular.Replace(filepath.Join(folder, weightsFile), func(f *os.File) error { return n.write(f, to, model) }); err != nil {
+	of := map[string]weight{}
+	for _, w := range n.weights {
+		of[n.savedName(w)] = w
+	}
+	if err := regular.Replace(filepath.Join(folder, weightsFile), func(f *os.File) error { return n.write(f, of, to, model) }); err != nil {
 		return err
 	}
 	return regular.Replace(filepath.Join(folder, configFile), func(f *os.File) error { _, err := f.Write(config); return err })
 }
 
-func (n *Network) write(to io.Writer, dtype safetensors.DType, model Values) error {
+// write writes variables by their names in the file.
+func (n *Network) write(to io.Writer, of map[string]weight, dtype safetensors.DType, model Values) error {
 	var list []safetensors.Tensor
-	of := map[string]weight{}
-	for _, w := range n.weights {
-		name := n.savedName(w)
+	for name, w := range of {
 		t := safetensors.Tensor{Name: name, DType: dtype, Dims: w.dims}
 		if w.count {
 			t.DType = safetensors.I64
 		}
-		list, of[name] = append(list, t), w
+		list = append(list, t)
 	}
 	safetensors.Sort(list)
 	out, err := safetensors.NewWriter(to, list, map[string]string{"format": "pt"})
@@ -103,12 +106,14 @@ func (n *Network) write(to io.Writer, dtype safetensors.DType, model Values) err
 		if err != nil {
 			return err
 		}
-		if got := value.Shape(); !slices.Equal(got.Dimensions, w.shape()) || got.DType != n.family.dtype {
-			return fmt.Errorf("the variable %s is %s, expected (%s)%v: is the model made of this network?", w.variable(), got, n.family.dtype, w.shape())
+		if got := value.Shape(); !slices.Equal(got.Dimensions, w.shape()) || got.DType != w.dtype {
+			return fmt.Errorf("the variable %s is %s, expected (%s)%v: is the model made of this network?", w.variable(), got, w.dtype, w.shape())
 		}
 		_, err = out.WriteFunc(t.Name, func(to io.Writer) (err error) {
 			inner := value.ConstBytes(func(data []byte) {
+				data, err = n.merged(w, data, dtype, model)
 				switch {
+				case err != nil:
 				case w.count:
 					_, err = to.Write(count(data, dtype))
 				case w.transposed:
@@ -173,6 +178,10 @@ func (n *Network) config(to safetensors.DType) ([]byte, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	return indented(fields)
+}
+
+func indented(fields map[string]json.RawMessage) ([]byte, error) {
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return nil, err

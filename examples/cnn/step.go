@@ -9,10 +9,10 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/loop"
-	"github.com/lazo-ml/lazo/losses"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/nn/losses"
 )
 
 // network maps images [batch, height, width, 1] to logits [batch, 10].

@@ -42,7 +42,7 @@ var readAtOnce = map[string]bool{
 }
 
 // fills are functions whose purpose is to fill a caller's list.
-var fills = map[string]bool{"checkpoint/safetensors.Sort": true, "dist.Agree": true, "dist.AgreeOn": true}
+var fills = map[string]bool{"checkpoint/safetensors.Sort": true, "data/text.Penalize": true, "dist.Agree": true, "dist.AgreeOn": true}
 
 // A list argument is copied, or its doc says that it is kept: otherwise append(list, …) by the caller would change
 // earlier results (R11). The test reads the source: a slice parameter may be read, copied and passed on, but not
@@ -97,8 +97,9 @@ var fieldsThatAreLists = map[string]string{
 	"metrics/plots.Report.Figures": "call", "metrics/plots.Part.Rows": "call", "flaxlike/report.Run.Classes": "call",
 	"nn.Conv.Window": "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.DepthwiseConv.Window": "call", "nn.DepthwiseConv.Strides": "call",
 	"nn.DepthwiseConv.Dilation": "call", "nn.SeparableConv.Window": "call", "nn.SeparableConv.Strides": "call", "nn.SeparableConv.Dilation": "call",
-	"pretrained.Network.Labels": "given", "nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call",
-	"flaxlike/selection.Parameter.Values": "call", "nn.Recurrent.Initial": "call", "nn.Attention.Rates": "call", "nn.Conv.Padding": "call", "pretrained.Generation.Stop": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "dist/launch.Options.Command": "call", "dist/launch.Options.Env": "call",
+	"pretrained.Network.Labels": "given", "nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call", "flaxlike/selection.Parameter.Values": "call",
+	"nn.Recurrent.Initial": "call", "nn.Attention.Rates": "call", "nn.Conv.Padding": "call", "pretrained.Generation.Stop": "call", "pretrained.Hub.Files": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "dist/launch.Options.Command": "call",
+	"dist/launch.Options.Env": "call", "pretrained.LoRA.Targets": "call", "pretrained.LoRA.Modules": "call", "pretrained.Generation.StopTexts": "call",
 	// Kept by a sequence or a set that is made from it, as its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data/tables.Format.Fields": "kept", "data/tables.Format.Missing": "kept", "data/tables.Field.Columns": "kept",
 	"data/tables.Field.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",

@@ -72,3 +72,26 @@ func TestConvolutionGradientIsTheAdjoint(t *testing.T) {
 	})
 	t.Logf("%d convolutions", cases)
 }
+
+// XLA ended the process for a convolution whose input is dilated by the kernel's size, without padding
+// (takenForGroups of internal/hlo).
+func TestConvolution_dilatedByTheKernelsSize(t *testing.T) {
+	backend := plugintest.Uncached(t)
+	for _, c := range []struct {
+		input, kernel, strides []int
+		paddings               [][2]int
+		dilations, ofKernel    []int
+	}{
+		{[]int{3, 6, 3, 2}, []int{3, 1, 3, 2}, []int{1, 2}, [][2]int{{0, 0}, {-1, 4}}, []int{2, 1}, []int{1, 2}},
+		{[]int{3, 5, 3, 2}, []int{3, 1, 3, 3}, []int{2, 1}, [][2]int{{0, 0}, {1, 1}}, []int{3, 1}, []int{1, 1}},
+		{[]int{3, 6, 3, 5}, []int{3, 1, 2, 2}, []int{1, 1}, [][2]int{{0, 0}, {0, 0}}, []int{2, 2}, []int{1, 1}},
+	} {
+		axes := compute.ConvolveAxesConfig{
+			InputBatch: 2, InputChannels: 0, InputSpatial: []int{1, 3}, KernelInputChannels: 1, KernelOutputChannels: 0, KernelSpatial: []int{3, 2},
+			OutputBatch: 1, OutputChannels: 2, OutputSpatial: []int{0, 3},
+		}
+		bilinear(t, backend, dtypes.Float64, c.input, c.kernel, func(a, b node) node {
+			return graph.ConvGeneral(a, b, axes, c.strides, c.paddings, c.dilations, c.ofKernel, 3, 1)
+		})
+	}
+}

@@ -1,11 +1,12 @@
-// Package fetch downloads files of known SHA-256 over HTTPS, also after redirects, with proxies from the environment as
-// in net/http. A file is written under a random name, verified while it streams, and synced. After an error no file is
-// left.
+// Package fetch downloads files of a known digest over HTTPS, also after redirects, with proxies from the environment
+// as in net/http. A file is verified while it streams, and synced. After an error no file is left, but that of
+// [Client.Resume].
 package fetch
 
 import (
 	"cmp"
 	"context"
+	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -52,7 +53,29 @@ type File struct {
 	Name   string // for messages; default: last part of URL
 	URL    string // https
 	Size   int64  // bytes; 0: unknown, limited by Client.Limit
-	SHA256 string // lower-case hex, required
+	SHA256 string // lower-case hex
+	Blob   string // in place of SHA256: the SHA-1 of the git blob, of Size bytes
+	Token  string // of the header Authorization, for the host of URL alone; "": none
+}
+
+// digest returns the hash for the content and the wanted sum.
+func (f File) digest() (sum hash.Hash, want string, err error) {
+	sum, want = sha256.New(), f.SHA256
+	if want == "" && f.Size > 0 {
+		sum, want = sha1.New(), f.Blob
+		fmt.Fprintf(sum, "blob %d\x00", f.Size)
+	}
+	if digest, err := hex.DecodeString(want); err != nil || len(digest) != sum.Size() || strings.ToLower(want) != want {
+		return nil, "", fmt.Errorf("digest %q is not %d lower-case hex digits: %w", want, 2*sum.Size(), ErrDigest)
+	}
+	return sum, want, nil
+}
+
+func (f File) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("fetch: %s from %s: %w", listed.Cut(cmp.Or(f.Name, path.Base(Redact(f.URL)))), Redact(f.URL), listed.Short(err))
 }
 
 // Client downloads files. The zero value is ready. It is safe for concurrent use if Progress is.
@@ -70,49 +93,48 @@ type Client struct {
 // timeout.
 func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err error) {
 	c = c.withDefaults()
-	f.Name = cmp.Or(f.Name, path.Base(Redact(f.URL)))
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("fetch: %s from %s: %w", listed.Cut(f.Name), Redact(f.URL), listed.Short(err))
-		}
-	}()
-	if digest, err := hex.DecodeString(f.SHA256); err != nil || len(digest) != sha256.Size || strings.ToLower(f.SHA256) != f.SHA256 {
-		return "", fmt.Errorf("digest %q is not 64 lower-case hex digits: %w", f.SHA256, ErrDigest)
+	defer func() { err = f.explain(err) }()
+	sum, _, err := f.digest()
+	if err != nil {
+		return "", err
 	}
 	removeStale(dir, c.TotalTimeout)
+	out, err := c.create(dir)
+	if err != nil {
+		return "", ExplainFullDisk(err, dir)
+	}
+	if err := errors.Join(c.receive(ctx, f, out, sum, 0), out.Close()); err != nil {
+		os.Remove(out.Name())
+		return "", ExplainFullDisk(err, dir)
+	}
+	return out.Name(), nil
+}
 
+// receive appends the bytes that a file lacks, and syncs it. sum is the hash of the done bytes that it has.
+func (c Client) receive(ctx context.Context, f File, out *os.File, sum hash.Hash, done int64) error {
 	ctx, cancelTotal := context.WithTimeoutCause(ctx, c.TotalTimeout, fmt.Errorf("%w: not finished after %v", ErrTimeout, c.TotalTimeout))
 	defer cancelTotal()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(c.IdleTimeout, func() { cancel(fmt.Errorf("%w: no data for %v", ErrTimeout, c.IdleTimeout)) })
 	defer idle.Stop()
-
-	body, err := c.open(ctx, f)
+	body, from, err := c.open(ctx, f, done)
 	if err != nil {
-		return "", because(ctx, err)
+		return because(ctx, err)
 	}
 	defer body.Close()
-	out, err := c.create(dir)
-	if err != nil {
-		return "", ExplainFullDisk(err, dir)
-	}
-	defer func() {
-		if err != nil {
-			out.Close()
-			os.Remove(out.Name())
+	if from < done {
+		if sum, _, err = f.digest(); err != nil {
+			return err
 		}
-	}()
-	if err := c.copy(ctx, out, body, f, func() { idle.Reset(c.IdleTimeout) }); err != nil {
-		return "", err
+		if err := again(out); err != nil {
+			return err
+		}
 	}
-	if err := out.Sync(); err != nil {
-		return "", ExplainFullDisk(err, dir)
+	if err := c.copy(ctx, out, body, f, sum, from, func() { idle.Reset(c.IdleTimeout) }); err != nil {
+		return err
 	}
-	if err := out.Close(); err != nil {
-		return "", ExplainFullDisk(err, dir)
-	}
-	return out.Name(), nil
+	return ExplainFullDisk(out.Sync(), filepath.Dir(out.Name()))
 }
 
 func (c Client) withDefaults() Client {
@@ -148,25 +170,42 @@ func NewHTTPClient() *http.Client {
 	}}
 }
 
-// Open requests an https address and returns its body, for pages without a digest. The caller must limit what it reads.
-// Errors are those of Download.
-func (c Client) Open(ctx context.Context, address string) (io.ReadCloser, error) {
+// Get returns a page without a digest, of at most limit bytes. The token is that of a [File]. Errors are those of
+// Download.
+func (c Client) Get(ctx context.Context, address, token string, limit int64) (text []byte, err error) {
 	c = c.withDefaults()
-	body, err := c.open(ctx, File{Name: "page", URL: address})
+	ctx, cancel := context.WithTimeoutCause(ctx, c.TotalTimeout, fmt.Errorf("%w: no page after %v", ErrTimeout, c.TotalTimeout))
+	defer cancel()
+	c.Limit = limit
+	body, _, err := c.open(ctx, File{URL: address, Token: token}, 0)
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(body, limit+1))
+		body.Close()
+	}
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%w: more than %d bytes", ErrSize, limit)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch: %s: %w", Redact(address), listed.Short(because(ctx, err)))
 	}
-	return body, nil
+	return text, nil
 }
 
-func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
+// open requests the bytes from a place on. It returns their place: 0 if the server sends all.
+func (c Client) open(ctx context.Context, f File, at int64) (_ io.ReadCloser, from int64, err error) {
 	address, err := Parse(f.URL)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return nil, bare(err)
+		return nil, 0, bare(err)
+	}
+	if f.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+f.Token)
+	}
+	if at > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", at))
 	}
 	// The digest is of the uncompressed file.
 	request.Header.Set("Accept-Encoding", "identity")
@@ -182,21 +221,25 @@ func (c Client) open(ctx context.Context, f File) (io.ReadCloser, error) {
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, explainCertificate(bare(err))
+		return nil, 0, explainCertificate(bare(err))
 	}
-	switch {
-	case response.StatusCode != http.StatusOK:
+	if at > 0 && response.StatusCode == http.StatusPartialContent && strings.HasPrefix(response.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", at)) {
+		from = at
+	} else if response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%w: %s, want 200", ErrStatus, response.Status)
-	case f.Size > 0 && response.ContentLength >= 0 && response.ContentLength != f.Size:
-		err = fmt.Errorf("%w: the server offers %d bytes, want %d", ErrSize, response.ContentLength, f.Size)
-	case f.Size <= 0 && response.ContentLength > c.Limit:
-		err = fmt.Errorf("%w: the server offers %d bytes, the limit is %d", ErrSize, response.ContentLength, c.Limit)
+	}
+	switch size := from + response.ContentLength; {
+	case err != nil:
+	case f.Size > 0 && response.ContentLength >= 0 && size != f.Size:
+		err = fmt.Errorf("%w: the server offers %d bytes, want %d", ErrSize, size, f.Size)
+	case f.Size <= 0 && size > c.Limit:
+		err = fmt.Errorf("%w: the server offers %d bytes, the limit is %d", ErrSize, size, c.Limit)
 	}
 	if err != nil {
 		response.Body.Close()
-		return nil, err
+		return nil, 0, err
 	}
-	return response.Body, nil
+	return response.Body, from, nil
 }
 
 // explainCertificate adds advice to the error of a machine without certificates of authorities, as minimal containers.
@@ -208,17 +251,13 @@ func explainCertificate(err error) error {
 	return err
 }
 
-// alive is called when bytes arrive.
-func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, alive func()) error {
+// copy appends to out, which has done bytes, whose hash is sum. alive is called when bytes arrive.
+func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, sum hash.Hash, done int64, alive func()) error {
 	most := f.Size
 	if most <= 0 {
 		most = c.Limit
 	}
-	var (
-		digest hash.Hash = sha256.New()
-		buffer           = make([]byte, 256<<10)
-		done   int64
-	)
+	buffer := make([]byte, 256<<10)
 	for {
 		n, readErr := body.Read(buffer)
 		if n > 0 {
@@ -227,7 +266,7 @@ func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, 
 			if done > most {
 				return fmt.Errorf("%w: more than %d bytes", ErrSize, most)
 			}
-			digest.Write(buffer[:n])
+			sum.Write(buffer[:n])
 			if _, err := out.Write(buffer[:n]); err != nil {
 				return ExplainFullDisk(err, filepath.Dir(out.Name()))
 			}
@@ -243,7 +282,7 @@ func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, 
 			return fmt.Errorf("after %d bytes: %w", done, because(ctx, readErr))
 		}
 	}
-	if err := judge(done, hex.EncodeToString(digest.Sum(nil)), f.Size, f.SHA256); err != nil {
+	if err := judge(done, hex.EncodeToString(sum.Sum(nil)), f.Size, cmp.Or(f.SHA256, f.Blob)); err != nil {
 		return because(ctx, err) // an aborted connection may look complete
 	}
 	return nil

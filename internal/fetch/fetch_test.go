@@ -205,6 +205,22 @@ func TestContextEndsDownload(t *testing.T) {
 	require.Empty(t, filesIn(t, dir))
 }
 
+// A page has at most limit bytes, whether the server says its length or not.
+func TestGet(t *testing.T) {
+	for _, handler := range []http.HandlerFunc{answerWith("a page"), func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "a page") }} {
+		server, client := serve(t, handler)
+		text, err := client.Get(t.Context(), server.URL, "", 6)
+		require.NoError(t, err)
+		require.Equal(t, "a page", string(text))
+		_, err = client.Get(t.Context(), server.URL, "", 5)
+		require.ErrorIs(t, err, ErrSize)
+	}
+	server, client := serve(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	client.TotalTimeout = 50 * time.Millisecond
+	_, err := client.Get(t.Context(), server.URL, "", 5)
+	require.ErrorIs(t, err, ErrTimeout)
+}
+
 // No error has a password in it, however the address is broken, nor more of a server's words than fit on a screen.
 func TestR51_errorsHideSecretsAndAreShort(t *testing.T) {
 	for _, address := range []string{
@@ -215,7 +231,7 @@ func TestR51_errorsHideSecretsAndAreShort(t *testing.T) {
 		_, err := Client{}.Download(t.Context(), File{URL: address, SHA256: sum("")}, t.TempDir())
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "hunter")
-		_, err = Client{}.Open(t.Context(), address)
+		_, err = Client{}.Get(t.Context(), address, "", 1)
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "hunter")
 		for ; err != nil; err = errors.Unwrap(err) { // nor what is logged of a wrapped one

@@ -64,7 +64,7 @@ func judge(size int64, digest string, wantSize int64, wantDigest string) error {
 		return fmt.Errorf("%w: %d bytes, want %d", ErrSize, size, wantSize)
 	}
 	if digest != wantDigest {
-		return fmt.Errorf("%w: SHA-256 %s, want %s", ErrDigest, digest, wantDigest)
+		return fmt.Errorf("%w: SHA-%d %s, want %s", ErrDigest, map[int]int{40: 1, 64: 256}[len(digest)], digest, wantDigest)
 	}
 	return nil
 }

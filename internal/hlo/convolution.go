@@ -54,12 +54,22 @@ func (f *Function) ConvGeneral(
 		if err := checkPlaces(places, window, strides, inputDilations, kernelDilations, paddings); err != nil {
 			return nil, err
 		}
+		begins, padded := make([]int, spatial+2), slices.Clone(paddings)
+		for i, n := range window {
+			if takenForGroups(n, places[i], strides[i], inputDilations[i], kernelDilations[i], paddings[i]) {
+				padded[i][0], begins[axes.OutputSpatial[i]] = strides[i], 1
+			}
+		}
 		convolve := func(input, kernel *value, channelGroupCount int) (*value, error) {
-			return stablehlo.Convolution(input, kernel, strides, paddings, inputDilations, kernelDilations,
+			all, err := stablehlo.Convolution(input, kernel, strides, padded, inputDilations, kernelDilations,
 				axes.InputBatch, axes.InputChannels, axes.InputSpatial,
 				axes.KernelInputChannels, axes.KernelOutputChannels, axes.KernelSpatial,
 				axes.OutputBatch, axes.OutputChannels, axes.OutputSpatial,
 				channelGroupCount, batchGroupCount, types.DotGeneralPrecisionDefault, types.DotGeneralPrecisionDefault)
+			if err != nil || !slices.Contains(begins, 1) {
+				return all, err
+			}
+			return stablehlo.Slice(all, begins, dims(all), nil)
 		}
 		together := func(input, kernel *value) (*value, error) { return convolve(input, kernel, channelGroupCount) }
 		t := v[0].Shape().DType
@@ -92,6 +102,13 @@ func (f *Function) ConvGeneral(
 		}
 		return convolved, err
 	})
+}
+
+// takenForGroups reports an axis that XLA's simplifier takes for one of groups if it exchanges input and kernel. It
+// forgets that such an axis has as many places as the kernel, and ends the process (check of algebraic_simplifier.cc
+// "Window dimensions do not match RHS shape"). A place that is computed before the others and removed prevents that.
+func takenForGroups(window, places, stride, inputDilation, kernelDilation int, padding [2]int) bool {
+	return window == inputDilation && stride == window-1 && kernelDilation == 1 && padding == [2]int{} && places != window
 }
 
 // fewTerms reports whether XLA's CPU is faster with a sum of shifted products (docs/maintain/performance.md,

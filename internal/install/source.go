@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"net/url"
 	"os"
 	"path"
@@ -207,14 +206,9 @@ func publicPage(name string) (string, error) {
 func (o Options) page(ctx context.Context, address string, w Wheel, advice string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, indexTimeout, fmt.Errorf("no answer within %v: %w", indexTimeout, fetch.ErrTimeout))
 	defer cancel()
-	body, err := o.client().Open(ctx, address)
+	text, err := o.client().Get(ctx, address, "", pageLimit)
 	if err != nil {
 		return nil, fmt.Errorf("ask the package index for %s%s: %w", w.Package, advice, err)
-	}
-	defer body.Close()
-	text, err := io.ReadAll(io.LimitReader(body, pageLimit))
-	if err != nil {
-		return nil, fmt.Errorf("read the index page of %s: %w", w.Package, listed.Short(err))
 	}
 	return text, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/losses"
+	"github.com/lazo-ml/lazo/nn/losses"
 )
 
 // A label outside the classes has the loss NaN: with 0, a training on wrong labels looked perfect. Outside a mask it

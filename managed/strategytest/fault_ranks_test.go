@@ -43,7 +43,7 @@ const (
 	faultSteps   = 40 // of the job
 	saveEach     = 8
 	faultPatient = 4 * time.Second
-	faultSlack   = 5 * time.Second // as in package dist
+	faultSlack   = 30 * time.Second // as in package dist
 	faultFolder  = "LAZO_TEST_FAULT_FOLDER"
 	faultSeed    = "LAZO_TEST_FAULT_SEED"
 )

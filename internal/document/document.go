@@ -1,4 +1,5 @@
-package serve
+// Package document reads the JSON of requests strictly, and in bounded memory.
+package document
 
 import (
 	"encoding/json"
@@ -18,9 +19,9 @@ const (
 	maxMembers = 64
 )
 
-// document reads a JSON text strictly: a repeated name, invalid UTF-8 and text after the value are errors.
+// Document reads a JSON text strictly: a repeated name, invalid UTF-8 and text after the value are errors.
 // encoding/json does not see the long lists of numbers (docs/decisions/0017).
-type document struct {
+type Document struct {
 	*json.Decoder
 	lists []piece // those not yet passed
 }
@@ -31,12 +32,13 @@ type piece struct {
 	text string
 }
 
-func newDocument(text string) (*document, error) {
+// New begins with a text.
+func New(text string) (*Document, error) {
 	rest, lists := cut(text)
 	if !utf8.ValidString(rest) {
 		return nil, errors.New("it is not UTF-8")
 	}
-	return &document{json.NewDecoder(strings.NewReader(rest)), lists}, nil
+	return &Document{json.NewDecoder(strings.NewReader(rest)), lists}, nil
 }
 
 // cut replaces the long lists of numbers, or of true and false, by []: the rest is JSON exactly if the text is.
@@ -141,15 +143,16 @@ func scalar(text string) (n int) {
 	return n
 }
 
-func (d *document) end() error {
+// End returns an error if there is more text.
+func (d *Document) End() error {
 	if _, err := d.Token(); err != io.EOF {
 		return errors.New("there is text after the JSON object")
 	}
 	return nil
 }
 
-// object calls member with each name. member reads the value.
-func (d *document) object(what string, member func(name string) error) error {
+// Object reads an object. It calls member with each name. member reads the value.
+func (d *Document) Object(what string, member func(name string) error) error {
 	if err := d.open('{', what, "an object"); err != nil {
 		return err
 	}
@@ -175,7 +178,8 @@ func (d *document) object(what string, member func(name string) error) error {
 	return err
 }
 
-func (d *document) list(what string, element func() error) error {
+// List reads a list. element reads the next one.
+func (d *Document) List(what string, element func() error) error {
 	if err := d.open('[', what, "a list"); err != nil {
 		return err
 	}
@@ -191,7 +195,7 @@ func (d *document) list(what string, element func() error) error {
 	return err
 }
 
-func (d *document) open(bracket json.Delim, what, expected string) error {
+func (d *Document) open(bracket json.Delim, what, expected string) error {
 	t, err := d.Token()
 	if err == nil && t != bracket {
 		err = fmt.Errorf("%s is %s, expected %s", what, kindOf(t), expected)
@@ -216,8 +220,8 @@ func kindOf(t json.Token) string {
 	return "a number"
 }
 
-// text reads the next value and returns its JSON, and whether it was cut out.
-func (d *document) text() (text string, list bool, err error) {
+// Text reads the next value and returns its JSON, and whether it is a long list of numbers.
+func (d *Document) Text() (text string, list bool, err error) {
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
 		return "", false, err
@@ -229,16 +233,16 @@ func (d *document) text() (text string, list bool, err error) {
 }
 
 // cut reports whether a list was cut out at an offset. It is the first of lists then.
-func (d *document) cut(at int64) bool {
+func (d *Document) cut(at int64) bool {
 	for len(d.lists) > 0 && d.lists[0].at < at {
 		d.lists = d.lists[1:]
 	}
 	return len(d.lists) > 0 && d.lists[0].at == at
 }
 
-// numbers reads a list of numbers, or of true and false, and returns its JSON.
-func (d *document) numbers(what string) (string, error) {
-	text, list, err := d.text()
+// Numbers reads a list of numbers, or of true and false, and returns its JSON.
+func (d *Document) Numbers(what string) (string, error) {
+	text, list, err := d.Text()
 	if err != nil || list {
 		return text, err
 	}
@@ -248,9 +252,9 @@ func (d *document) numbers(what string) (string, error) {
 	return text, nil
 }
 
-// read reads a string, a whole number or a truth value.
-func read[T string | int | bool](d *document, what, expected string) (v T, err error) {
-	text, _, err := d.text()
+// Read reads a string, a number or a truth value.
+func Read[T string | int | float64 | bool](d *Document, what, expected string) (v T, err error) {
+	text, _, err := d.Text()
 	if err != nil {
 		return v, err
 	}

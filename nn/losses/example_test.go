@@ -6,7 +6,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 
-	"github.com/lazo-ml/lazo/losses"
+	"github.com/lazo-ml/lazo/nn/losses"
 	"github.com/lazo-ml/lazo/xla"
 )
 

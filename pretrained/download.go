@@ -1,0 +1,226 @@
+package pretrained
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lazo-ml/lazo/internal/fetch"
+	"github.com/lazo-ml/lazo/internal/listed"
+	"github.com/lazo-ml/lazo/internal/regular"
+)
+
+// Hub configures [Download].
+type Hub struct {
+	// Cache is the folder for the files, required. Python's huggingface_hub can share it: ~/.cache/huggingface/hub.
+	Cache    string
+	Endpoint string // default https://huggingface.co
+	Token    string // for private and gated models
+	Revision string // a branch, tag or commit; default main
+	// Files selects files by patterns of [path.Match], such as "*Q8_0.gguf". Default: those that Open and the tokenizer
+	// read.
+	Files []string
+	// HTTP sends the requests; default: TLS 1.2 or newer, proxies from the environment.
+	HTTP *http.Client
+	// Progress, unless nil, is called after each received piece, with the done and total bytes of the current file.
+	Progress func(file string, done, total int64)
+}
+
+// Download downloads a model by its name, such as "sentence-transformers/all-MiniLM-L6-v2", and returns its folder for
+// [Open]. It verifies digests. It requests no file that is in the cache, and of a broken download what is missing. With
+// the hash of a commit as Revision, a complete folder needs no request.
+//
+// Errors: those of the network and the disk, a name, revision or file that the hub does not have, and bytes that differ
+// from the hub's digest.
+func Download(ctx context.Context, name string, from Hub) (folder string, err error) {
+	folder, err = from.download(ctx, name)
+	if err != nil {
+		return "", fmt.Errorf("pretrained: download %s: %w", listed.Cut(name), err)
+	}
+	return folder, nil
+}
+
+// hubFiles are those that lazo reads. Others may have the same weights in other formats.
+var hubFiles = []string{"*.json", "*.txt", "*.model", "*.jinja", weightsFile, "model-*-of-*.safetensors", "adapter_model.safetensors", "*_*/config.json", "*_*/" + weightsFile}
+
+type hubListing struct {
+	Commit string    `json:"sha"`
+	Files  []hubFile `json:"siblings"`
+}
+
+type hubFile struct {
+	Name string `json:"rfilename"`
+	Size int64  `json:"size"`
+	Blob string `json:"blobId"`
+	LFS  *struct {
+		SHA256 string `json:"sha256"`
+		Size   int64  `json:"size"`
+	} `json:"lfs"`
+}
+
+// mostFiles bounds a listing.
+const mostFiles = 1 << 16
+
+var (
+	hubName   = regexp.MustCompile(`^[\w-][\w.-]*(/[\w-][\w.-]*)?$`)
+	hubCommit = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	hubDigest = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+)
+
+func (h Hub) download(ctx context.Context, name string) (string, error) {
+	if !hubName.MatchString(name) {
+		return "", fmt.Errorf(`a name as "organization/model" is expected`)
+	}
+	if h.Cache == "" {
+		return "", errors.New("the Cache is empty, expected a folder")
+	}
+	h.Endpoint, h.Revision = strings.TrimSuffix(cmp.Or(h.Endpoint, "https://huggingface.co"), "/"), cmp.Or(h.Revision, "main")
+	dir := filepath.Join(h.Cache, "models--"+strings.ReplaceAll(name, "/", "--"))
+	all, err := h.list(ctx, name, dir)
+	if err != nil {
+		return "", err
+	}
+	files, err := h.selected(all)
+	if err != nil {
+		return "", err
+	}
+	snapshot := filepath.Join(dir, "snapshots", all.Commit)
+	for _, f := range files {
+		if err := h.file(ctx, f, h.Endpoint+"/"+name+"/resolve/"+all.Commit+"/"+escaped(f.Name), dir, filepath.Join(snapshot, filepath.FromSlash(f.Name))); err != nil {
+			return "", fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	if h.Revision != all.Commit {
+		ref := filepath.Join(dir, "refs", filepath.FromSlash(h.Revision))
+		if err := os.MkdirAll(filepath.Dir(ref), 0o755); err != nil {
+			return "", err
+		}
+		err = regular.Replace(ref, func(f *os.File) error { _, err := f.WriteString(all.Commit); return err })
+	}
+	return snapshot, err
+}
+
+func escaped(name string) string {
+	parts := strings.Split(name, "/")
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	return strings.Join(parts, "/")
+}
+
+// list returns the revision's files. Those of a commit never change, and are kept.
+func (h Hub) list(ctx context.Context, name, dir string) (all hubListing, err error) {
+	if !filepath.IsLocal(filepath.FromSlash(h.Revision)) {
+		return all, fmt.Errorf("the Revision is %s, expected a branch, tag or commit", listed.Quoted(h.Revision))
+	}
+	kept := func(commit string) string { return filepath.Join(dir, "lazo", commit+".json") }
+	text, err := regular.Read(kept(h.Revision), mostText)
+	if err != nil || !hubCommit.MatchString(h.Revision) {
+		address := h.Endpoint + "/api/models/" + name + "/revision/" + url.PathEscape(h.Revision) + "?blobs=true"
+		client := fetch.Client{HTTP: h.HTTP}
+		if text, err = client.Get(ctx, address, h.Token, mostText); err != nil {
+			return all, h.explain(err)
+		}
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		return all, fmt.Errorf("the hub's list of files: %w", listed.Short(err))
+	}
+	if !hubCommit.MatchString(all.Commit) || hubCommit.MatchString(h.Revision) && h.Revision != all.Commit || len(all.Files) > mostFiles {
+		return all, fmt.Errorf("the hub lists %d files of the commit %s, expected at most %d of %s", len(all.Files), listed.Quoted(all.Commit), mostFiles, listed.Cut(h.Revision))
+	}
+	if err := os.MkdirAll(filepath.Dir(kept("")), 0o755); err != nil {
+		return all, err
+	}
+	return all, regular.Replace(kept(all.Commit), func(f *os.File) error { _, err := f.Write(text); return err })
+}
+
+func (h Hub) explain(err error) error {
+	if errors.Is(err, fetch.ErrStatus) {
+		return fmt.Errorf("%w: is the name right, and may the Token read a private or gated model?", err)
+	}
+	return err
+}
+
+func (h Hub) selected(all hubListing) (files []hubFile, err error) {
+	patterns := h.Files
+	if len(patterns) == 0 {
+		patterns = hubFiles
+	}
+	unused := slices.Clone(patterns)
+	weights := false
+	for _, f := range all.Files {
+		if f.LFS != nil {
+			f.Size, f.Blob = f.LFS.Size, f.LFS.SHA256
+		}
+		matches := false
+		for _, p := range patterns {
+			ok, err := path.Match(p, f.Name)
+			if err != nil {
+				return nil, fmt.Errorf("the pattern %s of Files: %w", listed.Quoted(p), err)
+			}
+			if ok {
+				matches, unused = true, slices.DeleteFunc(unused, func(u string) bool { return u == p })
+			}
+		}
+		if !matches {
+			continue
+		}
+		if !filepath.IsLocal(filepath.FromSlash(f.Name)) || strings.Contains(f.Name, `\`) || !hubDigest.MatchString(f.Blob) || f.Size < 1 {
+			return nil, fmt.Errorf("the hub lists the file %s with the digest %s and %d bytes, expected a local name, a SHA-1 or SHA-256, and at least a byte", listed.Quoted(f.Name), listed.Quoted(f.Blob), f.Size)
+		}
+		files, weights = append(files, f), weights || path.Ext(f.Name) == ".safetensors"
+	}
+	switch {
+	case len(h.Files) > 0 && len(unused) > 0:
+		return nil, fmt.Errorf("no file matches %q", unused)
+	case len(h.Files) == 0 && !weights:
+		return nil, fmt.Errorf("it has no %s, nor shards of one: other formats are not read; Files selects a GGUF file", weightsFile)
+	}
+	return files, nil
+}
+
+// file downloads a file among the blobs, and links to it.
+func (h Hub) file(ctx context.Context, f hubFile, address, dir, link string) error {
+	blob := filepath.Join(dir, "blobs", f.Blob)
+	for _, d := range []string{filepath.Dir(blob), filepath.Dir(link)} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	of := fetch.File{Name: f.Name, URL: address, Size: f.Size, Blob: f.Blob, Token: h.Token}
+	if len(f.Blob) == 64 {
+		of.SHA256, of.Blob = f.Blob, ""
+	}
+	client := fetch.Client{HTTP: h.HTTP, TotalTimeout: 24 * time.Hour}
+	if h.Progress != nil {
+		client.Progress = func(done, total int64) { h.Progress(f.Name, done, total) }
+	}
+	if err := client.Resume(ctx, of, blob); err != nil {
+		return h.explain(err)
+	}
+	to, err := filepath.Rel(filepath.Dir(link), blob)
+	if err != nil {
+		return err
+	}
+	if there, err := os.Readlink(link); err == nil && there == to {
+		return nil
+	}
+	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(to, link); err != nil {
+		return os.Link(blob, link) // Windows links symbolically for some users only
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package pretrained_test
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/text"
+	"github.com/lazo-ml/lazo/pretrained"
+)
+
+// withTokenizer returns a folder with a model of testdata, and the tokenizer of the words w0 to w59, whose token for
+// padding is the word w7.
+func withTokenizer(t *testing.T, kind string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", kind))))
+	words, err := os.ReadFile("testdata/tokenizer.json")
+	require.NoError(t, err)
+	write(t, dir, "tokenizer.json", string(words))
+	write(t, dir, "tokenizer_config.json", `{"pad_token": "w7"}`)
+	return dir
+}
+
+// Texts become the inputs that the network takes: padded at the end to the longest, with types for networks that have
+// them.
+func TestBase_set(t *testing.T) {
+	for kind, types := range map[string]bool{"bert": true, "distilbert": false, "llama": false} {
+		base, err := pretrained.Open(t.Context(), withTokenizer(t, kind))
+		require.NoError(t, err)
+		set, err := base.Set(text.Inputs([]string{"w2 w3 w4", "w5"}, 2), data.Y([]int32{1, 0}, 2))
+		require.NoError(t, err)
+		var names []string
+		for b, err := range set.Batches(2).All() {
+			require.NoError(t, err)
+			for _, f := range b.Fields {
+				names = append(names, f.Name)
+			}
+			require.Equal(t, data.Array{Flat: []int32{2, 3, 5, 7}, Dims: []int{2, 2}}, b.Fields[0].Array)
+			require.Equal(t, data.Array{Flat: []bool{true, true, true, false}, Dims: []int{2, 2}}, b.Fields[1].Array)
+		}
+		if types {
+			require.Equal(t, []string{"input_ids", "attention_mask", "token_type_ids", "y"}, names)
+		} else {
+			require.Equal(t, []string{"input_ids", "attention_mask", "y"}, names)
+		}
+	}
+}
+
+// The second text of a pair has its own type.
+func TestBase_setOfPairs(t *testing.T) {
+	dir := withTokenizer(t, "bert")
+	words, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
+	require.NoError(t, err)
+	write(t, dir, "tokenizer.json", strings.Replace(string(words), `"post_processor": null`, `"post_processor": {"type": "TemplateProcessing",
+		"single": [{"Sequence": {"id": "A", "type_id": 0}}], "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}], "special_tokens": {}}`, 1))
+	base, err := pretrained.Open(t.Context(), dir)
+	require.NoError(t, err)
+	set, err := base.Set([]text.Input{{Text: "w2 w3", Pair: new("w4")}, {Text: "w5", Pair: new("w6")}})
+	require.NoError(t, err)
+	for b, err := range set.Batches(2).All() {
+		require.NoError(t, err)
+		require.Equal(t, []int32{0, 0, 1, 0, 1, 0}, b.Fields[2].Array.Flat)
+	}
+}
+
+// What no network of the folder could take is an error with the text's number.
+func TestBase_setErrors(t *testing.T) {
+	dir := withTokenizer(t, "bert")
+	base, err := pretrained.Open(t.Context(), dir)
+	require.NoError(t, err)
+	_, err = base.Set(nil)
+	require.EqualError(t, err, "pretrained: texts for "+dir+": there are no texts")
+	_, err = base.Set(text.Inputs([]string{"w1", ""}, 0))
+	require.ErrorContains(t, err, "text 1 has no tokens")
+	_, err = base.Set(text.Inputs([]string{"w1"}, 0), data.Y([]int32{1, 2}, 2))
+	require.Error(t, err)
+
+	config, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	require.NoError(t, err)
+	words, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
+	require.NoError(t, err)
+	write(t, dir, "tokenizer.json", strings.Replace(string(words), `"w59": 59`, `"w59": 59, "w60": 60`, 1))
+	require.Contains(t, string(config), `"vocab_size": 60`)
+	base, err = pretrained.Open(t.Context(), dir)
+	require.NoError(t, err)
+	_, err = base.Set(text.Inputs([]string{"w1", "w1 w60"}, 0))
+	require.ErrorContains(t, err, `text 1 has the token "w60" of id 60, the model's have ids below 60: is the tokenizer of another model?`)
+
+	base, err = pretrained.Open(t.Context(), "testdata/bert")
+	require.NoError(t, err)
+	_, err = base.Tokenizer()
+	require.ErrorContains(t, err, "pretrained: the tokenizer of testdata/bert: text: testdata/bert has no tokenizer.json")
+}
+
+// A trimmed batch has the same texts in fewer places, and what it could not trim is an error.
+func TestTrim(t *testing.T) {
+	ids := []int32{1, 2, 0, 0, 0, 0, 3, 4, 5, 0, 0, 0}
+	mask := make([]bool, len(ids))
+	for i, id := range ids {
+		mask[i] = id > 0
+	}
+	batch := data.Batch{Size: 2, Fields: []data.Field{data.Named("attention_mask", mask, 2, 6), data.Named("input_ids", ids, 2, 6), data.Y([]int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 2, 6),
+		data.Named("other", []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 2, 6)}}
+	for multiple, kept := range map[int]int{1: 3, 2: 4, 4: 4, 5: 5, 8: 6} {
+		got, err := pretrained.Trim(multiple, "y")(batch)
+		require.NoError(t, err)
+		for i := range 3 {
+			require.Equal(t, []int{2, kept}, got.Fields[i].Array.Dims)
+		}
+		require.Equal(t, []int{2, 6}, got.Fields[3].Array.Dims, "fields that are not named stay")
+		labels := got.Fields[2].Array.Flat.([]int32)
+		require.Equal(t, []int32{0, 1, 2}, labels[:3])
+		require.Equal(t, []int32{6, 7, 8}, labels[kept:kept+3])
+		require.Equal(t, []int{2, 6}, batch.Fields[1].Array.Dims, "the batch itself stays")
+	}
+	for want, f := range map[string]func(data.Batch) (data.Batch, error){
+		"pretrained: trim: a multiple of 0 places":        pretrained.Trim(0),
+		`the batch has no field "z"`:                      pretrained.Trim(1, "z"),
+		`the field "short" is int32 [2], expected [texts`: pretrained.Trim(1, "short"),
+	} {
+		short := batch
+		short.Fields = append(short.Fields[:4:4], data.Named("short", []int32{1, 2}, 2))
+		_, err := f(short)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := pretrained.Trim(1)(data.Batch{Size: 1, Fields: []data.Field{data.Named("attention_mask", []int32{1}, 1, 1)}})
+	require.ErrorContains(t, err, `the field "attention_mask" is int32 [1 1], expected bool [texts, places] of Base.Set`)
+	_, err = pretrained.Trim(1)(data.Batch{})
+	require.ErrorContains(t, err, `the batch has no field "attention_mask"`)
+}
+
+// A file .gguf has its tokenizer within: its tokens, roles, and whether texts begin with a token.
+func TestGGUF_tokenizer(t *testing.T) {
+	number := func(n uint64) string { return string(binary.LittleEndian.AppendUint64(nil, n)) }
+	short := func(n uint32) string { return string(binary.LittleEndian.AppendUint32(nil, n)) }
+	str := func(s string) string { return number(uint64(len(s))) + s }
+	of := func(key string) string { return str("tokenizer.ggml." + key) }
+	list := func(key string, all ...string) string {
+		s := of(key) + short(9) + short(8) + number(uint64(len(all)))
+		for _, item := range all {
+			s += str(item)
+		}
+		return s
+	}
+	types := of("token_type") + short(9) + short(5) + number(5) + short(3) + short(1) + short(1) + short(1) + short(1)
+	values := []string{of("model") + short(8) + str("gpt2"), list("tokens", "<s>", "a", "b", "ab", "c"), list("merges", "a b"), types,
+		of("bos_token_id") + short(4) + short(0), of("eos_token_id") + short(4) + short(0), str("tokenizer.chat_template") + short(8) + str("{{ 1 }}")}
+	path := filepath.Join(t.TempDir(), "x.gguf")
+	open := func(more ...string) (*text.Tokenizer, error) {
+		all := append(more, values...)
+		write(t, filepath.Dir(path), "x.gguf", "GGUF"+short(3)+number(0)+number(uint64(len(all)))+strings.Join(all, ""))
+		return pretrained.GGUFTokenizer(path)
+	}
+	for _, row := range []struct {
+		pre, bos string
+		want     []int32
+	}{
+		{"gpt-2", "", []int32{3, 4}},
+		{"gpt-2", of("add_bos_token") + short(7) + "\x01", []int32{0, 3, 4}},
+		{"llama-bpe", "", []int32{0, 3, 4}},
+		{"llama-bpe", of("add_bos_token") + short(7) + "\x00", []int32{3, 4}},
+	} {
+		more := []string{of("pre") + short(8) + str(row.pre)}
+		if row.bos != "" {
+			more = append(more, row.bos)
+		}
+		tokens, err := open(more...)
+		require.NoError(t, err)
+		got, err := tokens.Encode("abc")
+		require.NoError(t, err)
+		require.Equal(t, row.want, got, row)
+		id, known := tokens.Special("eos")
+		require.True(t, known)
+		require.Zero(t, id)
+		require.Equal(t, "{{ 1 }}", tokens.ChatTemplate())
+	}
+	_, err := open(of("pre")+short(8)+str("gpt-2"), of("add_eos_token")+short(7)+"\x01")
+	require.ErrorContains(t, err, "tokenizer.ggml.add_eos_token is true")
+	_, err = open(of("pre") + short(8) + str("nope"))
+	require.ErrorContains(t, err, `its pre-tokenizer "nope"`)
+	values = values[1:]
+	_, err = open()
+	require.ErrorContains(t, err, `its model is ""`)
+}
