@@ -40,6 +40,9 @@ func (n *Network) LoadAdapter(folder string) *Network {
 	tensors := map[string]stored{}
 	c, err := readConfig(folder, adapterFile, mostAdapter)
 	if err == nil {
+		err = n.renamed()
+	}
+	if err == nil {
 		err = readHeader(filepath.Join(folder, additionsFile), tensors)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -182,7 +185,7 @@ func (n *Network) takeAdapter(tensors map[string]stored, p parameters) error {
 	used := map[string]bool{}
 	take := func(w *weight) {
 		name := adapterPrefix + n.adapterName(*w)
-		s, err := named(tensors, w.tensor, adapterFile, name)
+		s, err := named(tensors, w.dims, adapterFile, name)
 		if err != nil {
 			errs = append(errs, err)
 			return
@@ -196,7 +199,7 @@ func (n *Network) takeAdapter(tensors map[string]stored, p parameters) error {
 		w := &n.weights[i]
 		whole := adapterPrefix + moduleOf(n.savedName(*w)) + baseLayer
 		if _, has := n.adapter.layers[strings.TrimSuffix(w.own, "/kernel")]; has && tensors[whole].rows != nil {
-			s, err := named(tensors, w.tensor, adapterFile, whole)
+			s, err := named(tensors, w.dims, adapterFile, whole)
 			errs, used[whole], w.stored = append(errs, err), true, s
 		} else if wholeBy(moduleOf(n.savedName(*w)), p.modules) != "" {
 			take(w)
@@ -229,12 +232,23 @@ func (n *Network) SaveAdapter(folder string, model Values) error {
 		err = errors.New("the network has no additions: make it with Network.LoRA or Network.LoadAdapter, or use Network.Save")
 	}
 	if err == nil {
+		err = n.renamed()
+	}
+	if err == nil {
 		err = n.saveAdapter(folder, model)
 	}
 	if err != nil {
 		return fmt.Errorf("pretrained: save the adapter %s: %w", folder, err)
 	}
 	return nil
+}
+
+// renamed is the error of architectures for which peft has other names.
+func (n *Network) renamed() error {
+	if !n.family.renamed {
+		return nil
+	}
+	return fmt.Errorf("adapters of %s are not implemented, as modules and files of transformers have different names: use Network.Save, which merges the additions", n.family.class)
 }
 
 func (n *Network) saveAdapter(folder string, model Values) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/pretrained"
 )
 
 const prepared = `{"do_resize": true, "size": {"height": 8, "width": 12}, "do_rescale": true, "rescale_factor": 0.00392156862745098, "do_normalize": true,
@@ -88,4 +89,18 @@ func TestImages_mistakes(t *testing.T) {
 	require.ErrorContains(t, err, "it is a network of images, expected one of texts")
 	_, err = flaxlike.New(t.Context(), opened(t, "testdata/t5").Embedder(), flaxlike.WithStrategy(host(t)))
 	require.ErrorContains(t, err, "it is a network of pairs of texts, expected one of texts")
+}
+
+// LoRA trains ViT and merges into its files. Adapters would have names that peft does not find.
+func TestImages_adapter(t *testing.T) {
+	f := fixtureOf(t, "vit")
+	network := opened(t, "testdata/vit").Classifier(0).LoRA(pretrained.LoRA{Rank: 2, Targets: []string{"query", "intermediate.dense"}})
+	m, err := flaxlike.New(t.Context(), network, flaxlike.WithStrategy(host(t)))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	require.NoError(t, m.Init(t.Context(), f.batch(t, "hole", "none")))
+	require.NoError(t, network.Save(t.TempDir(), m))
+	require.ErrorContains(t, network.SaveAdapter(t.TempDir(), m), "adapters of ViT are not implemented, as modules and files of transformers have different names: use Network.Save")
+	_, err = flaxlike.New(t.Context(), opened(t, "testdata/vit").Classifier(0).LoadAdapter("testdata/adapter-bert"), flaxlike.WithStrategy(host(t)))
+	require.ErrorContains(t, err, "adapters of ViT are not implemented")
 }

@@ -156,7 +156,7 @@ func (n *Network) trainWhole(p parameters, all bool) (whole []string, err error)
 		if n.family.dtype != dtypes.Float32 && !w.tail {
 			return nil, fmt.Errorf("the module %q is trained itself, and the network is of %s: expected a module of the head, or a Base.DType of Float32, as small updates would be lost", module, n.family.dtype)
 		}
-		if tied := n.task == maskedLM || n.task == causalLM && !slices.ContainsFunc(n.weights, func(w weight) bool { return w.name == "lm_head.weight" }); tied && strings.HasPrefix(w.own, "words/") {
+		if tied := n.task == maskedLM || (n.task == causalLM || n.task == seq2seqLM) && !slices.ContainsFunc(n.weights, func(w weight) bool { return w.name == "lm_head.weight" }); tied && strings.Contains("/"+w.own, "/words/") {
 			return nil, fmt.Errorf("the module %q is trained itself, and it is also the output's: expected other Modules, as peft trains a copy of it", module)
 		}
 	}

@@ -204,16 +204,24 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	if n.err != nil {
 		panic(n.err)
 	}
-	inside := func(name string) *graph.Node {
+	in := inputs(func(name string) *graph.Node {
 		x := input(name)
 		n.begin(scope, x.Graph())
 		return x
-	}
-	defer n.end(scope)
+	})
+	var out map[string]*graph.Node
 	if n.family.outputs != nil {
-		return n.family.outputs(scope, inside)
+		out = n.family.outputs(scope, in)
+		if n.adapter != nil {
+			for name, y := range out {
+				out[name] = graph.ConvertDType(y, dtypes.Float32) // as widen
+			}
+		}
+	} else {
+		out = n.outputs(scope, n.family.build(scope, in))
 	}
-	return n.outputs(scope, n.family.build(scope, inside))
+	n.end(scope)
+	return out
 }
 
 // Apply is for networks within others, and an error: the network has several inputs.

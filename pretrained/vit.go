@@ -32,7 +32,7 @@ func vit(c *config) *family {
 		c.fail("patch_size", "at most image_size, %d by %d", height, width)
 	}
 	images := c.pixels(height, width, channels)
-	f := &family{class: "ViT", prefix: "vit.", layers: d.layers, of: "images", dtype: d.dtype, pool: d.pool, pooler: []module{{"pooler.dense", "pooler", linear(d.width, d.width)}}}
+	f := &family{class: "ViT", prefix: "vit.", layers: d.layers, of: "images", renamed: true, dtype: d.dtype, pool: d.pool, pooler: []module{{"pooler.dense", "pooler", linear(d.width, d.width)}}}
 	const of = "encoder.layer.#."
 	f.body = []module{
 		{"embeddings.patch_embeddings.projection", "patches", conv(channels, d.width, down, across)},
