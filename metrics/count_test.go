@@ -18,7 +18,7 @@ import (
 // 100 times the same million, in batches of 1000 with their own weights. So each value is that of a single batch of a
 // million, and each sum is 100 times that batch's. The last million is added batch by batch.
 func TestMetrics_1e8Examples(t *testing.T) {
-	const size, batches, times = 1000, 1000, 100
+	const size, batches, times = 1000, 200, 500
 	r := plugintest.CPU(t)
 	c := every()
 	c.Collection = append(c.Collection, metrics.Entry{Name: "pearson", Metric: metrics.Pearson(1), Inputs: []string{"a", "b"}, Weights: "weights"})
@@ -82,8 +82,8 @@ func TestMetrics_1e8Examples(t *testing.T) {
 				}
 			}
 			more := append([]any{weights}, fields...)
-			million := update(t, g.empty(t).and(more...)...)
-			got := update(t, merge(t, million.and()...).and(more...)...)
+			many := update(t, g.empty(t).and(more...)...)
+			got := update(t, merge(t, many.and()...).and(more...)...)
 			all := whole(t, more...)
 			counted := 0
 			for i, a := range c.Accumulators() {
