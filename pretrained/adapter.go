@@ -185,7 +185,7 @@ func (n *Network) takeAdapter(tensors map[string]stored, p parameters) error {
 	used := map[string]bool{}
 	take := func(w *weight) {
 		name := adapterPrefix + n.adapterName(*w)
-		s, err := named(tensors, w.dims, adapterFile, name)
+		s, err := named(tensors, w.tensor, adapterFile, name)
 		if err != nil {
 			errs = append(errs, err)
 			return
@@ -199,7 +199,7 @@ func (n *Network) takeAdapter(tensors map[string]stored, p parameters) error {
 		w := &n.weights[i]
 		whole := adapterPrefix + moduleOf(n.savedName(*w)) + baseLayer
 		if _, has := n.adapter.layers[strings.TrimSuffix(w.own, "/kernel")]; has && tensors[whole].rows != nil {
-			s, err := named(tensors, w.dims, adapterFile, whole)
+			s, err := named(tensors, w.tensor, adapterFile, whole)
 			errs, used[whole], w.stored = append(errs, err), true, s
 		} else if wholeBy(moduleOf(n.savedName(*w)), p.modules) != "" {
 			take(w)

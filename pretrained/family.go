@@ -19,11 +19,11 @@ type family struct {
 	class  string // the beginning of its classes' names: Bert
 	prefix string // of the body's tensors in models with a head: "bert."
 	layers int    // for # in names
+	types  bool   // it takes token_type_ids
 	places int    // of texts at most; 0 if not bounded
 	// renamed: transformers' modules have other names than its files, and peft those of modules.
 	renamed bool
 	of      string // "images", and others; else texts
-	types   bool   // it takes token_type_ids
 	dtype   dtypes.DType
 	body    []module
 	pooler  []module // empty if the folder or the architecture has none

@@ -240,8 +240,8 @@ func TestGenerate_errors(t *testing.T) {
 	}
 	_, err := opened(t, "testdata/llama").Hidden().Generator(nil, 1, 3)
 	require.ErrorContains(t, err, "expected one of CausalLM")
-	_, err = opened(t, fixtureOf(t, "gpt2").folder(t, "ForCausalLM")).CausalLM().Generator(nil, 1, 29)
-	require.ErrorContains(t, err, "a generator for 29 places, expected at most 28, for which the network has positions")
 	_, err = opened(t, "testdata/llama").CausalLM().Generator(nil, 0, 3)
 	require.ErrorContains(t, err, "0 rows of 3 places, expected 1 to 4096 rows of 1 to")
+	_, err = opened(t, fixtureOf(t, "gpt2").folder(t, "ForCausalLM")).CausalLM().Generator(nil, 1, 29)
+	require.ErrorContains(t, err, "a generator for 29 places, expected at most 28, for which the network has positions")
 }

@@ -204,24 +204,22 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	if n.err != nil {
 		panic(n.err)
 	}
-	in := inputs(func(name string) *graph.Node {
+	inside := func(name string) *graph.Node {
 		x := input(name)
 		n.begin(scope, x.Graph())
 		return x
-	})
-	var out map[string]*graph.Node
+	}
+	defer n.end(scope)
 	if n.family.outputs != nil {
-		out = n.family.outputs(scope, in)
+		out := n.family.outputs(scope, inside)
 		if n.adapter != nil {
 			for name, y := range out {
 				out[name] = graph.ConvertDType(y, dtypes.Float32) // as widen
 			}
 		}
-	} else {
-		out = n.outputs(scope, n.family.build(scope, in))
+		return out
 	}
-	n.end(scope)
-	return out
+	return n.outputs(scope, n.family.build(scope, inside))
 }
 
 // Apply is for networks within others, and an error: the network has several inputs.

@@ -112,24 +112,21 @@ func (b *Base) find(prefix string, t tensor) (*stored, error) {
 	if t.older != "" {
 		names = append(names, prefix+t.older, t.older)
 	}
-	s, err := named(b.tensors, t.dims, configFile, names...)
-	if err == nil && t.count != (s.DType == safetensors.I64) {
-		err = fmt.Errorf("the tensor %q is of %s, expected a whole number, I64, for a number of batches alone", s.Name, s.DType)
-	}
-	return s, err
+	return named(b.tensors, t, configFile, names...)
 }
 
 // named returns the first tensor of several names, of the shape by a file.
-func named(tensors map[string]stored, dims []int, by string, names ...string) (*stored, error) {
+func named(tensors map[string]stored, t tensor, by string, names ...string) (*stored, error) {
 	for _, name := range names {
 		s, there := tensors[name]
 		switch {
 		case !there:
 			continue
-		case !slices.Equal(s.Dims, dims):
-			return nil, fmt.Errorf("the tensor %q has the shape %v, expected %v by %s", name, s.Dims, dims, by)
-		case numbers[s.DType].read == nil && (s.DType != safetensors.I64 || len(dims) > 0): // a number of batches
-			return nil, fmt.Errorf("the tensor %q is of %s, expected F32, F16 or BF16", name, s.DType)
+		case !slices.Equal(s.Dims, t.dims):
+			return nil, fmt.Errorf("the tensor %q has the shape %v, expected %v by %s", name, s.Dims, t.dims, by)
+		case t.count && s.DType == safetensors.I64:
+		case numbers[s.DType].read == nil || t.count:
+			return nil, fmt.Errorf("the tensor %q is of %s, expected F32, F16 or BF16, and I64 for a number of batches", name, s.DType)
 		}
 		return &s, nil
 	}
