@@ -96,6 +96,7 @@ portable: ## builds without cgo: Linux, macOS and Windows compile, Linux passes 
 	for system in darwin windows; do CGO_ENABLED=0 GOOS=$$system $(GO) build ./... || exit 1; done
 	CGO_ENABLED=0 $(GO) vet $$($(GO) list ./... | grep -vE '$(BINDINGS)')
 	CGO_ENABLED=0 $(GO) test $(TEST_FLAGS) -short $$(printf '%s\n' $(PLAIN) | grep -v '/archtest$$')
+	LAZO_TEST_PORTABLE=1 $(GO) test $(TEST_FLAGS) -run '[wW]ithoutCgo' ./cmd/lazo ./xla
 
 .PHONY: check
 check: vet setup ## what CI runs: lint test race modules conformance interop portable
