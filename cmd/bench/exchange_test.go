@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/dist/launch"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
@@ -26,19 +25,6 @@ func variantsOf(t *testing.T, out []byte, workload string, ranks int) (list []st
 		list = append(list, l.Variant)
 	}
 	return list
-}
-
-func TestExchange_sums(t *testing.T) {
-	var out bytes.Buffer
-	require.NoError(t, launch.Run(t.Context(), launch.Options{
-		N: 2, Mpirun: os.Getenv("LAZO_TEST_MPIRUN"), Command: []string{plugintest.Program(t, "."), "-workload", "exchange", "-variant", "sums", "-repeats", "1"},
-		Env: []string{"OMPI_MCA_mpi_yield_when_idle=1"}, Stdout: &out, Stderr: os.Stderr,
-	}))
-	var expected []string
-	for range sumSizes {
-		expected = append(expected, "bare", "program")
-	}
-	require.Equal(t, expected, variantsOf(t, out.Bytes(), "exchange", 2))
 }
 
 func TestControl(t *testing.T) {
