@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -71,6 +73,34 @@ func (b *Base) Hidden() *Network {
 			return map[string]*graph.Node{"last_hidden_state": hidden}
 		}}
 	})
+}
+
+// Network returns the folder's own network, with the head that architectures in config.json names. Without one it is
+// [Base.Hidden], and [Network.Save] also writes the files of sentence-transformers.
+func (b *Base) Network() *Network {
+	f, err := b.describe(1)
+	switch has := func(of task) bool { return err == nil && len(b.classes) > 0 && b.has(f, of) }; {
+	case has(causalLM):
+		return b.CausalLM()
+	case has(maskedLM):
+		return b.MaskedLM()
+	case has(classification):
+		return b.Classifier(0)
+	case has(tokens):
+		return b.TokenClassifier(0)
+	case has(answers):
+		return b.QuestionAnswering()
+	case has(bare):
+		n := b.Hidden()
+		if _, err := os.Stat(filepath.Join(b.folder, modulesFile)); err == nil && n.err == nil {
+			_, _, n.err = b.pooling(n)
+		}
+		return n
+	}
+	if err == nil {
+		err = fmt.Errorf("architectures in %s is %q, expected a class such as %q", configFile, b.classes, f.class+string(bare))
+	}
+	return &Network{base: b, err: fmt.Errorf("pretrained: the network of %s: %w", b.folder, err)}
 }
 
 // Head returns the network with a custom head, whose variables are drawn. Network.Save leaves the head out.
@@ -240,6 +270,9 @@ func (n *Network) Drawn() (names []string) {
 	return names
 }
 
+// positionIDs ends the name of a constant that older versions of transformers save.
+const positionIDs = ".position_ids"
+
 // Unused returns the folder's tensors that the network does not use, such as another head's.
 func (n *Network) Unused() (names []string) {
 	used := map[string]bool{}
@@ -249,7 +282,7 @@ func (n *Network) Unused() (names []string) {
 		}
 	}
 	for name := range n.base.tensors {
-		if !used[name] && !strings.HasSuffix(name, ".position_ids") {
+		if !used[name] && !strings.HasSuffix(name, positionIDs) {
 			names = append(names, name)
 		}
 	}
