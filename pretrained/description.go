@@ -31,7 +31,6 @@ type Description struct {
 	Tokenizer string   `json:"tokenizer,omitempty"` // its kind
 	Tokens    int      `json:"tokens,omitempty"`    // of the tokenizer
 	Chat      bool     `json:"chat_template"`
-	Adapter   string   `json:"adapter,omitempty"` // of peft, beside the model
 	// Refused has the reasons why lazo does not read a part of the folder, such as its tokenizer.
 	Refused []string `json:"refused,omitempty"`
 }
@@ -71,7 +70,6 @@ func (b *Base) Describe() Description {
 	refused(d.text(b))
 	if filepath.Ext(b.folder) != ggufExt {
 		refused(d.sentences(b))
-		refused(d.adapter(b))
 	}
 	return d
 }
@@ -133,15 +131,6 @@ func (d *Description) sentences(b *Base) error {
 	return nil
 }
 
-func (d *Description) adapter(b *Base) error {
-	c, err := readConfig(b.folder, adapterFile, mostAdapter)
-	if err != nil {
-		return err
-	}
-	d.Adapter = fmt.Sprintf("%s of rank %d", c.text("peft_type", ""), c.size("r", 8))
-	return c.err
-}
-
 // String returns a table.
 func (d Description) String() string {
 	var text strings.Builder
@@ -170,7 +159,6 @@ func (d Description) String() string {
 		tokenizer = fmt.Sprintf("%s of %d tokens, %s", d.Tokenizer, d.Tokens, map[bool]string{true: "with a chat template", false: "without a chat template"}[d.Chat])
 	}
 	row("tokenizer", tokenizer)
-	row("adapter", d.Adapter)
 	for _, reason := range d.Refused {
 		row("refused", reason)
 	}

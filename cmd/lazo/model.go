@@ -27,19 +27,41 @@ type modelShow struct {
 }
 
 func (c modelShow) Run(s session) error {
-	if info, err := os.Stat(c.Path); err == nil && info.IsDir() || isPretrained(c.Path) {
-		base, err := pretrained.Open(s.ctx, c.Path)
-		if err != nil {
-			return err
-		}
-		d := base.Describe()
-		return c.print(s, d, d.String())
+	info, err := os.Stat(c.Path)
+	if err == nil && info.IsDir() || isPretrained(c.Path) {
+		return c.pretrained(s)
 	}
 	d, err := flaxlike.Describe(c.Path)
 	if err != nil {
 		return err
 	}
 	return c.print(s, d, withColumns(d))
+}
+
+func (c modelShow) pretrained(s session) error {
+	with, err := adapterOf(c.Path)
+	if err != nil {
+		return err
+	}
+	if with != nil && !isPretrained(c.Path) {
+		return c.print(s, with, with.String())
+	}
+	if with == nil {
+		o, err := openPretrained(s.ctx, c.Path)
+		if err != nil {
+			return err
+		}
+		return c.print(s, o.is, o.is.String())
+	}
+	base, err := pretrained.Open(s.ctx, c.Path)
+	if err != nil {
+		return err
+	}
+	is := base.Describe()
+	return c.print(s, struct {
+		pretrained.Description
+		Adapter *adapter `json:"adapter"`
+	}{is, with}, is.String()+"\n"+with.String())
 }
 
 func (c modelShow) print(s session, described any, text string) error {

@@ -71,6 +71,9 @@ func (c modelEmbed) Run(s session) error {
 	if err != nil {
 		return err
 	}
+	if err := o.embeds(); err != nil {
+		return err
+	}
 	inputs, _, err := readTexts(c.File, s.stdin)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/lazo-ml/lazo/data/text"
+	"github.com/lazo-ml/lazo/internal/regular"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/pretrained"
 	"github.com/lazo-ml/lazo/strategies"
@@ -34,21 +37,56 @@ type opened struct {
 }
 
 func openPretrained(ctx context.Context, path string) (o opened, err error) {
-	if _, err := os.Stat(path); err != nil {
-		return o, fmt.Errorf("%w: expected a folder of the Hugging Face hub or a file %s; lazo model download fetches one", err, ggufSuffix)
-	}
-	if !isPretrained(path) {
+	_, wrong := os.Stat(path)
+	adapter, err := adapterOf(path)
+	switch {
+	case wrong != nil:
+		return o, fmt.Errorf("%w: expected a folder of the Hugging Face hub or a file %s; lazo model download fetches one", wrong, ggufSuffix)
+	case err != nil:
+		return o, err
+	case !isPretrained(path) && adapter == nil:
 		return o, fmt.Errorf("%s has no config.json, expected a folder of the Hugging Face hub or a file %s", path, ggufSuffix)
+	case adapter != nil: // transformers applies it
+		return o, fmt.Errorf("%s has an adapter, in adapter_config.json, expected a model alone: merge them in Go, by pretrained.Network.LoadAdapter and Save", path)
 	}
 	base, err := pretrained.Open(ctx, path)
 	if err != nil {
 		return o, err
 	}
-	o = opened{base, path, base.Describe()}
-	if o.is.Adapter != "" { // transformers applies it
-		return o, fmt.Errorf("%s has an adapter beside the model, expected none: merge it in Go, by Network.LoadAdapter and Network.Save, or remove adapter_config.json", path)
+	return opened{base, path, base.Describe()}, nil
+}
+
+// adapter has fields of peft's adapter_config.json.
+type adapter struct {
+	Kind    string  `json:"peft_type"`
+	Base    string  `json:"base_model_name_or_path"`
+	Rank    int     `json:"r"`
+	Alpha   float64 `json:"lora_alpha"`
+	Targets any     `json:"target_modules"`
+}
+
+func (a adapter) String() string {
+	return fmt.Sprintf("adapter    %s of rank %d, alpha %g, for %v\nof         %s", a.Kind, a.Rank, a.Alpha, a.Targets, a.Base)
+}
+
+// adapterOf returns nil if the folder has no adapter.
+func adapterOf(folder string) (*adapter, error) {
+	const name = "adapter_config.json"
+	if filepath.Ext(folder) == ggufSuffix {
+		return nil, nil
 	}
-	return o, nil
+	content, err := regular.Read(filepath.Join(folder, name), 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	a := new(adapter)
+	if err == nil {
+		err = json.Unmarshal(content, a)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(folder, name), err)
+	}
+	return a, nil
 }
 
 // needs refuses a folder that lacks a head.
@@ -63,6 +101,14 @@ const (
 	causalHead     = "ForCausalLM"
 	classifierHead = "ForSequenceClassification"
 )
+
+// embeds refuses a folder that is not for vectors of texts.
+func (o opened) embeds() error {
+	if len(o.is.Pooling) == 0 && (len(o.is.Heads) > 0 || filepath.Ext(o.path) == ggufSuffix) {
+		return fmt.Errorf("%s is of the class %q and has no modules.json, expected a folder of sentence-transformers, or an encoder without a head", o.path, o.is.Classes)
+	}
+	return nil
+}
 
 // exact computes in float32, whose numbers are closest to the model's.
 func (o opened) exact() { o.DType = dtypes.Float32 }

@@ -29,7 +29,7 @@ type serveCommand struct {
 	MaxBatch int           `default:"64" help:"Most examples of a batch, and of a request, of saved models."`
 	Delay    time.Duration `default:"0s" help:"How long a request to saved models may wait for others of its batch."`
 	MaxBody  int64         `default:"16777216" help:"Most bytes of a request."`
-	Timeout  time.Duration `default:"1m" help:"How long a request may take."`
+	Timeout  time.Duration `default:"1m" help:"How long a request may take; 5m for a model of the hub if it is not given."`
 	Reload   time.Duration `default:"5s" help:"How often to look for files of saved models that are new, changed or gone; 0s: never."`
 	Drain    time.Duration `default:"1s" help:"How long to answer after a signal: longer than a client takes to see that the server is not ready."`
 	Log      string        `enum:"text,json" default:"text" help:"Form of the log, on stderr: text or json."`
@@ -49,6 +49,9 @@ func (c serveCommand) Run(s session, k *kong.Context) (err error) {
 	if isPretrained(c.Path) {
 		if err := onlyFor(k, "saved models, and this is a model of the hub", "max-batch", "delay", "reload"); err != nil {
 			return err
+		}
+		if !given(k, "timeout") {
+			c.Timeout = 5 * time.Minute
 		}
 		return c.pretrained(s, log)
 	}
@@ -79,7 +82,7 @@ func (c serveCommand) Run(s session, k *kong.Context) (err error) {
 	})
 }
 
-// listen answers until a signal, and calls reload and drain, which may be nil.
+// listen answers until a signal, and calls drain then, and reload meanwhile, unless it is nil.
 func (c serveCommand) listen(s session, log *slog.Logger, handler http.Handler, path string, drain, reload func()) error {
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
@@ -102,10 +105,8 @@ func (c serveCommand) listen(s session, log *slog.Logger, handler http.Handler, 
 		case <-look:
 			reload()
 		case <-s.ctx.Done():
-			if drain != nil {
-				drain()
-				time.Sleep(c.Drain)
-			}
+			drain()
+			time.Sleep(c.Drain)
 			grace, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), c.Timeout+time.Second)
 			defer cancel()
 			return server.Shutdown(grace)

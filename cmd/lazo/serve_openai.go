@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -16,14 +17,16 @@ import (
 
 // onlyFor refuses flags that the served model would ignore.
 func onlyFor(k *kong.Context, what string, names ...string) error {
-	for _, f := range k.Flags() {
-		for _, name := range names {
-			if f.Name == name && f.Set {
-				return fmt.Errorf("--%s is for %s", name, what)
-			}
+	for _, name := range names {
+		if given(k, name) {
+			return fmt.Errorf("--%s is for %s", name, what)
 		}
 	}
 	return nil
+}
+
+func given(k *kong.Context, flag string) bool {
+	return slices.ContainsFunc(k.Flags(), func(f *kong.Flag) bool { return f.Name == flag && f.Set })
 }
 
 // pretrained serves a model of the hub to OpenAI's clients.
@@ -43,7 +46,7 @@ func (c serveCommand) pretrained(s session, log *slog.Logger) (err error) {
 		return err
 	}
 	switch {
-	case o.needs(causalHead) == nil:
+	case len(o.is.Pooling) == 0 && o.needs(causalHead) == nil:
 		l, err := openLanguage(s.ctx, o)
 		if err != nil {
 			return err
@@ -56,7 +59,7 @@ func (c serveCommand) pretrained(s session, log *slog.Logger) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, m.Generator.Close()) }()
-	case len(o.is.Pooling) > 0 || len(o.is.Heads) == 0:
+	case o.embeds() == nil:
 		o.exact()
 		embedder, err := flaxlike.New(s.ctx, o.Embedder())
 		if err != nil {
@@ -65,7 +68,7 @@ func (c serveCommand) pretrained(s session, log *slog.Logger) (err error) {
 		defer func() { err = errors.Join(err, embedder.Close()) }()
 		m.Embedder, m.Longest = embedder, o.is.Longest
 	default:
-		return fmt.Errorf("%s has the heads %q, expected one that ends with %s, or an encoder without a head, for embeddings", c.Path, o.is.Heads, causalHead)
+		return fmt.Errorf("%s has the heads %q, expected one that ends with %s, or a folder of embeddings, of sentence-transformers or without a head", c.Path, o.is.Heads, causalHead)
 	}
 	name := c.Name
 	if name == "" {
@@ -75,7 +78,7 @@ func (c serveCommand) pretrained(s session, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.listen(s, log, handler, "/v1", nil, nil)
+	return c.listen(s, log, handler, "/v1", func() {}, nil)
 }
 
 // nameOf is the name on the hub of a folder of its cache, else the last part of a path.
