@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,9 @@ func (c modelPredict) texts(s session) error {
 	if len(o.is.Labels) > 1 && o.is.Problem != "regression" {
 		options = append(options, flaxlike.WithClasses(o.is.Labels))
 	}
+	if _, err := o.Tokenizer(); err != nil {
+		return err
+	}
 	inputs, lines, err := readTexts(c.File, s.stdin)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
@@ -72,6 +76,9 @@ func (c modelEmbed) Run(s session) error {
 		return err
 	}
 	if err := o.embeds(); err != nil {
+		return err
+	}
+	if _, err := o.Tokenizer(); err != nil {
 		return err
 	}
 	inputs, _, err := readTexts(c.File, s.stdin)
@@ -187,19 +194,21 @@ func readTexts(path string, stdin io.Reader) (all []text.Input, lines bool, err 
 	first, _ := from.Peek(1)
 	if lines = slices.Contains(jsonSuffixes, filepath.Ext(path)) || path == "-" && string(first) == "{"; lines {
 		err = eachRow(from, func(line []byte) error {
-			var row struct {
-				Text *string
-				Pair *string
+			row := map[string]string{}
+			if err := json.Unmarshal(line, &row); err != nil {
+				return inJSON(err, `an object of texts, as {"text": "…"}, and maybe with "pair"`)
 			}
-			d := json.NewDecoder(bytes.NewReader(line))
-			d.DisallowUnknownFields()
-			if err := inJSON(d.Decode(&row), `an object as {"text": "…"}, and maybe with "pair"`); err != nil {
-				return err
+			in, pair := text.Input{Text: row["text"]}, row["pair"]
+			if _, there := row["pair"]; there {
+				in.Pair = &pair
 			}
-			if row.Text == nil {
-				return errors.New(`the field "text" is missing`)
+			_, there := row["text"]
+			fields := slices.Sorted(maps.Keys(row))
+			delete(row, "text")
+			if delete(row, "pair"); !there || len(row) > 0 {
+				return fmt.Errorf(`it has the fields %q, expected "text", and maybe "pair"`, fields)
 			}
-			all = append(all, text.Input{Text: *row.Text, Pair: row.Pair})
+			all = append(all, in)
 			return nil
 		})
 		return all, true, err
@@ -230,7 +239,7 @@ func textsOfCSV(path string) (all []text.Input, err error) {
 		columns[f.Name], _ = f.Array.Flat.([]string)
 	}
 	if columns["text"] == nil {
-		return nil, fmt.Errorf("it has the columns %q, expected text, and maybe pair", fieldsOf(set))
+		return nil, fmt.Errorf("it has the columns %q, expected text, and maybe pair", slices.Sorted(maps.Keys(columns)))
 	}
 	for i, t := range columns["text"] {
 		in := text.Input{Text: t}
@@ -240,11 +249,4 @@ func textsOfCSV(path string) (all []text.Input, err error) {
 		all = append(all, in)
 	}
 	return all, nil
-}
-
-func fieldsOf(set *data.Set) (names []string) {
-	for _, f := range set.Fields() {
-		names = append(names, f.Name)
-	}
-	return names
 }

@@ -26,7 +26,7 @@ func onlyFor(k *kong.Context, what string, names ...string) error {
 }
 
 func given(k *kong.Context, flag string) bool {
-	return slices.ContainsFunc(k.Flags(), func(f *kong.Flag) bool { return f.Name == flag && f.Set })
+	return slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == flag })
 }
 
 // pretrained serves a model of the hub to OpenAI's clients.
