@@ -144,7 +144,7 @@ func (b *Base) tokenizerFiles() (map[string][]byte, error) {
 	if err != nil {
 		return nil, nil
 	}
-	settings := map[string]any{"tokenizer_class": "PreTrainedTokenizerFast"}
+	settings := map[string]any{"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false}
 	for _, role := range slices.Sorted(maps.Keys(ggufRoles)) {
 		if id, there := t.Special(role); there {
 			settings[role+"_token"], _ = t.Token(id)
