@@ -13,24 +13,18 @@ import (
 	"text/tabwriter"
 )
 
-// Description is what a folder or a file .gguf has.
+// Description lists the content of a folder or of a file .gguf.
 type Description struct {
-	Type       string         `json:"model_type"`
-	Classes    []string       `json:"architectures"` // of transformers, that the folder's model is of
-	Heads      []string       `json:"heads"`         // classes whose weights the folder has
-	Sizes      map[string]int `json:"sizes"`         // by their names in config.json
-	Tensors    int            `json:"tensors"`
-	Parameters int64          `json:"parameters"`
-	Bytes      int64          `json:"bytes"`  // of the weights; of quantized ones in float32
-	DTypes     []string       `json:"dtypes"` // of the weights, the most common first
-	Labels     []string       `json:"labels,omitempty"`
-	Problem    string         `json:"problem_type,omitempty"` // of a classifier: such as multi_label_classification
-	// Pooling is that of sentence-transformers, if the folder has its files, and Longest its maximum number of tokens.
-	Pooling   []string `json:"pooling,omitempty"`
-	Longest   int      `json:"max_seq_length,omitempty"`
-	Tokenizer string   `json:"tokenizer,omitempty"` // its kind
-	Tokens    int      `json:"tokens,omitempty"`    // of the tokenizer
-	Chat      bool     `json:"chat_template"`
+	Classes []string `json:"architectures"` // of transformers, that the folder's model is of
+	Heads   []string `json:"heads"`         // classes whose weights the folder has
+	// Sizes are those of config.json by name, max_seq_length of sentence-transformers, and of the weights parameters,
+	// tensors and bytes, for quantized ones those in float32, and of the tokenizer its tokens.
+	Sizes     map[string]int `json:"sizes"`
+	DTypes    []string       `json:"dtypes"` // of the weights, the most common first
+	Labels    []string       `json:"labels,omitempty"`
+	Problem   string         `json:"problem_type,omitempty"` // of a classifier: such as multi_label_classification
+	Pooling   []string       `json:"pooling,omitempty"`      // of sentence-transformers
+	Tokenizer string         `json:"tokenizer,omitempty"`    // its kind, and whether there is a chat template
 	// Refused has the reasons why lazo does not read a part of the folder, such as its tokenizer.
 	Refused []string `json:"refused,omitempty"`
 }
@@ -38,25 +32,25 @@ type Description struct {
 // Describe returns the folder's content without its weights.
 func (b *Base) Describe() Description {
 	c := &config{fields: b.fields}
-	d := Description{Type: c.text("model_type", ""), Classes: slices.Clone(b.classes), Heads: []string{}, Problem: c.text("problem_type", ""), Sizes: map[string]int{}}
+	d := Description{Classes: slices.Clone(b.classes), Heads: []string{}, Problem: c.text("problem_type", ""), Sizes: map[string]int{}}
 	for _, name := range []string{"vocab_size", "hidden_size", "dim", "intermediate_size", "hidden_dim", "num_hidden_layers", "n_layers", "num_attention_heads", "n_heads",
 		"num_key_value_heads", "max_position_embeddings"} {
 		if c.has(name) {
 			d.Sizes[name] = c.size(name, 0)
 		}
 	}
-	by := map[string]int64{}
+	by := map[string]int{}
 	for name, t := range b.tensors {
 		if numbers[t.DType].read == nil || strings.HasSuffix(name, positionIDs) {
 			continue // a constant of transformers
 		}
-		d.Tensors++
-		n := int64(1)
+		n := 1
 		for _, size := range t.Dims {
-			n *= int64(size)
+			n *= size
 		}
-		d.Parameters += n
-		d.Bytes += n * int64(t.DType.Bits()) / 8
+		d.Sizes["tensors"]++
+		d.Sizes["parameters"] += n
+		d.Sizes["bytes"] += n * t.DType.Bits() / 8
 		by[t.DType.String()] += n
 	}
 	d.DTypes = slices.SortedFunc(maps.Keys(by), func(x, y string) int { return cmp.Or(cmp.Compare(by[y], by[x]), cmp.Compare(x, y)) })
@@ -102,7 +96,10 @@ func (d *Description) text(b *Base) error {
 	}
 	var of struct{ Model struct{ Type string } }
 	err = json.Unmarshal(content, &of)
-	d.Tokenizer, d.Tokens, d.Chat = of.Model.Type, t.Size(), t.ChatTemplate() != ""
+	d.Tokenizer, d.Sizes["tokens"] = of.Model.Type, t.Size()
+	if t.ChatTemplate() != "" {
+		d.Tokenizer += " with a chat template"
+	}
 	return err
 }
 
@@ -110,7 +107,7 @@ func (d *Description) sentences(b *Base) error {
 	c, err := readConfig(b.folder, "sentence_bert_config.json", mostText)
 	if err == nil {
 		if c.has("max_seq_length") {
-			d.Longest = c.size("max_seq_length", 0)
+			d.Sizes["max_seq_length"] = c.size("max_seq_length", 0)
 		}
 		err = c.err
 	}
@@ -140,25 +137,18 @@ func (d Description) String() string {
 			fmt.Fprintf(table, "%s\t%s\n", name, all)
 		}
 	}
-	row("model", append([]string{d.Type}, d.Classes...)...)
+	row("model", d.Classes...)
 	row("heads", cmp.Or(strings.Join(d.Heads, ", "), "none"))
+	row("labels", d.Labels...)
+	row("problem", d.Problem)
 	var sizes []string
 	for _, name := range slices.Sorted(maps.Keys(d.Sizes)) {
 		sizes = append(sizes, fmt.Sprintf("%s %d", name, d.Sizes[name]))
 	}
 	row("sizes", sizes...)
-	row("weights", fmt.Sprintf("%d parameters in %d tensors, %.1f MB of %s", d.Parameters, d.Tensors, float64(d.Bytes)/1e6, strings.Join(d.DTypes, " and ")))
-	row("labels", d.Labels...)
-	row("problem", d.Problem)
+	row("dtypes", d.DTypes...)
 	row("pooling", d.Pooling...)
-	if d.Longest > 0 {
-		row("longest", fmt.Sprintf("%d tokens of an embedded text", d.Longest))
-	}
-	tokenizer := "none"
-	if d.Tokenizer != "" {
-		tokenizer = fmt.Sprintf("%s of %d tokens, %s", d.Tokenizer, d.Tokens, map[bool]string{true: "with a chat template", false: "without a chat template"}[d.Chat])
-	}
-	row("tokenizer", tokenizer)
+	row("tokenizer", cmp.Or(d.Tokenizer, "none"))
 	for _, reason := range d.Refused {
 		row("refused", reason)
 	}

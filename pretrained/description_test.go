@@ -28,7 +28,7 @@ func TestBase_describe(t *testing.T) {
 	require.Equal(t, []string{"BertForSequenceClassification"}, is.Heads)
 	require.Equal(t, []string{"red", "green", "blue"}, is.Labels)
 	require.Equal(t, "WordLevel", is.Tokenizer)
-	require.Equal(t, int64(4*6243), is.Bytes)
+	require.Equal(t, 4*6243, is.Sizes["bytes"])
 	require.Empty(t, is.Refused)
 	is = opened(t, changed(t, "bert", "BertForSequenceClassification", "BertForMaskedLM")).Describe()
 	require.Empty(t, is.Heads, "its weights are missing")
@@ -43,7 +43,7 @@ func TestBase_describe(t *testing.T) {
 	write(t, dir, "modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1_Pooling", "type": "a.Pooling"}, {"path": "2", "type": "a.Dense"}]`)
 	write(t, dir, "1_Pooling/config.json", `{"pooling_mode_cls_token": true}`)
 	is = opened(t, dir).Describe()
-	require.Equal(t, 7, is.Longest)
+	require.Equal(t, 7, is.Sizes["max_seq_length"])
 	require.Len(t, is.Refused, 1)
 	require.Contains(t, is.String(), `refused    modules.json: module 2 is "a.Dense"`)
 	write(t, dir, "modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1_Pooling", "type": "a.Pooling"}, {"path": "2", "type": "a.Normalize"}]`)
@@ -63,7 +63,7 @@ func TestBase_network(t *testing.T) {
 		require.NoError(t, base.Network().Save(dir, nil))
 		half := opened(t, dir)
 		require.Equal(t, dtypes.BFloat16, half.DType)
-		require.Equal(t, 2*half.Describe().Bytes, base.Describe().Bytes)
+		require.Equal(t, 2*half.Describe().Sizes["bytes"], base.Describe().Sizes["bytes"])
 	}
 	for class, want := range map[string]string{"BertForPreTraining": "BertForMaskedLM", "BertModel": "BertModel", "BertForMaskedLM": "BertForMaskedLM",
 		"BertForTokenClassification": "BertForTokenClassification", "BertForQuestionAnswering": "BertForQuestionAnswering"} {

@@ -27,8 +27,10 @@ type modelShow struct {
 }
 
 func (c modelShow) Run(s session) error {
-	info, err := os.Stat(c.Path)
-	if err == nil && info.IsDir() || isPretrained(c.Path) {
+	if err := needModel(c.Path); err != nil {
+		return err
+	}
+	if info, err := os.Stat(c.Path); err == nil && info.IsDir() || isPretrained(c.Path) {
 		return c.pretrained(s)
 	}
 	d, err := flaxlike.Describe(c.Path)

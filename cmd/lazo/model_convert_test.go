@@ -24,7 +24,7 @@ func TestModelConvert(t *testing.T) {
 		require.Equal(t, []string{class}, is.Heads)
 		require.Equal(t, []string{"BF16"}, is.DTypes)
 		if class != "Qwen3ForCausalLM" {
-			require.Equal(t, "WordLevel", is.Tokenizer)
+			require.Equal(t, "WordLevel with a chat template", is.Tokenizer)
 			continue
 		}
 		require.Empty(t, is.Tokenizer)

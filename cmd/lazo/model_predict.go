@@ -29,6 +29,9 @@ type modelPredict struct {
 var jsonSuffixes = []string{".json", ".jsonl", ".ndjson"}
 
 func (c modelPredict) Run(s session) (err error) {
+	if err := needModel(c.Path); err != nil {
+		return err
+	}
 	if isPretrained(c.Path) {
 		return c.texts(s)
 	}

@@ -161,7 +161,7 @@ func (o opened) lengths(set *data.Set, cut int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	most := cmp.Or(o.is.Longest, tokenizer.MaxLength())
+	most := cmp.Or(o.is.Sizes["max_seq_length"], tokenizer.MaxLength())
 	lengths := make([]int, mask.Dims[0])
 	for i, there := range mask.Flat.([]bool) {
 		if there {

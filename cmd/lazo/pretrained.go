@@ -23,10 +23,17 @@ import (
 
 const ggufSuffix = ".gguf"
 
-// isPretrained tells folders of the hub and files .gguf from saved models and their folders.
+// isPretrained reports whether a path is a folder of the hub or a file .gguf, not a saved model or a folder of these.
 func isPretrained(path string) bool {
 	_, err := os.Stat(filepath.Join(path, "config.json"))
 	return err == nil || filepath.Ext(path) == ggufSuffix
+}
+
+func needModel(path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("%w: expected a file of a saved model, a folder of the Hugging Face hub, or a file %s; lazo model download fetches one of the hub", err, ggufSuffix)
+	}
+	return nil
 }
 
 // opened is a folder of the hub, or a file .gguf.
@@ -37,11 +44,11 @@ type opened struct {
 }
 
 func openPretrained(ctx context.Context, path string) (o opened, err error) {
-	_, wrong := os.Stat(path)
+	if err := needModel(path); err != nil {
+		return o, err
+	}
 	adapter, err := adapterOf(path)
 	switch {
-	case wrong != nil:
-		return o, fmt.Errorf("%w: expected a folder of the Hugging Face hub or a file %s; lazo model download fetches one", wrong, ggufSuffix)
 	case err != nil:
 		return o, err
 	case !isPretrained(path) && adapter == nil:

@@ -56,17 +56,17 @@ func asked(t *testing.T, stdin string, args ...string) result {
 	return result{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// What a folder, a file .gguf and an adapter have is shown without a plugin, and other folders are errors.
+// The content of a folder, of a file .gguf and of an adapter is shown without a plugin, and other folders are errors.
 func TestModelShow_pretrained(t *testing.T) {
 	dir := folderOf(t, "bert")
 	r := run(t, "model", "show", dir)
 	require.Zero(t, r.code, r.stderr)
-	require.Equal(t, `model      bert, BertForSequenceClassification
+	require.Equal(t, `model      BertForSequenceClassification
 heads      BertForSequenceClassification
-sizes      hidden_size 16, intermediate_size 32, max_position_embeddings 28, num_attention_heads 2, num_hidden_layers 2, vocab_size 60
-weights    6243 parameters in 41 tensors, 0.0 MB of F32
 labels     red, green, blue
-tokenizer  WordLevel of 60 tokens, with a chat template
+sizes      bytes 24972, hidden_size 16, intermediate_size 32, max_position_embeddings 28, num_attention_heads 2, num_hidden_layers 2, parameters 6243, tensors 41, tokens 60, vocab_size 60
+dtypes     F32
+tokenizer  WordLevel with a chat template
 `, r.stdout)
 	adapter, err := os.ReadFile(folders + "adapter-bert/adapter_config.json")
 	require.NoError(t, err)
@@ -74,12 +74,12 @@ tokenizer  WordLevel of 60 tokens, with a chat template
 	r = run(t, "model", "show", dir, "--json")
 	require.Zero(t, r.code, r.stderr)
 	var is struct {
-		Parameters int
-		Labels     []string
-		Adapter    map[string]any
+		Sizes   map[string]int
+		Labels  []string
+		Adapter map[string]any
 	}
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &is))
-	require.Equal(t, 6243, is.Parameters)
+	require.Equal(t, 6243, is.Sizes["parameters"])
 	require.Equal(t, []string{"red", "green", "blue"}, is.Labels)
 	require.Equal(t, "LORA", is.Adapter["peft_type"])
 	require.Contains(t, run(t, "model", "show", folders+"adapter-bert").stdout, "adapter    LORA of rank 3, alpha 5")
@@ -89,7 +89,7 @@ tokenizer  WordLevel of 60 tokens, with a chat template
 		"has an adapter, in adapter_config.json, expected a model alone":                                    {"predict", dir, folders + "tokenizer.json"},
 		"is of the class [\"BertForSequenceClassification\"] and has no modules.json, expected a folder of": {"embed", folderOf(t, "bert"), "-"},
 		"has the heads [\"BertForSequenceClassification\"], expected one that ends with ForCausalLM":        {"generate", folderOf(t, "bert"), "w1"},
-		"lazo model download fetches one":                                                                   {"generate", filepath.Join(dir, "none"), "w1"},
+		"lazo model download fetches one of the hub":                                                        {"generate", filepath.Join(dir, "none"), "w1"},
 		"--most is for a classifier of texts, and this is a saved model":                                    {"predict", "--most", "3", savedModel, dir},
 	} {
 		r := run(t, append([]string{"model"}, args...)...)

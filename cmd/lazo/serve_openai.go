@@ -66,7 +66,7 @@ func (c serveCommand) pretrained(s session, log *slog.Logger) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, embedder.Close()) }()
-		m.Embedder, m.Longest = embedder, o.is.Longest
+		m.Embedder, m.Longest = embedder, o.is.Sizes["max_seq_length"]
 	default:
 		return fmt.Errorf("%s has the heads %q, expected one that ends with %s, or a folder of embeddings, of sentence-transformers or without a head", c.Path, o.is.Heads, causalHead)
 	}
