@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bufio"
+	"fmt"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -86,7 +87,11 @@ func TestModelChat(t *testing.T) {
 	_ = c.Wait()
 	require.Equal(t, 130, c.ProcessState.ExitCode())
 
-	r := asked(t, strings.Repeat("w5 ", 20), "model", "chat", dir, "--places", "8")
+	r := asked(t, "w5\nw6", "model", "chat", dir, "--system", "w1", "--tokens", "3", "--places", "10")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, first+"\n", r.stdout)
+	require.Contains(t, r.stderr, fmt.Sprintf("the conversation has %d tokens, expected at most 10", 12+len(strings.Fields(first))))
+	r = asked(t, strings.Repeat("w5 ", 20), "model", "chat", dir, "--places", "8")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "the conversation has 23 tokens, expected at most 8: begin another one, or give --places, up to the model's 64")
 	inFolder(t, dir, "tokenizer_config.json", `{}`)
