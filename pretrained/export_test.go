@@ -111,3 +111,8 @@ func GGUFTokenizer(path string) (*text.Tokenizer, error) {
 	}
 	return g.tokenizer()
 }
+
+// TokenizerFiles returns those that Save writes for a GGUF file's tokenizer.
+func TokenizerFiles(t *text.Tokenizer) (map[string][]byte, error) {
+	return (&Base{tokenizer: func() (*text.Tokenizer, error) { return t, nil }}).tokenizerFiles()
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 
@@ -76,6 +78,36 @@ func (b *Base) Hidden() *Network {
 			return map[string]*graph.Node{"last_hidden_state": hidden}
 		}}
 	})
+}
+
+// Network returns the folder's own network, with the head that architectures in config.json names. Without one it is
+// [Base.Hidden], and [Network.Save] also writes the files of sentence-transformers.
+func (b *Base) Network() *Network {
+	f, err := b.describe(1)
+	switch has := func(of task) bool { return err == nil && len(b.classes) > 0 && b.has(f, of) }; {
+	case has(causalLM):
+		return b.CausalLM()
+	case has(seq2seqLM):
+		return b.Seq2SeqLM()
+	case has(maskedLM):
+		return b.MaskedLM()
+	case has(classification):
+		return b.Classifier(0)
+	case has(tokens):
+		return b.TokenClassifier(0)
+	case has(answers):
+		return b.QuestionAnswering()
+	case has(bare):
+		n := b.Hidden()
+		if _, err := os.Stat(filepath.Join(b.folder, modulesFile)); err == nil && n.err == nil {
+			_, _, n.err = b.pooling(n)
+		}
+		return n
+	}
+	if err == nil {
+		err = fmt.Errorf("architectures in %s is %q, expected a class such as %q", configFile, b.classes, f.classOf(bare))
+	}
+	return &Network{base: b, err: fmt.Errorf("pretrained: the network of %s: %w", b.folder, err)}
 }
 
 // Head returns the network with a custom head, whose variables are drawn. Network.Save leaves the head out.

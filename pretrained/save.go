@@ -29,9 +29,9 @@ type Values interface {
 var copied = []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
 	"sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "chat_template.jinja", "generation_config.json", imagesFile}
 
-// Save writes a folder that transformers loads, with the network's values in a model: config.json with the classes of
-// Labels, model.safetensors, and the files of the tokenizer. It makes the folder, and replaces these files in it. Do
-// not train the model meanwhile.
+// Save writes a folder that transformers loads, with the network's values in a model, or with the folder's if model is
+// nil: config.json with the classes of Labels, model.safetensors, and the files of the tokenizer, also of a file .gguf
+// if lazo has its tokenizer. It makes the folder, and replaces these files in it. Do not train the model meanwhile.
 func (n *Network) Save(folder string, model Values) error {
 	err := n.err
 	if err == nil {
@@ -55,12 +55,16 @@ func (n *Network) save(folder string, model Values) error {
 	if err != nil {
 		return err
 	}
-	names := slices.Concat(copied, slices.Sorted(maps.Keys(n.sentences)))
+	names, files := copied, maps.Clone(n.sentences)
 	if filepath.Ext(n.base.folder) == ggufExt {
 		names = nil
+		if files, err = n.base.tokenizerFiles(); err != nil {
+			return err
+		}
 	}
+	names = slices.Concat(names, slices.Sorted(maps.Keys(files)))
 	for _, name := range names {
-		text, err := n.sentences[name], error(nil)
+		text, err := files[name], error(nil)
 		if text == nil {
 			text, err = regular.Read(filepath.Join(n.base.folder, name), mostText)
 		}
@@ -102,6 +106,15 @@ func (n *Network) write(to io.Writer, of map[string]weight, dtype safetensors.DT
 	}
 	for _, t := range list {
 		w := of[t.Name]
+		if model == nil {
+			if w.stored == nil || n.adapter != nil {
+				return fmt.Errorf("the variable %s or an addition is not in the folder, expected a model with its values", w.variable())
+			}
+			if _, err := out.WriteFunc(t.Name, func(to io.Writer) error { return w.stored.writeTo(to, t.DType, tensor{}) }); err != nil {
+				return err
+			}
+			continue
+		}
 		value, err := model.Value(w.variable())
 		if err != nil {
 			return err
@@ -143,6 +156,29 @@ func (t tensor) writeBack(to io.Writer, data []byte, width int) error {
 	}
 	_, err := to.Write(swapped(columns.Bytes(), out, places, in, width))
 	return err
+}
+
+// tokenizerFiles are those of transformers for the tokenizer of a file .gguf, none if lazo does not have it.
+func (b *Base) tokenizerFiles() (map[string][]byte, error) {
+	t, err := b.tokenizer()
+	if err != nil {
+		return nil, nil
+	}
+	settings := map[string]any{"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false}
+	for _, role := range slices.Sorted(maps.Keys(ggufRoles)) {
+		if id, there := t.Special(role); there {
+			settings[role+"_token"], _ = t.Token(id)
+		}
+	}
+	if t.ChatTemplate() != "" {
+		settings["chat_template"] = t.ChatTemplate()
+	}
+	tokenizer, err := t.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(settings, "", "  ")
+	return map[string][]byte{"tokenizer.json": tokenizer, "tokenizer_config.json": append(text, '\n')}, err
 }
 
 // savedName is the tensor's name in the folders of this task's models.

@@ -179,6 +179,21 @@ func TestGGUF_tokenizer(t *testing.T) {
 		require.True(t, known)
 		require.Zero(t, id)
 		require.Equal(t, "{{ 1 }}", tokens.ChatTemplate())
+
+		files, err := pretrained.TokenizerFiles(tokens) // of Save
+		require.NoError(t, err)
+		saved := t.TempDir()
+		for name, content := range files {
+			write(t, saved, name, string(content))
+		}
+		again, err := text.Open(saved)
+		require.NoError(t, err)
+		got, err = again.Encode("abc")
+		require.NoError(t, err)
+		require.Equal(t, row.want, got, row)
+		_, known = again.Special("eos")
+		require.True(t, known)
+		require.Equal(t, "{{ 1 }}", again.ChatTemplate())
 	}
 	_, err := open(of("pre")+short(8)+str("gpt-2"), of("add_eos_token")+short(7)+"\x01")
 	require.ErrorContains(t, err, "tokenizer.ggml.add_eos_token is true")

@@ -79,8 +79,7 @@ func check(ctx context.Context, w io.Writer, kind, root string) error {
 }
 
 func progress(w io.Writer) func(install.Event) {
-	file, isFile := w.(*os.File)
-	moving := isFile && term.IsTerminal(int(file.Fd()))
+	moving := onTerminal(w)
 	var last install.Event
 	return func(e install.Event) {
 		if e.Stage != last.Stage || e.File != last.File {
@@ -96,6 +95,11 @@ func progress(w io.Writer) func(install.Event) {
 		}
 		last = e
 	}
+}
+
+func onTerminal(of any) bool {
+	file, isFile := of.(*os.File)
+	return isFile && term.IsTerminal(int(file.Fd()))
 }
 
 func share(e install.Event) int64 {

@@ -30,8 +30,8 @@ type commands struct {
 	HLO     hloCommand       `cmd:"" name:"hlo" help:"Print an exported program, with its cost and memory."`
 	Plan    planCommand      `cmd:"" help:"Say what a step will cost on a machine that is not there."`
 	Ckpt    ckptCommand      `cmd:"" help:"List, check, compare, prune, export and import checkpoints."`
-	Model   modelCommand     `cmd:"" help:"Show saved models, and predict with them."`
-	Serve   serveCommand     `cmd:"" help:"Serve saved models over HTTP, by the Open Inference Protocol."`
+	Model   modelCommand     `cmd:"" help:"Show and use saved models and models of the Hugging Face hub."`
+	Serve   serveCommand     `cmd:"" help:"Serve saved models over HTTP, by the Open Inference Protocol, or a model of the hub to OpenAI's clients."`
 	Run     runCommand       `cmd:"" help:"Start a program as the ranks of a job on this machine."`
 	Bench   benchDataCommand `cmd:"" name:"bench-data" help:"Say how fast a folder of images can be read, stage by stage."`
 	Version versionCommand   `cmd:"" help:"Print versions."`

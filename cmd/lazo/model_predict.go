@@ -19,14 +19,26 @@ import (
 )
 
 type modelPredict struct {
-	Path    string   `arg:"" help:"File that Model.Save wrote."`
-	File    string   `arg:"" help:"Rows: a CSV file with a header, of the columns that the model's preparation takes; without a preparation the numbers of the model's only input, with or without a header of names; or lines of JSON (.json, .jsonl), each an object of the columns, or the inputs, by name; - for such lines on stdin."`
+	Path    string   `arg:"" help:"File that Model.Save wrote; or a folder of the Hugging Face hub with a classifier of texts."`
+	File    string   `arg:"" help:"Rows: a CSV file with a header, of the columns that the model's preparation takes; without a preparation the numbers of the model's only input, with or without a header of names; or lines of JSON (.json, .jsonl), each an object of the columns, or the inputs, by name; - for such lines on stdin. For a classifier of texts: a file of lines; or columns, or fields of JSON, text and maybe pair."`
+	Most    int      `help:"For a classifier of texts: cut them after so many tokens. Default: longer texts than it takes are an error."`
 	Missing []string `help:"Texts that stand for a missing value in the columns of a CSV file, as NA, besides those that the preparation was fitted with; an empty cell does always."`
 	Output  string   `enum:"auto,csv,json" default:"auto" help:"csv, or json for lines of JSON; that of the rows if it is not given."`
 }
 
+var jsonSuffixes = []string{".json", ".jsonl", ".ndjson"}
+
 func (c modelPredict) Run(s session) (err error) {
-	lines := c.File == "-" || slices.Contains([]string{".json", ".jsonl", ".ndjson"}, filepath.Ext(c.File))
+	if err := needModel(c.Path); err != nil {
+		return err
+	}
+	if isPretrained(c.Path) {
+		return c.texts(s)
+	}
+	if c.Most != 0 {
+		return errors.New("--most is for a classifier of texts, and this is a saved model")
+	}
+	lines := c.File == "-" || slices.Contains(jsonSuffixes, filepath.Ext(c.File))
 	m, err := flaxlike.Open(s.ctx, c.Path)
 	if err != nil {
 		return ofProgram(c.Path, err)

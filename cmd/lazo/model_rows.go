@@ -51,7 +51,11 @@ func eachLine(path string, f func(line []byte) error) error {
 		defer file.Close()
 		from = file
 	}
-	rows, text := 0, bufio.NewReader(from)
+	return eachRow(bufio.NewReader(from), f)
+}
+
+func eachRow(text *bufio.Reader, f func(line []byte) error) error {
+	rows := 0
 	one := func(kind string, n int, line []byte) error {
 		if err := f(line); err != nil {
 			return fmt.Errorf("%s %d: %w", kind, n, err)

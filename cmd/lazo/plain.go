@@ -18,7 +18,10 @@ func plain(text string) string { return escaped(text, "") }
 func plainLines(text string) string { return escaped(strings.TrimSpace(text), "\n\t") }
 
 func escaped(text, but string) string {
-	hidden := func(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) && !strings.ContainsRune(but, r) }
+	return escapedBy(text, func(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) && !strings.ContainsRune(but, r) })
+}
+
+func escapedBy(text string, hidden func(r rune) bool) string {
 	if !strings.ContainsFunc(text, hidden) {
 		return text
 	}

@@ -3,11 +3,8 @@ package main
 import (
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
-
-	"golang.org/x/term"
 
 	"github.com/lazo-ml/lazo/dist/launch"
 )
@@ -38,7 +35,7 @@ func (c runCommand) Run(s session) error {
 
 // piped returns r unless it is a terminal, which would stop ranks that read it, in another process group.
 func piped(r io.Reader) io.Reader {
-	if file, ok := r.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if onTerminal(r) {
 		return nil
 	}
 	return r

@@ -16,30 +16,47 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/serve"
 )
 
 type serveCommand struct {
-	Path     string        `arg:"" help:"File that Model.Save wrote; or a folder of such files, NAME.safetensors, and of folders NAME with versions of a model, 1.safetensors, 2.safetensors and so on."`
-	Listen   string        `default:"localhost:8000" help:"Address to answer at. There is no password: other machines reach it only through a proxy that has one."`
-	MaxBatch int           `default:"64" help:"Most examples of a batch, and of a request."`
-	Delay    time.Duration `default:"0s" help:"How long a request may wait for others of its batch."`
+	Path     string        `arg:"" help:"File that Model.Save wrote; or a folder of such files, NAME.safetensors, and of folders NAME with versions of a model, 1.safetensors, 2.safetensors and so on; or a folder of the Hugging Face hub, or a file .gguf, for OpenAI's clients."`
+	Listen   string        `default:"localhost:8000" help:"Address to answer at. Without --key there is no password: other machines reach it only through a proxy that has one."`
+	MaxBatch int           `default:"64" help:"Most examples of a batch, and of a request, of saved models."`
+	Delay    time.Duration `default:"0s" help:"How long a request to saved models may wait for others of its batch."`
 	MaxBody  int64         `default:"16777216" help:"Most bytes of a request."`
-	Timeout  time.Duration `default:"1m" help:"How long a request may take."`
-	Reload   time.Duration `default:"5s" help:"How often to look for files that are new, changed or gone; 0s: never."`
+	Timeout  time.Duration `default:"1m" help:"How long a request may take; 5m for a model of the hub if it is not given."`
+	Reload   time.Duration `default:"5s" help:"How often to look for files of saved models that are new, changed or gone; 0s: never."`
 	Drain    time.Duration `default:"1s" help:"How long to answer after a signal: longer than a client takes to see that the server is not ready."`
 	Log      string        `enum:"text,json" default:"text" help:"Form of the log, on stderr: text or json."`
+	Key      string        `placeholder:"VARIABLE" help:"Environment variable with the key that requests to a model of the hub need."`
+	Name     string        `help:"Name of a model of the hub in requests; that on the hub or of the folder if it is not given."`
+	Places   int           `default:"2048" help:"Most tokens of a prompt with its answer, of a model of the hub, as far as it takes them."`
 }
 
-func (c serveCommand) Run(s session) (err error) {
+func (c serveCommand) Run(s session, k *kong.Context) (err error) {
 	if c.Reload < 0 || c.Drain < 0 {
 		return fmt.Errorf("--reload is %v and --drain is %v, expected 0 or more", c.Reload, c.Drain)
 	}
 	log := slog.New(slog.NewTextHandler(s.stderr, nil))
 	if c.Log == "json" {
 		log = slog.New(slog.NewJSONHandler(s.stderr, nil))
+	}
+	if isPretrained(c.Path) {
+		if err := onlyFor(k, "saved models, and this is a model of the hub", "max-batch", "delay", "reload"); err != nil {
+			return err
+		}
+		if !given(k, "timeout") {
+			c.Timeout = 5 * time.Minute
+		}
+		return c.pretrained(s, log)
+	}
+	if err := onlyFor(k, "a model of the hub, a folder with config.json or a file .gguf", "key", "name", "places"); err != nil {
+		return err
 	}
 	handler, err := serve.NewHandler(nil, serve.Options{MaxBody: c.MaxBody, Timeout: c.Timeout, Log: log})
 	if err != nil {
@@ -51,8 +68,22 @@ func (c serveCommand) Run(s session) (err error) {
 		return err
 	}
 	if len(served.of) == 0 {
-		return fmt.Errorf("%s: there is no model, expected files NAME.safetensors, or NAME/1.safetensors", c.Path)
+		return fmt.Errorf("%s: there is no model, expected files NAME.safetensors, or NAME/1.safetensors; or config.json of a model of the hub", c.Path)
 	}
+	logged := ""
+	return c.listen(s, log, handler, "/v2", handler.Drain, func() {
+		text := ""
+		if err := served.load(s.ctx); err != nil && s.ctx.Err() == nil { // what was served is served
+			if text = err.Error(); text != logged { // a wrong name is an error at each look
+				log.Error("reload", "error", text)
+			}
+		}
+		logged = text
+	})
+}
+
+// listen answers until a signal, and calls drain then, and reload meanwhile, unless it is nil.
+func (c serveCommand) listen(s session, log *slog.Logger, handler http.Handler, path string, drain, reload func()) error {
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return err
@@ -60,10 +91,9 @@ func (c serveCommand) Run(s session) (err error) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	fmt.Fprintf(s.stdout, "http://%s/v2\n", listener.Addr())
+	fmt.Fprintf(s.stdout, "http://%s%s\n", listener.Addr(), path)
 	var look <-chan time.Time
-	logged := ""
-	if c.Reload > 0 {
+	if c.Reload > 0 && reload != nil {
 		ticker := time.NewTicker(c.Reload)
 		defer ticker.Stop()
 		look = ticker.C
@@ -73,15 +103,9 @@ func (c serveCommand) Run(s session) (err error) {
 		case err := <-ended:
 			return err
 		case <-look:
-			text := ""
-			if err := served.load(s.ctx); err != nil && s.ctx.Err() == nil { // what was served is served
-				if text = err.Error(); text != logged { // a wrong name is an error at each look
-					log.Error("reload", "error", text)
-				}
-			}
-			logged = text
+			reload()
 		case <-s.ctx.Done():
-			handler.Drain()
+			drain()
 			time.Sleep(c.Drain)
 			grace, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), c.Timeout+time.Second)
 			defer cancel()

@@ -117,7 +117,7 @@ var allowed = map[string][]string{
 	"examples/text":          {"data", "flaxlike", "loop", "nn", "data/text"},
 	"examples/finetune":      {"data", "data/text", "flaxlike", "loop", "optim", "pretrained"},
 	"examples/serve":         {"data", "flaxlike", "loop", "nn", "serve"},
-	"cmd/lazo":               {"checkpoint", "data", "data/images", "data/tables", "dist/launch", "flaxlike", "checkpoint/safetensors", "internal/child", "internal/planned", "internal/regular", "loop", "serve", "xla", "xla/export", "internal/install", "internal/mpi", "internal/pjrt", "xla/plan", "internal/probe"},
+	"cmd/lazo":               {"checkpoint", "data", "data/images", "data/tables", "data/text", "data/text/chat", "dist/launch", "flaxlike", "checkpoint/safetensors", "internal/child", "internal/planned", "internal/regular", "loop", "managed", "pretrained", "pretrained/openai", "serve", "strategies", "xla", "xla/export", "internal/install", "internal/mpi", "internal/pjrt", "xla/plan", "internal/probe"},
 	"examples/mnist":         {"callbacks", "callbacks/tensorboard", "checkpoint", "data", "data/files", "data/images", "dist", "loop", "nn/losses", "managed", "nn", "optim", "strategies", "xla"},
 	"examples/quickstart":    {"callbacks", "data", "loop", "nn/losses", "managed", "nn", "optim", "strategies", "xla"},
 	"docs":                   {},

@@ -110,7 +110,7 @@ var fieldsThatAreLists = map[string]string{
 	"data.Fold.TestRows": "given", "flaxlike/selection.CrossValidation.Figures": "given", "flaxlike/selection.Result.Trials": "given",
 	"metrics/plots.Reliability.Probabilities": "given", "metrics/plots.Reliability.Shares": "given", "metrics/plots.Reliability.Counts": "given",
 	"flaxlike.Copied.Taken": "given", "flaxlike.Copied.Left": "given", "flaxlike.Copied.Unused": "given", "flaxlike.Description.Network": "given", "flaxlike.Description.Outdated": "given",
-	"flaxlike.Description.Inputs": "given", "flaxlike.Description.Losses": "given", "flaxlike.Description.Metrics": "given", "flaxlike.Description.Variables": "given",
+	"pretrained.Description.Classes": "given", "pretrained.Description.Heads": "given", "pretrained.Description.DTypes": "given", "pretrained.Description.Labels": "given", "pretrained.Description.Pooling": "given", "pretrained.Description.Refused": "given", "flaxlike.Description.Inputs": "given", "flaxlike.Description.Losses": "given", "flaxlike.Description.Metrics": "given", "flaxlike.Description.Variables": "given",
 	"loop.Plan.Entries": "given", "loop.Beginning.Prepared": "given", "callbacks.Bar.Below": "copied", "callbacks.Bar.Shows": "copied", "callbacks.Notification.Command": "copied", "callbacks.Recovery.Entries": "copied", "callbacks.Timing.Parts": "given", "callbacks.Timing.Stages": "given",
 	"managed.ExportOptions.Sizes": "call", "managed.MismatchError.Mismatches": "given", "managed.Summary.Rows": "given",
 	"xla.NotFiniteError.Operands": "given", "xla.NotFiniteError.From": "given", "xla.Error.Operands": "given",
