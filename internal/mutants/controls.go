@@ -1113,7 +1113,7 @@ var controls = []control{
 	{name: "a folder saved without its pooling", file: "pretrained/network.go", pkg: "pretrained", test: "TestBase_network",
 		edits: []edit{{"\t\t\t_, _, n.err = b.pooling(n)\n", "\t\t\t_ = n\n"}}},
 	{name: "the folder's weights, saved as lazo has them", file: "pretrained/save.go", pkg: "pretrained", test: "TestBase_network",
-		edits: []edit{{"w.stored.writeTo(to, dtype, false)", "w.stored.writeTo(to, dtype, w.transposed)"}}},
+		edits: []edit{{"w.stored.writeTo(to, t.DType, tensor{})", "w.stored.writeTo(to, dtype, w.transposed)"}}},
 	{name: "answers in the order of lengths", file: "cmd/lazo/model_texts.go", pkg: "cmd/lazo", test: "TestModelEmbed",
 		edits: []edit{{"rows[row] = of[i]", "rows[i] = of[i]; _ = row"}}},
 	{name: "texts that are cut without a flag", file: "cmd/lazo/model_texts.go", pkg: "cmd/lazo", test: "TestModelEmbed",
