@@ -190,3 +190,14 @@ func (m message) addTensor(name string, t message) {
 	a.set("type", int32(4)) // a tensor
 	a.Set(a.field("t"), protoreflect.ValueOfMessage(t.Message))
 }
+
+func (m message) addNumber(list string, x int64) {
+	m.Mutable(m.field(list)).List().Append(protoreflect.ValueOfInt64(x))
+}
+
+func (m message) addInt(name string, x int64) {
+	a := m.add("attribute")
+	a.set("name", name)
+	a.set("type", int32(2)) // a whole number
+	a.set("i", x)
+}

@@ -107,7 +107,11 @@ func open(ctx context.Context, file string, options Options) (*Network, error) {
 	if err := checkModel(of, g, options); err != nil {
 		return nil, err
 	}
-	n := &Network{names: slices.Clone(options.Outputs), weights: g.takeWeights()}
+	r := rewriter{map[string]message{}, map[string]bool{}}
+	if err := r.graph(g); err != nil {
+		return nil, err
+	}
+	n := &Network{names: slices.Clone(options.Outputs), weights: g.takeWeights(r.static)}
 	if n.names == nil {
 		n.names = g.named("output")
 	}

@@ -13,8 +13,8 @@ type operator struct {
 	// attributes are those that a node may have: "name" any, "name:a|b" one of several values, "name=a" one value that
 	// onnx-gomlx does not read, and "-name" any, without an effect on predictions. Others are errors.
 	attributes string
-	// constant are the positions of inputs that are not trained.
-	constant []int
+	// constant are the positions of inputs that are not trained, without of those that are not implemented.
+	constant, without []int
 }
 
 const (
@@ -56,7 +56,7 @@ var operators = map[string]operator{
 	"Slice":           {inputs: 5, outputs: 1},
 	"Pad":             {inputs: 3, outputs: 1, attributes: "mode:constant|reflect", constant: []int{2}},
 	"Transpose":       {inputs: 1, outputs: 1, attributes: "perm"},
-	"Reshape":         {inputs: 2, outputs: 1, attributes: "allowzero=0"},
+	"Reshape":         {inputs: 2, outputs: 1, attributes: "-allowzero"},
 	"Flatten":         {inputs: 1, outputs: 1, attributes: "axis"},
 	"Squeeze":         two, "Unsqueeze": two, "Expand": two, "Tile": two,
 	"Range":  {inputs: 3, outputs: 1, constant: []int{0, 1, 2}},
@@ -70,7 +70,7 @@ var operators = map[string]operator{
 	"ArgMax": {inputs: 1, outputs: 1, attributes: "axis keepdims select_last_index=0"},
 	"ArgMin": {inputs: 1, outputs: 1, attributes: "axis keepdims select_last_index=0"},
 
-	"LSTM":               {inputs: 7, outputs: 3, attributes: "direction:forward|reverse|bidirectional hidden_size layout=0 input_forget=0"},
+	"LSTM":               {inputs: 7, outputs: 3, attributes: "direction:forward|reverse|bidirectional hidden_size layout=0 input_forget=0", without: []int{4}},
 	"Conv":               {inputs: 3, outputs: 1, attributes: "kernel_shape strides pads dilations group auto_pad=NOTSET"},
 	"MaxPool":            {inputs: 1, outputs: 1, attributes: window + " storage_order=0"},
 	"AveragePool":        {inputs: 1, outputs: 1, attributes: window + " count_include_pad=0"},
@@ -92,6 +92,11 @@ func (c *checker) operator(node message) error {
 	}
 	if n := len(slices.DeleteFunc(node.texts("output"), func(name string) bool { return name == "" })); n > of.outputs {
 		return fmt.Errorf("it has %d outputs, of which at most %d are implemented", n, of.outputs)
+	}
+	for i, name := range node.texts("input") {
+		if name != "" && slices.Contains(of.without, i) {
+			return fmt.Errorf("its input %d, %q, is not implemented", i, name)
+		}
 	}
 	var failed error
 	node.keep("attribute", func(a message) bool {

@@ -19,12 +19,10 @@ import (
 
 // takeWeights removes a graph's initializers. The floating-point ones of at least one axis are returned, the others
 // become nodes Constant. So onnx-gomlx has no variables, and computes with the values that it is given.
-func (m message) takeWeights() (weights []weight) {
-	constant := map[string]bool{}
-	m.prepare(constant)
+func (m message) takeWeights(static map[string]bool) (weights []weight) {
 	for _, t := range m.list("initializer") {
 		w := weight{t.text("name"), shapes.Shape{DType: kinds[t.number("data_type")].dtype, Dimensions: t.dims()}, t.bytes("raw_data")}
-		if w.shape.DType.IsFloat() && w.shape.Rank() > 0 && w.shape.Size() > 0 && !constant[w.name] {
+		if w.shape.DType.IsFloat() && w.shape.Rank() > 0 && w.shape.Size() > 0 && !static[w.name] {
 			weights = append(weights, w)
 			continue
 		}
@@ -33,42 +31,6 @@ func (m message) takeWeights() (weights []weight) {
 	}
 	m.clear("initializer")
 	return weights
-}
-
-// prepare collects the names of inputs that are not trained, and writes operators that onnx-gomlx lacks by others.
-func (m message) prepare(constant map[string]bool) {
-	for _, node := range m.list("node") {
-		inputs := node.texts("input")
-		for _, i := range operators[node.text("op_type")].constant {
-			if i < len(inputs) {
-				constant[inputs[i]] = true
-			}
-		}
-		for _, a := range node.list("attribute") {
-			if a.has("g") {
-				a.child("g").prepare(constant)
-			}
-		}
-		if node.text("op_type") == "GlobalMaxPool" {
-			m.maximum(node, inputs[0])
-		}
-	}
-}
-
-// maximum makes a GlobalMaxPool a ReduceMax over the axes from 2 on.
-func (m message) maximum(node message, x string) {
-	own := func(name string) string { return node.texts("output")[0] + " | " + name }
-	m.addNode("Shape", own("dims"), x)
-	m.addNode("Size", own("rank"), own("dims"))
-	for i, name := range []string{"step", "start"} { // initializers 1 and 2, which become constants
-		t := m.add("initializer")
-		t.set("name", own(name))
-		t.set("data_type", int32(7))
-		t.set("raw_data", []byte{byte(i + 1), 0, 0, 0, 0, 0, 0, 0})
-	}
-	m.addNode("Range", own("axes"), own("start"), own("rank"), own("step"))
-	node.set("op_type", "ReduceMax")
-	node.addText("input", own("axes"))
 }
 
 func (w weight) variable() string { return strings.ReplaceAll(w.name, model.ScopeSeparator, "|") }

@@ -1,6 +1,7 @@
 """Writes the ONNX files of the tests, and ONNX Runtime's outputs: `python models.py` in this folder; with `python models.py real FOLDER`, those
 of magika and silero-vad, whose files are below FOLDER/onnx. It needs onnx, onnxruntime, onnxscript and torch.
 
+refusals.json.gz: files that are refused, in base64, each with a part of the error.
 operators.json.gz: for each case a file of one operator or a few, in base64, its inputs and outputs.
 NAME.onnx, NAME.json: models exported by torch.
 """
@@ -46,14 +47,14 @@ def case(name, nodes, inputs, outputs="z", weights=None, version=18):
     """One graph. Each node is (operator, inputs, outputs, attributes)."""
     inputs = {k: rounded(v) for k, v in inputs.items()}
     graph = h.make_graph(
-        [h.make_node(op, a.split(), b.split(), **attributes) for op, a, b, attributes in nodes], "g",
+        [h.make_node(op, ["" if x == "-" else x for x in a.split()], b.split(), **attributes) for op, a, b, attributes in nodes], "g",
         [h.make_tensor_value_info(k, h.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in inputs.items()],
         [onnx.ValueInfoProto(name=o) for o in outputs.split()],
         [numpy_helper.from_array(v, k) for k, v in (weights or {}).items()])
     model = onnx.shape_inference.infer_shapes(h.make_model(graph, opset_imports=[h.make_opsetid("", version)], ir_version=8))
     del model.graph.value_info[:]
     text = model.SerializeToString()
-    return {"name": name, "model": base64.b64encode(text).decode(), "inputs": {k: array(v) for k, v in inputs.items()},
+    return {"name": name, "operators": sorted({n.op_type for n in model.graph.node}), "model": base64.b64encode(text).decode(), "inputs": {k: array(v) for k, v in inputs.items()},
             "outputs": {k: exact(v) for k, v in run(text, inputs).items()}}
 
 
@@ -119,6 +120,7 @@ def operators():
     yield case("Split equally", [("Split", "x", "z y", {"axis": -1, "num_outputs": 2})], {"x": f(2, 4)}, "z y")
     yield case("Slice", [("Slice", "x b e a s", "z", {})], {"x": f(4, 6)}, weights={"b": i(1, -5), "e": i(2**31, -1), "a": i(0, 1), "s": i(2, 3)})
     yield case("Slice, two inputs", [("Slice", "x b e", "z", {})], {"x": f(4, 6)}, weights={"b": i(1, 2), "e": i(3, 4)})
+    yield case("Slice reversed", [("Slice", "x b e a b", "z", {})], {"x": f(3, 4)}, weights={"b": i(-1), "e": i(-(2**63) + 1), "a": i(1)})
     yield one("Pad", a, weights={"n": i(0, 1, 2, 0)})
     yield one("Pad", a, weights={"n": i(0, 1, 1, 0), "c": np.float32(2.5)}, name="Pad constant", mode="constant")
     yield one("Pad", f(2, 4), weights={"n": i(0, 2, 0, 1)}, name="Pad reflect", mode="reflect")
@@ -134,6 +136,8 @@ def operators():
     yield one("Expand", f(3, 1), weights={"n": i(2, 1, 2)})
     yield one("Tile", a, weights={"n": i(2, 1)})
     yield case("Range", [("Size", "x", "e", {}), ("Range", "k e l", "r", {}), ("Add", "x r", "z", {})], {"x": i(4, 5, 6)}, weights={"k": s(0), "l": s(1)})
+    yield case("Range of a computed limit", [("Shape", "x", "d", {}), ("Gather", "d o", "e", {}), ("Range", "k e l", "z", {})],
+               {"x": f(2, 9)}, weights={"k": s(1), "o": s(1), "l": s(3)})
     yield case("Range of floats", [("Range", "k e l", "r", {}), ("Add", "x r", "z", {})], {"x": f(4)}, weights={"k": np.float32(1), "e": np.float32(-1), "l": np.float32(-0.5)})
     yield one("CumSum", a, weights={"n": s(1)})
     yield one("CumSum", a, weights={"n": s(-1)}, name="CumSum reversed", exclusive=1, reverse=1)
@@ -159,9 +163,10 @@ def operators():
     yield case("LSTM", [("LSTM", "x w r b", "z y c", {"hidden_size": 2})], {"x": sequence}, "z y c", lstm(1))
     yield case("LSTM reverse", [("LSTM", "x w r b", "z", {"hidden_size": 2, "direction": "reverse"})], {"x": sequence}, "z", lstm(1))
     w = lstm(2)
-    yield case("LSTM of states", [("Identity", "x", "i", {}), ("LSTM", "i w r b  h k".replace("  ", " n "), "z y c", {"hidden_size": 2, "direction": "bidirectional"})],
-               {"x": sequence, "h": f(2, 2, 2), "k": f(2, 2, 2), "n": np.array([4, 4], np.int32)}, "z y c", w)
-    yield case("Conv", [("Conv", "x w b", "z", {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 1], "dilations": [1, 2]})], {"x": image}, weights={"w": f(3, 2, 3, 2), "b": f(3)})
+    yield case("LSTM of states", [("LSTM", "x w r b - h k", "z y c", {"hidden_size": 2, "direction": "bidirectional"})],
+               {"x": sequence, "h": f(2, 2, 2), "k": f(2, 2, 2)}, "z y c", w)
+    yield case("Conv", [("Conv", "x w b", "z", {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 1]})], {"x": image}, weights={"w": f(3, 2, 3, 2), "b": f(3)})
+    yield case("Conv dilated", [("Conv", "x w", "z", {"dilations": [1, 2], "strides": [1, 1]})], {"x": image}, weights={"w": f(3, 2, 3, 2)})
     yield case("Conv of groups", [("Conv", "x w", "z", {"group": 2, "auto_pad": "NOTSET"})], {"x": image}, weights={"w": f(2, 1, 2, 2)})
     yield case("Conv of one axis", [("Conv", "x w", "z", {"strides": [2]})], {"x": f(1, 2, 6)}, weights={"w": f(2, 2, 3)})
     yield one("MaxPool", image, kernel_shape=[2, 3], strides=[2, 1], pads=[1, 1, 0, 1], dilations=[1, 1], ceil_mode=0)
@@ -179,6 +184,72 @@ def operators():
                    {"x": a}, weights={"l": np.float32(limit)})
     yield case("If by shape", [("Size", "x", "y", {}), ("Greater", "y l", "c", {}), ("If", "c", "z", {"then_branch": branch(1, 2, 3), "else_branch": branch(5, 0, 1)})],
                {"x": a}, weights={"l": s(4)})
+
+
+def refusals():
+    """Files that Open refuses, each with a part of its error."""
+    x, z = h.make_tensor_value_info("x", T.FLOAT, ["n", 3]), onnx.ValueInfoProto(name="z")
+
+    def file(error, *nodes, weights=(), inputs=(x,), outputs=(z,), version=18, change=None):
+        model = h.make_model(h.make_graph(list(nodes), "g", list(inputs), list(outputs), list(weights)), opset_imports=[h.make_opsetid("", version)], ir_version=8)
+        if change:
+            change(model)
+        return {"error": error, "model": base64.b64encode(model.SerializeToString()).decode()}
+
+    def function(model):
+        model.functions.append(h.make_function("own", "F", ["x"], ["y"], [h.make_node("Relu", ["x"], ["y"])], [h.make_opsetid("", 18)]))
+
+    def deep(n):
+        graph = h.make_graph([h.make_node("Relu", ["x"], [f"z{n}"])], "g", [], [onnx.ValueInfoProto(name=f"z{n}")])
+        for i in reversed(range(n)):
+            graph = h.make_graph([h.make_node("If", ["c"], [f"z{i}"], then_branch=graph, else_branch=graph)] if i == n - 1 else
+                                 [h.make_node("If", ["c"], [f"z{i}"], then_branch=graph, else_branch=h.make_graph([h.make_node("Relu", ["x"], [f"y{i}"])], "g", [], [onnx.ValueInfoProto(name=f"y{i}")]))],
+                                 "g", [], [onnx.ValueInfoProto(name=f"z{i}")])
+        return graph.node[0]
+
+    relu, n = h.make_node("Relu", ["x"], ["z"]), numpy_helper.from_array
+    external = n(f(2), "w")
+    external.ClearField("raw_data")
+    external.data_location = T.EXTERNAL
+    external.external_data.append(onnx.StringStringEntryProto(key="location", value="../../secret"))
+    short, many, negative, texts, eight = n(f(3), "w"), n(f(3), "w"), n(f(3), "w"), h.make_tensor("w", T.STRING, [1], [b"a"]), T(name="w", dims=[1], data_type=T.FLOAT8E4M3FN, raw_data=b"0")
+    short.dims[0] = 4
+    many.dims[:] = [2**40, 2**40]
+    negative.dims[0] = -3
+    slice_ = h.make_node("Slice", ["x", "b", "e", "a", "s"], ["z"])
+    limits = lambda b, e, a, s: [n(i(v), k) for k, v in zip("beas", (b, e, a, s))]
+    yield file('the node "leak" of the operator LeakyRelu: it is not implemented', h.make_node("LeakyRelu", ["x"], ["z"], name="leak"))
+    yield file('the node "z" of the operator com.microsoft.Relu: it is not implemented', h.make_node("Relu", ["x"], ["z"], domain="com.microsoft"))
+    yield file("Gelu: the attribute approximate is [tanh], expected none", h.make_node("Gelu", ["x"], ["z"], approximate="tanh"), version=20)
+    yield file("Shape: the attribute end is not implemented", h.make_node("Shape", ["x"], ["z"], end=1))
+    yield file("Pad: it has 4 inputs", h.make_node("Pad", ["x", "p", "", "a"], ["z"]), weights=[n(i(0, 1), "p"), n(i(1), "a")])
+    yield file("MaxPool: it has 2 outputs", h.make_node("MaxPool", ["x"], ["z", "y"], kernel_shape=[1]))
+    yield file("LSTM: its input 4", h.make_node("LSTM", ["x", "x", "x", "x", "x"], ["z"]))
+    yield file("only an axis in reverse", slice_, weights=limits(2, 0, 1, -1))
+    yield file("only an axis in reverse", slice_, weights=limits(-1, -(2**31) + 1, 1, -2))
+    yield file("its steps", slice_, weights=limits(-1, -(2**31) + 1, 1, -1)[:3], inputs=(x, h.make_tensor_value_info("s", T.INT64, [1])))
+    yield file("neither its start, limit nor delta is constant", h.make_node("Range", ["x", "x", "x"], ["z"]))
+    yield file("version 12, expected 13 to 21", relu, version=12)
+    yield file("version 22, expected 13 to 21", relu, version=22)
+    yield file("functions", relu, change=function)
+    yield file("no node before it makes", h.make_node("Add", ["x", "y"], ["z"]), h.make_node("Relu", ["z"], ["y"]))
+    yield file("a name that is taken", relu, h.make_node("Abs", ["x"], ["z"]))
+    yield file("a name that is taken", h.make_node("Relu", ["x"], ["x"]))
+    yield file("is not the output of a node", h.make_node("Relu", ["x"], ["y"]))
+    yield file("has no output", relu, outputs=())
+    yield file('two inputs are named "x"', relu, inputs=(x, x))
+    yield file("no input", h.make_node("Relu", ["w"], ["z"]), inputs=(), weights=[n(f(2), "w")])
+    yield file("is not a tensor with a shape", relu, inputs=(onnx.ValueInfoProto(name="x"),))
+    yield file("has the data type 8", relu, inputs=(h.make_tensor_value_info("x", T.STRING, [2]),))
+    yield file("has an axis of size 0", relu, inputs=(h.make_tensor_value_info("x", T.FLOAT, [0]),))
+    for error, bad in [("is external data", external), ("has 12 bytes, expected 16", short), ("expected at most", many), ("expected at most", negative), ("has the data type 8", texts), ("has the data type 17", eight)]:
+        yield file(error, h.make_node("Add", ["x", "w"], ["z"]), weights=[bad])
+    yield file("is external data", h.make_node("Constant", [], ["w"], value=external), h.make_node("Add", ["x", "w"], ["z"]))
+    yield file('two initializers are named "w"', h.make_node("Add", ["x", "w"], ["z"]), weights=[n(f(3), "w"), n(f(3), "w")])
+    yield file("have one name as variables", h.make_node("Max", ["x", "a/b", "a|b"], ["z"]), weights=[n(f(3), "a/b"), n(f(3), "a|b")])
+    yield file("deeper than 8", h.make_node("IsNaN", ["x"], ["c"]), deep(9), outputs=(onnx.ValueInfoProto(name="z0"),))
+    yield file("it has no graph", relu, change=lambda m: m.ClearField("graph"))
+    yield file("sparse", relu, change=lambda m: m.graph.sparse_initializer.add())
 
 
 def torch_models():
@@ -244,7 +315,28 @@ def export(name, model, arguments, names, dynamo, dynamic):
     text = made.SerializeToString()
     pathlib.Path(name + ".onnx").write_bytes(text)
     inputs = {k: v.numpy() for k, v in zip(names, arguments)}
-    pathlib.Path(name + ".json").write_text(json.dumps({"inputs": {k: exact(v) for k, v in inputs.items()}, "outputs": {k: exact(v) for k, v in run(text, inputs).items()}}) + "\n")
+    made = {"inputs": {k: exact(v) for k, v in inputs.items()}, "outputs": {k: exact(v) for k, v in run(text, inputs).items()}}
+    if name.startswith("mlp"):  # the exporters keep the names of its weights
+        (model.eval()(*arguments) ** 2).sum().backward()
+        made["gradients"] = {k: exact(v.grad.numpy()) for k, v in model.named_parameters()}
+    pathlib.Path(name + ".json").write_text(json.dumps(made) + "\n")
+
+
+def in_double(text, inputs):
+    """The outputs in float64, by the reference implementation of ONNX, whose GlobalMaxPool takes no arrays of three axes."""
+    from onnx.reference import ReferenceEvaluator
+    model = onnx.load_from_string(text)
+    for t in model.graph.initializer:
+        if t.data_type == T.FLOAT:
+            t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(t).astype(np.float64), t.name))
+    for node in model.graph.node:
+        if node.op_type == "GlobalMaxPool":
+            node.op_type = "ReduceMax"
+            node.attribute.extend([h.make_attribute("axes", [2]), h.make_attribute("keepdims", 1)])
+        for a in node.attribute:
+            if node.op_type == "Cast" and a.i == T.FLOAT:
+                a.i = T.DOUBLE
+    return dict(zip([o.name for o in model.graph.output], ReferenceEvaluator(model).run(None, inputs)))
 
 
 def real(folder):
@@ -267,13 +359,15 @@ def real(folder):
     cases.append(("silero_vad/data/silero_vad_16k_sequence.onnx", {"input": sound, "h": 0.3 * f(1, 1, 128), "c": 0.3 * f(1, 1, 128)}, []))
     made = [{"name": name, "constants": [c for c in constants if c in inputs], "inputs": {k: exact(v) for k, v in inputs.items()},
              "outputs": {k: exact(v) for k, v in run((path / name).read_bytes(), inputs).items()}} for name, inputs, constants in cases]
+    double = in_double((path / cases[0][0]).read_bytes(), cases[0][1])
+    made[0]["error"] = max(float(np.abs(double[k] - np.array(v["data"]).reshape(v["dims"])).max()) for k, v in made[0]["outputs"].items())
     (folder / "onnx.json").write_text(json.dumps(made))  # the last file: what was broken off is made again
 
 
 if sys.argv[1:2] == ["real"]:
     real(sys.argv[2])
 else:
-    text = ",\n".join(json.dumps(c, separators=(",", ":")) for c in operators())
-    pathlib.Path("operators.json.gz").write_bytes(gzip.compress(f"[\n{text}\n]\n".encode(), mtime=0))
+    for name, of in [("operators", operators()), ("refusals", refusals())]:
+        pathlib.Path(name + ".json.gz").write_bytes(gzip.compress(json.dumps(list(of), separators=(",", ":")).encode(), mtime=0))
     for name, of in torch_models().items():
         export(name, *of)
