@@ -21,8 +21,8 @@ import (
 
 // Options selects parts of a file.
 type Options struct {
-	// Constants are values of inputs that are the same in all batches, as int64(16000) or a tensor. Batches leave these
-	// inputs out. Shapes and branches of If may depend on them.
+	// Constants are values of inputs that are the same in all batches, as int64(16000) or a tensor, which the network
+	// keeps. Batches leave these inputs out. Shapes and branches of If may depend on them.
 	Constants map[string]any
 	// Outputs are the names of the outputs, also of values between nodes, such as features for another head. Nil means
 	// those of the file.

@@ -26,18 +26,3 @@ func TestOperators(t *testing.T) {
 	require.Empty(t, left)
 	t.Logf("%d examples, the largest difference is %.2g", len(all), worst)
 }
-
-// Files with anything that would change numbers and is not implemented, or that are damaged, are errors that say where.
-func TestOpen_refused(t *testing.T) {
-	var all []struct {
-		Model []byte
-		Error string
-	}
-	read(t, "refusals.json.gz", &all)
-	for _, row := range all {
-		_, err := onnx.Open(t.Context(), written(t, row.Model), onnx.Options{})
-		require.ErrorContains(t, err, row.Error)
-		require.NotContains(t, err.Error(), "panic")
-	}
-	require.Len(t, all, 38)
-}
