@@ -5,6 +5,6 @@
 //	…
 //	predictions, err := model.Predict(ctx, set)
 //
-// Outputs equal those of ONNX Runtime up to rounding, for the operators and attributes in docs/pretrained.md. Others are
-// errors of Open. Batches have the file's names of inputs and outputs.
+// Outputs equal those of ONNX Runtime up to rounding. Operators and attributes that are not implemented are errors of
+// Open. Batches have the file's names of inputs and outputs. docs/pretrained.md has what is supported.
 package onnx

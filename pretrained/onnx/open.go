@@ -42,10 +42,9 @@ type Options struct {
 //
 // A struct that embeds a *Network and has an own method Outputs adds a head or changes the inputs.
 //
-// The variables are the floating-point initializers of the file with at least one axis, by their names, where "/" is
-// "|". They are trained; optim.Frozen excludes some. All else is constant: scalars, whole numbers, nodes Constant,
-// initializers of branches, limits of Clip, paddings, and means and variances of BatchNormalization. Dropout and
-// BatchNormalization compute as in predictions.
+// The variables are the file's floating-point initializers with at least one axis, by their names, where "/" is "|".
+// They are trained; optim.Frozen excludes some. All else is constant, also limits of Clip, initializers of branches, and
+// means and variances of BatchNormalization, which computes as in predictions.
 type Network struct {
 	// Inputs are the inputs without Options.Constants.
 	Inputs []Input
@@ -78,8 +77,8 @@ const (
 // Open reads a file, whose weights the network keeps. Files are untrusted: sizes are bounded by that of the file, at
 // most 2 GiB, but a graph may ask for much memory when it runs. External data is an error, as no other file is read.
 //
-// Errors: a file that is damaged, operators and attributes that are not implemented, with the nodes, and versions of the
-// operator set other than 13 to 21.
+// Errors: a file that is damaged, operators and attributes that are not implemented, with the nodes, and operator sets
+// other than 13 to 21.
 func Open(ctx context.Context, file string, options Options) (n *Network, err error) {
 	err = shield.Do(func() error {
 		n, err = open(ctx, file, options)

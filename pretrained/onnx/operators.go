@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// operator is what onnx-gomlx implements of an operator.
+// operator describes the part of an operator that is implemented.
 type operator struct {
 	inputs, outputs int // at most
 	// attributes are those that a node may have: "name" any, "name:a|b" one of several values, "name=a" one value that

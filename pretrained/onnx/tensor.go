@@ -34,9 +34,10 @@ func (m message) normalize() error {
 	}
 	data := m.bytes("raw_data")
 	if !m.has("raw_data") {
-		data = make([]byte, 0, int64(len(m.values(kind.field)))*width)
-		for _, v := range m.values(kind.field) {
-			data = appendElement(data, v, int(width))
+		elements := m.Get(m.field(kind.field)).List()
+		data = make([]byte, 0, int64(elements.Len())*width)
+		for i := range elements.Len() {
+			data = appendElement(data, elements.Get(i), int(width))
 		}
 	}
 	if int64(len(data)) != size*width {
