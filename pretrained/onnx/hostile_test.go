@@ -80,7 +80,7 @@ func TestHostile(t *testing.T) {
 
 func TestOpen_options(t *testing.T) {
 	for want, options := range map[string]onnx.Options{
-		`Constants has ["sr"], expected names of inputs: ["x"]`:         {Constants: map[string]any{"sr": 1}},
+		`the constants are ["sr"], expected names of inputs: ["x"]`:     {Constants: map[string]any{"sr": 1}},
 		`the constant "x" is (Float64)[1, 4], expected (Float32)[-1 4]`: {Constants: map[string]any{"x": [][]float64{{1, 2, 3, 4}}}},
 		`the constant "x": `:                          {Constants: map[string]any{"x": "text"}},
 		`the network has no input`:                    {Constants: map[string]any{"x": [][]float32{{1, 2, 3, 4}}}},

@@ -43,8 +43,8 @@ type Options struct {
 // A struct that embeds a *Network and has an own method Outputs adds a head or changes the inputs.
 //
 // The variables are the file's floating-point initializers with at least one axis, by their names, where "/" is "|".
-// They are trained; optim.Frozen excludes some. All else is constant, also limits of Clip, initializers of branches, and
-// means and variances of BatchNormalization, which computes as in predictions.
+// They are trained; optim.Frozen excludes some. All else is constant, also limits of Clip, initializers of branches,
+// and means and variances of BatchNormalization, which computes as in predictions.
 type Network struct {
 	// Inputs are the inputs without Options.Constants.
 	Inputs []Input
@@ -150,7 +150,7 @@ func (n *Network) describe(g message, constants map[string]any) error {
 		}
 	}
 	if len(unused) > 0 {
-		return fmt.Errorf("Constants has %q, expected names of inputs: %q", slices.Sorted(maps.Keys(unused)), g.named("input"))
+		return fmt.Errorf("the constants are %q, expected names of inputs: %q", slices.Sorted(maps.Keys(unused)), g.named("input"))
 	}
 	if len(n.Inputs) == 0 {
 		return errors.New("the network has no input, expected one that is not in Constants")
