@@ -456,7 +456,7 @@ var controls = []control{
 		edits: []edit{{"graph.GreaterThan(graph.AddScalar(key, float64(a.Window)), query)", "graph.GreaterOrEqual(graph.AddScalar(key, float64(a.Window)), query)"}}},
 	{name: "steps backwards as by onnx-gomlx", file: "pretrained/onnx/rewrite.go", pkg: "pretrained/onnx", test: "TestOperators",
 		edits: []edit{{"return step < 0 })", "return step < -9 })"}}},
-	{name: "attributes that nobody reads", file: "pretrained/onnx/operators.go", pkg: "pretrained/onnx", test: "TestOpen_refused",
+	{name: "attributes that are not read", file: "pretrained/onnx/operators.go", pkg: "pretrained/onnx", test: "TestOpen_refused",
 		edits: []edit{{"if is(a, of) {", "if is(a, of) || true {"}}},
 	{name: "nodes that use later ones", file: "pretrained/onnx/check.go", pkg: "pretrained/onnx", test: "TestOpen_refused",
 		edits: []edit{{"if name != \"\" && !known.has(name) {", "if name == \"\\n\" {"}}},

@@ -56,7 +56,7 @@ var operators = map[string]operator{
 	"Slice":           {inputs: 5, outputs: 1},
 	"Pad":             {inputs: 3, outputs: 1, attributes: "mode:constant|reflect", constant: []int{2}},
 	"Transpose":       {inputs: 1, outputs: 1, attributes: "perm"},
-	"Reshape":         {inputs: 2, outputs: 1, attributes: "-allowzero"},
+	"Reshape":         {inputs: 2, outputs: 1, attributes: "-allowzero"}, // it matters only for arrays without elements
 	"Flatten":         {inputs: 1, outputs: 1, attributes: "axis"},
 	"Squeeze":         two, "Unsqueeze": two, "Expand": two, "Tile": two,
 	"Range":  {inputs: 3, outputs: 1, constant: []int{0, 1, 2}},
