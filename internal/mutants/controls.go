@@ -464,6 +464,8 @@ var controls = []control{
 		edits: []edit{{"len(m.values(\"external_data\")) > 0 || m.number(\"data_location\") != 0", "len(m.values(\"external_data\")) > 99"}}},
 	{name: "weights that stay as in the file", file: "pretrained/onnx/weights.go", pkg: "pretrained/onnx", test: "TestGradients",
 		edits: []edit{{"w.shape.Rank() > 0 &&", "w.shape.Rank() > 1 &&"}}},
+	{name: "nodes Identity, which have no gradient", file: "pretrained/onnx/rewrite.go", pkg: "pretrained/onnx", test: "TestGradients_norm",
+		edits: []edit{{"node.text(\"op_type\") == \"Identity\"", "node.text(\"op_type\") == \"\""}}},
 	{name: "a network that draws its weights", file: "pretrained/onnx/weights.go", pkg: "pretrained/onnx", test: "TestWeights_elsewhere",
 		edits: []edit{{"scope.WithInitializer(missing)", "map[bool]*model.Scope{true: scope, false: scope.WithInitializer(missing)}[true]"}}},
 	{name: "slow rates that stay, and fast ones that shrink", file: "pretrained/rotary.go", pkg: "pretrained", test: "TestNumbers",

@@ -65,6 +65,7 @@ type example struct {
 	Model                      []byte
 	Operators, Constants       []string
 	Inputs, Outputs, Gradients map[string]array
+	Norm                       float64 // of the gradients of all weights
 	Error                      float64 // of ONNX Runtime, where it is near the limit
 }
 

@@ -52,6 +52,11 @@ func (r *rewriter) node(g, node message) error {
 		if t, ok := r.constants[inputs[0]]; ok {
 			r.constants[node.texts("output")[0]] = t // of the same elements
 		}
+		if node.text("op_type") == "Identity" { // GoMLX's has no gradient
+			n := newNodes(g, node)
+			first := n.number(0, 1)
+			n.become("Squeeze", n.add("Unsqueeze", inputs[0], first), first)
+		}
 	case "GlobalMaxPool":
 		newNodes(g, node).maximum(inputs[0])
 	case "Slice":

@@ -50,6 +50,36 @@ func TestGradients(t *testing.T) {
 	}
 }
 
+// The norm of all gradients is torch's, also where the file has the weights by other names, in another order, or two as
+// one.
+func TestGradients_norm(t *testing.T) {
+	for _, name := range []string{"mlp", "mlp_dynamo", "texts", "texts_dynamo", "sequence"} {
+		e := exampleOf(t, name)
+		n := opened(t, name, onnx.Options{})
+		batch := data.Batch{}
+		for _, in := range n.Inputs {
+			of := e.Inputs[in.Name]
+			batch.Size, batch.Fields = of.Dims[0], append(batch.Fields, data.Named(in.Name, of.flat(t), of.Dims...))
+		}
+		logs := run(t, n, batch, func(b *managed.Builder) {
+			scope := b.Scope().In("model")
+			loss := graph.ReduceAllSum(graph.Square(n.Outputs(scope, b.Field)["logits"]))
+			var values []*graph.Node
+			for v := range scope.IterVariables() {
+				values = append(values, v.NodeValue(b.Graph()))
+			}
+			sum := graph.ScalarZero(b.Graph(), loss.DType())
+			for _, gradient := range graph.Gradient(loss, values...) {
+				sum = graph.Add(sum, graph.ReduceAllSum(graph.Square(gradient)))
+			}
+			b.Output("norm", graph.Sqrt(sum))
+		})
+		got, err := managed.Array(logs, "norm")
+		require.NoError(t, err)
+		require.InEpsilon(t, e.Norm, got.Flat.([]float32)[0], 1e-5, name)
+	}
+}
+
 func opened(t *testing.T, name string, options onnx.Options) *onnx.Network {
 	t.Helper()
 	n, err := onnx.Open(t.Context(), "testdata/"+name+".onnx", options)

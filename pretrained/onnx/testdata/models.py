@@ -261,6 +261,7 @@ def torch_models():
             self.words, self.places = nn.Embedding(20, 8), nn.Embedding(6, 8)
             self.q, self.k, self.v, self.o = (nn.Linear(8, 8) for _ in range(4))
             self.first, self.second = nn.LayerNorm(8), nn.LayerNorm(8)
+            nn.init.normal_(self.first.bias), nn.init.normal_(self.second.bias)
             self.up, self.down, self.head = nn.Linear(8, 12), nn.Linear(12, 8), nn.Linear(8, 3)
 
         def forward(self, ids, mask):
@@ -312,9 +313,14 @@ def export(name, model, arguments, names, dynamo, dynamic):
     pathlib.Path(name + ".onnx").write_bytes(text)
     inputs = {k: rounded(v.numpy()) for k, v in zip(names, arguments)}
     made = {"inputs": {k: array(v) for k, v in inputs.items()}, "outputs": {k: array(v) for k, v in run(text, inputs).items()}}
+    (model(*arguments) ** 2).sum().backward()
     if name.startswith("mlp"):  # the exporters keep the names of its weights
-        (model(*arguments) ** 2).sum().backward()
         made["gradients"] = {k: array(v.grad.numpy()) for k, v in model.named_parameters()}
+    if name != "cnn":  # whose normalization is in the kernels of the file
+        gradients = {k: v.grad.double() for k, v in model.named_parameters()}
+        if name.startswith("texts"):  # both exporters store equal weights once
+            gradients["first.weight"] = gradients["first.weight"] + gradients.pop("second.weight")
+        made["norm"] = sum(float((v ** 2).sum()) for v in gradients.values()) ** 0.5
     pathlib.Path(name + ".json").write_text(json.dumps(made) + "\n")
 
 
