@@ -85,7 +85,7 @@ SLOW_MODULES = dist/etcd examples/containers
 MODULES ?= $(filter-out $(SLOW_MODULES) internal/tools/site,$(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod')))
 
 .PHONY: modules
-modules: ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has etcd, containers and staticcheck too
+modules: setup ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has etcd, containers and staticcheck too
 	@for module in $(MODULES); do (cd "$$module" && $(GO) vet ./... && $(GO) test $(TEST_FLAGS) ./...) || exit 1; done
 
 # The bindings, whose tests need cgo.
@@ -127,7 +127,7 @@ interop: setup ## files exchanged with the Python package safetensors, ids of to
 	GO="$(GO)" bash scripts/serve_check.sh
 
 .PHONY: pretrained
-pretrained: setup ## saved models in transformers, and embeddings of all-MiniLM-L6-v2 (torch, 6 GB, is installed into .tools)
+pretrained: setup ## saved models in transformers, embeddings of all-MiniLM-L6-v2, and ONNX files in ONNX Runtime (torch, 6 GB, is installed into .tools)
 	GO="$(GO)" bash scripts/pretrained_check.sh
 
 .PHONY: export-check

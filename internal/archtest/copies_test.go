@@ -99,7 +99,8 @@ var fieldsThatAreLists = map[string]string{
 	"nn.DepthwiseConv.Dilation": "call", "nn.SeparableConv.Window": "call", "nn.SeparableConv.Strides": "call", "nn.SeparableConv.Dilation": "call",
 	"pretrained.Network.Labels": "given", "nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call", "flaxlike/selection.Parameter.Values": "call",
 	"nn.Recurrent.Initial": "call", "nn.Attention.Rates": "call", "pretrained.Generation.Stop": "call", "pretrained.Hub.Files": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "dist/launch.Options.Command": "call",
-	"dist/launch.Options.Env": "call", "pretrained.LoRA.Targets": "call", "pretrained.LoRA.Modules": "call", "pretrained.Generation.StopTexts": "call", "nn.Conv.Padding": "call",
+	"dist/launch.Options.Env": "call", "pretrained.LoRA.Targets": "call", "pretrained.LoRA.Modules": "call", "pretrained.Generation.StopTexts": "call", "nn.Conv.Padding": "call", "pretrained/onnx.Options.Outputs": "copied",
+	"pretrained/onnx.Network.Inputs": "given", "pretrained/onnx.Input.Dims": "given",
 	// Kept by a sequence or a set that is made from it, as its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data/tables.Format.Fields": "kept", "data/tables.Format.Missing": "kept", "data/tables.Field.Columns": "kept",
 	"data/tables.Field.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",
