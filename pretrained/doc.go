@@ -3,7 +3,7 @@
 //
 //	base, err := pretrained.Open(ctx, folder)
 //	network := base.Classifier(10)
-//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("crossentropy"))
+//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("sparse_categorical_crossentropy"))
 //	…
 //	err = network.Save("tuned", model) // for transformers' from_pretrained
 //

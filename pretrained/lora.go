@@ -179,21 +179,8 @@ func (n *Network) widen() {
 			n.weights[i].dtype = dtypes.Float32
 		}
 	}
-	wide := func(x *graph.Node) *graph.Node {
-		y := graph.ConvertDType(x, dtypes.Float32)
-		layering.HandOn(x, y)
-		return y
-	}
-	outputs := n.outputs
-	n.outputs = func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
-		if head {
-			hidden = wide(hidden)
-		}
-		out := outputs(s, hidden)
-		for name, y := range out {
-			out[name] = wide(y)
-		}
-		return out
+	if outputs := n.outputs; head {
+		n.outputs = func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node { return outputs(s, wide(hidden)) }
 	}
 }
 

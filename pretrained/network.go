@@ -15,13 +15,14 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/managed"
 )
 
 // Network is a pretrained network with a head. flaxlike.New takes it, with its weights:
 //
 //	network := base.Classifier(10)
-//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("crossentropy"))
+//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("sparse_categorical_crossentropy"))
 //
 // An own step builds it at the scope "model" of a state with its weights:
 //
@@ -231,7 +232,8 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 	return n
 }
 
-// Outputs builds the network at a scope and returns its outputs by name. input returns a field of the batch.
+// Outputs builds the network at a scope and returns its outputs by name, float32 for any DType of the base, so that
+// losses are computed in it. input returns a field of the batch.
 func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 	if n.err != nil {
 		panic(n.err)
@@ -242,16 +244,23 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 		return x
 	}
 	defer n.end(scope)
+	var out map[string]*graph.Node
 	if n.family.outputs != nil {
-		out := n.family.outputs(scope, inside)
-		if n.adapter != nil {
-			for name, y := range out {
-				out[name] = graph.ConvertDType(y, dtypes.Float32) // as widen
-			}
-		}
-		return out
+		out = n.family.outputs(scope, inside)
+	} else {
+		out = n.outputs(scope, n.family.build(scope, inside))
 	}
-	return n.outputs(scope, n.family.build(scope, inside))
+	for name, y := range out {
+		out[name] = wide(y)
+	}
+	return out
+}
+
+// wide is x in float32 with its mask.
+func wide(x *graph.Node) *graph.Node {
+	y := graph.ConvertDType(x, dtypes.Float32)
+	layering.HandOn(x, y)
+	return y
 }
 
 // Apply is for networks within others, and an error: the network has several inputs.

@@ -3,6 +3,7 @@ package pretrained_test
 import (
 	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
@@ -245,4 +247,34 @@ func TestNetwork_inputs(t *testing.T) {
 			data.Named("token_type_ids", ids, 1, 4)}}), `the input "attention_mask" is (Int32)[1], expected whole numbers or bool of the shape of "input_ids", (Int32)[1, 4]`)
 		require.NoError(t, m.Close())
 	}
+}
+
+// Outputs of a bfloat16 base are float32, and so is a loss of them, which leaves masked places out.
+func TestOutputs_ofBFloat16(t *testing.T) {
+	base := opened(t, fixtureOf(t, "llama").folder(t, "ForCausalLM"))
+	base.DType = dtypes.BFloat16
+	m, err := flaxlike.New(t.Context(), base.CausalLM(), flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))), flaxlike.WithLoss("masked_sparse_categorical_crossentropy"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	labels, mask := []int32{8, 9, 10, 7, 21, 7, 7, 7}, []int32{1, 1, 1, 0, 1, 1, 0, 0}
+	set, err := data.New(data.Named("input_ids", []int32{7, 8, 9, 3, 20, 21, 3, 3}, 2, 4), data.Named("attention_mask", mask, 2, 4), data.Y(labels, 2, 4))
+	require.NoError(t, err)
+	predicted, err := m.Predict(t.Context(), set)
+	require.NoError(t, err)
+	logits, err := predicted.Output("logits")
+	require.NoError(t, err)
+	sum, counted := 0.0, 0.0
+	for i, label := range labels {
+		row, all := logits.Flat.([]float32)[i*60:][:60], 0.0
+		for _, x := range row {
+			all += math.Exp(float64(x))
+		}
+		sum += float64(mask[i]) * (math.Log(all) - float64(row[label]))
+		counted += float64(mask[i])
+	}
+	logs, err := m.Evaluate(t.Context(), set)
+	require.NoError(t, err)
+	require.InDelta(t, sum/counted, logs["loss"], 1e-5)
+	half := bfloat16.FromFloat32(float32(logs["loss"])).Float32()
+	require.NotEqual(t, half, float32(logs["loss"]), "a loss with the digits of float32")
 }

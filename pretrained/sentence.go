@@ -48,6 +48,27 @@ func (b *Base) Embedder() *Network {
 	})
 }
 
+const sentencesFile = "config_sentence_transformers.json"
+
+// noPrompt refuses a prompt that sentence-transformers puts before each text.
+func (b *Base) noPrompt() error {
+	text, err := regular.Read(filepath.Join(b.folder, sentencesFile), mostText)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	c := &config{file: sentencesFile}
+	if err == nil {
+		err = json.Unmarshal(text, &c.fields)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", sentencesFile, err)
+	}
+	if c.has("default_prompt_name") {
+		c.fail("default_prompt_name", "null: put the prompt before the texts, and take the field away")
+	}
+	return c.err
+}
+
 // pooling reads the files of sentence-transformers, and keeps them or new ones for Save.
 func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	n.sentences = map[string][]byte{}
@@ -62,8 +83,11 @@ func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	for _, name := range []string{modulesFile, "config_sentence_transformers.json", "sentence_bert_config.json"} {
+	for _, name := range []string{modulesFile, sentencesFile, "sentence_bert_config.json"} {
 		n.sentences[name] = nil
+	}
+	if err := b.noPrompt(); err != nil {
+		return nil, false, err
 	}
 	var modules []struct{ Path, Type string }
 	if err := json.Unmarshal(text, &modules); err != nil {

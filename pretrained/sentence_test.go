@@ -119,4 +119,13 @@ func TestEmbedder(t *testing.T) {
 		_, err = managed.New(host(t), base.Embedder().Weights())
 		require.ErrorContains(t, err, want)
 	}
+	write(t, dir, "modules.json", modulesText)
+	write(t, dir, "1_Pooling/config.json", `{"pooling_mode": "mean"}`)
+	write(t, dir, "config_sentence_transformers.json", `{"prompts": {"q": "query: "}, "default_prompt_name": null}`)
+	require.Len(t, embed(), len(unit))
+	write(t, dir, "config_sentence_transformers.json", `{"prompts": {"q": "query: "}, "default_prompt_name": "q"}`)
+	base, err := pretrained.Open(t.Context(), dir)
+	require.NoError(t, err)
+	_, err = managed.New(host(t), base.Embedder().Weights())
+	require.ErrorContains(t, err, `config_sentence_transformers.json: default_prompt_name is "\"q\"", expected null: put the prompt before the texts`)
 }

@@ -31,7 +31,7 @@ type Options struct {
 
 // Network is the network of a file. flaxlike.New takes it, with its weights:
 //
-//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("crossentropy"))
+//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("sparse_categorical_crossentropy"))
 //
 // An own step builds it at the scope "model" of a state with its weights:
 //
