@@ -525,6 +525,8 @@ var controls = []control{
 		edits: []edit{{"nodes[end].from < 0 || score > nodes[end].score", "nodes[end].from < 0 || score >= nodes[end].score"}}},
 	{name: "a chat template that keeps the line break after a tag", file: "data/text/chat/parse.go", pkg: "data/text/chat", test: "TestApply_asThePeer",
 		edits: []edit{{"case p.trim && strings", "case false && strings"}}},
+	{name: "a macro's end that is looked for after an error", file: "data/text/chat/parse.go", pkg: "data/text/chat", test: "TestParse_cut",
+		edits: []edit{{"if err != nil || p.take(n.text) {", "if p.take(n.text) || err != nil {"}}},
 	{name: "a chat template that changes a list unseen", file: "data/text/chat/render.go", pkg: "data/text/chat", test: "TestApply_bounds",
 		edits: []edit{{"if pythonList[name] {", "if false {"}}},
 	{name: "a top-p that leaves one token too few", file: "data/text/sampling.go", pkg: "data/text", test: "TestSampling_asThePeer",

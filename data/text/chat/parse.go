@@ -474,7 +474,7 @@ func (p *parser) statement(name string) (n node, err error) {
 		p.loops = 0
 		n.body, _, err = p.nodes([]string{"endmacro"})
 		p.loops = loops
-		if p.take(n.text) || err != nil {
+		if err != nil || p.take(n.text) {
 			return n, err
 		}
 		return n, p.done()
@@ -484,7 +484,9 @@ func (p *parser) statement(name string) (n node, err error) {
 			return n, err
 		}
 		body, _, err := p.nodes([]string{"endgeneration"})
-		n.branches = []branch{{body: body}}
+		if n.branches = []branch{{body: body}}; err == nil {
+			err = p.done()
+		}
 		return n, err
 	case "break", "continue":
 		if p.loops == 0 {
