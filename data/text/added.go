@@ -7,13 +7,13 @@ import (
 )
 
 type addedToken struct {
-	ID         int32  `json:"id"`
-	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"`
-	LStrip     bool   `json:"lstrip"`
-	RStrip     bool   `json:"rstrip"`
-	Normalized bool   `json:"normalized"`
-	Special    bool   `json:"special"`
+	ID         int32  `json:"id" exact:"required"`
+	Content    string `json:"content" exact:"required"`
+	SingleWord bool   `json:"single_word" exact:"required"`
+	LStrip     bool   `json:"lstrip" exact:"required"`
+	RStrip     bool   `json:"rstrip" exact:"required"`
+	Normalized bool   `json:"normalized" exact:"required"`
+	Special    bool   `json:"special" exact:"required"`
 	matched    string
 }
 

@@ -167,10 +167,10 @@ func recompose(in []edit, t *charactersTable) []edit {
 
 type bertNormalizer struct {
 	Type    string `json:"type"`
-	Clean   bool   `json:"clean_text"`
-	Chinese bool   `json:"handle_chinese_chars"`
+	Clean   bool   `json:"clean_text" exact:"required"`
+	Chinese bool   `json:"handle_chinese_chars" exact:"required"`
 	Accents *bool  `json:"strip_accents"`
-	Lower   bool   `json:"lowercase"`
+	Lower   bool   `json:"lowercase" exact:"required"`
 }
 
 func chinese(r rune) bool {

@@ -62,9 +62,14 @@ func TestOpen_folders(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "c", tokens.ChatTemplate())
 	require.Zero(t, tokens.MaxLength())
-	write("tokenizer_config.json", `[`)
-	_, err = Open(dir)
-	require.ErrorContains(t, err, "tokenizer_config.json: ")
+	for content, message := range map[string]string{`[`: "unexpected EOF", `{"EOS_Token": "x"}`: `it has the name "EOS_Token", expected "eos_token" exactly`, `{"Chat_Template": "x"}`: `"Chat_Template"`,
+		`{"eos_token": {"Content": "x"}}`: `it has the name "Content"`, `{"eos_token": {}}`: `it lacks "content"`, `{"eos_token": "a", "eos_token": "b"}`: `it has "eos_token" twice`,
+		`{"chat_template": [{"Name": "default", "template": "a"}]}`: `has the name "Name"`} {
+		write("tokenizer_config.json", content)
+		_, err = Open(dir)
+		require.ErrorContains(t, err, "tokenizer_config.json: ")
+		require.ErrorContains(t, err, message)
+	}
 }
 
 // Most truncates the longer text, added tokens included, as tokenizers does with longest_first.
