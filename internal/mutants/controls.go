@@ -533,6 +533,8 @@ var controls = []control{
 		edits: []edit{{"if strings.EqualFold(exact, name) {", "if false {"}}},
 	{name: "a null of a tokenizer.json that is a number", file: "internal/document/exact.go", pkg: "data/text", test: "TestTokenizer_refusesFiles",
 		edits: []edit{{"\tif null {\n", "\tif false {\n"}}},
+	{name: "a tokenizer.model whose last message of two counts", file: "data/text/sentencepiece.go", pkg: "data/text", test: "TestOpen_brokenModels",
+		edits: []edit{{"of != kind || fields[number].set && number != repeated", "of != kind"}}},
 	{name: "a top-p that leaves one token too few", file: "data/text/sampling.go", pkg: "data/text", test: "TestSampling_asThePeer",
 		edits: []edit{{"order[n+1:]", "order[max(n, 1):]"}}},
 	{name: "a top-k without ties", file: "data/text/sampling.go", pkg: "data/text", test: "TestSampling_asThePeer",
