@@ -143,11 +143,15 @@ func TestOpen_brokenModels(t *testing.T) {
 		}
 	}
 	const varint, text, fixed = protowire.VarintType, protowire.BytesType, protowire.Fixed32Type
-	tag := func(number protowire.Number, kind protowire.Type) []byte { return protowire.AppendTag(nil, number, kind) }
+	tag := func(number protowire.Number, kind protowire.Type) []byte {
+		return protowire.AppendTag(nil, number, kind)
+	}
 	of := func(number protowire.Number, parts ...[]byte) []byte {
 		return protowire.AppendBytes(tag(number, text), bytes.Join(parts, nil))
 	}
-	is := func(number protowire.Number, value uint64) []byte { return protowire.AppendVarint(tag(number, varint), value) }
+	is := func(number protowire.Number, value uint64) []byte {
+		return protowire.AppendVarint(tag(number, varint), value)
+	}
 	whole := of(1, of(1, []byte("<unk>")), is(3, unknownPiece))
 	for _, row := range []struct {
 		part    []byte
