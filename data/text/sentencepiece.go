@@ -418,7 +418,7 @@ func (s *sentencePiece) merge(e *encoder, text string) {
 	}
 }
 
-func (s *sentencePiece) decode(names []string) ([]string, error) {
+func (s *sentencePiece) decode(names []string, _ int) ([]string, error) {
 	var out strings.Builder
 	var held []byte
 	flush := func() {

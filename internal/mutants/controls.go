@@ -539,6 +539,8 @@ var controls = []control{
 		edits: []edit{{"if r.spend(1); r.fault != nil {\n\t\treturn false", "if r.spend(1); false {\n\t\treturn false"}}},
 	{name: "a tuple that equals a list", file: "data/text/chat/values.go", pkg: "data/text/chat", test: "TestApply_sequences",
 		edits: []edit{{"|| a.as != other.as ||", "||"}}},
+	{name: "a pre_tokenizer that makes any number of bytes", file: "data/text/tokenizer.go", pkg: "data/text", test: "TestOpen_growth",
+		edits: []edit{{"grown(len(text), size, \"pre_tokenizer\")", "grown(len(text), min(size, 0), \"pre_tokenizer\")"}}},
 	{name: "a top-p that leaves one token too few", file: "data/text/sampling.go", pkg: "data/text", test: "TestSampling_asThePeer",
 		edits: []edit{{"order[n+1:]", "order[max(n, 1):]"}}},
 	{name: "a top-k without ties", file: "data/text/sampling.go", pkg: "data/text", test: "TestSampling_asThePeer",
