@@ -208,7 +208,7 @@ func TestOpen_hostile(t *testing.T) {
 	require.ErrorContains(t, err, "expected at most 65")
 }
 
-// A file whose components make much of a text, or take many steps of each character, is an error before it takes memory or time.
+// A file whose components make much of a text, or take many steps for it, is an error before it takes memory.
 func TestOpen_growth(t *testing.T) {
 	with := func(name, part string) (*Tokenizer, error) {
 		var parts map[string]json.RawMessage

@@ -138,7 +138,7 @@ func (r *renderer) equal(a, b any) bool {
 		if ok && a != other && (!a.literal() || !other.literal()) {
 			r.fault = fmt.Errorf("%s == %s is not supported", kindOf(a), kindOf(other))
 		}
-		if !ok || a.as != other.as || len(a.items) != len(other.items) || r.fault != nil {
+		if !ok || a.as != other.as || len(a.items) != len(other.items) {
 			return false
 		}
 		for i := range a.items {
