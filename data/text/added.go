@@ -7,13 +7,13 @@ import (
 )
 
 type addedToken struct {
-	ID         int32  `json:"id"`
-	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"`
-	LStrip     bool   `json:"lstrip"`
-	RStrip     bool   `json:"rstrip"`
-	Normalized bool   `json:"normalized"`
-	Special    bool   `json:"special"`
+	ID         int32  `json:"id" exact:"required"`
+	Content    string `json:"content" exact:"required"`
+	SingleWord bool   `json:"single_word" exact:"required"`
+	LStrip     bool   `json:"lstrip" exact:"required"`
+	RStrip     bool   `json:"rstrip" exact:"required"`
+	Normalized bool   `json:"normalized" exact:"required"`
+	Special    bool   `json:"special" exact:"required"`
 	matched    string
 }
 
@@ -24,7 +24,7 @@ type added struct {
 
 func (t *Tokenizer) addTokens(list []addedToken) error {
 	t.specials = map[string]bool{}
-	rounds := [2]map[string]int32{{}, {}}
+	rounds, steps := [2]map[string]int32{{}, {}}, stepsAnyway
 	next, byContent := int32(len(t.vocabulary.ids)), map[string]int32{}
 	for i := range list {
 		a := &list[i]
@@ -51,7 +51,7 @@ func (t *Tokenizer) addTokens(list []addedToken) error {
 		if a.Normalized {
 			round = 1
 			if t.normalize != nil {
-				p := span{s: a.Content, id: -1}
+				p := span{s: a.Content, id: -1, steps: &steps}
 				if err := t.normalize(&p, false); err != nil {
 					return err
 				}

@@ -1,15 +1,17 @@
 package text
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-type decoder func(tokens []string) ([]string, error)
+// decoder changes tokens. One that makes longer ones checks that they have at most most bytes together.
+type decoder func(tokens []string, most int) ([]string, error)
 
 func eachToken(change func(i int, token string) string) decoder {
-	return func(tokens []string) ([]string, error) {
+	return func(tokens []string, _ int) ([]string, error) {
 		for i, t := range tokens {
 			tokens[i] = change(i, t)
 		}
@@ -17,7 +19,7 @@ func eachToken(change func(i int, token string) string) decoder {
 	}
 }
 
-func decodeBytes(tokens []string) ([]string, error) {
+func decodeBytes(tokens []string, _ int) ([]string, error) {
 	var out strings.Builder
 	for _, t := range tokens {
 		if text, ok := fromLetters(t); ok {
@@ -57,7 +59,7 @@ func decodeMetaspace(m metaspace) decoder {
 	})
 }
 
-func decodeByteFallback(tokens []string) ([]string, error) {
+func decodeByteFallback(tokens []string, _ int) ([]string, error) {
 	var out []string
 	var held []byte
 	flush := func() {
@@ -84,7 +86,7 @@ func decodeByteFallback(tokens []string) ([]string, error) {
 	return out, nil
 }
 
-func fuse(tokens []string) ([]string, error) { return []string{strings.Join(tokens, "")}, nil }
+func fuse(tokens []string, _ int) ([]string, error) { return []string{strings.Join(tokens, "")}, nil }
 
 func decodeStrip(content rune, start, stop int) decoder {
 	c := string(content)
@@ -100,11 +102,15 @@ func decodeStrip(content rune, start, stop int) decoder {
 }
 
 func decodeReplace(of *pattern, content string) decoder {
-	return func(tokens []string) ([]string, error) {
+	return func(tokens []string, most int) ([]string, error) {
+		steps := stepsAnyway
 		for i, t := range tokens {
-			matches, err := of.matches(nil, t)
+			matches, err := of.matches(nil, t, &steps)
 			if err != nil {
 				return nil, err
+			}
+			if most -= len(t) + len(matches)*len(content); most < 0 {
+				return nil, fmt.Errorf("text: the decoder Replace makes too many bytes of %d tokens: token %d is replaced %d times by %d bytes", len(tokens), i+1, len(matches), len(content))
 			}
 			p := span{s: t}
 			p.replace(matches, content, false)
@@ -115,7 +121,7 @@ func decodeReplace(of *pattern, content string) decoder {
 }
 
 func decodeSuffix(suffix string) decoder {
-	return func(tokens []string) ([]string, error) {
+	return func(tokens []string, _ int) ([]string, error) {
 		for i, t := range tokens {
 			by := " "
 			if i == len(tokens)-1 {

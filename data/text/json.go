@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/lazo-ml/lazo/internal/document"
 )
 
 // A tokenizer.json maps each byte to a letter: printable Latin-1 to itself, others to letters from U+0100 on.
@@ -62,13 +63,13 @@ type file struct {
 	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Decoder       json.RawMessage `json:"decoder"`
-	Model         json.RawMessage `json:"model"`
+	Model         json.RawMessage `json:"model" exact:"required"`
 }
 
 type byteLevel struct {
 	Type           string `json:"type"`
-	AddPrefixSpace bool   `json:"add_prefix_space"`
-	TrimOffsets    bool   `json:"trim_offsets"`
+	AddPrefixSpace bool   `json:"add_prefix_space" exact:"required"`
+	TrimOffsets    bool   `json:"trim_offsets" exact:"required"`
 	UseRegex       bool   `json:"use_regex"`
 }
 
@@ -78,20 +79,20 @@ type bpeModel struct {
 	Unknown      *string          `json:"unk_token"`
 	Prefix       *string          `json:"continuing_subword_prefix"`
 	Suffix       *string          `json:"end_of_word_suffix"`
-	FuseUnknown  bool             `json:"fuse_unk"`
-	ByteFallback bool             `json:"byte_fallback"`
-	IgnoreMerges bool             `json:"ignore_merges"`
-	Vocabulary   map[string]int32 `json:"vocab"`
-	Merges       merges           `json:"merges"`
+	FuseUnknown  bool             `json:"fuse_unk" exact:"null"`
+	ByteFallback bool             `json:"byte_fallback" exact:"null"`
+	IgnoreMerges bool             `json:"ignore_merges" exact:"null"`
+	Vocabulary   map[string]int32 `json:"vocab" exact:"required"`
+	Merges       merges           `json:"merges" exact:"required"`
 }
 
 type merges [][2]string
 
 func (m *merges) UnmarshalJSON(text []byte) error {
 	var pairs [][]string
-	if err := json.Unmarshal(text, &pairs); err != nil {
+	if err := strictly(text, &pairs); err != nil {
 		var lines []string
-		if err := json.Unmarshal(text, &lines); err != nil {
+		if err := strictly(text, &lines); err != nil {
 			return fmt.Errorf("merges: %w", err)
 		}
 		pairs = nil
@@ -119,6 +120,9 @@ func parse(text []byte) (*Tokenizer, error) {
 	var f file
 	if err := strictly(text, &f); err != nil {
 		return nil, err
+	}
+	if f.Version != "" && f.Version != "1.0" {
+		return nil, fmt.Errorf("its version is %s, expected 1.0", quoted(f.Version))
 	}
 	t, err := f.tokenizer()
 	if err != nil {
@@ -222,17 +226,7 @@ func (f *file) tokenizer() (*Tokenizer, error) {
 
 func absent(part json.RawMessage) bool { return len(part) == 0 || string(part) == "null" }
 
-func strictly(text []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		return err
-	}
-	if rest := bytes.TrimSpace(text[d.InputOffset():]); len(rest) > 0 {
-		return fmt.Errorf("%d bytes follow it", len(rest))
-	}
-	return nil
-}
+func strictly(text []byte, to any) error { return document.Exact(text, to, true) }
 
 type reader struct {
 	t           *Tokenizer
@@ -272,8 +266,12 @@ func (r *reader) component(what string, part json.RawMessage, read func(kind str
 		if err := strictly(part, &all); err != nil {
 			return err
 		}
-		for _, p := range map[string][]json.RawMessage{"normalizer": all.Normalizers, "pre_tokenizer": all.PreTokenizers, "post_processor": all.Processors,
-			"decoder": all.Decoders}[what] {
+		list := map[string][]json.RawMessage{"normalizer": all.Normalizers, "pre_tokenizer": all.PreTokenizers, "post_processor": all.Processors,
+			"decoder": all.Decoders}[what]
+		if list == nil {
+			return fmt.Errorf("a Sequence lacks the list of a %s", what)
+		}
+		for _, p := range list {
 			if err := walk(p, depth+1); err != nil {
 				return err
 			}
@@ -327,15 +325,15 @@ func (r *reader) normalizer(kind string, part json.RawMessage) error {
 	case "Strip":
 		var s struct {
 			typed
-			Left  bool `json:"strip_left"`
-			Right bool `json:"strip_right"`
+			Left  bool `json:"strip_left" exact:"required"`
+			Right bool `json:"strip_right" exact:"required"`
 		}
 		err := strictly(part, &s)
 		return add(strip(s.Left, s.Right), err)
 	case "Prepend":
 		var s struct {
 			typed
-			Prepend string `json:"prepend"`
+			Prepend string `json:"prepend" exact:"required"`
 		}
 		err := strictly(part, &s)
 		return add(func(p *span, places bool) error { p.prepend(s.Prepend, places); return nil }, err)
@@ -345,7 +343,7 @@ func (r *reader) normalizer(kind string, part json.RawMessage) error {
 	case "Precompiled":
 		var s struct {
 			typed
-			Blob string `json:"precompiled_charsmap"`
+			Blob string `json:"precompiled_charsmap" exact:"required"`
 		}
 		if err := strictly(part, &s); err != nil {
 			return err
@@ -366,8 +364,8 @@ func (r *reader) normalizer(kind string, part json.RawMessage) error {
 func readReplace(part json.RawMessage) (*pattern, string, error) {
 	var s struct {
 		typed
-		Pattern patternPart `json:"pattern"`
-		Content string      `json:"content"`
+		Pattern patternPart `json:"pattern" exact:"required"`
+		Content string      `json:"content" exact:"required"`
 	}
 	if err := strictly(part, &s); err != nil {
 		return nil, "", err
@@ -397,9 +395,9 @@ func (r *reader) splitter(kind string, part json.RawMessage) error {
 	case "Split":
 		var s struct {
 			typed
-			Pattern  patternPart `json:"pattern"`
-			Behavior behavior    `json:"behavior"`
-			Invert   bool        `json:"invert"`
+			Pattern  patternPart `json:"pattern" exact:"required"`
+			Behavior behavior    `json:"behavior" exact:"required"`
+			Invert   bool        `json:"invert" exact:"required"`
 		}
 		if err := strictly(part, &s); err != nil {
 			return err
@@ -431,7 +429,7 @@ func (r *reader) splitter(kind string, part json.RawMessage) error {
 	case "Digits":
 		var s struct {
 			typed
-			Individual bool `json:"individual_digits"`
+			Individual bool `json:"individual_digits" exact:"required"`
 		}
 		err := strictly(part, &s)
 		by := contiguous
@@ -453,7 +451,7 @@ func (b behavior) known() error {
 func readMetaspace(part json.RawMessage) (metaspace, error) {
 	s := struct {
 		typed
-		Mark   string `json:"replacement"`
+		Mark   string `json:"replacement" exact:"required"`
 		Prefix *bool  `json:"add_prefix_space"`
 		Scheme string `json:"prepend_scheme"`
 		Split  *bool  `json:"split"`
@@ -493,10 +491,10 @@ func (r *reader) model(part json.RawMessage, toLetters bool) (raw bool, err erro
 	case "WordPiece":
 		var m struct {
 			typed
-			Unknown string           `json:"unk_token"`
-			Prefix  string           `json:"continuing_subword_prefix"`
-			Longest *int             `json:"max_input_chars_per_word"`
-			Vocab   map[string]int32 `json:"vocab"`
+			Unknown string           `json:"unk_token" exact:"required"`
+			Prefix  string           `json:"continuing_subword_prefix" exact:"required"`
+			Longest *int             `json:"max_input_chars_per_word" exact:"required"`
+			Vocab   map[string]int32 `json:"vocab" exact:"required"`
 		}
 		if err := strictly(part, &m); err != nil {
 			return false, err
@@ -512,8 +510,8 @@ func (r *reader) model(part json.RawMessage, toLetters bool) (raw bool, err erro
 	case "WordLevel":
 		var m struct {
 			typed
-			Unknown string           `json:"unk_token"`
-			Vocab   map[string]int32 `json:"vocab"`
+			Unknown string           `json:"unk_token" exact:"required"`
+			Vocab   map[string]int32 `json:"vocab" exact:"required"`
 		}
 		if err := strictly(part, &m); err != nil {
 			return false, err
@@ -531,7 +529,7 @@ func (r *reader) model(part json.RawMessage, toLetters bool) (raw bool, err erro
 		var m struct {
 			typed
 			Unknown      *int           `json:"unk_id"`
-			Vocab        []unigramToken `json:"vocab"`
+			Vocab        []unigramToken `json:"vocab" exact:"required"`
 			ByteFallback bool           `json:"byte_fallback"`
 		}
 		if err := strictly(part, &m); err != nil {
@@ -548,17 +546,25 @@ type unigramToken struct {
 }
 
 func (u *unigramToken) UnmarshalJSON(text []byte) error {
-	var both []json.RawMessage
-	if err := json.Unmarshal(text, &both); err != nil {
-		return err
-	}
-	if len(both) != 2 {
+	if err := both(text, &u.name, &u.score); err != nil {
 		return fmt.Errorf("a token is %.80s, expected its text and its score", text)
 	}
-	if err := json.Unmarshal(both[0], &u.name); err != nil {
+	return nil
+}
+
+// both reads a list of two values.
+func both(text []byte, first, second any) error {
+	var parts []json.RawMessage
+	if err := json.Unmarshal(text, &parts); err != nil {
 		return err
 	}
-	return json.Unmarshal(both[1], &u.score)
+	if len(parts) != 2 {
+		return fmt.Errorf("a list of %d values, expected 2", len(parts))
+	}
+	if err := strictly(parts[0], first); err != nil {
+		return err
+	}
+	return strictly(parts[1], second)
 }
 
 func (r *reader) unigram(vocab []unigramToken, unknown *int, byteFallback bool) (err error) {
@@ -667,8 +673,7 @@ type aroundPart struct{ id int32 }
 
 func (a *aroundPart) UnmarshalJSON(text []byte) error {
 	var name string
-	both := []any{&name, &a.id}
-	if err := json.Unmarshal(text, &both); err != nil || len(both) != 2 {
+	if err := both(text, &name, &a.id); err != nil {
 		return fmt.Errorf("a token is %.80s, expected its text and its number", text)
 	}
 	return nil
@@ -676,19 +681,19 @@ func (a *aroundPart) UnmarshalJSON(text []byte) error {
 
 type templatePart struct {
 	Token *struct {
-		ID   string `json:"id"`
-		Type int32  `json:"type_id"`
+		ID   string `json:"id" exact:"required"`
+		Type int32  `json:"type_id" exact:"required"`
 	} `json:"SpecialToken"`
 	Text *struct {
-		ID   string `json:"id"`
-		Type int32  `json:"type_id"`
+		ID   string `json:"id" exact:"required"`
+		Type int32  `json:"type_id" exact:"required"`
 	} `json:"Sequence"`
 }
 
 type templateToken struct {
-	ID     string   `json:"id"`
-	IDs    []int32  `json:"ids"`
-	Tokens []string `json:"tokens"`
+	ID     string   `json:"id" exact:"required"`
+	IDs    []int32  `json:"ids" exact:"required"`
+	Tokens []string `json:"tokens" exact:"required"`
 }
 
 func (r *reader) processor(kind string, part json.RawMessage) error {
@@ -710,25 +715,30 @@ func (r *reader) processor(kind string, part json.RawMessage) error {
 	case "BertProcessing", "RobertaProcessing":
 		var s struct {
 			typed
-			Sep   aroundPart `json:"sep"`
-			Cls   aroundPart `json:"cls"`
-			Trim  bool       `json:"trim_offsets"`
-			Space bool       `json:"add_prefix_space"`
+			Sep   aroundPart `json:"sep" exact:"required"`
+			Cls   aroundPart `json:"cls" exact:"required"`
+			Trim  *bool      `json:"trim_offsets"`
+			Space *bool      `json:"add_prefix_space"`
 		}
 		if err := strictly(part, &s); err != nil {
 			return err
 		}
-		if kind == "RobertaProcessing" && s.Trim {
-			r.t.trims, r.t.trimsFirst = true, s.Space
+		if kind == "RobertaProcessing" {
+			if s.Trim == nil || s.Space == nil {
+				return fmt.Errorf("it lacks trim_offsets or add_prefix_space")
+			}
+			if *s.Trim {
+				r.t.trims, r.t.trimsFirst = true, *s.Space
+			}
 		}
 		r.t.single, r.t.pair = around(s.Cls.id, s.Sep.id, kind == "RobertaProcessing")
 		return nil
 	case "TemplateProcessing":
 		var s struct {
 			typed
-			Single []templatePart           `json:"single"`
-			Pair   []templatePart           `json:"pair"`
-			Tokens map[string]templateToken `json:"special_tokens"`
+			Single []templatePart           `json:"single" exact:"required"`
+			Pair   []templatePart           `json:"pair" exact:"required"`
+			Tokens map[string]templateToken `json:"special_tokens" exact:"required"`
 		}
 		if err := strictly(part, &s); err != nil {
 			return err
@@ -739,6 +749,8 @@ func (r *reader) processor(kind string, part json.RawMessage) error {
 			}
 			for _, p := range parts {
 				switch {
+				case p.Text != nil && p.Token != nil:
+					return nil, fmt.Errorf("a part of the template is a SpecialToken and a Sequence, expected one")
 				case p.Text != nil && p.Text.ID == "A":
 					out = append(out, piecePart{text: 0, kind: p.Text.Type})
 				case p.Text != nil && p.Text.ID == "B" && texts == 2:
@@ -772,8 +784,8 @@ func (r *reader) decoder(kind string, part json.RawMessage) error {
 	case "WordPiece":
 		var s struct {
 			typed
-			Prefix  string `json:"prefix"`
-			Cleanup bool   `json:"cleanup"`
+			Prefix  string `json:"prefix" exact:"required"`
+			Cleanup bool   `json:"cleanup" exact:"required"`
 		}
 		err := strictly(part, &s)
 		return add(decodeWordPiece(s.Prefix, s.Cleanup), err)
@@ -787,9 +799,9 @@ func (r *reader) decoder(kind string, part json.RawMessage) error {
 	case "Strip":
 		var s struct {
 			typed
-			Content string `json:"content"`
-			Start   int    `json:"start"`
-			Stop    int    `json:"stop"`
+			Content string `json:"content" exact:"required"`
+			Start   int    `json:"start" exact:"required"`
+			Stop    int    `json:"stop" exact:"required"`
 		}
 		err := strictly(part, &s)
 		if utf8.RuneCountInString(s.Content) != 1 && err == nil {
@@ -803,7 +815,7 @@ func (r *reader) decoder(kind string, part json.RawMessage) error {
 	case "BPEDecoder":
 		var s struct {
 			typed
-			Suffix string `json:"suffix"`
+			Suffix string `json:"suffix" exact:"required"`
 		}
 		err := strictly(part, &s)
 		return add(decodeSuffix(s.Suffix), err)

@@ -23,9 +23,9 @@ const (
 	growAnyway = 1 << 16
 )
 
-func grown(before int, p *span, by string) error {
-	if len(p.s) > mostGrowth*before+growAnyway {
-		return fmt.Errorf("text: the %s makes %d bytes of %d, expected at most %d", by, len(p.s), before, mostGrowth*before+growAnyway)
+func grown(before, after int, by string) error {
+	if after > mostGrowth*before+growAnyway {
+		return fmt.Errorf("text: the %s makes %d bytes of %d, expected at most %d", by, after, before, mostGrowth*before+growAnyway)
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func inSequence(all []normalizer) normalizer {
 			if err := n(p, places); err != nil {
 				return err
 			}
-			if err := grown(before, p, "normalizer"); err != nil {
+			if err := grown(before, len(p.s), "normalizer"); err != nil {
 				return err
 			}
 		}
@@ -167,10 +167,10 @@ func recompose(in []edit, t *charactersTable) []edit {
 
 type bertNormalizer struct {
 	Type    string `json:"type"`
-	Clean   bool   `json:"clean_text"`
-	Chinese bool   `json:"handle_chinese_chars"`
+	Clean   bool   `json:"clean_text" exact:"required"`
+	Chinese bool   `json:"handle_chinese_chars" exact:"required"`
 	Accents *bool  `json:"strip_accents"`
-	Lower   bool   `json:"lowercase"`
+	Lower   bool   `json:"lowercase" exact:"required"`
 }
 
 func chinese(r rune) bool {
@@ -293,7 +293,7 @@ func byteLetters(p *span, places bool) error {
 
 func replaceAll(of *pattern, content string) normalizer {
 	return func(p *span, places bool) error {
-		matches, err := of.matches(nil, p.s)
+		matches, err := of.matches(nil, p.s, p.steps)
 		if err != nil {
 			return fmt.Errorf("text: the normalizer Replace: %w", err)
 		}
@@ -326,6 +326,11 @@ func readCharsmap(blob []byte) (*charsmap, error) {
 	}
 	if !utf8.ValidString(m.texts) {
 		return nil, fmt.Errorf("the compiled characters are not valid UTF-8")
+	}
+	for of := range strings.SplitSeq(m.texts, "\x00") {
+		if len(of) > longestName {
+			return nil, fmt.Errorf("the compiled characters have a text of %d bytes, expected at most %d", len(of), longestName)
+		}
 	}
 	return m, nil
 }
@@ -387,6 +392,9 @@ func (m *charsmap) normalize(p *span, places bool) error {
 		}
 	}
 	for s := p.s; s != ""; {
+		if len(edits) > mostGrowth*len(p.s)+growAnyway {
+			return fmt.Errorf("text: the normalizer Precompiled makes more than %d bytes of %d", mostGrowth*len(p.s)+growAnyway, len(p.s))
+		}
 		const mostWhole = 5
 		n := grapheme(s, mostWhole)
 		if n <= mostWhole {
@@ -417,7 +425,7 @@ func (m *charsmap) normalize(p *span, places bool) error {
 	}
 	before := len(p.s)
 	p.changeAll(edits, 0, places)
-	return grown(before, p, "normalizer Precompiled")
+	return grown(before, len(p.s), "normalizer Precompiled")
 }
 
 // grapheme returns the length of the first extended grapheme cluster (Unicode annex 29), or one above most. It does not

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/lazo-ml/lazo/internal/document"
 	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/regular"
 )
@@ -78,9 +79,11 @@ func openFile(path string) (t *Tokenizer, err error) {
 type named string
 
 func (n *named) UnmarshalJSON(text []byte) error {
-	var token struct{ Content string }
+	var token struct {
+		Content string `json:"content" exact:"required"`
+	}
 	if len(text) > 0 && text[0] == '{' {
-		err := json.Unmarshal(text, &token)
+		err := document.Exact(text, &token, false)
 		*n = named(token.Content)
 		return err
 	}
@@ -110,7 +113,7 @@ func (s *settings) read(folder string) error {
 			return err
 		}
 		var f settingsFile
-		if err := json.Unmarshal(content, &f); err != nil {
+		if err := document.Exact(content, &f, false); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(folder, name), err)
 		}
 		for role, token := range map[string]*named{"bos": f.BOS, "eos": f.EOS, "unk": f.Unknown, "pad": f.Pad, "cls": f.Cls, "sep": f.Sep, "mask": f.Mask} {
@@ -142,8 +145,11 @@ func templateOf(part json.RawMessage) (string, error) {
 		err := json.Unmarshal(part, &template)
 		return template, err
 	}
-	var several []struct{ Name, Template string }
-	if err := json.Unmarshal(part, &several); err != nil {
+	var several []struct {
+		Name     string `json:"name" exact:"required"`
+		Template string `json:"template" exact:"required"`
+	}
+	if err := document.Exact(part, &several, false); err != nil {
 		return "", fmt.Errorf("chat_template: %w", err)
 	}
 	for _, t := range several {

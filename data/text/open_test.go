@@ -1,12 +1,16 @@
 package text
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,9 +66,14 @@ func TestOpen_folders(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "c", tokens.ChatTemplate())
 	require.Zero(t, tokens.MaxLength())
-	write("tokenizer_config.json", `[`)
-	_, err = Open(dir)
-	require.ErrorContains(t, err, "tokenizer_config.json: ")
+	for content, message := range map[string]string{`[`: "unexpected EOF", `{"EOS_Token": "x"}`: `it has the name "EOS_Token", expected "eos_token" exactly`, `{"Chat_Template": "x"}`: `"Chat_Template"`,
+		`{"eos_token": {"Content": "x"}}`: `it has the name "Content"`, `{"eos_token": {}}`: `it lacks "content"`, `{"eos_token": "a", "eos_token": "b"}`: `it has "eos_token" twice`,
+		`{"chat_template": [{"Name": "default", "template": "a"}]}`: `has the name "Name"`} {
+		write("tokenizer_config.json", content)
+		_, err = Open(dir)
+		require.ErrorContains(t, err, "tokenizer_config.json: ")
+		require.ErrorContains(t, err, message)
+	}
 }
 
 // Most truncates the longer text, added tokens included, as tokenizers does with longest_first.
@@ -127,7 +136,7 @@ func TestOpen_brokenModels(t *testing.T) {
 				_, _ = read.Encode("the loop\u00a0takes É ｶﾞ")
 			}
 		}
-		for number, message := range map[protowire.Number]string{1: "expected a text once", 2: "its model_type is 3", 5: "it has a denormalizer"} {
+		for number, message := range map[protowire.Number]string{1: "expected a text once", 2: "field 2 of a message", 3: "field 3 of a message", 5: "it has a denormalizer"} {
 			part := protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 3)
 			if number == 5 {
 				part = protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), []byte("x"))
@@ -135,6 +144,35 @@ func TestOpen_brokenModels(t *testing.T) {
 			_, err := readSentencePiece(protowire.AppendBytes(protowire.AppendTag([]byte(string(model)), number, protowire.BytesType), part))
 			require.ErrorContains(t, err, message, name)
 		}
+	}
+	const varint, text, fixed = protowire.VarintType, protowire.BytesType, protowire.Fixed32Type
+	tag := func(number protowire.Number, kind protowire.Type) []byte {
+		return protowire.AppendTag(nil, number, kind)
+	}
+	of := func(number protowire.Number, parts ...[]byte) []byte {
+		return protowire.AppendBytes(tag(number, text), bytes.Join(parts, nil))
+	}
+	is := func(number protowire.Number, value uint64) []byte {
+		return protowire.AppendVarint(tag(number, varint), value)
+	}
+	whole := of(1, of(1, []byte("<unk>")), is(3, unknownPiece))
+	for _, row := range []struct {
+		part    []byte
+		message string
+	}{
+		{of(2, is(3, 3)), "its model_type is 3"}, {of(2, is(3, 1), is(3, 2)), "field 3 of a message has the wire type 0 or comes twice"},
+		{append(of(2, is(3, 1)), of(2)...), "field 2 of a message has the wire type 2 or comes twice"}, {of(2, of(3, nil)), "field 3 of a message has the wire type 2"},
+		{of(2, of(35, nil)), "field 35"}, {of(2, of(24, nil)), "field 24"}, {of(2, is(44, 1)), "field 44"}, {of(3, is(2, 1)), "field 2"}, {of(3, of(3, nil)), "field 3"}, {of(3, of(4, nil)), "field 4"},
+		{of(3, of(5, nil)), "field 5"}, {of(5, is(2, 1)), "field 2"}, {is(1, 1), "field 1"}, {is(3, 1), "field 3"}, {is(5, 1), "field 5"}, {of(1, is(1, 1)), "field 1"}, {of(1, of(1, []byte("x")), is(2, 1)), "field 2"},
+		{of(1, of(1, []byte("x")), protowire.AppendFixed32(tag(3, fixed), 1)), "field 3 of a message has the wire type 5"},
+		{of(2, of(30, []byte("a")), of(30, []byte("b")), is(3, 1)), ""}, // repeated, and not read
+	} {
+		_, err := readSentencePiece(append(bytes.Clone(whole), row.part...))
+		if row.message == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, row.message)
 	}
 	_, err := readSentencePiece(nil)
 	require.ErrorContains(t, err, "it has 0 pieces, of which none is unknown")
@@ -155,7 +193,7 @@ func TestOpen_hostile(t *testing.T) {
 	for _, p := range []string{`(?:a|a)*b`, `(?:a*)*b`, `(?:(?:a|b)+c?)+d`, `(?=(?:a|aa)+$)x`} {
 		of, err := readPattern(p)
 		require.NoError(t, err)
-		_, err = of.matches(nil, strings.Repeat("a", 5_000))
+		_, err = of.matches(nil, strings.Repeat("a", 5_000), nil)
 		require.ErrorContains(t, err, "the pattern ", p)
 	}
 	for p, message := range map[string]string{`(?:(?:a{1000}){1000}){1000}`: "too many repetitions", strings.Repeat("(", 100): "too many brackets", `(?i:ss)`: `"ss" without case`, `a{9999}`: "above 1000",
@@ -168,6 +206,57 @@ func TestOpen_hostile(t *testing.T) {
 	require.NoError(t, tokens.UnmarshalJSON([]byte(strings.Replace(read(t, "tokenizer.json"), `"normalizer": null`, `"normalizer": `+growing, 1))))
 	_, err := tokens.Encode("aaaa")
 	require.ErrorContains(t, err, "expected at most 65")
+}
+
+// A file whose components make much of a text, or take many steps for it, is an error before it takes memory.
+func TestOpen_growth(t *testing.T) {
+	with := func(name, part string) (*Tokenizer, error) {
+		var parts map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(read(t, "tokenizer.json")), &parts))
+		parts[name] = json.RawMessage(part)
+		content, err := json.Marshal(parts)
+		require.NoError(t, err)
+		return parse(content)
+	}
+	repeated := func(part string, n int) string {
+		return `{"type": "Sequence", "pretokenizers": [` + strings.TrimSuffix(strings.Repeat(part+",", n), ",") + `]}`
+	}
+	map1000 := func(text string) string { // of the letter a
+		units := make([]uint32, 0x362)
+		units[0], units[0x161] = 0x100<<10, 'a'|1<<8|0x200<<10
+		blob := binary.LittleEndian.AppendUint32(nil, uint32(4*len(units)))
+		for _, u := range units {
+			blob = binary.LittleEndian.AppendUint32(blob, u)
+		}
+		return `{"type": "Precompiled", "precompiled_charsmap": "` + base64.StdEncoding.EncodeToString(append(blob, text+"\x00"...)) + `"}`
+	}
+	split := func(p string) string {
+		return `{"type": "Split", "pattern": {"Regex": "` + p + `"}, "behavior": "Isolated", "invert": false}`
+	}
+	for _, row := range []struct{ name, part, text, message string }{
+		{"pre_tokenizer", repeated(`{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false}`, 12), strings.Repeat("é", 100), "text: the pre_tokenizer makes"},
+		{"pre_tokenizer", repeated(split("."), 1), strings.Repeat("a", 300), ""},
+		{"pre_tokenizer", `{"type": "Sequence", "pretokenizers": [` + split(".") + "," + split(strings.Repeat("(?:|)", 16)+"x") + `]}`, strings.Repeat("a", 300), "the pattern takes more than"},
+		{"normalizer", map1000(strings.Repeat("x", 1000)), strings.Repeat("a", 5000), "the normalizer Precompiled makes more than 385536 bytes of 5000"},
+		{"normalizer", `{"type": "Prepend", "prepend": "` + strings.Repeat("e", 60_000) + `"}`, strings.Repeat("<|end|>a", 10), "text: the normalizer makes"},
+	} {
+		tokens, err := with(row.name, row.part)
+		require.NoError(t, err)
+		_, err = tokens.Encode(row.text)
+		if row.message == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, row.message)
+	}
+	_, err := with("normalizer", map1000(strings.Repeat("x", 1<<20)))
+	require.ErrorContains(t, err, "the compiled characters have a text of 1048576 bytes, expected at most 1024")
+	tokens, err := with("decoder", `{"type": "Replace", "pattern": {"String": "e"}, "content": "`+strings.Repeat("x", 1<<20)+`"}`)
+	require.NoError(t, err)
+	id, ok := tokens.ID("e")
+	require.True(t, ok)
+	_, err = tokens.Decode(slices.Repeat([]int32{id}, 200))
+	require.ErrorContains(t, err, "text: the decoder Replace makes too many bytes of 200 tokens: token 1 is replaced 1 times by 1048576 bytes")
 }
 
 // A text that is not UTF-8 has no ids, but for tokenizers of bytes.

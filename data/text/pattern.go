@@ -572,6 +572,7 @@ type matcher struct {
 	steps int
 	depth int
 	loops []int
+	most  int
 	fault error
 }
 
@@ -589,7 +590,7 @@ func (m *matcher) run(i *instruction, at int) int {
 	}
 	defer func() { m.depth-- }()
 	for i != nil {
-		if m.steps++; m.steps > stepsAnyway+stepsPerByte*len(m.s) && m.fault == nil {
+		if m.steps++; m.steps > m.most && m.fault == nil {
 			m.fault = fmt.Errorf(patternTooSlow, m.steps-1, len(m.s))
 		}
 		if m.fault != nil {
@@ -720,8 +721,8 @@ func (m *matcher) character(set *charset, at int) int {
 	return 0
 }
 
-// matches appends each match in s, from the left, as Oniguruma's find_iter.
-func (p *pattern) matches(out [][2]int, s string) ([][2]int, error) {
+// matches appends each match in s, from the left, as Oniguruma's find_iter. It takes steps from those of several texts.
+func (p *pattern) matches(out [][2]int, s string, steps *int) ([][2]int, error) {
 	if p.gpt2 {
 		for at := 0; at < len(s); {
 			n := piece(s[at:])
@@ -733,7 +734,12 @@ func (p *pattern) matches(out [][2]int, s string) ([][2]int, error) {
 	if s == "" {
 		return out, nil
 	}
-	m := matcher{s: s, loops: make([]int, p.loops)}
+	if steps == nil {
+		own := stepsAnyway
+		steps = &own
+	}
+	m := matcher{s: s, loops: make([]int, p.loops), most: *steps + stepsPerByte*len(s)}
+	defer func() { *steps -= max(m.steps-stepsPerByte*len(s), 0) }()
 	last := -1
 	for at := 0; at <= len(s); {
 		for i := range m.loops {

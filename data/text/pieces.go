@@ -145,7 +145,7 @@ type byPattern struct {
 }
 
 func (b byPattern) split(e *encoder, p *span, out []span) (_ []span, err error) {
-	if e.matches, err = b.of.matches(e.matches[:0], p.s); err != nil {
+	if e.matches, err = b.of.matches(e.matches[:0], p.s, p.steps); err != nil {
 		return nil, err
 	}
 	return e.divide(p, e.matches, b.inverted, b.by, out), nil

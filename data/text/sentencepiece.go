@@ -47,7 +47,10 @@ type field struct {
 	set    bool
 }
 
-func fieldsOf(message []byte, repeated protowire.Number, each func(message []byte) error) (map[protowire.Number]field, error) {
+type kinds map[protowire.Number]protowire.Type
+
+// fieldsOf reads the fields that kinds has, each once but for the repeated one.
+func fieldsOf(message []byte, known kinds, repeated protowire.Number, each func(message []byte) error) (map[protowire.Number]field, error) {
 	fields := map[protowire.Number]field{}
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
@@ -55,6 +58,9 @@ func fieldsOf(message []byte, repeated protowire.Number, each func(message []byt
 			return nil, protowire.ParseError(n)
 		}
 		message = message[n:]
+		if of, ok := known[number]; ok && (of != kind || fields[number].set && number != repeated) {
+			return nil, fmt.Errorf("field %d of a message has the wire type %d or comes twice, expected the type %d once", number, kind, of)
+		}
 		f := field{set: true}
 		switch kind {
 		case protowire.VarintType:
@@ -70,7 +76,7 @@ func fieldsOf(message []byte, repeated protowire.Number, each func(message []byt
 			return nil, protowire.ParseError(n)
 		}
 		message, fields[number] = message[n:], f
-		if number == repeated && kind == protowire.BytesType && each != nil {
+		if number == repeated && each != nil {
 			if err := each(f.bytes); err != nil {
 				return nil, err
 			}
@@ -83,8 +89,9 @@ func readSentencePiece(content []byte) (*Tokenizer, error) {
 	s := &sentencePiece{unknown: -1, least: math.MaxFloat32, greatest: 0x1p-126}
 	ids := map[string]int32{}
 	words, defined := map[string]int32{}, map[string]int32{}
-	parts, err := fieldsOf(content, 1, func(piece []byte) error {
-		f, err := fieldsOf(piece, 0, nil)
+	const varint, text, fixed = protowire.VarintType, protowire.BytesType, protowire.Fixed32Type
+	parts, err := fieldsOf(content, kinds{1: text, 2: text, 3: text, 5: text}, 1, func(piece []byte) error {
+		f, err := fieldsOf(piece, kinds{1: text, 2: fixed, 3: varint}, 0, nil)
 		if err != nil {
 			return err
 		}
@@ -123,15 +130,15 @@ func readSentencePiece(content []byte) (*Tokenizer, error) {
 	if s.vocabulary, err = newVocabulary(ids); err != nil {
 		return nil, err
 	}
-	trainer, err := fieldsOf(parts[2].bytes, 0, nil)
+	trainer, err := fieldsOf(parts[2].bytes, kinds{3: varint, 24: varint, 35: varint, 44: text}, 0, nil)
 	if err != nil {
 		return nil, err
 	}
-	normalizer, err := fieldsOf(parts[3].bytes, 0, nil)
+	normalizer, err := fieldsOf(parts[3].bytes, kinds{2: text, 3: varint, 4: varint, 5: varint}, 0, nil)
 	if err != nil {
 		return nil, err
 	}
-	denormalizer, err := fieldsOf(parts[5].bytes, 0, nil)
+	denormalizer, err := fieldsOf(parts[5].bytes, kinds{2: text}, 0, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -411,7 +418,7 @@ func (s *sentencePiece) merge(e *encoder, text string) {
 	}
 }
 
-func (s *sentencePiece) decode(names []string) ([]string, error) {
+func (s *sentencePiece) decode(names []string, _ int) ([]string, error) {
 	var out strings.Builder
 	var held []byte
 	flush := func() {

@@ -9,6 +9,7 @@ type span struct {
 	at    []place // of each byte in the original; nil if the span is the original's text from begin on, or places are not asked for
 	begin int
 	id    int32 // of an added token, or -1
+	steps *int  // that patterns may still take for the whole text, beyond those by its length; nil for a text alone
 }
 
 type place struct{ begin, end int32 }
@@ -159,7 +160,7 @@ func (p *span) replace(matches [][2]int, content string, places bool) {
 }
 
 func (p *span) slice(from, to int) span {
-	out := span{s: p.s[from:to], begin: p.begin + from, id: -1}
+	out := span{s: p.s[from:to], begin: p.begin + from, id: -1, steps: p.steps}
 	if p.at != nil {
 		out.at = p.at[from:to:to]
 		out.begin = p.begin

@@ -296,15 +296,15 @@ func (t *Tokenizer) decode(ids []int32, special bool) (string, error) {
 	}
 	for _, d := range t.decoders {
 		var err error
-		if names, err = d(names); err != nil {
+		if names, err = d(names, mostGrowth*before+growAnyway); err != nil {
 			return "", err
 		}
 		after := 0
 		for _, n := range names {
 			after += len(n)
 		}
-		if after > mostGrowth*before+growAnyway {
-			return "", fmt.Errorf("text: the decoder makes %d bytes of %d", after, before)
+		if err := grown(before, after, "decoder"); err != nil {
+			return "", err
 		}
 	}
 	return strings.Join(names, ""), nil
@@ -397,7 +397,8 @@ func (e *encoder) encode(text string, ordinary bool, offsets *[][2]int) error {
 	if text == "" {
 		return nil
 	}
-	whole := span{s: text, id: -1}
+	steps, size := stepsAnyway, 0
+	whole := span{s: text, id: -1, steps: &steps}
 	first := e.t.added.divide(0, &whole, ordinary, e.spans[0][:0])
 	second := e.spans[1][:0]
 	for i := range first {
@@ -410,12 +411,16 @@ func (e *encoder) encode(text string, ordinary bool, offsets *[][2]int) error {
 			if err := e.t.normalize(p, e.places); err != nil {
 				return err
 			}
+			size += len(p.s)
+			if err := grown(len(text), size, "normalizer"); err != nil {
+				return err
+			}
 		}
 		second = e.t.added.divide(1, p, ordinary, second)
 	}
 	from, to := second, first
 	for _, s := range e.t.splitters {
-		to = to[:0]
+		to, size = to[:0], 0
 		for i := range from {
 			p := &from[i]
 			if p.id >= 0 || p.s == "" {
@@ -423,7 +428,14 @@ func (e *encoder) encode(text string, ordinary bool, offsets *[][2]int) error {
 				continue
 			}
 			var err error
+			before := len(to)
 			if to, err = s.split(e, p, to); err != nil {
+				return err
+			}
+			for _, part := range to[before:] {
+				size += len(part.s)
+			}
+			if err := grown(len(text), size, "pre_tokenizer"); err != nil {
 				return err
 			}
 		}

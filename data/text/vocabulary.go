@@ -89,7 +89,7 @@ func (v Vocabulary) tokenizer() (*Tokenizer, error) {
 		steps = []object{{"type": "Split", "pattern": object{"Regex": pre.pattern}, "behavior": "Isolated", "invert": false}, level}
 	}
 	parts := []filePart{{&f.PreTokenizer, object{"type": "Sequence", "pretokenizers": steps}}, {&f.Decoder, level},
-		{&f.Model, object{"type": "BPE", "vocab": vocab, "merges": v.Merges, "ignore_merges": pre.whole}}}
+		{&f.Model, object{"type": "BPE", "vocab": vocab, "merges": append([]string{}, v.Merges...), "ignore_merges": pre.whole}}}
 	if pre.nfc {
 		parts = append(parts, filePart{&f.Normalizer, object{"type": "NFC"}})
 	}

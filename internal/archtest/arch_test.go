@@ -100,7 +100,7 @@ var allowed = map[string][]string{
 	"managed/strategytest":   {"checkpoint", "data", "xla/ops", "internal/plugintest", "loop", "managed", "optim", "strategies", "xla", "internal/pjrt"},
 	"optim":                  {"internal/autodiff", "internal/awaited", "internal/listed", "internal/packs"},
 	"nn":                     {"xla/ops", "internal/autodiff", "internal/layering", "internal/names", "internal/outputs"},
-	"data/text":              {"internal/listed", "internal/regular"},
+	"data/text":              {"internal/document", "internal/listed", "internal/regular"},
 	"data/text/chat":         {"data/text"},
 	"metrics/plots":          {"internal/better", "loop"},
 	"flaxlike/selection":     {"callbacks", "checkpoint", "checkpoint/safetensors", "data", "flaxlike", "internal/abilities", "internal/better", "internal/graphs", "internal/names", "internal/shield", "internal/vfs", "loop"},

@@ -47,15 +47,15 @@ func parse(source string, special map[string]string) (*Template, error) {
 // Apply returns the text of a conversation. With generate it ends where the model's answer begins. The template decides
 // which roles may follow each other, and returns errors for others.
 func (t *Template) Apply(messages []Message, generate bool) (string, error) {
-	list := &array{}
+	all := &array{as: list}
 	for _, m := range messages {
 		d := newDict()
 		d.set("role", m.Role)
 		d.set("content", m.Content)
-		list.items = append(list.items, d)
+		all.items = append(all.items, d)
 	}
 	r := &renderer{now: t.now}
-	top := &scope{names: map[string]any{"messages": list, "tools": nil, "documents": nil, "add_generation_prompt": generate}}
+	top := &scope{names: map[string]any{"messages": all, "tools": nil, "documents": nil, "add_generation_prompt": generate}}
 	for name, token := range t.special {
 		top.names[name] = token
 	}

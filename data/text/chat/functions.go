@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -52,11 +53,14 @@ func onText(name string, least, most int, do func(s string, args []string) (any,
 			if len(args) == 1 && args[0] == nil && least == 0 {
 				args = nil
 			}
-			list, err := texts(name, args, named, least, most)
+			all, err := texts(name, args, named, least, most)
+			for _, a := range all {
+				r.spend(len(a))
+			}
 			if r.spend(1 + len(s)/16); err != nil || r.fault != nil {
 				return nil, r.failure(fmt.Sprint(err))
 			}
-			return do(s, list)
+			return do(s, all)
 		}
 	}
 }
@@ -68,7 +72,11 @@ func trimmer(name string, left, right bool) func(s string) method {
 func trimmed(s string, args []string, left, right bool) string {
 	in := isSpace
 	if len(args) > 0 {
-		in = func(c rune) bool { return strings.ContainsRune(args[0], c) }
+		set := map[rune]bool{}
+		for _, c := range args[0] {
+			set[c] = true
+		}
+		in = func(c rune) bool { return set[c] }
 	}
 	if left {
 		s = strings.TrimLeftFunc(s, in)
@@ -151,50 +159,59 @@ var textMethods = map[string]func(s string) method{
 			case most >= 0:
 				parts = strings.SplitN(s, a[0], int(min(most, mostOutput))+1)
 			default:
+				r.spend(strings.Count(s, a[0]))
+				if r.fault != nil {
+					return nil, r.fault
+				}
 				parts = strings.Split(s, a[0])
 			}
-			out := &array{}
+			r.spend(len(parts))
+			out := &array{as: list}
 			for _, p := range parts {
 				out.items = append(out.items, p)
 			}
-			return out, nil
+			return out, r.fault
 		}
 	},
 }
 
 func (r *renderer) replaced(s, old, by string) (any, error) {
+	r.spend(len(s) / 16)
 	n := strings.Count(s, old)
 	if len(s)+n*len(by) > mostOutput {
 		return nil, fmt.Errorf("a text of more than %d bytes", mostOutput)
 	}
-	r.spend((len(s) + n*len(by)) / 16)
-	return strings.ReplaceAll(s, old, by), r.fault
+	if r.spend(n*len(by)/16 + n); r.fault != nil {
+		return nil, r.fault
+	}
+	return strings.ReplaceAll(s, old, by), nil
 }
 
 var dictMethods = map[string]func(d *dict) method{
 	"items": func(d *dict) method {
 		return func(r *renderer, args []any, named map[string]any) (any, error) {
-			out := &array{}
+			out := &array{as: view}
+			r.spend(3 * len(d.keys))
 			for _, k := range d.keys {
-				out.items = append(out.items, &array{[]any{k, d.values[k]}})
+				out.items = append(out.items, &array{[]any{k, d.values[k]}, tuple})
 			}
-			r.spend(len(d.keys))
 			return out, r.fault
 		}
 	},
 	"keys": func(d *dict) method {
 		return func(r *renderer, args []any, named map[string]any) (any, error) {
 			items, err := r.items(d)
-			return &array{items}, err
+			return &array{items, view}, err
 		}
 	},
 	"values": func(d *dict) method {
 		return func(r *renderer, args []any, named map[string]any) (any, error) {
-			out := &array{}
+			out := &array{as: view}
+			r.spend(len(d.keys))
 			for _, k := range d.keys {
 				out.items = append(out.items, d.values[k])
 			}
-			return out, nil
+			return out, r.fault
 		}
 	},
 	"get": func(d *dict) method {
@@ -243,7 +260,7 @@ func rangeOf(r *renderer, args []any, named map[string]any) (any, error) {
 		return nil, fmt.Errorf("range with the step 0")
 	}
 	const most = 100_000 // as in Jinja's sandbox
-	out := &array{}
+	out := &array{as: numbers}
 	for i := n[0]; n[2] > 0 && i < n[1] || n[2] < 0 && i > n[1]; i += n[2] {
 		if out.items = append(out.items, i); len(out.items) > most {
 			return nil, fmt.Errorf("range of more than %d numbers", most)
@@ -271,6 +288,7 @@ func namespaceOf(r *renderer, args []any, named map[string]any) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("namespace of %s", kindOf(a))
 		}
+		r.spend(len(d.keys))
 		for _, k := range d.keys {
 			ns.set(k, d.values[k])
 		}
@@ -296,6 +314,9 @@ func timeNow(r *renderer, args []any, named map[string]any) (any, error) {
 	a, err := texts("strftime_now", args, named, 1, 1)
 	if err != nil {
 		return nil, err
+	}
+	if r.spend(len(a[0])); r.fault != nil {
+		return nil, r.fault
 	}
 	return strftime(r.now(), a[0])
 }
@@ -351,9 +372,17 @@ func init() {
 	}
 	end := func(name string, last bool) filterFunc {
 		return bare(name, func(r *renderer, args []any, _ map[string]any) (any, error) {
+			of, _ := args[0].(*array)
+			once := of != nil && of.as == iterator
+			if once && last {
+				return nil, fmt.Errorf("the last of %s", iterator)
+			}
 			items, err := r.items(args[0])
 			if err != nil || len(items) == 0 {
 				return undefined{name}, err
+			}
+			if once {
+				of.items = items[1:]
 			}
 			if last {
 				return items[len(items)-1], nil
@@ -368,20 +397,36 @@ func init() {
 		"first": end("first", false), "last": end("last", true),
 		"list": bare("list", func(r *renderer, args []any, _ map[string]any) (any, error) {
 			items, err := r.items(args[0])
-			return &array{items}, err
+			return &array{items, list}, err
 		}),
 		"string": bare("string", func(r *renderer, args []any, _ map[string]any) (any, error) { return r.str(args[0]) }),
 		"items": bare("items", func(r *renderer, args []any, _ map[string]any) (any, error) {
 			switch d := args[0].(type) {
 			case *dict:
-				return dictMethods["items"](d)(r, nil, nil)
+				v, err := dictMethods["items"](d)(r, nil, nil)
+				if all, ok := v.(*array); ok {
+					all.as = iterator
+				}
+				return v, err
 			case undefined:
-				return &array{}, nil
+				return &array{as: iterator}, nil
 			}
 			return nil, fmt.Errorf("items of %s", kindOf(args[0]))
 		}),
 		"reverse": bare("reverse", func(r *renderer, args []any, _ map[string]any) (any, error) {
-			return r.slice(args[0], []any{nil, nil, int64(-1)})
+			of, ok := args[0].(*array)
+			if !ok {
+				return r.slice(args[0], []any{nil, nil, int64(-1)})
+			}
+			as := iterator
+			if of.as == iterator { // Python cannot reverse it, and Jinja makes a list
+				as = list
+			}
+			items, err := r.items(of)
+			r.spend(len(items))
+			items = slices.Clone(items)
+			slices.Reverse(items)
+			return &array{items, as}, err
 		}),
 		"safe": bare("safe", func(r *renderer, args []any, _ map[string]any) (any, error) { return args[0], nil }),
 		"map":  mapped, "selectattr": selection(true), "rejectattr": selection(false),
@@ -404,7 +449,8 @@ func init() {
 	}
 	isMapping := func(v any) bool { _, ok := v.(*dict); return ok }
 	isText := func(v any) bool { _, ok := v.(string); return ok }
-	isList := func(v any) bool { _, ok := v.(*array); return ok }
+	isArray := func(v any) bool { _, ok := v.(*array); return ok }
+	isSequence := func(v any) bool { a, ok := v.(*array); return ok && a.indexed() }
 	isDefined := func(v any) bool { _, ok := v.(undefined); return !ok }
 	isInteger := func(v any) bool { _, ok := v.(int64); return ok }
 	isFloat := func(v any) bool { _, ok := v.(float64); return ok }
@@ -416,8 +462,8 @@ func init() {
 		"defined": kind(isDefined), "undefined": kind(func(v any) bool { return !isDefined(v) }), "none": kind(func(v any) bool { return v == nil }),
 		"string": kind(isText), "mapping": kind(isMapping), "boolean": kind(isBool), "integer": kind(isInteger), "float": kind(isFloat),
 		"number":   kind(func(v any) bool { _, ok := number(v); return ok }),
-		"iterable": kind(func(v any) bool { return isText(v) || isList(v) || isMapping(v) || !isDefined(v) }),
-		"sequence": kind(func(v any) bool { return isText(v) || isList(v) || isMapping(v) || !isDefined(v) }),
+		"iterable": kind(func(v any) bool { return isText(v) || isArray(v) || isMapping(v) || !isDefined(v) }),
+		"sequence": kind(func(v any) bool { return isText(v) || isSequence(v) || isMapping(v) || !isDefined(v) }),
 		"true":     kind(func(v any) bool { return v == true }), "false": kind(func(v any) bool { return v == false }), "odd": kind(parity(1)), "even": kind(parity(0)),
 		"eq": with("=="), "equalto": with("=="), "ne": with("!="), "in": with("in"), "lt": with("<"), "le": with("<="), "gt": with(">"), "ge": with(">="),
 	}
@@ -429,6 +475,9 @@ func lengthOf(r *renderer, args []any, _ map[string]any) (any, error) {
 		r.spend(len(v) / 64)
 		return int64(utf8.RuneCountInString(v)), r.fault
 	case *array:
+		if v.as == iterator {
+			break
+		}
 		return int64(len(v.items)), nil
 	case *dict:
 		return int64(len(v.keys)), nil
@@ -512,8 +561,11 @@ func mapped(r *renderer, args []any, named map[string]any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &array{}
+	out := &array{as: iterator}
 	for _, v := range items {
+		if r.spend(1); r.fault != nil {
+			return nil, r.fault
+		}
 		switch {
 		case len(args) == 1 && len(named) == 1 && named["attribute"] != nil:
 			v, err = r.path(v, named["attribute"])
@@ -553,7 +605,7 @@ func selection(wanted bool) filterFunc {
 		if err != nil {
 			return nil, err
 		}
-		out := &array{}
+		out := &array{as: iterator}
 		for _, v := range items {
 			of, err := r.path(v, args[1])
 			if err != nil {

@@ -41,7 +41,7 @@ type expr struct {
 }
 
 const (
-	mostSource  = 1 << 20
+	mostSource  = 1 << 18
 	mostNesting = 100
 )
 
@@ -474,7 +474,7 @@ func (p *parser) statement(name string) (n node, err error) {
 		p.loops = 0
 		n.body, _, err = p.nodes([]string{"endmacro"})
 		p.loops = loops
-		if p.take(n.text) || err != nil {
+		if err != nil || p.take(n.text) {
 			return n, err
 		}
 		return n, p.done()
@@ -484,7 +484,9 @@ func (p *parser) statement(name string) (n node, err error) {
 			return n, err
 		}
 		body, _, err := p.nodes([]string{"endgeneration"})
-		n.branches = []branch{{body: body}}
+		if n.branches = []branch{{body: body}}; err == nil {
+			err = p.done()
+		}
 		return n, err
 	case "break", "continue":
 		if p.loops == 0 {
@@ -501,17 +503,17 @@ func (p *parser) tuple() (*expr, error) {
 	if err != nil || !p.take(",") {
 		return e, err
 	}
-	list := &expr{kind: "list", parts: []*expr{e}}
+	all := &expr{kind: "tuple", parts: []*expr{e}}
 	for t := p.peek(); t.kind != "end" && t.text != ")"; t = p.peek() {
 		e, err := p.expression()
 		if err != nil {
 			return nil, err
 		}
-		if list.parts = append(list.parts, e); !p.take(",") {
+		if all.parts = append(all.parts, e); !p.take(",") {
 			break
 		}
 	}
-	return list, nil
+	return all, nil
 }
 
 func (p *parser) expression() (*expr, error) {
@@ -697,10 +699,11 @@ func (p *parser) primary() (*expr, error) {
 	t := p.next()
 	switch t.kind {
 	case "string":
+		parts := []string{t.text}
 		for p.peek().kind == "string" {
-			t.text += p.next().text
+			parts = append(parts, p.next().text)
 		}
-		return &expr{kind: "const", value: t.text}, nil
+		return &expr{kind: "const", value: strings.Join(parts, "")}, nil
 	case "number":
 		if n, err := strconv.ParseInt(t.text, 10, 32); err == nil {
 			return &expr{kind: "const", value: n}, nil
@@ -724,7 +727,7 @@ func (p *parser) primary() (*expr, error) {
 	switch t.text {
 	case "(":
 		if p.take(")") {
-			return &expr{kind: "list"}, nil
+			return &expr{kind: "tuple"}, nil
 		}
 		e, err := p.tuple()
 		if err == nil {

@@ -12,6 +12,7 @@ type renderer struct {
 	out   strings.Builder
 	steps int
 	depth int
+	deep  int // expressions in each other
 	fault error
 	now   func() time.Time
 }
@@ -20,6 +21,7 @@ const (
 	mostOutput = 16 << 20
 	mostSteps  = 1_000_000
 	mostCalls  = 100
+	mostDeep   = 5000
 )
 
 var (
@@ -154,14 +156,16 @@ func (r *renderer) captured(body []node, s *scope) (string, error) {
 	return text, err
 }
 
-func (r *renderer) assign(targets []*expr, v any, s *scope) error {
+func (r *renderer) assign(targets []*expr, v any, s *scope) (err error) {
 	values := []any{v}
 	if len(targets) > 1 {
-		list, ok := v.(*array)
-		if !ok || len(list.items) != len(targets) {
+		of, ok := v.(*array)
+		if !ok || len(of.items) != len(targets) {
 			return fmt.Errorf("%d names for %s", len(targets), kindOf(v))
 		}
-		values = list.items
+		if values, err = r.items(of); err != nil {
+			return err
+		}
 	}
 	for i, t := range targets {
 		if t.kind == "name" {
@@ -181,17 +185,22 @@ func (r *renderer) assign(targets []*expr, v any, s *scope) error {
 func (r *renderer) items(v any) ([]any, error) {
 	switch v := v.(type) {
 	case *array:
-		return v.items, nil
+		items := v.items
+		if v.as == iterator {
+			v.items = nil
+		}
+		return items, nil
 	case undefined:
 		return nil, nil
 	case *dict:
+		r.spend(len(v.keys))
 		var out []any
 		for _, k := range v.keys {
 			out = append(out, k)
 		}
 		return out, nil
 	case string:
-		r.spend(len(v) / 4)
+		r.spend(len(v))
 		if r.fault != nil {
 			return nil, r.fault
 		}
@@ -268,6 +277,10 @@ func (r *renderer) eval(e *expr, s *scope) (any, error) {
 	if r.spend(1); r.fault != nil {
 		return nil, r.fault
 	}
+	if r.deep++; r.deep > mostDeep {
+		return nil, fmt.Errorf("it has more than %d expressions in each other", mostDeep)
+	}
+	defer func() { r.deep-- }()
 	switch e.kind {
 	case "const":
 		return e.value, nil
@@ -325,7 +338,9 @@ func (r *renderer) eval(e *expr, s *scope) (any, error) {
 	}
 	switch e.kind {
 	case "list":
-		return &array{parts}, nil
+		return &array{parts, list}, nil
+	case "tuple":
+		return &array{parts, tuple}, nil
 	case "dict":
 		d := newDict()
 		for i := 0; i < len(parts); i += 2 {
@@ -432,9 +447,11 @@ func (r *renderer) binary(op string, a, b any) (any, error) {
 			return strings.Repeat(x, int(n)), r.fault
 		}
 	case *array:
-		if y, ok := b.(*array); ok && op == "+" {
-			r.spend(len(x.items) + len(y.items))
-			return &array{append(append([]any{}, x.items...), y.items...)}, r.fault
+		if y, ok := b.(*array); ok && op == "+" && x.as == y.as && x.literal() {
+			if r.spend(len(x.items) + len(y.items)); r.fault != nil {
+				return nil, r.fault
+			}
+			return &array{append(append([]any{}, x.items...), y.items...), x.as}, nil
 		}
 	}
 	i, isInt := integer(a)
@@ -499,11 +516,19 @@ func (r *renderer) compare(op string, a, b any) (bool, error) {
 			if !ok {
 				return false, fmt.Errorf("%s in a text", kindOf(a))
 			}
-			r.spend(len(of) / 16)
+			r.spend((len(of) + len(s)) / 16)
 			found = strings.Contains(of, s)
 		case *array:
-			for _, x := range of.items {
-				found = found || r.equal(a, x)
+			for i, x := range of.items {
+				if found = r.equal(a, x); found || r.fault != nil {
+					if of.as == iterator {
+						of.items = of.items[i+1:]
+					}
+					return found == (op == "in"), r.fault
+				}
+			}
+			if of.as == iterator {
+				of.items = nil
 			}
 		case *dict:
 			if s, ok := a.(string); ok {
@@ -520,6 +545,7 @@ func (r *renderer) compare(op string, a, b any) (bool, error) {
 	y, also := number(b)
 	s, text := a.(string)
 	t, texts := b.(string)
+	r.spend(min(len(s), len(t)) / 64)
 	switch {
 	case ok && also && x < y, text && texts && s < t:
 		order = -1
@@ -574,6 +600,9 @@ func (r *renderer) item(of, key any) (any, error) {
 			return undefined{s}, nil
 		}
 	case *array:
+		if !of.indexed() {
+			return nil, fmt.Errorf("%s has no items by number", kindOf(of))
+		}
 		if i, ok := integer(key); ok {
 			if i < 0 {
 				i += int64(len(of.items))
@@ -605,11 +634,11 @@ func (r *renderer) item(of, key any) (any, error) {
 func (r *renderer) slice(of any, by []any) (any, error) {
 	var n int
 	var runes []rune
-	list, isList := of.(*array)
+	all, isList := of.(*array)
 	text, isText := of.(string)
 	switch {
-	case isList:
-		n = len(list.items)
+	case isList && all.indexed():
+		n = len(all.items)
 	case isText:
 		r.spend(len(text) / 4)
 		runes = []rune(text)
@@ -652,10 +681,13 @@ func (r *renderer) slice(of any, by []any) (any, error) {
 		from, to = bound(0, high), bound(1, low)
 	}
 	out := &array{}
+	if isList {
+		out.as = all.as
+	}
 	var part []rune
 	for i := from; step > 0 && i < to || step < 0 && i > to; i += step {
 		if isList {
-			out.items = append(out.items, list.items[i])
+			out.items = append(out.items, all.items[i])
 		} else {
 			part = append(part, runes[i])
 		}

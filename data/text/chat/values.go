@@ -10,7 +10,24 @@ import (
 
 type undefined struct{ name string }
 
-type array struct{ items []any }
+// array is one of Python's sequences.
+type array struct {
+	items []any
+	as    sequence
+}
+
+type sequence string
+
+const (
+	list     sequence = "a list"
+	tuple    sequence = "a tuple"
+	numbers  sequence = "a range"
+	view     sequence = "a view of a mapping"
+	iterator sequence = "an iterator" // can be gone through once
+)
+
+func (a *array) literal() bool { return a.as == list || a.as == tuple }
+func (a *array) indexed() bool { return a.literal() || a.as == numbers }
 
 type dict struct {
 	keys   []string
@@ -50,7 +67,7 @@ func kindOf(v any) string {
 	case string:
 		return "a text"
 	case *array:
-		return "a list"
+		return string(v.as)
 	case *dict, *namespace:
 		return "a mapping"
 	}
@@ -70,7 +87,7 @@ func truth(v any) bool {
 	case string:
 		return v != ""
 	case *array:
-		return len(v.items) > 0
+		return len(v.items) > 0 || v.as == iterator
 	case *dict:
 		return len(v.keys) > 0
 	}
@@ -99,7 +116,9 @@ func integer(v any) (int64, bool) {
 }
 
 func (r *renderer) equal(a, b any) bool {
-	r.spend(1)
+	if r.spend(1); r.fault != nil {
+		return false
+	}
 	if x, ok := number(a); ok {
 		y, ok := number(b)
 		return ok && x == y
@@ -116,7 +135,10 @@ func (r *renderer) equal(a, b any) bool {
 		return ok && a == s
 	case *array:
 		other, ok := b.(*array)
-		if !ok || len(a.items) != len(other.items) {
+		if ok && a != other && (!a.literal() || !other.literal()) {
+			r.fault = fmt.Errorf("%s == %s is not supported", kindOf(a), kindOf(other))
+		}
+		if !ok || a.as != other.as || len(a.items) != len(other.items) {
 			return false
 		}
 		for i := range a.items {
@@ -189,7 +211,17 @@ func (r *renderer) repr(out *strings.Builder, v any, depth int) error {
 	case string:
 		return r.quote(out, v)
 	case *array:
-		out.WriteByte('[')
+		if !v.literal() {
+			return fmt.Errorf("%s cannot be printed", kindOf(v))
+		}
+		open, end := "[", "]"
+		if v.as == tuple {
+			open, end = "(", ")"
+			if len(v.items) == 1 {
+				end = ",)"
+			}
+		}
+		out.WriteString(open)
 		for i, x := range v.items {
 			if i > 0 {
 				out.WriteString(", ")
@@ -198,7 +230,7 @@ func (r *renderer) repr(out *strings.Builder, v any, depth int) error {
 				return err
 			}
 		}
-		out.WriteByte(']')
+		out.WriteString(end)
 	case *dict:
 		out.WriteByte('{')
 		for i, k := range v.keys {
@@ -256,6 +288,7 @@ func (r *renderer) json(out *strings.Builder, v any, indent, depth int) error {
 	}
 	line := func(depth int) {
 		if indent >= 0 {
+			r.spend(indent * depth / 16)
 			out.WriteString("\n" + strings.Repeat(" ", indent*depth))
 		}
 	}
@@ -289,6 +322,9 @@ func (r *renderer) json(out *strings.Builder, v any, indent, depth int) error {
 	case string:
 		text(v)
 	case *array:
+		if !v.literal() {
+			return fmt.Errorf("tojson of %s", kindOf(v))
+		}
 		out.WriteByte('[')
 		for i, x := range v.items {
 			if i > 0 {
