@@ -57,7 +57,7 @@ func (b *Base) Generation() (Generation, error) {
 }
 
 func (b *Base) generation() (of Generation, err error) {
-	c, own := &config{fields: b.fields}, false
+	c, own := &config{file: b.file, fields: b.fields}, false
 	if filepath.Ext(b.folder) != ggufExt {
 		content, err := regular.Read(filepath.Join(b.folder, generationFile), mostText)
 		if err == nil {

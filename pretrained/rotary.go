@@ -11,7 +11,7 @@ import (
 
 // within reads an object in a field.
 func (c *config) within(name string, read func(in *config)) {
-	in := &config{}
+	in := &config{file: c.file}
 	if err := json.Unmarshal(c.fields[name], &in.fields); err != nil {
 		c.fail(name, "an object")
 		return

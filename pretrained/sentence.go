@@ -23,7 +23,7 @@ const (
 )
 
 // Embedder returns the network with sentence-transformers' pooling: the output sentence_embedding [batch, width].
-// modules.json and the pooling's config.json say how; without them it is the mean over the tokens.
+// modules.json and the pooling's config.json say how; without them, and of a file .gguf, it is the mean over the tokens.
 func (b *Base) Embedder() *Network {
 	return b.network(bare, 1, func(f *family, n *Network) (h head) {
 		if f.of != "" {
@@ -52,7 +52,7 @@ func (b *Base) Embedder() *Network {
 func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	n.sentences = map[string][]byte{}
 	text, err := regular.Read(filepath.Join(b.folder, modulesFile), mostText)
-	if errors.Is(err, fs.ErrNotExist) {
+	if filepath.Ext(b.folder) == ggufExt || errors.Is(err, fs.ErrNotExist) {
 		n.sentences[modulesFile] = []byte(`[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
  {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]
 `)

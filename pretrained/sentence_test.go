@@ -80,6 +80,7 @@ func TestEmbedder(t *testing.T) {
 	poolings := f.under("pool/")
 	require.Len(t, poolings, 7)
 	f.near(t, "pool/mean", embed(), poolings["mean"]) // without files of sentence-transformers
+	require.NotEmpty(t, outputsOf(t, opened(t, "testdata/gguf/llama.gguf").Embedder(), fixtureOf(t, "llama"), "hole")["sentence_embedding"])
 	write(t, dir, "modules.json", modulesText)
 	for mode, want := range poolings {
 		of := map[string]any{}
