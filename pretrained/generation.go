@@ -87,12 +87,12 @@ func (b *Base) generation() (of Generation, err error) {
 	}
 	if c.flag("do_sample", false) {
 		of.Sampling.Temperature = c.positive("temperature", 1)
-		if of.Sampling.TopK = 50; c.has("top_k") && string(c.fields["top_k"]) == "0" {
-			of.Sampling.TopK = 0
-		} else if c.has("top_k") {
+		if text := string(c.fields["top_k"]); text != "0" && text != "null" { // both: of all tokens
 			of.Sampling.TopK = c.size("top_k", 50)
 		}
-		of.Sampling.TopP = c.number("top_p", 1, share, "a number from 0 to 1")
+		if of.Sampling.TopP = c.number("top_p", 1, share, "a number from 0 to 1"); of.Sampling.TopP == 0 {
+			of.Sampling.TopP = math.SmallestNonzeroFloat64 // transformers keeps the likeliest token; 0 is all tokens
+		}
 		of.Sampling.MinP = c.number("min_p", 0, share, "a number from 0 to 1")
 	}
 	if c.has("max_new_tokens") {
