@@ -69,8 +69,23 @@ func TestResume(t *testing.T) {
 		require.NoError(t, resume())
 		require.Len(t, ranges, 5)
 
-		// A server without ranges sends all.
+		// Other bytes of the size are replaced, and a link is not followed.
+		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 1000)), 0o600))
+		require.NoError(t, resume())
+		require.Len(t, ranges, 6)
+		require.NoError(t, VerifyFile(path, 1000, sum(content)))
+		ranges = ranges[:5]
 		require.NoError(t, os.Remove(path))
+		outside := filepath.Join(t.TempDir(), "outside")
+		require.NoError(t, os.WriteFile(outside, []byte("mine"), 0o600))
+		require.NoError(t, os.Symlink(outside, path+incomplete))
+		require.ErrorContains(t, resume(), "is a symbolic link, expected a file")
+		mine, err := os.ReadFile(outside)
+		require.NoError(t, err)
+		require.Equal(t, "mine", string(mine))
+		require.NoError(t, os.Remove(path+incomplete))
+
+		// A server without ranges sends all.
 		require.NoError(t, os.WriteFile(path+incomplete, []byte(content[:9]), 0o600))
 		whole = true
 		require.NoError(t, resume())
