@@ -1,7 +1,6 @@
 package pretrained
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,7 +61,7 @@ func (b *Base) generation() (of Generation, err error) {
 		content, err := regular.Read(filepath.Join(b.folder, generationFile), mostText)
 		if err == nil {
 			own, c = true, &config{file: generationFile}
-			err = json.Unmarshal(content, &c.fields)
+			c.fields, err = object(content)
 		}
 		if err != nil && (own || !errors.Is(err, fs.ErrNotExist)) {
 			return of, fmt.Errorf("%s: %w", generationFile, err)
@@ -100,7 +99,7 @@ func (b *Base) generation() (of Generation, err error) {
 	}
 	if of.StopTexts = nil; c.has("stop_strings") {
 		var one string
-		if json.Unmarshal(c.fields["stop_strings"], &one) == nil {
+		if c.decode("stop_strings", &one) == nil {
 			of.StopTexts = []string{one}
 		} else {
 			of.StopTexts = c.texts("stop_strings")
@@ -121,10 +120,10 @@ func (c *config) ids(name string) (ids []int32) {
 		return nil
 	}
 	var one int32
-	err := json.Unmarshal(c.fields[name], &one)
+	err := c.decode(name, &one)
 	if ids = []int32{one}; err != nil {
 		ids = nil
-		err = json.Unmarshal(c.fields[name], &ids)
+		err = c.decode(name, &ids)
 	}
 	if err != nil || slices.ContainsFunc(ids, func(id int32) bool { return id < 0 }) {
 		c.fail(name, "the number of a token, or a list of such numbers")

@@ -46,6 +46,11 @@ func TestGeneration(t *testing.T) {
 		`{"early_stopping": "always"}`:            "early_stopping is",
 		`{"do_sample": true, "temperature": 0.0}`: "a number above 0",
 		`{"do_sample": true, "min_p": 2}`:         "a number from 0 to 1",
+		`{"eos_token_id": [null, 5]}`:             "the number of a token, or a list of such numbers",
+		`{"stop_strings": ["x", null]}`:           "a list of texts",
+		`null`:                                    "generation_config.json: it is null, expected an object",
+		`{"do_sample": true, "do_sample": false}`: `generation_config.json: an object has "do_sample" twice`,
+		`{"Do_Sample": true}`:                     "Do_Sample is",
 		`[]`:                                      "generation_config.json: json: cannot unmarshal",
 	} {
 		write(t, dir, "generation_config.json", file)

@@ -65,23 +65,28 @@ func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	for _, name := range []string{modulesFile, "config_sentence_transformers.json", "sentence_bert_config.json"} {
 		n.sentences[name] = nil
 	}
-	var modules []struct{ Path, Type string }
-	if err := json.Unmarshal(text, &modules); err != nil {
+	var modules []map[string]json.RawMessage
+	if err := strict(text, &modules); err != nil {
 		return nil, false, fmt.Errorf("%s: %w", modulesFile, err)
 	}
 	for i, m := range modules {
-		kind := m.Type[strings.LastIndex(m.Type, ".")+1:]
+		c := &config{file: modulesFile, fields: m}
+		path, whole := c.text("path", ""), c.text("type", "")
+		if c.err != nil {
+			return nil, false, c.err
+		}
+		kind := whole[strings.LastIndex(whole, ".")+1:]
 		switch {
-		case kind == "Transformer" && i == 0 && m.Path == "":
-		case kind == "Pooling" && i == 1 && m.Path == filepath.Dir(poolingFile):
+		case kind == "Transformer" && i == 0 && path == "":
+		case kind == "Pooling" && i == 1 && path == filepath.Dir(poolingFile):
 			if modes, err = b.modes(); err != nil {
-				return nil, false, fmt.Errorf("%s: %w", poolingFile, err)
+				return nil, false, err
 			}
 			n.sentences[poolingFile] = nil
 		case kind == "Normalize" && i == 2:
 			normalize = true
 		default:
-			return nil, false, fmt.Errorf("%s: module %d is %q in %q, expected Transformer in \"\", Pooling in \"1_Pooling\", and maybe Normalize: others are not implemented", modulesFile, i, m.Type, m.Path)
+			return nil, false, fmt.Errorf("%s: module %d is %q in %q, expected Transformer in \"\", Pooling in \"1_Pooling\", and maybe Normalize: others are not implemented", modulesFile, i, whole, path)
 		}
 	}
 	if modes == nil {
@@ -95,10 +100,11 @@ func (b *Base) modes() (modes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{}
-	if err := json.Unmarshal(text, &c.fields); err != nil {
+	fields, err := object(text)
+	if err != nil {
 		return nil, err
 	}
+	c := &config{file: poolingFile, fields: fields}
 	c.only("include_prompt", "true")
 	if c.has("pooling_mode") {
 		if modes = c.texts("pooling_mode"); modes == nil {

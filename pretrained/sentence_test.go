@@ -109,6 +109,8 @@ func TestEmbedder(t *testing.T) {
 	for want, files := range map[string][2]string{
 		`modules.json: module 2 is "models.Dense" in "2_Dense", expected Transformer`: {strings.Replace(modulesText, "}]", `}, {"path": "2_Dense", "type": "models.Dense"}]`, 1), `{}`},
 		`modules.json: module 1 is "x.Pooling" in "../1_Pooling"`:                     {`[{"path": "", "type": "x.Transformer"}, {"path": "../1_Pooling", "type": "x.Pooling"}]`, `{}`},
+		`modules.json: module 0 is "" in ""`:                                          {strings.Replace(modulesText, `"type"`, `"Type"`, 1), `{}`},
+		`modules.json: an object has "path" twice`:                                    {strings.Replace(modulesText, `"path"`, `"path": "", "path"`, 1), `{}`},
 		`modules.json lists no module Pooling`:                                        {`[]`, `{}`},
 		`include_prompt is "false", expected true`:                                    {modulesText, `{"include_prompt": false}`},
 		`expected one or several of cls, max, mean`:                                   {modulesText, `{"pooling_mode": "median"}`},
