@@ -39,7 +39,7 @@ type Hub struct {
 }
 
 // Download downloads a model by its name, such as "sentence-transformers/all-MiniLM-L6-v2", and returns its folder for
-// [Open]. It verifies digests, also of files in the cache, which it does not request. Of a broken download it requests
+// [Open]. It verifies digests, also of what is in the cache, which it does not request. Of a broken download it requests
 // what is missing. With
 // the hash of a commit as Revision, a complete folder needs no request.
 //

@@ -108,8 +108,7 @@ func (g *ggufFile) model() (*config, map[string]stored, error) {
 	return &config{fields: fields, file: "the file's metadata"}, tensors, nil
 }
 
-// ggufKeys are the keys of an architecture that are read or change no numbers, with the only values that are implemented;
-// nil: any value, or those that the reader takes.
+// ggufKeys are an architecture's keys that are read or change no numbers, with the implemented values; nil: any value.
 var ggufKeys = map[string][]any{
 	"embedding_length": nil, "feed_forward_length": nil, "block_count": nil, "context_length": nil, "vocab_size": nil, "attention.head_count": nil, "attention.head_count_kv": nil,
 	"attention.layer_norm_rms_epsilon": nil, "attention.key_length": nil, "attention.value_length": nil, "attention.causal": {true}, "attention.sliding_window": {uint64(0)},

@@ -20,9 +20,9 @@ const (
 	lookEvery  = 100 * time.Millisecond
 )
 
-// Resume downloads f to path, whose folder must exist, unless a file of its size and digest is there. After an error, the received
-// bytes are in path with ".incomplete", and the next call requests the others, if f has a Size. Processes wait for each
-// other.
+// Resume downloads f to path, whose folder must exist, unless a file of its size and digest is there. After an error,
+// the received bytes are in path with ".incomplete", and the next call requests the others, if f has a Size. Processes
+// wait for each other.
 func (c Client) Resume(ctx context.Context, f File, path string) (err error) {
 	c = c.withDefaults()
 	defer func() { err = f.explain(err) }()
