@@ -39,9 +39,8 @@ type Hub struct {
 }
 
 // Download downloads a model by its name, such as "sentence-transformers/all-MiniLM-L6-v2", and returns its folder for
-// [Open]. It verifies digests, also of what is in the cache, which it does not request. Of a broken download it requests
-// what is missing. With
-// the hash of a commit as Revision, a complete folder needs no request.
+// [Open]. It verifies digests, also of files in the cache, which it does not request. Of a broken download it requests
+// what is missing. With the hash of a commit as Revision, a complete folder needs no request.
 //
 // Errors: those of the network and the disk, a name, revision or file that the hub does not have, and bytes that differ
 // from the hub's digest.
