@@ -108,7 +108,7 @@ func (c *config) adapter() (p parameters) {
 
 // optional returns a field's text, or "" if it is something else.
 func (c *config) optional(name string) (text string) {
-	if json.Unmarshal(c.fields[name], &text) != nil {
+	if c.decode(name, &text) != nil {
 		return ""
 	}
 	return text
@@ -145,7 +145,7 @@ func expression(before, text string) (*regexp.Regexp, error) {
 func (c *config) patterns(field string) func(module string, standard float64) (float64, error) {
 	var numbers map[string]float64
 	expected := fmt.Sprintf("an object of at most %d numbers above 0, by regular expressions of modules' names", mostPatterns)
-	if c.has(field) && json.Unmarshal(c.fields[field], &numbers) != nil || len(numbers) > mostPatterns {
+	if c.has(field) && c.decode(field, &numbers) != nil || len(numbers) > mostPatterns {
 		c.fail(field, "%s", expected)
 		numbers = nil
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"path/filepath"
@@ -37,11 +38,73 @@ func readConfig(folder, file string, most int64) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{file: file}
-	if err := json.Unmarshal(text, &c.fields); err != nil {
+	fields, err := object(text)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return c, nil
+	return &config{file: file, fields: fields}, nil
+}
+
+// object reads a JSON object. A struct would take names in any case.
+func object(text []byte) (fields map[string]json.RawMessage, err error) {
+	if err = strict(text, &fields); err == nil && fields == nil {
+		err = errors.New("it is null, expected an object")
+	}
+	return fields, err
+}
+
+// strict is [json.Unmarshal] of a text whose objects have each name once.
+func strict(text []byte, to any) error {
+	if err := json.Unmarshal(text, to); err != nil {
+		return err
+	}
+	type level struct {
+		seen  map[string]bool // nil in a list
+		value bool            // comes next
+	}
+	var open []level
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		t, err := d.Token()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if in := len(open) - 1; in >= 0 && open[in].seen != nil && t != json.Delim('}') {
+			if open[in].value = !open[in].value; open[in].value {
+				name, _ := t.(string)
+				if open[in].seen[name] {
+					return fmt.Errorf("an object has %s twice", listed.Quoted(name))
+				}
+				open[in].seen[name] = true
+				continue
+			}
+		}
+		switch t {
+		case json.Delim('{'):
+			open = append(open, level{seen: map[string]bool{}})
+		case json.Delim('['):
+			open = append(open, level{})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+	}
+}
+
+// decode is [json.Unmarshal] without null, which it makes a zero.
+func (c *config) decode(name string, to any) error {
+	for d := json.NewDecoder(bytes.NewReader(c.fields[name])); ; {
+		t, err := d.Token()
+		switch {
+		case err == io.EOF:
+			return json.Unmarshal(c.fields[name], to)
+		case err != nil:
+			return err
+		case t == nil:
+			return errors.New("it has null")
+		}
+	}
 }
 
 func (c *config) fail(name, format string, values ...any) {
@@ -79,7 +142,7 @@ func (c *config) zero(names ...string) {
 // counts reads a list of whole numbers from 1 to most.
 func (c *config) counts(name string, most int, standard ...int) []int {
 	list := standard
-	if c.has(name) && (json.Unmarshal(c.fields[name], &list) != nil || len(list) == 0 || slices.Min(list) < 1 || slices.Max(list) > most) {
+	if c.has(name) && (c.decode(name, &list) != nil || len(list) == 0 || slices.Min(list) < 1 || slices.Max(list) > most) {
 		c.fail(name, "a list of whole numbers from 1 to %d", most)
 		return standard
 	}
@@ -89,7 +152,7 @@ func (c *config) counts(name string, most int, standard ...int) []int {
 // pair reads a whole number, or two: a height and a width.
 func (c *config) pair(name string, standard int) (height, width int) {
 	var both []int
-	if json.Unmarshal(c.fields[name], &both) != nil || both == nil {
+	if c.decode(name, &both) != nil || both == nil {
 		n := c.size(name, standard)
 		return n, n
 	}
@@ -120,7 +183,7 @@ func (c *config) number(name string, standard float64, fits func(x float64) bool
 		return standard
 	}
 	x := math.NaN()
-	if err := json.Unmarshal(c.fields[name], &x); err != nil || !fits(x) {
+	if err := c.decode(name, &x); err != nil || !fits(x) {
 		c.fail(name, "%s", expected)
 		return standard
 	}
@@ -142,7 +205,7 @@ func (c *config) flag(name string, standard bool) bool {
 		return standard
 	}
 	value := standard
-	if err := json.Unmarshal(c.fields[name], &value); err != nil {
+	if err := c.decode(name, &value); err != nil {
 		c.fail(name, "true or false")
 	}
 	return value
@@ -152,14 +215,14 @@ func (c *config) text(name, standard string) (value string) {
 	if !c.has(name) {
 		return standard
 	}
-	if err := json.Unmarshal(c.fields[name], &value); err != nil {
+	if err := c.decode(name, &value); err != nil {
 		c.fail(name, "a text")
 	}
 	return value
 }
 
 func (c *config) texts(name string) (list []string) {
-	if c.has(name) && json.Unmarshal(c.fields[name], &list) != nil {
+	if c.has(name) && c.decode(name, &list) != nil {
 		c.fail(name, "a list of texts")
 	}
 	return list
@@ -198,7 +261,7 @@ func (c *config) activation(name, standard string) nn.Activation {
 func (c *config) labels() []string {
 	var names map[string]string
 	if c.has("id2label") {
-		if err := json.Unmarshal(c.fields["id2label"], &names); err != nil || len(names) == 0 {
+		if err := c.decode("id2label", &names); err != nil || len(names) == 0 {
 			c.fail("id2label", "an object of names by their classes' numbers")
 			return nil
 		}
@@ -216,6 +279,8 @@ func (c *config) labels() []string {
 	switch {
 	case n > mostLabels:
 		c.fail("num_labels", "at most %d", mostLabels)
+	case names == nil && n > mostStandardLabels:
+		c.fail("num_labels", "at most %d without names in id2label", mostStandardLabels)
 	case names == nil:
 		return standardLabels(n)
 	case n != len(all):
@@ -224,7 +289,10 @@ func (c *config) labels() []string {
 	return all
 }
 
-const mostLabels = 1 << 24
+const (
+	mostLabels         = 1 << 24
+	mostStandardLabels = 1 << 16 // which nothing else bounds
+)
 
 func standardLabels(n int) []string {
 	all := make([]string, n)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/lazo-ml/lazo/internal/fetch"
 	"github.com/lazo-ml/lazo/internal/listed"
@@ -38,8 +39,8 @@ type Hub struct {
 }
 
 // Download downloads a model by its name, such as "sentence-transformers/all-MiniLM-L6-v2", and returns its folder for
-// [Open]. It verifies digests. It requests no file that is in the cache, and of a broken download what is missing. With
-// the hash of a commit as Revision, a complete folder needs no request.
+// [Open]. It verifies digests, also of files in the cache, which it does not request. Of a broken download it requests
+// what is missing. With the hash of a commit as Revision, a complete folder needs no request.
 //
 // Errors: those of the network and the disk, a name, revision or file that the hub does not have, and bytes that differ
 // from the hub's digest.
@@ -55,22 +56,16 @@ func Download(ctx context.Context, name string, from Hub) (folder string, err er
 var hubFiles = []string{"*.json", "*.txt", "*.model", "*.jinja", weightsFile, "model-*-of-*.safetensors", "adapter_model.safetensors", "*_*/config.json", "*_*/" + weightsFile}
 
 type hubListing struct {
-	Commit string    `json:"sha"`
-	Files  []hubFile `json:"siblings"`
+	commit string
+	files  []hubFile
 }
 
 type hubFile struct {
-	Name string `json:"rfilename"`
-	Size int64  `json:"size"`
-	Blob string `json:"blobId"`
-	LFS  *struct {
-		SHA256 string `json:"sha256"`
-		Size   int64  `json:"size"`
-	} `json:"lfs"`
+	name, blob string
+	size       int64
 }
 
-// mostFiles bounds a listing.
-const mostFiles = 1 << 16
+const mostListing, mostFiles = 8 << 20, 1 << 16
 
 var (
 	hubName   = regexp.MustCompile(`^[\w-][\w.-]*(/[\w-][\w.-]*)?$`)
@@ -95,18 +90,18 @@ func (h Hub) download(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	snapshot := filepath.Join(dir, "snapshots", all.Commit)
+	snapshot := filepath.Join(dir, "snapshots", all.commit)
 	for _, f := range files {
-		if err := h.file(ctx, f, h.Endpoint+"/"+name+"/resolve/"+all.Commit+"/"+escaped(f.Name), dir, filepath.Join(snapshot, filepath.FromSlash(f.Name))); err != nil {
-			return "", fmt.Errorf("%s: %w", f.Name, err)
+		if err := h.file(ctx, f, h.Endpoint+"/"+name+"/resolve/"+all.commit+"/"+escaped(f.name), dir, filepath.Join(snapshot, filepath.FromSlash(f.name))); err != nil {
+			return "", fmt.Errorf("%s: %w", f.name, err)
 		}
 	}
-	if h.Revision != all.Commit {
+	if h.Revision != all.commit {
 		ref := filepath.Join(dir, "refs", filepath.FromSlash(h.Revision))
 		if err := os.MkdirAll(filepath.Dir(ref), 0o755); err != nil {
 			return "", err
 		}
-		err = regular.Replace(ref, func(f *os.File) error { _, err := f.WriteString(all.Commit); return err })
+		err = regular.Replace(ref, func(f *os.File) error { _, err := f.WriteString(all.commit); return err })
 	}
 	return snapshot, err
 }
@@ -121,28 +116,76 @@ func escaped(name string) string {
 
 // list returns the revision's files. Those of a commit never change, and are kept.
 func (h Hub) list(ctx context.Context, name, dir string) (all hubListing, err error) {
-	if !filepath.IsLocal(filepath.FromSlash(h.Revision)) {
+	if !local(h.Revision) {
 		return all, fmt.Errorf("the Revision is %s, expected a branch, tag or commit", listed.Quoted(h.Revision))
 	}
 	kept := func(commit string) string { return filepath.Join(dir, "lazo", commit+".json") }
-	text, err := regular.Read(kept(h.Revision), mostText)
+	text, err := regular.Read(kept(h.Revision), mostListing)
 	if err != nil || !hubCommit.MatchString(h.Revision) {
 		address := h.Endpoint + "/api/models/" + name + "/revision/" + url.PathEscape(h.Revision) + "?blobs=true"
 		client := fetch.Client{HTTP: h.HTTP}
-		if text, err = client.Get(ctx, address, h.Token, mostText); err != nil {
+		if text, err = client.Get(ctx, address, h.Token, mostListing); err != nil {
 			return all, h.explain(err)
 		}
 	}
-	if err := json.Unmarshal(text, &all); err != nil {
+	if all, err = listing(text); err != nil {
 		return all, fmt.Errorf("the hub's list of files: %w", listed.Short(err))
 	}
-	if !hubCommit.MatchString(all.Commit) || hubCommit.MatchString(h.Revision) && h.Revision != all.Commit || len(all.Files) > mostFiles {
-		return all, fmt.Errorf("the hub lists %d files of the commit %s, expected at most %d of %s", len(all.Files), listed.Quoted(all.Commit), mostFiles, listed.Cut(h.Revision))
+	if !hubCommit.MatchString(all.commit) || hubCommit.MatchString(h.Revision) && h.Revision != all.commit {
+		return all, fmt.Errorf("the hub lists files of the commit %s, expected %s", listed.Quoted(all.commit), listed.Cut(h.Revision))
 	}
 	if err := os.MkdirAll(filepath.Dir(kept("")), 0o755); err != nil {
 		return all, err
 	}
-	return all, regular.Replace(kept(all.Commit), func(f *os.File) error { _, err := f.Write(text); return err })
+	return all, regular.Replace(kept(all.commit), func(f *os.File) error { _, err := f.Write(text); return err })
+}
+
+func listing(text []byte) (all hubListing, err error) {
+	fields, err := object(text)
+	if err != nil {
+		return all, err
+	}
+	c, list := &config{file: "the hub", fields: fields}, []json.RawMessage{}
+	if all.commit = c.text("sha", ""); json.Unmarshal(fields["siblings"], &list) != nil || len(list) > mostFiles {
+		c.fail("siblings", "a list of at most %d files", mostFiles)
+	}
+	seen := map[string]bool{}
+	for _, text := range list {
+		if c.err != nil {
+			break
+		}
+		f, err := object(text)
+		if err != nil {
+			return all, err
+		}
+		in, size := &config{file: "a file", fields: f}, int64(0)
+		one := hubFile{name: in.text("rfilename", ""), blob: in.text("blobId", "")}
+		from := in
+		if in.has("lfs") {
+			if f, err = object(f["lfs"]); err != nil {
+				return all, err
+			}
+			from = &config{file: "a file", fields: f}
+			one.blob = from.text("sha256", "")
+		}
+		if from.has("size") && from.decode("size", &size) != nil {
+			from.fail("size", "a number of bytes")
+		}
+		if one.size = size; seen[one.name] {
+			in.fail("rfilename", "each file once: it is listed twice")
+		}
+		seen[one.name] = true
+		all.files, c.err = append(all.files, one), in.err
+		if from != in {
+			c.err = errors.Join(in.err, from.err)
+		}
+	}
+	return all, c.err
+}
+
+// local reports whether a name is that of a file in a folder on each system.
+func local(name string) bool {
+	return filepath.IsLocal(filepath.FromSlash(name)) && path.Clean(name) == name && name != "." && !strings.Contains(name, `\`) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 func (h Hub) explain(err error) error {
@@ -159,13 +202,10 @@ func (h Hub) selected(all hubListing) (files []hubFile, err error) {
 	}
 	unused := slices.Clone(patterns)
 	weights := false
-	for _, f := range all.Files {
-		if f.LFS != nil {
-			f.Size, f.Blob = f.LFS.Size, f.LFS.SHA256
-		}
+	for _, f := range all.files {
 		matches := false
 		for _, p := range patterns {
-			ok, err := path.Match(p, f.Name)
+			ok, err := path.Match(p, f.name)
 			if err != nil {
 				return nil, fmt.Errorf("the pattern %s of Files: %w", listed.Quoted(p), err)
 			}
@@ -176,10 +216,10 @@ func (h Hub) selected(all hubListing) (files []hubFile, err error) {
 		if !matches {
 			continue
 		}
-		if !filepath.IsLocal(filepath.FromSlash(f.Name)) || strings.Contains(f.Name, `\`) || !hubDigest.MatchString(f.Blob) || f.Size < 1 {
-			return nil, fmt.Errorf("the hub lists the file %s with the digest %s and %d bytes, expected a local name, a SHA-1 or SHA-256, and at least a byte", listed.Quoted(f.Name), listed.Quoted(f.Blob), f.Size)
+		if !local(f.name) || !hubDigest.MatchString(f.blob) || f.size < 1 {
+			return nil, fmt.Errorf("the hub lists the file %s with the digest %s and %d bytes, expected a local name, a SHA-1 or SHA-256, and at least a byte", listed.Quoted(f.name), listed.Quoted(f.blob), f.size)
 		}
-		files, weights = append(files, f), weights || path.Ext(f.Name) == ".safetensors"
+		files, weights = append(files, f), weights || path.Ext(f.name) == ".safetensors"
 	}
 	switch {
 	case len(h.Files) > 0 && len(unused) > 0:
@@ -192,19 +232,19 @@ func (h Hub) selected(all hubListing) (files []hubFile, err error) {
 
 // file downloads a file among the blobs, and links to it.
 func (h Hub) file(ctx context.Context, f hubFile, address, dir, link string) error {
-	blob := filepath.Join(dir, "blobs", f.Blob)
+	blob := filepath.Join(dir, "blobs", f.blob)
 	for _, d := range []string{filepath.Dir(blob), filepath.Dir(link)} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return err
 		}
 	}
-	of := fetch.File{Name: f.Name, URL: address, Size: f.Size, Blob: f.Blob, Token: h.Token}
-	if len(f.Blob) == 64 {
-		of.SHA256, of.Blob = f.Blob, ""
+	of := fetch.File{Name: f.name, URL: address, Size: f.size, Blob: f.blob, Token: h.Token}
+	if len(f.blob) == 64 {
+		of.SHA256, of.Blob = f.blob, ""
 	}
 	client := fetch.Client{HTTP: h.HTTP, TotalTimeout: 24 * time.Hour}
 	if h.Progress != nil {
-		client.Progress = func(done, total int64) { h.Progress(f.Name, done, total) }
+		client.Progress = func(done, total int64) { h.Progress(f.name, done, total) }
 	}
 	if err := client.Resume(ctx, of, blob); err != nil {
 		return h.explain(err)

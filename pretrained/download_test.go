@@ -177,6 +177,20 @@ func TestDownload_errors(t *testing.T) {
 		{change: func(h *hub) { h.Cache = "" }, want: "the Cache is empty, expected a folder"},
 		{change: func(h *hub) { h.Token = "wrong" }, want: "may the Token read"},
 		{change: func(h *hub) { h.Revision = "../x" }, want: "expected a branch, tag or commit"},
+		{change: func(h *hub) { h.Revision = "." }, want: "expected a branch, tag or commit"},
+		{change: func(h *hub) { h.Revision = "main/.." }, want: "expected a branch, tag or commit"},
+		{change: func(h *hub) { h.change = file("a\x1b[2J\n.json") }, want: "expected a local name"},
+		{change: func(h *hub) { h.change = func(l map[string]any) { l["siblings"] = make([]struct{}, 1<<16+1) } }, want: "a list of at most 65536 files"},
+		{change: func(h *hub) { h.change = func(l map[string]any) { l["siblings"] = strings.Repeat("x", 8<<20) } }, want: "more than 8388608 bytes"},
+		{change: func(h *hub) {
+			h.change = func(l map[string]any) {
+				all := l["siblings"].([]map[string]any)
+				l["siblings"] = append(all, map[string]any{"rfilename": all[0]["rfilename"], "size": 5, "blobId": strings.Repeat("a", 40)})
+			}
+		}, want: "it is listed twice"},
+		{change: func(h *hub) {
+			h.change = func(l map[string]any) { l["SHA"] = l["sha"]; delete(l, "sha") }
+		}, want: `files of the commit ""`},
 		{change: func(h *hub) { h.Revision = "none" }, want: "404 Not Found"},
 		{change: func(h *hub) { h.Files = []string{"*.json", "*.gguf"} }, want: `no file matches ["*.gguf"]`},
 		{change: func(h *hub) { h.Files = []string{"["} }, want: "syntax error in pattern"},

@@ -1,7 +1,6 @@
 package pretrained
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,12 +56,12 @@ func (b *Base) Generation() (Generation, error) {
 }
 
 func (b *Base) generation() (of Generation, err error) {
-	c, own := &config{fields: b.fields}, false
+	c, own := &config{file: b.file, fields: b.fields}, false
 	if filepath.Ext(b.folder) != ggufExt {
 		content, err := regular.Read(filepath.Join(b.folder, generationFile), mostText)
 		if err == nil {
 			own, c = true, &config{file: generationFile}
-			err = json.Unmarshal(content, &c.fields)
+			c.fields, err = object(content)
 		}
 		if err != nil && (own || !errors.Is(err, fs.ErrNotExist)) {
 			return of, fmt.Errorf("%s: %w", generationFile, err)
@@ -87,12 +86,12 @@ func (b *Base) generation() (of Generation, err error) {
 	}
 	if c.flag("do_sample", false) {
 		of.Sampling.Temperature = c.positive("temperature", 1)
-		if of.Sampling.TopK = 50; c.has("top_k") && string(c.fields["top_k"]) == "0" {
-			of.Sampling.TopK = 0
-		} else if c.has("top_k") {
+		if text := string(c.fields["top_k"]); text != "0" && text != "null" { // both: of all tokens
 			of.Sampling.TopK = c.size("top_k", 50)
 		}
-		of.Sampling.TopP = c.number("top_p", 1, share, "a number from 0 to 1")
+		if of.Sampling.TopP = c.number("top_p", 1, share, "a number from 0 to 1"); of.Sampling.TopP == 0 {
+			of.Sampling.TopP = math.SmallestNonzeroFloat64 // transformers keeps the likeliest token; 0 is all tokens
+		}
 		of.Sampling.MinP = c.number("min_p", 0, share, "a number from 0 to 1")
 	}
 	if c.has("max_new_tokens") {
@@ -100,7 +99,7 @@ func (b *Base) generation() (of Generation, err error) {
 	}
 	if of.StopTexts = nil; c.has("stop_strings") {
 		var one string
-		if json.Unmarshal(c.fields["stop_strings"], &one) == nil {
+		if c.decode("stop_strings", &one) == nil {
 			of.StopTexts = []string{one}
 		} else {
 			of.StopTexts = c.texts("stop_strings")
@@ -121,10 +120,10 @@ func (c *config) ids(name string) (ids []int32) {
 		return nil
 	}
 	var one int32
-	err := json.Unmarshal(c.fields[name], &one)
+	err := c.decode(name, &one)
 	if ids = []int32{one}; err != nil {
 		ids = nil
-		err = json.Unmarshal(c.fields[name], &ids)
+		err = c.decode(name, &ids)
 	}
 	if err != nil || slices.ContainsFunc(ids, func(id int32) bool { return id < 0 }) {
 		c.fail(name, "the number of a token, or a list of such numbers")

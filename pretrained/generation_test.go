@@ -1,6 +1,7 @@
 package pretrained_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,6 +25,7 @@ func TestGeneration(t *testing.T) {
 		`{"do_sample": true}`: {Sampling: text.Sampling{Temperature: 1, TopK: 50, TopP: 1}},
 		`{"do_sample": true, "temperature": 0.6, "top_k": 0, "top_p": 0.9, "min_p": 0.05, "repetition_penalty": 1.1, "max_new_tokens": 9, "stop_strings": ["x"]}`: {
 			Sampling: text.Sampling{Temperature: 0.6, TopP: 0.9, MinP: 0.05, Repetition: 1.1}, Most: 9, StopTexts: []string{"x"}},
+		`{"do_sample": true, "top_p": 0.0, "top_k": null}`:                                                     {Sampling: text.Sampling{Temperature: 1, TopP: math.SmallestNonzeroFloat64}},
 		`{"repetition_penalty": 1.0, "top_k": 20, "do_sample": false, "stop_strings": "x", "eos_token_id": 0}`: {StopTexts: []string{"x"}, Stop: []int32{0}},
 		`{"num_beams": 4}`: {Beams: pretrained.Beams{Count: 4, LengthPenalty: 1}},
 		`{"num_beams": 4, "length_penalty": -0.5, "early_stopping": "never"}`:                 {Beams: pretrained.Beams{Count: 4, LengthPenalty: -0.5, Early: "never"}},
@@ -44,6 +46,11 @@ func TestGeneration(t *testing.T) {
 		`{"early_stopping": "always"}`:            "early_stopping is",
 		`{"do_sample": true, "temperature": 0.0}`: "a number above 0",
 		`{"do_sample": true, "min_p": 2}`:         "a number from 0 to 1",
+		`{"eos_token_id": [null, 5]}`:             "the number of a token, or a list of such numbers",
+		`{"stop_strings": ["x", null]}`:           "a list of texts",
+		`null`:                                    "generation_config.json: it is null, expected an object",
+		`{"do_sample": true, "do_sample": false}`: `generation_config.json: an object has "do_sample" twice`,
+		`{"Do_Sample": true}`:                     "Do_Sample is",
 		`[]`:                                      "generation_config.json: json: cannot unmarshal",
 	} {
 		write(t, dir, "generation_config.json", file)

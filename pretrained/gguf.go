@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -302,9 +303,10 @@ var ggufInner = map[string]string{
 }
 
 // named returns the tensors by transformers' names. Others keep theirs.
-func (g *ggufFile) named() map[string]stored {
-	all := map[string]stored{}
-	for name, t := range g.tensors {
+func (g *ggufFile) named() (map[string]stored, error) {
+	all, from := map[string]stored{}, map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(g.tensors)) {
+		t := g.tensors[name]
 		dot := max(strings.LastIndexByte(name, '.'), 0)
 		module, end := name[:dot], name[dot:]
 		if to, known := ggufOuter[module]; known {
@@ -315,7 +317,20 @@ func (g *ggufFile) named() map[string]stored {
 				t.Name = "model.layers." + number + "." + to + end
 			}
 		}
-		all[t.Name] = t
+		if other, twice := from[t.Name]; twice {
+			return nil, fmt.Errorf("the tensors %s and %s are both %s of transformers, expected one", listed.Quoted(other), listed.Quoted(name), listed.Quoted(t.Name))
+		}
+		all[t.Name], from[t.Name] = t, name
 	}
-	return all
+	return all, nil
+}
+
+// ggufValue returns a value of a type, and whether the file has it.
+func ggufValue[T any](g *ggufFile, key string, errs *[]error) (v T, there bool) {
+	any, there := g.values[key]
+	v, ok := any.(T)
+	if there && !ok {
+		*errs = append(*errs, fmt.Errorf("%s is of the type %T, expected %T", key, any, v))
+	}
+	return v, there
 }

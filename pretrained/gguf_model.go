@@ -9,6 +9,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/internal/listed"
@@ -21,63 +22,67 @@ var attentionProjection = regexp.MustCompile(`^model\.layers\.\d+\.self_attn\.([
 
 // model returns the fields of a config.json and the tensors as transformers has them.
 func (g *ggufFile) model() (*config, map[string]stored, error) {
-	arch, _ := g.values["general.architecture"].(string)
+	var errs []error
+	arch, _ := ggufValue[string](g, "general.architecture", &errs)
 	of, known := ggufModels[arch]
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
 	if !known {
 		return nil, nil, fmt.Errorf("general.architecture is %s, expected one of %q: others are not implemented", listed.Quoted(arch), slices.Sorted(maps.Keys(ggufModels)))
 	}
-	tensors := g.named()
+	tensors, err := g.named()
+	errs = append(errs, err, g.known(arch))
 	fields := map[string]json.RawMessage{}
-	var errs []error
 	set := func(name string, value any) {
 		text, err := json.Marshal(value)
 		fields[name], errs = text, append(errs, err)
 	}
-	take := func(name, key string) (value any) {
-		if value = g.values[key]; value != nil {
+	take := func(name, key string) {
+		if value, there := g.values[key]; there {
 			set(name, value)
 		}
-		return value
 	}
 	set("model_type", arch)
 	set("architectures", []string{map[string]string{"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3"}[arch] + string(causalLM)})
 	take("hidden_size", arch+".embedding_length")
 	take("intermediate_size", arch+".feed_forward_length")
 	take("num_hidden_layers", arch+".block_count")
-	heads, _ := take("num_attention_heads", arch+".attention.head_count").(uint64)
-	keyHeads, there := take("num_key_value_heads", arch+".attention.head_count_kv").(uint64)
+	heads, _ := ggufValue[uint64](g, arch+".attention.head_count", &errs)
+	keyHeads, there := ggufValue[uint64](g, arch+".attention.head_count_kv", &errs)
 	if !there {
 		keyHeads = heads
-		set("num_key_value_heads", heads)
 	}
+	set("num_attention_heads", heads)
+	set("num_key_value_heads", keyHeads)
 	take("rms_norm_eps", arch+".attention.layer_norm_rms_epsilon")
 	take("rope_theta", arch+".rope.freq_base")
 	take("max_position_embeddings", arch+".context_length")
 	take("pad_token_id", "tokenizer.ggml.padding_token_id")
 	take("bos_token_id", "tokenizer.ggml.bos_token_id")
 	take("eos_token_id", "tokenizer.ggml.eos_token_id")
-	width := take("head_dim", arch+".attention.key_length")
-	if embedded, ok := g.values[arch+".embedding_length"].(uint64); ok && width == nil && heads > 0 {
-		width = embedded / heads
+	width, there := ggufValue[uint64](g, arch+".attention.key_length", &errs)
+	if embedded, _ := ggufValue[uint64](g, arch+".embedding_length", &errs); !there && heads > 0 {
+		width, there = embedded/heads, true
+	}
+	if there {
 		set("head_dim", width)
 	}
-	same := func(key string) {
-		if v := g.values[key]; v != nil && v != width {
-			errs = append(errs, fmt.Errorf("%s is %v, expected the width of a head, %v: others are not implemented", key, v, width))
+	for _, key := range []string{arch + ".attention.value_length", arch + ".rope.dimension_count"} {
+		if v, has := ggufValue[uint64](g, key, &errs); has && v != width {
+			errs = append(errs, fmt.Errorf("%s is %d, expected the width of a head, %d: others are not implemented", key, v, width))
 		}
 	}
-	same(arch + ".attention.value_length")
-	same(arch + ".rope.dimension_count")
-	scaling := map[string]any{}
-	if kind, _ := g.values[arch+".rope.scaling.type"].(string); kind != "" && kind != "none" {
-		scaling["rope_type"], scaling["factor"] = kind, g.values[arch+".rope.scaling.factor"]
-		set("rope_scaling", scaling)
+	kind, _ := ggufValue[string](g, arch+".rope.scaling.type", &errs)
+	factor, scaled := g.values[arch+".rope.scaling.factor"]
+	if kind == "" && scaled {
+		kind = "linear" // as llama.cpp
+	}
+	if kind != "" && kind != "none" {
+		set("rope_scaling", map[string]any{"rope_type": kind, "factor": factor})
 	}
 	if _, there := tensors["rope_freqs.weight"]; there {
 		errs = append(errs, errors.New("the file has the tensor \"rope_freqs.weight\", expected none: factors of rotary positions are not implemented; use the model's safetensors"))
-	}
-	if window := g.values[arch+".attention.sliding_window"]; window != nil && window != uint64(0) {
-		errs = append(errs, fmt.Errorf("%s.attention.sliding_window is %v, expected 0: windows of GGUF files are not implemented; use the model's safetensors", arch, window))
 	}
 	if words, there := tensors["model.embed_tokens.weight"]; there {
 		set("vocab_size", words.Dims[0])
@@ -100,7 +105,34 @@ func (g *ggufFile) model() (*config, map[string]stored, error) {
 			}
 		}
 	}
-	return &config{fields: fields}, tensors, nil
+	return &config{fields: fields, file: "the file's metadata"}, tensors, nil
+}
+
+// ggufKeys are an architecture's keys that are read or change no numbers, with the implemented values; nil: any value.
+var ggufKeys = map[string][]any{
+	"embedding_length": nil, "feed_forward_length": nil, "block_count": nil, "context_length": nil, "vocab_size": nil, "attention.head_count": nil, "attention.head_count_kv": nil,
+	"attention.layer_norm_rms_epsilon": nil, "attention.key_length": nil, "attention.value_length": nil, "attention.causal": {true}, "attention.sliding_window": {uint64(0)},
+	"rope.freq_base": nil, "rope.dimension_count": nil, "rope.scaling.type": nil, "rope.scaling.factor": nil, "rope.scaling.original_context_length": nil,
+	"rope.scaling.finetuned": nil, "expert_count": {uint64(0)}, "expert_used_count": {uint64(0)},
+}
+
+// known refuses keys of the architecture that lazo does not know, and one file of several.
+func (g *ggufFile) known(arch string) (err error) {
+	for _, key := range slices.Sorted(maps.Keys(g.values)) {
+		name, of := strings.CutPrefix(key, arch+".")
+		values, known := ggufKeys[name]
+		if key == "split.count" {
+			of, known, values = true, true, []any{uint64(0), uint64(1)}
+		}
+		if of && (!known || values != nil && !slices.Contains(values, g.values[key])) {
+			expected := "none: the key is not implemented"
+			if known {
+				expected = fmt.Sprintf("%v: other values are not implemented", values[len(values)-1])
+			}
+			err = errors.Join(err, fmt.Errorf("%s is %s, expected %s; use the model's safetensors", listed.Quoted(key), listed.Quoted(fmt.Sprint(g.values[key])), expected))
+		}
+	}
+	return err
 }
 
 // ggufRoles are the keys of special tokens by their roles.
@@ -108,24 +140,32 @@ var ggufRoles = map[string]string{"bos": "bos", "eos": "eos", "unk": "unknown", 
 
 func (g *ggufFile) tokenizer() (*text.Tokenizer, error) {
 	const of = "tokenizer.ggml."
+	var errs []error
 	v := text.Vocabulary{Special: map[string]int32{}}
-	v.Model, _ = g.values[of+"model"].(string)
-	v.Pre, _ = g.values[of+"pre"].(string)
-	v.Tokens, _ = g.values[of+"tokens"].([]string)
-	v.Merges, _ = g.values[of+"merges"].([]string)
-	v.Template, _ = g.values["tokenizer.chat_template"].(string)
-	for types, _ := g.values[of+"token_type"].(ggufNumbers); len(types.data) >= 4; types.data = types.data[4:] {
+	v.Model, _ = ggufValue[string](g, of+"model", &errs)
+	v.Pre, _ = ggufValue[string](g, of+"pre", &errs)
+	v.Tokens, _ = ggufValue[[]string](g, of+"tokens", &errs)
+	v.Merges, _ = ggufValue[[]string](g, of+"merges", &errs)
+	v.Template, _ = ggufValue[string](g, "tokenizer.chat_template", &errs)
+	types, there := ggufValue[ggufNumbers](g, of+"token_type", &errs)
+	if there && types.kind != 5 {
+		errs = append(errs, fmt.Errorf("%stoken_type is a list of the type %d, expected 5, int32", of, types.kind))
+	}
+	for ; len(types.data) >= 4; types.data = types.data[4:] {
 		v.Types = append(v.Types, int32(binary.LittleEndian.Uint32(types.data)))
 	}
 	for role, key := range ggufRoles {
-		if id, there := g.values[of+key+"_token_id"].(uint64); there {
+		if id, there := ggufValue[uint64](g, of+key+"_token_id", &errs); there {
 			v.Special[role] = int32(min(id, math.MaxInt32))
 		}
 	}
-	if end, _ := g.values[of+"add_eos_token"].(bool); end {
-		return nil, fmt.Errorf("%sadd_eos_token is true, expected false: a token at the end of each text is not implemented", of)
+	if end, _ := ggufValue[bool](g, of+"add_eos_token", &errs); end {
+		errs = append(errs, fmt.Errorf("%sadd_eos_token is true, expected false: a token at the end of each text is not implemented", of))
 	}
-	added, there := g.values[of+"add_bos_token"].(bool)
+	added, there := ggufValue[bool](g, of+"add_bos_token", &errs)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
 	v.AddBOS = added || !there && v.Pre == "llama-bpe" // Llama 3's files often lack the key
 	return v.Tokenizer()
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes/bfloat16"
@@ -100,9 +101,35 @@ func TestGGUF_hostile(t *testing.T) {
 		{header(1, 0) + text("t") + short(4) + number(1<<30) + number(1<<30) + number(1<<30) + number(1<<30) + short(0) + number(0), "more than"},
 		{header(0, 1) + text("general.alignment") + short(4) + short(0) + "        ", "general.alignment is 0"},
 		{header(0, 1) + text("general.architecture") + short(8) + text("gpt5"), `general.architecture is "gpt5"`},
+		{header(0, 1) + text("general.architecture") + short(4) + short(1), `general.architecture is of the type uint64, expected string`},
 	} {
 		require.ErrorContains(t, open([]byte(row.data)), row.want)
 	}
+	begin := len(header(0, 0))
+	with := func(value string) []byte { // before the others; the tensors move by a multiple of the alignment
+		tensors, values := binary.LittleEndian.Uint64(whole[8:]), binary.LittleEndian.Uint64(whole[16:])
+		pad := 96 - len(value) - len(text("x")+short(8)+number(0))
+		value += text("x") + short(8) + text(strings.Repeat("x", pad))
+		return append([]byte(header(tensors, values+2)+value), whole[begin:]...)
+	}
+	require.NoError(t, open(with(text("llama.attention.causal")+short(7)+"\x01")))
+	for _, row := range []struct{ data, want string }{
+		{text("llama.attention.causal") + short(7) + "\x00", `"llama.attention.causal" is "false", expected true`},
+		{text("llama.attention.scale") + short(6) + short(0x3f000000), `"llama.attention.scale" is "0.5", expected none: the key is not implemented`},
+		{text("llama.rope.scale_linear") + short(6) + short(0x40800000), `"llama.rope.scale_linear" is "4", expected none`},
+		{text("llama.logit_scale") + short(6) + short(0x40800000), `expected none`},
+		{text("llama.rope.scaling.factor") + short(6) + short(0xbf800000), `the file's metadata: factor is "-1", expected`}, // linear without a type
+		{text("llama.rope.scaling.type") + short(4) + short(1), `llama.rope.scaling.type is of the type uint64, expected string`},
+		{text("llama.attention.key_length") + short(5) + short(4), `llama.attention.key_length is of the type int64, expected uint64`},
+		{text("split.count") + short(2) + "\x03\x00", `"split.count" is "3", expected 1`},
+		{text("llama.rope.dimension_count") + short(4) + short(2), `llama.rope.dimension_count is 2, expected the width of a head, 4`},
+	} {
+		require.ErrorContains(t, open(with(row.data)), row.want)
+	}
+	twice := bytes.Replace(whole, []byte("blk.1.attn_norm.weight"), []byte("blk.0.attn_norm.weight"), 1)
+	require.ErrorContains(t, open(twice), "is listed twice")
+	twice = bytes.Replace(whole, []byte("token_embd.weight"), []byte("model.norm.weight"), 1)
+	require.ErrorContains(t, open(twice), `the tensors "model.norm.weight" and "output_norm.weight" are both "model.norm.weight" of transformers`)
 	for n := 0; n < len(whole)-1; n += 1 + n/64 {
 		require.Error(t, open(whole[:n]), "%d bytes", n)
 	}

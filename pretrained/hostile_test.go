@@ -139,20 +139,27 @@ func TestOpen_hostileConfigs(t *testing.T) {
 		{"architectures", "Bert", `architectures is "\"Bert\"", expected a list of texts`},
 		{"id2label", map[string]string{"0": "a", "2": "b"}, `expected a name for each class from 0 to 1`},
 		{"id2label", []string{"a"}, `expected an object of names`},
+		{"id2label", map[string]any{"0": nil}, `expected an object of names`},
+		{"architectures", []any{"BertModel", nil}, `expected a list of texts`},
 		{"num_labels", 5, `num_labels is "5", expected 3, the number of names in id2label`},
 	} {
 		_, err := pretrained.Open(t.Context(), folderWith(t, map[string]any{row.field: row.value}))
 		require.ErrorContains(t, err, row.want, "%s %v", row.field, row.value)
 	}
+	_, err := pretrained.Open(t.Context(), folderWith(t, map[string]any{"id2label": nil, "num_labels": 1 << 24}))
+	require.ErrorContains(t, err, `num_labels is "16777216", expected at most 65536 without names in id2label`)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
-	for text, want := range map[string]string{"[]": "config.json: json: cannot unmarshal array", "{": "config.json: unexpected end", "": "config.json: unexpected end"} {
+	for text, want := range map[string]string{"[]": "config.json: json: cannot unmarshal array", "null": "config.json: it is null, expected an object",
+		`{"a": [{"b": {}, "c": [{}], "b": 1}]}`: `config.json: an object has "b" twice`, `{"a": {}, "b": {"a": {}}, "a": 1}`: `config.json: an object has "a" twice`,
+		`{"Model_type": "bert"}`: `model_type is ""`,
+		"{":                      "config.json: unexpected end", "": "config.json: unexpected end"} {
 		dir := folderWith(t, nil)
 		write(t, dir, "config.json", text)
 		_, err := pretrained.Open(t.Context(), dir)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := pretrained.Open(t.Context(), filepath.Join(t.TempDir(), "none"))
+	_, err = pretrained.Open(t.Context(), filepath.Join(t.TempDir(), "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -25,7 +26,7 @@ func readImages(folder string) (fields map[string]json.RawMessage, err error) {
 		return nil, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &fields)
+		fields, err = object(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", imagesFile, err)
@@ -59,8 +60,11 @@ func (c *config) pixels(height, width, channels int) pixels {
 	}
 	if in.flag("do_normalize", true) {
 		p.mean, p.deviation = in.perChannel("image_mean", channels), in.perChannel("image_std", channels)
-		if slices.Contains(p.deviation, 0) {
-			in.fail("image_std", "no 0")
+		if slices.ContainsFunc(p.mean, func(x float64) bool { return math.Abs(x) > 1e9 }) {
+			in.fail("image_mean", "numbers from -1e9 to 1e9")
+		}
+		if slices.ContainsFunc(p.deviation, func(x float64) bool { return x < 1e-9 || x > 1e9 }) {
+			in.fail("image_std", "numbers from 1e-9 to 1e9")
 		}
 	}
 	switch size := in.sizes("size"); {
@@ -78,7 +82,7 @@ func (c *config) pixels(height, width, channels int) pixels {
 }
 
 func (c *config) perChannel(name string, channels int) (list []float64) {
-	if json.Unmarshal(c.fields[name], &list) != nil || len(list) != channels {
+	if c.decode(name, &list) != nil || len(list) != channels {
 		c.fail(name, "a number for each of %d channels", channels)
 	}
 	return list
@@ -87,7 +91,15 @@ func (c *config) perChannel(name string, channels int) (list []float64) {
 // sizes reads a number, for all names, or an object of numbers.
 func (c *config) sizes(name string) map[string]int {
 	var all map[string]int
-	if !c.has(name) || json.Unmarshal(c.fields[name], &all) == nil {
+	if !c.has(name) {
+		return nil
+	}
+	if c.decode(name, &all) == nil {
+		for edge, n := range all {
+			if !slices.Contains([]string{"height", "width", "shortest_edge", "longest_edge"}, edge) || n < 1 || n > mostSize {
+				c.fail(name, "numbers from 1 to %d as height, width, shortest_edge and longest_edge", mostSize)
+			}
+		}
 		return all
 	}
 	n := c.size(name, 0)

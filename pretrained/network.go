@@ -106,7 +106,7 @@ func (b *Base) Network() *Network {
 		return n
 	}
 	if err == nil {
-		err = fmt.Errorf("architectures in %s is %q, expected a class such as %q", configFile, b.classes, f.classOf(bare))
+		err = fmt.Errorf("architectures in %s is %q, expected a class such as %q", b.file, b.classes, f.classOf(bare))
 	}
 	return &Network{base: b, err: fmt.Errorf("pretrained: the network of %s: %w", b.folder, err)}
 }

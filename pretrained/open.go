@@ -24,7 +24,8 @@ type Base struct {
 	DType dtypes.DType
 
 	folder  string
-	fields  map[string]json.RawMessage // of config.json
+	file    string                     // config.json, or a GGUF file's metadata, for messages
+	fields  map[string]json.RawMessage // of it
 	family  func(*config) *family
 	classes []string // of transformers, that the folder's model is of
 	labels  []string
@@ -71,7 +72,7 @@ func open(ctx context.Context, folder string) (*Base, error) {
 	if !known {
 		c.fail("model_type", "one of %q", slices.Sorted(maps.Keys(families)))
 	}
-	b := &Base{folder: folder, fields: c.fields, family: of, classes: c.texts("architectures"), labels: c.labels(), tensors: tensors,
+	b := &Base{folder: folder, file: c.file, fields: c.fields, family: of, classes: c.texts("architectures"), labels: c.labels(), tensors: tensors,
 		tokenizer: sync.OnceValues(tokenizer)}
 	if c.err != nil {
 		return nil, c.err
@@ -98,10 +99,10 @@ func open(ctx context.Context, folder string) (*Base, error) {
 
 // describe reads the config for the dtype and the number of classes of a network.
 func (b *Base) describe(classes int) (*family, error) {
-	c := &config{fields: b.fields, dtype: b.DType, classes: classes, images: b.images, tensors: b.tensors}
+	c := &config{file: b.file, fields: b.fields, dtype: b.DType, classes: classes, images: b.images, tensors: b.tensors}
 	f := b.family(c)
 	if c.err == nil && f.layers > len(b.tensors) {
-		c.err = fmt.Errorf("%s: the model has %d layers, and the folder only %d tensors", configFile, f.layers, len(b.tensors))
+		c.err = fmt.Errorf("%s: the model has %d layers, and the folder only %d tensors", b.file, f.layers, len(b.tensors))
 	}
 	return f, c.err
 }
@@ -112,7 +113,7 @@ func (b *Base) find(prefix string, t tensor) (*stored, error) {
 	if t.older != "" {
 		names = append(names, prefix+t.older, t.older)
 	}
-	return named(b.tensors, t, configFile, names...)
+	return named(b.tensors, t, b.file, names...)
 }
 
 // named returns the first tensor of several names, of the shape by a file.

@@ -1,7 +1,6 @@
 package pretrained
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -11,11 +10,12 @@ import (
 
 // within reads an object in a field.
 func (c *config) within(name string, read func(in *config)) {
-	in := &config{}
-	if err := json.Unmarshal(c.fields[name], &in.fields); err != nil {
+	fields, err := object(c.fields[name])
+	if err != nil {
 		c.fail(name, "an object")
 		return
 	}
+	in := &config{file: c.file, fields: fields}
 	if read(in); in.err != nil {
 		c.err = errors.Join(c.err, fmt.Errorf("%s: %w", name, in.err))
 	}

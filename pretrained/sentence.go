@@ -23,7 +23,7 @@ const (
 )
 
 // Embedder returns the network with sentence-transformers' pooling: the output sentence_embedding [batch, width].
-// modules.json and the pooling's config.json say how; without them it is the mean over the tokens.
+// modules.json and the pooling's config.json say how; without them, as in a file .gguf, it is the mean over the tokens.
 func (b *Base) Embedder() *Network {
 	return b.network(bare, 1, func(f *family, n *Network) (h head) {
 		if f.of != "" {
@@ -73,7 +73,7 @@ func (b *Base) noPrompt() error {
 func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	n.sentences = map[string][]byte{}
 	text, err := regular.Read(filepath.Join(b.folder, modulesFile), mostText)
-	if errors.Is(err, fs.ErrNotExist) {
+	if filepath.Ext(b.folder) == ggufExt || errors.Is(err, fs.ErrNotExist) {
 		n.sentences[modulesFile] = []byte(`[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
  {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]
 `)
@@ -89,23 +89,28 @@ func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	if err := b.noPrompt(); err != nil {
 		return nil, false, err
 	}
-	var modules []struct{ Path, Type string }
-	if err := json.Unmarshal(text, &modules); err != nil {
+	var modules []map[string]json.RawMessage
+	if err := strict(text, &modules); err != nil {
 		return nil, false, fmt.Errorf("%s: %w", modulesFile, err)
 	}
 	for i, m := range modules {
-		kind := m.Type[strings.LastIndex(m.Type, ".")+1:]
+		c := &config{file: modulesFile, fields: m}
+		path, whole := c.text("path", ""), c.text("type", "")
+		if c.err != nil {
+			return nil, false, c.err
+		}
+		kind := whole[strings.LastIndex(whole, ".")+1:]
 		switch {
-		case kind == "Transformer" && i == 0 && m.Path == "":
-		case kind == "Pooling" && i == 1 && m.Path == filepath.Dir(poolingFile):
+		case kind == "Transformer" && i == 0 && path == "":
+		case kind == "Pooling" && i == 1 && path == filepath.Dir(poolingFile):
 			if modes, err = b.modes(); err != nil {
-				return nil, false, fmt.Errorf("%s: %w", poolingFile, err)
+				return nil, false, err
 			}
 			n.sentences[poolingFile] = nil
 		case kind == "Normalize" && i == 2:
 			normalize = true
 		default:
-			return nil, false, fmt.Errorf("%s: module %d is %q in %q, expected Transformer in \"\", Pooling in \"1_Pooling\", and maybe Normalize: others are not implemented", modulesFile, i, m.Type, m.Path)
+			return nil, false, fmt.Errorf("%s: module %d is %q in %q, expected Transformer in \"\", Pooling in \"1_Pooling\", and maybe Normalize: others are not implemented", modulesFile, i, whole, path)
 		}
 	}
 	if modes == nil {
@@ -119,10 +124,11 @@ func (b *Base) modes() (modes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{}
-	if err := json.Unmarshal(text, &c.fields); err != nil {
+	fields, err := object(text)
+	if err != nil {
 		return nil, err
 	}
+	c := &config{file: poolingFile, fields: fields}
 	c.only("include_prompt", "true")
 	if c.has("pooling_mode") {
 		if modes = c.texts("pooling_mode"); modes == nil {

@@ -80,6 +80,7 @@ func TestEmbedder(t *testing.T) {
 	poolings := f.under("pool/")
 	require.Len(t, poolings, 7)
 	f.near(t, "pool/mean", embed(), poolings["mean"]) // without files of sentence-transformers
+	require.NotEmpty(t, outputsOf(t, opened(t, "testdata/gguf/llama.gguf").Embedder(), fixtureOf(t, "llama"), "hole")["sentence_embedding"])
 	write(t, dir, "modules.json", modulesText)
 	for mode, want := range poolings {
 		of := map[string]any{}
@@ -108,6 +109,8 @@ func TestEmbedder(t *testing.T) {
 	for want, files := range map[string][2]string{
 		`modules.json: module 2 is "models.Dense" in "2_Dense", expected Transformer`: {strings.Replace(modulesText, "}]", `}, {"path": "2_Dense", "type": "models.Dense"}]`, 1), `{}`},
 		`modules.json: module 1 is "x.Pooling" in "../1_Pooling"`:                     {`[{"path": "", "type": "x.Transformer"}, {"path": "../1_Pooling", "type": "x.Pooling"}]`, `{}`},
+		`modules.json: module 0 is "" in ""`:                                          {strings.Replace(modulesText, `"type"`, `"Type"`, 1), `{}`},
+		`modules.json: an object has "path" twice`:                                    {strings.Replace(modulesText, `"path"`, `"path": "", "path"`, 1), `{}`},
 		`modules.json lists no module Pooling`:                                        {`[]`, `{}`},
 		`include_prompt is "false", expected true`:                                    {modulesText, `{"include_prompt": false}`},
 		`expected one or several of cls, max, mean`:                                   {modulesText, `{"pooling_mode": "median"}`},

@@ -2,7 +2,6 @@ package pretrained
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,14 +42,17 @@ func readTensors(ctx context.Context, folder string) (map[string]stored, error) 
 	if err != nil {
 		return nil, err
 	}
-	var index struct {
-		Map map[string]string `json:"weight_map"`
-	}
-	if err := json.Unmarshal(text, &index); err != nil {
+	fields, err := object(text)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", indexFile, err)
 	}
+	c, index := &config{file: indexFile, fields: fields}, map[string]string{}
+	if c.has("weight_map") && c.decode("weight_map", &index) != nil {
+		c.fail("weight_map", "an object of files by the names of tensors")
+		return nil, c.err
+	}
 	shards := map[string]bool{}
-	for name, file := range index.Map {
+	for name, file := range index {
 		if file != filepath.Base(file) || !filepath.IsLocal(file) || filepath.Ext(file) != ".safetensors" {
 			return nil, fmt.Errorf("%s: the tensor %q is in %q, expected a file of the folder whose name ends with .safetensors", indexFile, name, file)
 		}
@@ -65,15 +67,15 @@ func readTensors(ctx context.Context, folder string) (map[string]stored, error) 
 			return nil, err
 		}
 		for _, name := range slices.Sorted(maps.Keys(in)) {
-			if listed := index.Map[name]; listed != file {
+			if listed := index[name]; listed != file {
 				return nil, fmt.Errorf("%s has the tensor %q, which %s lists in %q, expected each tensor in one file", file, name, indexFile, listed)
 			}
 			tensors[name] = in[name]
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(index.Map)) {
+	for _, name := range slices.Sorted(maps.Keys(index)) {
 		if _, there := tensors[name]; !there {
-			return nil, fmt.Errorf("%s lists the tensor %q in %s, which does not contain it", indexFile, name, index.Map[name])
+			return nil, fmt.Errorf("%s lists the tensor %q in %s, which does not contain it", indexFile, name, index[name])
 		}
 	}
 	return tensors, nil

@@ -199,6 +199,8 @@ func TestGGUF_tokenizer(t *testing.T) {
 	require.ErrorContains(t, err, "tokenizer.ggml.add_eos_token is true")
 	_, err = open(of("pre") + short(8) + str("nope"))
 	require.ErrorContains(t, err, `its pre-tokenizer "nope"`)
+	_, err = open(of("pre")+short(8)+str("gpt-2"), of("add_bos_token")+short(0)+"\x01")
+	require.ErrorContains(t, err, "tokenizer.ggml.add_bos_token is of the type uint64, expected bool")
 	values = values[1:]
 	_, err = open()
 	require.ErrorContains(t, err, `its model is ""`)

@@ -55,7 +55,7 @@ type File struct {
 	Size   int64  // bytes; 0: unknown, limited by Client.Limit
 	SHA256 string // lower-case hex
 	Blob   string // in place of SHA256: the SHA-1 of the git blob, of Size bytes
-	Token  string // of the header Authorization, for the host of URL alone; "": none
+	Token  string // of the header Authorization, for the host and port of URL alone; "": none
 }
 
 // digest returns the hash for the content and the wanted sum.
@@ -216,6 +216,9 @@ func (c Client) open(ctx context.Context, f File, at int64) (_ io.ReadCloser, fr
 		}
 		if len(via) >= maxRedirects {
 			return fmt.Errorf("%w: %d", ErrRedirects, len(via))
+		}
+		if !strings.EqualFold(next.URL.Host, address.Host) { // net/http keeps it for subdomains and other ports
+			next.Header.Del("Authorization")
 		}
 		return nil
 	}

@@ -20,9 +20,9 @@ const (
 	lookEvery  = 100 * time.Millisecond
 )
 
-// Resume downloads f to path, whose folder must exist, unless a file of its size is there. After an error, the received
-// bytes are in path with ".incomplete", and the next call requests the others, if f has a Size. Processes wait for each
-// other.
+// Resume downloads f to path, whose folder must exist, unless a file of its size and digest is there. After an error,
+// the received bytes are in path with ".incomplete", and the next call requests the others, if f has a Size. Processes
+// wait for each other.
 func (c Client) Resume(ctx context.Context, f File, path string) (err error) {
 	c = c.withDefaults()
 	defer func() { err = f.explain(err) }()
@@ -67,9 +67,17 @@ func again(out *os.File) error {
 
 // lock returns the file for bytes that came, or nil if path is complete.
 func (c Client) lock(ctx context.Context, f File, path string) (*os.File, error) {
+	var wrong os.FileInfo
 	for {
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == f.Size {
-			return nil, nil
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == f.Size && !os.SameFile(info, wrong) {
+			right, err := f.same(path)
+			if right || err != nil {
+				return nil, err
+			}
+			wrong = info
+		}
+		if info, err := os.Lstat(path + incomplete); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, fmt.Errorf("%s is a symbolic link, expected a file: remove it", path+incomplete)
 		}
 		out, err := regular.Open(path+incomplete, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
@@ -79,7 +87,7 @@ func (c Client) lock(ctx context.Context, f File, path string) (*os.File, error)
 		if err == nil && !taken {
 			var mine, there os.FileInfo // another process may have renamed it since
 			if mine, err = out.Stat(); err == nil {
-				if there, err = os.Stat(out.Name()); err == nil && os.SameFile(mine, there) {
+				if there, err = os.Lstat(out.Name()); err == nil && os.SameFile(mine, there) {
 					return out, nil
 				}
 			}
@@ -93,4 +101,19 @@ func (c Client) lock(ctx context.Context, f File, path string) (*os.File, error)
 		case <-time.After(lookEvery):
 		}
 	}
+}
+
+// same reports whether a file has the digest.
+func (f File) same(path string) (bool, error) {
+	sum, want, err := f.digest()
+	if err != nil {
+		return false, err
+	}
+	file, err := regular.Open(path, os.O_RDONLY, 0)
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	_, err = io.Copy(sum, file)
+	return hex.EncodeToString(sum.Sum(nil)) == want, err
 }

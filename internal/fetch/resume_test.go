@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -68,8 +69,23 @@ func TestResume(t *testing.T) {
 		require.NoError(t, resume())
 		require.Len(t, ranges, 5)
 
-		// A server without ranges sends all.
+		// Other bytes of the size are replaced, and a link is not followed.
+		require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 1000)), 0o600))
+		require.NoError(t, resume())
+		require.Len(t, ranges, 6)
+		require.NoError(t, VerifyFile(path, 1000, sum(content)))
+		ranges = ranges[:5]
 		require.NoError(t, os.Remove(path))
+		outside := filepath.Join(t.TempDir(), "outside")
+		require.NoError(t, os.WriteFile(outside, []byte("mine"), 0o600))
+		require.NoError(t, os.Symlink(outside, path+incomplete))
+		require.ErrorContains(t, resume(), "is a symbolic link, expected a file")
+		mine, err := os.ReadFile(outside)
+		require.NoError(t, err)
+		require.Equal(t, "mine", string(mine))
+		require.NoError(t, os.Remove(path+incomplete))
+
+		// A server without ranges sends all.
 		require.NoError(t, os.WriteFile(path+incomplete, []byte(content[:9]), 0o600))
 		whole = true
 		require.NoError(t, resume())
@@ -78,17 +94,39 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A token goes to no other host.
+// A token goes to no other host, subdomain or port. It goes to the same one.
 func TestResume_tokenAndRedirects(t *testing.T) {
+	var asked []string
 	other, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		require.Empty(t, r.Header.Get("Authorization"))
+		asked = append(asked, r.Host+r.Header.Get("Authorization"))
 		io.WriteString(w, "content")
 	})
+	to := ""
 	server, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1), http.StatusFound)
+		if r.URL.Path == "/x" {
+			http.Redirect(w, r, to, http.StatusFound)
+			return
+		}
+		asked = append(asked, r.Header.Get("Authorization"))
+		io.WriteString(w, "content")
 	})
-	client.HTTP.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true // its certificate is for another name
-	require.NoError(t, client.Resume(t.Context(), File{URL: server.URL, Size: 7, SHA256: sum("content"), Token: "secret"}, filepath.Join(t.TempDir(), "x")))
+	transport := client.HTTP.Transport.(*http.Transport)
+	transport.TLSClientConfig.InsecureSkipVerify = true // its certificate is for another name
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort("127.0.0.1", port))
+	}
+	_, port, err := net.SplitHostPort(other.Listener.Addr().String())
+	require.NoError(t, err)
+	_, own, err := net.SplitHostPort(server.Listener.Addr().String())
+	require.NoError(t, err)
+	for _, to = range []string{"https://other.test:" + port, "https://evil.hub.test:" + port, "https://hub.test:" + port, "/y"} {
+		require.NoError(t, client.Resume(t.Context(), File{URL: "https://hub.test:" + own + "/x", Size: 7, SHA256: sum("content"), Token: "secret"}, filepath.Join(t.TempDir(), "x")))
+	}
+	require.Equal(t, []string{"other.test:" + port, "evil.hub.test:" + port, "hub.test:" + port, "Bearer secret"}, asked)
 }
 
 // Several that download to one path request it once, and one that waits ends with its context.

@@ -54,15 +54,15 @@ func (c *call) complete(asChat bool) error {
 	if m.Generator == nil {
 		return wrong("model", "the model %q makes embeddings only", m.name)
 	}
-	prompts, err := m.prompts(q, asChat)
-	if err != nil {
-		return err
-	}
 	leave, err := m.enter(c.r.Context())
 	if err != nil {
 		return err
 	}
 	defer leave()
+	prompts, err := m.prompts(q, asChat) // a template may compute much
+	if err != nil {
+		return err
+	}
 	w := &writing{call: c, chat: asChat, q: q, answer: completion{ID: "cmpl-" + rand.Text(), Object: "text_completion", Created: time.Now().Unix(), Model: m.name}}
 	if asChat {
 		w.answer.ID, w.answer.Object = "chat"+w.answer.ID, "chat.completion"
@@ -82,6 +82,7 @@ func (c *call) complete(asChat bool) error {
 			return err
 		}
 	}
+	leave()
 	return w.end()
 }
 

@@ -17,6 +17,8 @@ type embedding struct {
 	Embedding any    `json:"embedding"` // numbers, or their bytes in base64
 }
 
+const mostInputs = 2048 // as OpenAI
+
 func (c *call) embed() error {
 	m, q, err := c.read(embeddings)
 	if err != nil {
@@ -25,6 +27,14 @@ func (c *call) embed() error {
 	if m.Embedder == nil {
 		return wrong("model", "the model %q makes completions only", m.name)
 	}
+	if len(q.inputs) > mostInputs {
+		return wrong("input", "there are %d texts, expected at most %d", len(q.inputs), mostInputs)
+	}
+	leave, err := m.enter(c.r.Context())
+	if err != nil {
+		return err
+	}
+	defer leave()
 	inputs := make([]text.Encoding, len(q.inputs))
 	used := usage{}
 	for i, in := range q.inputs {
@@ -39,11 +49,6 @@ func (c *call) embed() error {
 		used.Prompt += len(inputs[i].IDs)
 	}
 	used.Total = used.Prompt
-	leave, err := m.enter(c.r.Context())
-	if err != nil {
-		return err
-	}
-	defer leave()
 	all := make([]embedding, len(inputs))
 	for i, in := range inputs {
 		vector, err := m.vector(c, in)
@@ -61,6 +66,7 @@ func (c *call) embed() error {
 			all[i].Embedding = base64.StdEncoding.EncodeToString(bytes)
 		}
 	}
+	leave()
 	return c.answer(map[string]any{"object": "list", "model": m.name, "data": all, "usage": map[string]int{"prompt_tokens": used.Prompt, "total_tokens": used.Total}})
 }
 

@@ -3,6 +3,7 @@ package openai_test
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,9 @@ func TestEmbeddings(t *testing.T) {
 		status, answer = post(t, h, "/v1/embeddings", `{"model": "m", "input": [5, 6, 7], "dimensions": 8}`)
 		require.Equal(t, 400, status)
 		require.Equal(t, "dimensions is 8, expected 16, the model's", at(t, answer, "error", "message"))
+		status, answer = post(t, h, "/v1/embeddings", `{"model": "m", "input": ["w1"`+strings.Repeat(`, "w1"`, 2048)+`]}`)
+		require.Equal(t, 400, status)
+		require.Equal(t, "there are 2049 texts, expected at most 2048", at(t, answer, "error", "message"))
 		require.NoError(t, m.Close())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lazo-ml/lazo/data/text"
@@ -211,7 +212,7 @@ func (m *served) enter(ctx context.Context) (leave func(), err error) {
 	}
 	select {
 	case m.turn <- struct{}{}:
-		return func() { <-m.turn; <-m.queue }, nil
+		return sync.OnceFunc(func() { <-m.turn; <-m.queue }), nil
 	case <-ctx.Done():
 		<-m.queue
 		return nil, context.Cause(ctx)
@@ -238,10 +239,13 @@ func (c *call) body() (string, error) {
 	return string(content), nil
 }
 
-// send writes within a time, for a client that reads nothing would hold the model forever.
+// send writes within the request's time, for a client that reads nothing would hold the model. An error may come after.
 func (c *call) send(content []byte) error {
-	connection := http.NewResponseController(c.w)
-	if connection.SetWriteDeadline(time.Now().Add(c.options.Timeout)) == nil {
+	connection, end := http.NewResponseController(c.w), time.Now().Add(time.Second)
+	if late, ok := c.r.Context().Deadline(); ok && late.After(end) {
+		end = late
+	}
+	if connection.SetWriteDeadline(end) == nil {
 		defer func() { _ = connection.SetWriteDeadline(time.Time{}) }()
 	}
 	_, err := c.w.Write(content)

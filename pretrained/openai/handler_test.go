@@ -275,6 +275,78 @@ func TestHandler_clientLeaves(t *testing.T) {
 	require.Equal(t, 3.0, at(t, answer, "usage", "completion_tokens"))
 }
 
+// deaf is a client that reads nothing until the test lets it.
+type deaf struct {
+	*httptest.ResponseRecorder
+	came, read chan struct{}
+	ends       []time.Time
+}
+
+func (d *deaf) SetWriteDeadline(t time.Time) error {
+	if !t.IsZero() {
+		d.ends = append(d.ends, t)
+	}
+	return nil
+}
+
+func (d *deaf) Write(p []byte) (int, error) {
+	if d.came != nil {
+		d.came <- struct{}{}
+		<-d.read
+	}
+	return d.ResponseRecorder.Write(p)
+}
+
+// A client that does not read its answer does not hold the model, and all of a stream has the request's one timeout.
+func TestHandler_clientReadsNothing(t *testing.T) {
+	vector := serve.Func(func(context.Context, data.Batch) (map[string]data.Array, error) {
+		return map[string]data.Array{"sentence_embedding": {Flat: []float32{1, 2}, Dims: []int{1, 2}}}, nil
+	})
+	h, err := openai.NewHandler(map[string]openai.Model{"m": {Tokenizer: tokenizerOf(t), Generator: generatorOf(t, 1, 24), Embedder: vector}}, openai.Options{Timeout: 10 * time.Second})
+	require.NoError(t, err)
+	for path, body := range map[string]string{"/v1/embeddings": `{"model": "m", "input": "w1"}`, "/v1/completions": `{"model": "m", "prompt": "w1", "max_tokens": 2}`} {
+		w, done := &deaf{httptest.NewRecorder(), make(chan struct{}), make(chan struct{}), nil}, make(chan struct{})
+		go func() {
+			defer close(done)
+			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body)))
+		}()
+		<-w.came
+		status, answer := post(t, h, path, body)
+		require.Equal(t, 200, status, answer)
+		close(w.read)
+		<-done
+	}
+	w := &deaf{ResponseRecorder: httptest.NewRecorder()}
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/completions", strings.NewReader(`{"model": "m", "prompt": "w1", "max_tokens": 9, "stream": true}`)))
+	require.Greater(t, len(w.ends), 5)
+	for _, end := range w.ends {
+		require.Equal(t, w.ends[0], end)
+	}
+}
+
+// A chat template is rendered in the request's turn.
+func TestHandler_templateWaits(t *testing.T) {
+	of := waiting{make(chan struct{}), make(chan struct{})}
+	h, err := openai.NewHandler(map[string]openai.Model{"m": {Tokenizer: tokenizerOf(t), Generator: generatorOf(t, 1, 24), Embedder: of}}, openai.Options{})
+	require.NoError(t, err)
+	const refused = `{"model": "m", "messages": [{"role": "tool", "content": "w1"}]}` // by the template
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/embeddings", strings.NewReader(`{"model": "m", "input": "w1"}`)))
+	}()
+	<-of.came
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions", strings.NewReader(refused)))
+	require.Empty(t, w.Body.String())
+	of.answer <- struct{}{}
+	<-first
+	status, answer := post(t, h, "/v1/chat/completions", refused)
+	require.Equal(t, 400, status, answer)
+}
+
 // Over a connection, events come while the text is generated.
 func TestHandler_streams(t *testing.T) {
 	h, err := openai.NewHandler(map[string]openai.Model{"m": {Tokenizer: tokenizerOf(t), Generator: generatorOf(t, 1, 24)}}, openai.Options{})
