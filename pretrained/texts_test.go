@@ -52,6 +52,23 @@ func TestBase_set(t *testing.T) {
 	}
 }
 
+// tokenizer_config.json says which end of a text is removed.
+func TestBase_setTruncated(t *testing.T) {
+	dir := withTokenizer(t, "distilbert")
+	for side, want := range map[string][]int32{"right": {2, 3}, "left": {4, 5}} {
+		write(t, dir, "tokenizer_config.json", `{"pad_token": "w7", "truncation_side": "`+side+`"}`)
+		set, err := opened(t, dir).Set(text.Inputs([]string{"w2 w3 w4 w5"}, 2))
+		require.NoError(t, err)
+		for b, err := range set.Batches(1).All() {
+			require.NoError(t, err)
+			require.Equal(t, want, b.Fields[0].Array.Flat)
+		}
+	}
+	write(t, dir, "tokenizer_config.json", `{"truncation_side": "middle"}`)
+	_, err := opened(t, dir).Set(text.Inputs([]string{"w2"}, 2))
+	require.ErrorContains(t, err, `truncation_side is "middle", expected left or right`)
+}
+
 // The second text of a pair has its own type.
 func TestBase_setOfPairs(t *testing.T) {
 	dir := withTokenizer(t, "bert")

@@ -24,6 +24,7 @@ type settings struct {
 	roles    map[string]string
 	template string
 	most     int
+	left     bool // texts are truncated at their beginning
 }
 
 // Open reads a folder of the Hugging Face hub, or one file .json or .model. Of a folder it reads tokenizer.json, or if
@@ -99,6 +100,7 @@ type settingsFile struct {
 	Sep      *named          `json:"sep_token"`
 	Mask     *named          `json:"mask_token"`
 	Most     *float64        `json:"model_max_length"`
+	Side     *string         `json:"truncation_side"`
 	Template json.RawMessage `json:"chat_template"`
 }
 
@@ -123,6 +125,12 @@ func (s *settings) read(folder string) error {
 		}
 		if f.Most != nil && *f.Most >= 1 && *f.Most <= math.MaxInt32 { // transformers writes 1e30 for no limit
 			s.most = int(*f.Most)
+		}
+		if f.Side != nil {
+			if *f.Side != "left" && *f.Side != "right" {
+				return fmt.Errorf("%s: truncation_side is %s, expected left or right", filepath.Join(folder, name), quoted(*f.Side))
+			}
+			s.left = *f.Side == "left"
 		}
 		if s.template, err = templateOf(f.Template); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(folder, name), err)

@@ -46,7 +46,8 @@ type Input struct {
 	Bare bool
 	// Ordinary treats special tokens in the texts as ordinary text, for untrusted text.
 	Ordinary bool
-	// Most is the maximum number of tokens, added ones included; the longer text is truncated at its end. 0: no limit.
+	// Most is the maximum number of tokens, added ones included; the longer text is truncated at its end, or at its
+	// beginning if tokenizer_config.json has the truncation_side left. 0: no limit.
 	Most int
 }
 
@@ -195,8 +196,11 @@ func (t *Tokenizer) truncate(ids [][]int32, offsets [][][2]int, parts []piecePar
 		}
 	}
 	for i := range ids {
-		n := min(lengths[i], len(ids[i]))
-		ids[i], offsets[i] = ids[i][:n], offsets[i][:n]
+		from, to := 0, min(lengths[i], len(ids[i]))
+		if t.settings.left {
+			from, to = len(ids[i])-to, len(ids[i])
+		}
+		ids[i], offsets[i] = ids[i][from:to], offsets[i][from:to]
 	}
 	return nil
 }
