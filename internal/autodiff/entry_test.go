@@ -35,7 +35,7 @@ func TestS10_everyEntryPoint(t *testing.T) {
 		{"nn.RMSNorm", `"github.com/lazo-ml/lazo/nn"`, onGo + strings.Replace(layer, "%s", "return graph.Gradient(graph.ReduceAllSum(nn.RMSNorm{}.Apply(scope, x)), x)[0]", 1), "(Float32)[1, 2, 2]"},
 		{"nn.LSTM", `"github.com/lazo-ml/lazo/nn"`, onGo + strings.Replace(layer, "%s", "y := nn.LSTM{Units: 3}.Apply(scope, x)\nreturn graph.Gradient(graph.ReduceAllSum(y), x)[0]", 1), "(Float32)[1, 2, 2]"},
 	}
-	for _, name := range []string{"xla/ops", "nn", "losses", "metrics", "optim", "strategies", "managed", "flaxlike", "xla/export"} {
+	for _, name := range []string{"xla/ops", "nn", "nn/losses", "metrics", "optim", "strategies", "managed", "flaxlike", "xla/export"} {
 		rows = append(rows, struct{ name, imports, body, want string }{name, `_ "github.com/lazo-ml/lazo/` + name + `"`, gradient, right})
 	}
 	dir := t.TempDir()
