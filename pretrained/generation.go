@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/lazo-ml/lazo/data/text"
-	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // Generation configures [Generator.Generate].
@@ -58,13 +57,11 @@ func (b *Base) Generation() (Generation, error) {
 func (b *Base) generation() (of Generation, err error) {
 	c, own := &config{file: b.file, fields: b.fields}, false
 	if filepath.Ext(b.folder) != ggufExt {
-		content, err := regular.Read(filepath.Join(b.folder, generationFile), mostText)
+		read, err := readConfig(b.folder, generationFile, mostText)
 		if err == nil {
-			own, c = true, &config{file: generationFile}
-			c.fields, err = object(content)
-		}
-		if err != nil && (own || !errors.Is(err, fs.ErrNotExist)) {
-			return of, fmt.Errorf("%s: %w", generationFile, err)
+			own, c = true, read
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return of, err
 		}
 	}
 	of.Stop = c.ids("eos_token_id")

@@ -52,16 +52,12 @@ const sentencesFile = "config_sentence_transformers.json"
 
 // noPrompt refuses a prompt that sentence-transformers puts before each text.
 func (b *Base) noPrompt() error {
-	text, err := regular.Read(filepath.Join(b.folder, sentencesFile), mostText)
+	c, err := readConfig(b.folder, sentencesFile, mostText)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	c := &config{file: sentencesFile}
-	if err == nil {
-		err = json.Unmarshal(text, &c.fields)
-	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", sentencesFile, err)
+		return err
 	}
 	if c.has("default_prompt_name") {
 		c.fail("default_prompt_name", "null: put the prompt before the texts, and take the field away")
