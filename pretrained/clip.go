@@ -21,7 +21,7 @@ func tower(c *config, name string, width, inner, heads int, more func(in *config
 		d.encoder = encoder{
 			width: in.size("hidden_size", width), inner: in.size("intermediate_size", inner), heads: in.size("num_attention_heads", heads), layers: in.size("num_hidden_layers", 12),
 			epsilon: in.positive("layer_norm_eps", 1e-5), scoresDropout: in.rate("attention_dropout", 0), activation: in.activation("hidden_act", "quick_gelu"),
-			dtype: c.dtype, padding: -1,
+			chosen: c.chosen, padding: -1,
 		}
 		d.normal = nn.LayerNorm{Epsilon: d.epsilon}
 		in.divides("num_attention_heads", d.heads, "hidden_size", d.width)
@@ -61,7 +61,9 @@ func (d decoder) towerRows(file, own string) (all []module) {
 
 func (d decoder) tower(s *model.Scope, x, mask *graph.Node, causal bool) *graph.Node {
 	for i := range d.layers {
-		x = d.layer(s.In("layer_%d", i), x, nn.Attention{Heads: d.heads, Causal: causal, Mask: mask, Dropout: d.scoresDropout}.Apply)
+		x = d.layer(x, func(x *graph.Node) *graph.Node {
+			return d.block(s.In("layer_%d", i), x, nn.Attention{Heads: d.heads, Causal: causal, Mask: mask, Dropout: d.scoresDropout}.Apply)
+		})
 	}
 	return x
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/regular"
@@ -28,9 +29,23 @@ type config struct {
 	file    string // config.json if empty
 	images  map[string]json.RawMessage
 	tensors map[string]stored
-	dtype   dtypes.DType // of the variables
-	classes int          // of a head
+	chosen
+	classes int // of a head
 	err     error
+}
+
+// chosen has the settings of Base.
+type chosen struct {
+	dtype     dtypes.DType // of the variables
+	recompute bool
+}
+
+// layer computes a layer of x.
+func (c chosen) layer(x *graph.Node, apply func(x *graph.Node) *graph.Node) *graph.Node {
+	if !c.recompute {
+		return apply(x)
+	}
+	return apply(x.Checkpoint()).StopCheckpoint()
 }
 
 func readConfig(folder, file string, most int64) (*config, error) {

@@ -35,7 +35,7 @@ func decoderOf(c *config, keyHeads, headWidth int, rates func(c *config, width i
 		vocabulary: c.size("vocab_size", 0), width: c.size("hidden_size", 0), inner: c.size("intermediate_size", 0),
 		heads: c.size("num_attention_heads", 0), layers: c.size("num_hidden_layers", 0),
 		epsilon: c.positive("rms_norm_eps", 1e-6), attentionDropout: c.rate("attention_dropout", 0),
-		deviation: c.positive("initializer_range", 0.02), activation: c.activation("hidden_act", "silu"), dtype: c.dtype,
+		deviation: c.positive("initializer_range", 0.02), activation: c.activation("hidden_act", "silu"), chosen: c.chosen,
 	}, tied: c.flag("tie_word_embeddings", false), window: func(int) int { return 0 }}
 	d.padding, d.normal = c.id("pad_token_id", -1, d.vocabulary), nn.RMSNorm{Epsilon: d.epsilon}
 	if _, there := c.fields["num_key_value_heads"]; keyHeads == 0 || there {
@@ -150,7 +150,7 @@ func (d decoder) build(s *model.Scope, in inputs) *graph.Node {
 	for i := range d.layers {
 		a := d.attention(i)
 		a.Mask = mask
-		x = d.layer(s.In("layer_%d", i), x, a.Apply)
+		x = d.layer(x, func(x *graph.Node) *graph.Node { return d.block(s.In("layer_%d", i), x, a.Apply) })
 	}
 	return nn.Masked(d.norm(s.In("norm"), x), mask)
 }
@@ -178,8 +178,8 @@ func (d decoder) attention(layer int) nn.Attention {
 	return a
 }
 
-// layer normalizes before attention and dense layers.
-func (d decoder) layer(s *model.Scope, x *graph.Node, attend func(s *model.Scope, x *graph.Node) *graph.Node) *graph.Node {
+// block normalizes before attention and dense layers.
+func (d decoder) block(s *model.Scope, x *graph.Node, attend func(s *model.Scope, x *graph.Node) *graph.Node) *graph.Node {
 	x = d.add(s, x, attend(s.In("attention"), d.norm(s.In("attention_norm"), x)), "attended_norm")
 	return d.feed(s, x)
 }

@@ -14,7 +14,7 @@ func distilBERT(c *config) *family {
 		vocabulary: c.size("vocab_size", 0), width: c.size("dim", 0), inner: c.size("hidden_dim", 0), heads: c.size("n_heads", 0),
 		layers: c.size("n_layers", 0), places: c.size("max_position_embeddings", 0), epsilon: 1e-12, dropout: c.rate("dropout", 0.1),
 		scoresDropout: c.rate("attention_dropout", 0.1), deviation: c.positive("initializer_range", 0.02),
-		activation: c.activation("activation", "gelu"), dtype: c.dtype, untied: c.untied(),
+		activation: c.activation("activation", "gelu"), chosen: c.chosen, untied: c.untied(),
 	}
 	e.padding = c.id("pad_token_id", 0, e.vocabulary)
 	c.divides("n_heads", e.heads, "dim", e.width)

@@ -20,8 +20,8 @@ type encoder struct {
 	epsilon, deviation                                     float64
 	dropout, attentionDropout, scoresDropout               float64 // after dense layers, after attention, and within it
 	activation                                             nn.Activation
-	dtype                                                  dtypes.DType
-	untied                                                 error // of words
+	chosen
+	untied error // of words
 }
 
 // encoderOf reads the fields that BERT, RoBERTa and MPNet share.
@@ -35,7 +35,7 @@ func encoderOf(c *config, epsilon float64, padding int) encoder {
 		heads: c.size("num_attention_heads", 0), layers: c.size("num_hidden_layers", 0), places: c.size("max_position_embeddings", 0),
 		epsilon: c.positive("layer_norm_eps", epsilon), dropout: c.rate("hidden_dropout_prob", 0.1),
 		scoresDropout: c.rate("attention_probs_dropout_prob", 0.1), deviation: c.positive("initializer_range", 0.02),
-		activation: c.activation("hidden_act", "gelu"), dtype: c.dtype,
+		activation: c.activation("hidden_act", "gelu"), chosen: c.chosen,
 	}
 	e.untied, e.attentionDropout = c.untied(), e.dropout
 	e.padding = c.id("pad_token_id", padding, e.vocabulary)
@@ -142,11 +142,13 @@ func (e encoder) embedded(s *model.Scope, sum *graph.Node) *graph.Node {
 func (e encoder) encode(s *model.Scope, x, mask, bias *graph.Node) *graph.Node {
 	for i := range e.layers {
 		s := s.In("layer_%d", i)
-		y := nn.Attention{Heads: e.heads, Mask: mask, Bias: bias, Dropout: e.scoresDropout}.Apply(s.In("attention"), x)
-		x = e.norm(s.In("attention_norm"), graph.Add(x, nn.Dropout{Rate: e.attentionDropout}.Apply(s, y)))
-		y = e.activation.Apply(s, nn.Dense{Units: e.inner}.Apply(s.In("up"), x))
-		y = nn.Dense{Units: e.width}.Apply(s.In("down"), y)
-		x = e.norm(s.In("norm"), graph.Add(x, nn.Dropout{Rate: e.dropout}.Apply(s, y)))
+		x = e.layer(x, func(x *graph.Node) *graph.Node {
+			y := nn.Attention{Heads: e.heads, Mask: mask, Bias: bias, Dropout: e.scoresDropout}.Apply(s.In("attention"), x)
+			x = e.norm(s.In("attention_norm"), graph.Add(x, nn.Dropout{Rate: e.attentionDropout}.Apply(s, y)))
+			y = e.activation.Apply(s, nn.Dense{Units: e.inner}.Apply(s.In("up"), x))
+			y = nn.Dense{Units: e.width}.Apply(s.In("down"), y)
+			return e.norm(s.In("norm"), graph.Add(x, nn.Dropout{Rate: e.dropout}.Apply(s, y)))
+		})
 	}
 	return nn.Masked(x, mask)
 }

@@ -13,7 +13,7 @@ func gpt2(c *config) *family {
 		vocabulary: c.size("vocab_size", 0), width: c.size("n_embd", 0), heads: c.size("n_head", 0), layers: c.size("n_layer", 0),
 		places: c.size("n_positions", 0), padding: -1, epsilon: c.positive("layer_norm_epsilon", 1e-5), dropout: c.rate("resid_pdrop", 0.1),
 		attentionDropout: c.rate("attn_pdrop", 0.1), deviation: c.positive("initializer_range", 0.02),
-		activation: c.activation("activation_function", "gelu_new"), dtype: c.dtype,
+		activation: c.activation("activation_function", "gelu_new"), chosen: c.chosen,
 	}, fused: true, bias: true, outputBias: true, gateBias: true, ungated: true, embedDropout: c.rate("embd_pdrop", 0.1),
 		tied: c.flag("tie_word_embeddings", true), window: func(int) int { return 0 }}
 	c.divides("n_head", d.heads, "n_embd", d.width)

@@ -22,6 +22,9 @@ type Base struct {
 	// DType is the dtype of the variables of networks that are made later: Float32, Float16 or BFloat16. Open sets that
 	// of the files.
 	DType dtypes.DType
+	// Recompute lets the gradient compute the values within each layer again, in networks that are made later: training
+	// takes less memory and more time, and its numbers are the same. It is gradient_checkpointing of transformers.
+	Recompute bool
 
 	folder  string
 	file    string                     // config.json, or a GGUF file's metadata, for messages
@@ -99,7 +102,7 @@ func open(ctx context.Context, folder string) (*Base, error) {
 
 // describe reads the config for the dtype and the number of classes of a network.
 func (b *Base) describe(classes int) (*family, error) {
-	c := &config{file: b.file, fields: b.fields, dtype: b.DType, classes: classes, images: b.images, tensors: b.tensors}
+	c := &config{file: b.file, fields: b.fields, chosen: chosen{b.DType, b.Recompute}, classes: classes, images: b.images, tensors: b.tensors}
 	f := b.family(c)
 	if c.err == nil && f.layers > len(b.tensors) {
 		c.err = fmt.Errorf("%s: the model has %d layers, and the folder only %d tensors", b.file, f.layers, len(b.tensors))

@@ -96,16 +96,18 @@ func resNet(c *config) *family {
 		x = graph.Pad(x, graph.Infinity(x.Graph(), x.DType(), -1), graph.PadAxis{}, around, around, graph.PadAxis{})
 		x = graph.MaxPool(x).Window(3).Strides(2).Done()
 		for _, b := range blocks {
-			y := x
-			for i, l := range b.layers {
-				if y = l.apply(s, y); i < len(b.layers)-1 {
-					y = nn.Relu(y) // also with another hidden_act
+			x = c.layer(x, func(x *graph.Node) *graph.Node {
+				y := x
+				for i, l := range b.layers {
+					if y = l.apply(s, y); i < len(b.layers)-1 {
+						y = nn.Relu(y) // also with another hidden_act
+					}
 				}
-			}
-			if b.shortcut != nil {
-				x = b.shortcut.apply(s, x)
-			}
-			x = activation.Apply(s, graph.Add(x, y))
+				if b.shortcut != nil {
+					x = b.shortcut.apply(s, x)
+				}
+				return activation.Apply(s, graph.Add(x, y))
+			})
 		}
 		return x
 	}

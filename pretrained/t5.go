@@ -30,7 +30,7 @@ func t5(c *config) *family {
 	c.only("quantization_config")
 	one := stack{encoder: encoder{
 		vocabulary: c.size("vocab_size", 0), width: c.size("d_model", 0), inner: c.size("d_ff", 0), heads: c.size("num_heads", 0), layers: c.size("num_layers", 0),
-		padding: -1, epsilon: c.positive("layer_norm_epsilon", 1e-6), dropout: c.rate("dropout_rate", 0.1), dtype: c.dtype,
+		padding: -1, epsilon: c.positive("layer_norm_epsilon", 1e-6), dropout: c.rate("dropout_rate", 0.1), chosen: c.chosen,
 	}, headWidth: c.size("d_kv", 0), buckets: c.size("relative_attention_num_buckets", 32), distance: c.size("relative_attention_max_distance", 128), name: "encoder"}
 	one.readDense(c)
 	if one.buckets%4 != 0 || one.distance <= one.buckets/2 {
@@ -139,18 +139,20 @@ func (k stack) apply(s *model.Scope, x, mask, memory, memoryMask *graph.Node) *g
 	x = drop(x)
 	for i := range k.layers {
 		s := s.In("layer_%d", i)
-		x = graph.Add(x, drop(self.Apply(s.In("attention"), norm(s.In("attention_norm"), x))))
-		if memory != nil {
-			x = graph.Add(x, drop(cross.Cross(s.In("cross"), norm(s.In("cross_norm"), x), memory)))
-		}
-		y := norm(s.In("norm"), x)
-		up := dense(s.In("up"), k.inner, y)
-		if k.gated {
-			up = graph.Mul(k.activation.Apply(s, dense(s.In("gate"), k.inner, y)), up)
-		} else {
-			up = k.activation.Apply(s, up)
-		}
-		x = graph.Add(x, drop(dense(s.In("down"), k.width, drop(up))))
+		x = k.layer(x, func(x *graph.Node) *graph.Node {
+			x = graph.Add(x, drop(self.Apply(s.In("attention"), norm(s.In("attention_norm"), x))))
+			if memory != nil {
+				x = graph.Add(x, drop(cross.Cross(s.In("cross"), norm(s.In("cross_norm"), x), memory)))
+			}
+			y := norm(s.In("norm"), x)
+			up := dense(s.In("up"), k.inner, y)
+			if k.gated {
+				up = graph.Mul(k.activation.Apply(s, dense(s.In("gate"), k.inner, y)), up)
+			} else {
+				up = k.activation.Apply(s, up)
+			}
+			return graph.Add(x, drop(dense(s.In("down"), k.width, drop(up))))
+		})
 	}
 	return drop(norm(s.In("norm"), x))
 }

@@ -21,7 +21,7 @@ func vit(c *config) *family {
 		width: c.size("hidden_size", 0), inner: c.size("intermediate_size", 0), heads: c.size("num_attention_heads", 0), layers: c.size("num_hidden_layers", 0),
 		places: 1 + height/down*(width/across), epsilon: c.positive("layer_norm_eps", 1e-12), dropout: c.rate("hidden_dropout_prob", 0),
 		scoresDropout: c.rate("attention_probs_dropout_prob", 0), deviation: c.positive("initializer_range", 0.02),
-		activation: c.activation("hidden_act", "gelu"), dtype: c.dtype,
+		activation: c.activation("hidden_act", "gelu"), chosen: c.chosen,
 	}, gateBias: true, ungated: true}
 	d.normal = nn.LayerNorm{Epsilon: d.epsilon}
 	c.divides("num_attention_heads", d.heads, "hidden_size", d.width)
@@ -52,7 +52,9 @@ func vit(c *config) *family {
 		x := d.patched(s, images.of(in), down, across, false)
 		x = nn.Dropout{Rate: d.dropout}.Apply(s, x)
 		for i := range d.layers {
-			x = d.layer(s.In("layer_%d", i), x, nn.Attention{Heads: d.heads, Dropout: d.scoresDropout}.Apply)
+			x = d.layer(x, func(x *graph.Node) *graph.Node {
+				return d.block(s.In("layer_%d", i), x, nn.Attention{Heads: d.heads, Dropout: d.scoresDropout}.Apply)
+			})
 		}
 		return d.norm(s.In("norm"), x)
 	}

@@ -23,7 +23,7 @@ func whisper(c *config) *family {
 	half := func(name string, places int) decoder {
 		d := decoder{encoder: encoder{
 			width: width, inner: c.size(name+"_ffn_dim", 1536), heads: c.size(name+"_attention_heads", 6), layers: c.size(name+"_layers", 4), places: places,
-			epsilon: 1e-5, dropout: dropout, scoresDropout: c.rate("attention_dropout", 0), activation: c.activation("activation_function", "gelu"), dtype: c.dtype,
+			epsilon: 1e-5, dropout: dropout, scoresDropout: c.rate("attention_dropout", 0), activation: c.activation("activation_function", "gelu"), chosen: c.chosen,
 		}, gateBias: true, ungated: true, embedDropout: dropout}
 		d.normal = nn.LayerNorm{Epsilon: d.epsilon}
 		c.divides(name+"_attention_heads", d.heads, "d_model", width)
@@ -58,7 +58,9 @@ func whisper(c *config) *family {
 		positions := at.In("positions").WithInitializer(notGiven).VariableWithShape("embeddings", shapes.Make(c.dtype, one.places, width)).SetTrainable(false)
 		x = nn.Dropout{Rate: dropout}.Apply(at, graph.Add(x, graph.ExpandAxes(positions.NodeValue(x.Graph()), 0)))
 		for i := range one.layers {
-			x = one.layer(at.In("layer_%d", i), x, nn.Attention{Heads: one.heads, Dropout: one.scoresDropout, NoKeyBias: true}.Apply)
+			x = one.layer(x, func(x *graph.Node) *graph.Node {
+				return one.block(at.In("layer_%d", i), x, nn.Attention{Heads: one.heads, Dropout: one.scoresDropout, NoKeyBias: true}.Apply)
+			})
 		}
 		memory := one.norm(at.In("norm"), x)
 		at = s.In("decoder")
@@ -67,9 +69,11 @@ func whisper(c *config) *family {
 			s, a := at.In("layer_%d", i), nn.Attention{Heads: two.heads, Dropout: two.scoresDropout, NoKeyBias: true}
 			self := a
 			self.Causal, self.Mask = true, seen
-			x = two.add(s, x, self.Apply(s.In("attention"), two.norm(s.In("attention_norm"), x)), "")
-			x = two.add(s, x, a.Cross(s.In("cross"), two.norm(s.In("cross_norm"), x), memory), "")
-			x = two.feed(s, x)
+			x = two.layer(x, func(x *graph.Node) *graph.Node {
+				x = two.add(s, x, self.Apply(s.In("attention"), two.norm(s.In("attention_norm"), x)), "")
+				x = two.add(s, x, a.Cross(s.In("cross"), two.norm(s.In("cross_norm"), x), memory), "")
+				return two.feed(s, x)
+			})
 		}
 		return nn.Masked(two.norm(at.In("norm"), x), seen)
 	}

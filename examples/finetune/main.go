@@ -36,15 +36,22 @@ func main() {
 	rate := flag.Float64("rate", 1e-4, "the learning rate after the warm-up")
 	seed := flag.Int64("seed", 0, "of the head's parameters and of the order of the data")
 	save := flag.String("save", "", "a folder for the trained model")
+	file := flag.String("texts", "", "a CSV file in place of the documentation: text, label and, if chosen beforehand, \"training\" or \"test\"")
 	flag.Parse()
 	if _, err := os.Stat(*from); err != nil {
 		cache := filepath.Join(must.M1(os.UserCacheDir()), "huggingface", "hub")
 		*from = must.M1(pretrained.Download(ctx, *from, pretrained.Hub{Cache: cache, Token: os.Getenv("HF_TOKEN")}))
 	}
 	base := must.M1(pretrained.Open(ctx, *from))
-	texts, parts, names := read()
+	if *file != "" {
+		sentences = string(must.M1(os.ReadFile(*file)))
+	}
+	texts, parts, names, rows := read()
 	all := must.M1(base.Set(text.Inputs(texts, *most), data.Y(parts, len(parts))))
 	training, test := must.M2(all.Split(0.8, 0, data.Stratified("y")))
+	if len(rows["test"]) > 0 {
+		training, test = must.M1(all.Gather(rows["training"])), must.M1(all.Gather(rows["test"]))
+	}
 
 	network := base.Classifier(len(names))
 	network.Labels = names
@@ -68,17 +75,19 @@ func main() {
 	}
 }
 
-// read returns the sentences, and the number of each one's part of lazo in names.
-func read() (texts []string, parts []int32, names []string) {
-	rows := must.M1(csv.NewReader(strings.NewReader(sentences)).ReadAll())[1:]
-	for _, r := range rows {
+// read returns the sentences, the number of each one's label in names, and the rows for training and test.
+func read() (texts []string, labels []int32, names []string, rows map[string][]int) {
+	all := must.M1(csv.NewReader(strings.NewReader(sentences)).ReadAll())[1:]
+	rows = map[string][]int{}
+	for i, r := range all {
 		texts, names = append(texts, r[0]), append(names, r[1])
+		rows[strings.Join(r[2:], "")] = append(rows[strings.Join(r[2:], "")], i)
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	for _, r := range rows {
-		part, _ := slices.BinarySearch(names, r[1])
-		parts = append(parts, int32(part))
+	for _, r := range all {
+		label, _ := slices.BinarySearch(names, r[1])
+		labels = append(labels, int32(label))
 	}
-	return texts, parts, names
+	return texts, labels, names, rows
 }
