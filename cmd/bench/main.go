@@ -28,6 +28,8 @@
 //	csv        200,000 rows of 20 columns (classes: one is a class) into float32; parquet, of data/parquet/bench, with
 //	           snappy
 //	ckpt       a checkpoint of 200 MB
+//	pretrained files of -data: embed has vectors of 1,024 texts in batches of 32; finetune steps of a classifier, batch
+//	           32, 32 tokens; lora steps of rank 8 on all dense layers, batch 4, 64 tokens; generate 64 tokens after 16
 //	growth     a step over its variables, batch, devices and number
 package main
 
@@ -114,9 +116,10 @@ var workloads = []struct {
 	{"ranks", ranks},
 	{"exchange", exchange},
 	{"control", control},
+	{"pretrained", pretrainedModels},
 }
 
-var notByDefault = []string{"growth", "gpt", "ranks", "exchange", "control"}
+var notByDefault = []string{"growth", "gpt", "ranks", "exchange", "control", "pretrained"}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	if len(args) > 0 && args[0] == firstStepChild {
@@ -146,7 +149,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.IntVar(&b.steps, "steps", 0, "steps of a repeat (default: the workload's own)")
 	flags.IntVar(&b.repeats, "repeats", 5, "measured repeats, after a warm-up")
 	flags.StringVar(&b.server, "server", "", "the `command` of a peer's server for serve, which prints its address as http://… when it is ready (default: lazo's)")
-	flags.StringVar(&b.data, "data", "", "the `folder` in which images and csv find their files, or write them (default: a temporary one)")
+	flags.StringVar(&b.data, "data", "", "the `folder` in which images and csv find their files, or write them (default: a temporary one), and pretrained its models")
 	flags.StringVar(&b.over, "over", "", "the transport between ranks, a `name` for the lines of exchange (default: shared memory)")
 	flags.StringVar(&b.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, or the `path` of a plugin")
 	before := flags.String("check", "", "the `path` of an earlier bench: measure a small set in turns with it, and end with 3 if something became slower")

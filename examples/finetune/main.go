@@ -32,10 +32,8 @@ func main() {
 	ctx := context.Background()
 	from := flag.String("model", "sentence-transformers/all-MiniLM-L6-v2", "a folder, or the name of a model, which is downloaded")
 	most := flag.Int("tokens", 64, "of a sentence, at most")
-	epochs := flag.Int("epochs", 4, "how often to go over the sentences")
-	rate := flag.Float64("rate", 1e-4, "the learning rate after the warm-up")
-	seed := flag.Int64("seed", 0, "of the head's parameters and of the order of the data")
-	save := flag.String("save", "", "a folder for the trained model")
+	epochs, rate := flag.Int("epochs", 4, "how often to go over the texts"), flag.Float64("rate", 1e-4, "the learning rate after the warm-up")
+	seed, save := flag.Int64("seed", 0, "of the head's parameters and of the order of the data"), flag.String("save", "", "a folder for the trained model")
 	file := flag.String("texts", "", "a CSV file in place of the documentation: text, label and, if chosen beforehand, \"training\" or \"test\"")
 	flag.Parse()
 	if _, err := os.Stat(*from); err != nil {

@@ -1,7 +1,7 @@
 """Measures lazo beside raw JAX: for each figure a process of each, which take turns repeat by repeat (the first one
 changes), so that both see the same machine. Prints a table for each peer; the ratio is the median of the pairs' ratios.
 
-    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax,flax,keras,torch,readers] [--lines FILE] [--write FILE] [--plugin cpu|cuda|tpu|PATH]
+    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax,flax,keras,torch,readers,transformers] [--models FOLDER] [--lines FILE] [--write FILE] [--plugin cpu|cuda|tpu|PATH]
 BENCH is the built command bench; beside it, for the workload parquet, BENCH-parquet is that of data/parquet/bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers, torch (eager) has cnn and the steps of gpt.
 """
 import argparse
@@ -39,9 +39,12 @@ FIGURES = [
     ("images", "jpeg", "jpeg", None, 1, 1), ("images", "png", "png", None, 1, 1),
     ("csv", "numbers", "numbers", None, 1, 1.25), ("csv", "classes", "classes", None, 1, 1.25),
     ("parquet", "numbers", "numbers", None, 1, 2), ("parquet", "classes", "classes", None, 1, 2),
+    ("pretrained", "embed", "embed", None, 1, 1), ("pretrained", "finetune", "finetune", None, 1, 1),
+    ("pretrained", "lora", "lora", None, 1, 1), ("pretrained", "generate", "generate", None, 1, 1),
 ]
 FEED = {"images", "csv", "parquet"}  # files are read, and nothing is computed: --peer readers has torch's DataLoader, pandas and pyarrow
-PEERS = {"jax": {f[0] for f in FIGURES} - FEED, "readers": FEED, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}, "torch": {"cnn", "gpt"}}
+MODELS = {"pretrained"}  # of --models: --peer transformers has sentence-transformers, transformers and peft on PyTorch
+PEERS = {"jax": {f[0] for f in FIGURES} - FEED - MODELS, "readers": FEED, "transformers": MODELS, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}, "torch": {"cnn", "gpt"}}
 BY_TORCH = {"cnn": 0.9, "gpt": 1.1}  # the most that lazo's time may be, as a part of torch's
 RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
 STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000, "digits": 440}
@@ -72,17 +75,19 @@ class Side:
         self.process.wait()
 
 
-def pair(bench, figure, repeats, peer, plugin):
+def pair(bench, figure, repeats, peer, plugin, models):
     workload, ours, theirs, batch, share, _ = figure
     options = ["--repeats", str(repeats), "--turns"]
     if batch:
         options += ["--batch", str(batch), "--steps", str(int(share * STEPS[workload]))]
     script = {"ttfs": "bench_ttfs.py", "matmul": "bench_limits.py", "copy": "bench_limits.py", "inplace": "bench_limits.py",
               "predict": "bench_predict.py", "lstm": "bench_sequence.py", "gpt": "bench_sequence.py", "generate": "bench_sequence.py",
-              "images": "bench_feed.py", "csv": "bench_feed.py", "parquet": "bench_feed.py"}
+              "images": "bench_feed.py", "csv": "bench_feed.py", "parquet": "bench_feed.py", "pretrained": "bench_pretrained.py"}
     files = tempfile.TemporaryDirectory(prefix="lazo-bench-")
     if workload in FEED:
         options += ["--data", files.name]
+    if workload in MODELS:
+        options += ["--data", models]
     ours_by = [bench, "-workload", "matmul" if workload == "copy" else workload, "-variant", ours, "-plugin", plugin, *options]
     if workload == "parquet":  # a module of its own, with a command of its own
         ours_by = [bench + "-parquet", "-variant", ours, *options]
@@ -143,7 +148,7 @@ def table(a, peer, chosen):
     for figure in FIGURES:
         if figure[0] not in chosen or (peer == "torch" and "first step" in figure[1]):  # eager code has no compilation to compare
             continue
-        lazo, theirs = pair(a.bench, figure, a.repeats, peer, a.plugin)
+        lazo, theirs = pair(a.bench, figure, a.repeats, peer, a.plugin, a.models)
         versions |= lazo.get("versions", {}) | theirs.get("versions", {})
         if peer == "torch":
             figure = *figure[:-1], BY_TORCH[figure[0]]
@@ -152,6 +157,8 @@ def table(a, peer, chosen):
             for share in ("p50", "p99"):
                 by = [line[share + "_us"] for line in (theirs, lazo)]
                 add(f"| `serve` | {figure[1]} | {share}, us | {by[0]:.0f} | {by[1]:.0f} | {by[1] / by[0]:.2f} | | | |")
+        if figure[0] in MODELS:
+            add(f"| `{figure[0]}` | {figure[1]}: peak resident | MB | {theirs['rss_mb']} | {lazo['rss_mb']} | {lazo['rss_mb'] / theirs['rss_mb']:.2f} | | | 1.00 |")
         if figure[:3] == RESIDENT and peer == "jax":
             a_part = lazo["rss_mb"] / theirs["rss_mb"]
             add(f"| `{figure[0]}` | peak resident, with the data's 188 MB | MB | {theirs['rss_mb']} | {lazo['rss_mb']} | {a_part:.2f} | | | 0.70 |")
@@ -179,12 +186,15 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--peer", default="jax", help=f"one or several of {','.join(PEERS)}")
     p.add_argument("--plugin", default="cpu", help="of lazo: cpu, cuda, tpu or a path; JAX takes the devices that it finds, or $JAX_PLATFORMS")
+    p.add_argument("--models", help="for --peer transformers, a folder with minilm, smollm.gguf and texts.csv: see bench_pretrained.py")
     p.add_argument("--lines", help="a file to append the results to, as JSON lines")
     p.add_argument("--write", help="a document whose tables, a place for each peer, are replaced")
     a = p.parse_args()
     peers, only = a.peer.split(","), set(filter(None, a.only.split(",")))
     if set(peers) - set(PEERS) or a.repeats < 1:
         p.error(f"--peer takes {', '.join(PEERS)}; --repeats is at least 1")
+    if "transformers" in peers and not a.models:
+        p.error("--peer transformers needs --models")
     known = set().union(*(PEERS[peer] for peer in peers))
     if only - known:
         p.error(f"--only takes {', '.join(sorted(known))}")
