@@ -85,6 +85,41 @@ func TestPrediction_withOutputs(t *testing.T) {
 	}
 }
 
+// The answers for chosen examples are those of Predict, with the same labels.
+func TestPrediction_gather(t *testing.T) {
+	set := must.M1(data.New(data.X([]float32{0, 3, 1, 2, -1, -2, -3, -1, 4}, 3, 3)))
+	m := logits(t, sparse)
+	all := must.M1(m.Predict(t.Context(), set))
+	some := must.M1(all.Gather([]int{2, 0, 2}))
+	require.Equal(t, 3, some.Len())
+	require.Equal(t, []int32{2, 1, 2}, must.M1(some.Classes()).Flat)
+	require.Equal(t, []int32{1, 0, 2}, must.M1(all.Classes()).Flat)
+	for _, row := range []int{-1, 3} {
+		_, err := all.Gather([]int{0, row})
+		require.ErrorContains(t, err, "of a prediction of 3 examples")
+	}
+}
+
+// Outputs of different sizes in two batches are no array: Predict is an error, and PredictBatches returns them.
+func TestPredict_ofSizesThatDiffer(t *testing.T) {
+	set := must.M1(must.M1(data.New(data.X([]float32{1, 0, 1, 1}, 2, 2))).MapBatches(func(b data.Batch) (data.Batch, error) {
+		if x := b.Fields[0].Array.Flat.([]float32); x[len(x)-1] == 0 {
+			b.Fields = []data.Field{data.X(x[:1], 1, 1)}
+		}
+		return b, nil
+	}))
+	same := nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return x })
+	m := newModel(t, same, flaxlike.WithLoss("mse"), flaxlike.WithBatchSize(1))
+	_, err := m.Predict(t.Context(), set)
+	require.ErrorContains(t, err, `flaxlike: predict: output "preds": an example's output is [1] in one batch and [2] in another: PredictBatches`)
+	n := 0
+	for p, err := range m.PredictBatches(t.Context(), set.Batches(1)) {
+		require.NoError(t, err)
+		n += must.M1(p.Output()).Size()
+	}
+	require.Equal(t, 3, n)
+}
+
 // Metrics of precision and recall over all thresholds take labels [n] and outputs [n, 1], as "auc" does, by name and as
 // a value; logits become probabilities for the name.
 func TestS35_averagePrecision(t *testing.T) {

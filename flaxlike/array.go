@@ -33,15 +33,19 @@ func inputsOf(of []described) (inputs []Input) {
 	return inputs
 }
 
-func join(parts []data.Array) data.Array {
+// join appends arrays along their first axis. The other axes must be the same.
+func join(parts []data.Array) (data.Array, error) {
 	all := reflect.ValueOf(parts[0].Flat)
 	all = all.Slice3(0, all.Len(), all.Len())
 	dims := slices.Clone(parts[0].Dims)
 	for _, p := range parts[1:] {
+		if !slices.Equal(p.Dims[1:], dims[1:]) {
+			return data.Array{}, fmt.Errorf("an example's output is %v in one batch and %v in another: PredictBatches returns the outputs of each batch", dims[1:], p.Dims[1:])
+		}
 		all = reflect.AppendSlice(all, reflect.ValueOf(p.Flat))
 		dims[0] += p.Dims[0]
 	}
-	return data.Array{Flat: all.Interface(), Dims: dims}
+	return data.Array{Flat: all.Interface(), Dims: dims}, nil
 }
 
 func element(flat any, i int) any { return reflect.ValueOf(flat).Index(i).Interface() }

@@ -65,7 +65,9 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 		for i, b := range batches {
 			parts[i] = b[name]
 		}
-		all[name] = join(parts)
+		if all[name], err = join(parts); err != nil {
+			return Prediction{}, fmt.Errorf("output %q: %w", name, err)
+		}
 	}
 	return m.prediction(all, before, after()), nil
 }

@@ -26,6 +26,21 @@ func (p Prediction) Len() int {
 	return 0
 }
 
+// Gather returns the answers for the given examples, in that order. Indices may repeat.
+func (p Prediction) Gather(rows []int) (Prediction, error) {
+	for _, r := range rows {
+		if n := p.Len(); r < 0 || r >= n {
+			return Prediction{}, fmt.Errorf("flaxlike: gather example %d of a prediction of %d examples", r, n)
+		}
+	}
+	all := map[string]data.Array{}
+	for name, a := range p.outputs {
+		all[name] = a.Gather(rows)
+	}
+	p.outputs = all
+	return p, nil
+}
+
 // Outputs returns the names of the outputs, sorted.
 func (p Prediction) Outputs() []string { return slices.Sorted(maps.Keys(p.outputs)) }
 

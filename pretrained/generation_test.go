@@ -64,4 +64,12 @@ func TestGeneration(t *testing.T) {
 	of, err = opened(t, "testdata/gguf/llama.gguf").Generation()
 	require.NoError(t, err)
 	require.Empty(t, of.Sampling)
+
+	of, err = opened(t, withTokenizer(t, "llama")).Generation()
+	require.NoError(t, err)
+	require.Equal(t, 60, of.Tokenizer.Size())
+	broken := withTokenizer(t, "llama")
+	write(t, broken, "tokenizer.json", "{}")
+	_, err = opened(t, broken).Generation()
+	require.ErrorContains(t, err, "pretrained: the generation of "+broken)
 }

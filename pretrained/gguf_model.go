@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"regexp"
@@ -142,7 +143,10 @@ func (g *ggufFile) tokenizer() (*text.Tokenizer, error) {
 	const of = "tokenizer.ggml."
 	var errs []error
 	v := text.Vocabulary{Special: map[string]int32{}}
-	v.Model, _ = ggufValue[string](g, of+"model", &errs)
+	var there bool
+	if v.Model, there = ggufValue[string](g, of+"model", &errs); !there && len(errs) == 0 {
+		return nil, fmt.Errorf("the file has no %smodel: %w", of, fs.ErrNotExist)
+	}
 	v.Pre, _ = ggufValue[string](g, of+"pre", &errs)
 	v.Tokens, _ = ggufValue[[]string](g, of+"tokens", &errs)
 	v.Merges, _ = ggufValue[[]string](g, of+"merges", &errs)

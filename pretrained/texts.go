@@ -1,12 +1,15 @@
 package pretrained
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/text"
+	"github.com/lazo-ml/lazo/flaxlike"
 )
 
 // Tokenizer returns the tokenizer of the folder or of the file .gguf. It reads the files once.
@@ -97,6 +100,64 @@ func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
 	}
 }
 
+// Predict is [flaxlike.Model.Predict] for a set of [Base.Set]: texts of similar lengths are in a batch, without padding
+// that they do not need, and the answers are in the set's order. It is for outputs of texts. Those of places are an
+// error, if batches have different numbers of places.
+func Predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (flaxlike.Prediction, error) {
+	p, err := predict(ctx, m, set)
+	if err != nil {
+		return flaxlike.Prediction{}, fmt.Errorf("pretrained: predict: %w", err)
+	}
+	return p, nil
+}
+
+func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.Prediction, err error) {
+	if set == nil || set.Len() == 0 {
+		return p, errors.New("the set has no texts")
+	}
+	mask, err := set.Field(maskInput)
+	if err != nil {
+		return p, err
+	}
+	seen, err := seenOf(mask)
+	if err != nil {
+		return p, err
+	}
+	lengths, order, back := make([]int, set.Len()), make([]int, set.Len()), make([]int, set.Len())
+	for i := range order {
+		order[i] = i
+		for _, there := range seen[i*mask.Dims[1]:][:mask.Dims[1]] {
+			if there {
+				lengths[i]++
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(lengths[i], lengths[j]) })
+	for at, i := range order {
+		back[i] = at
+	}
+	const places = 16 // each length compiles a program
+	if set, err = set.Gather(order); err != nil {
+		return p, err
+	}
+	if set, err = set.MapBatches(Trim(places)); err != nil {
+		return p, err
+	}
+	if p, err = m.Predict(ctx, set); err != nil {
+		return p, err
+	}
+	return p.Gather(back)
+}
+
+// seenOf returns the elements of a mask of Base.Set.
+func seenOf(mask data.Array) ([]bool, error) {
+	seen, ok := mask.Flat.([]bool)
+	if !ok || len(mask.Dims) != 2 {
+		return nil, fmt.Errorf("the field %q is %s %v, expected bool [texts, places] of Base.Set", maskInput, mask.DType(), mask.Dims)
+	}
+	return seen, nil
+}
+
 // firstPlaces returns the first places of each text.
 func firstPlaces(a data.Array, n int) data.Array {
 	texts, places := a.Dims[0], a.Dims[1]
@@ -119,9 +180,9 @@ func trim(b data.Batch, multiple int, names []string) (data.Batch, error) {
 		return b, fmt.Errorf("the batch has no field %q", maskInput)
 	}
 	mask := b.Fields[at].Array
-	seen, ok := mask.Flat.([]bool)
-	if !ok || len(mask.Dims) != 2 {
-		return b, fmt.Errorf("the field %q is %s %v, expected bool [texts, places] of Base.Set", maskInput, mask.DType(), mask.Dims)
+	seen, err := seenOf(mask)
+	if err != nil {
+		return b, err
 	}
 	all, kept := mask.Dims[1], 1
 	for i, there := range seen {

@@ -4,14 +4,21 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/text"
+	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/pretrained"
+	"github.com/lazo-ml/lazo/strategies"
 )
 
 // withTokenizer returns a folder with a model of testdata, and the tokenizer of the words w0 to w59, whose token for
@@ -150,6 +157,57 @@ func TestTrim(t *testing.T) {
 	require.ErrorContains(t, err, `the field "attention_mask" is int32 [1 1], expected bool [texts, places] of Base.Set`)
 	_, err = pretrained.Trim(1)(data.Batch{})
 	require.ErrorContains(t, err, `the batch has no field "attention_mask"`)
+}
+
+// tracing lists the places of compiled batches.
+type tracing struct {
+	*pretrained.Network
+	places []int
+}
+
+func (n *tracing) Outputs(s *model.Scope, field func(string) *graph.Node) map[string]*graph.Node {
+	n.places = append(n.places, field("input_ids").Shape().Dimensions[1])
+	return n.Network.Outputs(s, field)
+}
+
+// Texts of similar lengths are answered together, in fewer places, and the answers are in the texts' order.
+func TestPredict(t *testing.T) {
+	base := opened(t, withTokenizer(t, "bert"))
+	var texts []string
+	for i := range 12 { // of 1, 20, 2, 19, …
+		n := 1 + i/2
+		if i%2 == 1 {
+			n = 20 - i/2
+		}
+		texts = append(texts, strings.TrimSpace(strings.Repeat("w"+strconv.Itoa(8+i)+" ", n)))
+	}
+	set, err := base.Set(text.Inputs(texts, 0))
+	require.NoError(t, err)
+	traced := &tracing{Network: base.Classifier(0)}
+	m, err := flaxlike.New(t.Context(), traced, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithBatchSize(4), flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, m.Close()) }()
+	logits := func(p flaxlike.Prediction, err error) []float32 {
+		require.NoError(t, err)
+		a, err := p.Output()
+		require.NoError(t, err)
+		return a.Flat.([]float32)
+	}
+	got := logits(pretrained.Predict(t.Context(), m, set))
+	require.Equal(t, []int{16, 20}, slices.Compact(traced.places))
+	require.InDeltaSlice(t, logits(m.Predict(t.Context(), set)), got, 1e-5)
+
+	_, err = pretrained.Predict(t.Context(), m, nil)
+	require.ErrorContains(t, err, "pretrained: predict: the set has no texts")
+	other, err := data.New(data.X([]float32{1}, 1))
+	require.NoError(t, err)
+	_, err = pretrained.Predict(t.Context(), m, other)
+	require.ErrorContains(t, err, "attention_mask")
+	each, err := flaxlike.New(t.Context(), base.TokenClassifier(2), flaxlike.WithBatchSize(4), flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, each.Close()) }()
+	_, err = pretrained.Predict(t.Context(), each, set)
+	require.ErrorContains(t, err, "an example's output is [16 2] in one batch and [20 2] in another")
 }
 
 // A file .gguf has its tokenizer within: its tokens, roles, and whether texts begin with a token.

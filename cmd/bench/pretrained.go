@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/gomlx/gomlx/core/graph"
 
@@ -81,44 +80,19 @@ func embedTexts(ctx context.Context, b *bench) (err error) {
 	for i := range texts {
 		texts[i] = rows[i+1][0]
 	}
-	model, err := flaxlike.New(ctx, base.Embedder(), flaxlike.WithStrategy(on))
+	size := cmp.Or(b.batch, 32)
+	model, err := flaxlike.New(ctx, base.Embedder(), flaxlike.WithStrategy(on), flaxlike.WithBatchSize(size))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, model.Close()) }()
-	size := cmp.Or(b.batch, 32)
 	embed := func() error {
 		set, err := base.Set(text.Inputs(texts, 256))
 		if err != nil {
 			return err
 		}
-		mask, err := set.Field("attention_mask")
-		if err != nil {
-			return err
-		}
-		lengths, order := make([]int, n), make([]int, n)
-		for i := range order {
-			order[i] = i
-		}
-		for i, there := range mask.Flat.([]bool) {
-			if there {
-				lengths[i/mask.Dims[1]]++
-			}
-		}
-		slices.SortFunc(order, func(i, j int) int { return cmp.Compare(lengths[i], lengths[j]) })
-		for some := range slices.Chunk(order, size) {
-			batch, err := set.Gather(some)
-			if err != nil {
-				return err
-			}
-			if batch, err = batch.MapBatches(pretrained.Trim(8)); err != nil {
-				return err
-			}
-			if _, err := model.Predict(ctx, batch); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err = pretrained.Predict(ctx, model, set)
+		return err
 	}
 	if err := embed(); err != nil {
 		return err

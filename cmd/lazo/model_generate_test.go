@@ -28,7 +28,6 @@ func continuation(t *testing.T, dir, prompt string, with func(*pretrained.Genera
 	g := must.M1(network.Generator(state, 1, 64))
 	defer g.Close()
 	of := must.M1(base.Generation())
-	of.Tokenizer = must.M1(base.Tokenizer())
 	with(&of)
 	var all strings.Builder
 	for piece, err := range g.Generate(t.Context(), [][]int32{must.M1(of.Tokenizer.Encode(prompt))}, of) {

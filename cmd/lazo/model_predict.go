@@ -215,6 +215,10 @@ func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (rows []answe
 	if err != nil {
 		return nil, err
 	}
+	return answersOf(p)
+}
+
+func answersOf(p flaxlike.Prediction) (rows []answered, err error) {
 	columns, err := columnsOf(p)
 	for i := range p.Len() {
 		rows = append(rows, answered{columns, i})

@@ -99,13 +99,7 @@ func (c modelEmbed) Run(s session) error {
 	return nil
 }
 
-// inBatch is the number of texts of a batch, and ofPlaces a divisor of its places, so that few programs are compiled.
-const (
-	inBatch  = 32
-	ofPlaces = 16
-)
-
-// answers predicts for texts, those of similar lengths together.
+// answers predicts for texts.
 func (o opened) answers(ctx context.Context, network *pretrained.Network, inputs []text.Input, most int, options ...flaxlike.Option) (rows []answered, err error) {
 	if most < 0 {
 		return nil, fmt.Errorf("--most is %d, expected 1 or more", most)
@@ -117,63 +111,47 @@ func (o opened) answers(ctx context.Context, network *pretrained.Network, inputs
 	if err != nil {
 		return nil, err
 	}
-	lengths, err := o.lengths(set, most)
-	if err != nil {
-		return nil, err
+	if most == 0 {
+		if err := o.fit(set); err != nil {
+			return nil, err
+		}
 	}
 	m, err := flaxlike.New(ctx, network, options...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	order := make([]int, len(inputs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(lengths[a], lengths[b]) })
-	rows = make([]answered, len(inputs))
-	for group := range slices.Chunk(order, inBatch) {
-		some, err := set.Gather(group)
-		if err != nil {
-			return nil, err
-		}
-		if some, err = some.MapBatches(pretrained.Trim(ofPlaces)); err != nil {
-			return nil, err
-		}
-		of, err := answer(ctx, m, some)
-		if err != nil {
-			return nil, err
-		}
-		for i, row := range group {
-			rows[row] = of[i]
-		}
-	}
-	return rows, nil
-}
-
-// lengths are the tokens of each text.
-func (o opened) lengths(set *data.Set, cut int) ([]int, error) {
-	mask, err := set.Field("attention_mask")
+	p, err := pretrained.Predict(ctx, m, set)
 	if err != nil {
 		return nil, err
+	}
+	return answersOf(p)
+}
+
+// fit refuses longer texts than the model's files allow.
+func (o opened) fit(set *data.Set) error {
+	mask, err := set.Field("attention_mask")
+	if err != nil {
+		return err
 	}
 	tokenizer, err := o.Tokenizer()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	most := cmp.Or(o.is.Sizes["max_seq_length"], tokenizer.MaxLength())
-	lengths := make([]int, mask.Dims[0])
-	for i, there := range mask.Flat.([]bool) {
-		if there {
-			lengths[i/mask.Dims[1]]++
+	places := mask.Dims[1]
+	for i := range mask.Dims[0] {
+		n := 0
+		for _, there := range mask.Flat.([]bool)[i*places:][:places] {
+			if there {
+				n++
+			}
+		}
+		if most > 0 && n > most {
+			return fmt.Errorf("text %d has %d tokens, expected at most %d, as the model's files say: give --most %d to cut longer texts", i+1, n, most, most)
 		}
 	}
-	for i, n := range lengths {
-		if cut == 0 && most > 0 && n > most {
-			return nil, fmt.Errorf("text %d has %d tokens, expected at most %d, as the model's files say: give --most %d to cut longer texts", i+1, n, most, most)
-		}
-	}
-	return lengths, nil
+	return nil
 }
 
 // readTexts returns the texts of a file, and whether its rows are lines of JSON.

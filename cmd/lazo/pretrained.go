@@ -142,7 +142,6 @@ func openLanguage(ctx context.Context, o opened) (*language, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.generation.Tokenizer = l.tokenizer
 	if l.runtime, err = xla.Open(ctx, xla.CPU); err != nil {
 		return nil, err
 	}
