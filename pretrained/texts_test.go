@@ -278,5 +278,5 @@ func TestGGUF_tokenizer(t *testing.T) {
 	require.ErrorContains(t, err, "tokenizer.ggml.add_bos_token is of the type uint64, expected bool")
 	values = values[1:]
 	_, err = open()
-	require.ErrorContains(t, err, `its model is ""`)
+	require.ErrorContains(t, err, "has no tokenizer.ggml.model")
 }
