@@ -124,6 +124,7 @@ func TestOpen_hostileConfigs(t *testing.T) {
 		{"vocab_size", 1 << 30, `has the shape [60 16], expected [1073741824 16] by config.json`},
 		{"num_hidden_layers", 1_000_000_000, `the model has 1000000000 layers, and the folder only 41 tensors`},
 		{"num_hidden_layers", 3, `the folder has no tensor "bert.encoder.layer.2.attention.self.query.weight"`},
+		{"num_hidden_layers", 3, "layer.2.attention.self.key.weight\"\nand 13 more"},
 		{"num_attention_heads", 3, `num_attention_heads is "3", expected a divisor of hidden_size, 16`},
 		{"max_position_embeddings", 29, `the tensor "bert.embeddings.position_embeddings.weight" has the shape [28 16], expected [29 16]`},
 		{"layer_norm_eps", 0, `layer_norm_eps is "0", expected a number above 0`},

@@ -139,15 +139,20 @@ func named(tensors map[string]stored, t tensor, by string, names ...string) (*st
 
 // take returns the weights of tables, all of which the folder must have.
 func (b *Base) take(prefix string, rows []tensor) (all []weight, err error) {
+	const most = 3 // enough for a message
 	var errs []error
+	n := 0
 	for _, t := range rows {
 		s, err := b.find(prefix, t)
 		if err != nil {
-			if errs = append(errs, err); len(errs) == 10 { // enough for a message
-				break
+			if n++; n <= most {
+				errs = append(errs, err)
 			}
 		}
 		all = append(all, weight{tensor: t, stored: s})
+	}
+	if n > most {
+		errs = append(errs, fmt.Errorf("and %d more", n-most))
 	}
 	return all, errors.Join(errs...)
 }
