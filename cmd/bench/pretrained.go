@@ -38,7 +38,7 @@ func pretrainedModels(ctx context.Context, b *bench) error {
 	for _, w := range []struct {
 		variant string
 		run     func(ctx context.Context, b *bench) error
-	}{{"embed", embedTexts}, {"finetune", finetune}, {"lora", trainLoRA}, {"generate", continueText}} {
+	}{{"load", loadWeights}, {"embed", embedTexts}, {"finetune", finetune}, {"lora", trainLoRA}, {"generate", continueText}} {
 		if !b.wants(w.variant) {
 			continue
 		}
@@ -56,6 +56,34 @@ func (b *bench) pretrained(ctx context.Context, file string) (strategies.Strateg
 	}
 	base, err := pretrained.Open(ctx, filepath.Join(b.data, file))
 	return strategies.Jit(r), base, err
+}
+
+// loadWeights reports the peak memory of a model with its weights on the device, beyond that of the open runtime, over
+// the weights' size.
+func loadWeights(ctx context.Context, b *bench) (err error) {
+	on, base, err := b.pretrained(ctx, decoderFile)
+	if err != nil {
+		return err
+	}
+	before := rssMB()
+	state, err := managed.New(on, base.CausalLM().Weights())
+	if err != nil {
+		return err
+	}
+	step := managed.TestStep(func(s *managed.Builder) {
+		logits := base.CausalLM().Outputs(s.Scope().In("model"), s.Field)["logits"]
+		s.Metric("largest", graph.ReduceAllMax(logits))
+	})
+	defer func() { err = errors.Join(err, step.Close(), state.Close()) }()
+	_, logs, err := step.Step(ctx, state, data.Batch{Size: 1, Fields: []data.Field{data.Named("input_ids", []int32{1000}, 1, 1), data.Named("attention_mask", []bool{true}, 1, 1)}})
+	if err != nil {
+		return err
+	}
+	if _, err := logs.Float("largest"); err != nil {
+		return err
+	}
+	size := float64(base.Describe().Sizes["parameters"]*base.DType.Size()) / (1 << 20)
+	return b.emit(line{Workload: "pretrained", Variant: "load", Unit: "ratio", RSSMB: rssMB()}, []float64{float64(rssMB()-before) / size})
 }
 
 // embedTexts makes vectors of texts, those of similar lengths in a batch.
