@@ -131,7 +131,11 @@ func (h *hub) take(r int, m message) {
 	case kindFail:
 		if m.Failure != nil {
 			f := *m.Failure
-			go h.fail(&f)
+			if f.Here = !h.awake.givenUp(time.Now(), h.j.deadline); f.Here {
+				go h.fail(&f)
+			} else { // it and the others have reported rank 0, which was stopped
+				go h.j.end(&f)
+			}
 		}
 	case kindLeave:
 		if m.Beat != nil {

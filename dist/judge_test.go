@@ -349,6 +349,26 @@ func TestSpoke_reportsSilence(t *testing.T) {
 	})
 }
 
+// A rank 0 that was stopped for the deadline does not say again what the others have said of it.
+func TestHub_takesItsOwnSilence(t *testing.T) {
+	defer func() { exit = os.Exit }()
+	for _, slept := range []time.Duration{0, 11 * second} {
+		synctest.Test(t, func(t *testing.T) {
+			codes, failures := make(chan int, 1), make(chan *Failure, 1)
+			exit = func(c int) { codes <- c }
+			j := three()
+			j.deadline, j.onFailure = 10*second, func(f *Failure) { failures <- f }
+			h := &hub{j: j, links: make([]*link, 3), views: make([]view, 3)}
+			now := time.Now()
+			h.awake.look(now.Add(-slept))
+			h.awake.look(now)
+			h.take(2, message{Kind: kindFail, Failure: j.failure(ExitLost, 2, beat{}, 0, "rank 2 has received nothing from rank 0")})
+			require.Equal(t, ExitLost, <-codes)
+			require.Equal(t, slept == 0, (<-failures).Here)
+		})
+	}
+}
+
 // The function of OnFailure has the message in place of the standard error, and a limit.
 func TestEnd_tells(t *testing.T) {
 	defer func() { exit = os.Exit }()

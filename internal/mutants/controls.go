@@ -1157,6 +1157,8 @@ var controls = []control{
 		edits: []edit{{"if !used[name] {", "if name == \"\" {"}}},
 	{name: "a merge of additions that are not scaled", file: "pretrained/adapter.go", pkg: "pretrained", test: "TestSaveAdapter",
 		edits: []edit{{" + x*l.scale)", " + x)"}}},
+	{name: "a rank 0 that was stopped, and reports that a link was down", file: "dist/hub.go", pkg: "dist", test: "TestHub_takesItsOwnSilence",
+		edits: []edit{{"f.Here = !h.awake.givenUp(time.Now(), h.j.deadline); f.Here {", "f.Here = true; f.Here {"}}},
 	{name: "layers that keep their values in spite of Recompute", file: "pretrained/config.go", pkg: "pretrained", test: "TestRecompute_memory",
 		edits: []edit{{"if !c.recompute {", "if true {"}}},
 	{name: "answers in the order of their lengths", file: "pretrained/texts.go", pkg: "pretrained", test: "TestPredict",
