@@ -325,6 +325,23 @@ func (g *ggufFile) named() (map[string]stored, error) {
 	return all, nil
 }
 
+// ggufName is named's inverse, "" for tensors without a name in files.
+func ggufName(name string) string {
+	dot := max(strings.LastIndexByte(name, '.'), 0)
+	module, end := name[:dot], name[dot:]
+	names, before := ggufOuter, ""
+	if rest, ok := strings.CutPrefix(module, "model.layers."); ok {
+		number, inner, _ := strings.Cut(rest, ".")
+		names, before, module = ggufInner, "blk."+number+".", inner
+	}
+	for to, from := range names {
+		if from == module {
+			return before + to + end
+		}
+	}
+	return ""
+}
+
 // ggufValue returns a value of a type, and whether the file has it.
 func ggufValue[T any](g *ggufFile, key string, errs *[]error) (v T, there bool) {
 	any, there := g.values[key]
