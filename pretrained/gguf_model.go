@@ -186,10 +186,11 @@ func (g *ggufFile) tokenizer() (*text.Tokenizer, error) {
 
 // unpermuted has the two halves of each head's rows one after another, as transformers. In the file they alternate.
 func (s stored) unpermuted(head int) stored {
-	return stored{s.Tensor, func(from, to int) ([]byte, error) {
+	raw := s.raw
+	s.raw = func(from, to int) ([]byte, error) {
 		first := from / head * head
 		last := min((to+head-1)/head*head, s.Dims[0])
-		data, err := s.rows(first, max(first, last))
+		data, err := raw(first, max(first, last))
 		if err != nil || to <= from {
 			return nil, err
 		}
@@ -199,7 +200,8 @@ func (s stored) unpermuted(head int) stored {
 			out = append(out, data[(permuted(r, head)-first)*row:][:row]...)
 		}
 		return out, nil
-	}}
+	}
+	return unpacked(s)
 }
 
 // permuted is the place in files of a row of queries or keys of heads.

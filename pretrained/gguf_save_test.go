@@ -24,8 +24,8 @@ import (
 	"github.com/lazo-ml/lazo/pretrained"
 )
 
-// Blocks of Q8_0 have exactly the bytes of Python's gguf: at halves, of zeros, and of numbers without a scale. Others
-// than finite numbers of the range are errors.
+// Blocks of Q8_0 have exactly the bytes of Python's gguf: at halves, of zeros, and of numbers without a scale. Numbers
+// that are not finite, or too large, are errors.
 func TestQ8(t *testing.T) {
 	all, _ := readFile(t, "testdata/gguf/rounding.safetensors")
 	got, err := pretrained.Q8(all["numbers"].floats(t))
@@ -223,7 +223,7 @@ func TestSaveGGUF_trained(t *testing.T) {
 	}
 }
 
-// What a file .gguf cannot have is an error by name, which leaves the file there was.
+// Settings and tokenizers that a file .gguf cannot have are errors by name, which leave the file that was there.
 func TestSaveGGUF_refuses(t *testing.T) {
 	folder := func(kind string, change map[string]any) *pretrained.Base {
 		dir := fixtureOf(t, kind).folder(t, "ForCausalLM")

@@ -22,6 +22,9 @@ type Base struct {
 	// DType is the dtype of the variables of networks that are made later: Float32, Float16 or BFloat16. Open sets that
 	// of the files.
 	DType dtypes.DType
+	// Quantized keeps the Q8_0 and Q4_0 tensors of a file .gguf in their blocks on the device, in networks that are made
+	// later. They are not trained, and become DType where a layer uses them.
+	Quantized bool
 
 	folder  string
 	file    string                     // config.json, or a GGUF file's metadata, for messages

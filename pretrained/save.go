@@ -123,31 +123,50 @@ func (n *Network) writeTensor(to io.Writer, w weight, dtype safetensors.DType, m
 		}
 		return w.stored.writeTo(to, dtype, tensor{})
 	}
-	value, err := model.Value(w.variable())
+	write := func(data []byte) error {
+		data, err := n.merged(w, data, dtype, model)
+		if err == nil && w.transposed {
+			return w.writeBack(to, data, dtype.Bits()/8)
+		}
+		if err == nil {
+			_, err = to.Write(data)
+		}
+		return err
+	}
+	if w.packed {
+		data, err := w.unpacked(model)
+		if err != nil {
+			return err
+		}
+		return write(data)
+	}
+	value, err := valueOf(model, w.variable(), w.dtype, w.shape()...)
 	if err != nil {
 		return err
 	}
-	if got := value.Shape(); !slices.Equal(got.Dimensions, w.shape()) || got.DType != w.dtype {
-		return fmt.Errorf("the variable %s is %s, expected (%s)%v: is the model made of this network?", w.variable(), got, w.dtype, w.shape())
-	}
 	inner := value.ConstBytes(func(data []byte) {
-		if w.count {
-			own, of := fileDType(w.dtype)
-			if err = of; err == nil {
-				_, err = to.Write(count(data, own))
-			}
+		if !w.count {
+			err = write(data)
 			return
 		}
-		data, err = n.merged(w, data, dtype, model)
-		switch {
-		case err != nil:
-		case w.transposed:
-			err = w.writeBack(to, data, dtype.Bits()/8)
-		default:
-			_, err = to.Write(data)
+		var own safetensors.DType
+		if own, err = fileDType(w.dtype); err == nil {
+			_, err = to.Write(count(data, own))
 		}
 	})
 	return errors.Join(inner, err)
+}
+
+// valueOf returns a variable's value of a shape.
+func valueOf(model Values, name string, dtype dtypes.DType, dims ...int) (*tensors.Tensor, error) {
+	value, err := model.Value(name)
+	if err != nil {
+		return nil, err
+	}
+	if got := value.Shape(); !slices.Equal(got.Dimensions, dims) || got.DType != dtype {
+		return nil, fmt.Errorf("the variable %s is %s, expected (%s)%v: is the model made of this network?", name, got, dtype, dims)
+	}
+	return value, nil
 }
 
 // writeBack is writeTo's inverse for a transposed tensor.

@@ -137,8 +137,8 @@ func (f *file) divided(pre preTokenizer) []filePart {
 
 // Vocabulary returns the tokenizer as a GGUF file of a model of size tokens has it: ids without a token are unused.
 //
-// Errors: a tokenizer that is not BPE of bytes by one of the pre-tokenizers, that adds other tokens than a first one, or
-// whose added tokens take spaces along, so that its ids would differ; and more tokens than size.
+// Errors: a tokenizer that is not BPE of bytes by one of the pre-tokenizers, that adds other tokens than a first one,
+// or whose added tokens take spaces along, so that its ids would differ; and more tokens than size.
 func (t *Tokenizer) Vocabulary(size int) (Vocabulary, error) {
 	v, err := t.toVocabulary(size)
 	if err != nil {

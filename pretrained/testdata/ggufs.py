@@ -104,6 +104,30 @@ def rounding():
         save_file({"numbers": x, "blocks": gguf.quants.quantize(x, Kind.Q8_0)}, os.path.join(HERE, "gguf", "rounding.safetensors"))
 
 
+def quantized():
+    """A Llama of Q4_0, whose output and second layer are of Q8_0."""
+    rng = np.random.default_rng(7)
+    w = gguf.GGUFWriter(os.path.join(HERE, "gguf", "quantized.gguf"), "llama")
+    w.add_embedding_length(32)
+    w.add_feed_forward_length(64)
+    w.add_block_count(2)
+    w.add_head_count(4)
+    w.add_head_count_kv(2)
+    w.add_layer_norm_rms_eps(1e-6)
+    w.add_rope_freq_base(1e4)
+    w.add_context_length(64)
+    w.add_pad_token_id(3)
+    sizes = {"attn_q": (32, 32), "attn_k": (16, 32), "attn_v": (16, 32), "attn_output": (32, 32), "ffn_gate": (64, 32), "ffn_up": (64, 32), "ffn_down": (32, 64)}
+    shapes = {"token_embd": (60, 32), "output_norm": (32,), "output": (60, 32)}
+    for i in range(2):
+        shapes |= {f"blk.{i}.{name}": of for name, of in sizes.items()} | {f"blk.{i}.attn_norm": (32,), f"blk.{i}.ffn_norm": (32,)}
+    for name, of in shapes.items():
+        x = rng.normal(0, 0.2, of).astype(np.float32) + (len(of) == 1)
+        kind = Kind.F32 if len(of) == 1 else Kind.Q8_0 if name == "output" or ".1." in name else Kind.Q4_0
+        w.add_tensor(name + ".weight", gguf.quants.quantize(x.astype(np.float32), kind), raw_dtype=kind)
+    finish(w)
+
+
 def check(path):
     """Compares the logits of transformers with lazo's, and blocks with those of gguf, of the float32 in FILE.safetensors."""
     import torch
@@ -157,5 +181,6 @@ if __name__ == "__main__":
     os.makedirs(os.path.join(HERE, "gguf"), exist_ok=True)
     blocks()
     rounding()
+    quantized()
     model("llama", "llama")
     model("qwen3", "qwen3")
