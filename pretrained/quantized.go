@@ -109,8 +109,7 @@ func (w weight) unpacked(model Values) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var whole []byte
-	var inner error
+	whole, inner := make([]byte, 0, rows*n*(f.bytes+2)), error(nil)
 	err = d.ConstBytes(func(scales []byte) {
 		inner = q.ConstBytes(func(elements []byte) {
 			for i := range rows * n {
