@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 )
@@ -33,4 +34,31 @@ func added(scope *model.Scope, x, y *graph.Node) *graph.Node {
 		fail("Dense", scope, "the layer of Additions returns %s for %s, expected the output's shape %s", z.Shape(), x.Shape(), y.Shape())
 	}
 	return graph.ConvertDType(graph.Add(graph.ConvertDType(y, z.DType()), z), y.DType())
+}
+
+const weightsParam = "lazo.nn.weights"
+
+type weights func(at *model.Scope, name string) *graph.Node
+
+// Weights computes weights of layers at a scope and below in place of variables, as of frozen ones that are stored in
+// another form. weight returns the one that a layer's scope has by this name, such as "kernel", or nil. Call it before
+// the layers are built.
+func Weights(scope *model.Scope, g *graph.Graph, weight func(at *model.Scope, name string) *graph.Node) {
+	scope.SetGraphParam(g, weightsParam, weights(weight))
+}
+
+func computed(scope *model.Scope, g *graph.Graph, name string, shape shapes.Shape) *graph.Node {
+	param, _ := scope.GetGraphParam(g, weightsParam)
+	weight, _ := param.(weights)
+	if weight == nil {
+		return nil
+	}
+	w := weight(scope, name)
+	if w == nil {
+		return nil
+	}
+	if !w.Shape().EqualDimensions(shape) {
+		fail("a layer", scope, "Weights returns %s for %s, expected the shape %s", w.Shape(), name, shape)
+	}
+	return graph.ConvertDType(w, shape.DType)
 }

@@ -19,6 +19,9 @@ func variable(scope *model.Scope, like *graph.Node, name string, initial, standa
 }
 
 func value(scope *model.Scope, g *graph.Graph, name string, initial, standard model.VariableInitializer, shape shapes.Shape) *graph.Node {
+	if w := computed(scope, g, name, shape); w != nil {
+		return w
+	}
 	if initial == nil {
 		initial = standard
 		if of, ok := scope.Store().RootScope().GetGraphParam(g, kernelsParam); ok && kernelNames[name] {

@@ -200,7 +200,7 @@ func (n *Network) takeAdapter(tensors map[string]stored, p parameters) error {
 		whole := adapterPrefix + moduleOf(n.savedName(*w)) + baseLayer
 		if _, has := n.adapter.layers[strings.TrimSuffix(w.own, "/kernel")]; has && tensors[whole].rows != nil {
 			s, err := named(tensors, w.tensor, adapterFile, whole)
-			errs, used[whole], w.stored = append(errs, err), true, s
+			errs, used[whole], w.stored, w.packed = append(errs, err), true, s, false
 		} else if wholeBy(moduleOf(n.savedName(*w)), p.modules) != "" {
 			take(w)
 		}

@@ -2,6 +2,8 @@ package pretrained
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math"
 
 	"github.com/gomlx/compute/dtypes/float16"
 
@@ -100,4 +102,29 @@ func scaleK(b []byte, part int) (scale, offset float32) {
 	}
 	part -= 4
 	return float32(b[8+part]&15 | b[part]>>6<<4), float32(b[8+part]>>4 | b[4+part]>>6<<4)
+}
+
+// q8 writes 32 numbers as a block of Q8_0, as Python's gguf: halves are rounded away from zero.
+func q8(x []float32, b []byte) error {
+	most := float32(0)
+	for _, v := range x {
+		if most = max(most, float32(math.Abs(float64(v)))); most != most || most > math.MaxFloat32 {
+			return fmt.Errorf("the number %g, expected a finite one", v)
+		}
+	}
+	d := most / 127
+	if binary.LittleEndian.PutUint16(b, toHalf(d)); math.IsInf(float64(half(b)), 0) {
+		return fmt.Errorf("the number %g is above the range of Q8_0, %g", most, 65504*127.0)
+	}
+	inverse := float32(0)
+	if d != 0 {
+		inverse = 1 / d
+	}
+	for i, v := range x {
+		y := float64(float32(v * inverse))
+		if b[2+i] = byte(int8(math.Round(y))); math.Abs(y) > 128 { // the inverse is infinite: numbers are 0
+			b[2+i] = 0
+		}
+	}
+	return nil
 }

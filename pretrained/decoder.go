@@ -82,6 +82,7 @@ func (d decoder) described(class, prefix string) *family {
 // family has the tables of Llama, without those of heads.
 func (d decoder) family(class string) *family {
 	f := d.described(class, "model.")
+	f.decoder = &d
 	f.body = []module{{"embed_tokens", "words", table(d.vocabulary, d.width)}, {"norm", "norm", rms(d.width)}}
 	add := func(file, own string, parts []part) {
 		f.body = append(f.body, module{"layers.#." + file, "layer_#/" + own, parts})

@@ -116,3 +116,30 @@ func GGUFTokenizer(path string) (*text.Tokenizer, error) {
 func TokenizerFiles(t *text.Tokenizer) (map[string][]byte, error) {
 	return (&Base{tokenizer: func() (*text.Tokenizer, error) { return t, nil }}).tokenizerFiles()
 }
+
+// Rows returns the elements of a tensor of the folder.
+func (b *Base) Rows(name string) ([]byte, error) {
+	return b.tensors[name].rows(0, b.tensors[name].Dims[0])
+}
+
+// Tensors returns the types of the folder's tensors by name.
+func (b *Base) Tensors() map[string]string {
+	all := map[string]string{}
+	for name, t := range b.tensors {
+		all[name] = t.DType.String()
+	}
+	return all
+}
+
+// Q8 returns the blocks of numbers.
+func Q8(x []float32) ([]byte, error) {
+	out := make([]byte, len(x)/32*34)
+	for i := range len(x) / 32 {
+		if err := q8(x[i*32:][:32], out[i*34:][:34]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+var ToHalf = toHalf

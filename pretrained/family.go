@@ -36,6 +36,8 @@ type family struct {
 	// decode and caches are of decoders: build for the places after those of caches.
 	decode func(s *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node
 	caches func(s *model.Scope, g *graph.Graph, rows, places int) []nn.Cache
+	// decoder has the settings of Llama and its relatives.
+	decoder *decoder
 }
 
 var families = map[string]func(c *config) *family{

@@ -111,29 +111,44 @@ func readOpenedGGUF(path string, f *os.File) (*ggufFile, error) {
 }
 
 func (t ggufTensor) stored(file io.ReaderAt) stored {
-	b := blocks[t.kind]
 	row := t.size / int64(t.dims[0])
-	return stored{safetensors.Tensor{Name: t.name, DType: b.dtype, Dims: t.dims}, func(from, to int) ([]byte, error) {
+	return unpacked(stored{Tensor: safetensors.Tensor{Name: t.name, DType: blocks[t.kind].dtype, Dims: t.dims}, kind: t.kind, raw: func(from, to int) ([]byte, error) {
 		if from < 0 || to < from || to > t.dims[0] {
 			return nil, fmt.Errorf("the rows %d to %d of %d", from, to, t.dims[0])
 		}
 		data := make([]byte, int64(to-from)*row)
-		if _, err := file.ReadAt(data, t.at+int64(from)*row); err != nil {
+		_, err := file.ReadAt(data, t.at+int64(from)*row)
+		return data, err
+	}})
+}
+
+// unpacked has the rows of raw ones.
+func unpacked(s stored) stored {
+	s.rows = func(from, to int) ([]byte, error) {
+		data, err := s.raw(from, to)
+		if err != nil {
 			return nil, err
 		}
-		if b.numbers == nil {
-			return data, nil
+		return numbersOf(s.kind, data), nil
+	}
+	return s
+}
+
+// numbersOf are the numbers of blocks, in float32 if they are quantized.
+func numbersOf(kind uint64, data []byte) []byte {
+	b := blocks[kind]
+	if b.numbers == nil {
+		return data
+	}
+	out := make([]byte, 0, len(data)/b.bytes*b.elements*4)
+	var block [256]float32
+	for ; len(data) > 0; data = data[b.bytes:] {
+		b.numbers(data[:b.bytes], block[:b.elements])
+		for _, x := range block[:b.elements] {
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
 		}
-		out := make([]byte, 0, len(data)/b.bytes*b.elements*4)
-		var block [256]float32
-		for ; len(data) > 0; data = data[b.bytes:] {
-			b.numbers(data[:b.bytes], block[:b.elements])
-			for _, x := range block[:b.elements] {
-				out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
-			}
-		}
-		return out, nil
-	}}
+	}
+	return out
 }
 
 // ggufReader reads a header. After an error, values are zero.
@@ -323,6 +338,23 @@ func (g *ggufFile) named() (map[string]stored, error) {
 		all[t.Name], from[t.Name] = t, name
 	}
 	return all, nil
+}
+
+// ggufName is named's inverse, "" for tensors without a name in files.
+func ggufName(name string) string {
+	dot := max(strings.LastIndexByte(name, '.'), 0)
+	module, end := name[:dot], name[dot:]
+	names, before := ggufOuter, ""
+	if rest, ok := strings.CutPrefix(module, "model.layers."); ok {
+		number, inner, _ := strings.Cut(rest, ".")
+		names, before, module = ggufInner, "blk."+number+".", inner
+	}
+	for to, from := range names {
+		if from == module {
+			return before + to + end
+		}
+	}
+	return ""
 }
 
 // ggufValue returns a value of a type, and whether the file has it.

@@ -16,8 +16,21 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// ggufModels are model types by general.architecture, and whether the rows of queries and keys are permuted.
-var ggufModels = map[string]struct{ permuted bool }{"llama": {true}, "qwen2": {}, "qwen3": {}}
+// ggufModels are model types by general.architecture, and whether the rows of queries and keys are permuted. also is a
+// type that is written as this one.
+var ggufModels = map[string]struct {
+	class, also string
+	permuted    bool
+}{"llama": {"Llama", "mistral", true}, "qwen2": {class: "Qwen2"}, "qwen3": {class: "Qwen3"}}
+
+// ggufFields are fields of a config.json with the keys of an architecture that have the same values.
+var ggufFields = map[string]string{
+	"hidden_size": "embedding_length", "intermediate_size": "feed_forward_length", "num_hidden_layers": "block_count", "max_position_embeddings": "context_length",
+	"num_attention_heads": "attention.head_count", "num_key_value_heads": "attention.head_count_kv", "head_dim": "attention.key_length",
+	"rms_norm_eps": "attention.layer_norm_rms_epsilon", "rope_theta": "rope.freq_base",
+}
+
+const ggufTokens = "tokenizer.ggml."
 
 var attentionProjection = regexp.MustCompile(`^model\.layers\.\d+\.self_attn\.([qk])_proj\.`)
 
@@ -45,28 +58,22 @@ func (g *ggufFile) model() (*config, map[string]stored, error) {
 		}
 	}
 	set("model_type", arch)
-	set("architectures", []string{map[string]string{"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3"}[arch] + string(causalLM)})
-	take("hidden_size", arch+".embedding_length")
-	take("intermediate_size", arch+".feed_forward_length")
-	take("num_hidden_layers", arch+".block_count")
+	set("architectures", []string{of.class + string(causalLM)})
+	for name, key := range ggufFields {
+		take(name, arch+"."+key)
+	}
+	for _, role := range []string{"bos", "eos", "pad"} {
+		take(role+"_token_id", ggufTokens+ggufRoles[role]+"_token_id")
+	}
 	heads, _ := ggufValue[uint64](g, arch+".attention.head_count", &errs)
 	keyHeads, there := ggufValue[uint64](g, arch+".attention.head_count_kv", &errs)
 	if !there {
 		keyHeads = heads
+		set("num_key_value_heads", keyHeads)
 	}
-	set("num_attention_heads", heads)
-	set("num_key_value_heads", keyHeads)
-	take("rms_norm_eps", arch+".attention.layer_norm_rms_epsilon")
-	take("rope_theta", arch+".rope.freq_base")
-	take("max_position_embeddings", arch+".context_length")
-	take("pad_token_id", "tokenizer.ggml.padding_token_id")
-	take("bos_token_id", "tokenizer.ggml.bos_token_id")
-	take("eos_token_id", "tokenizer.ggml.eos_token_id")
 	width, there := ggufValue[uint64](g, arch+".attention.key_length", &errs)
 	if embedded, _ := ggufValue[uint64](g, arch+".embedding_length", &errs); !there && heads > 0 {
-		width, there = embedded/heads, true
-	}
-	if there {
+		width = embedded / heads
 		set("head_dim", width)
 	}
 	for _, key := range []string{arch + ".attention.value_length", arch + ".rope.dimension_count"} {
@@ -139,9 +146,15 @@ func (g *ggufFile) known(arch string) (err error) {
 // ggufRoles are the keys of special tokens by their roles.
 var ggufRoles = map[string]string{"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding", "cls": "cls", "sep": "seperator", "mask": "mask"}
 
+const noTokenizer = "none" // as llama.cpp's
+
 func (g *ggufFile) tokenizer() (*text.Tokenizer, error) {
-	const of = "tokenizer.ggml."
+	const of = ggufTokens
 	var errs []error
+	_, tokens := g.values[of+"tokens"]
+	if model, there := g.values[of+"model"]; !there && !tokens || model == noTokenizer {
+		return nil, fmt.Errorf("the file has no tokenizer: %w", fs.ErrNotExist)
+	}
 	v := text.Vocabulary{Special: map[string]int32{}}
 	var there bool
 	if v.Model, there = ggufValue[string](g, of+"model", &errs); !there && len(errs) == 0 {
@@ -176,20 +189,26 @@ func (g *ggufFile) tokenizer() (*text.Tokenizer, error) {
 
 // unpermuted has the two halves of each head's rows one after another, as transformers. In the file they alternate.
 func (s stored) unpermuted(head int) stored {
-	return stored{s.Tensor, func(from, to int) ([]byte, error) {
+	raw := s.raw
+	s.raw = func(from, to int) ([]byte, error) {
 		first := from / head * head
 		last := min((to+head-1)/head*head, s.Dims[0])
-		data, err := s.rows(first, max(first, last))
+		data, err := raw(first, max(first, last))
 		if err != nil || to <= from {
 			return nil, err
 		}
 		row := len(data) / (last - first)
 		out := make([]byte, 0, (to-from)*row)
 		for r := from; r < to; r++ {
-			at := r % head
-			at = r - at + at%(head/2)*2 + at/(head/2) - first
-			out = append(out, data[at*row:][:row]...)
+			out = append(out, data[(permuted(r, head)-first)*row:][:row]...)
 		}
 		return out, nil
-	}}
+	}
+	return unpacked(s)
+}
+
+// permuted is the place in files of a row of queries or keys of heads.
+func permuted(row, head int) int {
+	at := row % head
+	return row - at + at%(head/2)*2 + at/(head/2)
 }

@@ -152,7 +152,7 @@ func (n *Network) trainWhole(p parameters, all bool) (whole []string, err error)
 		if by == "" {
 			continue
 		}
-		n.adapter.trained[w.own] = true
+		n.adapter.trained[w.own], w.packed = true, false
 		if n.family.dtype != dtypes.Float32 && !w.tail {
 			return nil, fmt.Errorf("the module %q is trained itself, and the network is of %s: expected a module of the head, or a Base.DType of Float32, as small updates would be lost", module, n.family.dtype)
 		}
@@ -228,6 +228,7 @@ func (l lowRank) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 
 // begin lets the layers of a graph have the network's additions, and end freezes the other variables.
 func (n *Network) begin(s *model.Scope, g *graph.Graph) {
+	n.unpack(s, g)
 	if n.adapter == nil {
 		return
 	}

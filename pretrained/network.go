@@ -56,6 +56,7 @@ type weight struct {
 	stored *stored
 	head   bool // its name in files has no prefix
 	tail   bool // it is used after the body
+	packed bool // its variables are blocks
 	dtype  dtypes.DType
 }
 
@@ -226,8 +227,15 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 		maybe(f.prefix, f.pooler, true)
 	}
 	maybe("", h.modules, b.has(f, of))
+	some := false
 	for i := range n.weights {
-		n.weights[i].dtype = f.dtype
+		w := &n.weights[i]
+		w.dtype = f.dtype
+		w.packed = b.Quantized && w.stored != nil && w.stored.raw != nil && forms[w.stored.kind].numbers != nil && len(w.dims) == 2
+		some = some || w.packed
+	}
+	if b.Quantized && !some {
+		return fail(errors.New("Base.Quantized is set, and no tensor is in Q8_0 or Q4_0: leave it out, or open such a file .gguf"))
 	}
 	return n
 }
@@ -284,7 +292,9 @@ func (n *Network) Weights() managed.Option {
 		for _, w := range weights {
 			to, err := fileDType(w.dtype)
 			errs = errors.Join(errs, err)
-			if w.stored != nil {
+			if w.packed {
+				w.packedValues(values)
+			} else if w.stored != nil {
 				values[w.variable()] = checkpoint.Tensor{DType: to, Dims: w.shape(), Write: func(out io.Writer) error {
 					return w.stored.writeTo(out, to, w.tensor)
 				}}

@@ -25,6 +25,9 @@ type Base struct {
 	// Recompute lets the gradient compute the values within each layer again, in networks that are made later: training
 	// takes less memory and more time, and its numbers are the same. It is gradient_checkpointing of transformers.
 	Recompute bool
+	// Quantized keeps the Q8_0 and Q4_0 tensors of a file .gguf in their blocks on the device, in networks that are made
+	// later. They are not trained, and become DType where a layer uses them.
+	Quantized bool
 
 	folder  string
 	file    string                     // config.json, or a GGUF file's metadata, for messages

@@ -25,10 +25,7 @@ func (c *config) within(name string, read func(in *config)) {
 func (c *config) rates(width int) (rates, _ []float64) {
 	c.only("partial_rotary_factor", "1", "1.0")
 	base, places := c.positive("rope_theta", 1e4), c.positive("max_position_embeddings", 2048)
-	name := "rope_scaling" // the older name, which transformers prefers
-	if !c.has(name) {
-		name = "rope_parameters"
-	}
+	name := c.ropeField()
 	if rates = nn.RotaryRates(base, width); !c.has(name) {
 		return rates, nil
 	}
@@ -45,10 +42,7 @@ func (c *config) rates(width int) (rates, _ []float64) {
 func (c *config) scaled(base, places float64, width int) []float64 {
 	c.only("partial_rotary_factor", "1", "1.0")
 	rates := nn.RotaryRates(c.positive("rope_theta", base), width)
-	kind := "rope_type"
-	if !c.has(kind) && c.has("type") {
-		kind = "type"
-	}
+	kind := c.ropeKind()
 	switch c.text(kind, "default") {
 	case "default":
 	case "linear":
@@ -62,6 +56,21 @@ func (c *config) scaled(base, places float64, width int) []float64 {
 		c.fail(kind, `"default", "linear" or "llama3": others are not implemented`)
 	}
 	return rates
+}
+
+func (c *config) ropeField() string {
+	if name := "rope_scaling"; c.has(name) { // the older name, which transformers prefers
+		return name
+	}
+	return "rope_parameters"
+}
+
+// ropeKind is the field of the kind of scaling.
+func (c *config) ropeKind() string {
+	if !c.has("rope_type") && c.has("type") {
+		return "type"
+	}
+	return "rope_type"
 }
 
 // Kinds of layers in layer_types.

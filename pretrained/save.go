@@ -44,6 +44,9 @@ func (n *Network) Save(folder string, model Values) error {
 }
 
 func (n *Network) save(folder string, model Values) error {
+	if filepath.Ext(folder) == ggufExt {
+		return fmt.Errorf("the name ends with %s, expected that of a folder: Network.SaveGGUF writes such a file", ggufExt)
+	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -105,43 +108,65 @@ func (n *Network) write(to io.Writer, of map[string]weight, dtype safetensors.DT
 		return err
 	}
 	for _, t := range list {
-		w := of[t.Name]
-		if model == nil {
-			if w.stored == nil || n.adapter != nil {
-				return fmt.Errorf("the variable %s or an addition is not in the folder, expected a model with its values", w.variable())
-			}
-			if _, err := out.WriteFunc(t.Name, func(to io.Writer) error { return w.stored.writeTo(to, t.DType, tensor{}) }); err != nil {
-				return err
-			}
-			continue
-		}
-		value, err := model.Value(w.variable())
-		if err != nil {
-			return err
-		}
-		if got := value.Shape(); !slices.Equal(got.Dimensions, w.shape()) || got.DType != w.dtype {
-			return fmt.Errorf("the variable %s is %s, expected (%s)%v: is the model made of this network?", w.variable(), got, w.dtype, w.shape())
-		}
-		_, err = out.WriteFunc(t.Name, func(to io.Writer) (err error) {
-			inner := value.ConstBytes(func(data []byte) {
-				data, err = n.merged(w, data, dtype, model)
-				switch {
-				case err != nil:
-				case w.count:
-					_, err = to.Write(count(data, dtype))
-				case w.transposed:
-					err = w.writeBack(to, data, dtype.Bits()/8)
-				default:
-					_, err = to.Write(data)
-				}
-			})
-			return errors.Join(inner, err)
-		})
-		if err != nil {
+		if _, err := out.WriteFunc(t.Name, func(to io.Writer) error { return n.writeTensor(to, of[t.Name], t.DType, model) }); err != nil {
 			return err
 		}
 	}
 	return out.Close()
+}
+
+// writeTensor writes a variable with its addition, or without a model the folder's tensor, as files have it.
+func (n *Network) writeTensor(to io.Writer, w weight, dtype safetensors.DType, model Values) error {
+	if model == nil {
+		if w.stored == nil || n.adapter != nil {
+			return fmt.Errorf("the variable %s or an addition is not in the folder, expected a model with its values", w.variable())
+		}
+		return w.stored.writeTo(to, dtype, tensor{})
+	}
+	write := func(data []byte) error {
+		data, err := n.merged(w, data, dtype, model)
+		if err == nil && w.transposed {
+			return w.writeBack(to, data, dtype.Bits()/8)
+		}
+		if err == nil {
+			_, err = to.Write(data)
+		}
+		return err
+	}
+	if w.packed {
+		data, err := w.unpacked(model)
+		if err != nil {
+			return err
+		}
+		return write(data)
+	}
+	value, err := valueOf(model, w.variable(), w.dtype, w.shape()...)
+	if err != nil {
+		return err
+	}
+	inner := value.ConstBytes(func(data []byte) {
+		if !w.count {
+			err = write(data)
+			return
+		}
+		var own safetensors.DType
+		if own, err = fileDType(w.dtype); err == nil {
+			_, err = to.Write(count(data, own))
+		}
+	})
+	return errors.Join(inner, err)
+}
+
+// valueOf returns a variable's value of a shape.
+func valueOf(model Values, name string, dtype dtypes.DType, dims ...int) (*tensors.Tensor, error) {
+	value, err := model.Value(name)
+	if err != nil {
+		return nil, err
+	}
+	if got := value.Shape(); !slices.Equal(got.Dimensions, dims) || got.DType != dtype {
+		return nil, fmt.Errorf("the variable %s is %s, expected (%s)%v: is the model made of this network?", name, got, dtype, dims)
+	}
+	return value, nil
 }
 
 // writeBack is writeTo's inverse for a transposed tensor.

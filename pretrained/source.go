@@ -19,6 +19,9 @@ import (
 type stored struct {
 	safetensors.Tensor
 	rows func(from, to int) ([]byte, error) // of the first axis; a scalar as a whole
+	// raw are rows in blocks of a kind of GGUF, nil for other tensors.
+	raw  func(from, to int) ([]byte, error)
+	kind uint64
 }
 
 const (
@@ -95,7 +98,7 @@ func readHeader(path string, into map[string]stored) error {
 		return fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
 	for t := range r.Tensors() {
-		into[t.Name] = stored{t, func(from, to int) ([]byte, error) {
+		into[t.Name] = stored{Tensor: t, rows: func(from, to int) ([]byte, error) {
 			var data []byte
 			var err error
 			if len(t.Dims) == 0 {

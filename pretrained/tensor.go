@@ -153,10 +153,18 @@ var numbers = map[safetensors.DType]struct {
 	},
 	safetensors.F16: {
 		func(b []byte) float32 { return float16.FromBits(binary.LittleEndian.Uint16(b)).Float32() },
-		func(b []byte, x float32) { binary.LittleEndian.PutUint16(b, float16.FromFloat32(x).Bits()) },
+		func(b []byte, x float32) { binary.LittleEndian.PutUint16(b, toHalf(x)) },
 	},
 	safetensors.BF16: {
 		func(b []byte) float32 { return bfloat16.FromBits(binary.LittleEndian.Uint16(b)).Float32() },
 		func(b []byte, x float32) { binary.LittleEndian.PutUint16(b, bfloat16.FromFloat32(x).Bits()) },
 	},
+}
+
+// toHalf rounds to nearest, halves to even. float16 makes 0 of numbers below the smallest normal one.
+func toHalf(x float32) uint16 {
+	if small := math.Abs(float64(x)); small < 0x1p-14 {
+		return uint16(math.Float32bits(x)>>16&0x8000) | uint16(math.RoundToEven(small*0x1p24))
+	}
+	return float16.FromFloat32(x).Bits()
 }

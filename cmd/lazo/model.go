@@ -15,7 +15,7 @@ type modelCommand struct {
 	Show     modelShow     `cmd:"" help:"Print what a saved model is: its network, what it takes, and its card; or what a folder of the Hugging Face hub has."`
 	Predict  modelPredict  `cmd:"" help:"Print what a saved model says of the rows of a file, or a classifier of the hub of texts."`
 	Download modelDownload `cmd:"" help:"Download a model of the Hugging Face hub, and print its folder."`
-	Convert  modelConvert  `cmd:"" help:"Write a model of the hub in another dtype."`
+	Convert  modelConvert  `cmd:"" help:"Write a model of the hub in another dtype, or as a file .gguf."`
 	Embed    modelEmbed    `cmd:"" help:"Print vectors of texts as lines of JSON."`
 	Generate modelGenerate `cmd:"" help:"Continue a text by a language model."`
 	Chat     modelChat     `cmd:"" help:"Talk with a language model: each line of stdin is a turn."`

@@ -10,8 +10,8 @@ import (
 
 type modelConvert struct {
 	Path  string `arg:"" help:"Folder of the Hugging Face hub, or file .gguf."`
-	Out   string `arg:"" help:"Folder to write, which transformers loads."`
-	DType string `name:"dtype" required:"" enum:"bfloat16,float16,float32" help:"Of the weights: bfloat16, float16 or float32. A number above the range of float16 is an error."`
+	Out   string `arg:"" help:"Folder to write, which transformers loads; or file .gguf, as of llama.cpp, of a Llama, Mistral or Qwen 2 or 3."`
+	DType string `name:"dtype" required:"" enum:"bfloat16,float16,float32,q8_0" help:"Of the weights: bfloat16, float16, float32, and of files .gguf also q8_0, blocks of 8-bit numbers. A number above the range of float16 is an error."`
 }
 
 func (c modelConvert) Run(s session) error {
@@ -22,9 +22,21 @@ func (c modelConvert) Run(s session) error {
 	if from, to := absolute(c.Path), absolute(c.Out); from == to {
 		return fmt.Errorf("%s is the folder to read and to write, expected another one to write", c.Out)
 	}
-	o.DType = map[string]dtypes.DType{"bfloat16": dtypes.BFloat16, "float16": dtypes.Float16, "float32": dtypes.Float32}[c.DType]
+	of := map[string]struct {
+		dtype dtypes.DType
+		gguf  string
+	}{"bfloat16": {dtypes.BFloat16, "BF16"}, "float16": {dtypes.Float16, "F16"}, "float32": {dtypes.Float32, "F32"}, "q8_0": {dtypes.Float32, "Q8_0"}}[c.DType]
+	o.DType = of.dtype
 	network := o.Network()
-	if err := network.Save(c.Out, nil); err != nil {
+	switch {
+	case filepath.Ext(c.Out) == ggufSuffix:
+		err = network.SaveGGUF(c.Out, nil, of.gguf)
+	case c.DType == "q8_0":
+		err = fmt.Errorf("--dtype q8_0 is for files %s, and %s is a folder to write: expected bfloat16, float16 or float32", ggufSuffix, c.Out)
+	default:
+		err = network.Save(c.Out, nil)
+	}
+	if err != nil {
 		return err
 	}
 	if unused := network.Unused(); len(unused) > 0 {

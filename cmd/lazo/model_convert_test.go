@@ -28,8 +28,15 @@ func TestModelConvert(t *testing.T) {
 			continue
 		}
 		require.Empty(t, is.Tokenizer)
-		require.Regexp(t, `^left out .*the tokenizer of .*qwen3.gguf`, r.stderr)
+		require.Empty(t, r.stderr)
 	}
+	whole := must.M1(os.ReadFile(folders + "gguf/qwen3.gguf"))
+	whole[16]++ // values, of which the next one has a multiple of the alignment
+	value := "\x14\x00\x00\x00\x00\x00\x00\x00tokenizer.ggml.model\x08\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00another kind of tokenizer"[:64]
+	unread := inFolder(t, t.TempDir(), "qwen3.gguf", string(whole[:24])+value+string(whole[24:]))
+	out := run(t, "model", "convert", unread, filepath.Join(t.TempDir(), "to"), "--dtype", "float32")
+	require.Zero(t, out.code, out.stderr)
+	require.Regexp(t, `^left out .*the tokenizer of .*qwen3.gguf`, out.stderr)
 	dir := folderOf(t, "bert")
 	r := run(t, "model", "convert", dir, dir+"/../bert", "--dtype", "float16")
 	require.Equal(t, 1, r.code)
@@ -38,4 +45,26 @@ func TestModelConvert(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, `architectures in config.json is ["BertForMultipleChoice"], expected a class such as "BertModel"`)
 	require.Equal(t, 2, run(t, "model", "convert", dir, filepath.Join(dir, "x")).code)
+}
+
+// A folder or a file .gguf becomes a file .gguf of another dtype; what such a file cannot have is an error.
+func TestModelConvert_gguf(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "to.gguf")
+	for dtype, kind := range map[string]string{"bfloat16": "BF16", "float16": "F16", "float32": "F32"} {
+		r := run(t, "model", "convert", folders+"gguf/qwen3.gguf", to, "--dtype", dtype)
+		require.Zero(t, r.code, r.stderr)
+		require.Equal(t, to+"\n", r.stdout)
+		is := must.M1(pretrained.Open(t.Context(), to)).Describe()
+		require.Equal(t, []string{"Qwen3ForCausalLM"}, is.Heads)
+		require.Equal(t, kind, is.DTypes[0])
+	}
+	for want, args := range map[string][]string{
+		"rows of 16 numbers, expected a multiple of 32 for Q8_0":                 {folders + "gguf/qwen3.gguf", to, "--dtype", "q8_0"},
+		"--dtype q8_0 is for files .gguf":                                        {folders + "gguf/qwen3.gguf", to + "x", "--dtype", "q8_0"},
+		"the network is BertForSequenceClassification, expected CausalLM of one": {folderOf(t, "bert"), to, "--dtype", "float16"},
+	} {
+		r := run(t, append([]string{"model", "convert"}, args...)...)
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.stderr, want)
+	}
 }

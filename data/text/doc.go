@@ -5,8 +5,8 @@
 //	ids, err := tokens.Encode("package text")
 //
 // [Open] reads each common tokenizer.json (BPE, WordPiece, Unigram, WordLevel) and sentencepiece's tokenizer.model.
-// [Vocabulary] is a GGUF's. Ids, types and offsets equal those of Python's tokenizers 0.23 and sentencepiece 0.2. What
-// would differ is an error.
+// [Vocabulary] is a GGUF's, and [Tokenizer.Vocabulary] makes one. Ids, types and offsets equal those of Python's
+// tokenizers 0.23 and sentencepiece 0.2. What would differ is an error.
 //
 // [BPETraining] trains BPE of bytes (Sennrich et al. 2016; Radford et al. 2019) as Python's tokenizers does. It encodes
 // any bytes without loss.

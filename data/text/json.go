@@ -137,12 +137,18 @@ type filePart struct {
 	from any
 }
 
-func (f *file) written(parts []filePart) (*Tokenizer, error) {
+func (f *file) write(parts []filePart) (err error) {
 	for _, p := range parts {
-		var err error
 		if *p.to, err = json.Marshal(p.from); err != nil {
-			return nil, err
+			return err
 		}
+	}
+	return nil
+}
+
+func (f *file) written(parts []filePart) (*Tokenizer, error) {
+	if err := f.write(parts); err != nil {
+		return nil, err
 	}
 	content, err := json.Marshal(f)
 	if err != nil {

@@ -1,8 +1,12 @@
 package text
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -12,7 +16,8 @@ type Vocabulary struct {
 	Model string
 	// Pre is tokenizer.ggml.pre, which names how texts are divided: "gpt-2", "smollm", "llama-bpe", "qwen2" and others.
 	Pre string
-	// Tokens, Types and Merges are those of tokenizer.ggml: tokens, token_type and merges.
+	// Tokens, Types and Merges are those of tokenizer.ggml: tokens, token_type and merges. A token of the type 5, unused,
+	// is an id without a token.
 	Tokens []string
 	Types  []int32
 	Merges []string
@@ -41,10 +46,14 @@ var preTokenizers = map[string]preTokenizer{
 	"llama-bpe": {pattern: llama3Pattern, whole: true}, "qwen2": {pattern: qwen2Pattern, nfc: true},
 }
 
+// distinct are those that Tokenizer.Vocabulary may return: others divide texts as one of them.
+var distinct = []string{"gpt-2", "smollm", "llama-bpe", "qwen2"}
+
 const (
 	normalToken      = 1
 	controlToken     = 3
 	userDefinedToken = 4
+	unusedToken      = 5
 )
 
 // Tokenizer makes the tokenizer with the ids of the model's tokenizer.json.
@@ -70,29 +79,19 @@ func (v Vocabulary) tokenizer() (*Tokenizer, error) {
 		if _, twice := vocab[name]; twice || !utf8.ValidString(name) {
 			return nil, fmt.Errorf("the token %s appears twice, or is not valid UTF-8", quoted(name))
 		}
+		if v.Types[i] == unusedToken {
+			continue
+		}
 		vocab[name] = int32(i)
 		switch v.Types[i] {
 		case normalToken:
 		case controlToken, userDefinedToken:
 			f.AddedTokens = append(f.AddedTokens, addedToken{ID: int32(i), Content: name, Special: v.Types[i] == controlToken})
 		default:
-			return nil, fmt.Errorf("the token %s has the type %d, expected 1 (normal), 3 (control) or 4 (user-defined)", quoted(name), v.Types[i])
+			return nil, fmt.Errorf("the token %s has the type %d, expected 1 (normal), 3 (control), 4 (user-defined) or 5 (unused)", quoted(name), v.Types[i])
 		}
 	}
-	type object map[string]any
-	level := object{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": pre.pattern == ""}
-	steps := []object{level}
-	if pre.digits {
-		steps = []object{{"type": "Digits", "individual_digits": true}, level}
-	}
-	if pre.pattern != "" {
-		steps = []object{{"type": "Split", "pattern": object{"Regex": pre.pattern}, "behavior": "Isolated", "invert": false}, level}
-	}
-	parts := []filePart{{&f.PreTokenizer, object{"type": "Sequence", "pretokenizers": steps}}, {&f.Decoder, level},
-		{&f.Model, object{"type": "BPE", "vocab": vocab, "merges": append([]string{}, v.Merges...), "ignore_merges": pre.whole}}}
-	if pre.nfc {
-		parts = append(parts, filePart{&f.Normalizer, object{"type": "NFC"}})
-	}
+	parts := append(f.divided(pre), filePart{&f.Model, object{"type": "BPE", "vocab": vocab, "merges": append([]string{}, v.Merges...), "ignore_merges": pre.whole}})
 	roles := map[string]string{}
 	for role, id := range v.Special {
 		if id < 0 || int(id) >= len(v.Tokens) {
@@ -115,4 +114,150 @@ func (v Vocabulary) tokenizer() (*Tokenizer, error) {
 	}
 	t.settings = settings{roles: roles, template: v.Template}
 	return t, nil
+}
+
+type object map[string]any
+
+// divided are the parts of a file that divide texts, and join tokens.
+func (f *file) divided(pre preTokenizer) []filePart {
+	level := object{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": pre.pattern == ""}
+	steps := []object{level}
+	if pre.digits {
+		steps = []object{{"type": "Digits", "individual_digits": true}, level}
+	}
+	if pre.pattern != "" {
+		steps = []object{{"type": "Split", "pattern": object{"Regex": pre.pattern}, "behavior": "Isolated", "invert": false}, level}
+	}
+	parts := []filePart{{&f.PreTokenizer, object{"type": "Sequence", "pretokenizers": steps}}, {&f.Decoder, level}}
+	if pre.nfc {
+		parts = append(parts, filePart{&f.Normalizer, object{"type": "NFC"}})
+	}
+	return parts
+}
+
+// Vocabulary returns the tokenizer as a GGUF file of a model of size tokens has it: ids without a token are unused.
+//
+// Errors: a tokenizer that is not BPE of bytes by one of the pre-tokenizers, that adds other tokens than a first one,
+// or whose added tokens take spaces along, so that its ids would differ; and more tokens than size.
+func (t *Tokenizer) Vocabulary(size int) (Vocabulary, error) {
+	v, err := t.toVocabulary(size)
+	if err != nil {
+		return Vocabulary{}, fmt.Errorf("text: the vocabulary for a GGUF: %w", err)
+	}
+	return v, nil
+}
+
+func (t *Tokenizer) toVocabulary(size int) (v Vocabulary, err error) {
+	var f file
+	if t.file == nil {
+		return v, fmt.Errorf("the tokenizer does not come from a tokenizer.json: others are not implemented")
+	}
+	if err := strictly(t.file, &f); err != nil {
+		return v, err
+	}
+	if t.Size() > size {
+		return v, fmt.Errorf("the tokenizer has %d tokens, expected at most the model's %d", t.Size(), size)
+	}
+	v = Vocabulary{Model: "gpt2", Special: map[string]int32{}, Template: t.settings.template}
+	for _, name := range distinct {
+		var with file
+		if err := with.write(with.divided(preTokenizers[name])); err != nil {
+			return v, err
+		}
+		if v.Pre == "" && sameParts(f.Normalizer, with.Normalizer, false) && sameParts(f.PreTokenizer, with.PreTokenizer, false) && sameParts(f.Decoder, with.Decoder, true) {
+			v.Pre = name
+		}
+	}
+	if v.Pre == "" {
+		return v, fmt.Errorf("its normalizer, pre_tokenizer and decoder are those of none of the pre-tokenizers %s: others are not implemented", strings.Join(distinct, ", "))
+	}
+	for id := range int32(size) {
+		name, kind := fmt.Sprintf("[PAD%d]", id), int32(unusedToken) // as llama.cpp
+		if of, there := t.name(id); there {
+			name, kind = of, normalToken
+		}
+		if a := t.addedNames[id]; a != nil && a.Special {
+			kind = controlToken
+		} else if a != nil {
+			kind = userDefinedToken
+		}
+		v.Tokens, v.Types = append(v.Tokens, name), append(v.Types, kind)
+	}
+	var model bpeModel
+	if err := strictly(f.Model, &model); err != nil {
+		return v, err
+	}
+	for _, m := range model.Merges {
+		v.Merges = append(v.Merges, m[0]+" "+m[1])
+	}
+	for role := range t.settings.roles {
+		if id, there := t.Special(role); there {
+			v.Special[role] = id
+		}
+	}
+	if v.AddBOS = len(t.single) > 0 && t.single[0].text < 0; v.AddBOS {
+		if _, there := v.Special["bos"]; !there {
+			v.Special["bos"] = t.single[0].ids[0]
+		}
+	}
+	read, err := v.tokenizer()
+	if err != nil {
+		return v, err
+	}
+	return v, t.same(read)
+}
+
+// same refuses a tokenizer with other ids than the one that a GGUF's vocabulary makes, but for the parts that divide
+// texts.
+func (t *Tokenizer) same(read *Tokenizer) error {
+	for _, a := range t.added.all {
+		if a.SingleWord || a.LStrip || a.RStrip || a.matched != a.Content {
+			return fmt.Errorf("the added token %s is single_word, lstrip, rstrip or normalized to another text, which a GGUF file cannot have", quoted(a.Content))
+		}
+	}
+	ids := func(parts []piecePart) (all []int32) {
+		for _, p := range parts {
+			if p.text >= 0 {
+				all = append(all, int32(-1-p.text))
+			}
+			all = append(all, p.ids...)
+		}
+		return all
+	}
+	if !slices.Equal(ids(t.single), ids(read.single)) { // files do not say how pairs begin
+		return fmt.Errorf("its post_processor adds tokens, expected none, or one at the beginning of each text: others are not implemented")
+	}
+	x, ok := t.model.(*bpe)
+	y, _ := read.model.(*bpe)
+	if !ok || x.prefix != y.prefix || x.suffix != y.suffix || !reflect.DeepEqual(x.starts, y.starts) || x.starts == nil && (x.unknown != y.unknown || x.unknownError != "") ||
+		(x.bytes == nil) != (y.bytes == nil) || (x.whole == nil) != (y.whole == nil) || !maps.Equal(x.ranks, y.ranks) {
+		return fmt.Errorf("its model is not BPE of bytes with the pre-tokenizer's ignore_merges, and without a prefix, a suffix, an unknown token and byte_fallback: others are not implemented")
+	}
+	return nil
+}
+
+// sameParts compares components without fields that change no ids: of decoders, any.
+func sameParts(a, b json.RawMessage, decoders bool) bool {
+	var flat func(part json.RawMessage, all []object) []object
+	flat = func(part json.RawMessage, all []object) []object {
+		var of struct {
+			Type                                 string
+			Normalizers, PreTokenizers, Decoders []json.RawMessage
+		}
+		fields := object{"use_regex": true}
+		switch {
+		case absent(part) || json.Unmarshal(part, &of) != nil || json.Unmarshal(part, &fields) != nil:
+			return all
+		case of.Type == "Sequence":
+			for _, p := range slices.Concat(of.Normalizers, of.PreTokenizers, of.Decoders) {
+				all = flat(p, all)
+			}
+			return all
+		case decoders:
+			return append(all, object{"type": of.Type})
+		}
+		delete(fields, "trim_offsets")
+		return append(all, fields)
+	}
+	return reflect.DeepEqual(flat(a, nil), flat(b, nil))
 }
