@@ -113,7 +113,7 @@ func (n *Network) readsAs(g *ggufFile) error {
 	if err != nil {
 		return err
 	}
-	read := &config{fields: c.fields, file: c.file, dtype: n.family.dtype, classes: 1, tensors: tensors}
+	read := &config{fields: c.fields, file: c.file, chosen: chosen{dtype: n.family.dtype}, classes: 1, tensors: tensors}
 	f := families[read.text("model_type", "")](read)
 	if read.err != nil {
 		return read.err
