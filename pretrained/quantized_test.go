@@ -20,11 +20,11 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// quantized opens a file of Q4_0 and Q8_0.
+// quantized opens a file of Q4_0 and Q8_0. Weights in blocks are also recomputed with their layers.
 func quantized(t *testing.T, packed bool) *pretrained.Base {
 	t.Helper()
 	base := opened(t, "testdata/gguf/quantized.gguf")
-	base.Quantized = packed
+	base.Quantized, base.Recompute = packed, packed
 	return base
 }
 
