@@ -72,8 +72,8 @@ var jobFaults = map[string]jobFault{
 const killed = `(?s)(rank RANK .*(was lost|has ended|signal 9)|BAD TERMINATION|process manager error).* ended with exit code (1|75|137)`
 
 // bySignal is the end of a rank by the signal of fullDisk's limit, which a full disk does not send: XLA has its own
-// handlers while it compiles.
-const bySignal = `(?s)File size limit exceeded.* ended with exit code 153`
+// handlers while it compiles. The launcher sees this end first, or another rank does.
+const bySignal = `(?s)File size limit exceeded.* ended with exit code (75|153)`
 
 const stall = 2 * time.Second
 
