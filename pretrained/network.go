@@ -47,6 +47,7 @@ type Network struct {
 	sentences map[string][]byte // files of sentence-transformers
 	outputs   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
 	adapter   *adapter // nil without LoRA
+	scale     float64  // of the loss of Contrastive, 0 without
 	err       error
 }
 
@@ -252,6 +253,9 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	}
 	for name, y := range out {
 		out[name] = wide(y)
+	}
+	if n.scale != 0 {
+		n.contrast(scope, inside, out[embedding])
 	}
 	return out
 }

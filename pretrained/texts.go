@@ -33,6 +33,15 @@ func (b *Base) Set(texts []text.Input, fields ...data.Field) (*data.Set, error) 
 }
 
 func (b *Base) set(texts []text.Input, fields []data.Field) (*data.Set, error) {
+	all, err := b.encoded("", texts)
+	if err != nil {
+		return nil, err
+	}
+	return data.New(append(all, fields...)...)
+}
+
+// encoded are the fields of texts, whose names begin with a prefix.
+func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) {
 	t, err := b.Tokenizer()
 	if err != nil {
 		return nil, err
@@ -72,24 +81,30 @@ func (b *Base) set(texts []text.Input, fields []data.Field) (*data.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []data.Field{{Name: idsInput, Array: padded}, {Name: maskInput, Array: mask}}
+	all := []data.Field{{Name: prefix + idsInput, Array: padded}, {Name: prefix + maskInput, Array: mask}}
 	if f.types {
 		padded, _, err := data.PadSequences(types, 0)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, data.Field{Name: typesInput, Array: padded})
+		all = append(all, data.Field{Name: prefix + typesInput, Array: padded})
 	}
-	return data.New(append(all, fields...)...)
+	return all, nil
 }
 
 // Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has
 // a token, so that short texts cost less. The others are rounded up to a multiple of places. Each length compiles a
-// program. It trims the networks' inputs and the named fields, such as labels [texts, places].
+// program. It trims the networks' inputs and the named fields, such as labels [texts, places]; those of [Base.Pairs]
+// each to an own length.
 func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
-	names := append([]string{idsInput, maskInput, typesInput}, fields...)
+	fields = slices.Clone(fields)
 	return func(b data.Batch) (data.Batch, error) {
-		out, err := trim(b, places, names)
+		out, err := trim(b, places, "", fields)
+		for _, prefix := range []string{positivePrefix, negativePrefix} {
+			if _, without := b.Field(prefix + maskInput); err == nil && without == nil {
+				out, err = trim(out, places, prefix, nil)
+			}
+		}
 		if err != nil {
 			return b, fmt.Errorf("pretrained: trim: %w", err)
 		}
@@ -110,18 +125,19 @@ func firstPlaces(a data.Array, n int) data.Array {
 	return data.Array{Flat: flat.Gather(rows).Flat, Dims: append([]int{texts, n}, a.Dims[2:]...)}
 }
 
-func trim(b data.Batch, multiple int, names []string) (data.Batch, error) {
+func trim(b data.Batch, multiple int, prefix string, fields []string) (data.Batch, error) {
 	if multiple < 1 {
 		return b, fmt.Errorf("a multiple of %d places, expected at least 1", multiple)
 	}
-	at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == maskInput })
+	ofMask, ofTypes := prefix+maskInput, prefix+typesInput
+	at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == ofMask })
 	if at < 0 {
-		return b, fmt.Errorf("the batch has no field %q", maskInput)
+		return b, fmt.Errorf("the batch has no field %q", ofMask)
 	}
 	mask := b.Fields[at].Array
 	seen, ok := mask.Flat.([]bool)
 	if !ok || len(mask.Dims) != 2 {
-		return b, fmt.Errorf("the field %q is %s %v, expected bool [texts, places] of Base.Set", maskInput, mask.DType(), mask.Dims)
+		return b, fmt.Errorf("the field %q is %s %v, expected bool [texts, places] of Base.Set", ofMask, mask.DType(), mask.Dims)
 	}
 	all, kept := mask.Dims[1], 1
 	for i, there := range seen {
@@ -131,10 +147,10 @@ func trim(b data.Batch, multiple int, names []string) (data.Batch, error) {
 	}
 	kept = min((kept+multiple-1)/multiple*multiple, all)
 	b.Fields = slices.Clone(b.Fields)
-	for _, name := range names {
+	for _, name := range append([]string{prefix + idsInput, ofMask, ofTypes}, fields...) {
 		at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == name })
 		switch {
-		case at < 0 && name == typesInput:
+		case at < 0 && name == ofTypes:
 			continue
 		case at < 0:
 			return b, fmt.Errorf("the batch has no field %q", name)
