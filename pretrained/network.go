@@ -136,7 +136,7 @@ func (b *Base) MaskedLM() *Network {
 }
 
 // CausalLM returns the network with a head that predicts the next token at each place: the output logits [batch,
-// places, vocabulary].
+// places, vocabulary]. It also takes rows of several texts ([Base.Packed]).
 func (b *Base) CausalLM() *Network {
 	return b.network(causalLM, 1, func(f *family, _ *Network) head { return f.heads[causalLM] })
 }
@@ -241,6 +241,9 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	}
 	inside := func(name string) *graph.Node {
 		x := input(name)
+		if n.task != causalLM && isPacked(x) {
+			panic(fmt.Errorf("pretrained: the network %s: the batch has the field %s, several texts in a row, which are for CausalLM", n.task, segmentsInput))
+		}
 		n.begin(scope, x.Graph())
 		return x
 	}

@@ -40,18 +40,19 @@ func (b *Base) set(texts []text.Input, fields []data.Field) (*data.Set, error) {
 	return data.New(append(all, fields...)...)
 }
 
-// encoded are the fields of texts, whose names begin with a prefix.
-func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) {
+// encoding has the tokens of texts, and the id of padding.
+type encoding struct {
+	ids, types [][]int32
+	fill       int32
+}
+
+func (b *Base) encode(texts []text.Input) (all encoding, err error) {
 	t, err := b.Tokenizer()
 	if err != nil {
-		return nil, err
-	}
-	f, err := b.describe(1)
-	if err != nil {
-		return nil, err
+		return all, err
 	}
 	if len(texts) == 0 {
-		return nil, errors.New("there are no texts")
+		return all, errors.New("there are no texts")
 	}
 	c := &config{fields: b.fields}
 	words := c.size("vocab_size", 0)
@@ -60,30 +61,43 @@ func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) 
 		fill = max(0, int32(c.id("pad_token_id", 0, words)))
 	}
 	if c.err != nil {
-		return nil, c.err
+		return all, c.err
 	}
-	ids, types := make([][]int32, len(texts)), make([][]int32, len(texts))
+	all.fill = fill
 	for i, in := range texts {
 		e, err := t.EncodeText(in)
 		if err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
+			return all, fmt.Errorf("text %d: %w", i, err)
 		}
 		if len(e.IDs) == 0 {
-			return nil, fmt.Errorf("text %d has no tokens", i)
+			return all, fmt.Errorf("text %d has no tokens", i)
 		}
 		if id := slices.Max(e.IDs); int(id) >= words {
 			token, _ := t.Token(id)
-			return nil, fmt.Errorf("text %d has the token %q of id %d, the model's have ids below %d: is the tokenizer of another model?", i, token, id, words)
+			return all, fmt.Errorf("text %d has the token %q of id %d, the model's have ids below %d: is the tokenizer of another model?", i, token, id, words)
 		}
-		ids[i], types[i] = e.IDs, e.Types
+		all.ids, all.types = append(all.ids, e.IDs), append(all.types, e.Types)
 	}
-	padded, mask, err := data.PadSequences(ids, fill)
+	return all, nil
+}
+
+// encoded are the fields of texts, whose names begin with a prefix.
+func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) {
+	e, err := b.encode(texts)
+	if err != nil {
+		return nil, err
+	}
+	f, err := b.describe(1)
+	if err != nil {
+		return nil, err
+	}
+	padded, mask, err := data.PadSequences(e.ids, e.fill)
 	if err != nil {
 		return nil, err
 	}
 	all := []data.Field{{Name: prefix + idsInput, Array: padded}, {Name: prefix + maskInput, Array: mask}}
 	if f.types {
-		padded, _, err := data.PadSequences(types, 0)
+		padded, _, err := data.PadSequences(e.types, 0)
 		if err != nil {
 			return nil, err
 		}
