@@ -5,7 +5,7 @@
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip], [OnField], as with [OneHot], [Select], [Drop], [Rename]
 //	length and order   [Take], [Repeat], [Passes], [Interleave], [ShuffleBuffer], [Shard] and [Set.Shard]
-//	batches of items   [Rebatch], [Chunk], [Window], [Buckets], [Pad], [PadSequences]
+//	batches of items   [Rebatch], [Chunk], [Window], [Buckets], [Pad], [PadSequences], [PackSequences]
 //	cost               [Prefetch], [Cache]
 //	looks              [Peek], [Checked]
 //	ends               [Items], [Collect]

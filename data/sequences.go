@@ -43,6 +43,46 @@ func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, 
 	return Array{flat, dims}, Array{there, slices.Clone(dims)}, nil
 }
 
+// PackSequences puts several sequences one after another into each row of an array [rows, length], and returns the
+// number of each item's sequence in its row: int32 of the same dims, from 1 on, and 0 where a row is filled. A sequence
+// goes into the fullest row with enough space. Sequences of the same lengths, such as tokens and labels, get the same
+// places. Empty and longer sequences are errors.
+func PackSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, length int) (values, numbers Array, err error) {
+	all := len(sequences)
+	fail := func(format string, of ...any) (Array, Array, error) {
+		return Array{}, Array{}, fmt.Errorf("data: pack %d sequences into rows of %d: "+format, append([]any{all, length}, of...)...)
+	}
+	if _, ok := arrays.Size(all, length); length < 1 || !ok || all == 0 {
+		return fail("expected a length of at least 1, and at least one sequence and at most %d items", arrays.MostElements)
+	}
+	var flat []T
+	var of []int32
+	spaces, last := make([][]int, length+1), []int32(nil) // rows by their space, and the last number in each
+	for i, s := range sequences {
+		if len(s) < 1 || len(s) > length {
+			return fail("sequence %d has %d items, expected 1 to %[2]d: truncate it, leave it out, or give a larger length", i, len(s), length)
+		}
+		space := len(s)
+		for space < length && len(spaces[space]) == 0 {
+			space++
+		}
+		if len(spaces[space]) == 0 {
+			spaces[space], last = append(spaces[space], len(last)), append(last, 0)
+			flat, of = append(flat, slices.Repeat([]T{fill}, length)...), append(of, make([]int32, length)...)
+		}
+		row := spaces[space][0]
+		spaces[space], spaces[space-len(s)] = spaces[space][1:], append(spaces[space-len(s)], row)
+		last[row]++
+		begin := (row+1)*length - space
+		copy(flat[begin:], s)
+		for j := range s {
+			of[begin+j] = last[row]
+		}
+	}
+	dims := []int{len(last), length}
+	return Array{flat, dims}, Array{of, slices.Clone(dims)}, nil
+}
+
 func bucket(longest int, lengths []int) (int, error) {
 	if least := slices.Min(lengths); least < 1 {
 		return 0, fmt.Errorf("to the length %d: expected at least 1", least)

@@ -3,6 +3,7 @@ package data_test
 import (
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -138,4 +139,54 @@ func ExampleBuckets() {
 	// [2 3] [1 2 3 9 0 0]
 	// [2 6] [4 5 6 7 8 0 1 2 3 4 5 6]
 	// [1 3] [7 8 0]
+}
+
+// Each sequence is whole in one row, and two lists of the same lengths get the same places.
+func TestPackSequences(t *testing.T) {
+	values, numbers, err := data.PackSequences([][]int32{{1, 2, 3}, {4, 5}, {6, 7, 8, 9}, {10}, {11, 12}, {13}}, -1, 5)
+	require.NoError(t, err)
+	require.Equal(t, data.Array{Flat: []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, -1, -1}, Dims: []int{3, 5}}, values)
+	require.Equal(t, data.Array{Flat: []int32{1, 1, 1, 2, 2, 1, 1, 1, 1, 2, 1, 1, 2, 0, 0}, Dims: []int{3, 5}}, numbers)
+
+	rng := rand.New(rand.NewPCG(1, 2))
+	var lengths [17]int
+	var some [][]float32
+	var same [][]int64
+	for i := range 200 {
+		n := 1 + rng.IntN(16)
+		lengths[n]++
+		some, same = append(some, slices.Repeat([]float32{float32(i + 1)}, n)), append(same, slices.Repeat([]int64{int64(i + 1)}, n))
+	}
+	first, at, err := data.PackSequences(some, 0, 16)
+	require.NoError(t, err)
+	second, atToo, err := data.PackSequences(same, 0, 16)
+	require.NoError(t, err)
+	require.Equal(t, at, atToo)
+	require.Less(t, first.Dims[0], 130, "rows of 200 sequences of 8.5 items on average")
+	for i, x := range first.Flat.([]float32) {
+		require.Equal(t, int64(x), second.Flat.([]int64)[i])
+		require.Equal(t, x == 0, at.Flat.([]int32)[i] == 0)
+		if i%16 > 0 && x != 0 { // a number for each sequence, counted in a row
+			before := first.Flat.([]float32)[i-1]
+			step := at.Flat.([]int32)[i] - at.Flat.([]int32)[i-1]
+			require.Equal(t, map[bool]int32{true: 0, false: 1}[before == x], step)
+			lengths[0] += map[bool]int{true: 0, false: 1}[before == x]
+		} else if x != 0 {
+			lengths[0]++
+		}
+	}
+	require.Equal(t, 200, lengths[0])
+	for want, err := range map[string]error{
+		"data: pack 1 sequences into rows of 2: sequence 0 has 3 items, expected 1 to 2: truncate it, leave it out, or give a larger length": packed([][]int32{{1, 2, 3}}, 2),
+		"data: pack 2 sequences into rows of 2: sequence 1 has 0 items, expected 1 to 2":                                                     packed([][]int32{{1}, nil}, 2),
+		"data: pack 0 sequences into rows of 2: expected a length of at least 1, and at least one sequence":                                  packed(nil, 2),
+		"data: pack 1 sequences into rows of 0: expected a length of at least 1":                                                             packed([][]int32{{1}}, 0),
+	} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func packed(sequences [][]int32, length int) error {
+	_, _, err := data.PackSequences(sequences, 0, length)
+	return err
 }

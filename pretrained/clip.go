@@ -104,7 +104,7 @@ func clip(c *config) *family {
 	f.outputs = func(s *model.Scope, in inputs) map[string]*graph.Node {
 		ids := in.ids(idsInput)
 		at := s.In("texts")
-		x := texts.norm(at.In("norm"), texts.tower(at, texts.begin(at, ids, nil), in.mask(ids), true))
+		x := texts.norm(at.In("norm"), texts.tower(at, texts.begin(at, ids, nil, nil), in.mask(ids), true))
 		text := project(at, place(x, ended(ids, end)))
 		at = s.In("images")
 		x = pictures.norm(at.In("first_norm"), pictures.patched(at, images.of(in), patch, patch, true))

@@ -146,23 +146,27 @@ func place(x, number *graph.Node) *graph.Node {
 
 func (d decoder) build(s *model.Scope, in inputs) *graph.Node {
 	ids := in.ids(idsInput)
-	mask := in.mask(ids)
-	x := d.begin(s, ids, nil)
+	mask, keys, numbers := in.texts(ids)
+	x := d.begin(s, ids, nil, numbers)
 	for i := range d.layers {
 		a := d.attention(i)
-		a.Mask = mask
+		a.Mask = keys
 		x = d.layer(x, func(x *graph.Node) *graph.Node { return d.block(s.In("layer_%d", i), x, a.Apply) })
 	}
 	return nn.Masked(d.norm(s.In("norm"), x), mask)
 }
 
-// begin embeds tokens, the first of which is at the place start, 0 if nil.
-func (d decoder) begin(s *model.Scope, ids, start *graph.Node) *graph.Node {
+// begin embeds tokens at the places numbers or, if nil, from start on, 0 if nil. Rotary positions need no numbers: they
+// compare places.
+func (d decoder) begin(s *model.Scope, ids, start, numbers *graph.Node) *graph.Node {
 	x := d.embed(s.In("words"), ids, d.vocabulary, d.padding)
 	if d.embeddedScale != 0 {
 		x = graph.MulScalar(x, d.embeddedScale)
 	}
-	if d.places > 0 {
+	switch {
+	case d.places > 0 && numbers != nil:
+		x = d.position(s.In("positions"), x, numbers)
+	case d.places > 0:
 		x = nn.Positions{Length: d.places, Start: start}.Apply(s.In("positions"), x)
 	}
 	return nn.Dropout{Rate: d.embedDropout}.Apply(s, x)

@@ -314,7 +314,7 @@ func (g *Generator) logits(ctx context.Context, step *managed.Stepper, ids []int
 
 // decode is build for places after those of the caches, which it extends.
 func (d decoder) decode(s *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node {
-	x := d.begin(s, ids, caches[0].Position)
+	x := d.begin(s, ids, caches[0].Position, nil)
 	for i := range d.layers {
 		x = d.block(s.In("layer_%d", i), x, func(s *model.Scope, x *graph.Node) (y *graph.Node) {
 			y, caches[i] = d.attention(i).Decode(s, x, caches[i])

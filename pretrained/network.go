@@ -47,6 +47,7 @@ type Network struct {
 	sentences map[string][]byte // files of sentence-transformers
 	outputs   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
 	adapter   *adapter // nil without LoRA
+	scale     float64  // of the loss of Contrastive, 0 without
 	err       error
 }
 
@@ -136,7 +137,7 @@ func (b *Base) MaskedLM() *Network {
 }
 
 // CausalLM returns the network with a head that predicts the next token at each place: the output logits [batch,
-// places, vocabulary].
+// places, vocabulary]. It also takes rows of several texts ([Base.Packed]).
 func (b *Base) CausalLM() *Network {
 	return b.network(causalLM, 1, func(f *family, _ *Network) head { return f.heads[causalLM] })
 }
@@ -248,6 +249,9 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	}
 	inside := func(name string) *graph.Node {
 		x := input(name)
+		if n.task != causalLM && isPacked(x) {
+			panic(fmt.Errorf("pretrained: the network %s: the batch has the field %s, several texts in a row, which are for CausalLM", n.task, segmentsInput))
+		}
 		n.begin(scope, x.Graph())
 		return x
 	}
@@ -260,6 +264,9 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	}
 	for name, y := range out {
 		out[name] = wide(y)
+	}
+	if n.scale != 0 {
+		n.contrast(scope, inside, out[embedding])
 	}
 	return out
 }

@@ -40,12 +40,19 @@ func (b *Base) Embedder() *Network {
 			}
 			y := graph.ConvertDType(graph.Concatenate(parts, -1), hidden.DType())
 			if normalize {
-				norm := graph.Sqrt(graph.ReduceAndKeep(graph.Square(y), graph.ReduceSum, -1))
-				y = graph.Div(y, graph.MaxScalar(norm, 1e-12))
+				y = unit(y)
 			}
-			return map[string]*graph.Node{"sentence_embedding": y}
+			return map[string]*graph.Node{embedding: y}
 		}}
 	})
+}
+
+const embedding = "sentence_embedding"
+
+// unit vectors have the length 1.
+func unit(x *graph.Node) *graph.Node {
+	norm := graph.Sqrt(graph.ReduceAndKeep(graph.Square(x), graph.ReduceSum, -1))
+	return graph.Div(x, graph.MaxScalar(norm, 1e-12))
 }
 
 const sentencesFile = "config_sentence_transformers.json"

@@ -36,16 +36,26 @@ func (b *Base) Set(texts []text.Input, fields ...data.Field) (*data.Set, error) 
 }
 
 func (b *Base) set(texts []text.Input, fields []data.Field) (*data.Set, error) {
+	all, err := b.encoded("", texts)
+	if err != nil {
+		return nil, err
+	}
+	return data.New(append(all, fields...)...)
+}
+
+// encoding has the tokens of texts, and the id of padding.
+type encoding struct {
+	ids, types [][]int32
+	fill       int32
+}
+
+func (b *Base) encode(texts []text.Input) (all encoding, err error) {
 	t, err := b.Tokenizer()
 	if err != nil {
-		return nil, err
-	}
-	f, err := b.describe(1)
-	if err != nil {
-		return nil, err
+		return all, err
 	}
 	if len(texts) == 0 {
-		return nil, errors.New("there are no texts")
+		return all, errors.New("there are no texts")
 	}
 	c := &config{fields: b.fields}
 	words := c.size("vocab_size", 0)
@@ -54,45 +64,64 @@ func (b *Base) set(texts []text.Input, fields []data.Field) (*data.Set, error) {
 		fill = max(0, int32(c.id("pad_token_id", 0, words)))
 	}
 	if c.err != nil {
-		return nil, c.err
+		return all, c.err
 	}
-	ids, types := make([][]int32, len(texts)), make([][]int32, len(texts))
+	all.fill = fill
 	for i, in := range texts {
 		e, err := t.EncodeText(in)
 		if err != nil {
-			return nil, fmt.Errorf("text %d: %w", i, err)
+			return all, fmt.Errorf("text %d: %w", i, err)
 		}
 		if len(e.IDs) == 0 {
-			return nil, fmt.Errorf("text %d has no tokens", i)
+			return all, fmt.Errorf("text %d has no tokens", i)
 		}
 		if id := slices.Max(e.IDs); int(id) >= words {
 			token, _ := t.Token(id)
-			return nil, fmt.Errorf("text %d has the token %q of id %d, the model's have ids below %d: is the tokenizer of another model?", i, token, id, words)
+			return all, fmt.Errorf("text %d has the token %q of id %d, the model's have ids below %d: is the tokenizer of another model?", i, token, id, words)
 		}
-		ids[i], types[i] = e.IDs, e.Types
+		all.ids, all.types = append(all.ids, e.IDs), append(all.types, e.Types)
 	}
-	padded, mask, err := data.PadSequences(ids, fill)
+	return all, nil
+}
+
+// encoded are the fields of texts, whose names begin with a prefix.
+func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) {
+	e, err := b.encode(texts)
 	if err != nil {
 		return nil, err
 	}
-	all := []data.Field{{Name: idsInput, Array: padded}, {Name: maskInput, Array: mask}}
+	f, err := b.describe(1)
+	if err != nil {
+		return nil, err
+	}
+	padded, mask, err := data.PadSequences(e.ids, e.fill)
+	if err != nil {
+		return nil, err
+	}
+	all := []data.Field{{Name: prefix + idsInput, Array: padded}, {Name: prefix + maskInput, Array: mask}}
 	if f.types {
-		padded, _, err := data.PadSequences(types, 0)
+		padded, _, err := data.PadSequences(e.types, 0)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, data.Field{Name: typesInput, Array: padded})
+		all = append(all, data.Field{Name: prefix + typesInput, Array: padded})
 	}
-	return data.New(append(all, fields...)...)
+	return all, nil
 }
 
 // Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has
 // a token, so that short texts cost less. The others are rounded up to a multiple of places. Each length compiles a
-// program. It trims the networks' inputs and the named fields, such as labels [texts, places].
+// program. It trims the networks' inputs and the named fields, such as labels [texts, places]; those of [Base.Pairs]
+// each to an own length.
 func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
-	names := append([]string{idsInput, maskInput, typesInput}, fields...)
+	fields = slices.Clone(fields)
 	return func(b data.Batch) (data.Batch, error) {
-		out, err := trim(b, places, names)
+		out, err := trim(b, places, "", fields)
+		for _, prefix := range []string{positivePrefix, negativePrefix} {
+			if _, without := b.Field(prefix + maskInput); err == nil && without == nil {
+				out, err = trim(out, places, prefix, nil)
+			}
+		}
 		if err != nil {
 			return b, fmt.Errorf("pretrained: trim: %w", err)
 		}
@@ -119,7 +148,7 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	if err != nil {
 		return p, err
 	}
-	seen, err := seenOf(mask)
+	seen, err := seenOf(maskInput, mask)
 	if err != nil {
 		return p, err
 	}
@@ -150,10 +179,10 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 }
 
 // seenOf returns the elements of a mask of Base.Set.
-func seenOf(mask data.Array) ([]bool, error) {
+func seenOf(name string, mask data.Array) ([]bool, error) {
 	seen, ok := mask.Flat.([]bool)
 	if !ok || len(mask.Dims) != 2 {
-		return nil, fmt.Errorf("the field %q is %s %v, expected bool [texts, places] of Base.Set", maskInput, mask.DType(), mask.Dims)
+		return nil, fmt.Errorf("the field %q is %s %v, expected bool [texts, places] of Base.Set", name, mask.DType(), mask.Dims)
 	}
 	return seen, nil
 }
@@ -171,16 +200,17 @@ func firstPlaces(a data.Array, n int) data.Array {
 	return data.Array{Flat: flat.Gather(rows).Flat, Dims: append([]int{texts, n}, a.Dims[2:]...)}
 }
 
-func trim(b data.Batch, multiple int, names []string) (data.Batch, error) {
+func trim(b data.Batch, multiple int, prefix string, fields []string) (data.Batch, error) {
 	if multiple < 1 {
 		return b, fmt.Errorf("a multiple of %d places, expected at least 1", multiple)
 	}
-	at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == maskInput })
+	ofMask, ofTypes := prefix+maskInput, prefix+typesInput
+	at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == ofMask })
 	if at < 0 {
-		return b, fmt.Errorf("the batch has no field %q", maskInput)
+		return b, fmt.Errorf("the batch has no field %q", ofMask)
 	}
 	mask := b.Fields[at].Array
-	seen, err := seenOf(mask)
+	seen, err := seenOf(ofMask, mask)
 	if err != nil {
 		return b, err
 	}
@@ -192,10 +222,10 @@ func trim(b data.Batch, multiple int, names []string) (data.Batch, error) {
 	}
 	kept = min((kept+multiple-1)/multiple*multiple, all)
 	b.Fields = slices.Clone(b.Fields)
-	for _, name := range names {
+	for _, name := range append([]string{prefix + idsInput, ofMask, ofTypes}, fields...) {
 		at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == name })
 		switch {
-		case at < 0 && name == typesInput:
+		case at < 0 && name == ofTypes:
 			continue
 		case at < 0:
 			return b, fmt.Errorf("the batch has no field %q", name)

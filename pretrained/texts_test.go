@@ -210,6 +210,39 @@ func TestPredict(t *testing.T) {
 	require.ErrorContains(t, err, "an example's output is [16 2] in one batch and [20 2] in another")
 }
 
+// Each text of a pair is trimmed to an own length.
+func TestTrim_pairs(t *testing.T) {
+	base := opened(t, withTokenizer(t, "bert"))
+	texts := func(long string) []text.Input { return text.Inputs([]string{"w1", "w1 w2", long}, 0) }
+	set, err := base.Pairs(texts("w1 w2 w3 w4"), texts("w1 w2 w3 w4 w5"), texts("w1 w2 w3 w4 w5 w6"), data.Y([]int32{1, 2, 3}, 3))
+	require.NoError(t, err)
+	two, err := set.Slice(0, 2)
+	require.NoError(t, err)
+	for negatives, want := range map[bool][]int{true: {2, 2, 2, 2, 2, 2, 2, 2, 2}, false: {2, 2, 2, 2, 2, 2}} {
+		batch := first(t, two)
+		if !negatives {
+			batch = without(batch, "negative_")
+		}
+		got, err := pretrained.Trim(1)(batch)
+		require.NoError(t, err)
+		var places []int
+		for _, f := range got.Fields {
+			if f.Name != "y" {
+				places = append(places, f.Array.Dims[1])
+			}
+		}
+		require.Equal(t, want, places)
+	}
+	whole, err := pretrained.Trim(4)(first(t, set))
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 4}, whole.Fields[0].Array.Dims)
+	require.Equal(t, []int{3, 5}, whole.Fields[3].Array.Dims)
+	require.Equal(t, []int{3, 6}, whole.Fields[6].Array.Dims)
+	ids, err := whole.Field("positive_input_ids")
+	require.NoError(t, err)
+	require.Equal(t, []int32{1, 7, 7, 7, 7, 1, 2, 7, 7, 7, 1, 2, 3, 4, 5}, ids.Flat)
+}
+
 // A file .gguf has its tokenizer within: its tokens, roles, and whether texts begin with a token.
 func TestGGUF_tokenizer(t *testing.T) {
 	number := func(n uint64) string { return string(binary.LittleEndian.AppendUint64(nil, n)) }

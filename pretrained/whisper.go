@@ -64,7 +64,7 @@ func whisper(c *config) *family {
 		}
 		memory := one.norm(at.In("norm"), x)
 		at = s.In("decoder")
-		x = two.begin(at, ids, nil)
+		x = two.begin(at, ids, nil, nil)
 		for i := range two.layers {
 			s, a := at.In("layer_%d", i), nn.Attention{Heads: two.heads, Dropout: two.scoresDropout, NoKeyBias: true}
 			self := a

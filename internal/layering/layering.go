@@ -20,6 +20,10 @@ type Step interface {
 	DType() dtypes.DType
 	// FullPrecision builds a part in the parameters' dtype.
 	FullPrecision(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node
+	// Fields are the names of the batch's fields.
+	Fields() []string
+	// Training reports whether the step trains.
+	Training() bool
 	// Examples are the real ones of a padded batch, bool [batch], or nil without padding.
 	Examples() *graph.Node
 	// Freezes reports whether the optimizer leaves a parameter unchanged.
