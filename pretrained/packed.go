@@ -34,7 +34,7 @@ func (b *Base) Packed(texts []text.Input, places int) (*data.Set, error) {
 }
 
 func (b *Base) packed(texts []text.Input, places int) (*data.Set, error) {
-	e, err := b.encode(texts)
+	e, err := b.tokenize(texts)
 	if err != nil {
 		return nil, err
 	}

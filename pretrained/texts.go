@@ -49,7 +49,7 @@ type encoding struct {
 	fill       int32
 }
 
-func (b *Base) encode(texts []text.Input) (all encoding, err error) {
+func (b *Base) tokenize(texts []text.Input) (all encoding, err error) {
 	t, err := b.Tokenizer()
 	if err != nil {
 		return all, err
@@ -86,7 +86,7 @@ func (b *Base) encode(texts []text.Input) (all encoding, err error) {
 
 // encoded are the fields of texts, whose names begin with a prefix.
 func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) {
-	e, err := b.encode(texts)
+	e, err := b.tokenize(texts)
 	if err != nil {
 		return nil, err
 	}
