@@ -22,5 +22,5 @@
 // Before any message, a rank and rank 0 prove that they know the job's secret. MPI distributes it; without MPI it is
 // $LAZO_SECRET, which `lazo run` sets. A process without it learns nothing of the job and cannot delay it.
 //
-// docs/processes.md has a file to copy for each launcher, the variables and the exit codes.
+// docs/processes.md has the commands of launchers, the variables and the exit codes.
 package dist
