@@ -46,6 +46,7 @@ func newHub(j *Job, address string, h hello, secret string) (*hub, error) {
 }
 
 func (h *hub) watch() {
+	h.awake.look(time.Now()) // a stop may follow at once
 	for r, l := range h.links {
 		if l == nil {
 			continue

@@ -349,6 +349,23 @@ func TestSpoke_reportsSilence(t *testing.T) {
 	})
 }
 
+// A process that is stopped as soon as it has joined knows it when it wakes.
+func TestWatch_stoppedAtOnce(t *testing.T) {
+	h := &hub{j: three(), over: true, links: make([]*link, 3), views: make([]view, 3)}
+	h.watch()
+	here, there := net.Pipe()
+	s := &spoke{j: h.j, left: true, link: newLink(here, time.Minute, func(error) {})}
+	s.watch()
+	later := time.Now().Add(11 * second)
+	s.mu.Lock()
+	require.True(t, s.awake.givenUp(later, 10*second))
+	s.mu.Unlock()
+	h.mu.Lock()
+	require.True(t, h.awake.givenUp(later, 10*second))
+	h.mu.Unlock()
+	require.NoError(t, there.Close())
+}
+
 // A rank 0 that was stopped for the deadline does not say again what the others have said of it.
 func TestHub_takesItsOwnSilence(t *testing.T) {
 	defer func() { exit = os.Exit }()

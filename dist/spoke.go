@@ -24,6 +24,7 @@ type spoke struct {
 }
 
 func (s *spoke) watch() {
+	s.awake.look(time.Now()) // a stop may follow at once
 	go func() {
 		for {
 			m, err := read(s.link.conn, mostMessage)

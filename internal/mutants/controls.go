@@ -1187,6 +1187,8 @@ var controls = []control{
 		edits: []edit{{"if !used[name] {", "if name == \"\" {"}}},
 	{name: "a merge of additions that are not scaled", file: "pretrained/adapter.go", pkg: "pretrained", test: "TestSaveAdapter",
 		edits: []edit{{" + x*l.scale)", " + x)"}}},
+	{name: "a stop right after Join that is not noticed", file: "dist/hub.go", pkg: "dist", test: "TestWatch_stoppedAtOnce",
+		edits: []edit{{"\th.awake.look(time.Now()) // a stop may follow at once\n", ""}}},
 	{name: "a rank 0 that was stopped, and reports that a link was down", file: "dist/hub.go", pkg: "dist", test: "TestHub_takesItsOwnSilence",
 		edits: []edit{{"f.Here = !h.awake.givenUp(time.Now(), h.j.deadline); f.Here {", "f.Here = true; f.Here {"}}},
 	{name: "layers that keep their values in spite of Recompute", file: "pretrained/config.go", pkg: "pretrained", test: "TestRecompute_memory",
