@@ -25,8 +25,9 @@ func (b *Base) Tokenizer() (*text.Tokenizer, error) {
 // and token_type_ids, int32, for networks that take them. It pads at the end, to the length of the longest. The set
 // also has the given fields, such as the labels.
 //
-// Errors: no texts or an empty one without added tokens, and ids that the model does not have. Texts are truncated to
-// Most of an input only: networks refuse texts that are too long for them.
+// Errors: no texts or an empty one without added tokens, and ids that the model does not have, also for the padding.
+// Texts are truncated to Most of an input only, not to max_seq_length of sentence-transformers: networks refuse texts
+// that are too long for them.
 func (b *Base) Set(texts []text.Input, fields ...data.Field) (*data.Set, error) {
 	set, err := b.set(texts, fields)
 	if err != nil {
@@ -55,6 +56,9 @@ func (b *Base) set(texts []text.Input, fields []data.Field) (*data.Set, error) {
 	}
 	if c.err != nil {
 		return nil, c.err
+	}
+	if int(fill) >= words {
+		return nil, fmt.Errorf("the tokenizer's token for padding has the id %d, the model's have ids below %d: set pad_token in tokenizer_config.json to one of them", fill, words)
 	}
 	ids, types := make([][]int32, len(texts)), make([][]int32, len(texts))
 	for i, in := range texts {
@@ -172,8 +176,8 @@ func firstPlaces(a data.Array, n int) data.Array {
 }
 
 func trim(b data.Batch, multiple int, names []string) (data.Batch, error) {
-	if multiple < 1 {
-		return b, fmt.Errorf("a multiple of %d places, expected at least 1", multiple)
+	if multiple < 1 || multiple > mostSize {
+		return b, fmt.Errorf("a multiple of %d places, expected 1 to %d", multiple, mostSize)
 	}
 	at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == maskInput })
 	if at < 0 {
