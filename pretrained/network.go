@@ -283,7 +283,7 @@ func (n *Network) Weights() managed.Option {
 		var errs error
 		for _, w := range weights {
 			to, err := fileDType(w.dtype)
-			errs = errors.Join(errs, err)
+			errs = collected(errs, err)
 			if w.stored != nil {
 				values[w.variable()] = checkpoint.Tensor{DType: to, Dims: w.shape(), Write: func(out io.Writer) error {
 					return w.stored.writeTo(out, to, w.tensor)

@@ -108,7 +108,7 @@ var allowed = map[string][]string{
 	"flaxlike/report":        {"checkpoint", "data", "flaxlike", "loop", "managed", "metrics/plots"},
 	"managed":                {"checkpoint", "data", "xla/ops", "internal/autodiff", "internal/awaited", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/listed", "internal/packs", "internal/regular", "internal/shield", "loop", "managed/internal/store", "metrics", "optim", "checkpoint/safetensors", "strategies", "xla", "xla/export", "internal/abilities", "internal/shares"},
 	"flaxlike":               {"callbacks", "checkpoint", "data", "flaxlike/decision", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/listed", "internal/names", "internal/outputs", "internal/regular", "internal/shield", "loop", "nn/losses", "managed", "metrics", "nn", "optim", "checkpoint/safetensors", "strategies", "train", "xla", "internal/abilities"},
-	"pretrained":             {"checkpoint", "checkpoint/safetensors", "data", "data/text", "flaxlike", "internal/dtype", "internal/fetch", "internal/listed", "internal/regular", "managed", "nn", "internal/layering"},
+	"pretrained":             {"checkpoint", "checkpoint/safetensors", "data", "data/text", "flaxlike", "internal/dtype", "internal/fetch", "internal/graphs", "internal/listed", "internal/regular", "managed", "nn", "internal/layering"},
 	"serve":                  {"data", "internal/abilities", "internal/gate", "internal/graphs", "internal/listed", "internal/shield", "internal/document"},
 	"pretrained/openai":      {"data", "data/text", "data/text/chat", "internal/document", "internal/listed", "internal/shield", "pretrained", "serve"},
 	"examples/fit":           {"data", "flaxlike", "loop", "nn"},
