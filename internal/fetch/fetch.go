@@ -203,6 +203,9 @@ func (c Client) Get(ctx context.Context, address, token string, limit int64) (te
 		text, err = io.ReadAll(io.LimitReader(observed{body, alive}, limit+1))
 		body.Close()
 	}
+	if err == nil {
+		err = context.Cause(ctx) // an aborted connection may look complete
+	}
 	if err == nil && int64(len(text)) > limit {
 		err = fmt.Errorf("%w: more than %d bytes", ErrSize, limit)
 	}

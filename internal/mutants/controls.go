@@ -1141,6 +1141,8 @@ var controls = []control{
 		edits: []edit{{"err = collected(err, ", "err = errors.Join(err, "}}},
 	{name: "parts of a message, copied with each next one", file: "pretrained/openai/request.go", pkg: "pretrained/openai", test: "TestContentOf_parts",
 		edits: []edit{{"\t\twhole.WriteString(part)\n", "\t\tcontent += part\n\t\twhole.Reset()\n\t\twhole.WriteString(content)\n"}}},
+	{name: "a request that is read after its time", file: "pretrained/openai/completions.go", pkg: "pretrained/openai", test: "TestHandler_readsLate",
+		edits: []edit{{"if err := context.Cause(c.r.Context()); err != nil {", "if err := context.Cause(c.r.Context()); false {"}}},
 	{name: "any number of parts of a message", file: "pretrained/openai/request.go", pkg: "pretrained/openai", test: "TestContentOf_parts",
 		edits: []edit{{"parts > mostParts", "parts < 0"}}},
 	{name: "a token that the model lacks, as the server's fault", file: "pretrained/generate.go", pkg: "pretrained/openai", test: "TestHandler_refuses",

@@ -174,6 +174,15 @@ func TestHandler_refuses(t *testing.T) {
 	require.Contains(t, log.String(), "a secret")
 }
 
+// The time of a request includes that of reading it.
+func TestHandler_readsLate(t *testing.T) {
+	h, err := openai.NewHandler(nil, openai.Options{Timeout: 1})
+	require.NoError(t, err)
+	status, answer := post(t, h, "/v1/completions", `{"model": "none", "prompt": "w1"}`)
+	require.Equal(t, 504, status)
+	require.Equal(t, "the request took longer than 1ns", at(t, answer, "error", "message"))
+}
+
 // Each request has the key.
 func TestHandler_key(t *testing.T) {
 	echo := serve.Func(func(context.Context, data.Batch) (map[string]data.Array, error) { return nil, nil })
