@@ -26,8 +26,10 @@ const (
 	adapterPrefix  = "base_model.model."
 	baseLayer      = ".base_layer.weight" // of a module below an addition; peft saves those of embeddings
 	mostAdapter    = 1 << 20
-	mostPatterns   = 10_000
-	mostAdapterRow = 10 // errors in a message
+	mostPatterns   = 1000
+	mostExpression = 4000     // bytes
+	mostPatterned  = 64 << 10 // bytes of all plain names of a field; others may take long to match
+	mostAdapterRow = 10       // errors in a message
 )
 
 // LoadAdapter returns the network with the additions of a folder of peft or of [Network.SaveAdapter], as
@@ -130,10 +132,19 @@ func (c *config) modules(field string) (list []string, match func(module string)
 	}
 }
 
-// expression compiles what Python and Go understand alike. Counts could take much memory.
+// pythonSyntax finds what Python and Go may understand differently. Counts, and classes of Unicode or of any case,
+// could also take much memory.
+var pythonSyntax = regexp.MustCompile(`\\[^wWdDsSbB!-/:-@[-\x60{-~]|\(\?[^:P]|\{|\[:|[^\x00-\x7f]`)
+
+var plainName = regexp.MustCompile(`^\^?(\w|\\?\.)*\$?$`)
+
+// expression compiles what Python and Go understand alike.
 func expression(before, text string) (*regexp.Regexp, error) {
-	if strings.Contains(text, "{") || strings.Contains(text, "[:") {
-		return nil, errors.New("counts and named classes are not implemented")
+	if len(text) > mostExpression {
+		return nil, fmt.Errorf("it has %d bytes, expected at most %d", len(text), mostExpression)
+	}
+	if other := pythonSyntax.FindString(text); other != "" {
+		return nil, fmt.Errorf("it has %q: counts, flags, classes by name and other characters than ASCII are not implemented", other)
 	}
 	if _, err := regexp.Compile(text); err != nil { // also of "a)|(b"
 		return nil, err
@@ -144,13 +155,18 @@ func expression(before, text string) (*regexp.Regexp, error) {
 // patterns reads numbers by regular expressions of the ends of names.
 func (c *config) patterns(field string) func(module string, standard float64) (float64, error) {
 	var numbers map[string]float64
-	expected := fmt.Sprintf("an object of at most %d numbers above 0, by regular expressions of modules' names", mostPatterns)
+	expected := fmt.Sprintf("an object of at most %d numbers above 0, by modules' names of %d bytes and regular expressions of %d bytes in all", mostPatterns, mostPatterned, mostExpression)
 	if c.has(field) && c.decode(field, &numbers) != nil || len(numbers) > mostPatterns {
 		c.fail(field, "%s", expected)
 		numbers = nil
 	}
-	of := map[*regexp.Regexp]float64{}
+	of, bytes := map[*regexp.Regexp]float64{}, map[bool]int{}
 	for key, x := range numbers {
+		plain := plainName.MatchString(key)
+		if bytes[plain] += len(key); bytes[true] > mostPatterned || bytes[false] > mostExpression {
+			c.fail(field, "%s", expected)
+			break
+		}
 		r, err := expression(`^(?:.*\.)?(?:`, key)
 		if err == nil && !(x > 0 && x <= mostSize) {
 			err = fmt.Errorf("the number is %v", x)

@@ -2,6 +2,7 @@ package pretrained_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -103,6 +104,13 @@ func TestSaveAdapter(t *testing.T) {
 
 // Fields that would change numbers, and tensors that do not fit, are errors.
 func TestLoadAdapter_hostile(t *testing.T) {
+	many := func(n, length int) map[string]any {
+		all := map[string]any{}
+		for i := range n {
+			all[fmt.Sprintf("%0*d", length, i)] = 3
+		}
+		return all
+	}
 	const from = "testdata/adapter-bert"
 	whole, _ := readFile(t, filepath.Join(from, "adapter_model.safetensors"))
 	text, err := os.ReadFile(filepath.Join(from, "adapter_config.json"))
@@ -131,10 +139,17 @@ func TestLoadAdapter_hostile(t *testing.T) {
 		{"rank_pattern", map[string]any{"query": 3, "self.query": 2}, "", "", "rank_pattern has several numbers for"},
 		{"rank_pattern", map[string]any{"(": 3}, "", "", "rank_pattern is"},
 		{"alpha_pattern", map[string]any{"query": -3}, "", "", "alpha_pattern is"},
-		{"target_modules", `(?<=x)query`, "", "", "expected a list of names, or a regular expression: error parsing regexp: invalid"},
+		{"target_modules", `(?<=x)query`, "", "", `expected a list of names, or a regular expression: it has "(?<"`},
 		{"target_modules", "query)|(key", "", "", "unexpected )"},
-		{"target_modules", `.*(q{1000}){1000}`, "", "", "counts and named classes are not implemented"},
-		{"alpha_pattern", map[string]any{"[[:alpha:]]": 3}, "", "", "counts and named classes are not implemented"},
+		{"target_modules", `.*(q{1000}){1000}`, "", "", `it has "{": counts, flags, classes by name`},
+		{"alpha_pattern", map[string]any{"[[:alpha:]]": 3}, "", "", `it has "[:": counts, flags`},
+		{"rank_pattern", map[string]any{`query(?i)\W`: 3}, "", "", `it has "(?i"`},
+		{"rank_pattern", map[string]any{`query\pL`: 3}, "", "", `it has "\\p"`},
+		{"rank_pattern", map[string]any{"quéry": 3}, "", "", "and other characters than ASCII"},
+		{"rank_pattern", map[string]any{strings.Repeat("q", 4001): 3}, "", "", "it has 4001 bytes, expected at most 4000"},
+		{"rank_pattern", many(20, 3500), "", "", "by modules' names of 65536 bytes and regular expressions of 4000 bytes in all"},
+		{"rank_pattern", map[string]any{strings.Repeat("a?", 1100): 3, strings.Repeat("b?", 1100): 3}, "", "", "and regular expressions of 4000 bytes in all"},
+		{"rank_pattern", many(1001, 5), "", "", "expected an object of at most 1000 numbers above 0"},
 		{"target_modules", "query", "", "", `the targets "\"query\"" match no dense layer, expected ends of ["dense" "key" "query" "value"]`},
 		{"target_modules", 3, "", "", "target_modules is"},
 		{"modules_to_save", []string{""}, "", "", "modules_to_save is"},
@@ -164,8 +179,17 @@ func TestLoadAdapter_hostile(t *testing.T) {
 		require.ErrorContains(t, err, row.want)
 		require.ErrorContains(t, err, "pretrained: load the adapter "+dir)
 	}
+	fields := map[string]any{}
+	require.NoError(t, json.Unmarshal(text, &fields))
+	fields["rank_pattern"] = many(1000, 64)
 	dir := t.TempDir()
 	network := opened(t, "testdata/bert").Classifier(3)
+	large, err := json.Marshal(fields)
+	require.NoError(t, err)
+	write(t, dir, "adapter_config.json", string(large))
+	writeFile(t, filepath.Join(dir, "adapter_model.safetensors"), whole)
+	require.NoError(t, loading(t, network.LoadAdapter(dir)), "a name for each module of a large model")
+	dir = t.TempDir()
 	require.ErrorContains(t, loading(t, network.LoadAdapter(dir)), "expected adapter_config.json and adapter_model.safetensors, as by save_pretrained of peft")
 	write(t, dir, "adapter_config.json", "{")
 	require.ErrorContains(t, loading(t, network.LoadAdapter(dir)), "adapter_config.json: unexpected end of JSON input")

@@ -123,7 +123,42 @@ func (c *config) decode(name string, to any) error {
 }
 
 func (c *config) fail(name, format string, values ...any) {
-	c.err = errors.Join(c.err, fmt.Errorf("%s: %s is %s, expected %s", cmp.Or(c.file, configFile), name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
+	c.err = collected(c.err, fmt.Errorf("%s: %s is %s, expected %s", cmp.Or(c.file, configFile), name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
+}
+
+// faults are the first errors of an input that may have many.
+type faults struct {
+	first []error
+	more  int
+}
+
+const mostFaults = 10
+
+// collected is [errors.Join] for loops over an input: it keeps the first errors and counts the others.
+func collected(all, err error) error {
+	switch f, many := all.(*faults); {
+	case err == nil:
+		return all
+	case all == nil:
+		return err
+	case !many:
+		return &faults{first: []error{all, err}}
+	case len(f.first) < mostFaults:
+		f.first = append(f.first, err)
+	default:
+		f.more++
+	}
+	return all
+}
+
+func (f *faults) Unwrap() []error { return f.first }
+
+func (f *faults) Error() string {
+	text := errors.Join(f.first...).Error()
+	if f.more > 0 {
+		text += fmt.Sprintf("\nand %d more", f.more)
+	}
+	return text
 }
 
 func (c *config) has(name string) bool {

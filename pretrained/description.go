@@ -104,15 +104,15 @@ func (d *Description) text(b *Base) error {
 }
 
 func (d *Description) sentences(b *Base) error {
-	c, err := readConfig(b.folder, "sentence_bert_config.json", mostText)
-	if err == nil {
-		if c.has("max_seq_length") {
-			d.Sizes["max_seq_length"] = c.size("max_seq_length", 0)
-		}
-		err = c.err
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	c, err := b.transformerConfig()
+	if err != nil {
 		return err
+	}
+	if c.has("max_seq_length") {
+		d.Sizes["max_seq_length"] = c.size("max_seq_length", 0)
+	}
+	if c.err != nil {
+		return c.err
 	}
 	n := b.Hidden()
 	if n.err != nil {

@@ -120,18 +120,24 @@ func (h Hub) list(ctx context.Context, name, dir string) (all hubListing, err er
 		return all, fmt.Errorf("the Revision is %s, expected a branch, tag or commit", listed.Quoted(h.Revision))
 	}
 	kept := func(commit string) string { return filepath.Join(dir, "lazo", commit+".json") }
-	text, err := regular.Read(kept(h.Revision), mostListing)
-	if err != nil || !hubCommit.MatchString(h.Revision) {
-		address := h.Endpoint + "/api/models/" + name + "/revision/" + url.PathEscape(h.Revision) + "?blobs=true"
-		client := fetch.Client{HTTP: h.HTTP}
-		if text, err = client.Get(ctx, address, h.Token, mostListing); err != nil {
-			return all, h.explain(err)
+	fixed := hubCommit.MatchString(h.Revision)
+	if fixed {
+		if text, err := regular.Read(kept(h.Revision), mostListing); err == nil {
+			if all, err = listing(text); err == nil && all.commit == h.Revision {
+				return all, nil
+			} // a damaged one is replaced
 		}
+	}
+	address := h.Endpoint + "/api/models/" + name + "/revision/" + url.PathEscape(h.Revision) + "?blobs=true"
+	client := fetch.Client{HTTP: h.HTTP, TotalTimeout: 5 * time.Minute}
+	text, err := client.Get(ctx, address, h.Token, mostListing)
+	if err != nil {
+		return all, h.explain(err)
 	}
 	if all, err = listing(text); err != nil {
 		return all, fmt.Errorf("the hub's list of files: %w", listed.Short(err))
 	}
-	if !hubCommit.MatchString(all.commit) || hubCommit.MatchString(h.Revision) && h.Revision != all.commit {
+	if !hubCommit.MatchString(all.commit) || fixed && h.Revision != all.commit {
 		return all, fmt.Errorf("the hub lists files of the commit %s, expected %s", listed.Quoted(all.commit), listed.Cut(h.Revision))
 	}
 	if err := os.MkdirAll(filepath.Dir(kept("")), 0o755); err != nil {

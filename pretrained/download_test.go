@@ -104,6 +104,27 @@ func (h *hub) count(part string) (n int) {
 	return n
 }
 
+// A damaged list of a commit's files in the cache is requested again.
+func TestDownload_damagedList(t *testing.T) {
+	h := newHub(t)
+	h.Revision = commit
+	_, err := pretrained.Download(t.Context(), "org/model", h.Hub)
+	require.NoError(t, err)
+	require.Equal(t, 1, h.count("/api/"))
+	list := filepath.Join(h.Cache, "models--org--model", "lazo", commit+".json")
+	good, err := os.ReadFile(list)
+	require.NoError(t, err)
+	for i, damaged := range []string{"", "{", "{}", strings.Replace(string(good), commit, strings.Repeat("0", 40), 1)} {
+		require.NoError(t, os.WriteFile(list, []byte(damaged), 0o600))
+		_, err := pretrained.Download(t.Context(), "org/model", h.Hub)
+		require.NoError(t, err)
+		require.Equal(t, 2+i, h.count("/api/"))
+		_, err = pretrained.Download(t.Context(), "org/model", h.Hub)
+		require.NoError(t, err)
+		require.Equal(t, 2+i, h.count("/api/"), "it is replaced")
+	}
+}
+
 // A model is downloaded once, into Python's layout, without the weights of other programs.
 func TestDownload(t *testing.T) {
 	h := newHub(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -136,7 +137,8 @@ const (
 
 // Generate returns the tokens that follow prompts, one after another, each as alone: a token of each text in turns, or
 // with Beams each text as a whole. A text ends with a token of Stop, which is also returned, at a text of StopTexts,
-// after Most tokens, or at the last place. An error ends all.
+// after Most tokens, or at the last place. An error ends all. For prompts that the network cannot take it is a
+// serve.ErrInput.
 func (g *Generator) Generate(ctx context.Context, prompts [][]int32, of Generation) iter.Seq2[Piece, error] {
 	of = of.cloned()
 	texts := make([]*continued, len(prompts))
@@ -190,9 +192,9 @@ func (g *Generator) check(texts []*continued, of Generation) error {
 	err := known("Stop", of.Stop)
 	for _, c := range texts {
 		if n := len(c.ids); n < 1 || n > g.places {
-			return fmt.Errorf("prompt %d has %d tokens, expected 1 to %d tokens, the generator's places", c.number, n, g.places)
+			return graphs.Input(fmt.Errorf("prompt %d has %d tokens, expected 1 to %d tokens, the generator's places", c.number, n, g.places))
 		}
-		err = errors.Join(err, known(fmt.Sprintf("prompt %d", c.number), c.ids))
+		err = collected(err, graphs.Input(known(fmt.Sprintf("prompt %d", c.number), c.ids)))
 	}
 	return err
 }

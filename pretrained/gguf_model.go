@@ -137,7 +137,7 @@ func (g *ggufFile) known(arch string) (err error) {
 			if known {
 				expected = fmt.Sprintf("%v: other values are not implemented", values[len(values)-1])
 			}
-			err = errors.Join(err, fmt.Errorf("%s is %s, expected %s; use the model's safetensors", listed.Quoted(key), listed.Quoted(fmt.Sprint(g.values[key])), expected))
+			err = collected(err, fmt.Errorf("%s is %s, expected %s; use the model's safetensors", listed.Quoted(key), listed.Quoted(fmt.Sprint(g.values[key])), expected))
 		}
 	}
 	return err

@@ -3,6 +3,7 @@ package pretrained_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -126,6 +127,12 @@ func TestGGUF_hostile(t *testing.T) {
 	} {
 		require.ErrorContains(t, open(with(row.data)), row.want)
 	}
+	keys := ""
+	for i := range 3000 {
+		keys += text(fmt.Sprintf("llama.a%d", i)) + short(7) + "\x01"
+	}
+	err = open([]byte(header(0, 3001) + text("general.architecture") + short(8) + text("llama") + keys))
+	require.ErrorContains(t, err, "and 2990 more")
 	twice := bytes.Replace(whole, []byte("blk.1.attn_norm.weight"), []byte("blk.0.attn_norm.weight"), 1)
 	require.ErrorContains(t, open(twice), "is listed twice")
 	twice = bytes.Replace(whole, []byte("token_embd.weight"), []byte("model.norm.weight"), 1)

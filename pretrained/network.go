@@ -298,7 +298,7 @@ func (n *Network) Weights() managed.Option {
 		var errs error
 		for _, w := range weights {
 			to, err := fileDType(w.dtype)
-			errs = errors.Join(errs, err)
+			errs = collected(errs, err)
 			if w.packed {
 				w.packedValues(values)
 			} else if w.stored != nil {

@@ -1,7 +1,6 @@
 package pretrained
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -17,7 +16,7 @@ func (c *config) within(name string, read func(in *config)) {
 	}
 	in := &config{file: c.file, fields: fields}
 	if read(in); in.err != nil {
-		c.err = errors.Join(c.err, fmt.Errorf("%s: %w", name, in.err))
+		c.err = collected(c.err, fmt.Errorf("%s: %w", name, in.err))
 	}
 }
 

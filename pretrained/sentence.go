@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -72,6 +74,83 @@ func (b *Base) noPrompt() error {
 	return c.err
 }
 
+// transformerFiles have the settings of the module Transformer: the first that exists.
+var transformerFiles = []string{"sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json", "sentence_camembert_config.json",
+	"sentence_albert_config.json", "sentence_xlm-roberta_config.json", "sentence_xlnet_config.json"}
+
+func (b *Base) transformerConfig() (*config, error) {
+	for _, name := range transformerFiles {
+		if c, err := readConfig(b.folder, name, mostText); !errors.Is(err, fs.ErrNotExist) {
+			return c, err
+		}
+	}
+	return &config{}, nil
+}
+
+// transformerFields are those of sentence-transformers, with the values that change nothing; nil: any value, or a rule.
+var transformerFields = map[string][]string{"max_seq_length": nil, "do_lower_case": nil, "unpad_inputs": nil, "transformer_task": {`"feature-extraction"`}, "modality_config": nil,
+	"module_output_name": {`"token_embeddings"`}, "processing_kwargs": {"{}"}, "query_length": {}, "document_length": {}, "query_expansion": {}, "tokenizer_name_or_path": {},
+	"model_args": {"{}", `{"add_pooling_layer":false}`}, "model_kwargs": {"{}", `{"add_pooling_layer":false}`}, "tokenizer_args": {"{}"}, "processor_kwargs": {"{}"},
+	"config_args": {"{}"}, "config_kwargs": {"{}"}}
+
+// transformer refuses settings that change the tokens or the numbers.
+func (b *Base) transformer() error {
+	c, err := b.transformerConfig()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.fields)) {
+		values, known := transformerFields[name]
+		switch {
+		case !known:
+			c.fail(name, "a field that lazo knows: it may change embeddings; take it away, or do without Base.Embedder")
+		case values != nil:
+			c.only(name, values...)
+		}
+	}
+	var of map[string]json.RawMessage
+	if c.has("modality_config") {
+		if c.decode("modality_config", &of) != nil || !outputsHidden(of["text"]) {
+			c.fail("modality_config", "the text by the method forward, with the output last_hidden_state")
+		}
+	}
+	if c.flag("do_lower_case", false) && !b.lowers() {
+		c.fail("do_lower_case", `false, or a tokenizer.json that lower-cases: set its normalizer to {"type": "Lowercase"}, or to a Sequence that begins with it`)
+	}
+	return c.err
+}
+
+func outputsHidden(modality json.RawMessage) bool {
+	fields, err := object(modality)
+	in := &config{fields: fields}
+	return err == nil && in.text("method", "") == "forward" && in.text("method_output_name", "") == "last_hidden_state"
+}
+
+// lowers reports whether the tokenizer lower-cases texts, so that do_lower_case changes nothing.
+func (b *Base) lowers() bool {
+	t, err := b.tokenizer()
+	if err != nil {
+		return false
+	}
+	content, err := t.MarshalJSON()
+	type part struct {
+		Type  string `json:"type"`
+		Lower bool   `json:"lowercase"`
+	}
+	var of struct {
+		Normalizer struct {
+			part
+			Parts []part `json:"normalizers"`
+		} `json:"normalizer"`
+	}
+	if err != nil || json.Unmarshal(content, &of) != nil {
+		return false
+	}
+	n := of.Normalizer
+	lowercase := func(p part) bool { return p.Type == "Lowercase" }
+	return lowercase(n.part) || n.Type == "BertNormalizer" && n.Lower || n.Type == "Sequence" && slices.ContainsFunc(n.Parts, lowercase)
+}
+
 // pooling reads the files of sentence-transformers, and keeps them or new ones for Save.
 func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	n.sentences = map[string][]byte{}
@@ -86,11 +165,8 @@ func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	for _, name := range []string{modulesFile, sentencesFile, "sentence_bert_config.json"} {
+	for _, name := range append([]string{modulesFile, sentencesFile}, transformerFiles...) {
 		n.sentences[name] = nil
-	}
-	if err := b.noPrompt(); err != nil {
-		return nil, false, err
 	}
 	var modules []map[string]json.RawMessage
 	if err := strict(text, &modules); err != nil {
@@ -105,6 +181,9 @@ func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 		kind := whole[strings.LastIndex(whole, ".")+1:]
 		switch {
 		case kind == "Transformer" && i == 0 && path == "":
+			if err := b.transformer(); err != nil {
+				return nil, false, err
+			}
 		case kind == "Pooling" && i == 1 && path == filepath.Dir(poolingFile):
 			if modes, err = b.modes(); err != nil {
 				return nil, false, err
@@ -119,7 +198,7 @@ func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	if modes == nil {
 		return nil, false, fmt.Errorf("%s lists no module Pooling", modulesFile)
 	}
-	return modes, normalize, nil
+	return modes, normalize, b.noPrompt() // after the poolings that could not have a prompt before the texts
 }
 
 func (b *Base) modes() (modes []string, err error) {
@@ -132,10 +211,15 @@ func (b *Base) modes() (modes []string, err error) {
 		return nil, err
 	}
 	c := &config{file: poolingFile, fields: fields}
-	c.only("include_prompt", "true")
+	if !c.flag("include_prompt", true) {
+		c.fail("include_prompt", "true: a pooling without the prompt's tokens is not implemented")
+	}
 	if c.has("pooling_mode") {
-		if modes = c.texts("pooling_mode"); modes == nil {
-			c.err, modes = nil, []string{c.text("pooling_mode", "")}
+		var one string
+		if c.decode("pooling_mode", &one) == nil {
+			modes = []string{one}
+		} else {
+			modes = c.texts("pooling_mode")
 		}
 	} else {
 		for _, old := range [][2]string{{"cls_token", "cls"}, {"max_tokens", "max"}, {"mean_tokens", "mean"}, {"mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
@@ -148,10 +232,8 @@ func (b *Base) modes() (modes []string, err error) {
 			modes = []string{"mean"}
 		}
 	}
-	for _, mode := range modes {
-		if poolings[mode] == nil {
-			c.fail("pooling_mode", "one or several of cls, max, mean, mean_sqrt_len_tokens, weightedmean and lasttoken")
-		}
+	if len(modes) == 0 || slices.ContainsFunc(modes, func(mode string) bool { return poolings[mode] == nil }) {
+		c.fail("pooling_mode", "one or several of cls, max, mean, mean_sqrt_len_tokens, weightedmean and lasttoken")
 	}
 	return modes, c.err
 }

@@ -113,6 +113,12 @@ func TestEmbedder(t *testing.T) {
 		`modules.json: an object has "path" twice`:                                    {strings.Replace(modulesText, `"path"`, `"path": "", "path"`, 1), `{}`},
 		`modules.json lists no module Pooling`:                                        {`[]`, `{}`},
 		`include_prompt is "false", expected true`:                                    {modulesText, `{"include_prompt": false}`},
+		`include_prompt is "false", expected true: a pooling without`:                 {modulesText, `{"include_prompt": false, "pooling_mode": "mean"}`},
+		`include_prompt is "false", expected true: a pooling`:                         {modulesText, `{"include_prompt": false, "pooling_mode": ["mean"]}`},
+		`include_prompt is "0", expected true or false`:                               {modulesText, `{"include_prompt": 0, "pooling_mode": "mean"}`},
+		`pooling_mode is "[]", expected one or several of cls`:                        {modulesText, `{"pooling_mode": []}`},
+		`pooling_mode is "\"\"", expected one or several`:                             {modulesText, `{"pooling_mode": ""}`},
+		`pooling_mode is "3", expected a list of texts`:                               {modulesText, `{"pooling_mode": 3}`},
 		`expected one or several of cls, max, mean`:                                   {modulesText, `{"pooling_mode": "median"}`},
 	} {
 		write(t, dir, "modules.json", files[0])
@@ -131,4 +137,70 @@ func TestEmbedder(t *testing.T) {
 	require.NoError(t, err)
 	_, err = managed.New(host(t), base.Embedder().Weights())
 	require.ErrorContains(t, err, `config_sentence_transformers.json: default_prompt_name is "\"q\"", expected null: put the prompt before the texts`)
+	write(t, dir, "1_Pooling/config.json", `{"pooling_mode": "mean", "include_prompt": false}`)
+	_, err = managed.New(host(t), opened(t, dir).Embedder().Weights())
+	require.ErrorContains(t, err, "include_prompt is", "the advice on the prompt would be wrong")
+}
+
+// Settings of sentence-transformers' module Transformer that would change tokens or numbers are errors. do_lower_case
+// changes nothing if the tokenizer lower-cases.
+func TestEmbedder_settings(t *testing.T) {
+	dir := withTokenizer(t, "bert")
+	write(t, dir, "modules.json", modulesText)
+	write(t, dir, "1_Pooling/config.json", `{"pooling_mode": "mean"}`)
+	embed := func() error {
+		_, err := managed.New(host(t), opened(t, dir).Embedder().Weights())
+		return err
+	}
+	words, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
+	require.NoError(t, err)
+	normalized := func(normalizer string) {
+		var fields map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal(words, &fields))
+		fields["normalizer"] = json.RawMessage(normalizer)
+		text, err := json.Marshal(fields)
+		require.NoError(t, err)
+		write(t, dir, "tokenizer.json", string(text))
+	}
+	const bert = `{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": `
+	for _, name := range []string{"sentence_roberta_config.json", "sentence_bert_config.json"} {
+		write(t, dir, name, `{"max_seq_length": 12, "do_lower_case": true}`)
+		for normalizer, lowers := range map[string]bool{
+			`null`:                  false,
+			`{"type": "NFC"}`:       false,
+			bert + `false}`:         false,
+			bert + `true}`:          true,
+			`{"type": "Lowercase"}`: true,
+			`{"type": "Sequence", "normalizers": [{"type": "Lowercase"}, {"type": "NFC"}]}`: true,
+			`{"type": "Sequence", "normalizers": [{"type": "NFC"}]}`:                        false,
+			`{"type": "Sequence", "normalizers": [{"type": "NFC"}, ` + bert + `true}]}`:     false, // sentence-transformers lower-cases before NFC
+		} {
+			normalized(normalizer)
+			if err := embed(); lowers {
+				require.NoError(t, err, normalizer)
+			} else {
+				require.ErrorContains(t, err, name+`: do_lower_case is "true", expected false, or a tokenizer.json that lower-cases`, normalizer)
+				require.Contains(t, strings.Join(opened(t, dir).Describe().Refused, " "), "do_lower_case")
+			}
+		}
+	}
+	for settings, want := range map[string]string{
+		`{"max_seq_length": null, "do_lower_case": false, "unpad_inputs": true}`: "",
+		`{"transformer_task": "feature-extraction", "modality_config": {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}, "module_output_name": "token_embeddings"}`: "",
+		`{"model_args": {"add_pooling_layer": false}, "tokenizer_args": {}, "config_args": {}}`:                                                                                               "",
+		`{"transformer_task": "fill-mask"}`:                                                    "transformer_task is",
+		`{"module_output_name": "scores"}`:                                                     "module_output_name is",
+		`{"modality_config": {"text": {"method": "forward", "method_output_name": "logits"}}}`: "expected the text by the method forward",
+		`{"query_length": 8}`:                                                                  "query_length is",
+		`{"tokenizer_args": {"use_fast": false}}`:                                              "tokenizer_args is",
+		`{"do_lower_case": 1}`:                                                                 `do_lower_case is "1", expected true or false`,
+		`{"Do_Lower_Case": true}`:                                                              `Do_Lower_Case is "true", expected a field that lazo knows`,
+	} {
+		write(t, dir, "sentence_bert_config.json", settings)
+		if err := embed(); want == "" {
+			require.NoError(t, err, settings)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
 }

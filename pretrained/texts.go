@@ -25,8 +25,9 @@ func (b *Base) Tokenizer() (*text.Tokenizer, error) {
 // and token_type_ids, int32, for networks that take them. It pads at the end, to the length of the longest. The set
 // also has the given fields, such as the labels.
 //
-// Errors: no texts or an empty one without added tokens, and ids that the model does not have. Texts are truncated to
-// Most of an input only: networks refuse texts that are too long for them.
+// Errors: no texts or an empty one without added tokens, and ids that the model does not have, also for the padding.
+// Texts are truncated to Most of an input only, not to max_seq_length of sentence-transformers: networks refuse texts
+// that are too long for them.
 func (b *Base) Set(texts []text.Input, fields ...data.Field) (*data.Set, error) {
 	set, err := b.set(texts, fields)
 	if err != nil {
@@ -65,6 +66,9 @@ func (b *Base) tokenize(texts []text.Input) (all encoding, err error) {
 	}
 	if c.err != nil {
 		return all, c.err
+	}
+	if int(fill) >= words {
+		return all, fmt.Errorf("the tokenizer's token for padding has the id %d, the model's have ids below %d: set pad_token in tokenizer_config.json to one of them", fill, words)
 	}
 	all.fill = fill
 	for i, in := range texts {
@@ -201,8 +205,8 @@ func firstPlaces(a data.Array, n int) data.Array {
 }
 
 func trim(b data.Batch, multiple int, prefix string, fields []string) (data.Batch, error) {
-	if multiple < 1 {
-		return b, fmt.Errorf("a multiple of %d places, expected at least 1", multiple)
+	if multiple < 1 || multiple > mostSize {
+		return b, fmt.Errorf("a multiple of %d places, expected 1 to %d", multiple, mostSize)
 	}
 	ofMask, ofTypes := prefix+maskInput, prefix+typesInput
 	at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == ofMask })

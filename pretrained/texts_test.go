@@ -2,6 +2,7 @@ package pretrained_test
 
 import (
 	"encoding/binary"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,6 +117,12 @@ func TestBase_setErrors(t *testing.T) {
 	_, err = base.Set(text.Inputs([]string{"w1", "w1 w60"}, 0))
 	require.ErrorContains(t, err, `text 1 has the token "w60" of id 60, the model's have ids below 60: is the tokenizer of another model?`)
 
+	write(t, dir, "tokenizer_config.json", `{"pad_token": "w60"}`)
+	base, err = pretrained.Open(t.Context(), dir)
+	require.NoError(t, err)
+	_, err = base.Set(text.Inputs([]string{"w1", "w1 w2"}, 0))
+	require.ErrorContains(t, err, "the tokenizer's token for padding has the id 60, the model's have ids below 60")
+
 	base, err = pretrained.Open(t.Context(), "testdata/bert")
 	require.NoError(t, err)
 	_, err = base.Tokenizer()
@@ -145,6 +152,7 @@ func TestTrim(t *testing.T) {
 	}
 	for want, f := range map[string]func(data.Batch) (data.Batch, error){
 		"pretrained: trim: a multiple of 0 places":        pretrained.Trim(0),
+		"trim: a multiple of 9223372036854775807 places":  pretrained.Trim(math.MaxInt),
 		`the batch has no field "z"`:                      pretrained.Trim(1, "z"),
 		`the field "short" is int32 [2], expected [texts`: pretrained.Trim(1, "short"),
 	} {

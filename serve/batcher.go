@@ -43,8 +43,8 @@ func (f Func) Answer(ctx context.Context, batch data.Batch) (map[string]data.Arr
 
 // Batching configures batches. The zero value is usable.
 type Batching struct {
-	// MaxBatch is the maximum number of examples of a batch and a request; 0 means 64. Batches have the sizes 1, 2, 4,
-	// … and MaxBatch, one program each, padded with the last example.
+	// MaxBatch is the maximum number of examples of a batch and a request, at most 1,048,576; 0 means 64. Batches have
+	// the sizes 1, 2, 4, … and MaxBatch, one program each, padded with the last example.
 	MaxBatch int
 	// Delay is the time that the first request of an incomplete batch waits for others. With 0, a batch has the
 	// requests that waited for the previous one.
@@ -105,6 +105,8 @@ type answer struct {
 	err     error
 }
 
+const mostBatch = 1 << 20
+
 // New starts a batcher. example, of one row or more, sets the inputs' names, dtypes and dims, which each request must
 // match; [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string does not
 // name, such as labels, are an error.
@@ -113,13 +115,15 @@ func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 		set.MaxBatch = 64
 	}
 	if set.Queue == 0 {
-		set.Queue = 16 * set.MaxBatch
+		set.Queue = 16 * min(set.MaxBatch, mostBatch)
 	}
 	switch {
 	case of == nil:
 		return nil, errors.New("serve: the predictor is nil")
 	case set.MaxBatch < 0 || set.Delay < 0:
 		return nil, fmt.Errorf("serve: MaxBatch is %d and Delay is %v, expected 0 (not given) or more", set.MaxBatch, set.Delay)
+	case set.MaxBatch > mostBatch:
+		return nil, fmt.Errorf("serve: MaxBatch is %d, expected at most %d", set.MaxBatch, mostBatch)
 	case set.Queue < set.MaxBatch:
 		return nil, fmt.Errorf("serve: Queue is %d, expected at least MaxBatch, %d: a request may have up to MaxBatch examples", set.Queue, set.MaxBatch)
 	}

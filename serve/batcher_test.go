@@ -288,6 +288,10 @@ func TestBatcher_wrongInputs(t *testing.T) {
 	require.ErrorContains(t, err, "serve: the example")
 	_, err = serve.New(d, batchOf(1), serve.Batching{MaxBatch: 4, Queue: 3})
 	require.ErrorContains(t, err, "Queue is 3, expected at least MaxBatch, 4")
+	for _, most := range []int{1<<20 + 1, math.MaxInt} {
+		_, err = serve.New(d, batchOf(1), serve.Batching{MaxBatch: most})
+		require.ErrorContains(t, err, fmt.Sprintf("serve: MaxBatch is %d, expected at most 1048576", most))
+	}
 }
 
 // Whatever is together in a batch, each request gets its own rows, all of one call of the predictor.

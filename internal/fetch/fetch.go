@@ -112,12 +112,8 @@ func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err
 
 // receive appends the bytes that a file lacks, and syncs it. sum is the hash of the done bytes that it has.
 func (c Client) receive(ctx context.Context, f File, out *os.File, sum hash.Hash, done int64) error {
-	ctx, cancelTotal := context.WithTimeoutCause(ctx, c.TotalTimeout, fmt.Errorf("%w: not finished after %v", ErrTimeout, c.TotalTimeout))
-	defer cancelTotal()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	idle := time.AfterFunc(c.IdleTimeout, func() { cancel(fmt.Errorf("%w: no data for %v", ErrTimeout, c.IdleTimeout)) })
-	defer idle.Stop()
+	ctx, alive, stop := c.watched(ctx)
+	defer stop()
 	body, from, err := c.open(ctx, f, done)
 	if err != nil {
 		return because(ctx, err)
@@ -131,10 +127,35 @@ func (c Client) receive(ctx context.Context, f File, out *os.File, sum hash.Hash
 			return err
 		}
 	}
-	if err := c.copy(ctx, out, body, f, sum, from, func() { idle.Reset(c.IdleTimeout) }); err != nil {
+	if err := c.copy(ctx, out, observed{body, alive}, f, sum, from); err != nil {
 		return err
 	}
 	return ExplainFullDisk(out.Sync(), filepath.Dir(out.Name()))
+}
+
+// watched returns a context that ends after the total timeout, and after the idle timeout since the last call of alive.
+func (c Client) watched(ctx context.Context) (_ context.Context, alive, stop func()) {
+	ctx, cancelTotal := context.WithTimeoutCause(ctx, c.TotalTimeout, fmt.Errorf("%w: not finished after %v", ErrTimeout, c.TotalTimeout))
+	ctx, cancel := context.WithCancelCause(ctx)
+	idle := time.AfterFunc(c.IdleTimeout, func() { cancel(fmt.Errorf("%w: no data for %v", ErrTimeout, c.IdleTimeout)) })
+	return ctx, func() { idle.Reset(c.IdleTimeout) }, func() {
+		idle.Stop()
+		cancel(nil)
+		cancelTotal()
+	}
+}
+
+// observed calls alive when bytes arrive.
+type observed struct {
+	io.Reader
+	alive func()
+}
+
+func (o observed) Read(p []byte) (n int, err error) {
+	if n, err = o.Reader.Read(p); n > 0 {
+		o.alive()
+	}
+	return n, err
 }
 
 func (c Client) withDefaults() Client {
@@ -174,13 +195,16 @@ func NewHTTPClient() *http.Client {
 // Download.
 func (c Client) Get(ctx context.Context, address, token string, limit int64) (text []byte, err error) {
 	c = c.withDefaults()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.TotalTimeout, fmt.Errorf("%w: no page after %v", ErrTimeout, c.TotalTimeout))
-	defer cancel()
+	ctx, alive, stop := c.watched(ctx)
+	defer stop()
 	c.Limit = limit
 	body, _, err := c.open(ctx, File{URL: address, Token: token}, 0)
 	if err == nil {
-		text, err = io.ReadAll(io.LimitReader(body, limit+1))
+		text, err = io.ReadAll(io.LimitReader(observed{body, alive}, limit+1))
 		body.Close()
+	}
+	if err == nil {
+		err = context.Cause(ctx) // an aborted connection may look complete
 	}
 	if err == nil && int64(len(text)) > limit {
 		err = fmt.Errorf("%w: more than %d bytes", ErrSize, limit)
@@ -254,8 +278,8 @@ func explainCertificate(err error) error {
 	return err
 }
 
-// copy appends to out, which has done bytes, whose hash is sum. alive is called when bytes arrive.
-func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, sum hash.Hash, done int64, alive func()) error {
+// copy appends to out, which has done bytes, whose hash is sum.
+func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, sum hash.Hash, done int64) error {
 	most := f.Size
 	if most <= 0 {
 		most = c.Limit
@@ -264,7 +288,6 @@ func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, 
 	for {
 		n, readErr := body.Read(buffer)
 		if n > 0 {
-			alive()
 			done += int64(n)
 			if done > most {
 				return fmt.Errorf("%w: more than %d bytes", ErrSize, most)

@@ -219,6 +219,19 @@ func TestGet(t *testing.T) {
 	client.TotalTimeout = 50 * time.Millisecond
 	_, err := client.Get(t.Context(), server.URL, "", 5)
 	require.ErrorIs(t, err, ErrTimeout)
+	for _, answers := range []http.HandlerFunc{func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "a")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}} {
+		server, client := serve(t, answers)
+		client.IdleTimeout = 50 * time.Millisecond
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		_, err := client.Get(ctx, server.URL, "", 5)
+		stop()
+		require.ErrorIs(t, err, ErrTimeout)
+		require.ErrorContains(t, err, "no data for 50ms")
+	}
 }
 
 // No error has a password in it, however the address is broken, nor more of a server's words than fit on a screen.

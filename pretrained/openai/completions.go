@@ -1,14 +1,18 @@
 package openai
 
 import (
+	"context"
 	"crypto/rand"
+	"errors"
 	random "math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/pretrained"
+	"github.com/lazo-ml/lazo/serve"
 )
 
 type usage struct {
@@ -70,12 +74,15 @@ func (c *call) complete(asChat bool) error {
 	for _, ids := range prompts {
 		w.used.Prompt += len(ids)
 	}
-	w.texts, w.ends = make([]string, len(prompts)), make([]*string, len(prompts))
+	w.texts, w.ends = make([]strings.Builder, len(prompts)), make([]*string, len(prompts))
 	for p, err := range m.Generator.Generate(c.r.Context(), prompts, m.settings(q)) {
-		if err != nil {
-			if c.r.Context().Err() != nil {
-				return c.ended(err)
-			}
+		switch {
+		case err == nil:
+		case c.r.Context().Err() != nil:
+			return c.ended(err)
+		case errors.Is(err, serve.ErrInput):
+			return wrong(of.needs[1], "%v", listed.Short(err))
+		default:
 			return err
 		}
 		if err := w.add(p); err != nil {
@@ -94,6 +101,9 @@ func (c *call) read(of kind) (*served, *request, error) {
 	}
 	q, err := of.parse(content)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := context.Cause(c.r.Context()); err != nil {
 		return nil, nil, err
 	}
 	m, err := c.model(q.model)
@@ -178,7 +188,7 @@ type writing struct {
 	chat   bool
 	q      *request
 	answer completion
-	texts  []string
+	texts  []strings.Builder
 	ends   []*string
 	used   usage
 }
@@ -190,7 +200,7 @@ func (w *writing) add(p pretrained.Piece) error {
 		end = &p.End
 	}
 	if !w.q.stream {
-		w.texts[p.Prompt] += p.Text
+		w.texts[p.Prompt].WriteString(p.Text)
 		w.ends[p.Prompt] = end
 		return nil
 	}
@@ -233,9 +243,10 @@ func (w *writing) end() error {
 		return w.raw("[DONE]")
 	}
 	for i := range w.texts {
-		one := choice{Index: i, Text: &w.texts[i], Finish: w.ends[i]}
+		whole := w.texts[i].String()
+		one := choice{Index: i, Text: &whole, Finish: w.ends[i]}
 		if w.chat {
-			one.Text, one.Message = nil, &message{"assistant", &w.texts[i]}
+			one.Text, one.Message = nil, &message{"assistant", &whole}
 		}
 		w.answer.Choices = append(w.answer.Choices, one)
 	}

@@ -65,10 +65,15 @@ type served struct {
 	turn     chan struct{}
 }
 
+const mostQueue = 1 << 20
+
 // NewHandler returns a handler of models by name.
 func NewHandler(models map[string]Model, options Options) (*Handler, error) {
 	if options.Queue < 0 || options.MaxBody < 0 || options.Timeout < 0 {
 		return nil, fmt.Errorf("openai: Queue is %d, MaxBody %d and Timeout %v, expected 0 (not given) or more", options.Queue, options.MaxBody, options.Timeout)
+	}
+	if options.Queue > mostQueue {
+		return nil, fmt.Errorf("openai: Queue is %d, expected at most %d", options.Queue, mostQueue)
 	}
 	if options.Queue == 0 {
 		options.Queue = 16

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,12 +31,15 @@ import (
 
 const template = `{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('no tools') }}{% endif %}w7 {{ m.content }} w8 {% endfor %}{% if add_generation_prompt %}w9{% endif %}`
 
-// tokenizerOf has words w0 to w59, and a chat template.
-func tokenizerOf(t *testing.T) *text.Tokenizer {
+// tokenizerOf has words w0 to w59, more, and a chat template.
+func tokenizerOf(t *testing.T, more ...string) *text.Tokenizer {
 	t.Helper()
 	dir := t.TempDir()
 	words, err := os.ReadFile("../testdata/tokenizer.json")
 	require.NoError(t, err)
+	for i, word := range more {
+		words = bytes.Replace(words, []byte(`"vocab": {`), fmt.Appendf(nil, `"vocab": {%q: %d, `, word, 60+i), 1)
+	}
 	settings, err := json.Marshal(map[string]any{"chat_template": template, "model_max_length": 20})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), words, 0o600))
@@ -98,7 +103,7 @@ func TestHandler_refuses(t *testing.T) {
 	fails := serve.Func(func(context.Context, data.Batch) (map[string]data.Array, error) { return nil, errors.New("a secret") })
 	var log bytes.Buffer
 	h, err := openai.NewHandler(map[string]openai.Model{"small": {Tokenizer: tokenizer, Generator: generatorOf(t, 2, 24), Embedder: fails}, "bare": {Tokenizer: bare, Generator: generatorOf(t, 1, 8)},
-		"vectors": {Tokenizer: tokenizer, Embedder: fails}}, openai.Options{MaxBody: 2000, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		"wide": {Tokenizer: tokenizerOf(t, "x0", "x1"), Generator: generatorOf(t, 1, 24)}, "vectors": {Tokenizer: tokenizer, Embedder: fails}}, openai.Options{MaxBody: 2000, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)
 	const user = `"messages": [{"role": "user", "content": "w1"}]`
 	for _, row := range []struct {
@@ -106,7 +111,7 @@ func TestHandler_refuses(t *testing.T) {
 		status              int
 		param, code         any
 	}{
-		{"chat/completions", `{"model": "none", ` + user + `}`, `there is no model "none": expected one of ["bare" "small" "vectors"]`, 404, "model", "model_not_found"},
+		{"chat/completions", `{"model": "none", ` + user + `}`, `there is no model "none": expected one of ["bare" "small" "vectors" "wide"]`, 404, "model", "model_not_found"},
 		{"chat/completions", `{"model": "small", ` + user + `, "n": 2}`, `"n" is "2", expected 1 or null: other values are not implemented`, 400, "n", nil},
 		{"chat/completions", `{"model": "small", ` + user + `, "logprobs": true}`, "expected false or null", 400, "logprobs", nil},
 		{"chat/completions", `{"model": "small", ` + user + `, "frequency_penalty": 0.5}`, "not implemented", 400, "frequency_penalty", nil},
@@ -135,6 +140,11 @@ func TestHandler_refuses(t *testing.T) {
 		{"chat/completions", `{"model": "small"`, "unexpected end of the JSON", 400, nil, nil},
 		{"chat/completions", `[]`, "the body is a list, expected an object", 400, nil, nil},
 		{"chat/completions", `{"model": "small"} x`, "there is text after", 400, nil, nil},
+		{"chat/completions", `{"model": "small", "messages": [{"role": "user", "content": null}]}`, "expected a text, or a list of parts of the type text", 400, "messages", nil},
+		{"chat/completions", `{"model": "small", "messages": [{"role": "user", "content": 3}]}`, "expected a text, or a list of parts of the type text", 400, "messages", nil},
+		{"completions", `{"model": "wide", "prompt": [1, 61]}`, "token 1 of prompt 0 is 61, expected 0 to 59", 400, "prompt", nil},
+		{"completions", `{"model": "wide", "prompt": "w1 x1", "stream": true}`, "token 1 of prompt 0 is 61, expected 0 to 59", 400, "prompt", nil},
+		{"chat/completions", `{"model": "wide", "messages": [{"role": "user", "content": "x1"}]}`, "of prompt 0 is 61, expected 0 to 59", 400, "messages", nil},
 		{"completions", `{"model": "small", "prompt": "", "user": "` + strings.Repeat("x", 2000) + `"}`, "the body has more than 2000 bytes", 413, nil, nil},
 		{"completions", `{"model": "small", "prompt": ""}`, "prompt has no tokens", 400, "prompt", nil},
 		{"completions", `{"model": "small", "prompt": ["w1", null]}`, "a list of tokens, or a list of texts", 400, "prompt", nil},
@@ -162,6 +172,15 @@ func TestHandler_refuses(t *testing.T) {
 		require.NotContains(t, at(t, answer, "error", "message"), "secret")
 	}
 	require.Contains(t, log.String(), "a secret")
+}
+
+// The time of a request includes that of reading it.
+func TestHandler_readsLate(t *testing.T) {
+	h, err := openai.NewHandler(nil, openai.Options{Timeout: 1})
+	require.NoError(t, err)
+	status, answer := post(t, h, "/v1/completions", `{"model": "none", "prompt": "w1"}`)
+	require.Equal(t, 504, status)
+	require.Equal(t, "the request took longer than 1ns", at(t, answer, "error", "message"))
 }
 
 // Each request has the key.
@@ -381,4 +400,6 @@ func TestNewHandler_errors(t *testing.T) {
 	}
 	_, err := openai.NewHandler(nil, openai.Options{Queue: -1})
 	require.EqualError(t, err, "openai: Queue is -1, MaxBody 0 and Timeout 0s, expected 0 (not given) or more")
+	_, err = openai.NewHandler(map[string]openai.Model{"m": {Tokenizer: tokenizer, Generator: g}}, openai.Options{Queue: math.MaxInt})
+	require.ErrorContains(t, err, "expected at most 1048576")
 }

@@ -318,17 +318,24 @@ func (q *request) conversation(v value) error {
 	return nil
 }
 
+const mostParts = 10_000 // of a message
+
 // contentOf reads a text, or a list of parts of the type text.
 func contentOf(v value) (content string, err error) {
 	if read(v, &content, "") == nil {
 		return content, nil
 	}
 	d, err := document.New(v.raw)
-	if err != nil || v.numbers {
-		return "", v.wrong("a text")
+	if err != nil || v.numbers || !strings.HasPrefix(v.raw, "[") {
+		return "", v.wrong("a text, or a list of parts of the type text")
 	}
+	var whole strings.Builder
+	parts := 0
 	err = d.List("content", func() error {
 		kind, part := "", ""
+		if parts++; parts > mostParts {
+			return fmt.Errorf("content has more than %d parts", mostParts)
+		}
 		err := d.Object("a part", func(name string) (err error) {
 			switch name {
 			case "type":
@@ -343,10 +350,10 @@ func contentOf(v value) (content string, err error) {
 		if err == nil && kind != "text" {
 			err = fmt.Errorf("the type of a part is %s, expected text: others are not implemented", listed.Quoted(kind))
 		}
-		content += part
+		whole.WriteString(part)
 		return err
 	})
-	return content, err
+	return whole.String(), err
 }
 
 // tokens returns the ids of an input.

@@ -2,10 +2,30 @@ package openai
 
 import (
 	"errors"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+// A message of many parts takes memory by its size, and their number is bounded.
+func TestContentOf_parts(t *testing.T) {
+	body := func(n int) string {
+		part := `{"type": "text", "text": "` + strings.Repeat("a", 50) + `"}`
+		return `{"model": "m", "messages": [{"role": "user", "content": [` + part + strings.Repeat(", "+part, n-1) + `]}]}`
+	}
+	whole := body(10_000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	q, err := chats.parse(whole)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("a", 500_000), q.messages[0].Content)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100*len(whole)))
+	_, err = chats.parse(body(10_001))
+	require.ErrorContains(t, err, "content has more than 10000 parts")
+}
 
 // Whatever the body, a request is read, or refused with a text for the client.
 func FuzzRequest(f *testing.F) {
