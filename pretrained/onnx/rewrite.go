@@ -299,8 +299,8 @@ func (n *nodes) power(inputs []string) error {
 	if base == exponent {
 		return nil
 	}
-	if !floating(base) {
-		return fmt.Errorf("it is a power of %s by %s, expected one data type, or a floating-point base", kinds[base].dtype, kinds[exponent].dtype)
+	if !floating(base) && floating(exponent) {
+		return fmt.Errorf("it is a power of %s by %s, expected whole numbers, or a floating-point base", kinds[base].dtype, kinds[exponent].dtype)
 	}
 	inputs[1] = n.cast(inputs[1], base)
 	n.node.setInputs(inputs)

@@ -245,6 +245,7 @@ def forms():
     yield one("Pow", np.array([3, -2, 0.5], np.float32), weights={"e": s(3)}, name="Pow by an integer")
     yield one("Pow", np.array([3, -2, 0.5], np.float32), i(2, 3, -1), name="Pow by integers")
     yield one("Pow", i(3, -2), i(2, 3), name="Pow of integers")
+    yield one("Pow", i(3, -2).astype(np.int32), i(2, 3), name="Pow of int32 by int64")
     yield one("CumSum", f(2, 3), weights={"n": i(1)}, name="CumSum, a list of one axis")
     yield one("Einsum", f(2, 3), f(3, 4), name="Einsum with spaces", equation=" ij , jk -> ik ")
     yield one("Einsum", f(2, 3), f(4, 2), name="Einsum without a result", equation="ki,jk")
