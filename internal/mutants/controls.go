@@ -487,7 +487,7 @@ var controls = []control{
 	{name: "weights that stay as in the file", file: "pretrained/onnx/weights.go", pkg: "pretrained/onnx", test: "TestGradients",
 		edits: []edit{{"w.shape.Rank() > 0 &&", "w.shape.Rank() > 1 &&"}}},
 	{name: "nodes Identity, which have no gradient", file: "pretrained/onnx/rewrite.go", pkg: "pretrained/onnx", test: "TestGradients_norm",
-		edits: []edit{{"node.text(\"op_type\") == \"Identity\"", "node.text(\"op_type\") == \"\""}}},
+		edits: []edit{{"if operator == \"Identity\"", "if operator == \"\""}}},
 	{name: "windows that step by their size", file: "pretrained/onnx/rewrite.go", pkg: "pretrained/onnx", test: "TestOperators",
 		edits: []edit{{"attribute(\"strides\"); !found {", "attribute(\"strides\"); !found && false {"}}},
 	{name: "indices that do not count from the end", file: "pretrained/onnx/rewrite.go", pkg: "pretrained/onnx", test: "TestOperators",

@@ -9,7 +9,8 @@ import (
 
 // operator describes the part of an operator that is implemented.
 type operator struct {
-	least, inputs, outputs int // at least so many inputs, which all are given; at most so many inputs and outputs
+	// least is the number of inputs that must be given; inputs and outputs are the most.
+	least, inputs, outputs int
 	// attributes are those that a node may have: "name" any, "!name" any, and it must have it, "name:a|b" one of several
 	// values, "name=a" one value that onnx-gomlx does not read, and "-name" any, without an effect on predictions. Others
 	// are errors.

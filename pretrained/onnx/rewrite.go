@@ -201,7 +201,7 @@ func (n *nodes) become(operator string, inputs ...string) {
 	n.node.setInputs(inputs)
 }
 
-// rename gives an output of the node another name, and returns both: another node makes the first.
+// rename changes the name of an output and returns both names: another node makes the first.
 func (n *nodes) rename(output int) (was, is string) {
 	of := n.node.texts("output")
 	was, is = of[output], n.name()

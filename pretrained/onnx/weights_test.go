@@ -80,8 +80,8 @@ func TestGradients_norm(t *testing.T) {
 	}
 }
 
-// Files whose graph fits no input, or not this one, are errors of the step that name the node and its operator, also where
-// it became several nodes.
+// Files whose graph does not fit the input are errors of the step that name the node and its operator, also where it
+// became several nodes.
 func TestOutputs_faults(t *testing.T) {
 	var all []struct {
 		Model []byte
