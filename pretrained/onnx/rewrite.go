@@ -266,11 +266,21 @@ func (n *nodes) fromEnd(inputs []string) {
 	if all, err := n.integers(inputs[1]); err == nil && !slices.ContainsFunc(all, negative) {
 		return
 	}
-	depth := n.add("Gather", n.add("Shape", inputs[1]), n.numbers(-1))
+	depth := n.size(inputs[1], -1)
 	sizes := n.add("Slice", n.add("Shape", inputs[0]), n.numbers(0), depth)
 	zero := n.number(0)
 	inputs[1] = n.add("Add", inputs[1], n.add("Where", n.add("Less", inputs[1], zero), sizes, zero))
 	n.node.setInputs(inputs)
+}
+
+// size adds the size of an axis, a list of one number, without a Gather, which GoMLX does not build in both branches of
+// an If.
+func (n *nodes) size(x string, axis int64) string {
+	end := axis + 1
+	if axis == -1 {
+		end = math.MaxInt32
+	}
+	return n.add("Slice", n.add("Shape", x), n.numbers(axis), n.numbers(end), n.numbers(0))
 }
 
 func negative(x int64) bool { return x < 0 }
@@ -435,7 +445,7 @@ func (n *nodes) split(inputs []string) error {
 	n.node.set("doc_string", fmt.Sprintf("%s: its sizes %v add up to %d, expected the size of axis %d", of, sizes, sum, n.node.numbers("axis", 0)[0]))
 	one, zero := n.numbers(1), n.number(0)
 	row := func(size string) string { return n.add("Expand", zero, n.joined(one, size)) }
-	size := n.add("Gather", n.add("Shape", inputs[0]), n.numbers(n.node.numbers("axis", 0)...))
+	size := n.size(inputs[0], n.node.numbers("axis", 0)[0])
 	pair := n.name()
 	n.make("Concat", pair, row(size), row(n.numbers(sum))).addInt("axis", 0)
 	rest := n.add("ReduceSum", pair)

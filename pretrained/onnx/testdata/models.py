@@ -251,6 +251,12 @@ def forms():
     yield one("Einsum", f(2, 3), f(4, 2), name="Einsum without a result", equation="ki,jk")
     for start in [9, 2, -1, -5]:
         yield case(f"Shape start {start}", [("Shape", "x", "y", {"start": start}), ("ReduceSum", "y", "z", {})], {"x": f(2, 3)})
+    part = lambda p: h.make_graph(
+        [h.make_node("Split", ["x", p + "n"], [p + "v", p + "w"], axis=1), h.make_node("GatherND", [p + "w", p + "i"], [p + "g"]), h.make_node("Mul", [p + "g", "l"], [p + "o"])] if p == "t" else
+        [h.make_node("GatherND", ["x", p + "i"], [p + "o"])], p, [], [onnx.ValueInfoProto(name=p + "o")], [numpy_helper.from_array(v, p + k) for k, v in {"n": i(1, 2), "i": np.array([[-1, -2]])}.items()])
+    for name, limit in [("true", -64), ("false", 64)]:
+        yield case("Forms in a branch, " + name, [("ReduceSum", "x", "y", {"keepdims": 0}), ("Greater", "y l", "c", {}), ("If", "c", "z", {"then_branch": part("t"), "else_branch": part("e")})],
+                   {"x": f(2, 3)}, weights={"l": np.float32(limit)})
     yield case("ConstantOfShape of a scalar", [("ConstantOfShape", "d", "c", {"value": numpy_helper.from_array(i(7))}), ("Expand", "c e", "f", {}), ("Add", "x f", "z", {})], {"x": i(1, 2)},
                weights={"d": i(), "e": i(2)})
 
