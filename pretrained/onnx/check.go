@@ -1,15 +1,19 @@
 package onnx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/lazo-ml/lazo/internal/shield"
 )
 
 // checker checks the graphs of a file, before onnx-gomlx builds them: it would follow cycles without end, and ignore
 // attributes that it does not know.
 type checker struct {
+	ctx     context.Context
 	version int64
 	nodes   int
 	errs    []error
@@ -30,11 +34,11 @@ func (n *names) has(name string) bool {
 	return false
 }
 
-func checkModel(of, g message, options Options) error {
+func checkModel(ctx context.Context, of, g message, options Options) error {
 	if len(of.list("functions")) > 0 {
 		return errors.New("it has functions, which are not implemented")
 	}
-	c := checker{}
+	c := checker{ctx: ctx}
 	for _, set := range of.list("opset_import") {
 		if ownDomain(set.text("domain")) {
 			c.version = set.number("version")
@@ -71,6 +75,9 @@ func (c *checker) graph(g message, known *names, depth int) error {
 		if name == "" || known.has(name) {
 			return fmt.Errorf("two inputs are named %q", name)
 		}
+		if err := free(name); err != nil {
+			return err
+		}
 		known.own[name] = true
 	}
 	weights := map[string]bool{}
@@ -78,6 +85,9 @@ func (c *checker) graph(g message, known *names, depth int) error {
 		name := t.text("name")
 		if name == "" || weights[name] || known.outer.has(name) {
 			return fmt.Errorf("two initializers are named %q", name)
+		}
+		if err := errors.Join(free(name), shield.Context(c.ctx)); err != nil {
+			return err
 		}
 		weights[name], known.own[name] = true, true
 		if err := t.normalize(); err != nil {
@@ -105,6 +115,9 @@ func (c *checker) graph(g message, known *names, depth int) error {
 
 // node checks a node. Operators that are not implemented are collected, so that a message lists several.
 func (c *checker) node(node message, known *names, depth int) error {
+	if err := shield.Context(c.ctx); err != nil {
+		return err
+	}
 	if c.nodes++; c.nodes > mostNodes {
 		return fmt.Errorf("more than %d nodes", mostNodes)
 	}
@@ -139,7 +152,18 @@ func (c *checker) node(node message, known *names, depth int) error {
 		if known.has(name) {
 			return fmt.Errorf("%s has the output %q, a name that is taken", label(node), name)
 		}
+		if err := free(name); err != nil {
+			return fmt.Errorf("%s: %w", label(node), err)
+		}
 		known.own[name] = true
+	}
+	return nil
+}
+
+// free returns an error for names that values of added nodes may have.
+func free(name string) error {
+	if strings.Contains(name, joint) {
+		return fmt.Errorf("the value %q has a name with %q, expected one without", name, joint)
 	}
 	return nil
 }

@@ -20,5 +20,5 @@ func TestOpen_refused(t *testing.T) {
 		require.ErrorContains(t, err, row.Error)
 		require.NotContains(t, err.Error(), "panic")
 	}
-	require.Len(t, all, 36)
+	require.Len(t, all, 61)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -21,13 +22,57 @@ func decode(text []byte) (message, error) {
 		return message{}, err
 	}
 	m := message{kind.New()}
-	if err := (proto.UnmarshalOptions{RecursionLimit: 100}).Unmarshal(text, m.Interface()); err != nil {
+	parts := 0
+	if err := count(text, m.Descriptor(), &parts, 0); err != nil {
+		return message{}, fmt.Errorf("it is not an ONNX model, or damaged: %w", err)
+	}
+	if err := (proto.UnmarshalOptions{RecursionLimit: mostMessages}).Unmarshal(text, m.Interface()); err != nil {
 		return message{}, fmt.Errorf("it is not an ONNX model, or damaged: %w", err)
 	}
 	if !m.has("graph") {
 		return message{}, errors.New("it is not an ONNX model: it has no graph")
 	}
 	return m, nil
+}
+
+const mostMessages = 100 // in messages
+
+// count counts the messages and the texts in lists, before they take memory: those of two bytes take a hundred times as
+// much.
+func count(text []byte, of protoreflect.MessageDescriptor, parts *int, depth int) error {
+	if depth > mostMessages {
+		return fmt.Errorf("messages in messages, deeper than %d", mostMessages)
+	}
+	for len(text) > 0 {
+		number, kind, n := protowire.ConsumeTag(text)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		text = text[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, text); n < 0 {
+			return protowire.ParseError(n)
+		}
+		value := text[:n]
+		text = text[n:]
+		field := of.Fields().ByNumber(number)
+		if kind != protowire.BytesType || field == nil {
+			continue
+		}
+		inner := field.Message()
+		if inner == nil && (!field.IsList() || field.Kind() != protoreflect.StringKind && field.Kind() != protoreflect.BytesKind) {
+			continue
+		}
+		if *parts++; *parts > mostParts {
+			return fmt.Errorf("more than %d messages and texts", mostParts)
+		}
+		if inner != nil {
+			value, _ = protowire.ConsumeBytes(value)
+			if err := count(value, inner, parts, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (m message) field(name string) protoreflect.FieldDescriptor {
@@ -133,17 +178,49 @@ func inputOf(v message) (in Input, err error) {
 	return in, nil
 }
 
+// attribute returns a node's attribute of a name.
+func (m message) attribute(name string) (a message, found bool) {
+	for _, a := range m.list("attribute") {
+		if a.text("name") == name {
+			return a, true
+		}
+	}
+	return message{}, false
+}
+
+func (m message) setInputs(names []string) {
+	m.clear("input")
+	for _, name := range names {
+		m.addText("input", name)
+	}
+}
+
+// numbers returns an attribute's numbers, or those given if the node lacks it.
+func (m message) numbers(name string, otherwise ...int64) (all []int64) {
+	a, found := m.attribute(name)
+	switch {
+	case !found:
+		return otherwise
+	case a.number("type") == 2:
+		return []int64{a.number("i")}
+	}
+	for _, v := range a.values("ints") {
+		all = append(all, v.Int())
+	}
+	return all
+}
+
+// drop removes a node's attribute.
+func (m message) drop(name string) {
+	m.keep("attribute", func(a message) bool { return a.text("name") != name })
+}
+
 // addInput declares a weight as an input of the graph.
 func (m message) addInput(w weight) {
-	m.keep("input", func(v message) bool { return v.text("name") != w.name })
 	in := m.add("input")
 	in.set("name", w.name)
 	of := in.mutable("type").mutable("tensor_type")
-	for number, kind := range kinds {
-		if kind.dtype == w.shape.DType {
-			of.set("elem_type", int32(number))
-		}
-	}
+	of.set("elem_type", int32(w.kind))
 	shape := of.mutable("shape")
 	for _, dim := range w.shape.Dimensions {
 		shape.add("dim").set("dim_value", int64(dim))
@@ -193,6 +270,15 @@ func (m message) addTensor(name string, t message) {
 
 func (m message) addNumber(list string, x int64) {
 	m.Mutable(m.field(list)).List().Append(protoreflect.ValueOfInt64(x))
+}
+
+func (m message) addInts(name string, all []int64) {
+	a := m.add("attribute")
+	a.set("name", name)
+	a.set("type", int32(7)) // whole numbers
+	for _, x := range all {
+		a.addNumber("ints", x)
+	}
 }
 
 func (m message) addInt(name string, x int64) {

@@ -53,6 +53,7 @@ type Network struct {
 	weights []weight
 	mu      sync.Mutex // building changes parsed
 	parsed  onnx.Model
+	steps   []step
 }
 
 // Input is an array of a batch. A size of -1 is any, and the same at all inputs that give it the same name in the file.
@@ -64,12 +65,14 @@ type Input struct {
 
 type weight struct {
 	name  string
+	kind  int64 // ONNX's data type
 	shape shapes.Shape
 	data  []byte // little-endian
 }
 
 const (
 	mostBytes = 1<<31 - 1 // protobuf has the same limit
+	mostParts = 500_000   // messages and texts in lists, each of which takes at most 250 bytes of memory
 	mostNodes = 100_000
 	mostDepth = 8 // of branches in branches
 )
@@ -103,10 +106,10 @@ func open(ctx context.Context, file string, options Options) (*Network, error) {
 		return nil, err
 	}
 	g := of.child("graph")
-	if err := checkModel(of, g, options); err != nil {
+	if err := checkModel(ctx, of, g, options); err != nil {
 		return nil, err
 	}
-	r := rewriter{map[string]message{}, map[string]bool{}}
+	r := rewriter{ctx, map[string]message{}, map[string]bool{}, map[string]int64{}}
 	if err := r.graph(g); err != nil {
 		return nil, err
 	}
@@ -115,6 +118,10 @@ func open(ctx context.Context, file string, options Options) (*Network, error) {
 		n.names = g.named("output")
 	}
 	if err := n.describe(g, options.Constants); err != nil {
+		return nil, err
+	}
+	n.steps = stepsTo(g, n.names)
+	if err := shield.Context(ctx); err != nil {
 		return nil, err
 	}
 	if text, err = proto.Marshal(of.Interface()); err != nil {

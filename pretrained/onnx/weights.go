@@ -1,8 +1,10 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"sort"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
@@ -14,22 +16,26 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/dtype"
+	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/managed"
 )
 
 // takeWeights removes a graph's initializers. The floating-point ones of at least one axis are returned, the others
 // become nodes Constant. So onnx-gomlx has no variables, and computes with the values that it is given.
 func (m message) takeWeights(static map[string]bool) (weights []weight) {
+	names := map[string]bool{}
 	for _, t := range m.list("initializer") {
-		w := weight{t.text("name"), shapes.Shape{DType: kinds[t.number("data_type")].dtype, Dimensions: t.dims()}, t.bytes("raw_data")}
+		kind := t.number("data_type")
+		w := weight{t.text("name"), kind, shapes.Shape{DType: kinds[kind].dtype, Dimensions: t.dims()}, t.bytes("raw_data")}
+		names[w.name] = true
 		if w.shape.DType.IsFloat() && w.shape.Rank() > 0 && w.shape.Size() > 0 && !static[w.name] {
 			weights = append(weights, w)
 			continue
 		}
-		m.keep("input", func(v message) bool { return v.text("name") != w.name })
 		m.addNode("Constant", w.name).addTensor("value", t)
 	}
 	m.clear("initializer")
+	m.keep("input", func(v message) bool { return !names[v.text("name")] }) // older files declare them
 	return weights
 }
 
@@ -50,11 +56,84 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	all, err := n.call(g, values, n.names)
+	if err != nil {
+		panic(n.located(g, values, err))
+	}
 	out := map[string]*graph.Node{}
-	for i, node := range n.parsed.CallGraph(nil, g, values, n.names...) {
+	for i, node := range all {
 		out[n.names[i]] = node
 	}
 	return out
+}
+
+func (n *Network) call(g *graph.Graph, values map[string]*graph.Node, names []string) (all []*graph.Node, err error) {
+	err = graphs.Catch(func() { all = n.parsed.CallGraph(nil, g, values, names...) })
+	if caught, ok := errors.AsType[*graphs.Error](err); ok {
+		err = caught.Cause // without a line, which is that of the caller
+	}
+	return all, err
+}
+
+// located finds the node that cannot be built: the last one of the least beginning of the steps with an error.
+func (n *Network) located(g *graph.Graph, values map[string]*graph.Node, err error) error {
+	at := sort.Search(len(n.steps), func(i int) bool {
+		var names []string
+		for _, s := range n.steps[:i+1] {
+			names = append(names, s.output)
+		}
+		_, err := n.call(g, values, names)
+		return err != nil
+	})
+	if at == len(n.steps) { // an input
+		return fmt.Errorf("onnx: %w", err)
+	}
+	_, err = n.call(g, values, []string{n.steps[at].output})
+	return fmt.Errorf("onnx: %s: %w", n.steps[at].label, err)
+}
+
+// step is a node that the outputs need.
+type step struct{ output, label string }
+
+// stepsTo returns a graph's nodes that the outputs need, each after those that it needs.
+func stepsTo(g message, outputs []string) (all []step) {
+	made := map[string]message{}
+	for _, node := range g.list("node") {
+		for _, name := range node.texts("output") {
+			made[name] = node
+		}
+	}
+	var visit func(name string)
+	var inputs func(node message)
+	inputs = func(node message) {
+		for _, name := range node.texts("input") {
+			visit(name)
+		}
+		for _, a := range node.list("attribute") {
+			for _, inner := range a.child("g").list("node") {
+				inputs(inner)
+			}
+			for _, name := range a.child("g").named("output") {
+				visit(name)
+			}
+		}
+	}
+	visit = func(name string) {
+		node, found := made[name]
+		if !found {
+			return
+		}
+		first := node.texts("output")
+		for _, name := range first {
+			delete(made, name)
+		}
+		inputs(node)
+		all = append(all, step{first[0], node.text("doc_string")})
+	}
+	for _, name := range outputs {
+		visit(name)
+	}
+	return all
 }
 
 // Apply uses a network of one input "x" and one output as a layer.

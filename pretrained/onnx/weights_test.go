@@ -80,6 +80,29 @@ func TestGradients_norm(t *testing.T) {
 	}
 }
 
+// Files whose graph does not fit the input are errors of the step that name the node and its operator, also where it
+// became several nodes.
+func TestOutputs_faults(t *testing.T) {
+	var all []struct {
+		Model []byte
+		Error string
+	}
+	read(t, "faults.json.gz", &all)
+	for _, row := range all {
+		n, err := onnx.Open(t.Context(), written(t, row.Model), onnx.Options{})
+		require.NoError(t, err)
+		state, err := managed.New(strategies.Jit(plugintest.CPU(t)), n.Weights())
+		require.NoError(t, err)
+		step := managed.TestStep(func(b *managed.Builder) { b.Output("y", n.Outputs(b.Scope().In("model"), b.Field)["z"]) })
+		_, _, err = step.Step(t.Context(), state, data.Batch{Size: 2, Fields: []data.Field{data.X(make([]float32, 6), 2, 3)}})
+		require.ErrorContains(t, err, "weights_test.go:")
+		require.ErrorContains(t, err, ": onnx: "+row.Error)
+		require.NoError(t, step.Close())
+		require.NoError(t, state.Close())
+	}
+	require.Len(t, all, 7)
+}
+
 func opened(t *testing.T, name string, options onnx.Options) *onnx.Network {
 	t.Helper()
 	n, err := onnx.Open(t.Context(), "testdata/"+name+".onnx", options)
