@@ -52,8 +52,12 @@ func PackSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T,
 	fail := func(format string, of ...any) (Array, Array, error) {
 		return Array{}, Array{}, fmt.Errorf("data: pack %d sequences into rows of %d: "+format, append([]any{all, length}, of...)...)
 	}
-	if _, ok := arrays.Size(all, length); length < 1 || !ok || all == 0 {
-		return fail("expected a length of at least 1, and at least one sequence and at most %d items", arrays.MostElements)
+	items := 0
+	for _, s := range sequences {
+		items += len(s)
+	}
+	if length < 1 || all == 0 || length > arrays.MostElements || items > arrays.MostElements/2 {
+		return fail("expected a length of at least 1, and at least one sequence and at most %d items", arrays.MostElements/2)
 	}
 	var flat []T
 	var of []int32

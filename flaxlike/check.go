@@ -18,6 +18,8 @@ func (m *Model) before(s step, batch data.Batch) error {
 	case s.of != m.train:
 	case len(m.set.losses) == 0 && !m.set.innerLosses:
 		return errors.New("the model has no loss: give New one, as WithLoss(\"mse\")\n  a network that reports its own loss by managed.AddLoss needs WithInnerLosses()")
+	case len(m.set.losses) == 0 && (m.set.weights != "" || len(m.set.classWeights) > 0):
+		return errors.New("WithSampleWeights and WithClassWeights weigh the losses given by WithLoss, and the network reports the only ones, which are not weighed: leave the weights out, or weigh within the network")
 	default:
 		if err := m.noTraining(); err != nil {
 			return err

@@ -79,7 +79,8 @@ func WithLoss[L string | Loss](losses ...L) Option {
 	}
 }
 
-// WithInnerLosses allows a model without losses, whose network reports them by managed.AddLoss.
+// WithInnerLosses allows a model without losses, whose network reports them by managed.AddLoss. Weights of examples and
+// classes do not weigh these.
 func WithInnerLosses() Option {
 	return func(s *settings) error { s.innerLosses = true; return nil }
 }

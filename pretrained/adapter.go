@@ -90,7 +90,7 @@ func (c *config) adapter() (p parameters) {
 	p.all = strings.EqualFold(c.optional("target_modules"), allLinear)
 	p.targets, p.target = c.modules("target_modules")
 	_, p.excluded = c.modules("exclude_modules")
-	if p.modules = c.texts("modules_to_save"); slices.Contains(p.modules, "") {
+	if p.modules = c.names("modules_to_save"); slices.Contains(p.modules, "") {
 		c.fail("modules_to_save", "names that are not empty")
 	}
 	ranks, alphas := c.patterns("rank_pattern"), c.patterns("alpha_pattern")
@@ -126,10 +126,23 @@ func (c *config) modules(field string) (list []string, match func(module string)
 		}
 		return nil, of.MatchString
 	}
-	list = c.texts(field)
+	list = c.names(field)
 	return list, func(module string) bool {
 		return slices.ContainsFunc(list, func(name string) bool { return endsWith(module, name) })
 	}
+}
+
+// names reads a list, each of which is compared with each module.
+func (c *config) names(field string) []string {
+	list, bytes := c.texts(field), 0
+	for _, name := range list {
+		bytes += len(name)
+	}
+	if len(list) > mostPatterns || bytes > mostPatterned {
+		c.fail(field, "at most %d names, of %d bytes in all", mostPatterns, mostPatterned)
+		return nil
+	}
+	return list
 }
 
 // pythonSyntax finds what Python and Go may understand differently. Counts, and classes of Unicode or of any case,

@@ -150,6 +150,8 @@ func TestLoadAdapter_hostile(t *testing.T) {
 		{"rank_pattern", many(20, 3500), "", "", "by modules' names of 65536 bytes and regular expressions of 4000 bytes in all"},
 		{"rank_pattern", map[string]any{strings.Repeat("a?", 1100): 3, strings.Repeat("b?", 1100): 3}, "", "", "and regular expressions of 4000 bytes in all"},
 		{"rank_pattern", many(1001, 5), "", "", "expected an object of at most 1000 numbers above 0"},
+		{"target_modules", strings.Split(strings.Repeat("query,", 1001), ","), "", "", "at most 1000 names, of 65536 bytes in all"},
+		{"modules_to_save", []string{strings.Repeat("x", 65537)}, "", "", "at most 1000 names, of 65536 bytes in all"},
 		{"target_modules", "query", "", "", `the targets "\"query\"" match no dense layer, expected ends of ["dense" "key" "query" "value"]`},
 		{"target_modules", 3, "", "", "target_modules is"},
 		{"modules_to_save", []string{""}, "", "", "modules_to_save is"},

@@ -163,7 +163,7 @@ func (b *Base) ggufSettings(g *ggufFile, arch string, d *decoder) error {
 	values := map[string]any{
 		"hidden_size": uint64(d.width), "intermediate_size": uint64(d.inner), "num_hidden_layers": uint64(d.layers), "num_attention_heads": uint64(d.heads),
 		"num_key_value_heads": uint64(d.keyHeads), "head_dim": uint64(d.headWidth), "rms_norm_eps": float32(d.epsilon),
-		"max_position_embeddings": uint64(c.size("max_position_embeddings", 2048)),
+		"max_position_embeddings": uint64(c.size("max_position_embeddings", 0)), // standards differ between architectures
 	}
 	base, factor := c.positive("rope_theta", 1e4), 0.0
 	if name := c.ropeField(); c.has(name) {
@@ -195,7 +195,7 @@ func (b *Base) ggufTokenizer(g *ggufFile, size int) error {
 	}
 	t, err := b.Tokenizer()
 	if errors.Is(err, fs.ErrNotExist) {
-		for _, name := range []string{"vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model"} {
+		for _, name := range []string{"vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tekken.json"} {
 			if _, there := os.Stat(filepath.Join(b.folder, name)); there == nil {
 				return fmt.Errorf("the folder has %s and no tokenizer.json, expected this file: save the tokenizer by transformers", name)
 			}

@@ -23,8 +23,8 @@ const segmentsInput = "segment_ids"
 // labels y are the next tokens, and -100 at the last of each text and at padding, for the loss
 // masked_sparse_categorical_crossentropy. Other labels are packed by data.PackSequences.
 //
-// A text is computed as alone: it attends only to itself, and its positions begin at 0. Other networks refuse
-// segment_ids.
+// A text is computed as alone, up to rounding: it attends only to itself, and learned positions begin at 0. Other
+// networks refuse segment_ids.
 func (b *Base) Packed(texts []text.Input, places int) (*data.Set, error) {
 	set, err := b.packed(texts, places)
 	if err != nil {

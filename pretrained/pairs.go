@@ -1,7 +1,6 @@
 package pretrained
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -73,7 +72,7 @@ func (n *Network) Contrastive(scale float64) *Network {
 	case n.err != nil:
 	case n.task != bare || n.whole || n.sentences == nil:
 		with.err = fmt.Errorf("pretrained: the network %s of %s: Contrastive: expected a network of Embedder", n.task, n.base.folder)
-	case !(scale > 0) || math.IsInf(scale, 1):
+	case !(scale > 0) || scale > math.MaxFloat32:
 		with.err = fmt.Errorf("pretrained: the network %s of %s: Contrastive: the scale is %v, expected a number above 0, such as 20", n.task, n.base.folder, scale)
 	default:
 		with.scale = scale
@@ -98,8 +97,9 @@ func (n *Network) contrast(s *model.Scope, in inputs, anchors *graph.Node) {
 		others = append(others, unit(wide(n.outputs(s, hidden)[embedding])))
 	}
 	batch := anchors.Shape().Dimensions[0]
-	if batch*len(others) < 2 && step.Training() {
-		panic(errors.New("pretrained: Contrastive: the batch has 1 pair, whose anchor has no negatives: expected a batch of at least 2, or negatives"))
+	if batch*len(others) < 2 { // a single candidate is always right
+		managed.AddLoss("contrastive", graph.MulScalar(graph.ReduceAllSum(graph.Mul(anchors, others[0])), 0))
+		return
 	}
 	scores := graph.MulScalar(graph.DotGeneral(unit(anchors), []int{1}, nil, graph.Concatenate(others, 0), []int{1}, nil), n.scale)
 	square := shapes.Make(dtypes.Int32, scores.Shape().Dimensions...)

@@ -3,6 +3,7 @@ package pretrained
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/gomlx/compute/dtypes"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
+	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/nn"
 )
 
@@ -88,7 +90,11 @@ func (n *Network) unpack(s *model.Scope, g *graph.Graph) {
 			v.SetTrainable(false)
 			return v.NodeValue(g)
 		}
-		x := f.numbers(variable(blocksEnd, f.dtype, rows, n, f.bytes))
+		q := variable(blocksEnd, f.dtype, rows, n, f.bytes)
+		if step := layering.StepOf(q); step != nil && step.DType() != dtypes.Float32 {
+			panic(fmt.Errorf("pretrained: Base.Quantized under a policy that computes in %s, which is not implemented: set Base.DType to BFloat16, without a policy", step.DType()))
+		}
+		x := f.numbers(q)
 		scales := graph.ConvertDType(variable(scalesEnd, dtypes.Float16, rows, n), dtypes.Float32)
 		x = graph.ConvertDType(graph.Reshape(graph.Mul(x, graph.ExpandAxes(scales, -1)), rows, n*32), w.dtype)
 		if w.transposed {

@@ -123,6 +123,13 @@ func TestQuantized_lora(t *testing.T) {
 	require.NotEmpty(t, adapters[0])
 }
 
+// Weights in blocks under a policy are an error, not other dtypes in some layers.
+func TestQuantized_policy(t *testing.T) {
+	m := fitted(t, quantized(t, true).CausalLM(), flaxlike.WithPolicy(optim.MixedBFloat16()))
+	_, _, err := m.TestStep(t.Context(), first(t, counting(t, 2, 6)))
+	require.ErrorContains(t, err, "Base.Quantized under a policy that computes in BFloat16, which is not implemented: set Base.DType to BFloat16, without a policy")
+}
+
 // A generator of weights in blocks has the logits of those in float32. A base without blocks is an error.
 func TestQuantized_generator(t *testing.T) {
 	prompts, tokens := [][]int32{{5, 6, 7}, {8}}, [][]int32{{9, 10}, {11, 12}}

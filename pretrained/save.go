@@ -61,9 +61,14 @@ func (n *Network) save(folder string, model Values) error {
 	names, files := copied, maps.Clone(n.sentences)
 	if filepath.Ext(n.base.folder) == ggufExt {
 		names = nil
-		if files, err = n.base.tokenizerFiles(); err != nil {
+		more, err := n.base.tokenizerFiles()
+		if err != nil {
 			return err
 		}
+		if files == nil {
+			files = map[string][]byte{}
+		}
+		maps.Copy(files, more)
 	}
 	names = slices.Concat(names, slices.Sorted(maps.Keys(files)))
 	for _, name := range names {

@@ -115,7 +115,7 @@ func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) 
 
 // Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has
 // a token, so that short texts cost less. The others are rounded up to a multiple of places. Each length compiles a
-// program. It trims the networks' inputs and the named fields, such as labels [texts, places]; those of [Base.Pairs]
+// program, for pairs each combination of lengths. It trims the networks' inputs and the named fields, such as labels [texts, places]; those of [Base.Pairs]
 // each to an own length.
 func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
 	fields = slices.Clone(fields)
@@ -156,18 +156,35 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	if err != nil {
 		return p, err
 	}
-	lengths, order, back := make([]int, set.Len()), make([]int, set.Len()), make([]int, set.Len())
-	for i := range order {
-		order[i] = i
+	counts := func(int) bool { return true }
+	if included, err := set.Field(data.Mask); err == nil {
+		if flat, ok := included.Flat.([]bool); ok { // Model.Predict leaves the others out
+			counts = func(i int) bool { return flat[i] }
+		}
+	}
+	var rows, lengths []int
+	for i := range set.Len() {
+		if !counts(i) {
+			continue
+		}
+		n := 0
 		for _, there := range seen[i*mask.Dims[1]:][:mask.Dims[1]] {
 			if there {
-				lengths[i]++
+				n++
 			}
 		}
+		rows, lengths = append(rows, i), append(lengths, n)
+	}
+	order, back := make([]int, len(rows)), make([]int, len(rows))
+	for i := range order {
+		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(lengths[i], lengths[j]) })
 	for at, i := range order {
 		back[i] = at
+	}
+	for at, i := range order {
+		order[at] = rows[i]
 	}
 	const places = 16 // each length compiles a program
 	if set, err = set.Gather(order); err != nil {

@@ -204,6 +204,10 @@ func TestPredict(t *testing.T) {
 	got := logits(pretrained.Predict(t.Context(), m, set))
 	require.Equal(t, []int{16, 20}, slices.Compact(traced.places))
 	require.InDeltaSlice(t, logits(m.Predict(t.Context(), set)), got, 1e-5)
+	some := []bool{true, false, true, true, false, true, true, true, true, true, true, false}
+	part, err := base.Set(text.Inputs(texts, 0), data.Named(data.Mask, some, 12))
+	require.NoError(t, err)
+	require.InDeltaSlice(t, logits(m.Predict(t.Context(), part)), logits(pretrained.Predict(t.Context(), m, part)), 1e-5)
 
 	_, err = pretrained.Predict(t.Context(), m, nil)
 	require.ErrorContains(t, err, "pretrained: predict: the set has no texts")
