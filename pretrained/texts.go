@@ -115,8 +115,8 @@ func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) 
 
 // Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has
 // a token, so that short texts cost less. The others are rounded up to a multiple of places. Each length compiles a
-// program, for pairs each combination of lengths. It trims the networks' inputs and the named fields, such as labels [texts, places]; those of [Base.Pairs]
-// each to an own length.
+// program, for pairs each combination of lengths. It trims the networks' inputs and the named fields, such as labels
+// [texts, places]; those of [Base.Pairs] each to an own length.
 func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
 	fields = slices.Clone(fields)
 	return func(b data.Batch) (data.Batch, error) {
