@@ -119,11 +119,15 @@ func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) 
 // [texts, places]; those of [Base.Pairs] each to an own length.
 func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
 	fields = slices.Clone(fields)
+	round := func(n int) int { return (n + places - 1) / places * places }
 	return func(b data.Batch) (data.Batch, error) {
-		out, err := trim(b, places, "", fields)
+		if places < 1 || places > mostSize {
+			return b, fmt.Errorf("pretrained: trim: a multiple of %d places, expected 1 to %d", places, mostSize)
+		}
+		out, err := trim(b, round, "", fields)
 		for _, prefix := range []string{positivePrefix, negativePrefix} {
 			if _, without := b.Field(prefix + maskInput); err == nil && without == nil {
-				out, err = trim(out, places, prefix, nil)
+				out, err = trim(out, round, prefix, nil)
 			}
 		}
 		if err != nil {
@@ -186,17 +190,25 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	for at, i := range order {
 		order[at] = rows[i]
 	}
-	const places = 16 // each length compiles a program
 	if set, err = set.Gather(order); err != nil {
 		return p, err
 	}
-	if set, err = set.MapBatches(Trim(places)); err != nil {
+	if set, err = set.MapBatches(func(b data.Batch) (data.Batch, error) { return trim(b, eighths, "", nil) }); err != nil {
 		return p, err
 	}
 	if p, err = m.Predict(ctx, set); err != nil {
 		return p, err
 	}
 	return p.Gather(back)
+}
+
+// eighths rounds up to a multiple of 8, above 64 of 16, above 128 of 32 and so on: few programs, and little padding.
+func eighths(n int) int {
+	step := 8
+	for n > 8*step {
+		step *= 2
+	}
+	return (n + step - 1) / step * step
 }
 
 // seenOf returns the elements of a mask of Base.Set.
@@ -221,10 +233,7 @@ func firstPlaces(a data.Array, n int) data.Array {
 	return data.Array{Flat: flat.Gather(rows).Flat, Dims: append([]int{texts, n}, a.Dims[2:]...)}
 }
 
-func trim(b data.Batch, multiple int, prefix string, fields []string) (data.Batch, error) {
-	if multiple < 1 || multiple > mostSize {
-		return b, fmt.Errorf("a multiple of %d places, expected 1 to %d", multiple, mostSize)
-	}
+func trim(b data.Batch, round func(places int) int, prefix string, fields []string) (data.Batch, error) {
 	ofMask, ofTypes := prefix+maskInput, prefix+typesInput
 	at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == ofMask })
 	if at < 0 {
@@ -241,7 +250,7 @@ func trim(b data.Batch, multiple int, prefix string, fields []string) (data.Batc
 			kept = max(kept, i%all+1)
 		}
 	}
-	kept = min((kept+multiple-1)/multiple*multiple, all)
+	kept = min(round(kept), all)
 	b.Fields = slices.Clone(b.Fields)
 	for _, name := range append([]string{prefix + idsInput, ofMask, ofTypes}, fields...) {
 		at := slices.IndexFunc(b.Fields, func(f data.Field) bool { return f.Name == name })
