@@ -160,35 +160,29 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	if err != nil {
 		return p, err
 	}
-	counts := func(int) bool { return true }
+	var counts []bool // nil: all. Model.Predict leaves the others out.
 	if included, err := set.Field(data.Mask); err == nil {
-		if flat, ok := included.Flat.([]bool); ok { // Model.Predict leaves the others out
-			counts = func(i int) bool { return flat[i] }
-		}
+		counts, _ = included.Flat.([]bool)
 	}
-	var rows, lengths []int
-	for i := range set.Len() {
-		if !counts(i) {
-			continue
+	var rows []int
+	lengths, places := make([]int, set.Len()), make([]int, set.Len())
+	for i := range lengths {
+		if counts == nil || counts[i] {
+			rows = append(rows, i)
 		}
-		n := 0
 		for _, there := range seen[i*mask.Dims[1]:][:mask.Dims[1]] {
 			if there {
-				n++
+				lengths[i]++
 			}
 		}
-		rows, lengths = append(rows, i), append(lengths, n)
 	}
-	order, back := make([]int, len(rows)), make([]int, len(rows))
-	for i := range order {
-		order[i] = i
-	}
+	order := slices.Clone(rows)
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(lengths[i], lengths[j]) })
-	for at, i := range order {
-		back[i] = at
+	for place, i := range order {
+		places[i] = place
 	}
-	for at, i := range order {
-		order[at] = rows[i]
+	for at, i := range rows {
+		rows[at] = places[i]
 	}
 	if set, err = set.Gather(order); err != nil {
 		return p, err
@@ -199,7 +193,7 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	if p, err = m.Predict(ctx, set); err != nil {
 		return p, err
 	}
-	return p.Gather(back)
+	return p.Gather(rows)
 }
 
 // eighths rounds up to a multiple of 8, above 64 of 16, above 128 of 32 and so on: few programs, and little padding.

@@ -66,12 +66,13 @@ func loadWeights(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	before := rssMB()
-	state, err := managed.New(on, base.CausalLM().Weights())
+	network := base.CausalLM()
+	state, err := managed.New(on, network.Weights())
 	if err != nil {
 		return err
 	}
 	step := managed.TestStep(func(s *managed.Builder) {
-		logits := base.CausalLM().Outputs(s.Scope().In("model"), s.Field)["logits"]
+		logits := network.Outputs(s.Scope().In("model"), s.Field)["logits"]
 		s.Metric("largest", graph.ReduceAllMax(logits))
 	})
 	defer func() { err = errors.Join(err, step.Close(), state.Close()) }()
