@@ -49,7 +49,7 @@ func (c modelShow) pretrained(s session) error {
 		return c.print(s, with, with.String())
 	}
 	if with == nil {
-		o, err := openPretrained(s.ctx, c.Path)
+		o, err := openPretrained(s.ctx, c.Path, adapterFlag{})
 		if err != nil {
 			return err
 		}

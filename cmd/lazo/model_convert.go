@@ -15,7 +15,7 @@ type modelConvert struct {
 }
 
 func (c modelConvert) Run(s session) error {
-	o, err := openPretrained(s.ctx, c.Path)
+	o, err := openPretrained(s.ctx, c.Path, adapterFlag{})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ type generationFlags struct {
 	TopP        *float64 `help:"Draw among the likeliest tokens of this probability; 1: all."`
 	Seed        uint64   `default:"0" help:"Of the draws: the same seed, the same text."`
 	Stop        []string `sep:"none" help:"Text that ends an answer; may be given several times."`
+	adapterFlag
 }
 
 func (f generationFlags) apply(of *pretrained.Generation) error {
@@ -84,7 +85,7 @@ func (c modelGenerate) Run(s session) (err error) {
 }
 
 func (f generationFlags) open(ctx context.Context, path string) (*language, error) {
-	o, err := openPretrained(ctx, path)
+	o, err := openPretrained(ctx, path, f.adapterFlag)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,12 @@ package main_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,6 +15,7 @@ import (
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
@@ -19,10 +24,13 @@ import (
 )
 
 // continuation is that of the library.
-func continuation(t *testing.T, dir, prompt string, with func(*pretrained.Generation)) string {
+func continuation(t *testing.T, dir, prompt string, with func(*pretrained.Generation), adapters ...string) string {
 	t.Helper()
 	base := must.M1(pretrained.Open(t.Context(), dir))
 	network := base.CausalLM()
+	for _, folder := range adapters {
+		network = network.LoadAdapter(folder)
+	}
 	state := must.M1(managed.New(strategies.Jit(plugintest.CPU(t)), network.Weights()))
 	defer state.Close()
 	g := must.M1(network.Generator(state, 1, 64))
@@ -66,6 +74,46 @@ func TestModelGenerate(t *testing.T) {
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, want)
 	}
+}
+
+// An adapter changes what a language model and a classifier answer.
+func TestModel_adapter(t *testing.T) {
+	dir, adapter := folderOf(t, "llama", "LlamaForSequenceClassification", "LlamaForCausalLM", `"tie_word_embeddings": false`, `"tie_word_embeddings": true`), t.TempDir()
+	config := must.M1(os.ReadFile(folders + "adapter-llama/adapter_config.json"))
+	inFolder(t, adapter, "adapter_config.json", strings.Replace(string(config), `"lm_head",`, "", 1))
+	tensors, elements, _, err := safetensors.ReadFile(folders+"adapter-llama/adapter_model.safetensors", safetensors.Limits{})
+	require.NoError(t, err)
+	values := map[string][]byte{}
+	for i, tensor := range tensors {
+		values[tensor.Name] = elements[i]
+	}
+	tensors = slices.DeleteFunc(tensors, func(t safetensors.Tensor) bool { return strings.Contains(t.Name, "lm_head") })
+	file := must.M1(os.Create(filepath.Join(adapter, "adapter_model.safetensors")))
+	out := must.M1(safetensors.NewWriter(file, tensors, nil))
+	for _, tensor := range tensors {
+		must.M1(out.Write(tensor.Name, values[tensor.Name]))
+	}
+	require.NoError(t, errors.Join(out.Close(), file.Close()))
+	most := func(of *pretrained.Generation) { of.Most = 6 }
+	want := continuation(t, dir, "w5 w6", most, adapter)
+	require.NotEqual(t, continuation(t, dir, "w5 w6", most), want)
+	r := run(t, "model", "generate", dir, "w5 w6", "--tokens", "6", "--adapter", adapter)
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, want+"\n", r.stdout)
+	r = asked(t, "w5", "model", "chat", dir, "--tokens", "6", "--adapter", adapter)
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, continuation(t, dir, "w7 w5 w8 w9", most, adapter)+"\n", r.stdout)
+
+	dir, adapter = folderOf(t, "bert"), folders+"adapter-bert"
+	of := func(command string, flags ...string) string {
+		r := asked(t, "w1 w2", append([]string{"model", command, dir, "-"}, flags...)...)
+		require.Zero(t, r.code, r.stderr)
+		return r.stdout
+	}
+	require.NotEqual(t, of("predict"), of("predict", "--adapter", adapter))
+	r = asked(t, "w1", "model", "predict", dir, "-", "--adapter", folders+"adapter-llama")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "load the adapter "+folders+"adapter-llama")
 }
 
 // A turn sees those before it by the template, and a signal ends the wait for the next one.

@@ -24,6 +24,7 @@ type modelPredict struct {
 	Most    int      `help:"For a classifier of texts: cut them after so many tokens. Default: longer texts than it takes are an error."`
 	Missing []string `help:"Texts that stand for a missing value in the columns of a CSV file, as NA, besides those that the preparation was fitted with; an empty cell does always."`
 	Output  string   `enum:"auto,csv,json" default:"auto" help:"csv, or json for lines of JSON; that of the rows if it is not given."`
+	adapterFlag
 }
 
 var jsonSuffixes = []string{".json", ".jsonl", ".ndjson"}
@@ -35,8 +36,11 @@ func (c modelPredict) Run(s session) (err error) {
 	if isPretrained(c.Path) {
 		return c.texts(s)
 	}
-	if c.Most != 0 {
+	switch {
+	case c.Most != 0:
 		return errors.New("--most is for a classifier of texts, and this is a saved model")
+	case c.Adapter != "":
+		return errors.New("--adapter is for a classifier of texts, and this is a saved model")
 	}
 	lines := c.File == "-" || slices.Contains(jsonSuffixes, filepath.Ext(c.File))
 	m, err := flaxlike.Open(s.ctx, c.Path)

@@ -26,7 +26,7 @@ func (c modelPredict) texts(s session) error {
 	if len(c.Missing) > 0 {
 		return errors.New("--missing is for a saved model with a preparation, and this is a model of texts")
 	}
-	o, err := openPretrained(s.ctx, c.Path)
+	o, err := openPretrained(s.ctx, c.Path, c.adapterFlag)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c modelPredict) texts(s session) error {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
 	o.exact()
-	rows, err := o.answers(s.ctx, o.Classifier(0), inputs, c.Most, options...)
+	rows, err := o.answers(s.ctx, o.with(o.Classifier(0)), inputs, c.Most, options...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
@@ -68,10 +68,11 @@ type modelEmbed struct {
 	Path string `arg:"" help:"Folder of the Hugging Face hub with an encoder, as of sentence-transformers."`
 	File string `arg:"" help:"Texts: a file of lines; a CSV file with a column text; lines of JSON (.json, .jsonl) with a field text; - for stdin, lines of text or, if the first begins with {, of JSON."`
 	Most int    `help:"Cut texts after so many tokens. Default: longer texts than the model takes are an error."`
+	adapterFlag
 }
 
 func (c modelEmbed) Run(s session) error {
-	o, err := openPretrained(s.ctx, c.Path)
+	o, err := openPretrained(s.ctx, c.Path, c.adapterFlag)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (c modelEmbed) Run(s session) error {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
 	o.exact()
-	rows, err := o.answers(s.ctx, o.Embedder(), inputs, c.Most)
+	rows, err := o.answers(s.ctx, o.with(o.Embedder()), inputs, c.Most)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}

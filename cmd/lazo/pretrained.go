@@ -36,14 +36,28 @@ func needModel(path string) error {
 	return nil
 }
 
-// opened is a folder of the hub, or a file .gguf.
+// adapterFlag adds an adapter to a model of the hub.
+type adapterFlag struct {
+	Adapter string `help:"Folder with adapter_config.json, of peft or lazo, for this model of the hub."`
+}
+
+// opened is a folder of the hub, or a file .gguf, and maybe a folder of an adapter.
 type opened struct {
 	*pretrained.Base
+	adapterFlag
 	path string
 	is   pretrained.Description
 }
 
-func openPretrained(ctx context.Context, path string) (o opened, err error) {
+// with adds the adapter.
+func (o opened) with(n *pretrained.Network) *pretrained.Network {
+	if o.Adapter == "" {
+		return n
+	}
+	return n.LoadAdapter(o.Adapter)
+}
+
+func openPretrained(ctx context.Context, path string, with adapterFlag) (o opened, err error) {
 	if err := needModel(path); err != nil {
 		return o, err
 	}
@@ -54,13 +68,13 @@ func openPretrained(ctx context.Context, path string) (o opened, err error) {
 	case !isPretrained(path) && adapter == nil:
 		return o, fmt.Errorf("%s has no config.json, expected a folder of the Hugging Face hub or a file %s", path, ggufSuffix)
 	case adapter != nil: // transformers applies it
-		return o, fmt.Errorf("%s has an adapter, in adapter_config.json, expected a model alone: merge them in Go, by pretrained.Network.LoadAdapter and Save", path)
+		return o, fmt.Errorf("%s has an adapter, in adapter_config.json, expected a model alone: give the folder of its base, and --adapter %s", path, path)
 	}
 	base, err := pretrained.Open(ctx, path)
 	if err != nil {
 		return o, err
 	}
-	return opened{base, path, base.Describe()}, nil
+	return opened{base, with, path, base.Describe()}, nil
 }
 
 // adapter has fields of peft's adapter_config.json.
@@ -145,7 +159,7 @@ func openLanguage(ctx context.Context, o opened) (*language, error) {
 	if l.runtime, err = xla.Open(ctx, xla.CPU); err != nil {
 		return nil, err
 	}
-	l.network = o.CausalLM()
+	l.network = o.with(o.CausalLM())
 	if l.state, err = managed.New(strategies.Jit(l.runtime), l.network.Weights()); err != nil {
 		return nil, errors.Join(err, l.runtime.Close())
 	}

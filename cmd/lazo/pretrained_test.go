@@ -91,6 +91,7 @@ tokenizer  WordLevel with a chat template
 		"has the heads [\"BertForSequenceClassification\"], expected one that ends with ForCausalLM":        {"generate", folderOf(t, "bert"), "w1"},
 		"lazo model download fetches one of the hub":                                                        {"generate", filepath.Join(dir, "none"), "w1"},
 		"--most is for a classifier of texts, and this is a saved model":                                    {"predict", "--most", "3", savedModel, dir},
+		"--adapter is for a classifier of texts, and this is a saved model":                                 {"predict", "--adapter", dir, savedModel, dir},
 	} {
 		r := run(t, append([]string{"model"}, args...)...)
 		require.Equal(t, 1, r.code)

@@ -36,6 +36,7 @@ type serveCommand struct {
 	Key      string        `placeholder:"VARIABLE" help:"Environment variable with the key that requests to a model of the hub need."`
 	Name     string        `help:"Name of a model of the hub in requests; that on the hub or of the folder if it is not given."`
 	Places   int           `default:"2048" help:"Most tokens of a prompt with its answer, of a model of the hub, as far as it takes them."`
+	adapterFlag
 }
 
 func (c serveCommand) Run(s session, k *kong.Context) (err error) {
@@ -55,7 +56,7 @@ func (c serveCommand) Run(s session, k *kong.Context) (err error) {
 		}
 		return c.pretrained(s, log)
 	}
-	if err := onlyFor(k, "a model of the hub, a folder with config.json or a file .gguf", "key", "name", "places"); err != nil {
+	if err := onlyFor(k, "a model of the hub, a folder with config.json or a file .gguf", "key", "name", "places", "adapter"); err != nil {
 		return err
 	}
 	handler, err := serve.NewHandler(nil, serve.Options{MaxBody: c.MaxBody, Timeout: c.Timeout, Log: log})

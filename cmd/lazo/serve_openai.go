@@ -31,7 +31,7 @@ func given(k *kong.Context, flag string) bool {
 
 // pretrained serves a model of the hub to OpenAI's clients.
 func (c serveCommand) pretrained(s session, log *slog.Logger) (err error) {
-	o, err := openPretrained(s.ctx, c.Path)
+	o, err := openPretrained(s.ctx, c.Path, c.adapterFlag)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c serveCommand) pretrained(s session, log *slog.Logger) (err error) {
 		defer func() { err = errors.Join(err, m.Generator.Close()) }()
 	case o.embeds() == nil:
 		o.exact()
-		embedder, err := flaxlike.New(s.ctx, o.Embedder())
+		embedder, err := flaxlike.New(s.ctx, o.with(o.Embedder()))
 		if err != nil {
 			return err
 		}

@@ -1141,6 +1141,8 @@ var controls = []control{
 		edits: []edit{{"at := moved(own, given)\n\tif at < 0 {", "at := moved(own, given)\n\tif at < 1000 {"}}},
 	{name: "names of classes in another order than the file's", file: "flaxlike/saved.go", pkg: "flaxlike", test: "TestWithClasses_inTheOrderOfThePreparation",
 		edits: []edit{{"at >= 0 && !s.numbers(output)", "at >= 1000 && !s.numbers(output)"}}},
+	{name: "an adapter of the command that is left out", file: "cmd/lazo/pretrained.go", pkg: "cmd/lazo", test: "TestModel_adapter",
+		old: `	if o.Adapter == "" {`, new: `	if true {`},
 	{name: "a first row of numbers, taken as a header", file: "cmd/lazo/model_rows.go", pkg: "cmd/lazo", test: "TestModelPredict",
 		edits: []edit{{"NoHeader: !header, ", "NoHeader: !header && false, "}}},
 	{name: "settings of the model, left out of a resume", file: "flaxlike/state.go", pkg: "flaxlike", test: "TestFit_reportsWhatChangedInTheModel",
