@@ -1142,7 +1142,7 @@ var controls = []control{
 	{name: "names of classes in another order than the file's", file: "flaxlike/saved.go", pkg: "flaxlike", test: "TestWithClasses_inTheOrderOfThePreparation",
 		edits: []edit{{"at >= 0 && !s.numbers(output)", "at >= 1000 && !s.numbers(output)"}}},
 	{name: "an adapter of the command that is left out", file: "cmd/lazo/pretrained.go", pkg: "cmd/lazo", test: "TestModel_adapter",
-		old: `	if o.Adapter == "" {`, new: `	if true {`},
+		edits: []edit{{"if o.Adapter == \"\" {", "if true {"}}},
 	{name: "a first row of numbers, taken as a header", file: "cmd/lazo/model_rows.go", pkg: "cmd/lazo", test: "TestModelPredict",
 		edits: []edit{{"NoHeader: !header, ", "NoHeader: !header && false, "}}},
 	{name: "settings of the model, left out of a resume", file: "flaxlike/state.go", pkg: "flaxlike", test: "TestFit_reportsWhatChangedInTheModel",
