@@ -102,7 +102,7 @@ var allowed = map[string][]string{
 	"nn":                     {"xla/ops", "internal/autodiff", "internal/layering", "internal/names", "internal/outputs"},
 	"data/text":              {"internal/document", "internal/listed", "internal/regular"},
 	"data/text/chat":         {"data/text"},
-	"metrics/plots":          {"internal/better", "loop"},
+	"metrics/plots":          {"internal/better", "internal/regular", "loop"},
 	"flaxlike/selection":     {"callbacks", "checkpoint", "checkpoint/safetensors", "data", "flaxlike", "internal/abilities", "internal/better", "internal/graphs", "internal/names", "internal/shield", "internal/vfs", "loop"},
 	"flaxlike/decision":      {"internal/graphs"},
 	"flaxlike/report":        {"checkpoint", "data", "flaxlike", "loop", "managed", "metrics/plots"},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // Figure is a picture with panels. Err and each method that writes it return errors in its data.
@@ -121,20 +122,8 @@ func (f *Figure) Save(path string) error {
 }
 
 func replace(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".plots-*")
-	if of := (*fs.PathError)(nil); errors.As(err, &of) { // omit the temporary name
-		err = fmt.Errorf("a file in the folder %s: %w", filepath.Dir(path), of.Err)
-	}
-	if err != nil {
+	if err := regular.Replace(path, func(f *os.File) error { _, err := f.Write(content); return err }); err != nil {
 		return fmt.Errorf("plots: save %s: %w", path, err)
-	}
-	_, err = file.Write(content)
-	err = errors.Join(err, file.Chmod(0o644), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("plots: save %s: %w", path, errors.Join(err, os.Remove(file.Name())))
 	}
 	return nil
 }
