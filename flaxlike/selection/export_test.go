@@ -2,6 +2,7 @@ package selection
 
 import (
 	"context"
+	"math"
 
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
@@ -26,4 +27,23 @@ func Rungs(s Search) (all [][2]int) {
 func (s Search) RunOn(ctx context.Context, files vfs.FS) (*Result, error) {
 	found := &Result{Entry: s.Entry, dir: s.Dir}
 	return found, s.run(ctx, files, found)
+}
+
+// Minimum is the lowest value of a function that a search's trials find, without models.
+func Minimum(s Search, of func(map[string]any) float64) (float64, error) {
+	trials, err := s.method().valuesOf(s.Space, s.Seed)
+	r := searching{Search: s, direction: loop.Lowest, trials: trials, records: []map[int]*trialRecord{{}}, newest: map[int]*trialRecord{}, folder: &folder{new(vfs.Mem)}, found: &Result{}}
+	lowest := math.Inf(1)
+	for i := range trials {
+		if err == nil {
+			err = r.drawn(i)
+		}
+		if err != nil {
+			return 0, err
+		}
+		v := of(r.parametersOf(i))
+		lowest = min(lowest, v)
+		r.take(&trialRecord{Number: i, Value: v}, 0)
+	}
+	return lowest, nil
 }

@@ -1,33 +1,54 @@
 package selection
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
 // folder has the records of a search, each written whole or not at all.
-type folder struct {
-	files vfs.FS
-	lock  io.Closer
-}
+type folder struct{ files vfs.FS }
 
 type sealed struct {
 	CRC32C string          `json:"crc32c"`
 	Record json.RawMessage `json:"record"`
 }
 
-func openFolder(files vfs.FS) (*folder, error) {
-	lock, err := files.Lock("lock", "a search")
-	if locked := (*vfs.LockedError)(nil); errors.As(err, &locked) {
-		return nil, errors.New("another search runs in this folder: wait for it to end, or use another folder")
+// patience limits the wait for the folder's lock, which processes hold for milliseconds.
+const patience = 30 * time.Second
+
+// lock waits for other processes that choose a trial.
+func (f *folder) lock(ctx context.Context) (io.Closer, error) {
+	limit := time.Now().Add(patience)
+	for {
+		lock, err := f.files.Lock("lock", "a search")
+		locked := (*vfs.LockedError)(nil)
+		switch {
+		case !errors.As(err, &locked):
+			return lock, err
+		case time.Now().After(limit):
+			return nil, fmt.Errorf("another process has locked the folder for %v: it hangs, or is of an older version of lazo, whose searches run alone: end it, or use another folder", patience)
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return nil, err
+		}
 	}
-	return &folder{files, lock}, err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
 }
 
 func (f *folder) write(name string, record any) error {

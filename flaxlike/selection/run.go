@@ -33,6 +33,8 @@ type trialRecord struct {
 	Epochs     int                `json:"epochs"`
 	Figures    map[string]float64 `json:"figures,omitempty"`
 	Failed     string             `json:"failed,omitempty"`
+	Pruned     bool               `json:"pruned,omitempty"`
+	Values     map[int]float64    `json:"values,omitempty"` // of the entry by epoch, with PruneAfter
 	Read       []string           `json:"read,omitempty"`
 	Fit        map[string]string  `json:"fit,omitempty"` // see inWords; nil in older records
 
@@ -41,16 +43,22 @@ type trialRecord struct {
 }
 
 func modelOf(number int) string       { return fmt.Sprintf("trial-%04d.safetensors", number) }
+func drawnOf(number int) string       { return fmt.Sprintf("trial-%04d-drawn.json", number) }
+func lockOf(number int) string        { return fmt.Sprintf("trial-%04d%s", number, lockSuffix) }
 func checkpointsOf(number int) string { return fmt.Sprintf("trial-%04d-checkpoints", number) }
 func recordOf(number, rung int) string {
 	return fmt.Sprintf("trial-%04d-%d.json", number, rung)
 }
 
+const lockSuffix = ".lock"
+
 type searching struct {
 	Search
 	folder    *folder
 	direction loop.Mode
-	trials    [][]any
+	trials    [][]any // nil is not drawn
+	rungs     []rung
+	records   []map[int]*trialRecord // by rung
 	newest    map[int]*trialRecord
 	read      map[string]bool
 	found     *Result
@@ -70,85 +78,39 @@ func (s Search) run(ctx context.Context, files vfs.FS, found *Result) (err error
 	for _, p := range s.Space {
 		found.names = append(found.names, p.Name)
 	}
-	if r.folder, err = openFolder(files); err != nil {
+	r.rungs = r.method().rungs(len(r.trials))
+	for range r.rungs {
+		r.records = append(r.records, map[int]*trialRecord{})
+	}
+	r.folder = &folder{files}
+	if err := r.alone(ctx, func() error { return r.begin(files) }); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.folder.lock.Close()) }()
+	return r.work(ctx)
+}
+
+func (r *searching) begin(files vfs.FS) error {
 	var folder plan
-	now := s.plan(r.direction)
-	switch there, err := r.folder.read("search.json", &folder); {
-	case err != nil:
-		return err
-	case there:
-		if err := now.agree(folder); err != nil {
-			if begun, listErr := r.begun(); begun || listErr != nil {
-				return errors.Join(err, listErr)
-			}
-			if err := errors.Join(files.Remove("search.json"), r.folder.write("search.json", now)); err != nil {
-				return err
-			}
-		}
-	default:
-		if err := r.folder.write("search.json", now); err != nil {
-			return err
-		}
+	now := r.plan(r.direction)
+	there, err := r.folder.read("search.json", &folder)
+	if err != nil || !there {
+		return cmp.Or(err, r.folder.write("search.json", now))
 	}
-	return r.rungs(ctx)
+	err = now.agree(folder)
+	if err == nil {
+		return nil
+	}
+	if begun, listErr := r.begun(); begun || listErr != nil {
+		return errors.Join(err, listErr)
+	}
+	return errors.Join(files.Remove("search.json"), r.folder.write("search.json", now))
 }
 
 func (r *searching) begun() (bool, error) {
 	entries, err := os.ReadDir(r.Dir)
-	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "trial-") }), err
-}
-
-func (r *searching) rungs(ctx context.Context) error {
-	alive := make([]int, len(r.trials))
-	for i := range alive {
-		alive[i] = i
-	}
-	all := r.method().rungs(len(r.trials))
-	for level, of := range all {
-		alive = alive[:min(len(alive), of.trials)]
-		missing, last := []int(nil), level == len(all)-1
-		for _, number := range alive {
-			there, err := r.recorded(number, level)
-			if err != nil {
-				return err
-			}
-			if !there {
-				missing = append(missing, number)
-			}
-		}
-		r.tabulate()
-		for _, number := range missing {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			if err := r.compare(ctx); err != nil {
-				return err
-			}
-			record, err := r.trial(ctx, number, of.epochs)
-			if err == nil && (record.Failed == "" || record.began) { // else another Run repeats it: Make may be fixed by then
-				err = r.folder.write(recordOf(number, level), record)
-			}
-			if err != nil {
-				return err
-			}
-			r.take(record)
-			r.tabulate()
-			if last || record.Failed != "" {
-				if err := r.sweep(last); err != nil {
-					return err
-				}
-			}
-		}
-		slices.SortFunc(alive, r.order)
-		alive = slices.DeleteFunc(alive, func(number int) bool { return r.newest[number].Failed != "" })
-	}
-	if err := r.sweep(true); err != nil {
-		return err
-	}
-	return r.end()
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return strings.HasPrefix(e.Name(), "trial-") && !strings.HasSuffix(e.Name(), lockSuffix)
+	}), err
 }
 
 func (r *searching) end() error {
@@ -171,8 +133,9 @@ func (r *searching) end() error {
 	return nil
 }
 
-func (r *searching) order(a, b int) int {
-	x, y := r.newest[a], r.newest[b]
+// order is that of records, the best first.
+func (r *searching) order(of map[int]*trialRecord, a, b int) int {
+	x, y := of[a], of[b]
 	switch {
 	case (x.Failed != "") != (y.Failed != ""):
 		if x.Failed != "" {
@@ -203,9 +166,16 @@ func (r *searching) textsOf(number int) map[string]string {
 	return texts
 }
 
+// recorded also reads the record of another process.
 func (r *searching) recorded(number, level int) (bool, error) {
+	if r.records[level][number] != nil {
+		return true, nil
+	}
 	var record trialRecord
 	there, err := r.folder.read(recordOf(number, level), &record)
+	if err == nil && there && r.trials[number] == nil {
+		_, err = r.readDrawn(number)
+	}
 	if err != nil || !there {
 		return false, err
 	}
@@ -216,12 +186,12 @@ func (r *searching) recorded(number, level int) (bool, error) {
 	if record.Failed != "" {
 		r.failed = append(r.failed, recordOf(number, level))
 	}
-	r.take(&record)
+	r.take(&record, level)
 	return true, nil
 }
 
-func (r *searching) take(record *trialRecord) {
-	r.newest[record.Number] = record
+func (r *searching) take(record *trialRecord, level int) {
+	r.records[level][record.Number], r.newest[record.Number] = record, record
 	for _, name := range record.Read {
 		r.read[name] = true
 	}
@@ -236,24 +206,26 @@ func (r *searching) row(record *trialRecord) Trial {
 		err = errors.New(record.Failed)
 	}
 	return Trial{Number: record.Number, Parameters: r.parametersOf(record.Number), Value: record.Value, Epoch: record.Epoch, Epochs: record.Epochs,
-		Figures: maps.Clone(record.Figures), Err: err}
+		Figures: maps.Clone(record.Figures), Pruned: record.Pruned, Err: err}
 }
 
 func (r *searching) tabulate() {
 	r.found.Trials = nil
-	for _, number := range slices.SortedFunc(maps.Keys(r.newest), r.order) {
+	for _, number := range slices.SortedFunc(maps.Keys(r.newest), func(a, b int) int { return r.order(r.newest, a, b) }) {
 		r.found.Trials = append(r.found.Trials, r.row(r.newest[number]))
 	}
 }
 
-func (r *searching) sweep(last bool) error {
+// sweep removes the files of trials that do not continue. Other processes may train further ones.
+func (r *searching) sweep(all bool) error {
 	best, ok := r.found.Best()
 	var errs []error
 	for number, record := range r.newest {
-		if last || record.Failed != "" {
+		ended := all || record.Failed != "" || r.records[len(r.rungs)-1][number] != nil
+		if ended {
 			errs = append(errs, os.RemoveAll(filepath.Join(r.Dir, checkpointsOf(number))))
 		}
-		if record.Failed != "" || last && !(ok && number == best.Number) {
+		if ended && (record.Failed != "" || !(ok && number == best.Number)) {
 			errs = append(errs, os.RemoveAll(filepath.Join(r.Dir, modelOf(number))))
 		}
 	}
@@ -388,6 +360,7 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	if err != nil {
 		return errOfSearch{err}
 	}
+	limits := r.limits()
 	epochEnd := loop.Watch(loop.Every(loop.Epochs(1)), func(_ context.Context, report loop.Report) error {
 		record.began = true
 		for _, name := range []string{"loss", r.Entry} {
@@ -395,7 +368,7 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 				return fmt.Errorf("%s is %v in epoch %d: %w", name, v, report.Elapsed.Epochs, loop.ErrNonFinite)
 			}
 		}
-		return nil
+		return r.prune(report, limits, record)
 	})
 	f.Callbacks = append(append([]loop.Option{epochEnd}, f.Callbacks...), callbacks.OnBest(r.Entry, func(context.Context, loop.Report) error {
 		if err := m.Save(filepath.Join(r.Dir, modelOf(p.Number))); err != nil {
@@ -413,7 +386,11 @@ func (r *searching) fit(ctx context.Context, p *Parameters, epochs int, record *
 	if err != nil {
 		return err
 	}
-	return record.of(history, r.Entry, r.direction)
+	if err := record.of(history, r.Entry, r.direction); err != nil || r.PruneAfter > 0 {
+		return err
+	}
+	record.Values = nil
+	return nil
 }
 
 func resumes(option loop.Option) bool {
@@ -436,6 +413,7 @@ const epochEntry = "progress.epoch"
 
 func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mode) error {
 	best := better.Worst(direction)
+	t.Values = map[int]float64{}
 	for _, logs := range history.Rows() {
 		epoch, err := logs.Float(epochEntry)
 		if err != nil {
@@ -443,7 +421,10 @@ func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mod
 		}
 		t.Epochs = int(epoch)
 		v, err := logs.Float(entry)
-		if err != nil || !better.Than(direction, v, best, 0) {
+		if err != nil {
+			continue
+		}
+		if t.Values[t.Epochs] = v; !better.Than(direction, v, best, 0) {
 			continue
 		}
 		best, t.Value, t.Epoch = v, v, int(epoch)

@@ -33,6 +33,15 @@ type Search struct {
 	// FirstEpochs, the best 1/Factor of them (rounded down) for Factor times as many epochs, and so on. A continued
 	// trial is bit-identical to an uninterrupted one.
 	FirstEpochs, Factor int
+	// Asynchronous continues a trial when it is among the best 1/Factor of those that ended its rung (ASHA, Li et al.,
+	// 2018), so that parallel Runs do not wait for each other. The table depends on the order of the results.
+	Asynchronous bool
+	// Bayesian draws each trial after the first ten from the results before it, where good ones are dense (TPE, Bergstra
+	// et al., 2011). With FirstEpochs, these are the results of the first rung.
+	Bayesian bool
+	// PruneAfter, if not 0, ends a trial after this number of epochs or a later one, if its best value is worse than the
+	// median of the values of five other trials or more after that epoch.
+	PruneAfter int
 	// Entry is the figure of Fit's history to optimize, such as "val_loss". A trial has the value and the model of its
 	// best epoch. Direction is the better direction; zero is an error unless Entry is a loss, an error or a metric by
 	// name.
@@ -45,7 +54,8 @@ type Search struct {
 	// FastDevRun are errors. A resumed search calls Make once more for a recorded trial, to compare its Fit.
 	Make func(ctx context.Context, p *Parameters) (*flaxlike.Model, flaxlike.Fit, error)
 	// Dir is the folder of the search, created if needed, with a record of each ended trial (but see Run), checkpoints
-	// of the current one, and the best model. Another search with the same settings makes the missing trials.
+	// of the current ones, and the best model. Another Run with the same settings makes the missing trials. Runs of
+	// several processes, also at once, share the trials.
 	Dir string
 	// OnTrial, if not nil, is called for each trial that ended or completed a rung, also for those of the folder.
 	OnTrial func(Trial)
@@ -61,6 +71,8 @@ type Trial struct {
 	Value         float64
 	Epoch, Epochs int
 	Figures       map[string]float64
+	// Pruned reports that PruneAfter ended it.
+	Pruned bool
 	// Err is the reason why there is no value, or nil. After a restart it is only the recorded text.
 	Err error
 }
@@ -150,9 +162,9 @@ func (s *Result) WriteCSV(w io.Writer) error {
 	return nil
 }
 
-// Run makes the missing trials one after the other, and returns the table of all. A trial fails by an error or panic of
-// Make or Fit, or if a loss or the entry is not finite; the table has the reason. Another Run repeats a failed trial
-// only if its record is removed or it failed in its first epoch. It is an error if all fail.
+// Run makes the missing trials that no other process makes, waits for those, and returns the table of all. A trial
+// fails by an error or panic of Make or Fit, or if a loss or the entry is not finite; the table has the reason. Another
+// Run repeats a failed trial only if its record is removed or it failed in its first epoch. It is an error if all fail.
 //
 // Other errors end the search, with the table until then: a space, method, seed, entry, training set (a sample is
 // compared, see data.Deal) or Fit that differs from the folder's; an entry that Fit does not log; a name that Make
@@ -234,6 +246,9 @@ func (s Search) plan(direction loop.Mode) plan {
 		training += fmt.Sprintf(" %s %s%v", f.Name, f.Array.DType(), f.Array.Dims[1:])
 	}
 	p.Settings = append(p.Settings, setting{"Training", training})
+	if s.PruneAfter > 0 {
+		p.Settings = append(p.Settings, setting{"PruneAfter", fmt.Sprint(s.PruneAfter)})
+	}
 	if content := contentOf(s.Training); content != "" {
 		p.Settings = append(p.Settings, setting{contentSetting, content})
 	}

@@ -1,7 +1,6 @@
 package selection
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -173,6 +172,7 @@ func (p Parameter) size() float64 {
 type method struct {
 	kind                           string
 	points, trials, epochs, factor int
+	bayesian, asynchronous         bool
 }
 
 func (s Search) method() method {
@@ -180,19 +180,27 @@ func (s Search) method() method {
 	case s.Grid != 0:
 		return method{kind: "GridSearch", points: s.Grid}
 	case s.FirstEpochs != 0 || s.Factor != 0:
-		return method{"SuccessiveHalving", 0, s.Trials, s.FirstEpochs, s.Factor}
+		return method{"SuccessiveHalving", 0, s.Trials, s.FirstEpochs, s.Factor, s.Bayesian, s.Asynchronous}
 	}
-	return method{kind: "RandomSearch", trials: s.Trials}
+	return method{kind: "RandomSearch", trials: s.Trials, bayesian: s.Bayesian}
 }
 
-func (m method) String() string {
+func (m method) String() (text string) {
 	switch m.kind {
 	case "GridSearch":
 		return fmt.Sprintf("GridSearch(%d)", m.points)
 	case "SuccessiveHalving":
-		return fmt.Sprintf("SuccessiveHalving(%d, %d, %d)", m.trials, m.epochs, m.factor)
+		text = fmt.Sprintf("SuccessiveHalving(%d, %d, %d)", m.trials, m.epochs, m.factor)
+	default:
+		text = fmt.Sprintf("RandomSearch(%d)", m.trials)
 	}
-	return fmt.Sprintf("RandomSearch(%d)", m.trials)
+	if m.asynchronous {
+		text += ", Asynchronous"
+	}
+	if m.bayesian {
+		text += ", Bayesian"
+	}
+	return text
 }
 
 const mostTrials = 1_000_000
@@ -204,6 +212,12 @@ func (s Search) checkMethod() error {
 		return errors.New("both Trials and Grid are 0: expected the number of trials to draw, or the number of points of a range to try")
 	case s.Grid != 0 && (s.Trials != 0 || s.FirstEpochs != 0 || s.Factor != 0):
 		return errors.New("got Grid with Trials, FirstEpochs or Factor: expected only Grid, since a grid runs all trials")
+	case s.Grid != 0 && s.Bayesian:
+		return errors.New("got Grid with Bayesian: expected one of them")
+	case s.Asynchronous && !m.halving():
+		return errors.New("got Asynchronous without FirstEpochs and Factor, whose trials it continues")
+	case s.PruneAfter < 0 || s.PruneAfter > 0 && m.halving():
+		return fmt.Errorf("got PruneAfter %d: expected 0 or more, and 0 with FirstEpochs, which ends trials itself", s.PruneAfter)
 	case s.Grid != 0 && s.Grid < 2:
 		return fmt.Errorf("got Grid %d: expected at least two points of a range, its ends", s.Grid)
 	case s.Grid == 0 && (s.Trials < 1 || s.Trials > mostTrials):
@@ -262,27 +276,36 @@ func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 		return nil, fmt.Errorf("got Trials %d: the space has only %g different trials: draw fewer, or use Grid", m.trials, size)
 	}
 	drawn := map[string]bool{}
+	taken := func(values []any) bool { return drawn[keyOf(values)] }
 	for i := range m.trials {
-		var of [32]byte
-		binary.LittleEndian.PutUint64(of[:], seed)
-		binary.LittleEndian.PutUint64(of[8:], uint64(i))
-		random := rand.New(rand.NewChaCha8(of))
-		for tries := 0; ; tries++ {
-			var values []any
-			for _, p := range space {
-				values = append(values, p.draw(random))
-			}
-			if key := fmt.Sprintf("%#v", values); !drawn[key] {
-				drawn[key] = true
-				trials = append(trials, values)
-				break
-			}
-			if tries == 1_000_000 { // ranges of real numbers may be nearly points
-				return nil, fmt.Errorf("got Trials %d: found no trial that differs from the first %d: draw fewer", m.trials, i)
-			}
+		if m.bayesian && i >= startTrials {
+			trials = append(trials, nil)
+			continue
 		}
+		values := drawDistinct(space, generator(seed, i), taken)
+		if values == nil {
+			return nil, fmt.Errorf("got Trials %d: found no trial that differs from the first %d: draw fewer", m.trials, i)
+		}
+		drawn[keyOf(values)] = true
+		trials = append(trials, values)
 	}
 	return trials, nil
+}
+
+func keyOf(values []any) string { return fmt.Sprintf("%#v", values) }
+
+// drawDistinct returns nil if it finds no trial that is not taken: ranges of real numbers may be nearly points.
+func drawDistinct(space []Parameter, random *rand.Rand, taken func([]any) bool) []any {
+	for range 1_000_000 {
+		var values []any
+		for _, p := range space {
+			values = append(values, p.draw(random))
+		}
+		if !taken(values) {
+			return values
+		}
+	}
+	return nil
 }
 
 // Parameters are the values of one trial. A name that the Space lacks, or another type, reads as zero and ends the
