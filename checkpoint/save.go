@@ -28,7 +28,6 @@ func (f *Folder) Save(ctx context.Context, step Step, content Content) error {
 	return f.wrap(err, "save step %d", step)
 }
 
-// save removes another's steps when the draft is durable.
 func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) (err error) {
 	if saved, begin := f.options.Saved, time.Now(); saved != nil {
 		defer func() {

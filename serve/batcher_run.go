@@ -122,7 +122,7 @@ func (b *Batcher) stack(together []*request, size int) data.Batch {
 	return batch
 }
 
-// answer predicts a batch; after an error that one request may cause, each alone.
+// After an error that one request may cause, answer predicts each alone.
 func (b *Batcher) answer(together []*request, batch data.Batch) {
 	var outputs map[string]data.Array
 	shield.Call(func() (err error) {
@@ -182,7 +182,7 @@ func rowsOf(outputs map[string]data.Array, from, to int) map[string]data.Array {
 }
 
 // Close refuses new requests and waits for the accepted ones, without end if the predictor does not return: a batch's
-// call has a context that does not end. It does not close the predictor. It can be called repeatedly.
+// call has a context that does not end. It does not close the predictor. It may be repeated.
 func (b *Batcher) Close() error {
 	b.mu.Lock()
 	b.closed = true

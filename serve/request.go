@@ -65,7 +65,6 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
 	return text.String(), nil
 }
 
-// inference is a request, of inputs that the model takes, for outputs that it has.
 type inference struct {
 	of      *Batcher
 	id      string
@@ -77,12 +76,12 @@ type inference struct {
 }
 
 type input struct {
-	at     int // in the model's inputs
+	at     int
 	name   string
 	kind   kind
 	shape  []int
-	list   string // JSON
-	binary *int   // bytes
+	list   string
+	binary *int // bytes
 }
 
 type wanted struct {
@@ -231,7 +230,7 @@ func noOutput(name string, known []Tensor) error {
 	return fmt.Errorf("there is no output %s; there are %s", listed.Quoted(name), listed.Some(names))
 }
 
-// request reads the elements of a request, whose binary data comes after its JSON.
+// A request's binary data comes after its JSON.
 func (q *inference) request(ctx context.Context, binary string) (*request, error) {
 	r := &request{rows: q.fit.rows, answer: make(chan answer, 1), fields: make([]data.Array, len(q.of.inputs))}
 	for _, in := range q.inputs {
@@ -239,7 +238,7 @@ func (q *inference) request(ctx context.Context, binary string) (*request, error
 			return nil, err
 		}
 		size := 1
-		for _, n := range in.shape { // the model's
+		for _, n := range in.shape {
 			size *= n
 		}
 		flat, err := any(nil), error(nil)
@@ -263,7 +262,7 @@ func (q *inference) request(ctx context.Context, binary string) (*request, error
 	return r, nil
 }
 
-// split divides a body into its JSON and its binary data, of which a header gives the size.
+// split divides a body into JSON and binary data by a header.
 func split(body, header string) (text, binary string, err error) {
 	if header == "" {
 		return body, "", nil

@@ -140,7 +140,7 @@ func appendJSON(to []byte, a data.Array) ([]byte, error) {
 	case []float64:
 		return floats(to, flat, 64)
 	}
-	text, err := json.Marshal(a.Flat) // of texts
+	text, err := json.Marshal(a.Flat)
 	return append(to, text...), err
 }
 
@@ -172,7 +172,7 @@ func written[T any](to []byte, flat []T, add func([]byte, T) []byte) []byte {
 	return append(to, ']')
 }
 
-// appendBinary appends an output's elements in row-major order, little endian, each text after its length.
+// Row-major, little endian, each text after its length.
 func appendBinary(to []byte, a data.Array) ([]byte, error) {
 	texts, ok := a.Flat.([]string)
 	if !ok {

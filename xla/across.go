@@ -48,7 +48,7 @@ func tellApart(o *openOptions) {
 type across struct {
 	job Job
 	by  exchange
-	// Device IDs by rank; concatenated, they are the mesh.
+	// By rank; concatenated, they are the mesh.
 	ids      [][]int
 	compiles sync.Mutex
 	// Concurrent programs would receive each other's messages.

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// Job returns [Across]'s job, nil for a single process.
+// Job returns [Across]'s job, or nil.
 func (r *Runtime) Job() Job {
 	if a := r.across(); a != nil {
 		return a.job
@@ -105,7 +105,7 @@ func (r *Runtime) DeviceAttributes(n compute.DeviceNum) (map[string]any, error) 
 	return nil, fmt.Errorf("xla: attributes of a device: %w: %s has no devices of its own", ErrUnimplemented, r.plugin.Kind)
 }
 
-// DeviceMemory returns a device's memory statistics. It is [ErrUnimplemented] without them, as on the CPU.
+// DeviceMemory returns a device's memory statistics, [ErrUnimplemented] without them, as on the CPU.
 func (r *Runtime) DeviceMemory(n compute.DeviceNum) (DeviceMemory, error) {
 	c, ok := r.Backend.(*pjrtClient)
 	if !ok {
@@ -119,7 +119,7 @@ func (r *Runtime) DeviceMemory(n compute.DeviceNum) (DeviceMemory, error) {
 	return DeviceMemory(stats), WrapError(err)
 }
 
-// Abstract makes a value of a described machine from its shape. It fails after [Open].
+// Abstract makes a described machine's value from its shape. It fails after [Open].
 func (r *Runtime) Abstract(device compute.DeviceNum, shape shapes.Shape) (compute.Buffer, error) {
 	d, ok := r.Backend.(*described)
 	if !ok {

@@ -17,8 +17,8 @@ import (
 // An operation is compiled once per kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may share
 // an Eager.
 type Eager struct {
-	// CheckFinite, set before the first run, ends runs with a [*NotFiniteError] at the first NaN or infinity. It doubles
-	// the number of programs.
+	// CheckFinite, set before the first run, ends runs with a [*NotFiniteError] at the first NaN or infinity. It
+	// doubles the number of programs.
 	CheckFinite bool
 
 	runtime *Runtime

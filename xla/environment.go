@@ -90,7 +90,6 @@ var started struct {
 	plugins map[string]origin
 }
 
-// originOf refuses changed flags, which the plugin would ignore.
 func originOf(path string) (origin, error) {
 	now, err := environmentOf(path)
 	if err != nil {

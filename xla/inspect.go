@@ -113,10 +113,10 @@ func (p *Program) Memory() (Memory, error) { return ask(p, "memory", analysed.me
 
 // Optimized returns XLA's optimized HLO for one device as text, which depends on the plugin. It compiles again, except
 // on a described machine. It is [ErrUnimplemented] for [Go], plugins that write no text, and programs over several
-// processes ([Across]).
+// processes.
 func (p *Program) Optimized() (string, error) { return ask(p, "optimized program", analysed.optimized) }
 
-// Signature returns the shapes of all inputs and outputs, including [Built].Host and InPlace. It is [ErrUnimplemented]
+// Signature returns the shapes of all inputs and outputs, including [Built].Host and InPlace, [ErrUnimplemented]
 // without XLA.
 func (p *Program) Signature() (inputs, outputs []shapes.Shape, err error) {
 	_, err = ask(p, "signature", func(of analysed) (struct{}, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	preamble     = 8 // bytes of the header's length
+	preamble     = 8
 	metadataName = "__metadata__"
 )
 
@@ -22,8 +22,8 @@ var errShort = fmt.Errorf("the file ends too early: copy or download it again: %
 // entry is a tensor of a checked header. Its dims stay text: a tensor may take only 50 bytes of a file.
 type entry struct {
 	name   string
-	shape  string // JSON array of the dims
-	begin  int64  // in bytes from the header's end
+	shape  string
+	begin  int64 // in bytes from the header's end
 	length int64
 	dtype  DType
 }
@@ -40,7 +40,7 @@ func (e *entry) tensor() Tensor {
 
 type header struct {
 	entries  []entry // in the order of their bytes, which fill the file
-	byName   []int32 // sorted by name
+	byName   []int32
 	metadata map[string]string
 }
 
@@ -194,7 +194,6 @@ func (p *headerParser) readMetadata() error {
 	})
 }
 
-// readEntry parses a tensor's object; at is the offset of its key.
 func (p *headerParser) readEntry(at int) (e entry, err error) {
 	p.dims = p.dims[:0]
 	var offsets [2]int64

@@ -24,8 +24,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// fit compares Fit with a handwritten train.Loop on the digits, in turns, in us per step. Variant digits is the peers'
-// convolutional network by Fit with three seeds.
+// Fit and a handwritten train.Loop on the digits, in turns, in us per step. Variant digits is the peers' convolutional
+// network by Fit with three seeds.
 func fit(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {

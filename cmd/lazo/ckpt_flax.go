@@ -11,7 +11,7 @@ import (
 // and embeddings.
 var flaxLeaves = map[string]string{"weights": "kernel", "biases": "bias", "embeddings": "embedding", "gain": "scale", "offset": "bias"}
 
-// flaxStatistics of batch normalization are a separate collection in Flax.
+// Batch normalization's are a separate collection in Flax.
 var flaxStatistics = map[string]string{"mean": "mean", "variance": "var"}
 
 // flaxName returns a variable's name in Flax's flattened dicts ("/dense/weights": "params/dense/kernel"), "" unless it

@@ -110,7 +110,6 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 
 const cudaCompile = "cuda_compile"
 
-// compiles examines an installation that only compiles for absent machines.
 func (c doctorCommand) compiles(ctx context.Context, w io.Writer) (err error) {
 	if err := check(ctx, w, cudaCompile, c.Prefix); err != nil {
 		return err

@@ -175,8 +175,8 @@ func hasHeader(path, dtype string) (bool, error) {
 	return false, errors.New("there are no rows")
 }
 
-// dimsOf returns the dims of nested arrays by their first elements. Where there is none, it has the model's, which
-// appended refuses.
+// dimsOf returns the dims of nested arrays by their first elements, where there is none the model's, which appended
+// refuses.
 func dimsOf(text json.RawMessage, built []int) []int {
 	dims := slices.Clone(built)
 	for i := range dims {

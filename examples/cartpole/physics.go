@@ -31,7 +31,7 @@ const (
 	tilt     = 0.05 // first states are from -tilt to tilt
 )
 
-// pole is an environment's state: x, x', θ, θ'.
+// x, x', θ, θ'
 type pole [4]float32
 
 func draw(random *rand.Rand) (p pole) {

@@ -118,7 +118,7 @@ func fields(tokens []int32, at []int, window int) []data.Field {
 	return []data.Field{data.X(x, len(at), window), data.Y(y, len(at), window)}
 }
 
-// byFrequencies is a unigram model's bits per held-out byte, with add-one smoothing.
+// A unigram model's bits per held-out byte, with add-one smoothing.
 func (c *corpus) byFrequencies() float64 {
 	counts := make([]float64, c.tokens.Size())
 	for _, id := range c.training {

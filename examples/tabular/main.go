@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	must.M = loop.Exit // an error is printed, and ends the program
+	must.M = loop.Exit
 	ctx, seed := context.Background(), flag.Int64("seed", 0, "of the parameters and of what is drawn of the data")
 	flag.Parse()
 	table := must.M1(tables.Open(flag.Arg(0), tables.Format{Texts: true, Missing: []string{"NA"}}))
@@ -38,7 +38,7 @@ func main() {
 	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, testing))["accuracy"])
 	must.M(model.Save("penguins.safetensors")) // with the preparation: lazo model predict penguins.safetensors BIRDS.csv
 	bird := must.M1(prepared.Rows(map[string]any{"island": "Dream", "sex": "female", "year": 2009, "body_mass_g": nil,
-		"bill_length_mm": 46.5, "bill_depth_mm": 17.9, "flipper_length_mm": 192})) // nobody has weighed it
+		"bill_length_mm": 46.5, "bill_depth_mm": 17.9, "flipper_length_mm": 192})) // its weight is unknown
 	species := must.M1(must.M1(model.Predict(ctx, bird)).Labels())
 	fmt.Println("the bird is:", species[0][0])
 }

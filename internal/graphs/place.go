@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Places finds the lines of the user's code that call operations. It caches the results, because an operation looks at
-// about twenty frames, at most 256. The zero value is ready. It is not safe for concurrent use.
+// Places finds the lines of the user's code that call operations. It caches the results: an operation looks at about
+// twenty frames, at most 256. It is not safe for concurrent use.
 type Places struct {
 	calls bool // calls of internal/shield are borders too, and lazo's tests are not user code
 	known map[uintptr]string
 	stack [64]uintptr
 }
 
-// Values of known for frames outside of user code.
+// Values of known for frames outside user code.
 const (
 	ofLibrary = ""
 	border    = "border" // a user's line has a colon
@@ -64,7 +64,7 @@ func (p *Places) find(skip int) string {
 	return ""
 }
 
-// mostFrames limits the time of an operation in nested layers that no user's code calls, as those of a file.
+// mostFrames limits the time in nested layers that no user's code calls, as those of a file.
 const mostFrames = 256
 
 // placeOf resolves a frame, which is several functions after inlining.
@@ -134,13 +134,13 @@ var root = func() string {
 	return strings.TrimSuffix(filepath.ToSlash(file), "internal/graphs/place.go")
 }()
 
-// standard is that of the standard library, or "" under -trimpath.
+// standard is the standard library's, or "" under -trimpath.
 var standard = func() string {
 	file, _ := runtime.FuncForPC(reflect.ValueOf(strings.Clone).Pointer()).FileLine(0)
 	return strings.TrimSuffix(filepath.ToSlash(file), "strings/clone.go")
 }()
 
-// inLibrary looks at the file because a closure of an inlined library function has its caller's name.
+// inLibrary looks at the file: a closure of an inlined library function has its caller's name.
 func inLibrary(file string) bool {
 	file = filepath.ToSlash(file)
 	if rest, inside := strings.CutPrefix(file, root); inside && root != "" {

@@ -29,7 +29,7 @@ func integers(list []int) attribute {
 	return attribute("array<i64: " + text + ">")
 }
 
-// Constant copies the slice flat into the program. No dims mean a scalar.
+// Constant copies the slice flat into the program. No dims: a scalar.
 func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
 	home := f.home(flat)
 	if home != nil {
@@ -140,7 +140,7 @@ func (f *Function) lengths(list []int, dimensions ...int) (*value, error) {
 	return constant(f.text, lengths, xlashapes.Make(dtypes.Int32, dimensions...))
 }
 
-// longest is the most values of a readable text.
+// most values of a readable text
 const longest = 16
 
 func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, error) {

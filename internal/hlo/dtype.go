@@ -147,7 +147,7 @@ func checkShape(s shapes.Shape) error {
 	return checkType(s.DType)
 }
 
-// maxSize is the most bytes of a value: XLA ends the process if a number of elements overflows.
+// in bytes: XLA ends the process if a number of elements overflows
 const maxSize = 1 << 62
 
 func checkSizes(values []*value) error {
@@ -196,7 +196,7 @@ func highest(t dtypes.DType) any {
 	case signed:
 		return int64(1)<<(8*t.Size()-1) - 1
 	}
-	return int64(-1) // all bits
+	return int64(-1)
 }
 
 func scalarShape(t dtypes.DType) shapes.Shape { return shapes.Make(t) }

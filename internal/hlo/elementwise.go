@@ -39,7 +39,7 @@ var unaries = map[compute.OpType]unary{
 	compute.OpTypeLogicalNot: {boolean, stablehlo.Not},
 }
 
-// leadingZeros counts in an unsigned dtype: XLA folds negative 8- and 16-bit constants wrongly.
+// XLA folds negative 8- and 16-bit constants wrongly.
 func leadingZeros(x *value) (*value, error) {
 	dtype := x.Shape().DType
 	c := &chain{}
@@ -245,7 +245,6 @@ func (f *Function) IsNaN(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Clamp takes bounds that are scalars or of x's shape.
 func (f *Function) Clamp(min, x, max compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeClamp, []compute.Value{min, x, max}, func(v []*value) (*value, error) {
 		if err := real.need(v...); err != nil {
@@ -255,7 +254,7 @@ func (f *Function) Clamp(min, x, max compute.Value) (compute.Value, error) {
 	})
 }
 
-// Where takes operands that may be scalars.
+// Where's operands may be scalars.
 func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeWhere, []compute.Value{condition, onTrue, onFalse}, func(v []*value) (*value, error) {
 		output, err := shapeinference.Where(shapeOf(v[0]), shapeOf(v[1]), shapeOf(v[2]))

@@ -133,8 +133,7 @@ func (f *Function) scatter(
 	})
 }
 
-// DynamicSlice takes a slice at computed indices: a scalar per axis, or a vector. The start is clamped so that the
-// slice fits.
+// DynamicSlice also takes a vector of indices.
 func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Value, sliceDims []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicSlice, append([]compute.Value{operand}, startIndices...), func(v []*value) (*value, error) {
 		x := v[0]

@@ -16,7 +16,7 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Module is a program, ready to compile. Do not change its fields.
+// Module is a program to compile. Do not change its fields.
 type Module struct {
 	Name       string
 	Parameters []Parameter
@@ -24,14 +24,13 @@ type Module struct {
 	// InPlace maps an output to the parameter that it overwrites.
 	InPlace map[int]int
 	// Ops counts GoMLX's operations, with parameters and constants.
-	Ops map[compute.OpType]int
-	// Devices has the devices' number and assignment.
+	Ops     map[compute.OpType]int
 	Devices Devices
 
 	meshes    []*shardy.DeviceMesh
-	functions []string // of called functions
-	body      string   // statements of main
-	source    *source  // nil after Without
+	functions []string
+	body      string
+	source    *source // nil after Without
 }
 
 type Parameter struct {
@@ -42,7 +41,7 @@ type Parameter struct {
 	Value []byte
 }
 
-// Part returns the shape of a device's part of the parameter.
+// Part returns the shape of the parameter's part on a device.
 func (p Parameter) Part() (shapes.Shape, error) {
 	part, err := partOf(p.Shape, p.split)
 	if err != nil {
@@ -73,7 +72,7 @@ type Output struct {
 	split *shardy.ShardingSpec
 }
 
-// Part returns the shape of a device's part of the output.
+// Part returns the shape of the output's part on a device.
 func (o Output) Part() (shapes.Shape, error) {
 	part, err := partOf(o.Shape, o.split)
 	if err != nil {
@@ -86,7 +85,8 @@ func (o Output) Part() (shapes.Shape, error) {
 type Devices struct {
 	// Replicas run the program on their own inputs (GoMLX's SPMD). 0 means 1.
 	Replicas int
-	// Partitions are the parts into which Shardy divides the program, by shardings of inputs and outputs. 0 means none.
+	// Partitions are the parts into which Shardy divides the program, by the shardings of inputs and outputs. 0 means
+	// none.
 	Partitions int
 	// Assignment has a device per replica or partition; nil leaves it to the runtime.
 	Assignment []compute.DeviceNum
@@ -128,7 +128,6 @@ func (m *Module) Text() string {
 	return text.String()
 }
 
-// The caller of a private function declares aliases and shardings.
 func (m *Module) function(visibility, name string) string {
 	var inputs, outputs []string
 	over := map[int]int{}

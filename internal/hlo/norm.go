@@ -32,8 +32,8 @@ func features(axis int, x *value, perFeature []*value, likeX ...*value) error {
 	return nil
 }
 
-// BatchNormForInference computes (operand - mean) / sqrt(variance + epsilon) * scale + offset; all but operand have one
-// number per feature.
+// BatchNormForInference computes (operand - mean) / sqrt(variance + epsilon) * scale + offset; all but operand are per
+// feature.
 func (f *Function) BatchNormForInference(operand, scale, offset, mean, variance compute.Value, epsilon float32, featureAxis int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeBatchNormForInference, []compute.Value{operand, scale, offset, mean, variance}, func(v []*value) (*value, error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
@@ -66,13 +66,13 @@ func (f *Function) BatchNormGradient(operand, scale, mean, variance, gradOutput 
 	})
 }
 
-// perFeature computes in float32 or wider.
+// computed in float32 or wider
 type perFeature struct {
 	chain
 	f    *Function
-	x    *value // in that dtype
+	x    *value
 	axis int
-	n    float64 // elements per feature
+	n    float64
 }
 
 func (f *Function) perFeature(x *value, axis int) *perFeature {

@@ -72,7 +72,7 @@ func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root
 
 type rationed struct {
 	file io.ReaderAt
-	left int64 // negative: no limit
+	left int64
 }
 
 func (r *rationed) ReadAt(p []byte, offset int64) (int, error) {

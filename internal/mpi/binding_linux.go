@@ -19,7 +19,6 @@ func warnings(w *World) []string {
 	return bindingWarnings(set.Count(), available("/"), w.LocalSize(), w.Library().Flavour() == OpenMPI && yields(os.Getenv))
 }
 
-// yields reports whether Open MPI yields the processor during waits.
 func yields(get func(string) string) bool {
 	on, err := strconv.ParseBool(get("OMPI_MCA_mpi_yield_when_idle"))
 	return err == nil && on

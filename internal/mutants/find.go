@@ -15,7 +15,7 @@ type mutant struct {
 	id         int
 	pkg        *source
 	file       string
-	from, to   int // replaced bytes
+	from, to   int
 	line       int
 	function   string
 	kind       string

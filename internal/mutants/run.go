@@ -194,7 +194,7 @@ func (r *runner) reach(ctx context.Context, packages []*source, binaries map[str
 		}
 	})
 	slices.SortStableFunc(tests, func(a, b *test) int { return int(a.took - b.took) })
-	start := map[string]time.Duration{} // approximate
+	start := map[string]time.Duration{}
 	for _, t := range tests {
 		if t.leftOut != "" {
 			r.say("%s %s is left out: %s", t.pkg.Name, t.name, t.leftOut)

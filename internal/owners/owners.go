@@ -19,7 +19,7 @@ import (
 // missing part is fs.ErrNotExist.
 func Resolve(path string) (string, error) { return now().resolve(path) }
 
-// Folder is [Resolve] for lazo's own folders without sticky ones, because files are found by name.
+// Folder is [Resolve] for lazo's own folders, which must not be sticky: files are found by name.
 func Folder(path string) error {
 	real, err := Resolve(path)
 	if err != nil {
@@ -64,8 +64,8 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 
 type user struct {
 	uid     uint32
-	root    uint32                          // owner of "/", usually root
-	private func(path string, gid int) bool // no other members
+	root    uint32 // owner of "/", usually root
+	private func(path string, gid int) bool
 }
 
 func now() user {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Executable is a compiled program on its devices. Runs in progress outlast its Close.
+// Executable is a compiled program on its devices. Runs outlast its Close.
 type Executable struct {
 	*object
 	name    string
@@ -38,7 +38,7 @@ var executableKind = &kind{name: "executable", live: &live.executables, free: fu
 	return firstError(err, invoke(p, "LoadedExecutable_Destroy", p.api.LoadedExecutable_Destroy, &args))
 }}
 
-// Compile takes StableHLO as text or MLIR bytecode.
+// Compile compiles StableHLO, as text or MLIR bytecode.
 func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, error) {
 	encoded, err := checked(program, options)
 	if err != nil {
@@ -105,7 +105,7 @@ func pinnedProgram(program []byte, format string, pin *runtime.Pinner) *C.lazo_P
 	return code
 }
 
-// Load loads the output of [Executable.Serialize], of the same plugin and kind of device.
+// Load loads the output of [Executable.Serialize] of the same plugin and kind of device.
 func (c *Client) Load(serialized []byte) (*Executable, error) {
 	if err := c.use(); err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (e *Executable) Name() string { return e.name }
 
 func (e *Executable) Outputs() []Shape { return append([]Shape{}, e.outputs...) }
 
-// Devices returns this process's devices of the program, none for a portable program.
+// Devices returns the program's devices in this process, none if it is portable.
 func (e *Executable) Devices() []*Device { return append([]*Device{}, e.devices...) }
 
 // Parameters returns the arguments' shapes on each device, as in the optimized program.

@@ -11,7 +11,7 @@ type signature struct {
 	donated    map[int]int // output → overwritten parameter
 }
 
-// Fields that are read, from XLA's hlo.proto and xla_data.proto.
+// Fields read, from XLA's hlo.proto and xla_data.proto.
 const (
 	fieldModule = 1 // HloModuleProtoWithConfig
 
@@ -76,7 +76,7 @@ func (s *signature) parseAlias(entry []byte) error {
 	if nested || len(output) > 1 {
 		return fmt.Errorf("pjrt: the program aliases output %v to a part of parameter %d: tuples are not supported", output, parameter)
 	}
-	if len(output) == 0 { // the only output
+	if len(output) == 0 {
 		output = []int{0}
 	}
 	s.donated[output[0]] = parameter

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Watch looks at a source's first batches. The zero Watch is ready for use.
+// Watch looks at a source's first batches.
 type Watch struct {
 	taken int
 	// seen keeps the batches' memory, so that no other array can begin there.

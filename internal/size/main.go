@@ -1,5 +1,5 @@
-// Size prints, for each package, its files, its lines of code and of tests, its exported names and the words of its
-// comments, next to its budget: `make size`. With -write it makes the budget of the present sizes.
+// Size prints, for each package, files, lines of code and of tests, exported names and words of comments, next to the
+// budget: `make size`. -write prints the budget of the present sizes.
 //
 // Exported names are those of `go doc -all`, with methods of exported types and fields of exported structs. Words are
 // those of comments outside tests.

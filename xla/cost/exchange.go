@@ -26,7 +26,7 @@ var collectives = map[string]bool{
 type exchangeKey struct {
 	kind  string
 	axes  string // mesh axes, joined by ",", or ""
-	group int    // devices per group
+	group int
 }
 
 // An all-reduce fused with a slice is a reduce-scatter.
@@ -320,7 +320,7 @@ func (c *counter) along(groups [][]int) string {
 	return ""
 }
 
-// normal sorts groups: their order has no meaning.
+// The order of groups has no meaning.
 func normal(groups [][]int) [][]int {
 	all := make([][]int, len(groups))
 	for i, g := range groups {

@@ -171,7 +171,6 @@ func (s shape) elements() float64 {
 	return n
 }
 
-// bytes returns the size without padding.
 func (s shape) bytes() float64 {
 	if s.tuple {
 		return s.sum(shape.bytes)
@@ -179,7 +178,6 @@ func (s shape) bytes() float64 {
 	return math.Ceil(s.elements() * float64(bitsOf[s.dtype]) / 8)
 }
 
-// allocated returns the size with padded tiles.
 func (s shape) allocated() float64 {
 	if s.tuple {
 		return s.sum(shape.allocated)

@@ -28,13 +28,13 @@ type module struct {
 	places       places
 }
 
-// computation is a function. A scheduled module's instructions are in the order of execution.
+// A scheduled module's instructions are in the order of execution.
 type computation struct {
 	name         string
 	line         int
 	instructions []*instruction
 	named        map[string]*instruction
-	parameters   []*instruction // by number
+	parameters   []*instruction
 	root         *instruction
 }
 
@@ -42,8 +42,8 @@ type instruction struct {
 	name, opcode string
 	shape        shape
 	operands     []*instruction
-	literal      string // of a constant
-	number       int    // of a parameter
+	literal      string
+	number       int
 	attributes   map[string]string
 	line         int
 }
@@ -372,7 +372,6 @@ func (c *computation) ordered() error {
 	return nil
 }
 
-// called returns an attribute's computations, "%a" or "{%a, %b}".
 func (m *module) called(i *instruction, attribute string) ([]*computation, error) {
 	value, found := i.attributes[attribute]
 	if !found {

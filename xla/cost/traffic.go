@@ -37,7 +37,7 @@ func instructionBytes(i *instruction) float64 {
 	return operandBytes(i) + written
 }
 
-// taking operations read a part of their first operand.
+// They read a part of their first operand.
 var taking = map[string]bool{"dynamic-slice": true, "slice": true, "gather": true}
 
 // results returns the arrays that an instruction makes, without an asynchronous start's operands and contexts.

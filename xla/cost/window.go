@@ -75,7 +75,6 @@ func windowSize(i *instruction) (float64, error) {
 	return size, nil
 }
 
-// maxPositions limits the loops of positions.
 const maxPositions = 1 << 28
 
 // positions counts pairs of output and window position on an element of the base.

@@ -70,8 +70,8 @@ func (r *release) incompatible(ctx context.Context, old string, m module) (lines
 	return lines, err
 }
 
-// nameIn returns the last identifier of the name in a line of apidiff, such as "./loop.Logs.Suffix: removed". A removed
-// package is named by its last element.
+// nameIn returns the last identifier of the name in a line of apidiff, such as "./loop.Logs.Suffix: removed", of a
+// removed package its last element.
 func nameIn(line string) string {
 	name, _, _ := strings.Cut(line, ": ")
 	return name[strings.LastIndexAny(name, "./")+1:]

@@ -47,7 +47,7 @@ type release struct {
 	work    string   // a temporary folder
 }
 
-// module is a module of the checkout. dir is relative to the root.
+// dir is relative to the root.
 type module struct {
 	dir string
 	mod *modfile.File
@@ -126,8 +126,8 @@ func (r *release) find(ctx context.Context) error {
 	return nil
 }
 
-// require makes the modules require this version of each other. Their replace directives stay: they connect the
-// modules in a checkout, and apply nowhere else.
+// require makes the modules require this version of each other. Their replace directives stay: they connect the modules
+// in a checkout, and apply nowhere else.
 func (r *release) require(context.Context) error {
 	for _, m := range r.modules {
 		changed := false

@@ -55,7 +55,7 @@ func (r *release) serve(ctx context.Context) error {
 	return nil
 }
 
-// trackedFile is a file of a module that git tracks: what a tag has.
+// trackedFile is a file of a module that git tracks, as in a tag.
 type trackedFile struct{ path, file string }
 
 func (f trackedFile) Path() string                 { return f.path }
