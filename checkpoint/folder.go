@@ -20,7 +20,7 @@ import (
 // Folder is an open folder of checkpoints. It is safe for concurrent use.
 type Folder struct {
 	dir      string
-	options  Options // Log is not nil
+	options  Options
 	now      func() time.Time
 	reserved atomic.Bool
 	best     atomic.Pointer[Retention]

@@ -38,7 +38,7 @@ type saving struct {
 	resumed   *resumption
 	over      bool // the resumed run was stopped: make no step
 	begun     bool
-	list      []Info // good, with unfinished ones
+	list      []Info
 	failures  int
 	best      bool // the newest must not be replaced
 	final     bool // the newest has the effects of what ran at the end
@@ -272,7 +272,6 @@ func (s *saving) outdated(r loop.Report) bool {
 	return ran && !s.final && has && !(changed && s.worth(r, was.Metrics))
 }
 
-// merged adds the metrics with which the step is saved already, if of the same state.
 func (s *saving) merged(r loop.Report, metrics map[string]float64) map[string]float64 {
 	all := map[string]float64{}
 	if _, changed := r.RanAtEnd(); !changed {

@@ -91,7 +91,7 @@ func (f *Folder) supersede(ctx context.Context, steps *[]Step) error {
 	return nil
 }
 
-// missing warns once about a metric in Keep that no checkpoint has. In a run the loop does.
+// Warns once about a metric in Keep that no checkpoint has. In a run the loop does.
 func (f *Folder) missing(d *draft) {
 	for name := range d.manifest.metrics {
 		f.settled[name] = true

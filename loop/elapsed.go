@@ -31,7 +31,7 @@ func (e Elapsed) Since(o Elapsed) Elapsed {
 	return e
 }
 
-// set avoids a copy of the struct, which waits for fields just written.
+// A copy of the struct waits for fields just written.
 func (e *Elapsed) set(o *Elapsed) {
 	e.Steps, e.Samples, e.Epochs, e.Time, e.Date = o.Steps, o.Samples, o.Epochs, o.Time, o.Date
 }
@@ -138,7 +138,7 @@ type clock struct {
 	start time.Time
 	date  Date
 	base  time.Duration
-	// agreed is the processes' time since the start, or nil.
+	// the processes' time since the start, or nil
 	agreed *time.Duration
 }
 

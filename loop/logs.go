@@ -53,7 +53,7 @@ type Logs struct {
 	inline  *inline // nil if other logs share the entries
 }
 
-// inline holds the first entries and numbers in one allocation.
+// one allocation
 type inline struct {
 	entries [3]Entry
 	numbers [3]number

@@ -172,8 +172,7 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 
 const searched = 100_000
 
-// isNever reports that s is certainly not due before until. Only steps bound a run: its last iteration may exceed
-// samples and time.
+// s is certainly not due before until. Only steps bound a run: its last iteration may exceed samples and time.
 func (s Schedule) isNever(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Epochs: all, Time: all, Date: 4 * all}

@@ -50,7 +50,7 @@ type sourceFunc[B any] func(position int64) iter.Seq2[B, error]
 
 func (f sourceFunc[B]) From(position int64) iter.Seq2[B, error] { return f(position) }
 
-// whole returns the data with the examples that a training leaves out, or an error for a pipeline without them.
+// With the examples that a training leaves out, or an error for a pipeline without them.
 func whole[B any](data Source[B]) Source[B] {
 	if isNil(data) {
 		return data

@@ -269,7 +269,6 @@ func (b *Batcher) request(batch data.Batch) (*request, error) {
 	return r, fit.complete()
 }
 
-// fitting checks a request's fields one by one against a batcher's inputs.
 type fitting struct {
 	of    *Batcher
 	seen  []bool
@@ -331,7 +330,7 @@ func dimsText(dims []int) (text string) {
 	return text
 }
 
-// shapeText returns the first axes: a client chose the shape.
+// A client chose the shape.
 func shapeText(shape []int) string {
 	if len(shape) > 5 {
 		return fmt.Sprintf("of %d axes", len(shape))

@@ -78,7 +78,7 @@ func (b *Batcher) run() {
 	}
 }
 
-// next copies requests from the queue into a batch. Without a batch it returns how long to wait, 0 until the next wake.
+// Without a batch next returns how long to wait, 0 until the next wake.
 func (b *Batcher) next(now time.Time) (together []*request, batch data.Batch, wait time.Duration, end bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,7 +150,7 @@ func (b *Batcher) answer(together []*request, batch data.Batch) {
 	})
 }
 
-// predict runs a batch and checks its outputs' rows. A graphs.OutputErrors comes with the other outputs.
+// A graphs.OutputErrors comes with the other outputs.
 func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	outputs, err := b.of.Answer(ctx, batch)
 	if some := (graphs.OutputErrors)(nil); err != nil && !errors.As(err, &some) {

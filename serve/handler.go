@@ -217,7 +217,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // the status and each client had a response.
 func (h *Handler) Drain() { h.draining.Store(true) }
 
-// problem is an error with a text for the client.
 type problem struct {
 	status int
 	text   string

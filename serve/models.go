@@ -67,7 +67,7 @@ func (h *Handler) replace(name string, number int, b *Batcher) *Batcher {
 	return old.batcher
 }
 
-// use finds a request's model, which is not unloaded before done.
+// The model is not unloaded before done.
 func (h *Handler) use(r *http.Request) (v *version, done func(), err error) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

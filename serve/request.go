@@ -21,7 +21,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// jsonSize is the header, of requests and answers with binary data, with the number of bytes of JSON before them.
+// jsonSize is the header with the number of bytes of JSON before binary data.
 const jsonSize = "Inference-Header-Content-Length"
 
 func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
@@ -95,7 +95,7 @@ const (
 	maxID      = 256  // bytes
 )
 
-// parse reads a request's JSON. It refuses what the model does not take before any element is read.
+// parse refuses what the model does not take before any element is read.
 func parse(text string, of *Batcher) (*inference, error) {
 	d, err := document.New(text)
 	if err != nil {
@@ -134,7 +134,7 @@ func parse(text string, of *Batcher) (*inference, error) {
 	return q, err
 }
 
-// readParameter reads parameters, one of which is wanted, and refuses those that would mean another answer.
+// One parameter is wanted; those that would mean another answer are refused.
 func readParameter[T bool | int](d *document.Document, wanted, expected string) (found *T, err error) {
 	err = d.Object("parameters", func(name string) (err error) {
 		switch name {
@@ -262,7 +262,6 @@ func (q *inference) request(ctx context.Context, binary string) (*request, error
 	return r, nil
 }
 
-// split divides a body into JSON and binary data by a header.
 func split(body, header string) (text, binary string, err error) {
 	if header == "" {
 		return body, "", nil

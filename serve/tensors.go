@@ -60,7 +60,7 @@ func unsigned[T uint8 | uint16 | uint32 | uint64](bits int) func(string) (T, err
 	return func(s string) (T, error) { v, err := strconv.ParseUint(s, 10, bits); return T(v), err }
 }
 
-// elements reads a list of [document.Document.Numbers], flat or nested as the shape, whose product is size.
+// A list of [document.Document.Numbers], flat or nested as the shape, whose product is size.
 func elements[T any](text string, shape []int, size int, parse func(string) (T, error)) ([]T, error) {
 	// An element takes two bytes or more, so the text bounds the memory.
 	flat := make([]T, 0, min(size, len(text)/2+1))

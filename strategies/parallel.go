@@ -107,10 +107,10 @@ var ErrLeftover = errors.New("the examples cannot be divided evenly over the dev
 
 type parallel struct {
 	runtime *xla.Runtime
-	first   firstDevice // values of single devices
+	first   firstDevice
 	devices int
 	from    int // first of this process
-	local   int // number in this process
+	local   int
 	model   int
 	pad     bool
 	rule    func(name string, shape shapes.Shape) xla.Split

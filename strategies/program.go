@@ -23,9 +23,9 @@ import (
 type program struct {
 	on       Strategy
 	name     string
-	mesh     int // devices of all processes
+	mesh     int
 	from     int // first of this process
-	devices  int // number in this process
+	devices  int
 	compiled *xla.Program
 	batch    []field
 	state    int

@@ -75,7 +75,7 @@ func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices
 type stack struct {
 	flat any
 	rows reflect.Value
-	row  int // elements per batch
+	row  int
 }
 
 func newStack(shape shapes.Shape, k int) *stack {

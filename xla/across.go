@@ -19,7 +19,7 @@ import (
 
 var ranksApart struct{ across, told atomic.Bool }
 
-// tellApart warns once, at rank 0, that ranks train alone, unless an earlier runtime was opened with [Across].
+// tellApart warns once, at rank 0, unless an earlier runtime was opened with [Across].
 func tellApart(o *openOptions) {
 	job := joined.Now()
 	if o.job != nil {

@@ -16,7 +16,7 @@ type Cost struct {
 	// Counted: by lazo ([cost.Count]). Otherwise it is the plugin's estimate.
 	Counted bool
 	// Uncounted lists operations whose FLOPs are missing, Unknown loops of unknown length, counted once, with their
-	// lines. Plugins report neither.
+	// lines; of lazo alone.
 	Uncounted, Unknown []string
 }
 
@@ -36,7 +36,7 @@ type DeviceMemory struct {
 	Pool, PeakPool         int64
 	// LargestFree is the largest free block, LargestOne the largest allocation so far.
 	LargestFree, LargestOne int64
-	Allocations             int64 // a count
+	Allocations             int64
 }
 
 type analysed interface {

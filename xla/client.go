@@ -26,7 +26,7 @@ type pjrtClient struct {
 	devices []*pjrt.Device
 	cache   *cache
 	shared  sharedPrograms
-	across  *across // nil for a single process
+	across  *across
 	log     *slog.Logger
 	closed  atomic.Bool
 	closing sync.Once
@@ -72,8 +72,8 @@ func builderFor(name, kind string, widestHead int, compile func(*hlo.Module) (co
 	return hlo.New(name, compile).ForCPU(kind == CPU).ForGPU(kind == CUDA).ForTPU(kind == TPU).ForCUDA(widestHead).Apart()
 }
 
-// widestHead is the largest head width of cuDNN flash attention with gradient at a compute capability ("9.0"), or 0. It
-// is conservative: a refused head does not compile.
+// widestHead is the largest head width of cuDNN flash attention with gradient at a compute capability ("9.0"), or 0. A
+// refused head does not compile.
 func widestHead(capability any) int {
 	var major, minor int
 	text, _ := capability.(string)

@@ -37,14 +37,14 @@ type eagerProgram struct {
 	used       int64
 }
 
-// Compiled returns the number of compiled programs.
+// Compiled counts the compiled programs.
 func (e *Eager) Compiled() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.compiled
 }
 
-// CompileTime returns the total compile time.
+// CompileTime is the total compile time.
 func (e *Eager) CompileTime() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()

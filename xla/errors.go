@@ -37,8 +37,7 @@ var (
 	// ErrDeviceLost reports a failed device: open a new runtime or process, and restore.
 	ErrDeviceLost = errors.New("device lost")
 	// ErrDeadline reports that a process, or another thing awaited, is late.
-	ErrDeadline = pjrt.ErrDeadline
-	// ErrClosed reports a use after Close.
+	ErrDeadline   = pjrt.ErrDeadline
 	ErrClosed     = pjrt.ErrClosed
 	ErrInputsLost = errors.New("the inputs that the program would have overwritten are lost")
 	// ErrBusy reports that another use excludes this one, of a value or of a state of package managed.
@@ -101,10 +100,8 @@ func (e *Error) said(message string) string {
 	return text
 }
 
-// Unwrap returns the original error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is matches the sentinel that fits.
 func (e *Error) Is(target error) bool {
 	if target == syscall.ENOSPC {
 		return e.kind() == errDiskFull

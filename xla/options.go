@@ -28,7 +28,7 @@ type openOptions struct {
 	err      error
 }
 
-// linkedCache is the default folder, which internal/plugintest.Program sets by the linker (-X).
+// internal/plugintest.Program sets this default folder by the linker (-X).
 var linkedCache string
 
 func newOptions(opts []Option) (*openOptions, error) {

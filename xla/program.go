@@ -27,11 +27,11 @@ type Program struct {
 	block int
 	// Those of this process.
 	devices int
-	across  *across // nil for one process
+	across  *across
 	mode    runMode
 	// 1, 2, … up to the block's size.
 	counts []int32
-	lists  sync.Pool // *lists, of blocks
+	lists  sync.Pool
 	uses   gate.Gate // runs read, Close closes
 
 	counting sync.Mutex // guards fromHLO

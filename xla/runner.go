@@ -66,7 +66,7 @@ type call struct {
 }
 
 type hostRead struct {
-	output int // among outputs
+	output int
 	at     int // among outputs that replace no input
 	shape  shapes.Shape
 	slice  reflect.Type

@@ -70,8 +70,7 @@ func parseHeader(text string, size int64, limits Limits) (header, error) {
 	return h, h.indexNames()
 }
 
-// memberCount estimates the members of the object in text, bounded by its length. Growing a slice would take five times
-// its size.
+// Growing a slice would take five times its size: this estimates the members, bounded by the text's length.
 func memberCount(text string) int {
 	const shortest = len(`"":{"dtype":"U8","shape":[],"data_offsets":[0,0]},`)
 	members, depth, quoted := 0, 0, false
@@ -93,8 +92,8 @@ func memberCount(text string) int {
 	return min(members, len(text)/shortest+1)
 }
 
-// checkLayout sorts the entries by their bytes, which must fill size bytes without overlap or gap. base is the
-// elements' offset.
+// The entries are sorted by their bytes, which must fill size bytes without overlap or gap. base is the elements'
+// offset.
 func (h *header) checkLayout(base, size int64) error {
 	order := func(a, b entry) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.length, b.length)) }
 	if !slices.IsSortedFunc(h.entries, order) {

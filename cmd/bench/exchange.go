@@ -27,12 +27,12 @@ import (
 // bytes
 var sumSizes = []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 100e6}
 
-// exchangers are dense models on 784 inputs.
+// dense models on 784 inputs
 var exchangers = []struct {
 	name   string
 	layers []int
 	batch  int // per rank
-	steps  int // per repeat
+	steps  int
 }{
 	{"mlp 2.0 M", []int{1024, 1152, 10}, 64, 20},
 	{"mlp 25 M", []int{4096, 4096, 1218, 10}, 16, 3},

@@ -59,7 +59,7 @@ func fit(ctx context.Context, b *bench) error {
 	hand := func() error { return below.run(ctx, set, test, batch, epochs) }
 	took := map[string][]float64{}
 	steps := float64(epochs * (set.Len() / batch))
-	for i := range b.repeats + 1 { // the first compiles
+	for i := range b.repeats + 1 {
 		for _, way := range []struct {
 			name string
 			run  func() error

@@ -29,7 +29,7 @@ var growths = []struct {
 	{"layers", []int{1, 2, 4, 8}},
 }
 
-// size is a chain of dense layers with two variables each, on 16 inputs.
+// dense layers with two variables each, on 16 inputs
 type size struct{ variables, batch, devices, steps int }
 
 // Places are workload lstm's, layers a small gpt's; both also report the first step.

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// childName is the argv[0] of the child that handles a foreign file, which may crash or block the plugin.
+// the argv[0] of the child that handles a foreign file, which may crash or block the plugin
 const childName = "lazo: child"
 
 // A child dies at once on a crash: its parent reports the error.

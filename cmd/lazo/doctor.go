@@ -184,7 +184,7 @@ func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	}
 	defer matrix.Finalize() // the runtime closes next
 	best := time.Duration(1<<63 - 1)
-	for range repeats + 1 { // warm-up
+	for range repeats + 1 {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}

@@ -57,7 +57,7 @@ func dashes(args []string) []string {
 			args[i] = "--" + strings.TrimLeft(args[i], "-")
 		}
 		if !valued && slices.Contains([]string{"np", "n", "restarts", "min", "mpirun"}, name) {
-			i++ // its value
+			i++
 		}
 	}
 	return args

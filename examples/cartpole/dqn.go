@@ -37,7 +37,7 @@ type replay struct {
 	Poles  []pole
 	Ages   []int // steps since the episodes began
 	Buffer []transition
-	Played int // steps of environments
+	Played int
 }
 
 type transition struct {

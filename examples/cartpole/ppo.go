@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	parallel  = 8   // environments
-	minibatch = 500 // steps
-	passes    = 4   // over a rollout
+	parallel  = 8
+	minibatch = 500
+	passes    = 4
 	updates   = passes * parallel * horizon / minibatch
 )
 

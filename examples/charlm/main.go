@@ -24,7 +24,7 @@ import (
 
 const (
 	window    = 64 // in characters
-	stride    = 17 // between windows
+	stride    = 17
 	batchSize = 16
 )
 

@@ -23,8 +23,7 @@ func Origin() (own, parent string) {
 	return own, parent
 }
 
-// startedBy reports whether a function with this prefix started the calling goroutine. It walks the whole stack in 1 to
-// 4 microseconds, without allocation.
+// startedBy walks the whole stack in 1 to 4 microseconds, without allocation.
 func startedBy(prefix string) bool {
 	var stack [64]uintptr // the innermost call first
 	first := uintptr(0)

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// branch is a choice among functions: in the graph a While whose inputs are the function's number and all captures, so
-// that gradients reach the captured nodes.
+// branch is a choice among functions: in the graph a While whose inputs are the function's number and all captures,
+// which gradients thus reach.
 type branch struct {
 	bodies []*traced
 	taken  []*graph.Node         // captured by the bodies

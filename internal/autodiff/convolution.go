@@ -39,7 +39,7 @@ func convOf(node *graph.Node) conv {
 	return c
 }
 
-// extents are a spatial axis's sizes of input, kernel and strided output with dilations, in input elements.
+// a spatial axis's sizes of input, kernel and strided output with dilations, in input elements
 type extents struct{ input, kernel, output int }
 
 func (c conv) extents(i int, input, kernel, output *graph.Node) extents {

@@ -30,7 +30,7 @@ func operandsOf(node *graph.Node) (lhs, rhs operand, sums dtypes.DType) {
 	return lhs, rhs, dtypes.DType(a.sub("config").field("AccumulatorDType", reflect.Int32).Int())
 }
 
-// resultAxes numbers a DotGeneral's result axes from first: batch, then free axes of lhs, then of rhs.
+// Batch, then free axes of lhs, then of rhs, numbered from first.
 func resultAxes(first int, lhs, rhs operand) (batch, fromLhs, fromRhs []int) {
 	batch = axesFrom(first, len(lhs.batch))
 	fromLhs = axesFrom(first+len(batch), len(lhs.free))
@@ -46,7 +46,7 @@ func dotGeneral(node, v *graph.Node) []*graph.Node {
 	}
 }
 
-// dotGradient is the gradient by wrt: v and other contracted over other's free axes. Complex values are not conjugated.
+// The gradient by wrt is v and other contracted over other's free axes. Complex values are not conjugated.
 func dotGradient(v, other, wrt operand, sums dtypes.DType) *graph.Node {
 	// wrt's axes in the order of the product's result: batch axes as requested, others in each side's order.
 	contracted := slices.Clone(wrt.contracting)

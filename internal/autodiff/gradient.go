@@ -66,8 +66,7 @@ func Bypasses(loss, from, by *graph.Node) (bypasses bool) {
 var errClosure = errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
 	"(what a closure of GoMLX takes from outside would get 0): use ops.Cond, ops.Switch, ops.Scan or graph.Where, or put graph.StopGradient around its results")
 
-// refuseClosures panics if loss depends on an If or While built after one of wrt: these have no gradient. GoMLX reports
-// their inputs, but captured nodes would get 0.
+// An If or While built after one of wrt has no gradient. GoMLX reports their inputs, but captured nodes would get 0.
 func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	walk(loss, wrt, func(n *graph.Node) bool {
 		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) && loopOf(n) == nil && branchOf(n) == nil {

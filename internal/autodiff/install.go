@@ -12,8 +12,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// rule returns the gradients by the inputs of a node with one output, whose adjoint is v; nil: no gradient. Unneeded
-// nodes are dropped when the program is written.
+// rule returns the gradients by the inputs of a node with one output, whose adjoint is v; nil: none. Unneeded nodes are
+// dropped when the program is written.
 type rule func(node, v *graph.Node) []*graph.Node
 
 func rules() map[graph.NodeType]rule {

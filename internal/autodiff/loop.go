@@ -21,8 +21,8 @@ type Loop struct {
 // stack.
 type Body func(carry, at, fixed []*graph.Node) (next, out []*graph.Node)
 
-// loop is a Loop with its body. The state of its While: the counter, the carried values, the places, the captures, and
-// the stacks (the outputs and, for the gradient, each iteration's carried values and the saved nodes).
+// The state of the While: the counter, the carried values, the places, the captures, and the stacks (the outputs and,
+// for the gradient, each iteration's carried values and the saved nodes).
 type loop struct {
 	Loop
 	body                      *traced

@@ -9,7 +9,7 @@ import (
 
 func differentiable(t dtypes.DType) bool { return t.IsFloat() || t.IsComplex() }
 
-// whileGradient is a reversed loop over the saved carried values, which recomputes the body and differentiates it.
+// A reversed loop over the saved carried values recomputes the body and differentiates it.
 func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	if b := branchOf(node); b != nil {
 		return b.gradient(node, vs)
@@ -26,7 +26,7 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	fixed := inputs[at+l.carry+l.places : at+l.carry+l.places+l.fixed]
 	stacks := at + l.carry + l.places + l.fixed
 	kept, saved := results[stacks+l.out:stacks+l.out+l.carry], results[stacks+l.out+l.carry:]
-	turns := slices.Concat(kept, places) // stacked parameters of each iteration
+	turns := slices.Concat(kept, places)
 
 	b.ofCarry, b.ofPlaces = floats(kept), floats(places)
 	var carry, fed []*graph.Node
@@ -202,7 +202,7 @@ func splits(node *graph.Node) []*graph.Node {
 	return outputs
 }
 
-// isZero finds GoMLX's zeros for an output without adjoint.
+// GoMLX uses this for an output without adjoint.
 func isZero(n *graph.Node) bool {
 	if n.Type() == graph.NodeTypeBroadcastInDim {
 		n = n.Inputs()[0]

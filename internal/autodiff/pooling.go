@@ -13,7 +13,7 @@ import (
 // The program grows with the window.
 const maxTaps = 64
 
-// pooling is the rule of ReduceWindow. At ties the window's first element in row-major order gets all of v.
+// At ties the window's first element in row-major order gets all of v.
 func pooling(node, v *graph.Node) []*graph.Node {
 	a := attributesOf(node)
 	w := window{sizes: a.ints("windowDimensions"), strides: a.ints("strides"), padding: a.pairs("paddings")}
@@ -88,7 +88,7 @@ func (w window) toFirst(node, v, x *graph.Node, taps int) *graph.Node {
 	return w.scatter(x, taps, func(i int) *graph.Node { return graph.Where(graph.Equal(chosen, number(x, i)), v, zero) })
 }
 
-// scatter adds each tap's contribution, in the output's shape, at its position in x.
+// Each tap's contribution, in the output's shape, is added at its position in x.
 func (w window) scatter(x *graph.Node, taps int, contribution func(tap int) *graph.Node) *graph.Node {
 	zero := graph.ScalarZero(x.Graph(), x.DType())
 	var sum *graph.Node

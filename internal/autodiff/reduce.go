@@ -27,7 +27,7 @@ func reducedAxes(node *graph.Node) (axes []int, kept shapes.Shape) {
 	return axes, kept
 }
 
-// productOfAll multiplies v by the elements before and after each one, axis by axis: division fails at 0.
+// v times the elements before and after each one, axis by axis: division fails at 0.
 func productOfAll(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	axes, kept := reducedAxes(node)

@@ -69,7 +69,7 @@ func cut(g *graph.Graph, first int, params, outputs []*graph.Node) *traced {
 	return cutOf(g.Nodes()[first:], false, params, outputs)
 }
 
-// cutOf does the same for given nodes. whole is for a body that may not run at all: only constants stay outside.
+// whole is for a body that may not run at all: only constants stay outside.
 func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *traced {
 	t := &traced{params: params, outputs: outputs}
 	varies := map[*graph.Node]bool{}
@@ -151,7 +151,7 @@ func always(g *graph.Graph) *graph.Node {
 	return n
 }
 
-// instead replaces a node by its known value: XLA drops the node; the gradient goes to the node alone.
+// XLA drops the node in favor of its known value; the gradient goes to the node alone.
 func instead(value, node *graph.Node) *graph.Node {
 	return graph.Where(always(node.Graph()), value, node)
 }
@@ -200,7 +200,7 @@ func (w rewritten) all(nodes []*graph.Node) []*graph.Node {
 	return list
 }
 
-// factorOf returns the nodes that use a parameter, if each is a product with it and not an output.
+// The nodes that use a parameter, if each is a product with it and not an output.
 func (t *traced) factorOf(param *graph.Node) []*graph.Node {
 	if slices.Contains(t.outputs, param) {
 		return nil

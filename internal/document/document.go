@@ -23,7 +23,7 @@ const (
 // encoding/json does not see the long lists of numbers (docs/decisions/0017).
 type Document struct {
 	*json.Decoder
-	lists []piece // those not yet passed
+	lists []piece
 }
 
 type piece struct {
@@ -39,7 +39,7 @@ func New(text string) (*Document, error) {
 	return &Document{json.NewDecoder(strings.NewReader(rest)), lists}, nil
 }
 
-// cut replaces the long lists of numbers, or of true and false, by []: the rest is JSON exactly if the text is.
+// Long lists of numbers, or of true and false, become []: the rest is JSON exactly if the text is.
 func cut(text string) (rest string, lists []piece) {
 	var b strings.Builder
 	from := 0
@@ -69,8 +69,8 @@ func cut(text string) (rest string, lists []piece) {
 	return b.String(), lists
 }
 
-// numbers returns the length of the JSON list, flat or nested, of numbers, true and false at the beginning of text, or
-// where it is none.
+// n is the length of the JSON list, flat or nested, of numbers, true and false at the beginning of text, or where it is
+// none.
 func numbers(text string) (n int, ok bool) {
 	depth, value, end := 0, true, false // what may come: a value, the end of a list
 	for n < len(text) {
@@ -229,7 +229,7 @@ func (d *Document) Text() (text string, list bool, err error) {
 	return string(raw), false, nil
 }
 
-// cut reports whether a list, then the first of lists, was removed at an offset.
+// The list is the first of lists then.
 func (d *Document) cut(at int64) bool {
 	for len(d.lists) > 0 && d.lists[0].at < at {
 		d.lists = d.lists[1:]

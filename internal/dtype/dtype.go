@@ -1,5 +1,5 @@
 // Package dtype is the table of dtypes: their numbers in GoMLX and PJRT, and their names in Go, GoMLX and files of
-// tensors. It imports nothing, for packages without GoMLX. Package pjrt has StableHLO's names.
+// tensors. It imports nothing, for packages without GoMLX.
 package dtype
 
 // Type is a dtype, by GoMLX's and PJRT's number.

@@ -49,8 +49,8 @@ const (
 type File struct {
 	Name   string // for messages; default: last part of URL
 	URL    string
-	Size   int64 // bytes; 0: unknown, limited by Client.Limit
-	SHA256 string
+	Size   int64  // bytes; 0: unknown, limited by Client.Limit
+	SHA256 string // lower-case hex
 	Blob   string // in place of SHA256: the SHA-1 of the git blob, of Size bytes
 	Token  string // of the header Authorization, for the host and port of URL alone; "": none
 }
@@ -127,7 +127,7 @@ func (c Client) receive(ctx context.Context, f File, out *os.File, sum hash.Hash
 	return ExplainFullDisk(out.Sync(), filepath.Dir(out.Name()))
 }
 
-// watched returns a context that ends after the total timeout, or the idle timeout since the last call of alive.
+// The idle timeout counts from the last call of alive.
 func (c Client) watched(ctx context.Context) (_ context.Context, alive, stop func()) {
 	ctx, cancelTotal := context.WithTimeoutCause(ctx, c.TotalTimeout, fmt.Errorf("%w: not finished after %v", ErrTimeout, c.TotalTimeout))
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -206,7 +206,7 @@ func (c Client) Get(ctx context.Context, address, token string, limit int64) (te
 	return text, nil
 }
 
-// open requests the bytes from a place on. from is 0 if the server sends all.
+// from is 0 if the server sends all.
 func (c Client) open(ctx context.Context, f File, at int64) (_ io.ReadCloser, from int64, err error) {
 	address, err := Parse(f.URL)
 	if err != nil {
@@ -260,7 +260,7 @@ func (c Client) open(ctx context.Context, f File, at int64) (_ io.ReadCloser, fr
 	return response.Body, from, nil
 }
 
-// explainCertificate adds advice for machines without certificates of authorities, as minimal containers.
+// Minimal containers lack certificates of authorities.
 func explainCertificate(err error) error {
 	if errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.SystemRootsError)) {
 		return fmt.Errorf("no certificate of this machine vouches for the server: install the package ca-certificates, "+
@@ -304,7 +304,6 @@ func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, 
 	return nil
 }
 
-// because replaces net/http's bare cancellation by the cause.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

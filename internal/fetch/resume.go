@@ -65,7 +65,7 @@ func again(out *os.File) error {
 	return errors.Join(err, out.Truncate(0))
 }
 
-// lock returns the file for bytes, or nil if path is complete.
+// nil: path is complete
 func (c Client) lock(ctx context.Context, f File, path string) (*os.File, error) {
 	var wrong os.FileInfo
 	for {

@@ -1,8 +1,8 @@
 // Package gate is a lock for values that several goroutines use: readers share a value, a change excludes all others.
 // Waiting is first-come, first-served and ends with the context.
 //
-// docs/decisions/0049 has the rules. Entering a gate twice blocks forever. Code that calls user code while it holds a
-// gate must refuse such uses of the same value, as package managed does while it builds a step.
+// docs/decisions/0049 has the rules. Entering a gate twice blocks forever: code that calls user code while it holds a
+// gate must refuse such uses of the same value.
 package gate
 
 import (

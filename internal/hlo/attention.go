@@ -105,7 +105,7 @@ func (f *Function) flash(
 				results, layouts = append(results, b.Shape()), append(layouts, nil)
 			}
 		}
-		results, layouts = append(results, xlashapes.Make(dtypes.Uint8, 0)), append(layouts, nil) // cuDNN's workspace
+		results, layouts = append(results, xlashapes.Make(dtypes.Uint8, 0)), append(layouts, nil)
 		out, err := stablehlo.CustomCallV2("__cudnn$fmha"+name, flashConfig(query, key, time, heads, o, back), v, make([][]int, len(v)), results, layouts)
 		if err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (f *Function) fixed(v *value) bool {
 		if !slices.ContainsFunc(s.Outputs, func(v *value) bool { return needed[v] }) {
 			continue
 		}
-		if len(s.FunctionParameters) > 0 { // closures capture
+		if len(s.FunctionParameters) > 0 {
 			return false
 		}
 		for _, v := range s.Outputs {

@@ -104,8 +104,8 @@ func unsignedOf(bytes int) dtypes.DType {
 	return map[int]dtypes.DType{1: dtypes.Uint8, 2: dtypes.Uint16, 4: dtypes.Uint32, 8: dtypes.Uint64}[bytes]
 }
 
-// ordered maps floats to integers of the same order, -NaN first and NaN last. XLA folds its total-order comparison
-// wrongly for NaN constants; its CPU lacks it for 16 bits.
+// ordered maps floats to integers of the same order, -NaN first, NaN last. XLA folds its total-order comparison wrongly
+// for NaN constants; its CPU lacks it for 16 bits.
 func (f *Function) ordered(v *value) (*value, error) {
 	c, size := &chain{}, v.Shape().DType.Size()
 	as := map[int]dtypes.DType{2: dtypes.Int16, 4: dtypes.Int32, 8: dtypes.Int64}[size]

@@ -20,8 +20,7 @@ import (
 // for lazo's gradient rules
 
 var (
-	ErrCompiled = errors.New("the builder was compiled already; make a new one")
-	// ErrForeignOp reports an operand that is nil or from another builder.
+	ErrCompiled  = errors.New("the builder was compiled already; make a new one")
 	ErrForeignOp = errors.New("the operand is not of this builder")
 )
 
@@ -45,7 +44,7 @@ type Builder struct {
 	apart      bool
 	constants  []Parameter
 	widestHead int
-	eager      *eager // nil: compile
+	eager      *eager
 	places     graphs.Places
 	written    []written
 	zeros      map[*value]int
@@ -59,7 +58,7 @@ type Builder struct {
 
 var _ compute.Builder = (*Builder)(nil)
 
-// New returns a builder. [Builder.Compile] calls compile once.
+// New returns a builder, whose Compile calls compile once.
 func New(name string, compile func(*Module) (compute.Executable, error)) *Builder {
 	b := &Builder{name: name, compile: compile, root: stablehlo.New(name).Main(), inPlace: map[int]int{}, zeros: map[*value]int{}, padded: map[*value]parts{}, fixed: map[*value]bool{}, cut: map[*value]cuts{}}
 	b.main = b.newFunction(compute.MainName, nil, b.root)
@@ -90,7 +89,7 @@ type op struct {
 	in    *Function
 	value *value
 	again attribute // a scalar constant's text, for other functions: GoMLX makes one
-	takes []taken   // captured by its closures
+	takes []taken
 }
 
 func (b *Builder) Name() string { return b.name }
@@ -178,7 +177,7 @@ func (f *Function) value(o *op) (*value, error) {
 
 type lowering func(operands []*value) ([]*value, error)
 
-// emit adds an operation. go-xla's and GoMLX's shape inference may panic. A failed operation leaves no statements.
+// go-xla's and GoMLX's shape inference may panic. A failed operation leaves no statements.
 func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower lowering) ([]*op, error) {
 	text, before, written := f.text, len(f.text.Statements), len(f.b.written)
 	values, err := f.values(operands)
@@ -263,7 +262,7 @@ func (b *Builder) InPlace(output, parameter int) error {
 	return nil
 }
 
-// Compile passes the module to the function given to [New]. Main must have returned.
+// Compile must follow main's Return.
 func (b *Builder) Compile() (compute.Executable, error) {
 	module, err := b.module()
 	if err != nil {
@@ -346,7 +345,6 @@ type source struct {
 	operations []Operation
 }
 
-// Capabilities lists the supported operations and dtypes, with static shapes.
 func Capabilities() compute.Capabilities {
 	c := compute.Capabilities{Operations: map[compute.OpType]bool{}, Functions: true, DTypes: map[dtypes.DType]bool{}}
 	for kind := compute.OpTypeInvalid + 1; kind < compute.OpTypeLast; kind++ {

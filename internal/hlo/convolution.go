@@ -111,8 +111,8 @@ func takenForGroups(window, places, stride, inputDilation, kernelDilation int, p
 	return window == inputDilation && stride == window-1 && kernelDilation == 1 && padding == [2]int{} && places != window
 }
 
-// fewTerms reports whether XLA's CPU is faster with a sum of shifted products (docs/maintain/performance.md,
-// "Convolutions of few channels").
+// XLA's CPU is then faster with a sum of shifted products (docs/maintain/performance.md, "Convolutions of few
+// channels").
 func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	n := input.Shape().Rank()
 	last := n - 1

@@ -142,8 +142,7 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 	return stablehlo.Reduce(products, zero, add, over...)
 }
 
-// packsLess reports whether XLA's CPU is faster if the operands are swapped and the product is transposed
-// (docs/decisions/0036).
+// XLA's CPU is then faster with swapped operands and a transposed product (docs/decisions/0036).
 func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	const longSum, longColumns, muchLarger, few = 128, 512, 4, 32
 	if lhs.Shape().Rank() != 2 || rhs.Shape().Rank() != 2 || len(l.contracting) != 1 {

@@ -109,12 +109,12 @@ func (f *Function) BitCount(x compute.Value) (compute.Value, error) {
 
 func (f *Function) Clz(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeClz, x) }
 
-// Div divides. Integer quotients are truncated towards 0.
+// Div truncates integer quotients towards 0.
 func (f *Function) Div(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeDiv, lhs, rhs)
 }
 
-// Rem is the remainder, with the sign of lhs, like Go's %.
+// Rem has the sign of lhs, like Go's %.
 func (f *Function) Rem(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeRem, lhs, rhs)
 }

@@ -38,8 +38,7 @@ func (b *Builder) notePadded(v, x, fill *value, before, behind, between []int) {
 	}
 }
 
-// joined writes a sum of arrays with disjoint nonzero parts, as a gradient of an LSTM's gates, as a concatenation, or
-// returns nil.
+// A sum of arrays with disjoint nonzero parts, as a gradient of an LSTM's gates, is a concatenation.
 func (f *Function) joined(lhs, rhs *value) (*value, error) {
 	a, ok := f.b.padded[lhs]
 	b, also := f.b.padded[rhs]

@@ -21,8 +21,7 @@ type Module struct {
 	Name       string
 	Parameters []Parameter
 	Outputs    []Output
-	// InPlace maps an output to the parameter that it overwrites.
-	InPlace map[int]int
+	InPlace    map[int]int
 	// Ops counts GoMLX's operations, with parameters and constants.
 	Ops     map[compute.OpType]int
 	Devices Devices
@@ -41,7 +40,7 @@ type Parameter struct {
 	Value []byte
 }
 
-// Part returns the shape of the parameter's part on a device.
+// Part is the parameter's shape on a device.
 func (p Parameter) Part() (shapes.Shape, error) {
 	part, err := partOf(p.Shape, p.split)
 	if err != nil {
@@ -72,7 +71,7 @@ type Output struct {
 	split *shardy.ShardingSpec
 }
 
-// Part returns the shape of the output's part on a device.
+// Part is the output's shape on a device.
 func (o Output) Part() (shapes.Shape, error) {
 	part, err := partOf(o.Shape, o.split)
 	if err != nil {
@@ -102,7 +101,7 @@ func (d Devices) clone() Devices {
 	return d
 }
 
-// Text returns the program as StableHLO text (MLIR).
+// Text is StableHLO (MLIR).
 func (m *Module) Text() string {
 	var text strings.Builder
 	name := cmp.Or(stablehlo.NormalizeIdentifier(m.Name), "module")

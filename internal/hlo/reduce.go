@@ -138,7 +138,7 @@ func joinAxes(v *value, first, n int) (*value, error) {
 	return kept(joined)
 }
 
-// ReduceSum adds up over axes. In all reductions, no axes mean all.
+// ReduceSum, as all reductions, takes all axes for none.
 func (f *Function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceSum, x, axes)
 }
@@ -147,7 +147,7 @@ func (f *Function) ReduceProduct(x compute.Value, axes ...int) (compute.Value, e
 	return f.reduce(compute.OpTypeReduceProduct, x, axes)
 }
 
-// ReduceMax returns the maximum over axes, NaN if any element is NaN.
+// ReduceMax is NaN if any element is NaN.
 func (f *Function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceMax, x, axes)
 }
@@ -228,7 +228,7 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType
 // The order of evaluation must not matter.
 func (f *Function) picking(t, places dtypes.DType, better types.ComparisonDirection) (*stablehlo.Function, error) {
 	closure := f.text.Closure()
-	var in [4]*value // lhs, its index, rhs, its index
+	var in [4]*value
 	for i, of := range []dtypes.DType{t, places, t, places} {
 		var err error
 		if in[i], err = closure.Input(toXLA(scalarShape(of))); err != nil {

@@ -104,7 +104,7 @@ func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Mo
 		}
 		initial, w.types = append(initial, "%"+parameterName(i)), append(w.types, typeText(p.Shape))
 	}
-	place := make([]int, len(m.Outputs)) // among the carried values
+	place := make([]int, len(m.Outputs))
 	for i, o := range m.Outputs {
 		if parameter, ok := carry[i]; ok {
 			place[i] = 2 + parameter

@@ -152,7 +152,7 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 // These names depend on other operations.
 var numbered = regexp.MustCompile(`(%|%outer|%arg|@f)(\d+)\b`)
 
-// renumber makes the text depend only on its operation; main's captured values become parameters.
+// The text must depend only on its operation; main's captured values become parameters.
 func (e *eager) renumber(m *Module, values []compute.Buffer) []compute.Buffer {
 	names := map[string]string{}
 	rename := func(text string) string {

@@ -50,8 +50,7 @@ func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, in
 	})
 }
 
-// inTotalOrder changes float comparisons to total order: NaN would leave its neighbours in any order. It keeps x == x,
-// a test for NaN.
+// With other comparisons NaN would leave its neighbours in any order. x == x, a test for NaN, stays.
 func inTotalOrder(statements []*stablehlo.Statement) []*stablehlo.Statement {
 	statements = slices.Clone(statements)
 	for i, s := range statements {

@@ -11,7 +11,7 @@ import (
 // ErrTraced reports a value of a loop's or a branch's traced body outside the body.
 var ErrTraced = errors.New("the value was made in the body of a loop or of a branch and does not exist outside of it: return it from the body")
 
-// trace has a body's values, which main must not use: a function writes the body again.
+// a body's values, which main must not use: a function writes the body again
 type trace struct {
 	open, whole bool
 	values      map[*value]bool

@@ -44,7 +44,7 @@ func (f *Function) ReduceWindow(
 
 const maxPlaces = 1 << 48
 
-// checkPlaces refuses numbers that would overflow in XLA and end the process. Lists may be empty.
+// These numbers would overflow in XLA and end the process. Lists may be empty.
 func checkPlaces(sizes, window, strides, dilations, windowDilations []int, paddings [][2]int) error {
 	at := func(list []int, i int) float64 {
 		if len(list) == 0 {
@@ -165,7 +165,7 @@ func (f *Function) selectBehindUnits(better types.ComparisonDirection, operand, 
 // The program grows with the window.
 const mostTaps = 256
 
-// selectByTaps serves 64-bit numbers on TPUs, which lack select-and-scatter. It finds each window's best position
+// selectByTaps serves 64-bit numbers on TPUs, which lack select-and-scatter: it finds each window's best position
 // (tap), the first of equal ones, then adds up, tap by tap, the elements of source that chose it.
 func (f *Function) selectByTaps(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
 	taps := 1

@@ -17,7 +17,7 @@ var plugins string
 type Wheel struct {
 	Kind     string
 	Platform string // GOOS/GOARCH
-	Package  string // in the package index
+	Package  string
 	Version  string
 	File     string
 	Size     int64  // bytes

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 )
 
-// Errors that package dist exports.
 var (
 	ErrDisagree  = errors.New("the ranks disagree")
 	ErrKeyExists = errors.New("the key has a value already")

@@ -39,7 +39,7 @@ func bindingWarnings(own, machine, processes int, yields bool) []string {
 	return nil
 }
 
-// available returns the processors of the container or machine, 0 if unknown.
+// of the container or machine, 0 if unknown
 func available(root string) int {
 	groups, err := os.ReadFile(root + "proc/self/cgroup")
 	if err == nil {

@@ -11,13 +11,13 @@ import (
 var (
 	// ErrNotFound reports a missing or untrusted MPI library.
 	ErrNotFound = errors.New("no MPI library")
-	// ErrNotLoadable reports a file that is not a library for this machine, or lacks dependencies.
+	// ErrNotLoadable: the file is not a library for this machine, or lacks dependencies.
 	ErrNotLoadable = errors.New("not a library that this machine can load")
 	ErrNoMPI       = errors.New("not an MPI library that lazo knows")
-	// ErrLauncher reports a process started by the launcher of another MPI implementation or version.
+	// ErrLauncher: the launcher is of another MPI implementation or version.
 	ErrLauncher = errors.New("the launcher is of another MPI")
 	ErrThreads  = errors.New("the MPI library has no MPI_THREAD_MULTIPLE")
-	// ErrTwice reports a second initialization of MPI, or a second library.
+	// ErrTwice: MPI was initialized before, or another library opened.
 	ErrTwice     = errors.New("MPI is in use in this process already")
 	ErrFinalized = errors.New("this process has left the job of MPI")
 )

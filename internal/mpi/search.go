@@ -51,8 +51,8 @@ func launcherOf(getenv func(string) string) launcher {
 	return launcher{}
 }
 
-// ofProxy returns the folders of the libraries of MPICH's launcher, whose place no variable has. Its proxy on each host
-// starts the ranks, perhaps by a shell.
+// The folders of the libraries of MPICH's launcher, whose place no variable has. Its proxy on each host starts the
+// ranks, perhaps by a shell.
 func ofProxy(proc string, pid int) []string {
 	for range 8 {
 		at := filepath.Join(proc, strconv.Itoa(pid))
@@ -126,7 +126,7 @@ func search(by launcher, getenv func(string) string, root fs.FS) (string, error)
 
 func rooted(path string) string { return strings.TrimPrefix(filepath.Clean(path), "/") }
 
-// inspect finds Open MPI, and its major version or "", by a library's dependencies, which version 5 renamed.
+// Version 5 of Open MPI renamed dependencies of its libraries.
 func inspect(root fs.FS, path string) (open bool, major string) {
 	opened, err := root.Open(rooted(path))
 	if err != nil {

@@ -80,7 +80,7 @@ func (w *World) Rank() int { return int(w.place.rank) }
 
 func (w *World) Size() int { return int(w.place.size) }
 
-// LocalRank returns this process's rank on its machine.
+// LocalRank is this process's rank on its machine.
 func (w *World) LocalRank() int { return int(w.place.local_rank) }
 
 func (w *World) LocalSize() int { return int(w.place.local_size) }

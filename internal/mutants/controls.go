@@ -17,7 +17,7 @@ type control struct {
 	tags       string
 }
 
-// edit replaces a text that occurs once in the file.
+// old occurs once in the file.
 type edit struct{ old, new string }
 
 func (c control) texts(module string) (map[string][]byte, error) {

@@ -22,7 +22,7 @@ type mutant struct {
 	change     string
 	form       []piece
 	tests      []*test
-	missed     []string // tests that reach it but are left out
+	missed     []string
 	outcome    outcome
 	by, remark string
 }

@@ -135,7 +135,7 @@ func (u user) look(path string) error {
 	return u.closed(path, info, true)
 }
 
-// closed checks one part of a path. sticky allows sticky folders that others can write.
+// sticky allows sticky folders that others can write.
 func (u user) closed(path string, info fs.FileInfo, sticky bool) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

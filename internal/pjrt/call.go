@@ -373,5 +373,4 @@ func (c *Call) release(held int) error {
 	return first
 }
 
-// Close releases the call, not its buffers and program.
 func (c *Call) Close() error { return closeNow(c) }

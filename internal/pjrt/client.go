@@ -15,7 +15,7 @@ type Client struct {
 	plugin *Plugin
 	ptr    unsafe.Pointer
 	name   string
-	text   string // platform version
+	text   string
 	index  int
 	all    []*Device
 	local  []*Device

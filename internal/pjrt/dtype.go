@@ -127,7 +127,7 @@ type Number interface {
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// Bytes returns the memory of a slice, without a copy.
+// Bytes views a slice's memory.
 func Bytes[T Number](values []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(one)))

@@ -47,8 +47,7 @@ func environment(root, path string, getenv func(string) string) map[string]strin
 	return set
 }
 
-// mayHaveTPU looks for a TPU's device node, or a Google PCI device that is neither disk nor network card. It is true
-// without a visible PCI bus.
+// A TPU's device node, or a Google PCI device that is neither disk nor network card; true without a visible PCI bus.
 func mayHaveTPU(root string) bool {
 	for _, nodes := range []string{"dev/accel*", "dev/vfio/[0-9]*"} {
 		if found, err := filepath.Glob(filepath.Join(root, nodes)); err != nil || len(found) > 0 {

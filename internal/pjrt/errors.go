@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Code is PJRT's status code, as in Abseil and gRPC.
+// Code is PJRT's, as in Abseil and gRPC.
 type Code int
 
 const (
@@ -44,7 +44,6 @@ func (c Code) String() string {
 	return codeNames[c-1]
 }
 
-// Errors that an [*Error] matches by its code.
 var (
 	ErrCancelled       = errors.New("cancelled")
 	ErrInvalidArgument = errors.New("invalid argument")

@@ -21,7 +21,7 @@ type Executable struct {
 	outputs []Shape
 	devices []*Device
 
-	read         sync.Once // guards the fields below
+	read         sync.Once
 	signature    signature
 	signatureErr error
 }
@@ -38,7 +38,6 @@ var executableKind = &kind{name: "executable", live: &live.executables, free: fu
 	return firstError(err, invoke(p, "LoadedExecutable_Destroy", p.api.LoadedExecutable_Destroy, &args))
 }}
 
-// Compile compiles StableHLO, as text or MLIR bytecode.
 func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, error) {
 	encoded, err := checked(program, options)
 	if err != nil {
@@ -194,10 +193,10 @@ func (e *Executable) Name() string { return e.name }
 
 func (e *Executable) Outputs() []Shape { return append([]Shape{}, e.outputs...) }
 
-// Devices returns the program's devices in this process, none if it is portable.
+// Devices are the program's in this process, none if it is portable.
 func (e *Executable) Devices() []*Device { return append([]*Device{}, e.devices...) }
 
-// Parameters returns the arguments' shapes on each device, as in the optimized program.
+// Parameters are the arguments' shapes on each device, as in the optimized program.
 func (e *Executable) Parameters() ([]Shape, error) {
 	s, err := e.entry()
 	return append([]Shape{}, s.parameters...), err

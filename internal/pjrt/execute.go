@@ -14,8 +14,8 @@ type launch struct {
 	c       *C.lazo_run
 	of      *Executable
 	devices []*Device
-	in, out []unsafe.Pointer // views of the C lists
-	replace []C.int64_t      // argument that each output replaces, or -1
+	in, out []unsafe.Pointer
+	replace []C.int64_t
 }
 
 func (e *Executable) newRun(devices []*Device, args, hosts int) (launch, error) {

@@ -13,7 +13,7 @@ import (
 
 type handlers struct {
 	sync.Mutex
-	byTarget map[[2]string]unsafe.Pointer // by name and platform
+	byTarget map[[2]string]unsafe.Pointer
 }
 
 // RegisterHandler registers a C function for custom calls with the target name and API version 4 (typed FFI), for the

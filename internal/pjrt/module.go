@@ -8,7 +8,7 @@ import (
 
 type signature struct {
 	parameters []Shape
-	donated    map[int]int // output → overwritten parameter
+	donated    map[int]int
 }
 
 // Fields read, from XLA's hlo.proto and xla_data.proto.
@@ -114,7 +114,7 @@ func appendNumbers(to []int, value uint64, data []byte) ([]int, error) {
 	return to, nil
 }
 
-// eachField calls f with value for numbers, data for fields with a length.
+// f gets value for numbers, data for fields with a length.
 func eachField(message []byte, f func(number protowire.Number, value uint64, data []byte) error) error {
 	for len(message) > 0 {
 		number, kind, size := protowire.ConsumeTag(message)

@@ -15,7 +15,7 @@ import (
 // object is a plugin's pointer with a count of users, which never wait. After Close the last user frees the pointer.
 type object struct {
 	*kind
-	state      atomic.Int64 // number of users and flags
+	state      atomic.Int64
 	ptr        unsafe.Pointer
 	client     *Client
 	pair       unsafe.Pointer // freed with ptr, or nil
@@ -37,7 +37,6 @@ const (
 	aloneFlag  = 1 << 61 // one exclusive user, which may change ptr
 )
 
-// newObject adds o to the client, or frees it and returns [ErrClosed].
 func newObject(c *Client, o *object) (*object, error) {
 	o.client = c
 	if !c.adopt(o) {

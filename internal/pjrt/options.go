@@ -100,7 +100,7 @@ func (o CompileOptions) marshal() ([]byte, error) {
 	return options, nil
 }
 
-// assignment lists the devices by partition, PJRT's order.
+// by partition, PJRT's order
 func assignment(devices []int, replicas, partitions int) []byte {
 	list := appendVarint(nil, fieldReplicaCount, int64(replicas))
 	list = appendVarint(list, fieldComputationCount, int64(partitions))

@@ -52,7 +52,6 @@ func (c *Client) partition(program []byte, options CompileOptions) (module []byt
 	return module, nil
 }
 
-// dumped returns the module in the plugin's file.
 func dumped(dir string) (module []byte, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.after_"+partitioner+".*.hlo.pb"))
 	if err != nil {

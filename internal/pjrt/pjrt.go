@@ -15,7 +15,6 @@ const (
 	MinTableSize = 984
 )
 
-// Errors of [Inspect] match one of these.
 var (
 	ErrNotFound    = errors.New("no such plugin file")
 	ErrNotLoadable = errors.New("not a shared library that this machine can load")
@@ -28,7 +27,7 @@ var (
 
 type Version struct {
 	Major, Minor int
-	// StructSize is the table's size in bytes.
+	// StructSize is in bytes.
 	StructSize int
 }
 

@@ -16,7 +16,7 @@ import (
 type Topology struct {
 	plugin  *Plugin
 	name    string
-	text    string // platform version
+	text    string
 	devices []DeviceDescription
 	more    []map[string]any
 	about   map[string]any

@@ -14,7 +14,6 @@ type DeviceDescription struct {
 	Text    string
 }
 
-// Memory is a kind of memory that a device can reach.
 type Memory struct {
 	ID      int
 	Kind    string // "device", "pinned_host", …
@@ -38,18 +37,15 @@ type ProgramMemory struct {
 	HostCode, HostArguments, HostOutputs, HostAliased, HostTemporary int64
 }
 
-// Compiled is a program compiled for a [Topology].
 type Compiled struct {
 	Name                string
-	Parameters, Outputs []Shape // on each device
+	Parameters, Outputs []Shape
 	// Donated maps outputs to the arguments that they overwrite.
 	Donated map[int]int
 	// Optimized is the optimized program, Format its format: see [Executable.OptimizedProgram].
-	Optimized []byte
-	Format    string
-	// Cost has the compiler's estimates of a run, or nil.
-	Cost map[string]any
-	// Memory is the compiler's estimate of a device's memory, or nil.
+	Optimized   []byte
+	Format      string
+	Cost        map[string]any
 	Memory      *ProgramMemory
 	Fingerprint string
 }
@@ -64,7 +60,6 @@ type CallOptions struct {
 	Read []int
 }
 
-// HostInput is an argument in host memory.
 type HostInput struct {
 	Argument int
 	Shape    Shape
@@ -79,10 +74,8 @@ type ExecuteOptions struct {
 	LaunchID int
 }
 
-// Argument is an argument of a run, by indices.
 type Argument struct{ Device, Index int }
 
-// ErrArgumentsLost matches a [*RunError] with lost arguments.
 var ErrArgumentsLost = errors.New("arguments were lost")
 
 // RunError reports a failed run, whose outputs are freed.
@@ -116,10 +109,8 @@ func (e *RunError) Error() string {
 
 func (e *RunError) Unwrap() error { return e.Err }
 
-// Is matches [ErrArgumentsLost] if Lost is not empty.
 func (e *RunError) Is(target error) bool { return target == ErrArgumentsLost && len(e.Lost) > 0 }
 
-// Array is an array in host memory.
 type Array struct {
 	Shape
 	Data []byte
@@ -171,7 +162,6 @@ type KeyValueStore interface {
 	Put(key string, value []byte) error
 }
 
-// Extension is an API extension's number.
 type Extension int
 
 var extensionNames = []string{
@@ -187,13 +177,12 @@ func (e Extension) String() string {
 	return extensionNames[e]
 }
 
-// Execution is a run that may be in progress. The caller owns outputs and events.
+// Execution is a run that may be in progress. The caller owns outputs and events, by device.
 type Execution struct {
-	Outputs [][]*Buffer // by device
-	Done    []*Event    // by device
+	Outputs [][]*Buffer
+	Done    []*Event
 }
 
-// Await waits for all devices and returns the first error.
 func (x *Execution) Await() error {
 	var first error
 	for _, e := range x.Done {

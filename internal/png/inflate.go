@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// The first 10 bits of a word select the word or a second table. A single table of 15 bits would take too long to fill.
+// The first 10 bits of a word select the word or a second table: one table of 15 bits would take too long to fill.
 const (
 	firstBits = 10
 	mostBits  = 15

@@ -193,7 +193,7 @@ func paeth3(row, above []byte) {
 	}
 }
 
-// nearest returns the first of the values nearest to left + up - corner.
+// the first of the values nearest to left + up - corner
 func nearest(left, up, corner int32) int32 {
 	a, b := up-corner, left-corner
 	c := a + b

@@ -24,7 +24,7 @@ type Stage string
 
 const (
 	StageStart  Stage = "start"
-	StageLoad   Stage = "load" // including the API version
+	StageLoad   Stage = "load"
 	StageClient Stage = "client"
 	StageRun    Stage = "run" // adding on the first device
 )

@@ -121,7 +121,7 @@ type table struct {
 	filled  []bool
 }
 
-// tableOfFields lacks the columns that widen adds: the epochs and the row.
+// widen adds the columns of the epochs and the row.
 func tableOfFields(without ...string) *table {
 	t := tableOf(nil)
 	for _, f := range Fields {

@@ -40,7 +40,7 @@ var Fields = [...]Field{
 	integer(epochsField, func(at *Elapsed) *int64 { return &at.Epochs }),
 }
 
-// rowField is omitted if it equals the position in the file. A history does not look it up: it is not in Fields.
+// omitted if it equals the position in the file; a history does not look it up
 var rowField = integer("row", func(at *Elapsed) *int64 { return &at.Row })
 
 var ofFiles = append(Fields[:len(Fields):len(Fields)], rowField)
@@ -126,7 +126,7 @@ func parseDate(at *Elapsed, text string) error {
 	return nil
 }
 
-// appendNumber preserves the number exactly, except that all NaN are equal.
+// exact, except that all NaN are equal
 func appendNumber(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):

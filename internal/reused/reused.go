@@ -58,7 +58,7 @@ func (w *Watch) Next(batch any) (first, last int) {
 	return first, last
 }
 
-// each calls do for each slice of numbers within v, not through pointers.
+// not through pointers
 func each(v reflect.Value, depth int, do func(memory []byte)) {
 	switch {
 	case depth == 0:

@@ -56,7 +56,7 @@ func CatchBrokenPipes() (undo func()) {
 	return func() { signal.Stop(broken) }
 }
 
-// resend sends a signal that was received after the handling had ended.
+// s was received after the handling had ended.
 func resend(s os.Signal) {
 	if s == nil {
 		return

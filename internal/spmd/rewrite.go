@@ -22,7 +22,7 @@ type Call struct {
 	Target       string
 	Instructions []string // with source lines if known
 	Arrays       int
-	InPlace      int    // operands that their sums overwrite
+	InPlace      int
 	Bytes        int64  // of all operands
 	GroupSize    int    // partitions per group; 0 for pairs
 	Computation  string // a loop's runs repeatedly
@@ -49,12 +49,11 @@ type rewriter struct {
 	*module
 	ranks     int
 	exchanges map[*instruction]*exchange
-	holds     map[int64]bool // also indirectly
+	holds     map[int64]bool
 	forms     map[int64]form // with a token
 	found     Summary
 }
 
-// form is a computation's way to take and return a token.
 type form string
 
 const (
@@ -259,7 +258,7 @@ func (r *rewriter) call(c *computation, joined []*instruction, after int64) (las
 	return c.element(made.id, int64(len(given)), token, "token").id, nil
 }
 
-// inPlaceAbove is the size in bytes above which a sum overwrites its operand, which saves MPI's copy.
+// Above this size in bytes a sum overwrites its operand, which saves MPI's copy.
 const inPlaceAbove = 64 << 10
 
 // API_VERSION_TYPED_FFI

@@ -72,7 +72,7 @@ func (o osFS) Open(name string) (File, error) {
 	return asFile(o.root.Open(name))
 }
 
-// regular runs before opening, which would wait for a named pipe's writer and follow links.
+// Opening would wait for a named pipe's writer and follow links.
 func (o osFS) regular(name string) error {
 	info, err := o.Stat(name)
 	switch {

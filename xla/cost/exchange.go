@@ -152,7 +152,7 @@ func lists(text string) ([][]int, error) {
 	return all, nil
 }
 
-// iota parses "[groups,size]<=[dims]T(order)", a transposed array of devices in rows.
+// "[groups,size]<=[dims]T(order)", a transposed array of devices in rows
 func iota(m []string) ([][]int, error) {
 	groups, err := strconv.Atoi(m[1])
 	if err != nil {
@@ -222,7 +222,7 @@ func transposed(dims, order []int) ([]int, error) {
 
 var meshAxis = regexp.MustCompile(`^'?([^'=]+)'?=(\d+)$`)
 
-// named parses groups along a mesh's axes, "mesh['a'=2,'b'=4] {'b'}", whose devices "device_ids=([4,2]T(1,0))" or
+// Groups along a mesh's axes, "mesh['a'=2,'b'=4] {'b'}", whose devices "device_ids=([4,2]T(1,0))" or
 // "device_ids=(0,2,1,3)" renumbers.
 func named(mesh, devices, along string) ([][]int, error) {
 	var dims []int

@@ -16,9 +16,9 @@ type shape struct {
 	dtype  string
 	dims   []int
 	order  []int // axes from minor to major; nil if unknown
-	tile   []int // first tile of the layout
-	space  int   // memory space; 0 is device memory
-	buffer bool  // within an HLO "buffer"
+	tile   []int
+	space  int // memory space; 0 is device memory
+	buffer bool
 }
 
 type scanner struct {

@@ -19,10 +19,10 @@ const (
 
 type module struct {
 	name         string
-	partitions   int // default 1
+	partitions   int
 	replicas     int
 	computations map[string]*computation
-	order        []*computation // in the order of the text
+	order        []*computation
 	entry        *computation
 	aliased      map[int]int // leaf of the result → parameter whose memory it shares
 	places       places
@@ -67,7 +67,7 @@ type reader struct {
 	m    *module
 }
 
-// statement returns a line, or continues to the closing bracket if whole is set.
+// whole: it continues to the closing bracket
 func (r *reader) statement(whole bool) (string, bool) {
 	if r.at >= len(r.text) {
 		return "", false
@@ -149,7 +149,7 @@ func (r *reader) header(text string) error {
 
 var aliasPattern = regexp.MustCompile(`\{([0-9, ]*)\}: *\((\d+), *\{([0-9, ]*)\}`)
 
-// aliases parses "{ {0}: (3, {}, may-alias), ... }". Values of nested tuples, which lazo does not write, count twice.
+// "{ {0}: (3, {}, may-alias), ... }". Values of nested tuples, which lazo does not write, count twice.
 func aliases(text string) (map[int]int, error) {
 	found := map[int]int{}
 	for _, part := range aliasPattern.FindAllStringSubmatch(text, -1) {
@@ -321,7 +321,7 @@ func (c *computation) finish(operands map[*instruction][]string) error {
 	return nil
 }
 
-// elementOf creates the instructions of "tuple#1#0", an element of a tuple.
+// "tuple#1#0" is an element of a tuple.
 func (c *computation) elementOf(name string, line int) (*instruction, []*instruction) {
 	parts := strings.Split(name, "#")
 	of := c.named[parts[0]]

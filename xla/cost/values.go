@@ -233,7 +233,7 @@ func part(list []*memoryBuffer, start, n int) []*memoryBuffer {
 	return list[start:min(start+n, len(list))]
 }
 
-// inPlace shares an operand's memory with results that update or alias it.
+// Results that update or alias an operand share its memory.
 func (l *liveness) inPlace(i *instruction, list []*memoryBuffer, of map[*instruction][]*memoryBuffer) error {
 	called, err := l.m.called(i, "calls")
 	if err != nil || len(called) != 1 {

@@ -58,7 +58,7 @@ type Estimate struct {
 
 func estimate(t Target, c *cost.Counts) Estimate {
 	var e Estimate
-	var compute, memory, links float64
+	var compute, memory, links float64 // seconds
 	for _, dtype := range slices.Sorted(maps.Keys(c.Matrix)) {
 		flops := c.Matrix[dtype]
 		rate, of := t.Machine.peak(dtype)

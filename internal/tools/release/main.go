@@ -95,7 +95,7 @@ func (r *release) described(ctx context.Context) error {
 	return err
 }
 
-// find reads the go.mod of each module except tools and examples, which are not imported.
+// Tools and examples are not imported.
 func (r *release) find(ctx context.Context) error {
 	files, err := r.git(ctx, "ls-files", "go.mod", "*/go.mod")
 	if err != nil {
