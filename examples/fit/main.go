@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	must.M = loop.Exit
+	must.M = loop.Exit // an error is printed, and ends the program
 	ctx, seed := context.Background(), flag.Int64("seed", 0, "of the initial parameters and of the order of the data")
 	flag.Parse()
 	training, test := must.M2(data.Digits())

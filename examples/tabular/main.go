@@ -38,7 +38,7 @@ func main() {
 	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, testing))["accuracy"])
 	must.M(model.Save("penguins.safetensors")) // with the preparation: lazo model predict penguins.safetensors BIRDS.csv
 	bird := must.M1(prepared.Rows(map[string]any{"island": "Dream", "sex": "female", "year": 2009, "body_mass_g": nil,
-		"bill_length_mm": 46.5, "bill_depth_mm": 17.9, "flipper_length_mm": 192})) // its weight is unknown
+		"bill_length_mm": 46.5, "bill_depth_mm": 17.9, "flipper_length_mm": 192})) // nobody has weighed it
 	species := must.M1(must.M1(model.Predict(ctx, bird)).Labels())
 	fmt.Println("the bird is:", species[0][0])
 }
