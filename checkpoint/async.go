@@ -37,7 +37,7 @@ func (f *Folder) Async() *Async {
 	return a
 }
 
-// supersede makes the next save remove these steps right before it becomes visible.
+// The next save removes these steps right before it becomes visible.
 func (a *Async) supersede(steps []Step) { a.another = slices.Clone(steps) }
 
 type backgroundError struct {
@@ -53,7 +53,7 @@ func (e *backgroundError) Error() string {
 func (e *backgroundError) Unwrap() error { return e.Err }
 
 // Save copies the content, until ctx ends, and starts writing the copy. It returns an error of the content at once, and
-// errors of earlier saves, each once. If Write failed, the waiting checkpoint is dropped too.
+// errors of earlier saves, each once. If Write failed, it drops the waiting checkpoint too.
 func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {
@@ -82,7 +82,7 @@ func (a *Async) copy(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// begin returns the buffers of the waiting checkpoint, which is dropped, or of a finished one.
+// The buffers are the waiting checkpoint's, which begin drops, or a finished one's.
 func (a *Async) begin() (buffers map[string][]byte, replaced *draft, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,7 +130,7 @@ func (a *Async) work() {
 	a.idle.Broadcast()
 }
 
-// Check returns the errors of background saves, each once.
+// Check returns errors of background saves, each once.
 func (a *Async) Check() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

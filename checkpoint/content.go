@@ -22,13 +22,12 @@ type Content struct {
 	Tensors []Tensor
 	// Metrics select the best checkpoints ([Retention]). NaN and infinities are allowed.
 	Metrics map[string]float64
-	// Sections are all other values by name, in JSON. Integers stay exact; see [Params] for other types.
+	// Sections are all other values by name, in JSON. Integers stay exact; for other types see [Params].
 	Sections map[string]any
 	// Share is set if several processes save one state.
 	Share shares.Share
 }
 
-// Sharded reports whether any tensor is sharded.
 func (c Content) Sharded() bool {
 	return slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Parts != nil })
 }
@@ -39,16 +38,16 @@ type Tensor struct {
 	Name  string
 	DType safetensors.DType
 	Dims  []int
-	// Data is the elements in row-major order, little-endian.
+	// Data is the elements, row-major, little-endian.
 	Data []byte
 	// Write, if not nil, replaces Data: it writes exactly the size of Dims and DType. Save calls it once, in its
-	// goroutine. Bytes in the writer's AvailableBuffer, if it has one as [bytes.Buffer], are not copied.
+	// goroutine. Bytes in the AvailableBuffer of a writer such as [bytes.Buffer] are not copied.
 	Write func(io.Writer) error
 	// Parts, if not nil, replace Data and Write: this process's parts of a sharded tensor, possibly none.
 	Parts []shares.Part
 }
 
-// draft has checked all but the tensors' bytes.
+// All but the tensors' bytes is checked.
 type draft struct {
 	manifest manifest
 	tensors  []Tensor
@@ -56,7 +55,7 @@ type draft struct {
 	parts    []Tensor
 	of       map[string]partOf
 	written  atomic.Bool
-	// over is closed when the other processes write nothing more.
+	// closed when the other processes write nothing more
 	over     chan struct{}
 	overOnce sync.Once
 }

@@ -12,7 +12,7 @@ import (
 
 type disk struct {
 	fs   vfs.FS
-	lock io.Closer // nil if read-only
+	lock io.Closer
 }
 
 func (d *disk) names(context.Context) ([]string, error) { return d.fs.ReadDir(".") }
@@ -83,7 +83,7 @@ func (d *disk) begin(_ context.Context, temp string) error { return d.fs.Mkdir(t
 
 func (d *disk) giveUp(_ context.Context, _, temp string) error { return d.discard(temp) }
 
-// share renames a complete rank file: rank 0 sees no incomplete one.
+// Rank 0 must see no incomplete rank file.
 func (d *disk) share(_ context.Context, _, temp, file string, write func(io.Writer) error) error {
 	part := temp + "/" + file + partSuffix
 	err := d.create(part, write)

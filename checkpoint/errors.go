@@ -8,13 +8,11 @@ import (
 )
 
 var (
-	// ErrNone means that the folder has no checkpoint, not even a damaged one.
+	// ErrNone: the folder has no checkpoint, not even a damaged one.
 	ErrNone = errors.New("no checkpoint in the folder")
-	// ErrNewer means that a newer lazo wrote the checkpoint, in an unknown format.
-	ErrNewer = errors.New("written by a newer lazo")
-	// ErrNotPruned means that the step was saved, but older checkpoints were not removed.
+	// ErrNewer: a newer lazo wrote the checkpoint, in an unknown format.
+	ErrNewer     = errors.New("written by a newer lazo")
 	ErrNotPruned = errors.New("saved, but old checkpoints are not removed")
-	// ErrNoSection means that the checkpoint lacks it.
 	ErrNoSection = errors.New("no such section")
 	errNoStep    = errors.New("no checkpoint of this step")
 	errReadOnly  = errors.New("the folder is open read-only")
@@ -27,7 +25,7 @@ type existsError struct{}
 func (existsError) Error() string     { return "the step is saved already" }
 func (existsError) Is(err error) bool { return err == fs.ErrExist }
 
-// DamagedError means that a checkpoint differs from the saved content.
+// DamagedError reports a checkpoint that differs from the saved content.
 type DamagedError struct {
 	// Path is relative to the folder.
 	Path string

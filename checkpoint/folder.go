@@ -20,7 +20,7 @@ import (
 // Folder is an open folder of checkpoints. It is safe for concurrent use.
 type Folder struct {
 	dir      string
-	options  Options // Log is not nil
+	options  Options
 	now      func() time.Time
 	reserved atomic.Bool
 	best     atomic.Pointer[Retention]
@@ -30,10 +30,10 @@ type Folder struct {
 	readBack bool
 	closed   bool
 	settled  map[string]bool
-	outdated *Step // see replace
+	outdated *Step
 }
 
-// replace lets the next save of a step replace the checkpoint of this step, which stays until the new one is complete.
+// The next save of this step replaces its checkpoint, which stays until the new one is complete.
 func (f *Folder) replace(step Step) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +96,6 @@ func openFS(fs vfs.FS, dir string, options Options) (*Folder, error) {
 	return f, nil
 }
 
-// openMedium does not close the medium if it fails.
 func openMedium(ctx context.Context, m medium, dir string, options Options) (*Folder, error) {
 	options.Keep = slices.Clone(options.Keep)
 	if name := options.ofRun(); name != "" {
@@ -150,7 +149,7 @@ func parseOwner(note string) owner {
 	return o
 }
 
-// writer returns the lock file's text, new at each opening: processes that read the same text see the same folder.
+// The lock file's text, new at each opening: processes that read the same text see the same folder.
 func (f *Folder) writer() (string, error) {
 	d, ok := f.medium.(*disk)
 	if !ok {
@@ -187,7 +186,7 @@ func (f *Folder) wrap(err error, doing string, args ...any) error {
 // Close releases the lock.
 func (f *Folder) Close() error { return f.close(false) }
 
-// close with readable keeps files open that [Options].LeaveSharded needs.
+// close with readable keeps files open for [Options].LeaveSharded.
 func (f *Folder) close(readable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 //
 //	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) { … }
 //
-// The loop ends after the last one when the folder marks the run's end ([Resume]).
+// The loop ends after the last one, when the folder marks the run's end.
 type Follow struct {
 	// Dir may appear later.
 	Dir string
@@ -27,14 +27,14 @@ type Follow struct {
 	Newest bool
 	// Poll is the time between looks, default 10 seconds.
 	Poll time.Duration
-	// Timeout limits the wait for the next checkpoint; 0 means no limit. The error wraps [context.DeadlineExceeded].
+	// Timeout limits the wait for the next checkpoint; 0: no limit. The error wraps [context.DeadlineExceeded].
 	Timeout time.Duration
-	// Stop, if not nil, replaces the mark of the run's end. It is called before each look, so earlier checkpoints are
+	// Stop, if not nil, replaces the mark of the run's end. It is called before each look: earlier checkpoints are
 	// still restored.
 	Stop func(ctx context.Context) (bool, error)
 }
 
-// Into restores each checkpoint into the state and yields its position. It ends after an error or with ctx. It skips
+// Into restores each checkpoint into the state and yields its position. It ends after an error or with ctx, and skips
 // removed checkpoints.
 func (f Follow) Into(ctx context.Context, state State) iter.Seq2[loop.Elapsed, error] {
 	return func(yield func(loop.Elapsed, error) bool) {

@@ -30,7 +30,7 @@ const (
 // number counts.
 //
 // Tensors have the variables' full names ("/model/dense/weights"). Step is the number in the file's name, or 0. GoMLX
-// does not save which variables are trainable, so use State.Transfer, not State.Restore.
+// does not save which variables are trainable: use State.Transfer, not State.Restore.
 //
 // The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"). "params.other"
 // has those of other types, such as lists, as objects with type and value.

@@ -50,7 +50,7 @@ type gomlxOther struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// parseGoMLX avoids encoding/json, which needs many times the text's memory.
+// encoding/json needs many times the text's memory.
 func parseGoMLX(text []byte) (*gomlxMeta, error) {
 	if err := checkJSON(text); err != nil {
 		return nil, err

@@ -4,9 +4,9 @@ import "context"
 
 // State is a run's state that can be saved and restored, such as a managed.State. [Resume] saves and compares the
 // results of two more methods, if it has them: Versions() map[string]string, as the plugin and the number of devices,
-// and Settings() []Setting, without those that are not known yet.
+// and Settings() []Setting, without those not known yet.
 //
-// A struct that embeds a State needs a Content and a Restore of its own, or its other fields are not saved.
+// A struct that embeds a State needs its own Content and Restore, or its other fields are not saved.
 type State interface {
 	// Content returns all that the state needs to continue bit-identically. The tensors' Write is called before the
 	// state is used again. The sections "loop", "versions" and "loop.…" are reserved.
@@ -24,6 +24,6 @@ type Setting struct {
 	// Name is such as "batch" or "optimizer.rate". An empty Value, which the state cannot know, is not saved, and is a
 	// [Difference] if the saved run knew it.
 	Name, Value string
-	// Saved means that the saved value overrides the program's, as for a learning rate in a variable.
+	// Saved: the saved value overrides the program's, as for a learning rate in a variable.
 	Saved bool
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Retention is a rule for which checkpoints are kept: those that any field keeps.
+// Retention keeps the checkpoints that any field keeps.
 //
 //	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"}
 type Retention struct {
@@ -30,7 +30,6 @@ type Retention struct {
 	Mode loop.Mode
 }
 
-// String returns the set fields in Go syntax.
 func (r Retention) String() string {
 	var fields []string
 	add := func(name string, x any, set bool) {
@@ -47,7 +46,7 @@ func (r Retention) String() string {
 	return "{" + strings.Join(fields, ", ") + "}"
 }
 
-// Kept reports which checkpoints of a list sorted by step are kept: for an invalid rule none.
+// Kept reports which checkpoints of a list sorted by step are kept, none for an invalid rule.
 func (r Retention) Kept(list []Info) []bool {
 	keep := make([]bool, len(list))
 	if r.check() != nil {

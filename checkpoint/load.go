@@ -9,7 +9,7 @@ import (
 
 // Newest loads and verifies the checkpoint with the highest step. If it is damaged or cannot be read, Newest logs this,
 // adds it to PassedOver and tries the one before. If none can be loaded, the error has all causes ([*DamagedError]);
-// only an empty folder is [ErrNone]. After [ErrNewer] no older one is tried.
+// only an empty folder is [ErrNone]. After [ErrNewer] it tries no older one.
 func (f *Folder) Newest(ctx context.Context) (*Checkpoint, error) {
 	c, err := f.load(ctx, func(place) bool { return true }, ErrNone)
 	return c, f.wrap(err, "load the newest")
@@ -43,7 +43,7 @@ func (f *Folder) verify(ctx context.Context, step Step) error {
 	return err
 }
 
-// turns limits rereading of a list that another process changed.
+// Another process may change the list.
 const turns = 100
 
 func (f *Folder) load(ctx context.Context, want func(place) bool, none error) (*Checkpoint, error) {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	format        = 1 // unsharded
+	format        = 1
 	shardedFormat = 2 // with sharded tensors in rank files
 	manifestLimit = 64 << 20
 	tensorLimit   = 1_000_000

@@ -10,25 +10,22 @@ import (
 
 // medium stores the checkpoints of a [Folder], visible only when complete. Names are those of place.String.
 type medium interface {
-	// names has all complete checkpoints, and maybe others.
+	// all complete checkpoints, and maybe others
 	names(ctx context.Context) ([]string, error)
 	has(ctx context.Context, name string) (bool, error)
-	// open returns fs.ErrNotExist for a missing file.
 	open(ctx context.Context, path string) (file, error)
-	// put is durable. After an error the checkpoint does not exist.
+	// After an error the checkpoint does not exist.
 	put(ctx context.Context, name string, writing writing) error
-	// For several processes: giveUp removes all, share writes one process's file, and mark records that it will not
-	// come.
+	// For several processes: giveUp removes all, share writes one process's file, mark records that it will not come.
 	begin(ctx context.Context, temp string) error
 	giveUp(ctx context.Context, name, temp string) error
 	share(ctx context.Context, name, temp, file string, write func(io.Writer) error) error
 	mark(ctx context.Context, name, temp, file, text string) error
 	remove(ctx context.Context, names []string) error
-	// clean removes remains of dead processes and failed removals.
+	// removes remains of dead processes and failed removals
 	clean(ctx context.Context, removed func(name string)) error
 	note(ctx context.Context, name, text string) error
 	forget(ctx context.Context, name string) error
-	// close with readable leaves the files readable.
 	close(readable bool) error
 }
 
@@ -46,7 +43,7 @@ type writing struct {
 	begun string
 	// files creates all but COMMIT, its result. open reads other processes' files in dir.
 	files func(create creator, open opener, dir string) (commit []byte, err error)
-	// last is called when all is durable but not visible yet.
+	// called when all is durable but not visible
 	last  func() error
 	check func(open opener, dir string) error
 }

@@ -80,7 +80,7 @@ func freshName(prefix string) string {
 	return prefix + hex.EncodeToString(b[:])
 }
 
-// Processes exchange a token by a maximum, so it is positive.
+// Processes exchange a token by a maximum: it is positive.
 func freshToken() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:])

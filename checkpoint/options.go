@@ -23,7 +23,7 @@ type Options struct {
 	// [fs.ErrExist]; right before its first save is complete, later ones are removed.
 	Overwrite bool
 	// ReadBack verifies each save, about 15 % slower, not only the first after opening. It usually reads the page
-	// cache: it finds failing writes, not later damage.
+	// cache, and finds failing writes, not later damage.
 	ReadBack bool
 	// LeaveSharded leaves sharded tensors in their files, with Write instead of Data, which works while the folder is
 	// open and the checkpoint exists. Resume sets it in a job.
@@ -31,13 +31,13 @@ type Options struct {
 	// ReadOnly takes no lock and changes nothing.
 	ReadOnly bool
 	// Log receives removals at opening, skipped damaged checkpoints, tolerated failures, and a resumed run's
-	// differences. Nil means no log.
+	// differences. Nil: no log.
 	Log *slog.Logger
 	// Saved, if set, is called after each write of a checkpoint, or of this process's part, with its duration and error
 	// ([Folder.Save]), perhaps in the background.
 	Saved func(step Step, took time.Duration, err error)
 
-	// Open refuses the fields below, which are for Resume.
+	// Open refuses the fields below.
 
 	// When is the schedule of saves, default every 10 minutes.
 	When loop.Schedule
@@ -50,31 +50,31 @@ type Options struct {
 	// Tolerate is the number of saves, except the last, that may fail, with a warning in the log, before the run ends.
 	Tolerate int
 	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed. An unexported
-	// field is an error, unless it is marked `json:"-"`. Count a data position before the batch is returned; a save
-	// with batches taken ahead ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap, which
-	// is ahead, must not change these values.
+	// field is an error, unless marked `json:"-"`. Count a data position before the batch is returned; a save with
+	// batches taken ahead ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap, which is
+	// ahead, must not change these values.
 	Also map[string]any
-	// Same has settings, a struct or a map, that must equal the saved ones as JSON. A difference is an error, and
-	// nothing is restored.
+	// Same has settings, a struct or a map, that must equal the saved ones as JSON. A difference is an error; nothing
+	// is restored then.
 	Same any
 	// Changed is called, in a job by rank 0, for each [Difference] of a resumed run, before the first step or, for the
 	// data and batch size, after it. An error ends the run.
 	Changed func(Difference) error
-	// At is the checkpoint to resume from; nil means the newest good one.
+	// At is the checkpoint to resume from; nil: the newest good one.
 	At *Step
 	// IgnoreEnd continues a stopped run ([loop.ErrStop]).
 	IgnoreEnd bool
 }
 
-// Every saves a run each time the period has passed.
+// Every saves a run whenever the period has passed.
 func Every(p loop.Period) Options { return Options{When: loop.Every(p)} }
 
 // KeepBest saves the run in each iteration with the metric's best value yet, in all resumed runs, keeps the best
 // checkpoint, and restores it into the state at a normal end. The metric's name decides whether lower or higher is
 // better; for other names set Best and Mode of [Options].
 //
-// The last step is saved too; a longer run continues from it. A run that was cancelled, failed, or has no finite value
-// keeps its last state.
+// The last step is saved too; a longer run continues from it. A run without a finite value, cancelled or failed, keeps
+// its last state.
 func KeepBest(metric string) Options {
 	if metric == "" {
 		return Options{Mode: -1}

@@ -7,7 +7,7 @@ import (
 )
 
 // Prune removes checkpoints that [Options.Keep] does not keep, as each Save. It first reads checkpoints, the newest
-// first, until one is good; this and all newer ones stay. Damaged checkpoints are never removed.
+// first, until one is good; this and all newer ones stay. It never removes damaged ones.
 func (f *Folder) Prune(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +95,7 @@ func (f *Folder) right(ctx context.Context, at place) (bool, error) {
 	return err == nil, err
 }
 
-// protect keeps the newest checkpoints down to the first good one.
+// The newest checkpoints down to the first good one stay.
 func protect(keep []bool, right func(int) (bool, error)) error {
 	for i := len(keep) - 1; i >= 0; i-- {
 		keep[i] = true

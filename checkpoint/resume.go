@@ -14,14 +14,14 @@ import (
 
 // Resume is an option of a run that saves it into a folder and resumes it from there.
 //
-// The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]) into the state, which
-// must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there. In an empty
-// folder the run starts fresh. With the same model, data, options, plugin, devices and version of lazo, the result is
-// bit-identical to that of a run that was never stopped.
+// The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]), if any, into the
+// state, which must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there.
+// With the same model, data, options, plugin, devices and version of lazo, the result is bit-identical to that of a run
+// that was never stopped.
 //
 // The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
-// program's. Resume compares the [State]'s Settings and Versions, and the versions of Go, lazo and GoMLX, and logs
-// differences as warnings; [Options].Changed may refuse them. Another model is an error.
+// program's. Differences of the [State]'s Settings and Versions, and of the versions of Go, lazo and GoMLX, are logged
+// as warnings; [Options].Changed may refuse them. Another model is an error.
 //
 // A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when started again, unless its
 // [loop.Until] differs.
@@ -176,7 +176,6 @@ func (s *saving) prepare(ctx context.Context, from loop.Beginning) (loop.Option,
 
 func (s *saving) writes() bool { return s.job == nil || s.job.Rank() == 0 }
 
-// restore returns nil if there is no checkpoint.
 func (s *saving) restore(ctx context.Context, state State) (*resumption, error) {
 	var begin *resumption
 	find := func() (*Checkpoint, error) {
@@ -255,7 +254,6 @@ type resumption struct {
 	stated      map[string]string
 }
 
-// restore changes nothing after an error.
 func (f *Folder) restore(ctx context.Context, state State, c *Checkpoint, also map[string]any, same any) (*resumption, error) {
 	start, err := f.startOf(c, state)
 	if err == nil && same != nil {

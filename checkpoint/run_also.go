@@ -11,7 +11,6 @@ import (
 
 var ownSections = []string{loopSection, versionsSection, settingsSection, endedSection, sameSection}
 
-// checkAlso finds what a save or restore would refuse or lose.
 func checkAlso(name string, x any) error {
 	v := reflect.ValueOf(x)
 	switch {
@@ -39,7 +38,6 @@ func byItself(t reflect.Type) bool {
 	return slices.ContainsFunc(jsonTypes, func(i reflect.Type) bool { return t.Implements(i) || reflect.PointerTo(t).Implements(i) })
 }
 
-// unsaved returns an error for a type of which JSON leaves a part out.
 func unsaved(t reflect.Type, at string, seen map[reflect.Type]bool) error {
 	if seen[t] || byItself(t) {
 		return nil
@@ -66,10 +64,9 @@ func unsaved(t reflect.Type, at string, seen map[reflect.Type]bool) error {
 	return nil
 }
 
-// embeds: JSON has the fields of an embedded struct.
 func embeds(f reflect.StructField) bool { return f.Anonymous && f.Type.Kind() == reflect.Struct }
 
-// blank removes values with which decoding would merge.
+// Decoding would merge with old values.
 func blank(v reflect.Value) {
 	switch {
 	case byItself(v.Type()):
@@ -89,7 +86,6 @@ func blank(v reflect.Value) {
 	}
 }
 
-// restoreAlso changes nothing after an error.
 func (c *Checkpoint) restoreAlso(also map[string]any) error {
 	for _, name := range sortedKeys(also) {
 		if err := c.Section(name, reflect.New(reflect.TypeOf(also[name]).Elem()).Interface()); err != nil {

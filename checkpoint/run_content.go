@@ -84,9 +84,9 @@ func addSection(c Content, section string, x any) error {
 	return nil
 }
 
-// rows are a history as JSON. follow encodes only new ones.
+// follow encodes only new rows.
 type rows struct {
-	text []byte // separated by a comma and a line break
+	text []byte // with ",\n" between
 	n    int
 	last int64
 }

@@ -24,7 +24,6 @@ func (e *ended) Error() string {
 
 func (e *ended) Unwrap() error { return loop.ErrStop }
 
-// endedOf returns nil unless the run was stopped for good.
 func endedOf(r loop.Report) *ended {
 	if r.Stop == nil || errors.Is(r.Stop, loop.ErrPause) {
 		return nil

@@ -61,7 +61,7 @@ func closed(folder *Folder) error {
 	return folder.Close()
 }
 
-// decided sends rank 0's number, not negative, to all. failed means that rank 0 has an error, which only it returns.
+// decided sends rank 0's number, not negative, to all. failed: rank 0 has an error, which only it returns.
 func decided(job loop.Job, number int64, err error) (_ int64, failed bool, _ error) {
 	if job == nil {
 		return number, err != nil, err
@@ -99,7 +99,7 @@ func busy(job loop.Job) (done func()) {
 	return func() {}
 }
 
-// agreedSave sends rank 0's decision and slot to all, and to rank 0 whether another process failed to write.
+// Rank 0's decision and slot go to all, and to rank 0 whether another process failed to write.
 func (s *saving) agreedSave(save bool, at shares.Slot, err error) (_ bool, _ shares.Slot, failed error) {
 	if s.job == nil {
 		return save && err == nil, at, err
@@ -142,7 +142,7 @@ func (s *saving) written() error {
 	return nil
 }
 
-// discard calls Write, until which the state holds the values.
+// The state holds the values until Write.
 func discard(c Content) error {
 	var errs []error
 	write := func(write func(io.Writer) error) {
@@ -196,7 +196,6 @@ func chosen(ctx context.Context, folder *Folder, job loop.Job, find func() (*Che
 	return together(job, "restore the checkpoint", use(c))
 }
 
-// together makes one process's error an error in all.
 func together(job loop.Job, what string, err error) error {
 	if job == nil {
 		return err

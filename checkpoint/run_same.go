@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// compare returns settings that differ as JSON as an error, and reports missing ones.
 func (f *Folder) compare(start *resumption, c *Checkpoint, now any) error {
 	text, err := encodeSection(now)
 	if err != nil {
@@ -48,7 +47,6 @@ func different(saved, now json.RawMessage) (list []string) {
 	return list
 }
 
-// fields returns other values than objects as one field without a name.
 func fields(text json.RawMessage) (all map[string]json.RawMessage) {
 	if json.Unmarshal(text, &all) != nil || all == nil {
 		return map[string]json.RawMessage{"": text}

@@ -35,10 +35,10 @@ type saving struct {
 	release   func()
 	async     *Async
 	history   rows
-	resumed   *resumption // nil if the run starts fresh
-	over      bool        // the resumed run was stopped: make no step
+	resumed   *resumption
+	over      bool // the resumed run was stopped: make no step
 	begun     bool
-	list      []Info // good, with unfinished ones
+	list      []Info
 	failures  int
 	best      bool // the newest must not be replaced
 	final     bool // the newest has the effects of what ran at the end
@@ -112,7 +112,7 @@ const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not finished the save %s later", savePatience)
 
-// lasting returns a context that outlives the run's: a cancelled run must be saved.
+// A cancelled run must be saved.
 func lasting(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
@@ -191,7 +191,6 @@ func (s *saving) others(r loop.Report) []Info {
 	return slices.DeleteFunc(slices.Clone(s.list), func(i Info) bool { return int64(i.Step) == r.Elapsed.Steps })
 }
 
-// save is one agreement of all processes.
 func (s *saving) save(ctx context.Context, r loop.Report, metrics map[string]float64, leftOut bool, err error) error {
 	defer busy(s.job)()
 	make, again := false, s.outdated(r)
@@ -265,15 +264,14 @@ func (s *saving) saved(r loop.Report) (Info, bool) {
 	return s.list[i], true
 }
 
-// outdated reports whether the step is saved without what has run at the end. A best checkpoint is not replaced by a
-// changed state, of which its metric is not.
+// outdated reports whether the step is saved without what has run at the end. A changed state does not replace a best
+// checkpoint, whose metric is another state's.
 func (s *saving) outdated(r loop.Report) bool {
 	ran, changed := r.RanAtEnd()
 	was, has := s.saved(r)
 	return ran && !s.final && has && !(changed && s.worth(r, was.Metrics))
 }
 
-// merged adds the metrics with which the step is saved already, if they are of the same state.
 func (s *saving) merged(r loop.Report, metrics map[string]float64) map[string]float64 {
 	all := map[string]float64{}
 	if _, changed := r.RanAtEnd(); !changed {

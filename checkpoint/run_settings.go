@@ -20,7 +20,7 @@ import (
 type Difference struct {
 	// Now is "not known" if the run cannot know it.
 	What, Saved, Now string
-	// Kept means that the saved value is in force; see [Setting].Saved.
+	// Kept: the saved value is in force; see [Setting].Saved.
 	Kept bool
 	// Err is why the newest checkpoint was skipped.
 	Err error
@@ -65,7 +65,6 @@ func noted(settings []Setting) map[string]string {
 	return m
 }
 
-// inForce uses saved values, unless they changed during the run.
 func (s *saving) inForce(settings []Setting) []Setting {
 	if s.resumed == nil {
 		return settings
@@ -86,7 +85,7 @@ func (s *saving) inForce(settings []Setting) []Setting {
 	return settings
 }
 
-// textsOf returns nil for a section that an older lazo did not save.
+// An older lazo did not save some sections.
 func textsOf(c *Checkpoint, section string) (texts map[string]string, err error) {
 	if err := c.Section(section, &texts); err != nil && !errors.Is(err, ErrNoSection) {
 		return nil, err

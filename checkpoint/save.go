@@ -28,7 +28,6 @@ func (f *Folder) Save(ctx context.Context, step Step, content Content) error {
 	return f.wrap(err, "save step %d", step)
 }
 
-// save removes another's steps when the draft is durable.
 func (f *Folder) save(ctx context.Context, d *draft, another *[]Step) (err error) {
 	if saved, begin := f.options.Saved, time.Now(); saved != nil {
 		defer func() {
@@ -92,7 +91,7 @@ func (f *Folder) supersede(ctx context.Context, steps *[]Step) error {
 	return nil
 }
 
-// missing warns once about a metric in Keep that no checkpoint has. In a run the loop does.
+// Warns once about a metric in Keep that no checkpoint has. In a run the loop does.
 func (f *Folder) missing(d *draft) {
 	for name := range d.manifest.metrics {
 		f.settled[name] = true

@@ -49,7 +49,7 @@ func (c *shardedTensor) checkForm() error {
 	return err
 }
 
-// check requires that the parts cover the tensor, each once.
+// The parts must cover the tensor, each once.
 func (c *shardedTensor) check() error {
 	if err := c.checkForm(); err != nil {
 		return err

@@ -280,8 +280,8 @@ func (d *draft) takePart(h safetensors.Tensor, rank int, sum crc) bool {
 	return true
 }
 
-// Begin makes a slot for a checkpoint of several processes. Rank 0 calls it and sends the slot to all. Save or
-// [Folder.GiveUp] must follow.
+// Begin makes a slot for a checkpoint of several processes, at rank 0, which sends it to all. Save or [Folder.GiveUp]
+// must follow.
 func (f *Folder) Begin(ctx context.Context, step Step) (shares.Slot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -103,7 +103,7 @@ func sizesOfShares(open opener, dir string, m *manifest) error {
 	return nil
 }
 
-// readShares with keep returns tensors whose Write assembles them.
+// With keep, the tensors' Write assembles them.
 func readShares(ctx context.Context, open opener, dir string, m *manifest, keep bool) ([]Tensor, error) {
 	if err := sizesOfShares(open, dir, m); err != nil {
 		return nil, err

@@ -145,10 +145,10 @@ func openReader(ctx context.Context, file file, path string, says stateSum) (*sa
 	return reader, nil
 }
 
-// parallelSize is the smallest file that two goroutines read.
+// the smallest file that two goroutines read
 const parallelSize = 32 << 20
 
-// inParallel returns the lowest i's error.
+// The error is the lowest i's.
 func inParallel(goroutines, n int, do func(i int) error) (err error) {
 	var mu sync.Mutex
 	next, failed := 0, n
@@ -205,7 +205,6 @@ func readTensor(reader *safetensors.Reader, h safetensors.Tensor, keep bool) (Te
 	return Tensor{Name: h.Name, DType: h.DType, Dims: h.Dims, Data: data}, sum, err
 }
 
-// damagedFormat returns errors of reading unchanged.
 func damagedFormat(path string, err error) error {
 	if format, ok := errors.AsType[*safetensors.FormatError](err); ok {
 		return &DamagedError{path, format.Tensor, err}
@@ -213,7 +212,6 @@ func damagedFormat(path string, err error) error {
 	return err
 }
 
-// checkSize comes first.
 func checkSize(file file, path string, says stateSum) error {
 	size, err := file.Size()
 	if err == nil && size != says.Size {

@@ -12,7 +12,7 @@ import (
 // called concurrently. Errors should wrap the service's.
 type Store interface {
 	// Put creates or replaces an object atomically with what write writes, durably when it returns nil. After an error,
-	// which may be that of write, the old or the new object may exist.
+	// perhaps write's, the old or the new object may exist.
 	Put(ctx context.Context, key string, write func(io.Writer) error) error
 	// ReadAt is [io.ReaderAt]'s: it reads less than len(p) only at the end, with [io.EOF]. A missing object is
 	// fs.ErrNotExist.
@@ -21,16 +21,16 @@ type Store interface {
 	Size(ctx context.Context, key string) (int64, error)
 	// Keys returns all keys in any order.
 	Keys(ctx context.Context) ([]string, error)
-	// Delete removes an object. For a missing one it returns fs.ErrNotExist, or nil if the service does not report it.
+	// Delete removes an object. A missing one is fs.ErrNotExist, or nil if the service does not report it.
 	Delete(ctx context.Context, key string) error
 }
 
 // OpenStore opens a store as [Open] opens a folder, with the same files: checkpoints can be copied between the two.
-// name is for messages. In a job, each process puts its own object, and rank 0 polls for the others. Close leaves the
-// store open.
+// name is for messages. In a job, each process puts its own object; rank 0 polls for the others. Close leaves the store
+// open.
 //
-// COMMIT is put last and deleted first: a step without it is incomplete, and ignored. A failed save deletes what it
-// put. There is no lock: only one process may write at a time, any number may read ([Options.ReadOnly]).
+// COMMIT is put last and deleted first: a step without it is incomplete, and ignored. A failed save deletes its
+// objects. There is no lock: only one process may write at a time.
 func OpenStore(ctx context.Context, store Store, name string, options Options) (*Folder, error) {
 	var f *Folder
 	err := errors.New("no store given")

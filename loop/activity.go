@@ -7,7 +7,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/abilities"
 )
 
-// activity makes its text on demand: it is set often.
 type activity struct {
 	of   fmt.Stringer
 	name string

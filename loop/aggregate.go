@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// Aggregation computes one value from the values of a name, by default the newest; [Losses] and [Metrics] get the mean
-// weighted by examples, or the plain mean if no row had any (as rows of [AtEnd]). The zero Aggregation takes the
+// Aggregation computes one value from the values of a name. The default is the newest, of [Losses] and [Metrics] the
+// mean weighted by examples (the plain mean if no row had any, as rows of [AtEnd]). The zero Aggregation takes the
 // newest.
 type Aggregation struct {
-	// Name appears in errors. An Aggregation with a Name needs Of.
+	// Name appears in errors. With a Name, Of is required.
 	Name string
 	// Of computes the value from the numbers of all rows with the name (at least one, oldest first) and their examples.
 	Of func(values, samples []float64) float64
@@ -36,7 +36,7 @@ func checkAggregations(as map[Collection]Aggregation) error {
 	return errors.Join(errs...)
 }
 
-// Aggregate returns one entry for each name, computed when it is read.
+// Aggregate returns an entry for each name, computed when read.
 func (h *History) Aggregate(as map[Collection]Aggregation) Logs {
 	var entries []Entry
 	for _, c := range h.columns {

@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/reused"
 )
 
-// In blocks nothing else is due between the first step and the last.
+// In blocks, nothing else is due between first and last step.
 type blocks[B any] struct {
 	on      bool
 	tasks   []blockTask
@@ -22,12 +22,12 @@ type blocks[B any] struct {
 }
 
 type blockTask struct {
-	size int // below 2, one step at a time
+	size int
 	// limit starts at 1 and grows while blocks take less than blockTime.
 	limit int
 }
 
-// blockTime bounds the times to gather and to make a block, because clocks and the context are checked between blocks.
+// blockTime bounds the times to gather and to run a block: clocks and the context are checked between blocks.
 const blockTime = 50 * time.Millisecond
 
 func (b *blocks[B]) pending() bool { return len(b.batches) > 0 }
@@ -106,12 +106,12 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	return r.add(task, last, now, stop, !stop && !after)
 }
 
-// watchMemory turns blocks off if the newest batch was written over earlier ones. In a job, whose blocks end together,
-// or if such batches wait, it returns an error.
+// watchMemory turns blocks off if the newest batch was written over an earlier one. It is an error in a job, whose
+// blocks end together, or if the earlier one waits.
 func (r *run[S, B]) watchMemory() error {
 	b := &r.blocks
 	first, last := b.reused.Next(*r.batch)
-	waits := r.taken - int64(len(b.batches)) // the first batch that waits
+	waits := r.taken - int64(len(b.batches))
 	switch {
 	case last == 0:
 		return nil
@@ -130,8 +130,8 @@ func errReused(batch int, why string) error {
 	return fmt.Errorf("the source has written into batch %d, %s: give each batch its own memory, or the run the option SingleSteps", batch, why)
 }
 
-// blockOf returns the due block stepper if it can take the iteration into its block, or -1. before, after: other tasks
-// are due there. With waiting batches, before is impossible.
+// blockOf returns the due block stepper that can take the iteration, or -1. before, after: other tasks are due there.
+// With waiting batches, before is impossible.
 func (r *run[S, B]) blockOf(last, now Elapsed) (task int, before, after bool) {
 	task = -1
 	for i := range r.tasks {
@@ -235,7 +235,7 @@ func (r *run[S, B]) flush() (end bool, err error) {
 		r.elapsed = r.last.tasks
 		return r.conclude(stop)
 	}
-	// The limit stays 1 if a callback waits for a name that the block logs.
+	// The limit stays 1 if a callback waits for a name in the block.
 	if done > 0 && !r.single && (b.tasks[b.current].limit > 1 || r.watchedName(logs[0]) == "") {
 		r.agreement.timed(done, time.Since(begin))
 	}

@@ -13,27 +13,27 @@ import (
 )
 
 // Callback is an [Option] that is called after an iteration's tasks, in any number of runs. A hand-written loop calls
-// Start, then Watch when it is due, then End.
+// Start, then Watch when due, then End.
 type Callback struct {
 	// Name appears in errors and in the plan.
 	Name string
-	// When selects the iterations. WhenRun, if set, computes it for each run.
+	// WhenRun, if set, computes When for each run.
 	When    Schedule
 	WhenRun func(Beginning) Schedule
-	// Entry, if set, restricts the calls to iterations that logged this name ([Logs.Get]); When is then optional. If
-	// every task has run and none logged the name, the run ends with an error.
+	// Entry, if set, restricts the calls to iterations that logged this name ([Logs.Get]); When is then optional. A run
+	// whose tasks have all run without logging it ends with an error.
 	Entry string
 	// Needs are further names that some task must log.
 	Needs []string
-	// Monitor: the callback follows the values of Entry; see [MonitorsWhen].
+	// Monitor: the callback follows Entry; see [MonitorsWhen].
 	Monitor bool
 	// Order sorts a run's callbacks, default 0: they start and run from lowest to highest, and end in reverse. Equal
 	// ones keep the order of the options.
 	Order int
-	// AtRank0 runs the callback only in rank 0 of a [Job], for example to write numbers. It must not need the others,
+	// AtRank0 runs the callback in rank 0 of a [Job] alone, for example to write numbers. It must not need the others,
 	// as reading a sharded state does.
 	AtRank0 bool
-	// Changes allows it to change the state ([Report.SetState]). It then runs before the row enters the history and
+	// Changes allows changes of the state ([Report.SetState]): the callback runs before the row enters the history and
 	// before other callbacks. It excludes AtRank0.
 	Changes bool
 	// Start is called at the start of a run. An error ends the run; [ErrStop] ends it without an error before its first
@@ -43,12 +43,11 @@ type Callback struct {
 	Err error
 }
 
-// Attendant is a [Callback] started for one run. Its optional method Interrupts() bool asks for a call outside its
-// schedule, as after a failed save. The run calls Interrupts after each iteration, or before a step that may wait in a
-// block. It must be fast.
+// Attendant is a [Callback] started for one run. Its optional method Interrupts() bool, which must be fast, asks for a
+// call outside its schedule, as after a failed save. The run calls it after each iteration, or before a step that may
+// wait in a block.
 type Attendant interface {
-	// Watch is called in each iteration in which the callback is due. An error ends the run; [ErrStop] ends it after
-	// the iteration.
+	// Watch is called when the callback is due. An error ends the run; [ErrStop] ends it after the iteration.
 	Watch(ctx context.Context, report Report) error
 	// End is called once, also after an error, with a context that does not end.
 	End(ctx context.Context, ending Ending) error
@@ -122,7 +121,7 @@ func (h *hook) setSchedule(from Beginning) {
 }
 
 func (h *hook) start(from Beginning) (err error) {
-	h.attendant, err = h.Start(from) // possibly with ErrStop
+	h.attendant, err = h.Start(from)
 	h.interrupter, _ = h.attendant.(abilities.Interrupter)
 	h.observer, _ = h.attendant.(abilities.Observer)
 	switch {
@@ -140,7 +139,7 @@ func (h *hook) waitsForEntry() bool { return h.Entry != "" && !h.scheduled }
 
 func (h *hook) started() bool { return h.attendant != nil }
 
-// before puts observers with a negative Order before changes of that Order.
+// Observers of negative Order come before changes of that Order.
 func (h *hook) before(other *hook) int {
 	change := func(h *hook) int {
 		if h.Order < 0 && h.Changes {

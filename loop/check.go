@@ -74,9 +74,8 @@ func (r *run[S, B]) logUnreached(ctx context.Context, job Job) {
 	}
 }
 
-// sizer returns nil if each batch counts as one.
 func sizer[B any](batch *B) func() int {
-	// A pointer in an interface needs no allocation.
+	// allocates nothing
 	if sized, ok := any(batch).(abilities.Sized); ok {
 		return sized.Samples
 	}

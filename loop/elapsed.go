@@ -11,14 +11,14 @@ import (
 type Elapsed struct {
 	// Steps is the number of iterations, including the current one.
 	Steps int64
-	// Samples is the number of examples in their batches ([Stepper]).
+	// Samples is the number of their examples ([Stepper]).
 	Samples int64
 	// Epochs is the number of complete passes over the data ([Source]). If the data does not report their ends, a run
 	// counts them only where needed.
 	Epochs int64
-	// Time is the active time by the monotonic clock.
+	// Time is active, by the monotonic clock.
 	Time time.Duration
-	// Date is the wall clock at the start plus the monotonic time since then.
+	// Date is the wall clock at the start plus monotonic time.
 	Date Date
 }
 
@@ -31,14 +31,14 @@ func (e Elapsed) Since(o Elapsed) Elapsed {
 	return e
 }
 
-// set avoids a copy of the struct, which waits for fields just written.
+// A copy of the struct waits for fields just written.
 func (e *Elapsed) set(o *Elapsed) {
 	e.Steps, e.Samples, e.Epochs, e.Time, e.Date = o.Steps, o.Samples, o.Epochs, o.Time, o.Date
 }
 
 func (e *Elapsed) count(o Elapsed) { e.Steps, e.Samples, e.Epochs = o.Steps, o.Samples, o.Epochs }
 
-// Check returns an error for steps, samples, epochs or a time outside 0 to 2^62, so that sums and differences do not
+// Check returns an error for steps, samples, epochs or a time outside 0 to 2^62: sums and differences must not
 // overflow.
 func (e Elapsed) Check() error {
 	switch {
@@ -56,27 +56,27 @@ func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length
 // Period is a length of a run in [Steps], [Samples], [Epochs] or [Time], or a [Date].
 type Period interface {
 	fmt.Stringer
-	// Of returns this period's part of e, in steps, examples, epochs or nanoseconds.
+	// Of returns e in this period's unit: steps, examples, epochs or nanoseconds.
 	Of(e Elapsed) int64
 	with(e Elapsed, x int64) Elapsed
-	// Length returns the period in its unit; 0 for a Date.
+	// Length returns the period in its unit, 0 for a Date.
 	Length() int64
 }
 
-// Steps is a period in iterations of the loop.
+// Steps is a period in iterations.
 type Steps int64
 
 // Samples is a period in examples.
 type Samples int64
 
-// Epochs is a period in passes over the data, complete with the last batch's iteration.
+// Epochs is a period in passes over the data, each complete with its last iteration.
 type Epochs int64
 
 // Time is a period of active time.
 type Time time.Duration
 
 // Date is a wall-clock moment in nanoseconds since 1970: Date(t.UnixNano()). Zero is no date. [At], [After] and [Until]
-// accept it; [Every] does not.
+// accept it, [Every] does not.
 type Date int64
 
 // Time returns the date in UTC.
@@ -138,7 +138,7 @@ type clock struct {
 	start time.Time
 	date  Date
 	base  time.Duration
-	// agreed is the processes' time since the start, or nil.
+	// the processes' time since the start, or nil
 	agreed *time.Duration
 }
 

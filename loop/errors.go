@@ -8,7 +8,7 @@ import (
 )
 
 // ErrStop is returned by a task or callback to end the run without an error after the iteration. The run uses the state
-// and logs that a task returns with it.
+// and logs returned with it.
 var ErrStop = errors.New("stop")
 
 // ErrPause is an [ErrStop] that ends this run and not the training: a resumed run makes further iterations
@@ -30,7 +30,7 @@ func isStop(err error) bool { return errors.Is(err, ErrStop) }
 // Value if that is an error. Where is the innermost line of the user's code. The text lacks Stack.
 type PanicError = shield.Panic
 
-// scheduleFault names the schedule of a panic in [When]: an activity for each schedule would cost time.
+// An activity for each schedule would cost time.
 type scheduleFault struct {
 	schedule string
 	*PanicError
@@ -38,19 +38,16 @@ type scheduleFault struct {
 
 func (f *scheduleFault) Error() string { return "schedule " + f.schedule + ": " + f.PanicError.Error() }
 
-// Reason is the reason why a run ended.
+// Reason is why a run ended.
 type Reason int
 
 const (
-	// DataEnded: the data ended.
 	DataEnded Reason = iota
-	// UntilReached: the period of [Until] was reached.
 	UntilReached
 	// Stopped: a task or callback returned [ErrStop].
 	Stopped
 	// Cancelled: the context ended. The run's error wraps its cause.
 	Cancelled
-	// Failed: the run returned another error.
 	Failed
 )
 

@@ -9,14 +9,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Evaluation measures a state on its own data, each time from the beginning and with its own metrics. [Evaluate] makes
-// one.
+// Evaluation measures a state on its own data, each time from the beginning and with its own metrics ([Evaluate]).
 type Evaluation[S, B any] struct {
-	// Name is appended to the names of entries: accuracy_test. An empty Name appends nothing.
+	// Name is appended to the names of entries: accuracy_test.
 	Name string
 	// Prefix puts the Name first: test_accuracy.
 	Prefix bool
-	// Aggregate combines the values of all batches, by collection.
+	// Aggregate combines the values of all batches.
 	Aggregate map[Collection]Aggregation
 	// KeepState passes the final state to the outer loop. Changes in place always stay.
 	KeepState bool
@@ -26,8 +25,7 @@ type Evaluation[S, B any] struct {
 	// Loop has the step and may have other tasks.
 	Loop Loop[S, B]
 	// Data is read from its beginning, with the smaller last batch of a set.
-	Data Source[B]
-	// Options are those of each evaluation's run.
+	Data    Source[B]
 	Options []Option
 }
 
@@ -60,7 +58,7 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	}}
 }
 
-// Run evaluates once. The result's history has a row for each batch, the logs a value for each name.
+// Run evaluates once. The history has a row for each batch, the logs a value for each name.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
 	e.Options = slices.Concat(e.Options, options)
 	if err = e.check(); err == nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// History has the logs of a run: a row for each kept iteration ([Keep], [Thin]) that logged anything. The zero History
-// is empty. It is not safe for concurrent use.
+// History has a run's logs: a row for each kept iteration ([Keep], [Thin]) that logged anything. It is not safe for
+// concurrent use.
 //
-// Names are those of [Logs.Get] in the whole history: a loss in one row and a metric in another are ambiguous. The
+// Names are those of [Logs.Get] in the whole history: a loss and a metric are ambiguous even in different rows. The
 // collection "elapsed" has the progress at each row:
 //
 //	elapsed.steps    iterations
@@ -24,15 +24,15 @@ import (
 //
 // A [Value] is read once, when first needed.
 type History struct {
-	most    int   // limit of rows, or 0
-	every   int64 // it keeps rows whose number this divides
+	most    int   // 0: no limit
+	every   int64 // of numbers that this divides
 	number  int64 // of the newest row, from 1, with dropped rows
-	skipped int64 // rows before the first
+	skipped int64
 	rows    pieces.List[row]
 	columns []*column
 	names   []Entry
 	index   map[entryKey]int
-	layout  []int // columns of the newest row
+	layout  []int
 }
 
 type row struct {
@@ -111,7 +111,7 @@ func (h *History) known() []Entry {
 // Len returns the number of rows.
 func (h *History) Len() int { return h.rows.Len() }
 
-// Names returns the names of all entries, such as "loss", sorted and distinct.
+// Names returns the distinct names of all entries, such as "loss", sorted.
 func (h *History) Names() []string {
 	var names []string
 	for _, c := range h.columns {
@@ -172,8 +172,8 @@ func (h *History) cursors() []cursor {
 	return all
 }
 
-// Collect returns the values of the rows that have all names: a list per name, oldest first. A name that no row has is
-// an [ErrNoEntry].
+// Collect returns the values of the rows that have all names: a list per name, oldest first. A name in no row is an
+// [ErrNoEntry].
 func (h *History) Collect(names ...string) ([][]float64, error) {
 	cursors := make([]cursor, len(names))
 	for i, name := range names {

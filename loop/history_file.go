@@ -16,12 +16,12 @@ func (h *History) WriteJSON(w io.Writer) error { return written(records.WriteJSO
 // cell. Values and names are as in [History.WriteJSON].
 func (h *History) WriteCSV(w io.Writer) error { return written(records.WriteCSV(w, h.records)) }
 
-// ReadJSON adds the rows of an array of [History.WriteJSON], or of consecutive objects as in a file of callbacks.JSONL.
-// Steps, samples and time are 0 to 2^62. An error names its place; the rows before it are added: all but the last of a
-// truncated file.
+// ReadJSON adds the rows of an array of [History.WriteJSON], or of consecutive objects, as in a file of
+// callbacks.JSONL. Steps, samples and time are 0 to 2^62. An error names its place; the rows before it (of a truncated
+// file all but the last) are added.
 func (h *History) ReadJSON(r io.Reader) error { return read(records.ReadJSON(r, h.add)) }
 
-// ReadCSV adds the rows of a table of [History.WriteCSV] or callbacks.CSV, as [History.ReadJSON] does. Only the column
+// ReadCSV adds the rows of a table of [History.WriteCSV] or callbacks.CSV, as [History.ReadJSON] does. Only
 // elapsed.steps is required.
 func (h *History) ReadCSV(r io.Reader) error { return read(records.ReadCSV(r, h.add)) }
 
@@ -94,7 +94,7 @@ func (h *History) add(r *records.Row) error {
 		}
 		h.number = r.Row - 1
 	}
-	if r.Steps < last.Steps { // equal steps: the start of a resumed run
+	if r.Steps < last.Steps { // start of a resumed run
 		return fmt.Errorf("elapsed.steps is %d, expected %d or more, as rows rise: is a run twice in the file?", r.Steps, last.Steps)
 	}
 	entries := make([]Entry, len(r.Columns))

@@ -2,9 +2,9 @@ package loop
 
 import "fmt"
 
-// Thin limits the history, and its memory on the device, to this many rows (at least 1), spread over the whole run:
-// every k-th and the newest. Above the limit it doubles k and drops every second row unread. Rows that a callback
-// follows ([Callback].Monitor) are kept in addition. [History.Mean] uses the remaining rows.
+// Thin limits the history, and its memory on the device, to this many rows (at least 1) spread over the run: every k-th
+// and the newest. Above the limit it doubles k and drops every second row unread. It also keeps rows that a callback
+// follows ([Callback].Monitor). [History.Mean] uses the remaining rows.
 func Thin(rows int) Option {
 	return setting(func(s *settings) {
 		if rows <= 0 {
@@ -36,7 +36,7 @@ func (h *History) dropProvisional() {
 	h.rows.Pop()
 }
 
-// bound drops rows. The distance of the rest depends only on the number of committed rows, as in a resumed run.
+// The distance of the rows left depends only on the number of committed ones, as in a resumed run.
 func (h *History) bound() {
 	if h.most == 0 {
 		return

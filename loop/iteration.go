@@ -34,7 +34,7 @@ func (r *run[S, B]) take() (end bool, err error) {
 	return r.iterate(0, false)
 }
 
-// waiting: the batches in no block yet.
+// waiting: batches in no block yet.
 func (r *run[S, B]) share(waiting, samples int64) (end bool, err error) {
 	if r.taken <= r.shared {
 		return false, nil
@@ -173,7 +173,7 @@ func (r *run[S, B]) callDue(changes bool, edge func(Schedule) bool, stop *bool) 
 		if h.Changes != changes || h.Entry != "" && !hasEntry(h.Entry, r.turn.Logs) {
 			continue
 		}
-		// It is due by time alone, and waits until the position of the data matches the state.
+		// It is due by time alone, and waits until the data's position matches the state.
 		if r.nextTaken && !h.waitsForEntry() {
 			continue
 		}
@@ -218,8 +218,8 @@ func (r *run[S, B]) begin() (end bool, err error) {
 	return false, nil
 }
 
-// atEdge runs an uncounted iteration on the first or last batch. A continued run has the effects of the earlier run's
-// tasks at the start, and runs none.
+// atEdge runs an uncounted iteration on the first or last batch. At the start of a continued run it runs no task: the
+// earlier run's had their effects.
 func (r *run[S, B]) atEdge(start bool) (stop bool, err error) {
 	edge := Schedule.endsAt
 	if start {
@@ -269,7 +269,7 @@ func (r *run[S, B]) cancelled() (end bool, err error) {
 	return true, r.wrap(context.Cause(r.ctx))
 }
 
-// stepContext returns a context that has not ended: each batch gets its step.
+// Each batch gets its step.
 func stepContext(ctx context.Context) context.Context {
 	if ctx.Err() != nil {
 		return context.WithoutCancel(ctx)

@@ -19,16 +19,15 @@ import (
 // and the result is not nil. Its steps are then one program of all processes.
 //
 // All processes must have the same tasks, callbacks, schedules, logged names and steps; otherwise they wait forever.
-// They agree on each decision of a clock, a signal, the data or an error: all runs end between the same iterations.
-// Schedules of time use the time agreed before the iteration, so they may be due one iteration late.
+// They agree on clocks, signals, data and errors: all runs end between the same iterations. Schedules of time use the
+// time agreed before the iteration, and may be due one iteration late.
 //
-// The context of a task or callback does not end with that of the run: one process would leave its iteration alone. A
-// run within it, as an [Evaluation], does. A second concurrent run of a job is an error, except within a task or
-// callback of the first.
+// The context of a task or callback does not end with that of the run, because one process would leave its iteration
+// alone; that of a run within it, as an [Evaluation], does. A second concurrent run of a job is an error, except within
+// a task or callback of the first.
 type Job interface {
 	// Rank returns the number of this process, from 0 to Size()-1.
 	Rank() int
-	// Size returns the number of processes.
 	Size() int
 	// Agree replaces each word by the largest that any process passed in its place. It waits for all, which must call
 	// it equally often with equally many words. After an error the processes can no longer agree.
@@ -64,8 +63,8 @@ func (e *rankError) Unwrap() error { return e.cause }
 
 func (e *rankError) Point() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Message) }
 
-// running has the jobs with a run: two concurrent ones would not meet in one order.
-var running sync.Map // of Job
+// running has the jobs with a run: two concurrent runs would not meet in one order.
+var running sync.Map
 
 type runningKey struct{}
 
@@ -83,14 +82,13 @@ func claim(ctx context.Context, job Job) (own context.Context, end func(), err e
 	return context.WithValue(ctx, runningKey{}, job), func() { running.Delete(job) }, nil
 }
 
-// held returns a context that does not end.
 func held(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), heldKey{}, ctx)
 }
 
 type heldKey struct{}
 
-// released returns a context that ends with ctx and with the outer one of [held].
+// released returns a context that also ends with the outer one of [held].
 func released(ctx context.Context) (context.Context, context.CancelFunc) {
 	outer, ok := ctx.Value(heldKey{}).(context.Context)
 	if !ok {

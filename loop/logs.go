@@ -47,21 +47,21 @@ func (e Entry) Any() (any, error) {
 	return e.Value.Float()
 }
 
-// Logs has the logged values of an iteration, in order. The zero value is ready for use.
+// Logs has the logged values of an iteration, in order. The zero value is empty.
 type Logs struct {
 	entries []Entry
 	inline  *inline // nil if other logs share the entries
 }
 
-// inline has the first entries and numbers in one allocation.
+// one allocation
 type inline struct {
 	entries [3]Entry
 	numbers [3]number
 	filled  int
 }
 
-// SetAll is [Logs.Set] for a list. Empty logs keep the slice; then no two entries may have the same collection and
-// name, and none a nil value.
+// SetAll is [Logs.Set] for a list. Empty logs keep the slice, which then must not have a nil value or a name twice in a
+// collection.
 func (l *Logs) SetAll(entries []Entry) { l.Merge(Logs{entries: entries}) }
 
 // Set logs a number of any type, a [Value], or any other value, in place of an entry of the same collection and name.
@@ -156,7 +156,6 @@ func (l *Logs) Merge(other Logs) {
 	}
 }
 
-// update is Merge in place, for unshared logs.
 func (l *Logs) update(other Logs) {
 	for i := range other.entries {
 		e := &other.entries[i]
@@ -168,7 +167,7 @@ func (l *Logs) update(other Logs) {
 	}
 }
 
-// view returns the same logs; setting an entry in it does not change l.
+// Setting an entry in the view does not change l.
 func (l Logs) view() Logs {
 	return Logs{entries: l.entries[:len(l.entries):len(l.entries)]}
 }
@@ -203,7 +202,7 @@ func (l Logs) Len() int { return len(l.entries) }
 func (l Logs) All() iter.Seq[Entry] { return slices.Values(l.entries) }
 
 // Get returns an entry by its name ("loss") or full name ("losses.loss"), which it prefers. Names may contain dots. The
-// error lists the known names, and wraps [ErrNoEntry] if none matches.
+// error lists the known names; without a match it wraps [ErrNoEntry].
 func (l Logs) Get(name string) (Entry, error) {
 	i, err := locate(l.entries, name)
 	if err != nil {
@@ -239,7 +238,7 @@ func (l Logs) String() string {
 	return strings.Join(words, " ")
 }
 
-// Value is a logged value that is read lazily. An array, a text or the like also has the method Any() (any, error).
+// Value is a logged value that is read lazily. One that is not a number has the method Any() (any, error) in addition.
 type Value interface {
 	// Float returns the number, or an error for another value. It may wait for a device.
 	Float() (float64, error)

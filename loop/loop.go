@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Loop is an ordered list of tasks, for any number of runs.
+// Loop is a list of tasks, for any number of runs.
 type Loop[S, B any] struct{ tasks []Task[S, B] }
 
 // New returns a loop that runs the tasks in this order in each iteration.
@@ -24,7 +24,7 @@ type Result[S any] struct {
 	// Elapsed counts the iterations in State. A failed one counts if one of its tasks had changed the state.
 	Elapsed Elapsed
 	Reason  Reason
-	// Stop is set if Reason is [Stopped]. It wraps [ErrStop] and names the task or callback that returned it.
+	// Stop is set if Reason is [Stopped]: it wraps [ErrStop] and names the task or callback.
 	Stop error
 }
 
@@ -32,9 +32,9 @@ type Result[S any] struct {
 // the context ends, or an error occurs. Without Until it makes one pass over the data. Iterations run on a goroutine of
 // the run.
 //
-// If the context ends, the run ends after the iteration with an error that wraps its cause. Compilations and steps, and
-// tasks and callbacks that ignore the context, are not interrupted. A run waits half a second for a batch, which still
-// has its iteration; then it abandons the source ([ErrSourceLeft]).
+// If the context ends, the run ends after the iteration with an error that wraps its cause. It does not interrupt
+// compilations, steps, or tasks and callbacks that ignore the context. It waits half a second for a batch, which still
+// has its iteration, then abandons the source ([ErrSourceLeft]).
 //
 // Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic becomes a [*PanicError].
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (result Result[S], err error) {

@@ -12,7 +12,6 @@ import (
 type Mode int
 
 const (
-	// Lowest is for losses and errors.
 	Lowest Mode = better.Lowest
 	// Highest is for accuracies.
 	Highest Mode = better.Highest

@@ -29,9 +29,9 @@ func Options(options ...Option) Option {
 	})
 }
 
-// Prepare is an option made when a run starts: each run calls f once, in the order of the options, before it checks
-// them. The returned option replaces it; nil adds nothing. f may change the state of the run ([Beginning.State]). Its
-// error ends the run before anything starts. In a [Job], all processes call f.
+// Prepare is an option made by f when a run starts: each run calls f once, in the order of the options, before it
+// checks them. nil adds nothing. f may change the run's state ([Beginning.State]). Its error ends the run before
+// anything starts. In a [Job], all processes call f.
 //
 // A returned Continue replaces one among the options. A returned [io.Closer] is closed after the callbacks, also if the
 // run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.
@@ -147,12 +147,12 @@ func Until(p Period) Option {
 	})
 }
 
-// Keep selects the iterations that are added to the history, by default all that logged anything. Rows of [AtStart] and
-// [AtEnd], and rows that a monitor follows, are always added.
+// Keep selects the iterations whose rows the history keeps, by default all that logged anything. Rows of [AtStart] and
+// [AtEnd], and rows that a monitor follows, are always kept.
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
-// MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to a schedule. A patience then
-// counts its iterations. Such a callback does not divide blocks of steps.
+// MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to a schedule. Their patience
+// counts its iterations. They do not divide blocks of steps.
 func MonitorsWhen(when Schedule) Option {
 	return setting(func(s *settings) {
 		if when.err != nil {
@@ -165,8 +165,8 @@ func MonitorsWhen(when Schedule) Option {
 // Continue continues an earlier run: it counts from the earlier [Result]'s elapsed ([Elapsed.Check]), adds rows to
 // history, which may be nil, and begins the data after the earlier batches.
 //
-// stop is the [Result].Stop of an earlier run, and must wrap [ErrStop]. The new run then makes no iteration, and its
-// Result.Stop is stop. callbacks.StopEarly needs none: the history shows it.
+// With the [Result].Stop of an earlier run as stop, which must wrap [ErrStop], the new run makes no iteration and
+// returns the same Stop. callbacks.StopEarly needs none: the history shows it.
 func Continue(elapsed Elapsed, history *History, stop ...error) Option {
 	err := elapsed.Check()
 	var endedBy error

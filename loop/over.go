@@ -10,7 +10,7 @@ import (
 // Pass is one iteration of a hand-written loop.
 type Pass[B any] struct {
 	Batch B
-	// Elapsed includes this pass; Before is that of the previous pass.
+	// Before is the previous pass's Elapsed.
 	Before, Elapsed Elapsed
 	from            Elapsed
 	until           Period
@@ -30,8 +30,8 @@ func (p Pass[B]) Report(logs Logs, history *History) Report {
 // Over counts for a hand-written loop. It yields each batch with its elapsed, and ends with the data or by [Until], as
 // [Loop.Run] does. It takes [Continue] without a history; any other option is an error.
 //
-// An error of the data or the options is yielded once, at the end. Data that blocks also blocks the loop. Over counts
-// epochs if the batches report them ([Stepper]) or Until is in [Epochs].
+// An error of the data or the options is yielded once, at the end. Over counts epochs if the batches report them
+// ([Stepper]) or Until is in [Epochs].
 func Over[B any](data Source[B], options ...Option) iter.Seq2[Pass[B], error] {
 	options = slices.Clone(options)
 	return func(yield func(Pass[B], error) bool) {

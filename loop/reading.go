@@ -21,7 +21,7 @@ func SingleSteps() Option { return setting(func(s *settings) { s.single = true }
 // control; else the order is undefined.
 type reading struct {
 	on      bool
-	waiting atomic.Bool            // batches wait for their steps
+	waiting atomic.Bool
 	making  sync.Mutex             // held by the read that makes the steps; other reads wait
 	maker   atomic.Pointer[string] // its goroutine; changed only with control
 }

@@ -3,9 +3,8 @@ package loop
 // Report is passed to a callback after the tasks of an iteration.
 type Report struct {
 	Elapsed Elapsed
-	// Logs has the values that this iteration logged.
-	Logs Logs
-	// Latest has the newest value of each name in this run.
+	Logs    Logs
+	// Latest has each name's newest value in this run.
 	Latest  Logs
 	History *History
 	// From is the beginning of the run: zero, or the elapsed of [Continue].
@@ -25,12 +24,12 @@ type Report struct {
 
 type edge struct{ ran, changed bool }
 
-// RanAtEnd reports whether tasks or changes have run since the last iteration, which are those that are due at the end
-// of the run. changed is false if these were evaluations, so that the state is that of the last iteration.
+// RanAtEnd reports whether tasks or changes have run since the last iteration, which are those due at the end of the
+// run. changed is false if these were evaluations: the state is that of the last iteration.
 func (r Report) RanAtEnd() (ran, changed bool) { return r.edge.ran, r.edge.changed }
 
-// State returns the state after the tasks of the iteration, or nil outside a run. A callback without Changes must not
-// change it.
+// State returns the state after the iteration's tasks, or nil outside a run. A callback without Changes must not change
+// it.
 func (r Report) State() any { return stateAt(r.state) }
 
 // StatePointer returns a pointer to the variable with the state, or nil.
@@ -50,7 +49,7 @@ func (r Report) With(pointer any) Report {
 	return r
 }
 
-// Detached returns a copy for another goroutine, which later iterations do not change, without History and State.
+// Detached returns a copy without History and State, for another goroutine: later iterations do not change it.
 func (r Report) Detached() Report {
 	r.Logs, r.Latest = r.Logs.Clone(), r.Latest.Clone()
 	r.History, r.state = nil, nil
@@ -61,9 +60,8 @@ func (r Report) Detached() Report {
 type Ending struct {
 	Report
 	Reason Reason
-	// Err is the error of the run, or nil.
-	Err error
-	// Partial: the last iteration counts but was not completed, as when an evaluation after the training step was
+	Err    error
+	// Partial: the last iteration counts but is not complete, as when an evaluation after the training step was
 	// cancelled.
 	Partial bool
 }
@@ -75,14 +73,13 @@ func (e Ending) Normal() bool {
 
 // Beginning is passed to the Start of a callback.
 type Beginning struct {
-	// From is the beginning of the run. History has the earlier run's rows, or is nil.
+	// History has the earlier run's rows, or is nil.
 	From    Elapsed
 	History *History
-	// Skipped is the number of earlier batches that plain data ([Data]) yields again and the run leaves out. In a
+	// Skipped is the number of earlier batches that plain data ([Data]) yields again, for the run to skip. In a
 	// [Prepare] it is 0.
 	Skipped int64
-	// Until is the end of the run, or nil.
-	Until Period
+	Until   Period
 	// MonitorsWhen is the schedule of the option, or nil.
 	MonitorsWhen *Schedule
 	// Job is the group of processes that make the run, or nil.

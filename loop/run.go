@@ -18,12 +18,12 @@ type run[S, B any] struct {
 	turn      Turn[S, B]
 	batch     *B // the newest; the turn may have an earlier one
 	ctx       context.Context
-	work      context.Context // for tasks and callbacks
+	work      context.Context
 	agreement agreement
 	history   *History
 	latest    Logs
 	clock     clock
-	// readsClock is false if no one observes the time: the clock is slower than the rest of an iteration.
+	// false if no one observes the time: the clock is slower than the rest of an iteration
 	readsClock, untilByClock bool
 	monitors                 bool
 	size                     func() int // of the newest batch; nil if it counts as one
@@ -38,7 +38,7 @@ type run[S, B any] struct {
 	taken                    int64
 	early                    *epochs.Early
 	shared                   int64 // those that all processes have
-	nextTaken                bool  // the newest batch belongs to the next iteration
+	nextTaken                bool  // the newest batch is the next iteration's
 	changed                  bool
 	acted                    bool  // anything but steps ran since the last agreement
 	refused                  error // in a job: an error of the data, before the agreement
@@ -154,7 +154,7 @@ func (r *run[S, B]) iterations(data Source[B]) error {
 	return err
 }
 
-// The source of eachBatch sees no error of an iteration. left: the run abandoned the source.
+// The source sees no error of an iteration. left: the run abandoned it.
 func (r *run[S, B]) eachBatch(data Source[B]) (left bool, err error) {
 	if r.ctx.Err() != nil {
 		return false, nil
@@ -204,8 +204,8 @@ func (r *run[S, B]) epochs(data Source[B]) epochs.Range[B] {
 	return all
 }
 
-// receive handles r.batch or a failure of the data. A batch has its iteration even after the context ended: the
-// position of the data must match the state.
+// receive handles r.batch or a failure of the data. A batch has its iteration even after the context ended: the data's
+// position must match the state.
 func (r *run[S, B]) receive(failure error) (end bool, err error) {
 	switch {
 	case r.over: // the source's read of the state ended the run

@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Schedule selects the iterations in which a task or callback is due. It is a pure function of the elapsed before and
-// after an iteration. The zero Schedule is never due.
+// Schedule selects the iterations in which a task or callback is due: a pure function of the elapsed before and after
+// an iteration. The zero Schedule is never due.
 type Schedule struct {
 	_            [0]func() // some schedules have functions
 	name         string
@@ -29,7 +29,7 @@ type rule interface {
 type needs struct {
 	samples, epochs, clock bool
 	// joint: it may be due in a range of steps and in none of them ("every 2 steps and every 3 steps"). inverse: in a
-	// step and not in the range ("not every 2 steps"). isNever asks about the whole run as one range, so it trusts
+	// step and not in the range ("not every 2 steps"). isNever, which asks about the whole run as one range, trusts
 	// neither.
 	joint, inverse bool
 }
@@ -50,15 +50,15 @@ var (
 	Never = Schedule{name: "never"}
 	// EachStep is due in every iteration.
 	EachStep = Schedule{name: "each step", rule: always{}}
-	// AtStart is due once, before the first iteration of a run. Tasks are not due at the start of a run that continues
-	// another ([Continue], checkpoint.Resume): callbacks are.
+	// AtStart is due once, before the first iteration of a run. At the start of a run that continues another
+	// ([Continue], checkpoint.Resume), callbacks are due, tasks are not.
 	AtStart = Schedule{name: "at start", starts: true}
-	// AtEnd is due once, after the last iteration of a run that made one and ends without an error. It is not due if the
-	// run pauses ([ErrPause]).
+	// AtEnd is due once, after the last iteration of a run that made one and ends without an error or a pause
+	// ([ErrPause]).
 	AtEnd = Schedule{name: "at end", ends: true}
 )
 
-// AndAtStart returns s, due also before the first iteration of a run.
+// AndAtStart returns s, due also before the first iteration.
 func (s Schedule) AndAtStart() Schedule {
 	if s.starts {
 		return s
@@ -88,8 +88,8 @@ func (s Schedule) extend(word string) Schedule {
 	return s
 }
 
-// When returns a schedule that is due where a pure function of the elapsed before and after the iteration returns true.
-// A run calls it in every iteration, When itself with 1 to 1e9 steps, to find out whether it depends on epochs
+// When returns a schedule that is due where due, a pure function of the elapsed before and after the iteration, returns
+// true. A run calls it in every iteration, When itself with 1 to 1e9 steps, to find out whether it depends on epochs
 // ([Elapsed]). Errors contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
@@ -99,7 +99,7 @@ func When(name string, due func(before, after Elapsed) bool) Schedule {
 	return Schedule{name: name, rule: when{name, due, dependsOnEpochs(due)}}
 }
 
-// String returns the name of the schedule: "every 100 steps".
+// String returns the schedule's name: "every 100 steps".
 func (s Schedule) String() string {
 	if s.name == "" {
 		return Never.name
@@ -172,8 +172,7 @@ func (s Schedule) firstSteps(from int64, until Period, n int) (found []int64, mo
 
 const searched = 100_000
 
-// isNever reports that s is certainly not due before until. Only steps bound a run: its last iteration may exceed
-// samples and time.
+// s is certainly not due before until. Only steps bound a run: its last iteration may exceed samples and time.
 func (s Schedule) isNever(until Period) bool {
 	const all = 1 << 60
 	last := Elapsed{Steps: all, Samples: all, Epochs: all, Time: all, Date: 4 * all}
@@ -213,7 +212,7 @@ type when struct {
 }
 
 func dependsOnEpochs(f func(before, after Elapsed) bool) (depends bool) {
-	_ = shield.Run(func() error { // the run reports a panic, with the name of the schedule
+	_ = shield.Run(func() error { // the run reports a panic, with the schedule's name
 		for from := int64(1); from <= 1e9; from *= 10 { // the function may look at the rest of Elapsed too
 			for e := range int64(100) {
 				at := func(n int64) Elapsed {

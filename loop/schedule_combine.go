@@ -12,7 +12,7 @@ func (s Schedule) Or(others ...Schedule) Schedule { return combine(false, " or "
 // And returns a schedule that is due where s and all others are, also at the start and the end.
 func (s Schedule) And(others ...Schedule) Schedule { return combine(true, " and ", s, others) }
 
-// Not returns a schedule that is due in iterations where s is not, and never at the start or the end.
+// Not returns a schedule that is due in iterations where s is not, never at the start or the end.
 func (s Schedule) Not() Schedule {
 	if s.err != nil {
 		return Schedule{name: "not " + s.part(), err: s.inside()}

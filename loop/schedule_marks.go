@@ -1,9 +1,8 @@
 package loop
 
-// marks is due once in an iteration that reaches or crosses marks.
 type marks struct {
 	unit Period
-	// following returns the first mark after x, or [noMark].
+	// or [noMark]
 	following func(x int64) int64
 }
 
@@ -14,7 +13,7 @@ func (m marks) due(before, after Elapsed) bool {
 func (m marks) needs() needs { return needsOf(m.unit) }
 
 // Every returns a schedule that is due at the multiples of p from the start of the run: Every(Steps(100)) after 100,
-// 200, … steps. An iteration that crosses several multiples is due once. p must be positive and not a [Date].
+// 200, … steps. An iteration that crosses several is due once. p must be positive and not a [Date].
 func Every(p Period) Schedule {
 	if err := checkLength("every", p); err != nil {
 		return Schedule{name: named("every", p), err: err}

@@ -38,7 +38,6 @@ func setState(pointer, state any) error {
 	return nil
 }
 
-// as also asks the result of the method State, and a pointer to the value.
 func as[I any](value, pointer any) (found I, ok bool) {
 	if found, ok = abilities.As[I](value); !ok {
 		found, ok = pointer.(I)
@@ -48,8 +47,7 @@ func as[I any](value, pointer any) (found I, ok bool) {
 
 // Snapshot is a copy of a state at one moment.
 type Snapshot interface {
-	// Restore writes the copy back into the state from which it was taken, any number of times.
+	// Restore writes the copy back into its state, any number of times.
 	Restore(ctx context.Context) error
-	// Close frees the copy.
 	Close() error
 }

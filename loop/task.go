@@ -17,7 +17,7 @@ import (
 //
 //	Await(ctx context.Context, state S) error
 //
-// which waits for all steps begun on the state and returns the error of a failed one, which has been counted. The loop
+// which waits for all steps begun on the state and returns the error of a failed one, which counts as made. The loop
 // calls it after the last iteration, also after a failure. Steps with metrics in a state that changes in place have
 //
 //	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
@@ -27,11 +27,10 @@ import (
 //
 //	Measures() bool
 //
-// If all return true, the run reads all examples of its data, with the last, smaller batch of a set.
+// If all return true, the run also reads the last, smaller batch of a set.
 //
-// A batch with the method Samples() int has that number of examples, any other counts as one. One with InEpoch() (epoch
-// int64, last, known bool) reports its epoch and, if known, whether it is the epoch's last. Otherwise an epoch ends
-// with its iterator.
+// A batch's method Samples() int returns its number of examples, without it 1. InEpoch() (epoch int64, last, known
+// bool) reports its epoch and, if known, whether it is the epoch's last. Without it an epoch ends with its iterator.
 //
 // # Methods of a state
 //
@@ -45,7 +44,7 @@ import (
 //	LearningRate() (float64, error)
 //	SetLearningRate(rate float64) error
 //
-// A state that can be read while batches wait for their steps, as by data that depends on it, has
+// A state that can be read while batches wait for their steps has
 //
 //	OnRead(f func() error) (remove func(), err error)
 //
@@ -55,7 +54,7 @@ import (
 //
 // # Blocks
 //
-// Steps that are faster several at once, as small ones on a device, have
+// Steps that are faster several at once have
 //
 //	BlockSize() int
 //	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
@@ -92,7 +91,7 @@ func (f stepFunc[S, B]) Step(ctx context.Context, state S, batch B) (S, Logs, er
 	return f(ctx, state, batch)
 }
 
-// Turn is a task's iteration: the batch, and the state and logs after earlier tasks.
+// Turn is a task's iteration: the batch, and state and logs after earlier tasks.
 type Turn[S, B any] struct {
 	State   S
 	Batch   B
@@ -106,19 +105,19 @@ type Task[S, B any] struct {
 	when  Schedule
 	do    func(ctx context.Context, turn *Turn[S, B]) error
 	start func() func(ctx context.Context, turn *Turn[S, B]) error
-	// ignoresTime: the function does not see the iteration's time.
+	// The function does not see the iteration's time.
 	ignoresTime bool
 	steps       bool
-	measures    bool // it reports that it trains nothing
-	trains      bool // it reports that it trains
+	measures    bool
+	trains      bool
 	evaluates   bool
-	block       blockStepper[S, B] // nil if it makes one step at a time
+	block       blockStepper[S, B]
 	await       abilities.Awaiter[S]
 	evaluation  abilities.Evaluator[S]
 	err         error
 }
 
-// On makes a task of a [Stepper], whose text as a [fmt.Stringer] is the task's name.
+// On makes a task of a [Stepper]. Its text as a [fmt.Stringer] is the task's name.
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
@@ -154,7 +153,7 @@ func OnTurn[S, B any](when Schedule, do func(ctx context.Context, turn *Turn[S, 
 	return Task[S, B]{when: when, do: do}
 }
 
-// OnTurnOf is [OnTurn] for a task with a memory between iterations: start makes the function for each run.
+// OnTurnOf is [OnTurn] with a memory between iterations: start makes the function for each run.
 func OnTurnOf[S, B any](when Schedule, start func() func(ctx context.Context, turn *Turn[S, B]) error) Task[S, B] {
 	if start == nil {
 		return Task[S, B]{when: when, err: errNoFunction}
@@ -168,7 +167,7 @@ func (t Task[S, B]) Named(name string) Task[S, B] {
 	return t
 }
 
-// WithErr returns the task with a mistake, which a run reports before its first iteration; nil changes nothing.
+// WithErr returns the task with a mistake, which a run reports before its first iteration. nil changes nothing.
 func (t Task[S, B]) WithErr(err error) Task[S, B] {
 	t.err = errors.Join(t.err, err)
 	return t

@@ -7,20 +7,20 @@ import (
 )
 
 type agreement interface {
-	// meet is called at both ends of a run with this process's failure, and the one known to all.
+	// called at both ends of a run with this process's failure, and the one known to all
 	meet(where place, known, failure error) error
-	// use is called before batches that only this process may have, with the samples up to the newest. waiting counts
-	// the batches in no block.
+	// called before batches that only this process may have, with the samples up to the newest; waiting: batches in no
+	// block
 	use(waiting, samples int64) (end bool, err error)
-	// refuse ends the run before an unusable batch.
+	// ends the run before an unusable batch
 	refuse(err error) (end bool, _ error)
-	// next is called after each batch and an error of the data.
+	// called after each batch and an error of the data
 	next(end bool, failure error) (bool, error)
-	// border is called after work that a process may have stopped.
+	// called after work that a process may have stopped
 	border(stop bool) (bool, error)
 	interrupts(h *hook) bool
 	timed(steps int, took time.Duration)
-	// end makes the waiting steps and the work due at the end.
+	// makes the waiting steps and the work due at the end
 	end(left bool, err error) error
 }
 

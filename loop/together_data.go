@@ -102,7 +102,7 @@ func (p *ranks[S, B]) askInterrupters() {
 	}
 }
 
-// differ returns an error after which the processes do not meet again.
+// The processes do not meet again.
 func (p *ranks[S, B]) differ(format string, args ...any) error {
 	p.leaveOut(p.taken)
 	p.met, p.reason = true, Failed

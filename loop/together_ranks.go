@@ -11,8 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/agreed"
 )
 
-// ranks is the agreement of several processes. They meet at four places (docs/decisions/0011), and decide only by the
-// words exchanged there.
+// ranks meet at four places (docs/decisions/0011), and decide only by the words exchanged there.
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job
@@ -20,7 +19,7 @@ type ranks[S, B any] struct {
 	rank   int64
 	words  [facts]int64
 	passed time.Duration
-	// The newest block: its task, its steps, its time.
+	// of the newest block
 	block, steps int
 	took         time.Duration
 	made         int64
@@ -41,7 +40,7 @@ var placeNames = [...]string{"at its start", "before its first turn", "at a batc
 var placeTopics = [...]string{"the start of a run", "the first turn of a run", "a batch for the next step", "the work after the tasks and callbacks of a step",
 	"the tasks and callbacks at the end of a run", "the end of a run", "the end of a run's callbacks"}
 
-// The words exchanged. A pair has the largest and the smallest of a number, each with a rank that has it.
+// The words exchanged. A pair has the largest and smallest of a number, each with its rank.
 const (
 	factTime = iota
 	factDate
@@ -82,7 +81,7 @@ func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
 	return nil
 }
 
-// agree is one meeting. It returns the failure of any process, or an error at different places.
+// One meeting: the error is any process's failure, or that they are at different places.
 func (p *ranks[S, B]) agree(where place, failure error) error {
 	if errors.As(failure, new(*apartError)) { // from a run within this one
 		p.met, p.broken = true, true
@@ -166,7 +165,7 @@ func (p *ranks[S, B]) samePlace() error {
 	return nil
 }
 
-// apartError: processes are at different places, and do not meet again, nor in outer runs.
+// apartError: processes at different places do not meet again, nor in outer runs.
 type apartError struct{ error }
 
 func (e *apartError) Unwrap() error { return e.error }
@@ -272,12 +271,12 @@ func (p *ranks[S, B]) meet(where place, known, err error) error {
 
 func (p *ranks[S, B]) interrupts(h *hook) bool { return p.interrupted && h.interrupted }
 
-// timed notes the time; the longest of all processes decides.
+// The longest time of all processes decides.
 func (p *ranks[S, B]) timed(steps int, _ time.Duration) {
 	p.block, p.steps, p.took = p.blocks.current, steps, time.Since(p.blocks.since)
 }
 
-// cancelledElsewhere is for runs within this one.
+// for runs within this one
 func cancelledElsewhere(err error) bool {
 	var ranked *rankError
 	return errors.As(err, &ranked) && ranked.reason == Cancelled
@@ -297,7 +296,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 		}
 		_, err = r.shieldedEnd(func() (bool, error) { return p.agreeOnData(ended, 0, p.samplesTaken()) })
 	}
-	known := error(nil) // the error that all processes have
+	known := error(nil)
 	switch {
 	case err != nil || p.met:
 		r.leaveOut(r.taken)
@@ -326,7 +325,6 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 	return err
 }
 
-// known is the agreed reason for the end.
 func (p *ranks[S, B]) endHalted(left bool) (known, err error) {
 	if end, err := p.shieldedEnd(p.flush); end || err != nil {
 		return nil, err

@@ -17,12 +17,10 @@ import (
 )
 
 var (
-	// ErrInput means that the model can never accept the request. A [Predictor] may wrap it too, as flaxlike.Model
-	// does.
+	// ErrInput: the model can never accept the request. A [Predictor] may wrap it too, as flaxlike.Model does.
 	ErrInput = graphs.ErrInput
-	// ErrFull means that the queue is full.
-	ErrFull = errors.New("the queue is full")
-	// ErrClosed means a request after Close.
+	ErrFull  = errors.New("the queue is full")
+	// ErrClosed: the request came after Close.
 	ErrClosed = gate.ErrClosed
 )
 
@@ -41,13 +39,13 @@ func (f Func) Answer(ctx context.Context, batch data.Batch) (map[string]data.Arr
 	return f(ctx, batch)
 }
 
-// Batching configures batches. The zero value is usable.
+// Batching configures batches.
 type Batching struct {
 	// MaxBatch is the maximum number of examples of a batch and a request, at most 1,048,576; 0 means 64. Batches have
 	// the sizes 1, 2, 4, … and MaxBatch, one program each, padded with the last example.
 	MaxBatch int
-	// Delay is the time that the first request of an incomplete batch waits for others. With 0, a batch has the
-	// requests that waited for the previous one.
+	// Delay is the time that an incomplete batch's first request waits for others. With 0, a batch has the requests
+	// that waited for the previous one.
 	Delay time.Duration
 	// Queue is the maximum number of waiting examples, without the running batch; 0 means 16 times MaxBatch. It bounds
 	// the latency.
@@ -77,14 +75,14 @@ type Batcher struct {
 	of      Predictor
 	set     Batching
 	inputs  []Tensor
-	places  map[string]int // of the inputs
+	places  map[string]int
 	example []data.Field
 	wake    chan struct{}
 	done    chan struct{}
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex
 	waiting []*request
-	rows    int // of all waiting requests
+	rows    int
 	closed  bool
 	ready   bool
 	gone    bool // the predictor is closed
@@ -92,7 +90,7 @@ type Batcher struct {
 }
 
 type request struct {
-	fields []data.Array // in the inputs' order
+	fields []data.Array
 	rows   int
 	came   time.Time
 	queued time.Duration // until its batch was formed
@@ -172,8 +170,7 @@ func (b *Batcher) sizeFor(rows int) int {
 	return min(size, b.set.MaxBatch)
 }
 
-// Warm compiles all batch sizes by predicting from the example, and determines the outputs. Requests may run meanwhile,
-// and compile as they come.
+// Warm compiles all batch sizes by predicting from the example, and determines the outputs. Requests may run meanwhile.
 func (b *Batcher) Warm(ctx context.Context) error {
 	one := []*request{{rows: 1}}
 	for _, f := range b.example {
@@ -235,7 +232,6 @@ func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data
 	return outputs, err
 }
 
-// ask also returns how long the request waited for its batch.
 func (b *Batcher) ask(ctx context.Context, r *request) (outputs map[string]data.Array, queued time.Duration, err error) {
 	if err := b.enqueue(ctx, r); err != nil {
 		return nil, 0, fmt.Errorf("serve: predict: %w", err)
@@ -252,7 +248,6 @@ func (b *Batcher) ask(ctx context.Context, r *request) (outputs map[string]data.
 	}
 }
 
-// request validates a batch, for the requests batched with it.
 func (b *Batcher) request(batch data.Batch) (*request, error) {
 	r := &request{answer: make(chan answer, 1), fields: make([]data.Array, len(b.inputs))}
 	batch, err := batch.OnHost()
@@ -274,7 +269,6 @@ func (b *Batcher) request(batch data.Batch) (*request, error) {
 	return r, fit.complete()
 }
 
-// fitting checks the fields of a request, one after the other, against a batcher's inputs.
 type fitting struct {
 	of    *Batcher
 	seen  []bool
@@ -282,7 +276,6 @@ type fitting struct {
 	first string
 }
 
-// errLarge means that a request has more examples than a batch.
 var errLarge = fmt.Errorf("%w: too many examples", ErrInput)
 
 func (f *fitting) add(name, dtype string, dims []int) (int, error) {
@@ -337,7 +330,7 @@ func dimsText(dims []int) (text string) {
 	return text
 }
 
-// shapeText returns the first axes, for a shape is a client's.
+// A client chose the shape.
 func shapeText(shape []int) string {
 	if len(shape) > 5 {
 		return fmt.Sprintf("of %d axes", len(shape))

@@ -78,7 +78,7 @@ func (b *Batcher) run() {
 	}
 }
 
-// next copies requests from the queue into a batch. Without a batch it returns how long to wait, 0 until the next wake.
+// Without a batch next returns how long to wait, 0 until the next wake.
 func (b *Batcher) next(now time.Time) (together []*request, batch data.Batch, wait time.Duration, end bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,7 +122,7 @@ func (b *Batcher) stack(together []*request, size int) data.Batch {
 	return batch
 }
 
-// answer predicts a batch; after an error that one request may cause, each alone.
+// After an error that one request may cause, answer predicts each alone.
 func (b *Batcher) answer(together []*request, batch data.Batch) {
 	var outputs map[string]data.Array
 	shield.Call(func() (err error) {
@@ -150,7 +150,7 @@ func (b *Batcher) answer(together []*request, batch data.Batch) {
 	})
 }
 
-// predict runs a batch and checks its outputs' rows. A graphs.OutputErrors comes with the other outputs.
+// A graphs.OutputErrors comes with the other outputs.
 func (b *Batcher) predict(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	outputs, err := b.of.Answer(ctx, batch)
 	if some := (graphs.OutputErrors)(nil); err != nil && !errors.As(err, &some) {
@@ -182,7 +182,7 @@ func rowsOf(outputs map[string]data.Array, from, to int) map[string]data.Array {
 }
 
 // Close refuses new requests and waits for the accepted ones, without end if the predictor does not return: a batch's
-// call has a context that does not end. It does not close the predictor. It can be called repeatedly.
+// call has a context that does not end. It does not close the predictor. It may be repeated.
 func (b *Batcher) Close() error {
 	b.mu.Lock()
 	b.closed = true

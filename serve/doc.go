@@ -1,16 +1,10 @@
-// Package serve serves models to many callers: it batches waiting requests, and a [Handler] offers the models over HTTP
-// by the Open Inference Protocol, version 2 (REST):
-//
-//	batcher, err := serve.New(model, example, serve.Batching{MaxBatch: 64})
-//	err = batcher.Warm(ctx) // compiles all sizes of batches, and then it is ready
-//	handler, err := serve.NewHandler(map[string]*serve.Batcher{"digits": batcher}, serve.Options{})
-//	err = http.ListenAndServe("localhost:8000", handler)
-//
-// A model is a [Predictor]: a flaxlike.Model, also during its Fit, or a [Func]. examples/serve is a complete server.
+// Package serve serves models to many callers: a [Batcher] batches waiting requests, and a [Handler] offers the models
+// over HTTP by the Open Inference Protocol, version 2 (REST). A model is a [Predictor]: a flaxlike.Model, also during
+// its Fit, or a [Func]. examples/serve is a complete server.
 //
 // # Guarantees
 //
-//   - All examples of a batch use one call of the predictor, so one set of weights.
+//   - All examples of a batch use one call of the predictor: one set of weights.
 //   - An example's outputs do not depend on other examples and padding, if the network computes them independently.
 //     Another batch size is another program, whose last bits may differ.
 //   - Invalid requests and contexts that end do not affect other requests.

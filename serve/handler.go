@@ -40,9 +40,9 @@ type Served struct {
 	Model   string
 	Version int
 	Status  int // 499: the client has gone
-	// Rows is the number of examples of an inference, 0 if it was refused before.
+	// Rows is an inference's number of examples, 0 if it was refused before.
 	Rows int
-	// Received and Sent are the sizes of the bodies in bytes, Received uncompressed.
+	// Received and Sent are the bodies' sizes in bytes, Received uncompressed.
 	Received, Sent int
 	// Queued is the part of Duration in which an inference waited for its batch.
 	Duration, Queued time.Duration
@@ -61,9 +61,8 @@ type Served struct {
 //
 // /versions/{number} may follow a model's name. Datatypes are BOOL, INT8 to INT64, UINT8 to UINT64, FP32 and FP64, and
 // for outputs BYTES, texts such as class names. A tensor's data is a flat or nested list of JSON, or, by the extension
-// for binary tensor data, bytes after the JSON. A body may be compressed by gzip or deflate. JSON that breaks the
-// standard, and inputs and outputs that are unknown or appear twice, are refused before any element is read. An error
-// is {"error": text} with the status
+// for binary tensor data, bytes after the JSON. A body may be compressed by gzip or deflate. Invalid JSON, and unknown
+// or repeated inputs and outputs, are refused before any element is read. An error is {"error": text} with the status
 //
 //	400  not what the protocol or the model takes      404  no such model, version or path
 //	405  another method is expected                    408  the body did not arrive within Options.Timeout
@@ -76,16 +75,16 @@ type Handler struct {
 	mux      *http.ServeMux
 	draining atomic.Bool
 
-	mu     sync.RWMutex // guards the rest
+	mu     sync.RWMutex
 	models map[string]map[int]*version
 }
 
 const platform = "lazo"
 
-// unwanted is the time for a body that no handler reads. net/http reads 256 KiB of it at most.
+// unwanted is the time for a body that no handler reads, of which net/http reads at most 256 KiB.
 const unwanted = time.Second
 
-// statusGone is for the log alone.
+// for the log alone
 const statusGone = 499
 
 // NewHandler returns a handler of models by name, each as version 1.
@@ -140,7 +139,7 @@ func inJSON(v any) (reply, error) {
 	return reply{text: text}, err
 }
 
-// route makes the answers that are recorded. The mux has others, of redirects and of what it does not find.
+// route makes the answers that are recorded. The mux has others, of redirects and unknown paths.
 type route http.HandlerFunc
 
 func (f route) ServeHTTP(w http.ResponseWriter, r *http.Request) { f(w, r) }
@@ -200,7 +199,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, stop := context.WithTimeoutCause(r.Context(), h.options.Timeout, h.late)
 	defer stop()
 	r = r.WithContext(ctx)
-	if r.Body != http.NoBody { // the server reads what is left of it before the answer; Handler.body takes longer
+	if r.Body != http.NoBody { // the server reads the rest before the answer; Handler.body takes longer
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(min(unwanted, h.options.Timeout))) // a test's writer has none
 	}
 	of, _ := h.mux.Handler(r)
@@ -211,14 +210,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Drain makes the server report that it is not ready. Requests are still answered; each response then closes its
+// Drain makes the server report that it is not ready. It still answers requests; each response then closes its
 // connection.
 //
 // http.Server.Shutdown loses a request that a client is just sending. Before it, wait until load balancers have seen
 // the status and each client had a response.
 func (h *Handler) Drain() { h.draining.Store(true) }
 
-// problem is an error with a text for the client.
 type problem struct {
 	status int
 	text   string
@@ -301,7 +299,6 @@ func (h *Handler) write(c *call, answer reply) {
 	_ = connection.Flush() // within the deadline; the client may have left
 }
 
-// brief is for a log, which quotes it.
 func brief(text string) string { return text[:min(len(text), 100)] }
 
 func (h *Handler) tell(c *call) {

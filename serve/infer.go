@@ -36,7 +36,7 @@ func (h *Handler) infer(c *call) (reply, error) {
 	return q.answer(c.model, outputs, err)
 }
 
-// answer writes the outputs. err may be of some outputs, which matters only if they are asked for.
+// err may be of some outputs, and matters only if they are requested.
 func (q *inference) answer(v *version, outputs map[string]data.Array, err error) (reply, error) {
 	var without graphs.OutputErrors
 	if err != nil && (len(q.outputs) == 0 || !errors.As(err, &without)) {

@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// version is a batcher with the number of requests that use it.
 type version struct {
 	name    string
 	number  int
@@ -21,9 +20,8 @@ type version struct {
 	using   sync.WaitGroup
 }
 
-// Load adds a version of a model, a number from 1, or replaces it: requests that come afterwards use the new batcher.
-// Load waits for those that use the old one, and returns it for its Close; nil: there was none. A request without a
-// version uses the highest one.
+// Load adds a version of a model, a number from 1, or replaces it: later requests use the new batcher. Load waits for
+// those that use the old one, and returns it for its Close, or nil. A request without a version uses the highest one.
 func (h *Handler) Load(name string, number int, b *Batcher) (old *Batcher, err error) {
 	switch {
 	case b == nil:
@@ -69,7 +67,7 @@ func (h *Handler) replace(name string, number int, b *Batcher) *Batcher {
 	return old.batcher
 }
 
-// use finds a request's model, which is not unloaded before done.
+// The model is not unloaded before done.
 func (h *Handler) use(r *http.Request) (v *version, done func(), err error) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -155,7 +153,7 @@ func (h *Handler) metadata(c *call) (reply, error) {
 	return inJSON(map[string]any{"name": c.model.name, "versions": versions, "platform": platform, "inputs": forms(b.Inputs()), "outputs": forms(b.Outputs())})
 }
 
-// config is in the form of Triton's model configuration, in which dims exclude the batch axis.
+// Triton's model configuration, whose dims exclude the batch axis.
 func (h *Handler) config(c *call) (reply, error) {
 	if err := c.model.ready(); err != nil {
 		return reply{}, err

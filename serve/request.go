@@ -21,7 +21,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// jsonSize is the header, of requests and answers with binary data, with the number of bytes of JSON before them.
+// jsonSize is the header with the number of bytes of JSON before binary data.
 const jsonSize = "Inference-Header-Content-Length"
 
 func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
@@ -65,7 +65,6 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) (string, error) {
 	return text.String(), nil
 }
 
-// inference is a request, of inputs that the model takes, for outputs that it has.
 type inference struct {
 	of      *Batcher
 	id      string
@@ -77,12 +76,12 @@ type inference struct {
 }
 
 type input struct {
-	at     int // in the model's inputs
+	at     int
 	name   string
 	kind   kind
 	shape  []int
-	list   string // JSON
-	binary *int   // bytes
+	list   string
+	binary *int // bytes
 }
 
 type wanted struct {
@@ -96,7 +95,7 @@ const (
 	maxID      = 256  // bytes
 )
 
-// parse reads a request's JSON. It refuses what the model does not take before any element is read.
+// parse refuses what the model does not take before any element is read.
 func parse(text string, of *Batcher) (*inference, error) {
 	d, err := document.New(text)
 	if err != nil {
@@ -135,7 +134,7 @@ func parse(text string, of *Batcher) (*inference, error) {
 	return q, err
 }
 
-// readParameter reads parameters, one of which is wanted, and refuses those that would mean another answer.
+// One parameter is wanted; those that would mean another answer are refused.
 func readParameter[T bool | int](d *document.Document, wanted, expected string) (found *T, err error) {
 	err = d.Object("parameters", func(name string) (err error) {
 		switch name {
@@ -231,7 +230,7 @@ func noOutput(name string, known []Tensor) error {
 	return fmt.Errorf("there is no output %s; there are %s", listed.Quoted(name), listed.Some(names))
 }
 
-// request reads the elements of a request, whose binary data comes after its JSON.
+// A request's binary data comes after its JSON.
 func (q *inference) request(ctx context.Context, binary string) (*request, error) {
 	r := &request{rows: q.fit.rows, answer: make(chan answer, 1), fields: make([]data.Array, len(q.of.inputs))}
 	for _, in := range q.inputs {
@@ -239,7 +238,7 @@ func (q *inference) request(ctx context.Context, binary string) (*request, error
 			return nil, err
 		}
 		size := 1
-		for _, n := range in.shape { // the model's
+		for _, n := range in.shape {
 			size *= n
 		}
 		flat, err := any(nil), error(nil)
@@ -263,7 +262,6 @@ func (q *inference) request(ctx context.Context, binary string) (*request, error
 	return r, nil
 }
 
-// split divides a body into its JSON and its binary data, of which a header gives the size.
 func split(body, header string) (text, binary string, err error) {
 	if header == "" {
 		return body, "", nil

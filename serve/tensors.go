@@ -60,7 +60,7 @@ func unsigned[T uint8 | uint16 | uint32 | uint64](bits int) func(string) (T, err
 	return func(s string) (T, error) { v, err := strconv.ParseUint(s, 10, bits); return T(v), err }
 }
 
-// elements reads a list of [document.Document.Numbers], flat or nested as the shape, whose product is size.
+// A list of [document.Document.Numbers], flat or nested as the shape, whose product is size.
 func elements[T any](text string, shape []int, size int, parse func(string) (T, error)) ([]T, error) {
 	// An element takes two bytes or more, so the text bounds the memory.
 	flat := make([]T, 0, min(size, len(text)/2+1))
@@ -140,7 +140,7 @@ func appendJSON(to []byte, a data.Array) ([]byte, error) {
 	case []float64:
 		return floats(to, flat, 64)
 	}
-	text, err := json.Marshal(a.Flat) // of texts
+	text, err := json.Marshal(a.Flat)
 	return append(to, text...), err
 }
 
@@ -172,7 +172,7 @@ func written[T any](to []byte, flat []T, add func([]byte, T) []byte) []byte {
 	return append(to, ']')
 }
 
-// appendBinary appends an output's elements in row-major order, little endian, each text after its length.
+// Row-major, little endian, each text after its length.
 func appendBinary(to []byte, a data.Array) ([]byte, error) {
 	texts, ok := a.Flat.([]string)
 	if !ok {

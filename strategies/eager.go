@@ -17,8 +17,8 @@ import (
 // Eager runs each step operation by operation on the runtime's first device, so that a build function can read node
 // values by [xla.Value]. It is for debugging and much slower than [Jit].
 //
-// The build function is called at compilation, without values, and in each step. It may build a different graph by the
-// values, but only with variables of its first call.
+// The build function is called at compilation, without values, and in each step, where it may build another graph by
+// the values, but only with variables of its first call.
 func Eager(on *xla.Runtime, options ...func(*xla.Eager)) Strategy {
 	return &eager{firstDevice: firstDevice{on, "eager"}, options: slices.Clone(options)}
 }
@@ -31,7 +31,7 @@ type eager struct {
 	firstDevice
 	options []func(*xla.Eager)
 
-	// operations are shared; the last closed program frees them.
+	// the last closed program frees them
 	mu         sync.Mutex // guards the two below
 	operations *xla.Eager
 	programs   int
@@ -176,10 +176,9 @@ func (p *eagerProgram) Block() int { return 1 }
 
 func (p *eagerProgram) Rebuilds() bool { return true }
 
-// StableHLO returns the whole step.
 func (p *eagerProgram) StableHLO() string { return p.text }
 
-// CompileTime counts operations that this program used first.
+// It counts operations that this program used first.
 func (p *eagerProgram) CompileTime() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,7 +27,7 @@ func (in Input) String() string {
 	return fmt.Sprintf("{%s %s}", in.Name, in.Shape)
 }
 
-// Inputs returns the inputs for a batch, or an error if no step can take it.
+// Inputs returns a batch's inputs, or an error if no step can take it.
 func Inputs(b data.Batch) ([]Input, error) {
 	if err := b.Check(); err != nil {
 		return nil, fmt.Errorf("strategies: %w", graphs.Inner(err))
@@ -45,8 +45,8 @@ func Inputs(b data.Batch) ([]Input, error) {
 	return inputs, nil
 }
 
-// Takes reports whether an array has the input's dtype and dimensions, or those of its part, and as many elements.
-// Package managed selects programs by it.
+// Takes reports whether an array has the input's dtype and dimensions, or its part's, and as many elements. Package
+// managed selects programs by it.
 func (in *Input) Takes(a data.Array) bool {
 	want := in.Shape.Dimensions
 	if len(a.Dims) != len(want) {

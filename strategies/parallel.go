@@ -21,9 +21,8 @@ import (
 // DataParallel compiles each step to one program for several devices. Each has a part of a batch's examples and the
 // whole state, unless [Parallel].Shard shards it.
 //
-// XLA partitions the graph of the whole batch and adds the communication. Means, gradients, batch normalization
-// statistics and metrics cover all examples, and random numbers are those of one device. Results agree with [Jit] up to
-// the order of sums.
+// XLA partitions the graph of the whole batch. Means, gradients, batch normalization statistics and metrics cover all
+// examples; random numbers are those of one device. Results agree with [Jit] up to the order of sums.
 //
 // Several processes ([xla.Across]) form one mesh. Each must run the same program on the same batches, put the same
 // values, and fetch sharded values in the same order. Differing values are dist.ErrDisagree.
@@ -56,7 +55,7 @@ func DataParallel(on *xla.Runtime, options Parallel) (Strategy, error) {
 	return p, nil
 }
 
-// The axes of the mesh. Batches are sharded over the data axis; [Parallel].Shard may use both.
+// The mesh axes. Batches are sharded over the data axis; [Parallel].Shard may use both.
 const (
 	DataAxis  = "data"
 	ModelAxis = "model"
@@ -70,11 +69,10 @@ type Parallel struct {
 	// default 1.
 	ModelDevices int
 	// Pad fills a batch that the devices do not divide by [data.Pad], with a mask that excludes the copies from losses
-	// and metrics. Without Pad such a batch is [ErrLeftover]. Other batches get no mask, so a step may have two
-	// programs.
+	// and metrics. Without Pad such a batch is [ErrLeftover]. Other batches get no mask: a step may have two programs.
 	Pad bool
-	// Shard returns the mesh axes for each axis of a value, by name ("/dense/weights") and shape; nil replicates it.
-	// See [FullyShard]. An optimizer's packed scalars are always replicated.
+	// Shard returns the mesh axes for each axis of a value, by name ("/dense/weights") and shape; nil replicates it
+	// ([FullyShard]). An optimizer's packed scalars are always replicated.
 	Shard func(name string, shape shapes.Shape) xla.Split
 }
 
@@ -86,7 +84,7 @@ func FullyShard(devices, least int) func(name string, shape shapes.Shape) xla.Sp
 		if shape.Size() < least || shape.IsScalar() {
 			return nil
 		}
-		if devices < 1 { // the error names this axis
+		if devices < 1 {
 			return xla.Split{{fmt.Sprintf("of %d devices, as given to FullyShard: expected at least 1", devices)}}
 		}
 		longest := -1
@@ -109,10 +107,10 @@ var ErrLeftover = errors.New("the examples cannot be divided evenly over the dev
 
 type parallel struct {
 	runtime *xla.Runtime
-	first   firstDevice // values of single devices
+	first   firstDevice
 	devices int
 	from    int // first of this process
-	local   int // number in this process
+	local   int
 	model   int
 	pad     bool
 	rule    func(name string, shape shapes.Shape) xla.Split
@@ -138,7 +136,7 @@ func (p *parallel) split(parameter string, shape shapes.Shape) xla.Split {
 func (p *parallel) Compile(s Step) (Program, error) { return compile(p, s, p.place) }
 
 type divided struct {
-	parts []compute.Buffer // of this process
+	parts []compute.Buffer
 	split xla.Split
 	shape shapes.Shape // unknown for outputs
 	name  string
@@ -258,7 +256,7 @@ func (p *parallel) Fetch(b compute.Buffer) (*tensors.Tensor, error) {
 	return whole, nil
 }
 
-// fetchParts must be called by all processes together.
+// All processes must call it together.
 func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	for _, b := range v.parts {
 		part, err := p.first.Fetch(b)
@@ -305,7 +303,7 @@ func (p *parallel) fetchParts(v *divided) (parts []*tensors.Tensor, err error) {
 	return parts, nil
 }
 
-// Parts assigns a shared part to the process of its first device.
+// A shared part belongs to its first device's process.
 func (p *parallel) Parts(b compute.Buffer) (parts []Part, cut bool) {
 	v, ok := b.(*divided)
 	if !ok || len(v.split) == 0 || p.runtime.Job() == nil {
@@ -331,7 +329,6 @@ func (p *parallel) Parts(b compute.Buffer) (parts []Part, cut bool) {
 	return parts, true
 }
 
-// FetchInto assembles a sharded value first.
 func (p *parallel) FetchInto(b compute.Buffer, memory []byte) error {
 	if v, ok := b.(*divided); !ok || len(v.split) == 0 || p.runtime.Topology() != "" {
 		return p.first.FetchInto(partOf(b, 0), memory)

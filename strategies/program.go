@@ -19,27 +19,27 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// program is a compiled step. Its inputs are in graph order; its outputs are the changed state, then the rest.
+// Inputs are in graph order; outputs are the changed state, then the rest.
 type program struct {
 	on       Strategy
 	name     string
-	mesh     int // devices of all processes
+	mesh     int
 	from     int // first of this process
-	devices  int // number in this process
+	devices  int
 	compiled *xla.Program
 	batch    []field
-	state    int    // number of values
-	inputs   []int  // state index per input, or fromHost
-	changed  []bool // by state value
+	state    int
+	inputs   []int // state index per input, or fromHost
+	changed  []bool
 
 	mu   sync.Mutex
 	idle []*staging // last in, first out: a single user reuses one
 }
 
 type staging struct {
-	buffers []compute.Buffer // by device
+	buffers []compute.Buffer
 	host    []any
-	// runs alternate: one is prepared while the other executes.
+	// Runs alternate: one is prepared while the other executes.
 	runs [2]stagedRun
 	next int
 }
@@ -260,7 +260,6 @@ func bytesum(flat any) uint32 {
 	return crc32.Checksum(unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size())), castagnoli)
 }
 
-// check protects the plugin from memory of a wrong size.
 func (p *program) check(state []compute.Buffer, batch []data.Field, of int) error {
 	if len(state) != p.state || len(batch) != len(p.batch) {
 		return fmt.Errorf("expected %d values of state and %d fields of a batch, got %d and %d", p.state, len(p.batch), len(state), len(batch))

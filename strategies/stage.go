@@ -37,7 +37,7 @@ type stagedRun struct {
 	host    []any
 }
 
-// wait ignores the error, which the caller of [Program.Start] gets from Wait.
+// The caller of [Program.Start] gets the error from Wait.
 func (r *stagedRun) wait() {
 	if r.running != nil {
 		_ = r.running.Wait()
@@ -45,8 +45,8 @@ func (r *stagedRun) wait() {
 	}
 }
 
-// stack stacks the batches of a block per device and field. Adjacent batches in memory for all k are used directly; the
-// device reads no further.
+// stack stacks a block's batches per device and field. It uses batches that are adjacent in memory, for all k,
+// directly; the device reads no further.
 func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices int) []any {
 	if len(fields) > 0 && len(fields[0].starts) == 1 {
 		var ok bool
@@ -74,8 +74,8 @@ func (r *stagedRun) stack(fields []field, batches []data.Batch, k, from, devices
 
 type stack struct {
 	flat any
-	rows reflect.Value // the same
-	row  int           // elements per batch
+	rows reflect.Value
+	row  int
 }
 
 func newStack(shape shapes.Shape, k int) *stack {

@@ -29,9 +29,8 @@ type Part struct {
 // Strategy runs steps.
 type Strategy interface {
 	fmt.Stringer
-	// Runtime returns the strategy's runtime.
 	Runtime() *xla.Runtime
-	// NumDevices returns how many devices run the steps.
+	// NumDevices counts the devices that run the steps.
 	NumDevices() int
 	// Put moves a state value to the devices and uses up the tensor. name is its graph parameter.
 	Put(name string, t *tensors.Tensor) (compute.Buffer, error)
@@ -39,9 +38,8 @@ type Strategy interface {
 	Fetch(b compute.Buffer) (*tensors.Tensor, error)
 	// FetchInto is Fetch into memory of exactly the value's size, row-major in host byte order.
 	FetchInto(b compute.Buffer, memory []byte) error
-	// Parts returns the parts of a value sharded over processes that this process saves. Each part belongs to one
-	// process, so there may be none. FetchInto copies a part's buffer without waiting. cut is false for values that
-	// each process can fetch whole.
+	// Parts returns the parts of a value sharded over processes that this process saves, each part in one process.
+	// FetchInto copies a part's buffer without waiting. cut is false for values that each process can fetch whole.
 	Parts(b compute.Buffer) (parts []Part, cut bool)
 	Free(buffers ...compute.Buffer) error
 	// Batch returns a batch in the form for steps, such as padded.
@@ -63,7 +61,7 @@ type Step struct {
 type Built struct {
 	State   []Slot
 	Outputs []*graph.Node
-	// Read are indices of outputs that only the host reads: see [xla.Built].
+	// Read lists outputs that only the host reads: see [xla.Built].
 	Read []int
 	// Alone excludes the step from blocks.
 	Alone bool
@@ -99,8 +97,8 @@ type Program interface {
 	// sizes.
 	Block() int
 	// Start runs a step per batch in order, at most Block, and may return before they end. Fields are in the order of
-	// [Step].Batch. state and changed have the order of [Built].State. changed is nil for unchanged values; others
-	// replace the old values, which are used up. Outputs have a new first axis of length Block if that is above 1.
+	// [Step].Batch, state and changed in that of [Built].State. changed is nil for unchanged values; others replace the
+	// old values, which are used up. Outputs have a new first axis of length Block if that is above 1.
 	//
 	// After an error the state is unchanged, unless the error wraps [ErrStateLost]. running.Wait returns later errors,
 	// which wrap ErrStateLost if the run changes the state. running is nil if the run has ended.
@@ -119,7 +117,6 @@ type Program interface {
 	Close() error
 }
 
-// Running is a started run.
 type Running interface {
 	// Wait waits for the end and returns its error, also repeatedly.
 	Wait() error
@@ -130,7 +127,7 @@ type Running interface {
 var names = []string{"jit", "jit_donate", "data_parallel", "data_parallel_donate", "eager"}
 
 // Parse returns the strategy of a flag: "jit", "data_parallel" or "eager"; "-" equals "_". "jit_donate" and
-// "data_parallel_donate" are synonyms, because lazo decides when to overwrite the state.
+// "data_parallel_donate" are synonyms: lazo decides when to overwrite the state.
 func Parse(name string, on *xla.Runtime) (Strategy, error) {
 	switch strings.ReplaceAll(name, "-", "_") {
 	case "jit", "jit_donate":

@@ -17,11 +17,11 @@ import (
 type Hooks[S, B any] struct {
 	// Name appears in errors: "epoch end (NAME)". The default is the number in a list of several.
 	Name string
-	// Begin is called before the first step, with the first batch, and End after the last step. BatchBegin comes before
+	// Begin is called before the first step, with the first batch, End after the last step. BatchBegin comes before
 	// everything else in an iteration, BatchEnd after everything but Tasks, AfterStep after the step.
 	Begin, BatchBegin, AfterStep, BatchEnd, End func(ctx context.Context, turn *loop.Turn[S, B]) error
-	// AfterReset is called after a Reset, or in its place if there is none: at the end of an epoch before the tests,
-	// and before the first step of a test, but not in a prediction.
+	// AfterReset is called after a Reset, or in its place: at the end of an epoch before the tests, and before the
+	// first step of a test, but not in a prediction.
 	AfterReset func(ctx context.Context, turn *loop.Turn[S, B]) error
 	// EpochEnd is called at the end of an epoch after the tests, only in a [Loop].
 	EpochEnd func(ctx context.Context, turn *loop.Turn[S, B]) error

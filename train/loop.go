@@ -12,21 +12,24 @@ import (
 // Loop is Ciclo's train_loop: one step per batch, and a reset and tests at the end of each epoch. Only Step is
 // required.
 //
-// The order of an iteration, with each hook for all of Hooks:
+// The order of an iteration:
 //
-// 1. Hooks.BatchBegin 2. Step, then Hooks.AfterStep 3. at the end of an epoch: Reset, Hooks.AfterReset, Tests,
-// Hooks.EpochEnd 4. Hooks.BatchEnd 5. Tasks
+//  1. Hooks.BatchBegin
+//  2. Step, then Hooks.AfterStep
+//  3. at the end of an epoch: Reset, Hooks.AfterReset, Tests, Hooks.EpochEnd
+//  4. Hooks.BatchEnd
+//  5. Tasks
 type Loop[S, B any] struct {
 	// Step is the training step. With StepBlock it makes several steps at once while no hook or task is due in each
 	// iteration.
 	Step loop.Stepper[S, B]
-	// Reset resets the state's metrics, after the last step of an epoch has logged. A test has its own Reset.
+	// Reset resets the state's metrics after an epoch's last step has logged. A test has its own Reset.
 	Reset func(ctx context.Context, state S) (S, error)
 	// Epoch is the length of an epoch: [loop.Epochs], [loop.Steps], [loop.Samples] or [loop.Time]. An epoch truncated
 	// by the end of the run has no end. With nil the whole run is one epoch, which ends after the last iteration.
 	Epoch loop.Period
-	// Tests run at the end of each epoch, in this order: [loop.Evaluate], [Test], [TestOf]. Their logs become entries
-	// of the iteration: loss_test.
+	// Tests run in this order at the end of each epoch: [loop.Evaluate], [Test], [TestOf]. Their logs become entries of
+	// the iteration: loss_test.
 	Tests []loop.Evaluation[S, B]
 	// TestAtStart also runs the tests before the first step.
 	TestAtStart bool
@@ -42,7 +45,7 @@ func (l Loop[S, B]) Run(ctx context.Context, state S, data loop.Source[B], optio
 	return loop.New(l.tasks()...).Run(ctx, state, data, options...)
 }
 
-// Plan returns the steps in which tasks and callbacks are due, without a run; see [loop.Loop.Plan].
+// Plan returns the steps in which tasks and callbacks are due: see [loop.Loop.Plan].
 func (l Loop[S, B]) Plan(options ...loop.Option) (loop.Plan, error) {
 	return loop.New(l.tasks()...).Plan(options...)
 }

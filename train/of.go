@@ -34,7 +34,7 @@ func TestOf[S interface {
 	return t
 }
 
-// PredictOf makes predictions of a state's PredictStep. P has the outputs for a batch.
+// PredictOf makes predictions of a state's PredictStep. P has a batch's outputs.
 func PredictOf[S interface {
 	PredictStep(ctx context.Context, batch B) (P, error)
 }, B, P any]() Predict[S, B, P] {
@@ -43,7 +43,6 @@ func PredictOf[S interface {
 	}}
 }
 
-// resetOf returns the ResetStep of states of type S, or nil. Another signature is an error.
 func resetOf[S any]() (func(context.Context, S) (S, error), error) {
 	type resetter interface {
 		ResetStep(ctx context.Context) (S, error)

@@ -9,8 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Predict is Ciclo's predict_loop: it returns a state's outputs for each batch and keeps none of them. An iteration
-// runs Hooks.BatchBegin, Step, AfterStep, BatchEnd and Tasks in this order, and then yields the output.
+// Predict is Ciclo's predict_loop: it returns a state's outputs for each batch and keeps none. An iteration runs
+// Hooks.BatchBegin, Step, AfterStep, BatchEnd and Tasks in this order, then yields the output.
 type Predict[S, B, P any] struct {
 	// Step returns the outputs for a batch, without the rows of padding. It changes nothing.
 	Step  func(ctx context.Context, state S, batch B) (P, error)

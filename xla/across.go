@@ -19,7 +19,7 @@ import (
 
 var ranksApart struct{ across, told atomic.Bool }
 
-// tellApart warns once, at rank 0, that ranks train alone, unless an earlier runtime was opened with [Across].
+// tellApart warns once, at rank 0, unless an earlier runtime was opened with [Across].
 func tellApart(o *openOptions) {
 	job := joined.Now()
 	if o.job != nil {
@@ -48,7 +48,7 @@ func tellApart(o *openOptions) {
 type across struct {
 	job Job
 	by  exchange
-	// Device IDs by rank; concatenated, they are the mesh.
+	// By rank; concatenated, they are the mesh.
 	ids      [][]int
 	compiles sync.Mutex
 	// Concurrent programs would receive each other's messages.

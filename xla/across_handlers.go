@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// byHandlers runs a part of each program in each process, which exchanges by the job's handlers.
+// Each process runs a part of each program; the job's handlers exchange values.
 type byHandlers struct {
 	job Job
 	// divide makes rank 0's client with a device per process.

@@ -47,9 +47,9 @@ const openLimit = 10 * time.Minute
 
 type openedRank struct {
 	Failed string
-	Gave   bool  // gave up after another failed
-	Own    []int // device IDs
-	All    []int // IDs of known devices
+	Gave   bool // gave up after another failed
+	Own    []int
+	All    []int
 }
 
 func (b *byPlugin) open(library *pjrt.Plugin, plugin Plugin, options map[string]any) (*pjrt.Client, [][]int, error) {
@@ -186,7 +186,7 @@ func byRank(all []openedRank) (ids [][]int, err error) {
 	return ids, nil
 }
 
-// compile compiles or loads in all processes (docs/decisions/0022).
+// docs/decisions/0022
 func (b *byPlugin) compile(client *pjrt.Client, cache *cache, text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	kept := cache.find(client, text, options)
 	missing := []int64{0}

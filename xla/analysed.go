@@ -13,21 +13,21 @@ type Cost struct {
 	FLOPs           float64 // floating-point operations
 	Transcendentals float64 // exp, log, tanh and similar, not in FLOPs
 	BytesAccessed   float64 // read and written by all operations
-	// Counted means that lazo counted ([cost.Count]). Otherwise it is the plugin's estimate.
+	// Counted: by lazo ([cost.Count]). Otherwise it is the plugin's estimate.
 	Counted bool
-	// Uncounted lists operations whose FLOPs are missing, Unknown loops of unknown length, counted once, with their lines.
-	// Plugins report neither.
+	// Uncounted lists operations whose FLOPs are missing, Unknown loops of unknown length, counted once, with their
+	// lines; of lazo alone.
 	Uncounted, Unknown []string
 }
 
 // Memory is a program's memory on its device in bytes. A run takes Arguments + Outputs - Aliased + Temporary. Peak is
-// the plugin's, on the CPU without Temporary. Unknown values are 0, such as Code on the CPU.
+// the plugin's, on the CPU without Temporary. Unknown values, such as Code on the CPU, are 0.
 type Memory struct {
 	Code, Arguments, Outputs, Aliased, Temporary, Peak               int64
 	HostCode, HostArguments, HostOutputs, HostAliased, HostTemporary int64
 }
 
-// DeviceMemory is the state of a device's memory in bytes. Unknown values are -1.
+// DeviceMemory is the state of a device's memory in bytes, -1 if unknown.
 type DeviceMemory struct {
 	InUse, PeakInUse       int64
 	Limit                  int64
@@ -36,7 +36,7 @@ type DeviceMemory struct {
 	Pool, PeakPool         int64
 	// LargestFree is the largest free block, LargestOne the largest allocation so far.
 	LargestFree, LargestOne int64
-	Allocations             int64 // a count
+	Allocations             int64
 }
 
 type analysed interface {

@@ -71,7 +71,7 @@ func (c *cache) folder(log *slog.Logger) (*cache, error) {
 	return opened, nil
 }
 
-// processor is the host's name without /proc/cpuinfo: such machines share nothing.
+// Machines without /proc/cpuinfo share nothing.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *cache) read(name string) ([]byte, error) {
 	return compiled, nil
 }
 
-// entryDigest includes the key: a renamed file must not run as another program.
+// The key is included: a renamed file must not run as another program.
 func entryDigest(name string, compiled []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(filepath.Base(name)))

@@ -26,7 +26,7 @@ type pjrtClient struct {
 	devices []*pjrt.Device
 	cache   *cache
 	shared  sharedPrograms
-	across  *across // nil for a single process
+	across  *across
 	log     *slog.Logger
 	closed  atomic.Bool
 	closing sync.Once
@@ -72,8 +72,8 @@ func builderFor(name, kind string, widestHead int, compile func(*hlo.Module) (co
 	return hlo.New(name, compile).ForCPU(kind == CPU).ForGPU(kind == CUDA).ForTPU(kind == TPU).ForCUDA(widestHead).Apart()
 }
 
-// widestHead is the largest head width of cuDNN flash attention with gradient at a compute capability ("9.0"), or 0. It
-// is conservative: a refused head does not compile.
+// widestHead is the largest head width of cuDNN flash attention with gradient at a compute capability ("9.0"), or 0. A
+// refused head does not compile.
 func widestHead(capability any) int {
 	var major, minor int
 	text, _ := capability.(string)
@@ -138,7 +138,7 @@ func (c *pjrtClient) wrapAll(made [][]*pjrt.Buffer) []compute.Buffer {
 	return all
 }
 
-// Backend returns the [Runtime], which GoMLX's tensors compare.
+// Backend returns the [Runtime]: GoMLX's tensors compare it.
 func (b *buffer) Backend() compute.Backend { return b.of.runtime }
 
 func (b *buffer) Finalize() error { return b.Close() }
@@ -219,7 +219,7 @@ func (c *pjrtClient) NewSharedBuffer(compute.DeviceNum, shapes.Shape) (compute.B
 	return nil, nil, errNotShared
 }
 
-// toGoMLX relies on equal numbers of dtypes.
+// GoMLX and PJRT number dtypes equally.
 func toGoMLX(s pjrt.Shape) shapes.Shape { return shapes.Make(dtypes.DType(s.DType), s.Dims...) }
 
 func fromGoMLX(s shapes.Shape) pjrt.Shape {
@@ -246,7 +246,6 @@ func memoryOf(flat any, shape pjrt.Shape) ([]byte, error) {
 	return memory, nil
 }
 
-// allToGoMLX returns GoMLX's panic about an unknown dtype as an error.
 func allToGoMLX(list []pjrt.Shape) (all []shapes.Shape, err error) {
 	err = graphs.Catch(func() {
 		for _, s := range list {

@@ -20,8 +20,8 @@ func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Progr
 }
 
 // CompileOver is [Runtime.Compile] for a mesh. The graph has whole arrays; XLA shards the work. Inputs and outputs are
-// lists of parts, device after device. Over several processes ([Across]) each process handles its own parts of a mesh
-// of all devices ([Runtime.Local]).
+// lists of parts, device after device. Over several processes ([Across]) each handles its own parts of a mesh of all
+// devices ([Runtime.Local]).
 func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.Graph) Built) (*Program, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "compile %s", name)
@@ -78,7 +78,6 @@ type capture struct {
 	lower   *hlo.Builder // nil before Builder, and for other plugins
 }
 
-// BeginTrace is [hlo.Builder.BeginTrace].
 func (c *capture) BeginTrace(whole bool) { c.traced(func(b *hlo.Builder) { b.BeginTrace(whole) }) }
 func (c *capture) TraceBody()            { c.traced((*hlo.Builder).TraceBody) }
 func (c *capture) EndTrace()             { c.traced((*hlo.Builder).EndTrace) }

@@ -25,7 +25,7 @@ type described struct {
 	name       string // "v5e:2x2"
 	machine    aot.Machine
 	about      *aot.Description
-	limit      time.Duration // of one compilation
+	limit      time.Duration
 	cache      *cache
 	log        *slog.Logger
 	widestHead int

@@ -23,7 +23,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/planned"
 )
 
-// describedProgram compiles, for up to minutes, when it is inspected or runs as a step.
+// It compiles, for up to minutes, when it is inspected or runs as a step.
 type describedProgram struct {
 	of      *described
 	module  *hlo.Module // without memory of large constants; nil for a text
@@ -386,12 +386,12 @@ func (c *cache) keepReport(name string, report *aot.Report) {
 // ErrPlanned reports that lazo plan has recorded the first training step.
 var ErrPlanned = errors.New("the step was recorded for lazo plan, which needs nothing more from this program: nothing runs")
 
-// plannedStep writes to file a program with InPlace and Host that is not a test.
+// A training step has InPlace and Host.
 func plannedStep(file, name, text string, m *hlo.Module, built Built) error {
 	if len(built.InPlace) == 0 || len(built.Host) == 0 || m == nil || strings.HasPrefix(name, "test") {
 		return nil
 	}
-	if _, err := os.Stat(file); err == nil { // recorded before
+	if _, err := os.Stat(file); err == nil {
 		return ErrPlanned
 	}
 	s := planned.Step{Name: name, Text: text, Batch: slices.Clone(built.Host), Where: map[int]string{}}

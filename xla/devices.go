@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// Job returns [Across]'s job, nil for a single process.
+// Job returns [Across]'s job, or nil.
 func (r *Runtime) Job() Job {
 	if a := r.across(); a != nil {
 		return a.job
@@ -26,8 +26,7 @@ func (r *Runtime) across() *across {
 	return nil
 }
 
-// Local returns this process's devices of a mesh: n devices from index first. Programs take and return only their
-// values.
+// Local returns this process's devices of a mesh: n from index first. Programs take and return only their values.
 func (r *Runtime) Local(m Mesh) (first, n int) {
 	n = m.Devices()
 	if a := r.across(); a != nil && n > 1 {
@@ -47,12 +46,12 @@ func (r *Runtime) NumDevices() int {
 	return r.Backend.NumDevices()
 }
 
-// Description describes the plugin and its devices in one line.
+// Description is one line about plugin and devices.
 func (r *Runtime) Description() string {
 	return fmt.Sprintf("%v, %d device(s)", r.plugin, r.NumDevices())
 }
 
-// Topology returns [OpenTopology]'s topology, "v5e:4x4"; "" after [Open].
+// Topology is [OpenTopology]'s, "v5e:4x4"; "" after [Open].
 func (r *Runtime) Topology() string {
 	if d, ok := r.Backend.(*described); ok {
 		return d.name
@@ -60,7 +59,7 @@ func (r *Runtime) Topology() string {
 	return ""
 }
 
-// PlatformVersion returns the plugin's version text, perhaps of several lines; "" for [Go].
+// PlatformVersion is the plugin's version text, perhaps of several lines; "" for [Go].
 func (r *Runtime) PlatformVersion() string {
 	switch on := r.Backend.(type) {
 	case *described:
@@ -71,7 +70,7 @@ func (r *Runtime) PlatformVersion() string {
 	return ""
 }
 
-// StableHLOVersion returns the version that the plugin reads, "1.13.3", or "".
+// StableHLOVersion is the version that the plugin reads, "1.13.3", or "".
 func (r *Runtime) StableHLOVersion() string {
 	c, ok := r.Backend.(*pjrtClient)
 	if !ok {
@@ -85,7 +84,7 @@ func (r *Runtime) StableHLOVersion() string {
 	return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2])
 }
 
-// DeviceAttributes returns a device's attributes by the plugin's names ("coords"). Values are string, int64, []int64,
+// DeviceAttributes has a device's attributes by the plugin's names ("coords"). Values are string, int64, []int64,
 // float32 or bool.
 func (r *Runtime) DeviceAttributes(n compute.DeviceNum) (map[string]any, error) {
 	switch on := r.Backend.(type) {
@@ -105,7 +104,7 @@ func (r *Runtime) DeviceAttributes(n compute.DeviceNum) (map[string]any, error) 
 	return nil, fmt.Errorf("xla: attributes of a device: %w: %s has no devices of its own", ErrUnimplemented, r.plugin.Kind)
 }
 
-// DeviceMemory returns a device's memory statistics. It is [ErrUnimplemented] without them, as on the CPU.
+// DeviceMemory is [ErrUnimplemented] without statistics of the device's memory, as on the CPU.
 func (r *Runtime) DeviceMemory(n compute.DeviceNum) (DeviceMemory, error) {
 	c, ok := r.Backend.(*pjrtClient)
 	if !ok {
@@ -119,7 +118,7 @@ func (r *Runtime) DeviceMemory(n compute.DeviceNum) (DeviceMemory, error) {
 	return DeviceMemory(stats), WrapError(err)
 }
 
-// Abstract makes a value of a described machine from its shape. It fails after [Open].
+// Abstract makes a described machine's value from its shape. It fails after [Open].
 func (r *Runtime) Abstract(device compute.DeviceNum, shape shapes.Shape) (compute.Buffer, error) {
 	d, ok := r.Backend.(*described)
 	if !ok {

@@ -23,7 +23,7 @@ func NewEager(on *Runtime) (*Eager, error) {
 	return &Eager{runtime: on, on: c, keep: mostPrograms, programs: map[string]*eagerProgram{}}, nil
 }
 
-// mostPrograms take about 120 kB each on the CPU. A training step needs up to 200.
+// A program takes about 120 kB on the CPU. A training step needs up to 200.
 const mostPrograms = 1024
 
 // Run calls build with an eager graph and returns the values of its nodes, nil for nil, which the caller owns. inputs
@@ -57,8 +57,7 @@ func (e *Eager) Run(name string, inputs map[string]compute.Buffer, build func(g 
 
 var errNoValue = errors.New("the node has no value")
 
-// Value waits for a node's value and copies it to the host, within the build function of [Eager.Run]. Elsewhere it is
-// an error.
+// Value waits for a node's value and copies it to the host. It is an error outside the build function of [Eager.Run].
 func Value(n *graph.Node) (*tensors.Tensor, error) {
 	if n == nil || n.Graph() == nil {
 		return nil, fmt.Errorf("xla: %w: it is nil", errNoValue)

@@ -10,10 +10,10 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// NotFiniteError is the first operation that made NaN or an infinity ([Eager].CheckFinite). An operation may
-// pass on an infinity, such as a mask's.
+// NotFiniteError is the first operation that made NaN or an infinity ([Eager].CheckFinite). An operation may pass on an
+// infinity, such as a mask's.
 type NotFiniteError struct {
-	// Op is "Log", for example, or "Parameter" with its name in Parameter.
+	// Op is such as "Log", or "Parameter" with its name in Parameter.
 	Op        string
 	Parameter string
 	NaN       bool

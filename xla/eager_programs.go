@@ -17,8 +17,8 @@ import (
 // An operation is compiled once per kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may share
 // an Eager.
 type Eager struct {
-	// CheckFinite, set before the first run, ends runs with a [*NotFiniteError] at the first NaN or infinity. It doubles
-	// the number of programs.
+	// CheckFinite, set before the first run, ends runs with a [*NotFiniteError] at the first NaN or infinity. It
+	// doubles the number of programs.
 	CheckFinite bool
 
 	runtime *Runtime
@@ -37,14 +37,14 @@ type eagerProgram struct {
 	used       int64
 }
 
-// Compiled returns the number of compiled programs.
+// Compiled counts the compiled programs.
 func (e *Eager) Compiled() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.compiled
 }
 
-// CompileTime returns the total compile time.
+// CompileTime is the total compile time.
 func (e *Eager) CompileTime() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()

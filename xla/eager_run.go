@@ -122,7 +122,6 @@ type eagerMain struct {
 	last    compute.Value
 }
 
-// Identity serves [eagerRun.buffer].
 func (f *eagerMain) Identity(x compute.Value) (compute.Value, error) {
 	f.last = x
 	return x, nil
@@ -152,7 +151,6 @@ func (f *eagerMain) Parameter(name string, shape shapes.Shape, sharding *compute
 	return f.builder.Known(compute.OpTypeParameter, shape, v)
 }
 
-// Constant avoids compiling a program for each.
 func (f *eagerMain) Constant(flat any, dims ...int) (compute.Value, error) {
 	t := reflect.TypeOf(flat)
 	if t == nil || t.Kind() != reflect.Slice {
@@ -203,7 +201,6 @@ func (r *eagerRun) check(o hlo.Single, outputs []compute.Buffer) error {
 	return nil
 }
 
-// note allows an infinite constant.
 func (r *eagerRun) note(b compute.Buffer, shape shapes.Shape) (err error) {
 	if r.eager.CheckFinite {
 		r.lines[b] = r.places.Here()

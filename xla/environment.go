@@ -69,7 +69,7 @@ func (e environment) String() string {
 	return fmt.Sprintf("%q %q", e.flags, e.other)
 }
 
-// options is a digest: plugins may crash on unknown options.
+// a digest: plugins may crash on unknown options
 func (e environment) options() string {
 	all := []string{e.flags}
 	for _, entry := range e.other {
@@ -90,7 +90,6 @@ var started struct {
 	plugins map[string]origin
 }
 
-// originOf refuses changed flags, which the plugin would ignore.
 func originOf(path string) (origin, error) {
 	now, err := environmentOf(path)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/probe"
 )
 
-// Errors of [Open]. Their texts name the file, the stage that failed, and the plugin's last output. A plugin that does
-// not answer in time is a context.DeadlineExceeded.
+// Errors of [Open]. Their texts name the file, the failed stage, and the plugin's last output. A plugin that does not
+// answer in time is a context.DeadlineExceeded.
 var (
 	ErrPluginNotFound = errors.New("no PJRT plugin found")
 	ErrPluginDamaged  = probe.ErrDamaged
@@ -37,10 +37,8 @@ var (
 	// ErrDeviceLost reports a failed device: open a new runtime or process, and restore.
 	ErrDeviceLost = errors.New("device lost")
 	// ErrDeadline reports that a process, or another thing awaited, is late.
-	ErrDeadline = pjrt.ErrDeadline
-	// ErrClosed reports a use after Close.
-	ErrClosed = pjrt.ErrClosed
-	// ErrInputsLost reports that a failed run lost inputs that it replaces.
+	ErrDeadline   = pjrt.ErrDeadline
+	ErrClosed     = pjrt.ErrClosed
 	ErrInputsLost = errors.New("the inputs that the program would have overwritten are lost")
 	// ErrBusy reports that another use excludes this one, of a value or of a state of package managed.
 	ErrBusy = pjrt.ErrBusy
@@ -53,21 +51,21 @@ var (
 
 // Error is a failure to build, compile or run a program. It matches the error of [ErrOutOfMemory]'s group that fits.
 type Error struct {
-	// Code is the plugin's status, a number of Abseil and gRPC; 0 without one, InvalidArgument for an operation that lazo
-	// refuses.
+	// Code is the plugin's status, a number of Abseil and gRPC; 0 without one, InvalidArgument for an operation that
+	// lazo refuses.
 	Code pjrt.Code
-	// Message is from the plugin, at most 2 KB, or the graph function.
+	// Message is the plugin's, at most 2 KB, or the graph function's.
 	Message string
 	// Context is the failed action, or "".
 	Context string
 	// Where is the line of the user's code, "package/file.go:12", or "".
 	Where string
-	// Operation and Operands are what could not be built or compiled, if known.
+	// Operation and Operands could not be built or compiled, if known.
 	Operation string
 	Operands  []shapes.Shape
 	// Memory is the need of a program that did not fit, or "".
 	Memory string
-	Err    error // original error
+	Err    error
 }
 
 func (e *Error) Error() string {
@@ -78,7 +76,7 @@ func (e *Error) Error() string {
 	return text + e.said(e.Message)
 }
 
-// Point returns the message without Context, for wrapping.
+// Point returns the message without Context.
 func (e *Error) Point() string { return e.said(graphs.Bare(e.Message)) }
 
 func (e *Error) said(message string) string {
@@ -102,10 +100,8 @@ func (e *Error) said(message string) string {
 	return text
 }
 
-// Unwrap returns the original error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is matches the sentinel that fits.
 func (e *Error) Is(target error) bool {
 	if target == syscall.ENOSPC {
 		return e.kind() == errDiskFull
@@ -208,7 +204,6 @@ func during(err error, format string, args ...any) error {
 	return &outer
 }
 
-// failedWork is not about a program.
 type failedWork struct {
 	what string
 	err  error

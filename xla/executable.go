@@ -102,13 +102,13 @@ func (c *pjrtClient) exchanges(m *hlo.Module) bool { return c.across != nil && m
 func baseOptions(kind string) pjrt.CompileOptions {
 	options := pjrt.CompileOptions{Debug: map[string]any{}}
 	if kind == CPU {
-		// XNNPACK caches packed weights by address: after an update in place, a test step would silently use old ones. Nor is
-		// it faster (docs/maintain/performance.md).
+		// XNNPACK caches packed weights by address: after an update in place, a test step would silently use old ones.
+		// Nor is it faster (docs/maintain/performance.md).
 		options.Debug["xla_cpu_use_xnnpack"] = false
 		// By default, max and min over an axis ignore NaN.
 		options.Debug["xla_cpu_enable_fast_min_max"] = false
-		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it computes wrong numbers or crashes
-		// in some versions (docs/plugins.md).
+		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it computes wrong numbers or
+		// crashes in some versions (docs/plugins.md).
 		options.Debug["xla_cpu_experimental_ynn_fusion_type"] = "4,5"
 	}
 	return options

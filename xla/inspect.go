@@ -108,15 +108,15 @@ func (p *Program) costFromHLO(of analysed) (Cost, error) {
 	return c, nil
 }
 
-// Memory returns the memory of a run, [ErrUnimplemented] if unknown.
+// Memory of a run is [ErrUnimplemented] if unknown.
 func (p *Program) Memory() (Memory, error) { return ask(p, "memory", analysed.memory) }
 
 // Optimized returns XLA's optimized HLO for one device as text, which depends on the plugin. It compiles again, except
 // on a described machine. It is [ErrUnimplemented] for [Go], plugins that write no text, and programs over several
-// processes ([Across]).
+// processes.
 func (p *Program) Optimized() (string, error) { return ask(p, "optimized program", analysed.optimized) }
 
-// Signature returns the shapes of all inputs and outputs, including [Built].Host and InPlace. It is [ErrUnimplemented]
+// Signature returns the shapes of all inputs and outputs, including [Built].Host and InPlace, [ErrUnimplemented]
 // without XLA.
 func (p *Program) Signature() (inputs, outputs []shapes.Shape, err error) {
 	_, err = ask(p, "signature", func(of analysed) (struct{}, error) {
@@ -141,7 +141,7 @@ func ask[T any](p *Program, what string, question func(analysed) (T, error)) (sa
 	return said, nil
 }
 
-// Optimized compiles StableHLO text and returns its optimized form: see [Program.Optimized].
+// Optimized compiles StableHLO text: see [Program.Optimized].
 func (r *Runtime) Optimized(name, stablehlo string) (string, error) {
 	text, err := r.optimized(name, stablehlo)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *Runtime) optimized(name, stablehlo string) (string, error) {
 	return text, errors.Join(err, p.Close())
 }
 
-// optimized lets XLA dump text: the plugin returns only a protocol buffer.
+// XLA dumps text; the plugin returns only a protocol buffer.
 func (c *pjrtClient) optimized(text string, options pjrt.CompileOptions) (hlo string, err error) {
 	dir, err := os.MkdirTemp("", "lazo-hlo-*")
 	if err != nil {

@@ -23,9 +23,9 @@ type Job interface {
 	Size() int
 	// Agree sets each word to its maximum over all ranks.
 	Agree(words []int64) error
-	// EachSame reports for each number whether all ranks pass the same, except for its sign bit. what is for messages.
+	// EachSame reports for each number whether all ranks pass the same, except for its sign bit; what is for messages.
 	EachSame(what string, numbers ...int64) (same []bool, err error)
-	// Broadcast returns rank 0's data on all ranks, AllGather the data of all ranks, by rank.
+	// Broadcast returns rank 0's data, AllGather all ranks' by rank, on all ranks.
 	Broadcast(data []byte) ([]byte, error)
 	AllGather(data []byte) ([][]byte, error)
 	// Busy announces a phase of up to limit, which done ends.
@@ -90,7 +90,7 @@ func firstDifference(zero, own string) string {
 	return fmt.Sprintf("the program has %d lines, that of rank 0 %d", len(b), len(a))
 }
 
-// Characters shown before the difference and in total.
+// Characters before the difference and in total.
 const (
 	beforeParting = 60
 	atParting     = 200

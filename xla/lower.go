@@ -21,8 +21,7 @@ import (
 // Module is a lowered graph. Its method Text returns StableHLO; Parameters and Outputs describe the values in order.
 type Module = hlo.Module
 
-// Lower returns a graph's StableHLO without compiling it, also with [Go]. It ignores [Built].Block. Any reader of
-// StableHLO takes the text.
+// Lower returns a graph's StableHLO, for any reader of it, without compiling, also with [Go]. It ignores [Built].Block.
 func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*Module, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "lower %s", name)
@@ -115,7 +114,6 @@ func (c *pjrtClient) textOptions() pjrt.CompileOptions {
 	return options
 }
 
-// textProgram compiles at once: only the compiler knows inputs and outputs.
 func (d *described) textProgram(ctx context.Context, name, text string, built *Built) (*describedProgram, error) {
 	options := baseOptions(d.plugin.Kind)
 	partitions, err := partitionsOf(text)

@@ -37,7 +37,7 @@ func (p Placement) split(parameter string, shape shapes.Shape) Split {
 	return p.Split(parameter, shape)
 }
 
-// Devices returns the mesh's number of devices.
+// Devices is the mesh's number of devices.
 func (m Mesh) Devices() int {
 	n := 1
 	for _, a := range m.Axes {
@@ -72,10 +72,10 @@ func (m Mesh) size(axis string) (int, error) {
 	return 0, fmt.Errorf("the mesh has no axis %q", axis)
 }
 
-// ErrUneven reports an axis that cannot be divided equally.
+// ErrUneven: the axis cannot be divided equally.
 var ErrUneven = errors.New("the axis cannot be divided into equal parts")
 
-// Part returns the shape of a device's part of an array.
+// Part is the shape of a device's part of an array.
 func (m Mesh) Part(shape shapes.Shape, split Split) (shapes.Shape, error) {
 	if len(split) > shape.Rank() {
 		return shapes.Invalid(), fmt.Errorf("xla: split %v has more axes than %s", split, shape)
@@ -101,7 +101,7 @@ func (m Mesh) Part(shape shapes.Shape, split Split) (shapes.Shape, error) {
 	return part, nil
 }
 
-// Start returns the index where a device's part begins.
+// Start is the index where a device's part begins.
 func (m Mesh) Start(device int, part shapes.Shape, split Split) []int {
 	start := make([]int, part.Rank())
 	for i, names := range split {

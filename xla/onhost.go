@@ -8,8 +8,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// ToHost waits for the run that makes a value and copies it into memory of its exact size, row-major, in the host's
-// byte order.
+// ToHost waits for a value and copies it into memory of its exact size, row-major, in the host's byte order.
 func ToHost(b compute.Buffer, memory []byte) error {
 	if c, ok := b.(copier); ok {
 		return c.copyTo(memory)

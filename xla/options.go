@@ -28,7 +28,7 @@ type openOptions struct {
 	err      error
 }
 
-// linkedCache is the default folder. The linker (-X) sets it for tests: internal/plugintest.Program.
+// internal/plugintest.Program sets this default folder by the linker (-X).
 var linkedCache string
 
 func newOptions(opts []Option) (*openOptions, error) {
@@ -55,15 +55,15 @@ func Root(dir string) Option {
 	return func(o *openOptions) { o.root = dir }
 }
 
-// InstallIfMissing lets Open install a missing plugin. progress receives lines for the user; it may be nil.
+// InstallIfMissing lets Open install a missing plugin. progress, which may be nil, receives lines for the user.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(o *openOptions) { o.install, o.progress = true, progress }
 }
 
 // CompileCache keeps compiled programs in dir, which it creates; "" is in the user's cache. The key is the program,
 // compile and client options, the plugin's file, its environment (such as XLA_FLAGS, or the file that it names), the
-// devices and the processor. limit is in bytes, 0 means 1 GiB; least recently used entries are removed. Damaged or
-// refused entries are replaced with a warning (see [Log]).
+// devices and the processor. limit is in bytes, 0 means 1 GiB; the least recently used entries are removed. Damaged or
+// refused ones are replaced with a warning (see [Log]).
 //
 // If others may write to dir, Open fails; entries of others count as damaged (docs/security.md).
 func CompileCache(dir string, limit int64) Option {
@@ -75,7 +75,7 @@ func CompileCache(dir string, limit int64) Option {
 	}
 }
 
-// KeepPrograms sets how many closed programs a runtime keeps for models of the same structure: by default 12. Texts
+// KeepPrograms sets how many closed programs a runtime keeps for models of the same structure, by default 12. Texts
 // over 1 MiB are not kept. For later processes see [CompileCache].
 func KeepPrograms(n int) Option {
 	return func(o *openOptions) {
@@ -128,7 +128,7 @@ func ClientOption(name string, value any) Option {
 // processes, rank 0's first. One process changes nothing; a nil job is an error.
 //
 // A CPU process is one device and exchanges values by MPI. Accelerator processes have equally many devices and exchange
-// values by XLA's collectives. Open waits for them, and fails in all if it fails in one.
+// values by XLA's collectives. Open waits for all, and fails in all if it fails in one.
 //
 // All processes must make and run the same programs in the same order: differences are dist.ErrDisagree.
 func Across(job Job) Option {

@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// GoMLX packs elements of less than a byte, the first lowest. PJRT's host form has a byte per element.
+// GoMLX packs elements of less than a byte, the first lowest; PJRT's host form has a byte for each.
 
 func packedBits(s pjrt.Shape) int {
 	switch s.DType {

@@ -115,7 +115,7 @@ func (b plainGoBuilder) Compile() (compute.Executable, error) {
 	return plainGoExecutable{e, b.of}, nil
 }
 
-// plainGoFunction unwraps arguments: the backend accepts only its own functions.
+// The backend accepts only its own functions.
 type plainGoFunction struct{ compute.Function }
 
 func mended(f compute.Function, err error) (compute.Function, error) {
@@ -150,7 +150,7 @@ func (f plainGoFunction) If(pred compute.Value, yes, no compute.Function) ([]com
 	return f.Function.If(pred, unwrapped(yes), unwrapped(no))
 }
 
-// RNGBitGenerator keeps unused words of the state. GoMLX leaves them uninitialized, so equal runs would differ.
+// RNGBitGenerator keeps unused words of the state, which GoMLX leaves uninitialized: equal runs would differ.
 func (f plainGoFunction) RNGBitGenerator(state compute.Value, shape shapes.Shape) (newState, values compute.Value, err error) {
 	const used = 2
 	whole, err := f.Shape(state)

@@ -21,7 +21,6 @@ const (
 // go-xla reads it too.
 const searchPathVariable = "PJRT_PLUGIN_LIBRARY_PATH"
 
-// Values of [Plugin].Source.
 const (
 	sourcePath    = "path"
 	sourceSearch  = "$" + searchPathVariable
@@ -31,23 +30,22 @@ const (
 
 // Plugin is a plugin that was found.
 type Plugin struct {
-	// Name is the name asked for, such as "cuda12"; "" for a path.
+	// Name is as asked for, such as "cuda12"; "" for a path.
 	Name string
 	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. Before Open, a foreign library's is guessed, or "".
 	Kind string
 	Path string // absolute, "" for [Go]
-	// Version is the installed package's version, or "".
+	// Version is the installed package's, or "".
 	Version string
 	// API is PJRT's C API version, "0.81", or "".
 	API string
-	// Source is where it was found: "path" (given by path), "$PJRT_PLUGIN_LIBRARY_PATH", "lazo install" (in lazo's folder,
-	// digest known) or "built in" ([Go]).
+	// Source is where it was found: "path" (given by path), "$PJRT_PLUGIN_LIBRARY_PATH", "lazo install" (in lazo's
+	// folder, digest known) or "built in" ([Go]).
 	Source string
 
-	stamp string // of installed files
+	stamp string
 }
 
-// String describes the plugin in one line.
 func (p Plugin) String() string {
 	if p.Kind == Go {
 		return "go (GoMLX's pure-Go backend, without XLA)"
@@ -65,7 +63,6 @@ func (p Plugin) String() string {
 	return fmt.Sprintf("%s: %s (%s)", text, p.Path, p.Source)
 }
 
-// platform of "cuda12" and "cuda_compile" is "cuda".
 func platform(name string) string {
 	name, _, _ = strings.Cut(name, "_")
 	return strings.TrimRight(name, "0123456789")
@@ -77,10 +74,9 @@ type identity struct {
 	Path                    string
 	Size, Modified, Changed int64 // bytes, Unix ns; programs cannot set Changed back
 	Device, Inode           uint64
-	MinMinor                int // API rule checked
+	MinMinor                int
 }
 
-// notFoundError lists where a plugin was searched. It matches [ErrPluginNotFound].
 type notFoundError struct {
 	Plugin  string
 	Tried   []string

@@ -18,8 +18,7 @@ type probed struct {
 	// Installed is the stamp of an installed plugin.
 	Installed string
 	// Corruption on disk changes no file time.
-	Boot string
-	// By environment.options.
+	Boot    string
 	Reports map[string]probe.Report
 }
 

@@ -27,11 +27,11 @@ type Program struct {
 	block int
 	// Those of this process.
 	devices int
-	across  *across // nil for one process
+	across  *across
 	mode    runMode
 	// 1, 2, … up to the block's size.
 	counts []int32
-	lists  sync.Pool // *lists, of blocks
+	lists  sync.Pool
 	uses   gate.Gate // runs read, Close closes
 
 	counting sync.Mutex // guards fromHLO
@@ -43,7 +43,7 @@ type lists struct {
 	inputs []compute.Buffer
 }
 
-// Built is the result of a build function. Integers are indices of inputs or outputs.
+// Built is a build function's result. Integers are indices of inputs or outputs.
 type Built struct {
 	Outputs []*graph.Node
 	// InPlace maps outputs to the inputs of the same shape that they replace.
@@ -70,7 +70,7 @@ type Scan struct {
 
 type runner interface {
 	run(inputs []compute.Buffer, host []any, mode runMode) (outputs []compute.Buffer, running *Running, err error)
-	// explained adds what the runner knows about the error of a run.
+	// explained adds the runner's knowledge of the error of a run.
 	explained(err error) error
 	close() error
 }
@@ -196,13 +196,13 @@ func (p *Program) Close() error {
 // Running is a run that may be in progress; nil has ended. Goroutines may share it.
 type Running struct {
 	program   string
-	mu        sync.Mutex // guards the rest
+	mu        sync.Mutex
 	execution *pjrt.Execution
 	replaces  bool
 	err       error
 }
 
-// Wait waits for the run and returns its error. Call it for each run; it may be repeated. A failed run that replaces
+// Wait waits for the run and returns its error. Call it for each run, any number of times. A failed run that replaces
 // inputs loses them: the error wraps [ErrInputsLost].
 func (r *Running) Wait() error {
 	if r == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// On the CPU, Start returns early for blocks whose batches have more bytes than goOnBytes.
+// On the CPU, Start returns early for blocks whose batches have more bytes.
 const goOnBytes = 32 << 10
 
 func (c *pjrtClient) prepare(p *Program, m *hlo.Module) (compute.Executable, error) {
@@ -60,13 +60,13 @@ type call struct {
 	call      *pjrt.Call
 	set       []*pjrt.Buffer // arguments, device after device
 	constants int
-	memory    [][]byte // during a run
-	into      [][]byte // during a run
-	keeps     bool     // copies what it replaces
+	memory    [][]byte
+	into      [][]byte
+	keeps     bool // copies what it replaces
 }
 
 type hostRead struct {
-	output int // among outputs
+	output int
 	at     int // among outputs that replace no input
 	shape  shapes.Shape
 	slice  reflect.Type

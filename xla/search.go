@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/owners"
 )
 
-// Find finds a plugin without loading it: see [Open]. It uses only [Root]. A missing plugin is
-// [ErrPluginNotFound], one that others may change [ErrPluginInsecure] (docs/security.md).
+// Find finds a plugin without loading it: see [Open]. It uses only [Root]. A missing plugin is [ErrPluginNotFound], one
+// that others may change [ErrPluginInsecure] (docs/security.md).
 func Find(plugin string, opts ...Option) (Plugin, error) {
 	o, err := newOptions(opts)
 	if err != nil {
@@ -81,7 +81,7 @@ func patterns(name string) []string {
 	return all
 }
 
-// searchPath returns "" for none. A match that others may change is an error.
+// A match that others may change is an error.
 func searchPath(name string, missing *notFoundError) (string, error) {
 	folders := filepath.SplitList(os.Getenv(searchPathVariable))
 	if len(folders) == 0 {

@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// shared has programs by all that decides compilation.
 type sharedPrograms struct {
 	mu   sync.Mutex
 	of   map[programKey]*sharedProgram
@@ -105,7 +104,6 @@ func (s *sharedPrograms) free(gone []*sharedProgram) error {
 	return errors.Join(errs...)
 }
 
-// close leaves programs in use, which giveBack frees.
 func (s *sharedPrograms) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// Store is a bucket as a [checkpoint.Store], one bucket, or one blob.PrefixedBucket, per run. The caller closes it.
-// Errors are package blob's; a missing object is also fs.ErrNotExist.
+// Store is a bucket, or blob.PrefixedBucket, of one run as a [checkpoint.Store]. The caller closes it. Errors are
+// package blob's; a missing object is also fs.ErrNotExist.
 //
 // Package fileblob does not sync: a power loss may lose saves. On a disk use checkpoint.Open.
 type Store struct{ Bucket *blob.Bucket }

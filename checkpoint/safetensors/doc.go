@@ -1,5 +1,5 @@
 // Package safetensors reads and writes tensors in the safetensors format of Hugging Face. A file contains only named
-// arrays and strings, no code. It consists of, in this order:
+// arrays and strings, no code:
 //
 //	8 bytes   length n of the header, little endian
 //	n bytes   the header, JSON, padded by spaces to a multiple of 8:
@@ -9,8 +9,8 @@
 // [NewWriter] writes a file, [NewReader] reads single tensors or their rows, [ReadFile] a whole file. All compute
 // CRC-32C checksums. [Bytes] and [Values] convert numbers.
 //
-// Files are untrusted. So that a file has only one meaning, the reader refuses, unlike the Python package 0.8,
-// duplicate names and unknown fields. Names are arbitrary strings, never paths.
+// Files are untrusted. Unlike the Python package 0.8, the reader refuses duplicate names and unknown fields: a file has
+// one meaning. Names are arbitrary strings, never paths.
 //
 // Source: https://github.com/huggingface/safetensors (format description and version 0.8.0).
 package safetensors

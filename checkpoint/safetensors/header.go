@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	preamble     = 8 // bytes of the header's length
+	preamble     = 8
 	metadataName = "__metadata__"
 )
 
@@ -22,8 +22,8 @@ var errShort = fmt.Errorf("the file ends too early: copy or download it again: %
 // entry is a tensor of a checked header. Its dims stay text: a tensor may take only 50 bytes of a file.
 type entry struct {
 	name   string
-	shape  string // JSON array of the dims
-	begin  int64  // in bytes from the header's end
+	shape  string
+	begin  int64 // in bytes from the header's end
 	length int64
 	dtype  DType
 }
@@ -40,7 +40,7 @@ func (e *entry) tensor() Tensor {
 
 type header struct {
 	entries  []entry // in the order of their bytes, which fill the file
-	byName   []int32 // sorted by name
+	byName   []int32
 	metadata map[string]string
 }
 
@@ -70,8 +70,7 @@ func parseHeader(text string, size int64, limits Limits) (header, error) {
 	return h, h.indexNames()
 }
 
-// memberCount estimates the members of the object in text, bounded by its length. Growing a slice would take five times
-// its size.
+// Growing a slice would take five times its size: this estimates the members, bounded by the text's length.
 func memberCount(text string) int {
 	const shortest = len(`"":{"dtype":"U8","shape":[],"data_offsets":[0,0]},`)
 	members, depth, quoted := 0, 0, false
@@ -93,8 +92,8 @@ func memberCount(text string) int {
 	return min(members, len(text)/shortest+1)
 }
 
-// checkLayout sorts the entries by their bytes, which must fill size bytes without overlap or gap. base is the
-// elements' offset.
+// The entries are sorted by their bytes, which must fill size bytes without overlap or gap. base is the elements'
+// offset.
 func (h *header) checkLayout(base, size int64) error {
 	order := func(a, b entry) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.length, b.length)) }
 	if !slices.IsSortedFunc(h.entries, order) {
@@ -194,7 +193,6 @@ func (p *headerParser) readMetadata() error {
 	})
 }
 
-// readEntry parses a tensor's object; at is the offset of its key.
 func (p *headerParser) readEntry(at int) (e entry, err error) {
 	p.dims = p.dims[:0]
 	var offsets [2]int64

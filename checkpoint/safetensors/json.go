@@ -10,7 +10,7 @@ import (
 )
 
 // scanner parses a header's JSON, valid UTF-8, without recursion. encoding/json would take many times the memory,
-// accept duplicate keys, and turn half a surrogate pair into U+FFFD, so that two names may become equal.
+// accept duplicate keys, and turn half a surrogate pair into U+FFFD, so that names may become equal.
 type scanner struct {
 	text string
 	pos  int
@@ -85,7 +85,6 @@ func (s *scanner) object(member func(key string, at int) error) error {
 	}
 }
 
-// array calls element at each element, which it must consume.
 func (s *scanner) array(element func() error) error {
 	if err := s.expect('['); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Sizes of reads, still in the cache when they are summed, and of writes, as files prefer fewer, larger ones.
+// Reads are still in the cache when they are summed; files prefer fewer, larger writes.
 const (
 	chunkSize      = 256 << 10
 	writeChunkSize = 1 << 20
@@ -78,7 +78,7 @@ func newReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	return r, err
 }
 
-// formats are those of files that users take for safetensors.
+// Users take these files for safetensors.
 var formats = []struct{ begin, kind, advice string }{
 	{"<", "a page of HTML or XML", "download it again, from the address of the file itself"},
 	{"version ", "a pointer of Git LFS", "run git lfs pull, or download the file itself"},
@@ -96,7 +96,6 @@ var formats = []struct{ begin, kind, advice string }{
 	{"{", "JSON", "give the path of the model's file"},
 }
 
-// foreign returns an error for the first bytes of another known format.
 func foreign(begin []byte) error {
 	for _, f := range formats {
 		if strings.HasPrefix(strings.TrimLeft(string(begin), " \r\n\ufeff"), f.begin) {
@@ -109,8 +108,8 @@ func foreign(begin []byte) error {
 // HeaderChecksum returns the CRC-32C of the header and its length prefix, which no other checksum covers.
 func (r *Reader) HeaderChecksum() Checksum { return r.sum }
 
-// Verify reads all elements and returns [ErrChecksum] if their checksum differs from the metadata's [ChecksumKey], or
-// without one nil at once.
+// Verify reads all elements and returns [ErrChecksum] if their checksum differs from the metadata's [ChecksumKey].
+// Without one it returns nil at once.
 func (r *Reader) Verify() error {
 	want, found := r.metadata[ChecksumKey]
 	if !found {
@@ -140,7 +139,7 @@ func (r *Reader) Metadata() map[string]string { return maps.Clone(r.metadata) }
 // Len returns the number of tensors.
 func (r *Reader) Len() int { return len(r.entries) }
 
-// Tensors yields the tensors in the order of their bytes, the fastest to read them.
+// Tensors yields the tensors in the order of their bytes, the fastest to read.
 func (r *Reader) Tensors() iter.Seq[Tensor] {
 	return func(yield func(Tensor) bool) {
 		for i := range r.entries {
@@ -160,8 +159,8 @@ func (r *Reader) Tensor(name string) (Tensor, bool) {
 	return e.tensor(), true
 }
 
-// Read returns a tensor's bytes, row-major and little endian (see [Values]), and their checksum. A
-// truncated file is a [*FormatError].
+// Read returns a tensor's bytes, row-major and little endian (see [Values]), and their checksum. A truncated file is a
+// [*FormatError].
 func (r *Reader) Read(name string) ([]byte, Checksum, error) {
 	e, err := r.named(name)
 	if err != nil {
@@ -178,7 +177,7 @@ func (r *Reader) Read(name string) ([]byte, Checksum, error) {
 	return data, sum, nil
 }
 
-// ReadInto is [Reader.Read] into data, which must have the tensor's length. On an error its content is undefined.
+// ReadInto is [Reader.Read] into data of the tensor's length. On an error its content is undefined.
 func (r *Reader) ReadInto(name string, data []byte) (Checksum, error) {
 	e, err := r.named(name)
 	if err != nil {

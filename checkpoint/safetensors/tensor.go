@@ -15,7 +15,7 @@ type Tensor struct {
 	// Name is any UTF-8 text except "__metadata__". Do not use a file's as a path.
 	Name  string
 	DType DType
-	// Dims are the lengths of the axes, outermost first, 0 or more. A scalar has none.
+	// Dims are the axes' lengths, outermost first, 0 or more; a scalar has none.
 	Dims []int
 }
 
@@ -35,8 +35,8 @@ func (t Tensor) byteSize() (int64, error) {
 	return byteSize(t.DType, t.Dims)
 }
 
-// Sort sorts tensors as the Python package does: the widest dtypes first, then by name. Each tensor then starts at a
-// multiple of its element size, for readers that map it into memory.
+// Sort sorts tensors as the Python package does: the widest dtypes first, then by name. Each then starts at a multiple
+// of its element size, for readers that map it into memory.
 func Sort(tensors []Tensor) {
 	slices.SortFunc(tensors, func(a, b Tensor) int {
 		return cmp.Or(cmp.Compare(b.DType, a.DType), cmp.Compare(a.Name, b.Name))
@@ -51,8 +51,8 @@ func (c Checksum) String() string { return fmt.Sprintf("%08x", uint32(c)) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ChecksumKey is the metadata entry of the [Checksum] of all elements, for files that no manifest covers.
-// [Reader.Verify] compares it.
+// ChecksumKey is the metadata entry of the [Checksum] of all elements, for files that no manifest covers
+// ([Reader.Verify]).
 const ChecksumKey = "lazo.crc32c"
 
 // Update returns the checksum of the previous data followed by data. It starts from 0.

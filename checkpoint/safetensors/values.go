@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Only this file uses unsafe: a copy of a model to view it as bytes would double its memory.
+// Only this file uses unsafe: a model's copy to view it as bytes would double its memory.
 
 // Element is a Go type whose values have the file's layout on little-endian machines. F16, BF16 and 8-bit floats are
 // their bits as uint16 and uint8, or types based on these.
@@ -29,8 +29,8 @@ func Bytes[T Element](values []T) []byte {
 }
 
 // Values returns the bytes of a file as values, on little-endian machines as a view if data is aligned for T, as that
-// of [Reader.Read] is; otherwise as a copy. T must fit the DType. Errors: data is not a whole number of values, or a
-// byte of a bool is neither 0 nor 1.
+// of [Reader.Read] is; otherwise as a copy. T must fit the DType. It is an error if data is not a whole number of
+// values, or a bool's byte neither 0 nor 1.
 func Values[T Element](data []byte) ([]T, error) {
 	var zero T
 	width := int(unsafe.Sizeof(zero))
@@ -72,7 +72,7 @@ func memory[T Element](values []T) []byte {
 func swapBytes[T Element](data []byte) {
 	width := int(unsafe.Sizeof(*new(T)))
 	if reflect.TypeFor[T]().Kind() == reflect.Complex64 {
-		width /= 2 // two numbers
+		width /= 2
 	}
 	for word := range slices.Chunk(data, width) {
 		slices.Reverse(word)

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Writer writes a file: first the header, then the tensors one by one. After an error the file is incomplete, and each
+// Writer writes a file: the header, then the tensors one by one. After an error the file is incomplete, and each
 // further call returns the same error. It does not buffer: for small pieces use a bufio.Writer.
 type Writer struct {
 	w     io.Writer
@@ -58,7 +58,7 @@ func (w *Writer) Write(name string, data []byte) (Checksum, error) {
 	})
 }
 
-// WriteFunc is [Writer.Write] for bytes in pieces: write must write exactly the tensor's length, before it returns. Its
+// WriteFunc is [Writer.Write] for bytes in pieces: write must write exactly the tensor's length before it returns. Its
 // error is wrapped.
 func (w *Writer) WriteFunc(name string, write func(io.Writer) error) (Checksum, error) {
 	return w.write(name, func(tensor *partWriter) error { return write(tensor) })

@@ -27,9 +27,9 @@ const ckptTensors, ckptRows, ckptColumns, ckptMB = 10, 5_000, 1_000, 200
 
 const ckptOfState = "save: thread blocked, state"
 
-// ckpt measures a background save's blocking, a save that waits for the disk, and a load with checksums. Floors of the
-// same repeat are copying, writing with sync, and reading the bytes. "State" is a managed.State on the device. Ratio is
-// the best repeat by the best floor.
+// A background save's blocking, a save that waits for the disk, and a load with checksums. Floors of the same repeat
+// are copying, writing with sync, and reading the bytes. "State" is a managed.State on the device. Ratio is the best
+// repeat by the best floor.
 func ckpt(ctx context.Context, b *bench) (err error) {
 	dir, err := os.MkdirTemp("", "lazo-bench-")
 	if err != nil {
@@ -118,7 +118,6 @@ func ckptContent() checkpoint.Content {
 	return c
 }
 
-// copy copies into existing memory, as a second background save.
 func (s *ckptState) copy(context.Context) error {
 	if s.copied == nil {
 		for _, t := range s.content.Tensors {

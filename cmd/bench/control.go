@@ -29,8 +29,8 @@ const (
 	watched = 3 * time.Second
 )
 
-// control measures jobs with control connections only, without MPI and XLA: joining, an agreement, heartbeats at rank
-// 0, and survival after a killed rank. Variants are numbers of processes.
+// Jobs with control connections only, without MPI and XLA: joining, an agreement, heartbeats at rank 0, and survival
+// after a killed rank. Variants are numbers of processes.
 func control(ctx context.Context, b *bench) error {
 	for _, n := range controlSizes {
 		if b.wants(strconv.Itoa(n)) {
@@ -156,7 +156,7 @@ func idle(ctx context.Context, list []*exec.Cmd) error {
 	}
 }
 
-// processorTime has a resolution of 10 ms.
+// Its resolution is 10 ms.
 func processorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// digits trains with three seeds: test accuracy, seconds of the first training with compilation, and of the fastest
-// other one, variant "later seed".
+// With three seeds: test accuracy, seconds of the first training with compilation, and of the fastest other one ("later
+// seed").
 func digits(ctx context.Context, b *bench) error {
 	const epochs = 10
 	w := trained["digits"]

@@ -24,15 +24,15 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// sumSizes are in bytes.
+// bytes
 var sumSizes = []int{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 100e6}
 
-// exchangers are dense models on 784 inputs.
+// dense models on 784 inputs
 var exchangers = []struct {
 	name   string
 	layers []int
 	batch  int // per rank
-	steps  int // per repeat
+	steps  int
 }{
 	{"mlp 2.0 M", []int{1024, 1152, 10}, 64, 20},
 	{"mlp 25 M", []int{4096, 4096, 1218, 10}, 16, 3},
@@ -46,7 +46,7 @@ type exchanging struct {
 }
 
 // exchange measures a sum over all ranks of a job: by MPI from the host, within a program, and in training steps, as
-// the difference from a single rank's step on its part of the batch, in turns with a bare sum of as many bytes.
+// the difference from a single rank's step on its part of the batch, in turns with a bare sum of equal size.
 //
 //	lazo run -np 4 go run ./cmd/bench -workload exchange
 func exchange(ctx context.Context, b *bench) (err error) {

@@ -29,7 +29,7 @@ const (
 	feedRows, feedColumns             = 200_000, 20
 )
 
-// feeding only reads files, from -data or a temporary folder.
+// from -data or a temporary folder
 func feeding(name string, variants []string, write func(dir, variant string) error, read func(b *bench, dir, variant string) (int, error)) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) (err error) {
 		dir := b.data

@@ -24,8 +24,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// fit compares Fit with a handwritten train.Loop on the digits, in turns, in us per step. Variant digits is the peers'
-// convolutional network by Fit with three seeds.
+// Fit and a handwritten train.Loop on the digits, in turns, in us per step. Variant digits is the peers' convolutional
+// network by Fit with three seeds.
 func fit(ctx context.Context, b *bench) error {
 	r, err := b.open(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func fit(ctx context.Context, b *bench) error {
 	hand := func() error { return below.run(ctx, set, test, batch, epochs) }
 	took := map[string][]float64{}
 	steps := float64(epochs * (set.Len() / batch))
-	for i := range b.repeats + 1 { // the first compiles
+	for i := range b.repeats + 1 {
 		for _, way := range []struct {
 			name string
 			run  func() error

@@ -18,7 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// generator returns the greedy next token; its state has caches.
 type generator struct {
 	gpt
 	prompt, tokens int // lengths
@@ -26,8 +25,8 @@ type generator struct {
 
 var bigGenerator = generator{gpt{layers: 6, width: 256, heads: 8, vocabulary: 2048, places: 640}, 16, 512}
 
-// generates measures one sequence, with each token read on the host and passed in again: tokens per second, time to the
-// first token, and the slowdown to the last tokens.
+// One sequence, with each token read on the host and passed in again: tokens per second, time to the first token, and
+// the slowdown to the last tokens.
 func generates(m generator) func(ctx context.Context, b *bench) error {
 	return func(ctx context.Context, b *bench) (err error) {
 		if b.steps > 0 {

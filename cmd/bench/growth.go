@@ -29,10 +29,10 @@ var growths = []struct {
 	{"layers", []int{1, 2, 4, 8}},
 }
 
-// size is a chain of dense layers with two variables each, on 16 inputs.
+// dense layers with two variables each, on 16 inputs
 type size struct{ variables, batch, devices, steps int }
 
-// growth keeps each loss. Places are workload lstm's, layers a small gpt's; both also report the first step.
+// Places are workload lstm's, layers a small gpt's; both also report the first step.
 func growth(ctx context.Context, b *bench) error {
 	var points []point
 	for _, g := range growths {

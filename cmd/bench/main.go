@@ -81,9 +81,9 @@ type bench struct {
 	server   string
 	data     string
 	over     string
-	load     float64 // at the start
+	load     float64
 	out      *json.Encoder
-	// turns, if not nil, has a line per permitted repeat, after a printed "ready".
+	// a line per permitted repeat, after a printed "ready", or nil
 	turns  *bufio.Scanner
 	stdout io.Writer
 	// opened on first use, because ttfs measures opening
@@ -233,7 +233,7 @@ type line struct {
 	CPUs     int               `json:"cpus,omitempty"`  // shared by all ranks
 	Over     string            `json:"over,omitempty"`  // transport
 	MPI      string            `json:"mpi,omitempty"`
-	Load     float64           `json:"load,omitempty"` // at the start
+	Load     float64           `json:"load,omitempty"`
 	RSSMB    int               `json:"rss_mb,omitempty"`
 	P50      float64           `json:"p50_us,omitempty"` // of the last repeat
 	P99      float64           `json:"p99_us,omitempty"`

@@ -31,7 +31,7 @@ const (
 	memoryLimit                                         = (memoryState + memoryState/3) * 115 / 100
 )
 
-// memory measures training a large model, and JAX if PY names a Python with jax and optax.
+// With JAX, if PY names a Python with jax and optax.
 func memory(ctx context.Context, b *bench) error {
 	self, err := os.Executable()
 	if err != nil {

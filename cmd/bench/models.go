@@ -77,7 +77,6 @@ const oneByOne = "one by one"
 // onDevice is metric with the data there.
 const onDevice = "on device"
 
-// summed variants sum on the device and log nothing.
 func summed(variant string) bool {
 	return variant == "metric" || variant == oneByOne || variant == onDevice
 }

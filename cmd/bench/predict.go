@@ -32,7 +32,7 @@ func perceptron(scope *model.Scope, x *graph.Node) *graph.Node {
 	return x
 }
 
-// predict has numbers of goroutines as variants, each of which waits for its answer.
+// Variants are numbers of goroutines, each of which waits for its answer.
 func predict(ctx context.Context, b *bench) (err error) {
 	r, err := b.open(ctx)
 	if err != nil {

@@ -30,7 +30,6 @@ const (
 	textsFile     = "texts.csv"   // whose column text is first
 )
 
-// pretrainedModels measures embeddings of texts, training steps and generation.
 func pretrainedModels(ctx context.Context, b *bench) error {
 	if b.data == "" {
 		return usageError{fmt.Errorf("pretrained needs -data, a folder with %s, %s and %s", encoderFolder, decoderFile, textsFile)}
@@ -58,8 +57,7 @@ func (b *bench) pretrained(ctx context.Context, file string) (strategies.Strateg
 	return strategies.Jit(r), base, err
 }
 
-// loadWeights reports the peak memory of a model with its weights on the device, beyond that of the open runtime, over
-// the weights' size.
+// Peak memory of a model with its weights on the device, beyond the open runtime's, over the weights' size.
 func loadWeights(ctx context.Context, b *bench) (err error) {
 	on, base, err := b.pretrained(ctx, decoderFile)
 	if err != nil {
@@ -87,7 +85,7 @@ func loadWeights(ctx context.Context, b *bench) (err error) {
 	return b.emit(line{Workload: "pretrained", Variant: "load", Unit: "ratio", RSSMB: rssMB()}, []float64{float64(rssMB()-before) / size})
 }
 
-// embedTexts makes vectors of texts, those of similar lengths in a batch.
+// Texts of similar lengths share a batch.
 func embedTexts(ctx context.Context, b *bench) (err error) {
 	on, base, err := b.pretrained(ctx, encoderFolder)
 	if err != nil {
@@ -134,7 +132,7 @@ func embedTexts(ctx context.Context, b *bench) (err error) {
 		took.each(func(s float64) float64 { return float64(n) / s }))
 }
 
-// finetune trains all weights of a classifier of ten classes, of texts of 32 tokens.
+// All weights of a classifier of ten classes, of texts of 32 tokens.
 func finetune(ctx context.Context, b *bench) error {
 	on, base, err := b.pretrained(ctx, encoderFolder)
 	if err != nil {
@@ -145,7 +143,7 @@ func finetune(ctx context.Context, b *bench) error {
 	})
 }
 
-// trainLoRA trains additions of rank 8 to all dense layers, on texts of 64 tokens.
+// Additions of rank 8 to all dense layers, on texts of 64 tokens.
 func trainLoRA(ctx context.Context, b *bench) error {
 	on, base, err := b.pretrained(ctx, decoderFile)
 	if err != nil {
@@ -195,7 +193,7 @@ func (b *bench) trainPretrained(ctx context.Context, on strategies.Strategy, net
 		took.each(func(s float64) float64 { return 1e3 * s / float64(steps) }))
 }
 
-// continueText generates the likeliest tokens after a prompt of 16.
+// The likeliest tokens after a prompt of 16.
 func continueText(ctx context.Context, b *bench) (err error) {
 	on, base, err := b.pretrained(ctx, decoderFile)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 type sequence struct {
 	variant string
 	batch   int
-	steps   int // per repeat
+	steps   int
 	set     func(batches, batch int) (*data.Set, error)
 	report  managed.Build
 }

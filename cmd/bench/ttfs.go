@@ -18,7 +18,7 @@ import (
 
 const firstStepChild = "ttfs-child"
 
-// stages are seconds since process start; the floor is the plugin's loading and compilation.
+// seconds since process start; the floor is the plugin's loading and compilation
 type stages struct {
 	Open  float64 `json:"imports"`
 	Built float64 `json:"model built"`
@@ -89,7 +89,7 @@ func (b *bench) fresh(ctx context.Context, self string) error {
 	return nil
 }
 
-// firstSteps starts a process per repeat, after one that warms the caches.
+// A process per repeat, after one that warms the caches.
 func (b *bench) firstSteps(ctx context.Context, self, cache string) (all []stages, err error) {
 	for i := range b.repeats + 1 {
 		if i > 0 {

@@ -14,10 +14,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// childName is the argv[0] of the child that handles a foreign file, which may crash or block the plugin.
+// the argv[0] of the child that handles a foreign file, which may crash or block the plugin
 const childName = "lazo: child"
 
-// beChild reports whether this is a child, and makes it die at once on a crash: its parent reports the error.
+// A child dies at once on a crash: its parent reports the error.
 func beChild() bool {
 	if os.Args[0] != childName {
 		return false

@@ -28,7 +28,6 @@ type folderArg struct {
 	Dir string `arg:"" help:"Folder of checkpoints."`
 }
 
-// Validate makes a missing folder wrong usage.
 func (f folderArg) Validate() error { return needFolder(f.Dir) }
 
 func (f folderArg) read(s session) (*checkpoint.Folder, error) {
@@ -48,7 +47,6 @@ func (f folderArg) load(s session, step int64, newest bool) (c *checkpoint.Check
 	return folder.Load(s.ctx, checkpoint.Step(step))
 }
 
-// A negative step means the newest.
 type stepArg struct {
 	Step int64 `default:"-1" help:"Step of the checkpoint; the newest if it is not given."`
 }

@@ -28,7 +28,7 @@ func (c ckptDiff) Validate() error {
 	return c.folderArg.Validate()
 }
 
-// Run prints a line per tensor that differs; the exit status is then 1, as diff's.
+// Run prints a line per tensor that differs, and exits with 1 then, as diff.
 func (c ckptDiff) Run(s session) error {
 	other := c.folderArg
 	if c.Other != "" {

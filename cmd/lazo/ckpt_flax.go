@@ -7,15 +7,14 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// flaxLeaves are Flax's names of GoMLX's variables, with equal axes of dense kernels, channels-last convolution kernels
-// and embeddings.
+// Flax's names of GoMLX's variables, with equal axes of dense kernels, channels-last convolution kernels and
+// embeddings.
 var flaxLeaves = map[string]string{"weights": "kernel", "biases": "bias", "embeddings": "embedding", "gain": "scale", "offset": "bias"}
 
-// flaxStatistics of batch normalization are a separate collection in Flax.
+// Batch normalization's are a separate collection in Flax.
 var flaxStatistics = map[string]string{"mean": "mean", "variance": "var"}
 
-// flaxName returns a variable's name in Flax's flattened dicts ("/dense/weights": "params/dense/kernel"), "" unless it
-// is a weight.
+// A name of Flax's flattened dicts ("/dense/weights": "params/dense/kernel"), "" unless it is a weight.
 func flaxName(c *checkpoint.Checkpoint, name string, parameter func(string) bool) string {
 	scope, leaf := path.Split(name)
 	_, normalises := c.Tensor(scope + "avg_weight")

@@ -110,7 +110,6 @@ func (c doctorCommand) examine(ctx context.Context, w io.Writer) error {
 
 const cudaCompile = "cuda_compile"
 
-// compiles examines an installation that only compiles for absent machines.
 func (c doctorCommand) compiles(ctx context.Context, w io.Writer) (err error) {
 	if err := check(ctx, w, cudaCompile, c.Prefix); err != nil {
 		return err
@@ -185,7 +184,7 @@ func matmul(ctx context.Context, on *xla.Runtime) (float64, error) {
 	}
 	defer matrix.Finalize() // the runtime closes next
 	best := time.Duration(1<<63 - 1)
-	for range repeats + 1 { // warm-up
+	for range repeats + 1 {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}

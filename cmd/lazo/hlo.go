@@ -24,8 +24,8 @@ type hloCommand struct {
 	Timeout time.Duration `default:"10m" help:"How long it may take."`
 }
 
-// Run prints the program, then the compiler's estimates as comments, so that the output is a valid program; nothing if
-// compilation fails.
+// Run prints the program, then the compiler's estimates as comments: the output is a valid program. It prints nothing
+// if compilation fails.
 func (c hloCommand) Run(s session) (err error) {
 	if !s.child {
 		return inChild(s, c.Timeout, c.Path)
@@ -78,7 +78,7 @@ func readProgram(path string) (name, text string, err error) {
 	return filepath.Base(path), string(data), err
 }
 
-// oneLine is for errors that quote the program.
+// for errors that quote the program
 func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
 var countedBy = map[bool]string{false: "counted by the plugin", true: "counted by lazo"}

@@ -40,7 +40,7 @@ func (c installCommand) Run(s session) error {
 	return nil
 }
 
-// probe is [probe.Check] that accepts a missing device, to build images for other machines.
+// probe accepts a missing device, to build images for other machines.
 func (c installCommand) probe(w io.Writer) func(context.Context, string) error {
 	if isMPI(c.Plugin) {
 		return tryMPI

@@ -30,8 +30,8 @@ func limits() string {
 	return strings.Join(found, "; ")
 }
 
-// cgroupLimit returns the lowest memory limit of the groups in the text of /proc/self/cgroup and their parents, and its
-// file. In a container without those groups the root's applies.
+// The lowest memory limit of the groups in the text of /proc/self/cgroup and their parents, and its file. In a
+// container without those groups the root's applies.
 func cgroupLimit(groups, mount string) (least uint64, file string) {
 	for line := range strings.Lines(groups) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number, controllers of version 1, path

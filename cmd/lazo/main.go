@@ -1,5 +1,5 @@
-// Command lazo installs and checks the plugins that the library runs on, prints exported programs, manages folders of
-// checkpoints, and starts jobs of several processes.
+// Command lazo installs and checks the library's plugins, prints exported programs, manages folders of checkpoints, and
+// starts jobs of several processes.
 //
 // Exit status: 0 success, 1 a failure or a problem found, 2 wrong usage, 130 after Ctrl-C. lazo run exits with the
 // job's status: docs/processes.md.

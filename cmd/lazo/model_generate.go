@@ -14,7 +14,6 @@ import (
 	"github.com/lazo-ml/lazo/pretrained"
 )
 
-// generationFlags replace the folder's settings where they are given.
 type generationFlags struct {
 	Tokens      int      `default:"0" help:"Most tokens of an answer; 0: max_new_tokens of generation_config.json, else 256."`
 	Temperature *float64 `help:"Divides the logits; 0 takes the likeliest token. Default: generation_config.json's, else 0."`
@@ -99,7 +98,6 @@ func (f generationFlags) open(ctx context.Context, path string) (*language, erro
 	return l, nil
 }
 
-// speak prints an answer while it is made, and returns it.
 func speak(s session, g *pretrained.Generator, ids []int32, of pretrained.Generation) (string, error) {
 	var all strings.Builder
 	tokens, end := 0, ""
@@ -126,7 +124,7 @@ func ended(w io.Writer) error {
 	return err
 }
 
-// still is a model's text without characters that control a terminal. It keeps all others, as those that join emoji.
+// still removes characters that control a terminal, and keeps all others, as those that join emoji.
 func still(text string) string {
 	return escapedBy(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
 }
@@ -182,7 +180,7 @@ func (c modelChat) Run(s session) (err error) {
 	return nil
 }
 
-// turns returns the lines of stdin that are not empty. A signal ends the wait for one.
+// A signal ends the wait for a line.
 func turns(s session) func(yield func(string, error) bool) {
 	type read struct {
 		line string

@@ -131,8 +131,7 @@ type alike struct {
 	rows []int
 }
 
-// answerLines predicts for lines of JSON. Their lengths may differ, and from the build's: the model refuses what it
-// cannot take.
+// The lengths of lines may differ, and from the build's: the model refuses what it cannot take.
 func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []flaxlike.Input) ([]answered, error) {
 	rows, lots, by := 0, []*alike(nil), map[string]*alike{}
 	for _, in := range inputs {
@@ -201,7 +200,7 @@ func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []f
 	return all, nil
 }
 
-// column is one answer per row: one JSON value, or its header's CSV cells.
+// an answer per row: one JSON value, or its header's CSV cells
 type column struct {
 	name   string
 	header []string

@@ -40,7 +40,7 @@ func inJSON(err error, expected string) error {
 	return err
 }
 
-// eachLine calls f with the nonempty lines of a file or stdin, or a JSON array's elements. No line is an error.
+// The nonempty lines of a file or stdin, or a JSON array's elements. No line is an error.
 func eachLine(path string, f func(line []byte) error) error {
 	from := io.Reader(os.Stdin)
 	if path != "-" {
@@ -163,7 +163,7 @@ func hasHeader(path, dtype string) (bool, error) {
 		}
 		switch {
 		case !slices.ContainsFunc(row, func(cell string) bool { return cell != "" }):
-			continue // an empty line
+			continue
 		case numbers == 0:
 			return true, nil
 		case numbers == len(row) && !counts[0] && !counts[1]:
@@ -175,8 +175,7 @@ func hasHeader(path, dtype string) (bool, error) {
 	return false, errors.New("there are no rows")
 }
 
-// dimsOf returns the dims of nested arrays by their first elements. Where there is none, it has the model's, which
-// appended refuses.
+// By the first elements, where there is none the model's, which appended refuses.
 func dimsOf(text json.RawMessage, built []int) []int {
 	dims := slices.Clone(built)
 	for i := range dims {

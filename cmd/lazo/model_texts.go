@@ -21,7 +21,6 @@ import (
 	"github.com/lazo-ml/lazo/pretrained"
 )
 
-// texts predicts classes of texts.
 func (c modelPredict) texts(s session) error {
 	if len(c.Missing) > 0 {
 		return errors.New("--missing is for a saved model with a preparation, and this is a model of texts")
@@ -100,7 +99,6 @@ func (c modelEmbed) Run(s session) error {
 	return nil
 }
 
-// answers predicts for texts.
 func (o opened) answers(ctx context.Context, network *pretrained.Network, inputs []text.Input, most int, options ...flaxlike.Option) (rows []answered, err error) {
 	if most < 0 {
 		return nil, fmt.Errorf("--most is %d, expected 1 or more", most)
@@ -129,7 +127,6 @@ func (o opened) answers(ctx context.Context, network *pretrained.Network, inputs
 	return answersOf(p)
 }
 
-// fit refuses longer texts than the model's files allow.
 func (o opened) fit(set *data.Set) error {
 	mask, err := set.Field("attention_mask")
 	if err != nil {
@@ -155,7 +152,7 @@ func (o opened) fit(set *data.Set) error {
 	return nil
 }
 
-// readTexts returns the texts of a file, and whether its rows are lines of JSON.
+// lines: the rows are lines of JSON.
 func readTexts(path string, stdin io.Reader) (all []text.Input, lines bool, err error) {
 	if filepath.Ext(path) == ".csv" {
 		all, err = textsOfCSV(path)

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// All output of files, plugins and servers is printed through these functions, so that it cannot move the cursor or
-// start a line or column.
+// Output of files, plugins and servers passes through these functions: it must not move the cursor or start a line or
+// column.
 
 func plain(text string) string { return escaped(text, "") }
 

@@ -138,7 +138,7 @@ func (c planCommand) targets() ([]plan.Target, error) {
 	return all, nil
 }
 
-// step returns each target's plan; call done after the last.
+// Call done after the last target.
 func (c planCommand) step(s session) (of func(plan.Target) (plan.Step, error), done func(), err error) {
 	done = func() {}
 	same := func(step plan.Step, err error) (func(plan.Target) (plan.Step, error), func(), error) {

@@ -23,7 +23,7 @@ import (
 
 const ggufSuffix = ".gguf"
 
-// isPretrained reports whether a path is a folder of the hub or a file .gguf, not a saved model or a folder of these.
+// A folder of the hub or a file .gguf, not a saved model or a folder of these.
 func isPretrained(path string) bool {
 	_, err := os.Stat(filepath.Join(path, "config.json"))
 	return err == nil || filepath.Ext(path) == ggufSuffix
@@ -41,7 +41,6 @@ type adapterFlag struct {
 	Adapter string `help:"Folder with adapter_config.json, of peft or lazo, for this model of the hub."`
 }
 
-// opened is a folder of the hub, or a file .gguf, and maybe a folder of an adapter.
 type opened struct {
 	*pretrained.Base
 	adapterFlag
@@ -90,7 +89,6 @@ func (a adapter) String() string {
 	return fmt.Sprintf("adapter    %s of rank %d, alpha %g, for %v\nof         %s", a.Kind, a.Rank, a.Alpha, a.Targets, a.Base)
 }
 
-// adapterOf returns nil if the folder has no adapter.
 func adapterOf(folder string) (*adapter, error) {
 	const name = "adapter_config.json"
 	if filepath.Ext(folder) == ggufSuffix {
@@ -110,7 +108,6 @@ func adapterOf(folder string) (*adapter, error) {
 	return a, nil
 }
 
-// needs refuses a folder that lacks a head.
 func (o opened) needs(head string) error {
 	if !slices.ContainsFunc(o.is.Heads, func(class string) bool { return strings.HasSuffix(class, head) }) {
 		return fmt.Errorf("%s is of the class %q and has the heads %q, expected one that ends with %s: lazo model show lists what it has", o.path, o.is.Classes, o.is.Heads, head)
@@ -123,7 +120,6 @@ const (
 	classifierHead = "ForSequenceClassification"
 )
 
-// embeds refuses a folder that is not for vectors of texts.
 func (o opened) embeds() error {
 	if len(o.is.Pooling) == 0 && (len(o.is.Heads) > 0 || filepath.Ext(o.path) == ggufSuffix) {
 		return fmt.Errorf("%s is of the class %q and has no modules.json, expected a folder of sentence-transformers, or an encoder without a head", o.path, o.is.Classes)
@@ -131,10 +127,9 @@ func (o opened) embeds() error {
 	return nil
 }
 
-// exact computes in float32, whose numbers are closest to the model's.
+// float32's numbers are closest to the model's.
 func (o opened) exact() { o.DType = dtypes.Float32 }
 
-// language is a model that continues texts.
 type language struct {
 	opened
 	tokenizer  *text.Tokenizer
@@ -166,7 +161,6 @@ func openLanguage(ctx context.Context, o opened) (*language, error) {
 	return l, nil
 }
 
-// places bounds a number of places by the model's.
 func (l *language) places(n int) int {
 	if most := l.is.Sizes["max_position_embeddings"]; most > 0 {
 		return min(n, most)

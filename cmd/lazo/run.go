@@ -33,7 +33,7 @@ func (c runCommand) Run(s session) error {
 	return err
 }
 
-// piped returns r unless it is a terminal, which would stop ranks that read it, in another process group.
+// A terminal would stop ranks that read it, in another process group.
 func piped(r io.Reader) io.Reader {
 	if onTerminal(r) {
 		return nil
@@ -45,7 +45,7 @@ type exitCode int
 
 func (exitCode) Error() string { return errProblem.Error() }
 
-// dashes rewrites the flags of `lazo run` for kong, which would read mpirun's -np as -n with the value "p".
+// kong would read mpirun's -np as -n with the value "p".
 func dashes(args []string) []string {
 	if len(args) == 0 || args[0] != "run" {
 		return args
@@ -57,7 +57,7 @@ func dashes(args []string) []string {
 			args[i] = "--" + strings.TrimLeft(args[i], "-")
 		}
 		if !valued && slices.Contains([]string{"np", "n", "restarts", "min", "mpirun"}, name) {
-			i++ // its value
+			i++
 		}
 	}
 	return args

@@ -83,7 +83,7 @@ func (c serveCommand) Run(s session, k *kong.Context) (err error) {
 	})
 }
 
-// listen answers until a signal, and calls drain then, and reload meanwhile, unless it is nil.
+// Until a signal, which calls drain; reload, if not nil, is called meanwhile.
 func (c serveCommand) listen(s session, log *slog.Logger, handler http.Handler, path string, drain, reload func()) error {
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
@@ -120,7 +120,7 @@ type place struct {
 	version int
 }
 
-// saved is the file of a model, and the model, nil if it could not be opened.
+// model is nil if it could not be opened.
 type saved struct {
 	path     string
 	size     int64
@@ -147,7 +147,7 @@ type served struct {
 	of      map[place]saved
 }
 
-// load serves new and changed files, and no longer those that are gone. A file that cannot be opened keeps its earlier
+// load serves new and changed files, and drops those that are missing. A file that cannot be opened keeps its earlier
 // model, and is tried again when it changes.
 func (s *served) load(ctx context.Context) error {
 	found, err := find(s.root)
@@ -223,7 +223,7 @@ func (s *served) close() (err error) {
 
 const savedSuffix = ".safetensors"
 
-// find returns the files of models by name and version, and an error for those that cannot be one. It returns nil if it
+// find returns models' files by name and version, and an error for those that cannot be one. It returns nil if it
 // cannot read root.
 func find(root string) (_ map[place]saved, wrong error) {
 	info, err := os.Stat(root)

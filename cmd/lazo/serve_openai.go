@@ -29,7 +29,6 @@ func given(k *kong.Context, flag string) bool {
 	return slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == flag })
 }
 
-// pretrained serves a model of the hub to OpenAI's clients.
 func (c serveCommand) pretrained(s session, log *slog.Logger) (err error) {
 	o, err := openPretrained(s.ctx, c.Path, c.adapterFlag)
 	if err != nil {
@@ -81,7 +80,7 @@ func (c serveCommand) pretrained(s session, log *slog.Logger) (err error) {
 	return c.listen(s, log, handler, "/v1", func() {}, nil)
 }
 
-// nameOf is the name on the hub of a folder of its cache, else the last part of a path.
+// The hub's name of a folder of its cache, else a path's last part.
 func nameOf(path string) string {
 	path = absolute(path)
 	for dir := path; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {

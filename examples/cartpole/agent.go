@@ -14,7 +14,7 @@ type agent struct {
 	seed  uint64
 }
 
-// random depends only on a position in the data, so checkpoints need not contain it.
+// random depends only on a position in the data: checkpoints need not contain it.
 func (a agent) random(position int64) *rand.Rand {
 	return rand.New(rand.NewPCG(a.seed, uint64(position)))
 }

@@ -37,7 +37,7 @@ type replay struct {
 	Poles  []pole
 	Ages   []int // steps since the episodes began
 	Buffer []transition
-	Played int // steps of environments
+	Played int
 }
 
 type transition struct {
@@ -71,7 +71,7 @@ func (r *replay) From(position int64) iter.Seq2[data.Batch, error] {
 	}
 }
 
-// play makes one epsilon-greedy step in each environment; epsilon falls from 1 to 0.04.
+// epsilon falls from 1 to 0.04.
 func (r *replay) play(random *rand.Rand) error {
 	const capacity = 50_000
 	values, err := r.look(q, r.Poles)

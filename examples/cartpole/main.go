@@ -89,7 +89,7 @@ func stopWhenSolved(_ context.Context, r loop.Report) error {
 	return loop.ErrStop
 }
 
-// policy scores states [..., 4] as [..., 2]: logits or Q values of the actions.
+// [..., 4] to [..., 2]: logits or Q values of the actions
 func policy(b *managed.Builder, states *graph.Node) *graph.Node {
 	return network(b.Scope().At("policy").ResetVisited(), states, 2)
 }
@@ -103,12 +103,10 @@ func network(scope *model.Scope, states *graph.Node, outputs int) *graph.Node {
 	return nn.Dense{Units: outputs}.Apply(scope.In("out"), h)
 }
 
-// at selects the actions' [...] scores from [..., 2].
 func at(scores, actions *graph.Node) *graph.Node {
 	return graph.ReduceSum(graph.Mul(scores, graph.OneHot(actions, 2, scores.DType())), -1)
 }
 
-// test plays an episode from each first state with the best actions, and returns the number of steps.
 func test(b *managed.Builder) {
 	_, _, rewards := play(b.Field("x"), func(states *graph.Node) *graph.Node { return graph.ArgMax(policy(b, states), -1) })
 	b.Metric("return", graph.ReduceSum(rewards, 0))

@@ -31,7 +31,7 @@ const (
 	tilt     = 0.05 // first states are from -tilt to tilt
 )
 
-// pole is an environment's state: x, x', θ, θ'.
+// x, x', θ, θ'
 type pole [4]float32
 
 func draw(random *rand.Rand) (p pole) {
@@ -55,7 +55,7 @@ func (p pole) up() bool {
 	return max(p[0], -p[0]) <= farthest && max(p[2], -p[2]) <= steepest
 }
 
-// push is pole.push in a graph, for states [n, 4] and actions [n].
+// pole.push in a graph, for states [n, 4] and actions [n]
 func push(states, actions *graph.Node) *graph.Node {
 	v := graph.Split(states, 1, 4)
 	sin, cos := graph.Sin(v[2]), graph.Cos(v[2])

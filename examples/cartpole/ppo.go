@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	parallel  = 8   // environments
-	minibatch = 500 // steps
-	passes    = 4   // over a rollout
+	parallel  = 8
+	minibatch = 500
+	passes    = 4
 	updates   = passes * parallel * horizon / minibatch
 )
 
@@ -30,7 +30,6 @@ func ppo(b *managed.Builder) {
 	b.Loss("entropy_loss", graph.MulScalar(entropy, -0.01))
 }
 
-// value estimates the returns [n] of states [n, 4].
 func value(b *managed.Builder, states *graph.Node) *graph.Node {
 	return graph.Squeeze(network(b.Scope().At("value").ResetVisited(), states, 1), -1)
 }
@@ -115,7 +114,6 @@ func (r *rollout) play(random *rand.Rand) error {
 	return nil
 }
 
-// choose draws an action by two logits, and returns its log probability.
 func choose(logits []float32, random *rand.Rand) (action int32, likelihood float32) {
 	gap := float64(logits[1] - logits[0])
 	if random.Float64() < 1/(1+math.Exp(-gap)) {

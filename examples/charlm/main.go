@@ -24,7 +24,7 @@ import (
 
 const (
 	window    = 64 // in characters
-	stride    = 17 // between windows
+	stride    = 17
 	batchSize = 16
 )
 
@@ -34,7 +34,7 @@ func main() {
 	steps := flag.Int("steps", 1000, "training steps")
 	length := flag.Int("sample", 300, "characters to write")
 	flag.Parse()
-	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 	text, alphabet := read(*folder)
 	cut := len(text) * 9 / 10

@@ -42,7 +42,7 @@ func write(ctx context.Context, model *flaxlike.Model, alphabet []rune, seen []i
 	return string(written)
 }
 
-// draw samples by the Gumbel-max trick. A temperature below 1 favours likely characters.
+// The Gumbel-max trick. A temperature below 1 favours likely characters.
 func draw(random *rand.Rand, logits []float32) (best int) {
 	most := math.Inf(-1)
 	for i, v := range logits {

@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// read returns the text of a folder's files as numbers, and each number's character.
 func read(folder string) (text []int32, alphabet []rune) {
 	folders := []string{folder}
 	if folder == "" {
@@ -44,7 +43,7 @@ func read(folder string) (text []int32, alphabet []rune) {
 	return text, alphabet
 }
 
-// byFrequencies is a unigram model's perplexity, with add-one smoothing.
+// A unigram model's perplexity, with add-one smoothing.
 func byFrequencies(counted, on []int32, characters int) float64 {
 	counts := make([]float64, characters)
 	for _, c := range counted {

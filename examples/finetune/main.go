@@ -28,7 +28,7 @@ import (
 var sentences string
 
 func main() {
-	must.M = loop.Exit // an error is printed, and ends the program
+	must.M = loop.Exit
 	ctx := context.Background()
 	from := flag.String("model", "sentence-transformers/all-MiniLM-L6-v2", "a folder, or the name of a model, which is downloaded")
 	most := flag.Int("tokens", 64, "of a sentence, at most")
@@ -73,7 +73,6 @@ func main() {
 	}
 }
 
-// read returns the sentences, the number of each one's label in names, and the rows for training and test.
 func read() (texts []string, labels []int32, names []string, rows map[string][]int) {
 	all := must.M1(csv.NewReader(strings.NewReader(sentences)).ReadAll())[1:]
 	rows = map[string][]int{}

@@ -4,12 +4,12 @@
 //	go run ./examples/gpt
 //	go run ./examples/gpt -text FOLDER -steps 2000 -prompt "The loop" -temperature 0.5
 //
-// - A byte-level BPE vocabulary (package text) is trained on the same text and saved as tokenizer.json.
-// - The model is decoder-only: pre-norm, rotary positions, tied embeddings.
-// - Training uses AdamW, warmup, cosine decay and clipping by the global norm.
-// - Generation uses a key-value cache, temperature, top-k and top-p.
-//
 // It prints the bits per byte on held-out files, and generated text.
+//
+//   - A byte-level BPE vocabulary (package text) is trained on the same text and saved as tokenizer.json.
+//   - The model is decoder-only: pre-norm, rotary positions, tied embeddings.
+//   - Training uses AdamW, warmup, cosine decay and clipping by the global norm.
+//   - Generation uses a key-value cache, temperature, top-k and top-p.
 package main
 
 import (
@@ -72,7 +72,7 @@ func main() {
 	if flag.NArg() > 0 {
 		must.M(fmt.Errorf("%q is not a flag", flag.Args()))
 	}
-	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()

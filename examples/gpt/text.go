@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	endOfText = "<|endoftext|>" // after each file
+	endOfText = "<|endoftext|>"
 	fewest    = 100_000
 )
 
 // corpus is a tokenized text. Each tenth file is held out.
 type corpus struct {
 	tokens        *text.Tokenizer
-	end           int32 // after each file
+	end           int32
 	training      []int32
 	heldBack      []int32
 	tokensPerByte float64 // of the held-out text
 }
 
-// read reads all .md and .go files below a folder, except hidden folders and testdata.
+// all .md and .go files below a folder, except hidden folders and testdata
 func read(folder string, vocabulary int) (*corpus, error) {
 	var training, heldBack []string
 	bytes, files := 0, 0
@@ -118,7 +118,7 @@ func fields(tokens []int32, at []int, window int) []data.Field {
 	return []data.Field{data.X(x, len(at), window), data.Y(y, len(at), window)}
 }
 
-// byFrequencies is a unigram model's bits per held-out byte, with add-one smoothing.
+// A unigram model's bits per held-out byte, with add-one smoothing.
 func (c *corpus) byFrequencies() float64 {
 	counts := make([]float64, c.tokens.Size())
 	for _, id := range c.training {

@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// writer continues texts. Its key-value caches are the state's variables on the device; a prompt resets them.
+// The key-value caches are the state's variables on the device; a prompt resets them.
 type writer struct {
 	model         network
 	state         *managed.State
@@ -71,7 +71,6 @@ func (m network) fits(prompt []int32, n int) error {
 	return nil
 }
 
-// write generates up to n tokens after a prompt, or to the text's end.
 func (w *writer) write(ctx context.Context, prompt []int32, n int, end int32, sampling text.Sampling, seed uint64) (written []int32, err error) {
 	if err := w.model.fits(prompt, n); err != nil {
 		return nil, err

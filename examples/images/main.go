@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	must.M = loop.Exit // an error is printed, and ends the program
+	must.M = loop.Exit
 	ctx := context.Background()
 	dir := flag.String("dir", "", "a folder with a folder of PNG or JPEG images for each class")
 	size := flag.Int("size", 8, "the height and width that images get")

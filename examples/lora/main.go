@@ -30,7 +30,7 @@ import (
 )
 
 func main() {
-	must.M = loop.Exit // an error is printed, and ends the program
+	must.M = loop.Exit
 	file := flag.String("text", "", "a `file` of lines, each a text")
 	prompt := flag.String("prompt", "", "a text to continue")
 	adapter := flag.String("adapter", "adapter", "a `folder` to write")
@@ -40,7 +40,7 @@ func main() {
 	if flag.NArg() != 1 || *file == "" {
 		must.M(errors.New("expected -text FILE and the folder of a model"))
 	}
-	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 	on := strategies.Jit(must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) }))))
 	defer on.Runtime().Close()
@@ -85,7 +85,6 @@ func examples(tokens *text.Tokenizer, lines []string) *data.Set {
 	return must.M1(data.New(data.Field{Name: "input_ids", Array: inputs}, data.Field{Name: "attention_mask", Array: mask}, data.Field{Name: "y", Array: labels}))
 }
 
-// endOf returns the token that ends a text, if there is one.
 func endOf(tokens *text.Tokenizer) []int32 {
 	if id, ok := tokens.Special("eos"); ok {
 		return []int32{id}

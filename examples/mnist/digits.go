@@ -42,7 +42,6 @@ func load(ctx context.Context, name string, stderr io.Writer) (train, test *data
 	return folder(name)
 }
 
-// progress prints a line for each tenth of a file.
 func progress(w io.Writer) func(file string, done, total int64) {
 	last := int64(0)
 	return func(file string, done, total int64) {

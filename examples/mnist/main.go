@@ -43,7 +43,7 @@ type config struct {
 	quiet        bool
 }
 
-// run returns the exit code: 2 for a wrong command line, 1 for other errors.
+// 2 for a wrong command line, 1 for other errors
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c, err := parse(args, stdout)
 	switch {

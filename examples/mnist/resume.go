@@ -10,7 +10,7 @@ import (
 
 const saveEvery = loop.Steps(50)
 
-// flags must not change on resumption, because steps depend on them.
+// Steps depend on them: they must not change on resumption.
 type flags struct {
 	Data  string
 	Batch int

@@ -36,7 +36,7 @@ func network(scope *model.Scope, input func(name string) *graph.Node) map[string
 }
 
 func main() {
-	must.M = loop.Exit // an error is printed, and ends the program
+	must.M = loop.Exit
 	ctx := context.Background()
 	epochs := flag.Int("epochs", 15, "how often to go over the digits")
 	seed := flag.Int64("seed", 0, "of the initial parameters and of the order of the data")

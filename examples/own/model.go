@@ -11,8 +11,8 @@ import (
 
 const pixels, classes = 64, 10
 
-// model is the state: weights per pixel, and biases. Steps copy the plain value; a state that changes in place would
-// need a method Snapshot for callbacks.KeepBest.
+// model is the state: weights per pixel, and biases. Steps copy the value; a state that changes in place would need a
+// method Snapshot for callbacks.KeepBest.
 type model [(pixels + 1) * classes]float64
 
 // Checkpoints need only Content and Restore.

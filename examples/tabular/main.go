@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	must.M = loop.Exit // an error is printed, and ends the program
+	must.M = loop.Exit
 	ctx, seed := context.Background(), flag.Int64("seed", 0, "of the parameters and of what is drawn of the data")
 	flag.Parse()
 	table := must.M1(tables.Open(flag.Arg(0), tables.Format{Texts: true, Missing: []string{"NA"}}))

@@ -2,7 +2,6 @@ package main
 
 import "math/rand/v2"
 
-// The signs: opening and closing brackets, and letters.
 const (
 	opens = iota
 	closes
@@ -12,8 +11,7 @@ const (
 
 const shortest, longest = 4, 32
 
-// line has signs, and a tag for each: 1 for matched brackets and their content, else 0. So tags depend on both
-// directions.
+// A tag is 1 for matched brackets and their content, else 0: it depends on both directions.
 type line struct{ signs, tags []int32 }
 
 func lines(seed uint64, n int) []line {

@@ -1,9 +1,9 @@
 // Command tagger trains a bidirectional LSTM, with -forward one direction, to tag each sign of a line as inside or
 // outside a pair of brackets: go run ./examples/tagger
 //
-// - data.Buckets batches lines by length, for only two programs.
-// - The backward recurrence of package nn begins at the end of each line.
-// - Loss and metric ignore the padding of lines and batches.
+//   - data.Buckets batches lines by length, for only two programs.
+//   - The backward recurrence of package nn begins at the end of each line.
+//   - Loss and metric ignore the padding of lines and batches.
 //
 // It prints the accuracy on unseen lines, with more padding too.
 package main
@@ -44,7 +44,7 @@ func main() {
 	forward := flag.Bool("forward", false, "in only one direction")
 	seed := flag.Int64("seed", 0, "of the initial parameters")
 	flag.Parse()
-	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()

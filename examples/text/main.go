@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	must.M = loop.Exit // an error is printed, and ends the program
+	must.M = loop.Exit
 	ctx := context.Background()
 	epochs := flag.Int("epochs", 6, "how often to go over the reviews")
 	seed := flag.Int64("seed", 0, "of the initial parameters and of the order of the data")

@@ -23,7 +23,7 @@ func main() {
 	steps := flag.Int("steps", 100, "training steps of the new head")
 	seed := flag.Int64("seed", 0, "of the new head")
 	flag.Parse()
-	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 	training, test := must.M2(data.Digits())
 	relu := nn.Activation("relu")

@@ -32,7 +32,7 @@ func main() {
 	must.M = loop.Exit
 	steps := flag.Int64("steps", 400, "training steps")
 	flag.Parse()
-	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()

@@ -38,7 +38,7 @@ func network(scope *model.Scope, ids, mask *graph.Node) *graph.Node {
 func block(scope *model.Scope, x, mask *graph.Node) *graph.Node {
 	h := nn.LayerNorm{}.Apply(scope.In("norm_0"), x)
 	h = nn.Attention{Heads: heads, Mask: mask}.Apply(scope.In("attention"), h)
-	x = graph.Add(x, nn.Dropout{Rate: 0.1}.Apply(scope, h)) // random, in training only
+	x = graph.Add(x, nn.Dropout{Rate: 0.1}.Apply(scope, h))
 	h = nn.LayerNorm{}.Apply(scope.In("norm_1"), x)
 	h = nn.Relu(nn.Dense{Units: 4 * width}.Apply(scope.In("dense_0"), h))
 	return graph.Add(x, nn.Dense{Units: width}.Apply(scope.In("dense_1"), h))

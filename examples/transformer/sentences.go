@@ -9,7 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// most words
 const most = 10
 
 var (

@@ -1,9 +1,9 @@
 // Command translate trains an encoder-decoder transformer (Vaswani et al. 2017) to translate between two artificial
 // languages that differ in word order and agreement: go run ./examples/translate
 //
-// - data.Buckets batches sentences by length, for only two programs.
-// - Training uses teacher forcing; package nn's masks exclude padding.
-// - A test translates greedily in a loop of the graph with a key-value cache.
+//   - data.Buckets batches sentences by length, for only two programs.
+//   - Training uses teacher forcing; package nn's masks exclude padding.
+//   - A test translates greedily in a loop of the graph with a key-value cache.
 //
 // It prints the share of unseen sentences translated without an error, and three of them.
 package main
@@ -46,7 +46,7 @@ func main() {
 	if *clauses != 1 && *clauses != 2 {
 		must.M(fmt.Errorf("-clauses is %d, expected 1 or 2", *clauses))
 	}
-	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer runtime.Close()

@@ -18,7 +18,6 @@ const (
 	end   = 0 // ends a sentence; the decoder begins with it
 )
 
-// network has both vocabularies' sizes, and the layers of encoder and decoder.
 type network struct{ sources, targets, layers int }
 
 func (m network) learn(b *managed.Builder) {
@@ -29,7 +28,7 @@ func (m network) learn(b *managed.Builder) {
 	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(target, logits), counts))
 }
 
-// translate is a greedy test step. XLA computes the memory's loop-invariant keys and values once.
+// A greedy test step. XLA computes the memory's loop-invariant keys and values once.
 func (m network) translate(b *managed.Builder) {
 	target, memory, lengths := b.Field("target"), m.encode(b), b.Field("lengths")
 	batch, places := target.Shape().Dimensions[0], target.Shape().Dimensions[1]

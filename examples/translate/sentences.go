@@ -13,7 +13,6 @@ type noun struct {
 	gender         int
 }
 
-// The source's words, and the target's stems.
 var (
 	determiners = [][2]string{{"the", "l"}, {"a", "un"}, {"some", "alk"}} // "a" has no plural
 	adjectives  = [][2]string{

@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// words is a language's sorted vocabulary; indices are tokens. The empty word, 0, ends a sentence.
+// words is a language's sorted vocabulary; indices are tokens, 0 (empty) ends a sentence.
 type words []string
 
 type languages struct{ source, target words }

@@ -1,8 +1,8 @@
 // Command vae trains a variational autoencoder (Kingma and Welling 2013) that encodes digits as two numbers: go run
 // ./examples/vae -out digits.png
 //
-// - A training step adds two losses by name, reconstruction and kl.
-// - Random numbers depend on the seed and the step.
+//   - A training step adds two losses by name, reconstruction and kl.
+//   - Random numbers depend on the seed and the step.
 //
 // It prints both losses on the test digits, in nats per digit, and writes a grid of decoded images.
 package main
@@ -64,7 +64,7 @@ func main() {
 	steps := flag.Int64("steps", 3000, "training steps")
 	out := flag.String("out", "", "the PNG `file` to write a grid of pictures to")
 	flag.Parse()
-	ctx, stop := loop.WithSignals(context.Background()) // Ctrl-C ends the run between two steps
+	ctx, stop := loop.WithSignals(context.Background())
 	defer stop()
 	digits, test := must.M2(data.Digits())
 	runtime := must.M1(xla.Open(ctx, xla.CPU, xla.InstallIfMissing(func(line string) { log.Print(line) })))

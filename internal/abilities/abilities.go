@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Stateful is a state, such as a flaxlike.Model, whose optional methods are on another value.
+// Stateful is a state, such as a flaxlike.Model, whose optional methods are on the value of State.
 type Stateful interface {
-	// State returns the value with the methods.
 	State() any
 }
 
@@ -49,12 +48,12 @@ type InEpoch interface {
 	InEpoch() (epoch int64, last, known bool)
 }
 
-// Whole is a source that leaves out examples in a training, as those that do not fill a batch. WholeFrom does not.
+// Whole is a source that leaves out examples in a training, as those that do not fill a batch.
 type Whole[B any] interface {
 	WholeFrom(position int64) iter.Seq2[B, error]
 }
 
-// LeftOut is a batch that ends its epoch and knows how many of its examples are in no batch.
+// LeftOut is a batch that ends its epoch, with the number of its examples in no batch.
 type LeftOut interface{ LeftOut() int }
 
 // WholeFrom returns a source's From with all examples, or an error: see [Complete].
@@ -75,7 +74,7 @@ func WholeFrom[B any](source interface {
 // Shuffled is a batch whose set may be shuffled, differently in each epoch.
 type Shuffled interface{ Shuffled() bool }
 
-// Complete returns the batches, with an error in place of a batch with [LeftOut] examples.
+// Complete returns the batches, with an error in place of one with [LeftOut] examples.
 func Complete[B any](batches iter.Seq2[B, error]) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		var batch, none B
@@ -99,10 +98,9 @@ func Complete[B any](batches iter.Seq2[B, error]) iter.Seq2[B, error] {
 
 type Measurer interface{ Measures() bool }
 
-// Payload is a logged value, maybe an array or a text.
+// Payload is a logged value, maybe an array or a text. Any may wait for a device.
 type Payload interface {
 	Float() (float64, error)
-	// Any may wait for a device.
 	Any() (any, error)
 }
 
@@ -116,15 +114,14 @@ type Evaluator[S any] interface {
 	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 }
 
-// Queued is a state that can be read while batches wait for their steps.
+// Queued is a state that can be read while batches wait for their steps. OnRead registers f: see loop.Stepper.
 type Queued interface {
-	// OnRead registers f: see loop.Stepper.
 	OnRead(f func() error) (remove func(), err error)
 }
 
 // Compiler is a state that compiles steps at the first batch of a shape.
 type Compiler interface {
-	// CompilingSince returns when the current compilation began, or false. It is safe for concurrent use.
+	// CompilingSince returns when the current compilation began. It is safe for concurrent use.
 	CompilingSince() (time.Time, bool)
 }
 
@@ -138,7 +135,7 @@ type Dry interface{ Dry() }
 type Resumed interface {
 	// OnDifference calls f for each difference from the saved run, found so far or later.
 	OnDifference(f func(difference fmt.Stringer))
-	// Entries are the names of the entries by which checkpoints are kept.
+	// Entries names the entries by which checkpoints are kept.
 	Entries() []string
 }
 
@@ -149,7 +146,6 @@ type LearningRater interface {
 	SetLearningRate(rate float64) error
 }
 
-// ErrRateTooSmall means that the dtype would round the learning rate to 0.
 var ErrRateTooSmall = errors.New("too small a learning rate")
 
 // Interrupter is an attendant that may request a call outside its schedule, for example after a failed save. true ends
@@ -165,13 +161,12 @@ type Observer interface {
 type Activity struct {
 	// Kind is "task", "callback", or "" for the data and the run itself.
 	Kind string
-	// Name is that of the task or callback ("evaluation val"), "", or "data".
+	// Name is the task's or callback's ("evaluation val"), "", or "data".
 	Name string
 	// Of prints schedule and name, as in errors; nil without a schedule.
 	Of fmt.Stringer
 }
 
-// String returns the schedule with the name, or "data".
 func (a Activity) String() string {
 	if a.Of == nil {
 		return a.Name
@@ -185,7 +180,7 @@ type Watched interface {
 	At(step int64, doing string)
 	// Busy announces a phase for which the others wait up to limit; done ends it.
 	Busy(doing string, limit time.Duration) (done func())
-	// AgreeOn is the job's Agree. what is for messages.
+	// AgreeOn is the job's Agree; what is for messages.
 	AgreeOn(what string, words []int64) error
 }
 

@@ -5,8 +5,8 @@ import "strings"
 
 const rankBits = 16
 
-// SetPair writes a number into two words, so that all processes learn the largest and the smallest one, each with a
-// rank that has it.
+// SetPair writes a number into two words, from which all processes learn the largest and the smallest, each with its
+// rank.
 func SetPair(words []int64, v, rank int64) {
 	w := v<<rankBits | rank
 	words[0], words[1] = w, -w

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Setting is a setting that must be equal in all processes.
+// Setting must be equal in all processes.
 type Setting struct {
 	// What and Text are its name and value in errors; Key decides equality.
 	What, Text, Key string

@@ -1,5 +1,5 @@
-// Package ahead finds the goroutines that make batches ahead of a run. Only while there are some, a run checks on which
-// goroutine its state is read.
+// Package ahead finds the goroutines that make batches ahead of a run. While there are none, a run does not check on
+// which goroutine its state is read.
 package ahead
 
 import "sync/atomic"

@@ -1,5 +1,5 @@
-// Package aot compiles programs for machines that a plugin describes, in a child process. The child is the same binary
-// with a reserved argv[0], as in package probe.
+// Package aot compiles programs for machines that a plugin describes, in a child process: the same binary with a
+// reserved argv[0], as in package probe.
 package aot
 
 import (
@@ -26,8 +26,8 @@ import (
 var ErrCrash = errors.New("the compiler ended its process")
 
 type Machine struct {
-	Plugin  string         // of the library
-	Name    string         // of the topology
+	Plugin  string
+	Name    string
 	Options map[string]any // see [pjrt.Plugin.NewTopology]
 	// Environment is for the child, as NAME=value.
 	Environment []string
@@ -52,7 +52,7 @@ type Program struct {
 
 type Report struct {
 	pjrt.Compiled
-	HLO             string // optimized, or ""
+	HLO             string
 	Took            time.Duration
 	API             string
 	PlatformVersion string
@@ -73,9 +73,9 @@ type answer struct {
 }
 
 type failure struct {
-	Text     string       // without Reported's text
-	Reported *pjrt.Error  // the plugin's
-	Kind     failureKinds // Go's sentinel
+	Text     string // without Reported's text
+	Reported *pjrt.Error
+	Kind     failureKinds
 }
 
 type failureKinds string
@@ -207,7 +207,6 @@ func crash(waitErr error, said *child.Tail) error {
 	return fmt.Errorf("%w: it died of %s%s", ErrCrash, child.SignalName(signal), after(said))
 }
 
-// fatal matches XLA's failed check and its position.
 var fatal = regexp.MustCompile(`(?m)^F\d{4} [^\]]*?([^ \]]+:\d+\] .*)$`)
 
 func after(said *child.Tail) string {

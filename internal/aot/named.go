@@ -88,7 +88,7 @@ func gpuTable() (table []gpu) {
 	return table
 }
 
-// DeviceKinds returns the kinds of CUDA devices that [Named] knows. Others need the option "target_config".
+// DeviceKinds returns the CUDA devices that [Named] knows. Others need the option "target_config".
 func DeviceKinds() (kinds []string) {
 	for _, g := range gpuTable() {
 		kinds = append(kinds, g.kind)

@@ -1,5 +1,4 @@
-// Package arrays checks, slices and copies flat arrays of any element type. It knows no names and no batches, for
-// package data and its readers of files.
+// Package arrays checks, slices and copies flat arrays of any element type, for package data and its readers of files.
 package arrays
 
 import (
@@ -35,7 +34,7 @@ func Check(flat any, dims []int) error {
 	return nil
 }
 
-// Type returns the Go name of the element type, "" if it is invalid, and the number of elements.
+// Type returns the element type's Go name, "" if invalid, and the number of elements.
 func Type(flat any) (string, int) {
 	if texts, ok := flat.([]string); ok {
 		return "string", len(texts)
@@ -47,13 +46,12 @@ func Type(flat any) (string, int) {
 // MostElements limits allocations: above it, Go would end the process.
 const MostElements = 1 << 34
 
-// Size returns the product of dims. It is not ok if a length is negative, or above MostElements.
+// Size returns the product of dims, not ok if a length is negative or the product above MostElements.
 func Size(dims ...int) (size int, ok bool) {
 	size, ok = product(dims)
 	return size, ok && size <= MostElements
 }
 
-// product is not ok if a length is negative or the nonzero ones overflow.
 func product(dims []int) (size int, ok bool) {
 	all, zero := uint64(1), false
 	for _, d := range dims {
@@ -90,7 +88,6 @@ type Elements interface {
 	Concat(parts []any) any
 }
 
-// Of returns the Elements of a slice of a valid type.
 func Of(flat any) Elements {
 	if t, _ := dtype.Of(flat); t != 0 {
 		return all[t]
@@ -142,7 +139,7 @@ func (of[T]) Concat(parts []any) any {
 	return slices.Concat(lists...)
 }
 
-// Integers returns the elements of integers except uint64, or nil and an error.
+// Integers returns the elements of integers except uint64, or an error.
 func Integers(flat any) ([]int64, error) {
 	switch flat := flat.(type) {
 	case []int8:
@@ -172,8 +169,8 @@ func widen[T int8 | int16 | int32 | uint8 | uint16 | uint32](from []T) []int64 {
 	return to
 }
 
-// Permute writes a random permutation of 0 to len(rows)-1. It does not differ between Go versions, for saved positions:
-// PCG is a fixed algorithm, but rand.Shuffle's use of it is not promised.
+// Permute writes a random permutation of 0 to len(rows)-1. Saved positions need the same one in all Go versions: PCG is
+// a fixed algorithm, rand.Shuffle's use of it is not promised.
 func Permute(rows []int, seed, epoch uint64) {
 	random := rand.NewPCG(seed, epoch)
 	for i := range rows {

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// attributes are a node's static parameters, such as axes. GoMLX v0.28.8 has no accessor for them, so they are read by
-// reflection. TestAttributes fails if a field changes.
+// attributes are a node's static parameters, such as axes, read by reflection: GoMLX v0.28.8 has no accessor.
+// TestAttributes fails if a field changes.
 type attributes struct {
 	node   *graph.Node
 	inputs reflect.Value

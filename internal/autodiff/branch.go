@@ -7,13 +7,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// branch is a choice among functions. In the graph it is a While, whose inputs are the number of the function and all
-// captures, so that gradients reach the captured nodes.
+// branch is a choice among functions: in the graph a While whose inputs are the function's number and all captures,
+// which gradients thus reach.
 type branch struct {
 	bodies []*traced
-	taken  []*graph.Node         // nodes that the bodies capture
+	taken  []*graph.Node         // captured by the bodies
 	out    int                   // number of results; the saved nodes follow them
-	saved  []map[*graph.Node]int // per body: the index of the result that has a node's value
+	saved  []map[*graph.Node]int // by body: the index of the result with a node's value
 }
 
 // choosing is implemented by closure parameters of backends with a case operation.
@@ -41,8 +41,8 @@ func (b *branch) note(g *graph.Graph, body *graph.Function) {
 	all[body] = b
 }
 
-// Branch traces the functions and builds an operation that runs functions[number]; number is an int32. finish receives
-// all outputs, and returns outputs with the same number and shapes for each function.
+// Branch traces the functions and runs functions[number]; number is an int32. finish receives all outputs and returns
+// them with equal numbers and shapes for each function.
 func Branch(number *graph.Node, functions []func() []*graph.Node, finish func(outputs [][]*graph.Node) [][]*graph.Node) []*graph.Node {
 	g := number.Graph()
 	ranges, outputs := make([][2]int, len(functions)), make([][]*graph.Node, len(functions))
@@ -117,7 +117,7 @@ func (b *branch) inputsOf(i int, values []*graph.Node) []*graph.Node {
 	return list
 }
 
-// gradient is a branch of the functions' gradients. They use the saved nodes and recompute the rest.
+// It recomputes all but the saved nodes.
 func (b *branch) gradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	inputs, results := node.Inputs(), []*graph.Node{node}
 	if node.NumOutputs() > 1 {
@@ -151,7 +151,7 @@ func (b *branch) gradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 		bodies[i] = func() []*graph.Node {
 			in := make([]*graph.Node, len(values))
 			for k, v := range values {
-				in[k] = itself(v) // else a gradient by one value would include that by another one computed from it
+				in[k] = itself(v) // a gradient by one value must not include that by another one computed from it
 			}
 			known := map[*graph.Node]*graph.Node{}
 			for n, at := range b.saved[i] {
@@ -179,7 +179,7 @@ func (b *branch) gradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	return gradients
 }
 
-// itself returns another node of the same value and gradient. GoMLX's Identity has no gradient.
+// GoMLX's Identity has no gradient.
 func itself(n *graph.Node) *graph.Node {
 	return graph.IdentityWithCustomGradient(n, func(_, v *graph.Node) *graph.Node { return v })
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// closing is implemented by a backend's values that know what their operation's closures capture. In GoMLX, captured
-// nodes are not inputs of If and While.
+// closing is implemented by a backend's values whose operations have closures. In GoMLX, captured nodes are not inputs
+// of If and While.
 type closing interface {
 	Captured() []compute.Value
 	// Instead is called before the operation is rebuilt with the same closures, which then capture to[i] in place of
@@ -35,7 +35,7 @@ func (o *nodesOf) node(g *graph.Graph, v compute.Value) *graph.Node {
 	return o.nodes[v]
 }
 
-// hidden reports whether a node may depend on nodes that neither graph nor backend report.
+// Neither graph nor backend report what such a node depends on.
 func hidden(n *graph.Node) bool {
 	if n.Type() != graph.NodeTypeIf && n.Type() != graph.NodeTypeWhile {
 		return false
@@ -91,7 +91,7 @@ func (w rewritten) clone(n *graph.Node) *graph.Node {
 
 type writtenKey struct{}
 
-// noteWritten records a While of this package, whose inputs include all captures.
+// Its inputs include all captures.
 func noteWritten(of *graph.Node) {
 	if of.Type() == graph.NodeTypeSplitNode {
 		of = of.Inputs()[0]

@@ -5,7 +5,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// conv has a convolution's parameters, one value per spatial axis, with defaults.
+// conv has a convolution's parameters, with defaults, one value per spatial axis.
 type conv struct {
 	axes                                     compute.ConvolveAxesConfig
 	strides, inputDilations, kernelDilations []int
@@ -39,7 +39,7 @@ func convOf(node *graph.Node) conv {
 	return c
 }
 
-// extents are the sizes of a spatial axis with dilations: of input, kernel and strided output, in input elements.
+// a spatial axis's sizes of input, kernel and strided output with dilations, in input elements
 type extents struct{ input, kernel, output int }
 
 func (c conv) extents(i int, input, kernel, output *graph.Node) extents {
@@ -51,7 +51,6 @@ func (c conv) extents(i int, input, kernel, output *graph.Node) extents {
 	}
 }
 
-// convolution computes each gradient as one convolution, or one per group.
 func convolution(node, v *graph.Node) []*graph.Node {
 	input, kernel := node.Inputs()[0], node.Inputs()[1]
 	c := convOf(node)
@@ -95,7 +94,7 @@ func join(parts []*graph.Node, axis int) *graph.Node {
 	return graph.Concatenate(parts, axis)
 }
 
-// inputGradient convolves v, dilated by the strides, with the reversed kernel, with swapped channel axes.
+// v, dilated by the strides, is convolved with the reversed kernel, its channel axes swapped.
 func (c conv) inputGradient(input, kernel, v *graph.Node) *graph.Node {
 	paddings := make([][2]int, len(c.paddings))
 	for i, p := range c.paddings {
@@ -109,14 +108,14 @@ func (c conv) inputGradient(input, kernel, v *graph.Node) *graph.Node {
 		KernelSpatial: c.axes.KernelSpatial,
 		OutputBatch:   c.axes.InputBatch, OutputChannels: c.axes.InputChannels, OutputSpatial: c.axes.InputSpatial,
 	}
-	if c.channelGroups > 1 { // depthwise: the kernel has one input channel in both directions
+	if c.channelGroups > 1 { // depthwise: one input channel in both directions
 		axes.KernelInputChannels, axes.KernelOutputChannels = c.axes.KernelInputChannels, c.axes.KernelOutputChannels
 	}
 	kernel = graph.Reverse(kernel, c.axes.KernelSpatial...)
 	return graph.ConvGeneral(v, kernel, axes, c.inputDilations, paddings, c.strides, c.kernelDilations, c.channelGroups, 1)
 }
 
-// kernelGradient convolves the input with v as the kernel. The batch takes the role of channels.
+// v is the kernel; the batch takes the role of channels.
 func (c conv) kernelGradient(input, kernel, v *graph.Node) *graph.Node {
 	paddings := make([][2]int, len(c.paddings))
 	for i, p := range c.paddings {

@@ -7,11 +7,11 @@ import (
 )
 
 // Custom returns value with a custom gradient. The first input has the value's shape, and all have its dtype. gradient
-// returns the gradients by the inputs from the inputs, the value and its adjoint v. A second derivative differentiates
-// it. It must use only its arguments, because a loop rebuilds its body with other nodes for the gradient.
+// returns the gradients by the inputs from the inputs, the value and its adjoint v; a second derivative differentiates
+// it. It must use only its arguments: a loop rebuilds its body with other nodes.
 func Custom(value *graph.Node, inputs []*graph.Node, gradient func(inputs []*graph.Node, value, v *graph.Node) []*graph.Node) *graph.Node {
 	parts := append(slices.Clone(inputs), graph.StopGradient(value))
-	// GoMLX has custom gradients only for the identity: this is that of all inputs and the value, concatenated.
+	// GoMLX has custom gradients for the identity alone: this is that of all inputs and the value, concatenated.
 	all := graph.IdentityWithCustomGradient(flat(parts), func(all, v *graph.Node) *graph.Node {
 		now := partsOf(all.Inputs()[0], parts)
 		inputs, value := now[:len(inputs)], now[len(inputs)]

@@ -23,7 +23,6 @@ func newOperand(node *graph.Node, batch, contracting []int) operand {
 	return o
 }
 
-// operandsOf also returns a DotGeneral's accumulation dtype if one was set.
 func operandsOf(node *graph.Node) (lhs, rhs operand, sums dtypes.DType) {
 	a := attributesOf(node)
 	lhs = newOperand(node.Inputs()[0], a.ints("lhsBatchAxes"), a.ints("lhsContractingAxes"))
@@ -31,7 +30,7 @@ func operandsOf(node *graph.Node) (lhs, rhs operand, sums dtypes.DType) {
 	return lhs, rhs, dtypes.DType(a.sub("config").field("AccumulatorDType", reflect.Int32).Int())
 }
 
-// resultAxes numbers the axes of a DotGeneral's result from first: batch axes, then free axes of lhs, then of rhs.
+// Batch, then free axes of lhs, then of rhs, numbered from first.
 func resultAxes(first int, lhs, rhs operand) (batch, fromLhs, fromRhs []int) {
 	batch = axesFrom(first, len(lhs.batch))
 	fromLhs = axesFrom(first+len(batch), len(lhs.free))
@@ -47,10 +46,9 @@ func dotGeneral(node, v *graph.Node) []*graph.Node {
 	}
 }
 
-// dotGradient is the gradient by wrt: v and other contracted over other's free axes. Complex values are not conjugated.
+// The gradient by wrt is v and other contracted over other's free axes. Complex values are not conjugated.
 func dotGradient(v, other, wrt operand, sums dtypes.DType) *graph.Node {
-	// These are wrt's axes in the order of the product's result: batch axes in the requested order, others in each
-	// side's own.
+	// wrt's axes in the order of the product's result: batch axes as requested, others in each side's order.
 	contracted := slices.Clone(wrt.contracting)
 	slices.SortFunc(contracted, func(a, b int) int {
 		return other.contracting[slices.Index(wrt.contracting, a)] - other.contracting[slices.Index(wrt.contracting, b)]
@@ -58,10 +56,10 @@ func dotGradient(v, other, wrt operand, sums dtypes.DType) *graph.Node {
 	order := slices.Concat(wrt.batch, wrt.free, contracted)
 	left, right := v, operand{other.node, other.batch, other.free, other.contracting}
 	if swapped := slices.Concat(wrt.batch, contracted, wrt.free); slices.IsSorted(swapped) {
-		// Swapping the sides gives the right axis order without a transpose.
+		// Swapped sides need no transpose.
 		left, right, order = right, left, swapped
 	}
-	t := v.node.DType() // may differ from the operands' dtype
+	t := v.node.DType() // not always the operands' dtype
 	if wider := other.node.DType(); wider.Bits() > t.Bits() {
 		t = wider
 	}

@@ -22,12 +22,12 @@ func unbroadcast(v, input *graph.Node) *graph.Node {
 	return graph.ReshapeWithShape(graph.ReduceSum(v, axes...), input.Shape())
 }
 
-// larger: at a tie the first operand gets v, as in GoMLX.
+// At a tie the first operand gets v, as in GoMLX.
 func larger(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.GreaterOrEqual(node.Inputs()[0], node.Inputs()[1]))
 }
 
-// smaller: at a tie the second operand gets v, as in GoMLX.
+// At a tie the second operand gets v, as in GoMLX.
 func smaller(node, v *graph.Node) []*graph.Node {
 	return choose(node, v, graph.LessThan(node.Inputs()[0], node.Inputs()[1]))
 }
@@ -40,7 +40,7 @@ func choose(node, v, first *graph.Node) []*graph.Node {
 	}
 }
 
-// clamp passes v to x within the bounds, and to a bound if x is beyond it. At a bound all are 0, as in JAX.
+// clamp passes v to x within the bounds, to a bound if x is beyond it. At a bound all are 0, as in JAX.
 func clamp(node, v *graph.Node) []*graph.Node {
 	low, x, high := node.Inputs()[0], node.Inputs()[1], node.Inputs()[2]
 	zero := graph.ScalarZero(v.Graph(), v.DType())
@@ -52,12 +52,10 @@ func clamp(node, v *graph.Node) []*graph.Node {
 	}
 }
 
-// rsqrt: d(1/√x) = -½ · (1/√x) / x.
 func rsqrt(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Mul(v, graph.MulScalar(graph.Div(node, node.Inputs()[0]), -0.5))}
 }
 
-// expm1: d(eˣ - 1) = eˣ.
 func expm1(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Mul(v, graph.Exp(node.Inputs()[0]))}
 }
@@ -70,17 +68,16 @@ func rem(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{unbroadcast(v, a), unbroadcast(graph.Neg(graph.Mul(v, whole)), b)}
 }
 
-// atan2(y, x): (x·dy - y·dx) / (x² + y²).
 func atan2(node, v *graph.Node) []*graph.Node {
 	y, x := node.Inputs()[0], node.Inputs()[1]
 	share := graph.Div(v, graph.Add(graph.Square(x), graph.Square(y)))
 	return []*graph.Node{unbroadcast(graph.Mul(share, x), y), unbroadcast(graph.Neg(graph.Mul(share, y)), x)}
 }
 
-// level: piecewise constant functions have slope 0, as in JAX.
+// Piecewise constant functions have slope 0, as in JAX.
 func level(node, _ *graph.Node) []*graph.Node { return make([]*graph.Node, len(node.Inputs())) }
 
-// div: d(a/b) = da/b - (a/b)·db/b. It divides by b after the sum over axes along which b is broadcast.
+// div divides by b after the sum over axes along which b is broadcast.
 func div(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	return []*graph.Node{
@@ -108,7 +105,7 @@ func log(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Div(v, node.Inputs()[0])}
 }
 
-// normForInference: y = scale·(x-mean)·(variance+ε)^-½ + offset, all but x by feature.
+// y = scale·(x-mean)·(variance+ε)^-½ + offset; all but x are per feature.
 func normForInference(node, v *graph.Node) []*graph.Node {
 	a, in := attributesOf(node), node.Inputs()
 	x, axis := in[0], a.int("featureAxis")

@@ -7,14 +7,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Gradient returns the gradients of a scalar loss by each of wrt, in their shapes. It is graph.Gradient that panics if
-// a closure's captures would be ignored.
+// Gradient returns the gradients of a scalar loss by each of wrt, in their shapes. Unlike graph.Gradient it panics if a
+// closure's captures would be ignored.
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	refuseClosures(loss, wrt)
 	return graph.Gradient(loss, wrt...)
 }
 
-// Weighted returns the sum of values times weights, as a real number. Its gradient is the vector-Jacobian product.
+// Weighted returns the sum of values times weights, real. Its gradient is the vector-Jacobian product.
 func Weighted(values, weights []*graph.Node) (sum *graph.Node) {
 	for i, y := range values {
 		y = graph.ReduceAllSum(graph.Mul(y, weights[i]))
@@ -30,7 +30,7 @@ func Weighted(values, weights []*graph.Node) (sum *graph.Node) {
 	return sum
 }
 
-// ShapeText returns the shape of a node, or nil, for messages.
+// ShapeText returns the shape of a node or nil, for messages.
 func ShapeText(n *graph.Node) string {
 	if n == nil {
 		return "nil"
@@ -54,7 +54,7 @@ func Unreached(loss *graph.Node, wrt ...*graph.Node) map[*graph.Node]bool {
 	return left
 }
 
-// Bypasses reports whether a gradient of loss flows to from on a way that does not pass through by.
+// Bypasses reports whether a gradient of loss flows to from without passing by.
 func Bypasses(loss, from, by *graph.Node) (bypasses bool) {
 	walk(loss, []*graph.Node{from}, func(n *graph.Node) bool {
 		bypasses = bypasses || n == from
@@ -66,8 +66,7 @@ func Bypasses(loss, from, by *graph.Node) (bypasses bool) {
 var errClosure = errors.New("autodiff: gradient: the loss depends on an If or a While, expected operations that have a gradient " +
 	"(what a closure of GoMLX takes from outside would get 0): use ops.Cond, ops.Switch, ops.Scan or graph.Where, or put graph.StopGradient around its results")
 
-// refuseClosures panics if loss depends on an If or While built after one of wrt, which have no gradient. GoMLX reports
-// that for their inputs, but captured nodes would get 0.
+// An If or While built after one of wrt has no gradient. GoMLX reports their inputs, but captured nodes would get 0.
 func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 	walk(loss, wrt, func(n *graph.Node) bool {
 		if kind := n.Type(); (kind == graph.NodeTypeIf || kind == graph.NodeTypeWhile) && !slices.Contains(wrt, n) && loopOf(n) == nil && branchOf(n) == nil {
@@ -78,7 +77,7 @@ func refuseClosures(loss *graph.Node, wrt []*graph.Node) {
 }
 
 // walk visits each node that the gradient of loss passes on the way to wrt, and those before it if visit returns true.
-// Nodes older than wrt cannot depend on them.
+// Nodes older than wrt do not depend on them.
 func walk(loss *graph.Node, wrt []*graph.Node, visit func(*graph.Node) bool) {
 	if loss == nil || len(wrt) == 0 {
 		return // graph.Gradient reports this

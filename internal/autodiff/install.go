@@ -1,7 +1,7 @@
 // Package autodiff replaces gradient rules of GoMLX v0.28.8 that are wrong for some arguments or too slow.
 //
-// Importing this package replaces rules in graph.VJPRegistration before main begins, for every gradient of the program,
-// also those of graph.Gradient and GoMLX's trainer. internal/hlo and each package of lazo that builds graphs import it.
+// Importing it replaces rules in graph.VJPRegistration before main begins, for every gradient of the program, also
+// those of GoMLX's trainer. internal/hlo and each package of lazo that builds graphs import it.
 // docs/maintain/gradients.md lists the rules.
 package autodiff
 
@@ -12,8 +12,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// rule returns the gradients by the inputs of a node with one output, whose adjoint is v; nil for an input without a
-// gradient. Unneeded nodes are dropped when the program is written.
+// rule returns the gradients by the inputs of a node with one output, whose adjoint is v; nil: none. Unneeded nodes are
+// dropped when the program is written.
 type rule func(node, v *graph.Node) []*graph.Node
 
 func rules() map[graph.NodeType]rule {
@@ -38,7 +38,7 @@ func rules() map[graph.NodeType]rule {
 	}
 }
 
-// missing are rules that GoMLX lacks, of operations with one output.
+// GoMLX lacks these rules.
 func missing() map[graph.NodeType]rule {
 	return map[graph.NodeType]rule{
 		graph.NodeTypeReduceProduct:         productOfAll,
@@ -57,7 +57,7 @@ func missing() map[graph.NodeType]rule {
 
 var stock = maps.Clone(graph.VJPRegistration)
 
-// init runs before anything reads GoMLX's map, in any order of package initialization.
+// It runs before anything reads GoMLX's map, in any order of package initialization.
 func init() {
 	next := maps.Clone(graph.VJPRegistration)
 	for _, list := range []map[graph.NodeType]rule{rules(), missing()} {

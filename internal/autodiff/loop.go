@@ -9,7 +9,7 @@ import (
 
 // Loop is a scan: a loop of known maximum length, with a gradient.
 type Loop struct {
-	// Length is the number of iterations, and of places and outputs.
+	// Length is the number of iterations, places and outputs.
 	Length int
 	// Reverse iterates from the last place to the first.
 	Reverse bool
@@ -17,21 +17,21 @@ type Loop struct {
 	Remat bool
 }
 
-// Body builds one iteration. It returns the next carried values, in their initial shapes, and the outputs to stack. It
-// is called once.
+// Body builds one iteration, once. It returns the next carried values, in their initial shapes, and the outputs to
+// stack.
 type Body func(carry, at, fixed []*graph.Node) (next, out []*graph.Node)
 
-// loop is a Loop with its body. The state of its While is the counter, the carried values, the places, the captures,
-// and the stacks: the outputs and, for the gradient, the carried values before each iteration and the saved nodes.
+// The state of the While: the counter, the carried values, the places, the captures, and the stacks (the outputs and,
+// for the gradient, each iteration's carried values and the saved nodes).
 type loop struct {
 	Loop
 	body                      *traced
-	carry, places, fixed, out int // counts
+	carry, places, fixed, out int
 	saved                     []*graph.Node
 }
 
-// costly operations have saved results. Of elementwise ones they are those whose gradient uses their result;
-// recomputing others takes about as long as reading them.
+// Results of costly operations are saved. The elementwise ones have a gradient that uses the result; recomputing others
+// costs about as much as reading.
 var costly = map[graph.NodeType]bool{
 	graph.NodeTypeDotGeneral: true, graph.NodeTypeConvGeneral: true, graph.NodeTypeWhile: true, graph.NodeTypeSort: true,
 	graph.NodeTypeRNGBitGenerator: true, graph.NodeTypeExp: true, graph.NodeTypeTanh: true, graph.NodeTypeLogistic: true,
@@ -73,8 +73,8 @@ func (l *loop) note(g *graph.Graph, body *graph.Function) {
 	loops[body] = l
 }
 
-// Run traces the body and builds the loop. places and outs are stacked on their first axis. fixed values and other
-// captured nodes are the same in each iteration. changed is called after tracing and returns other values that the body
+// Run traces the body and builds the loop. places and outs are stacked on their first axis; fixed values and other
+// captured nodes are equal in all iterations. changed is called after tracing and returns other values that the body
 // changed, before and after; the loop carries them, and last ends with them.
 func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body, changed func() (before, after []*graph.Node)) (last, outs []*graph.Node) {
 	at := shapesOf(places)

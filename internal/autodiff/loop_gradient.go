@@ -9,8 +9,7 @@ import (
 
 func differentiable(t dtypes.DType) bool { return t.IsFloat() || t.IsComplex() }
 
-// whileGradient is a reversed loop over the saved carried values. Each iteration recomputes the body and differentiates
-// it.
+// A reversed loop over the saved carried values recomputes the body and differentiates it.
 func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	if b := branchOf(node); b != nil {
 		return b.gradient(node, vs)
@@ -27,7 +26,7 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	fixed := inputs[at+l.carry+l.places : at+l.carry+l.places+l.fixed]
 	stacks := at + l.carry + l.places + l.fixed
 	kept, saved := results[stacks+l.out:stacks+l.out+l.carry], results[stacks+l.out+l.carry:]
-	turns := slices.Concat(kept, places) // stacked parameters of each iteration
+	turns := slices.Concat(kept, places)
 
 	b.ofCarry, b.ofPlaces = floats(kept), floats(places)
 	var carry, fed []*graph.Node
@@ -82,23 +81,23 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	return gradients
 }
 
-// backward has the indices of the values with an adjoint, by kind.
+// indices of the values with an adjoint, by kind
 type backward struct {
 	*loop
 	ofCarry, ofPlaces, ofFixed []int
-	ofOut                      []int // outputs after the carried values that have an adjoint
+	ofOut                      []int // outputs, after the carried values
 	products                   []product
 }
 
 // product is a DotGeneral of the body with a fixed value used only in products, such as weights. Its gradient is one
-// product over all places after the loop.
+// product after the loop, over all places.
 type product struct {
 	node  *graph.Node
 	fixed int
 }
 
-// turn builds one backward iteration, from the adjoints of outputs and the iteration's parameters. It carries the
-// adjoints of carried values and the sums of those of fixed values. It outputs the adjoints of places and the products'
+// turn builds one backward iteration from the adjoints of outputs and the iteration's parameters. It carries the
+// adjoints of carried values and the sums of those of fixed values; it outputs the adjoints of places and the products'
 // operands.
 func (b *backward) turn(carry, at, fixed []*graph.Node) (next, out []*graph.Node) {
 	ofOut, params := at[:len(b.ofOut)], at[len(b.ofOut):]
@@ -163,7 +162,6 @@ func (p product) other(l *loop) *graph.Node {
 	return in[0]
 }
 
-// gradient is by the fixed value, from the stacks of the other operand and of the adjoints.
 func (p product) gradient(l *loop, fixed, other, v *graph.Node) *graph.Node {
 	lhs, rhs, sums := operandsOf(p.node)
 	batch, fromLhs, fromRhs := resultAxes(1, lhs, rhs)
@@ -172,7 +170,7 @@ func (p product) gradient(l *loop, fixed, other, v *graph.Node) *graph.Node {
 		of, partner, ofFixed, ofPartner = rhs, lhs, fromRhs, fromLhs
 	}
 	of.node = fixed
-	// The places are a further axis of both, over which the gradient sums.
+	// The gradient sums over the places, a further axis of both.
 	partner = operand{other, shifted(partner.batch), shifted(partner.contracting), append([]int{0}, shifted(partner.free)...)}
 	return dotGradient(operand{v, batch, append([]int{0}, ofPartner...), ofFixed}, partner, of, sums)
 }
@@ -204,7 +202,7 @@ func splits(node *graph.Node) []*graph.Node {
 	return outputs
 }
 
-// isZero finds GoMLX's zeros for an output without adjoint.
+// GoMLX uses this for an output without adjoint.
 func isZero(n *graph.Node) bool {
 	if n.Type() == graph.NodeTypeBroadcastInDim {
 		n = n.Inputs()[0]

@@ -11,8 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// sorted returns each adjoint to the origin of its element. It sorts the operands again with their indices, then the
-// adjoints by these.
+// The operands are sorted again with their indices, then the adjoints by these.
 func sorted(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	a, inputs := attributesOf(node), node.Inputs()
 	axis := a.int("axis")

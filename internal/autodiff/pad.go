@@ -6,7 +6,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// pad: x gets the adjoints of its elements, 0 where negative padding removes them, and the padding value the sum of the
+// x gets the adjoints of its elements, 0 where negative padding removes them; the padding value gets the sum of the
 // others.
 func pad(node, v *graph.Node) []*graph.Node {
 	x, around := node.Inputs()[0], node.Inputs()[1]

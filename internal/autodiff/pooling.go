@@ -10,10 +10,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// maxTaps is the largest window that pooling expands: the program grows with it.
+// The program grows with the window.
 const maxTaps = 64
 
-// pooling is the rule of ReduceWindow. At ties the first element of the window in row-major order gets all of v.
+// At ties the window's first element in row-major order gets all of v.
 func pooling(node, v *graph.Node) []*graph.Node {
 	a := attributesOf(node)
 	w := window{sizes: a.ints("windowDimensions"), strides: a.ints("strides"), padding: a.pairs("paddings")}
@@ -44,7 +44,7 @@ type window struct {
 	padding        [][2]int
 }
 
-// tap is the position of a window's i-th element, in row-major order.
+// row-major
 func (w window) tap(i int) []int {
 	position := make([]int, len(w.sizes))
 	for axis, size := range slices.Backward(w.sizes) {
@@ -54,7 +54,7 @@ func (w window) tap(i int) []int {
 	return position
 }
 
-// first returns, in the shape of node, the index of each window's first element that equals node, its extremum.
+// The index, in node's shape, of each window's first element that equals node, its extremum.
 func (w window) first(node, x *graph.Node, taps int) *graph.Node {
 	around := make([]graph.PadAxis, x.Rank())
 	for axis, p := range w.padding {
@@ -88,7 +88,7 @@ func (w window) toFirst(node, v, x *graph.Node, taps int) *graph.Node {
 	return w.scatter(x, taps, func(i int) *graph.Node { return graph.Where(graph.Equal(chosen, number(x, i)), v, zero) })
 }
 
-// scatter adds each tap's contribution, in the shape of the output, at its position in x.
+// Each tap's contribution, in the output's shape, is added at its position in x.
 func (w window) scatter(x *graph.Node, taps int, contribution func(tap int) *graph.Node) *graph.Node {
 	zero := graph.ScalarZero(x.Graph(), x.DType())
 	var sum *graph.Node
@@ -109,7 +109,7 @@ func (w window) scatter(x *graph.Node, taps int, contribution func(tap int) *gra
 	return sum
 }
 
-// tiles: the windows are adjacent and do not overlap.
+// adjacent windows without overlap
 func (w window) tiles() bool {
 	for axis, size := range w.sizes {
 		if size != w.strides[axis] || w.padding[axis] != [2]int{} {
@@ -119,7 +119,7 @@ func (w window) tiles() bool {
 	return true
 }
 
-// tile, for windows that tile x, returns the window's value for each element or, with elements, each window's elements.
+// tile returns, for windows that tile x, the window's value for each element or, with elements, each window's elements.
 func (w window) tile(values, output *graph.Node, elements bool) *graph.Node {
 	var from, to, covered []int
 	for axis, n := range output.Shape().Dimensions {
@@ -134,7 +134,6 @@ func (w window) tile(values, output *graph.Node, elements bool) *graph.Node {
 	return graph.Reshape(graph.BroadcastToDims(graph.Reshape(values, from...), to...), covered...)
 }
 
-// fill appends zeros where the end of x is in no window.
 func (w window) fill(tiled, x *graph.Node) *graph.Node {
 	if tiled.Shape().Equal(x.Shape()) {
 		return tiled

@@ -5,7 +5,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// extremum: every element equal to it gets v, as in GoMLX.
+// Every element equal to the extremum gets v, as in GoMLX.
 func extremum(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	_, kept := reducedAxes(node)
@@ -14,7 +14,7 @@ func extremum(node, v *graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Where(chosen, spread, graph.ScalarZero(v.Graph(), v.DType()))}
 }
 
-// reducedAxes returns a reduction's axes and the result's shape with these at length 1.
+// kept has length 1 along these axes.
 func reducedAxes(node *graph.Node) (axes []int, kept shapes.Shape) {
 	x := node.Inputs()[0]
 	if axes = attributesOf(node).ints("axes"); len(axes) == 0 {
@@ -27,7 +27,7 @@ func reducedAxes(node *graph.Node) (axes []int, kept shapes.Shape) {
 	return axes, kept
 }
 
-// productOfAll multiplies v by the elements before and after each element, axis by axis, because division fails at 0.
+// v times the elements before and after each one, axis by axis: division fails at 0.
 func productOfAll(node, v *graph.Node) []*graph.Node {
 	x := node.Inputs()[0]
 	axes, kept := reducedAxes(node)
@@ -67,7 +67,7 @@ func othersAlong(x *graph.Node, axis int) *graph.Node {
 	return graph.Mul(before, behind)
 }
 
-// unlessEmpty handles arrays without elements, to which GoMLX's rules cannot broadcast.
+// GoMLX's rules cannot broadcast to arrays without elements.
 func unlessEmpty(node, v *graph.Node) []*graph.Node {
 	if v.Shape().IsZeroSize() || node.Inputs()[0].Shape().IsZeroSize() {
 		return zeros(node.Inputs())

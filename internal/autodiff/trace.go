@@ -8,8 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// traced is the part of a graph between parameters and outputs, which can be rebuilt with other nodes as parameters,
-// such as the body of a loop.
+// traced is the part of a graph between parameters and outputs, such as a loop's body, to be rebuilt with other nodes.
 type traced struct {
 	params, outputs []*graph.Node
 	nodes           []*graph.Node // between them, in creation order
@@ -24,7 +23,7 @@ func parametersLike(g *graph.Graph, values []*graph.Node) []*graph.Node {
 	return params
 }
 
-// placeholder replaces a parameter during tracing. Nothing computes it, and gradients end at it.
+// Gradients end at it.
 func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.OptimizationBarrier(graph.StopGradient(graph.Zeros(g, shape)))
 }
@@ -36,8 +35,8 @@ type tracer interface {
 	EndTrace()
 }
 
-// tracing traces a body with parameters of these shapes. first is the index of its first node. Call end after reading
-// the body's nodes.
+// tracing traces a body with parameters of these shapes, whose first node has index first. Call end after reading the
+// body's nodes.
 func tracing(g *graph.Graph, whole bool, lists ...[]shapes.Shape) (params [][]*graph.Node, first int, end func()) {
 	t, ok := g.Backend().(tracer)
 	if ok {
@@ -66,13 +65,11 @@ func shapesOf(nodes []*graph.Node) []shapes.Shape {
 	return list
 }
 
-// cut returns the part between params and outputs of the nodes from index first. Nodes that depend on no parameter are
-// loop-invariant and stay outside.
 func cut(g *graph.Graph, first int, params, outputs []*graph.Node) *traced {
 	return cutOf(g.Nodes()[first:], false, params, outputs)
 }
 
-// cutOf does the same for given nodes. whole is for a body that may not run at all: then only constants are outside.
+// whole is for a body that may not run at all: only constants stay outside.
 func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *traced {
 	t := &traced{params: params, outputs: outputs}
 	varies := map[*graph.Node]bool{}
@@ -97,7 +94,7 @@ func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *trac
 			}
 		}
 	}
-	// A multi-output node keeps all outputs, also those that only its gradient uses.
+	// A multi-output node keeps all outputs: its gradient may use them.
 	t.nodes = slices.DeleteFunc(t.nodes, func(n *graph.Node) bool {
 		return !needed[n] && (n.Type() != graph.NodeTypeSplitNode || !needed[n.Inputs()[0]])
 	})
@@ -119,8 +116,7 @@ func cutOf(nodes []*graph.Node, whole bool, params, outputs []*graph.Node) *trac
 	return t
 }
 
-// at rebuilds the function with other nodes for parameters and captures. Known values replace their nodes, but
-// gradients still pass through the nodes.
+// Known values replace their nodes, but gradients pass through the nodes.
 func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph.Node) rewritten {
 	if len(params) != len(t.params) || len(captured) != len(t.captured) {
 		panic(fmt.Errorf("autodiff: a function of %d parameters and %d captured values was given %d and %d",
@@ -146,7 +142,6 @@ func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph
 
 type alwaysKey struct{}
 
-// always is a true constant of instead.
 func always(g *graph.Graph) *graph.Node {
 	if n, ok := g.State(alwaysKey{}).(*graph.Node); ok {
 		return n
@@ -156,7 +151,7 @@ func always(g *graph.Graph) *graph.Node {
 	return n
 }
 
-// instead replaces a node by its known value: XLA drops the node, and the gradient goes to the node alone.
+// XLA drops the node in favor of its known value; the gradient goes to the node alone.
 func instead(value, node *graph.Node) *graph.Node {
 	return graph.Where(always(node.Graph()), value, node)
 }
@@ -172,7 +167,7 @@ func noteInstead(node, is *graph.Node) {
 	known[node] = is
 }
 
-// ofResult is for elementwise functions whose gradient uses their result: the saved one, if any.
+// The result is the saved one, if any.
 func ofResult(node, v *graph.Node) []*graph.Node {
 	result := node
 	if known, ok := node.Graph().State(insteadKey{}).(map[*graph.Node]*graph.Node); ok && known[node] != nil {
@@ -181,7 +176,6 @@ func ofResult(node, v *graph.Node) []*graph.Node {
 	return stock[node.Type()](result, []*graph.Node{v}, shapes.Shape{})
 }
 
-// chosen is the rule of Where, including instead.
 func chosen(node, v *graph.Node) []*graph.Node {
 	if t, ok := node.Graph().State(alwaysKey{}).(*graph.Node); ok && node.Inputs()[0] == t {
 		return []*graph.Node{nil, nil, v}
@@ -206,7 +200,7 @@ func (w rewritten) all(nodes []*graph.Node) []*graph.Node {
 	return list
 }
 
-// factorOf returns the nodes that use a parameter, if each is a product of it with something else and not an output.
+// The nodes that use a parameter, if each is a product with it and not an output.
 func (t *traced) factorOf(param *graph.Node) []*graph.Node {
 	if slices.Contains(t.outputs, param) {
 		return nil
@@ -225,13 +219,13 @@ func (t *traced) factorOf(param *graph.Node) []*graph.Node {
 	return products
 }
 
-// constant: a node depends only on constants. Placeholders are not constants.
+// Placeholders are not constants.
 func constant(n *graph.Node) bool {
 	seen := map[*graph.Node]bool{}
 	var of func(n *graph.Node) bool
 	of = func(n *graph.Node) bool {
 		if seen[n] {
-			return true // otherwise it would have ended
+			return true
 		}
 		seen[n] = true
 		switch {

@@ -1,4 +1,4 @@
-// Package awaited passes the saved values that no step has asked for yet to a step's builder.
+// Package awaited passes saved values that no step has asked for yet to a step's builder.
 package awaited
 
 import (
@@ -11,17 +11,17 @@ import (
 type Values struct {
 	// Shapes has the saved values' shapes by their variables' full names.
 	Shapes map[string]shapes.Shape
-	// Bring creates the variable of a saved value, as an optimizer's.
+	// Bring creates a saved value's variable, as an optimizer's.
 	Bring func(name string) *model.Variable
 	// Numbers has what an optimizer's links keep for several parameters, by the full names of both. A group of
 	// parameters has its own after the first step that trains one of them.
 	Numbers map[string][]string
-	// Saved returns the saved scalar for a pack by its full name, or 0. It is nil if nothing is awaited.
+	// Saved returns a pack's saved scalar by its full name, or 0. It is nil if nothing is awaited.
 	Saved func(name string) int64
 	// Equal records that the graph assumes equal scalars in a pack, so that it is built again when they may differ
 	// (packs.SetApart). It is nil without a state.
 	Equal func(pack *model.Variable)
-	// Open means that the graph depends on which variables exist, and is built again when there are more.
+	// Open: the graph depends on which variables exist, and is built again when there are more.
 	Open bool
 }
 

@@ -1,4 +1,4 @@
-// Package better decides whether lower or higher values of an entry are better, by a mode or by the entry's name.
+// Package better decides whether lower or higher values of an entry are better, by a mode or the entry's name.
 package better
 
 import (
@@ -55,7 +55,6 @@ func known(entry string) (mode int, ok bool) {
 	return mode, ok
 }
 
-// hint suggests the entry whose last word is one edit away from a known one.
 func hint(entry string) string {
 	at := 1 + strings.LastIndexFunc(entry, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	word := strings.ToLower(entry[at:])
@@ -93,7 +92,6 @@ func Than[M mode](m M, v, best, delta float64) bool {
 	return v < best-delta
 }
 
-// Worst returns the infinity that is worse than all finite values.
 func Worst[M mode](m M) float64 {
 	if m == Highest {
 		return math.Inf(-1)

@@ -29,7 +29,6 @@ func (n *Nesting) Read(c byte) {
 	}
 }
 
-// Closing returns the index of the bracket that closes the one at opened.
 func Closing(text string, opened int) (int, error) {
 	var at Nesting
 	for i := opened; i < len(text); i++ {

@@ -25,5 +25,4 @@ func Signal(waitErr error) syscall.Signal {
 	return 0
 }
 
-// SignalName returns a signal's name, "SIGSEGV".
 func SignalName(signal syscall.Signal) string { return unix.SignalName(signal) }

@@ -5,13 +5,11 @@ import (
 	"syscall"
 )
 
-// Group does nothing on Windows.
 func Group(*exec.Cmd) {}
 
 // KillGroup kills a started command. On Windows its children continue.
 func KillGroup(cmd *exec.Cmd) error { return cmd.Process.Kill() }
 
-// Signal returns 0 on Windows.
 func Signal(error) syscall.Signal { return 0 }
 
 func SignalName(signal syscall.Signal) string { return signal.String() }

@@ -18,8 +18,8 @@ func (n Number) Float() (float64, error) { return float64(n), nil }
 // Column has the values of one name by ascending row. Rows without it take no memory.
 type Column struct {
 	cells pieces.List[cell]
-	// unread has the values not read yet, nil for a known number. It is empty while all are numbers: the column then
-	// has no pointers for the garbage collector.
+	// unread has the values not read yet, nil for a known number. It is empty while all are numbers: the garbage
+	// collector then finds no pointers.
 	unread pieces.List[Value]
 }
 
@@ -32,7 +32,6 @@ func (c *Column) Len() int { return c.cells.Len() }
 
 func (c *Column) Row(i int) int64 { return c.cells.At(i).row }
 
-// Search returns the index of the first value from row on, or Len.
 func (c *Column) Search(row int64) int {
 	return c.cells.Search(func(c *cell) bool { return c.row >= row })
 }
@@ -99,7 +98,7 @@ func (c *Column) Number(i int) (float64, error) {
 	return v, nil
 }
 
-// Value returns the i-th value unread, readable as long as the column has its row.
+// Value returns the i-th value unread, readable while the column has its row.
 func (c *Column) Value(i int) Value {
 	switch late := c.unreadAt(i).(type) {
 	case nil:

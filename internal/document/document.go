@@ -23,16 +23,14 @@ const (
 // encoding/json does not see the long lists of numbers (docs/decisions/0017).
 type Document struct {
 	*json.Decoder
-	lists []piece // those not yet passed
+	lists []piece
 }
 
-// piece is a list that was cut out, and the position of the [] in its place.
 type piece struct {
 	at   int64
 	text string
 }
 
-// New begins with a text.
 func New(text string) (*Document, error) {
 	rest, lists := cut(text)
 	if !utf8.ValidString(rest) {
@@ -41,7 +39,7 @@ func New(text string) (*Document, error) {
 	return &Document{json.NewDecoder(strings.NewReader(rest)), lists}, nil
 }
 
-// cut replaces the long lists of numbers, or of true and false, by []: the rest is JSON exactly if the text is.
+// Long lists of numbers, or of true and false, become []: the rest is JSON exactly if the text is.
 func cut(text string) (rest string, lists []piece) {
 	var b strings.Builder
 	from := 0
@@ -71,8 +69,8 @@ func cut(text string) (rest string, lists []piece) {
 	return b.String(), lists
 }
 
-// numbers returns the length of the JSON list, flat or nested, of numbers, true and false at the beginning of text, or
-// where it is none.
+// n is the length of the JSON list, flat or nested, of numbers, true and false at the beginning of text, or where it is
+// none.
 func numbers(text string) (n int, ok bool) {
 	depth, value, end := 0, true, false // what may come: a value, the end of a list
 	for n < len(text) {
@@ -105,7 +103,6 @@ func numbers(text string) (n int, ok bool) {
 	return n, false
 }
 
-// scalar returns the length of the JSON number, true or false at the beginning of text, or 0.
 func scalar(text string) (n int) {
 	for _, word := range []string{"true", "false"} {
 		if strings.HasPrefix(text, word) {
@@ -151,7 +148,7 @@ func (d *Document) End() error {
 	return nil
 }
 
-// Object reads an object. It calls member with each name. member reads the value.
+// Object reads an object. It calls member, which reads the value, with each name.
 func (d *Document) Object(what string, member func(name string) error) error {
 	if err := d.open('{', what, "an object"); err != nil {
 		return err
@@ -178,7 +175,7 @@ func (d *Document) Object(what string, member func(name string) error) error {
 	return err
 }
 
-// List reads a list. element reads the next one.
+// List reads a list; element reads the next one.
 func (d *Document) List(what string, element func() error) error {
 	if err := d.open('[', what, "a list"); err != nil {
 		return err
@@ -232,7 +229,7 @@ func (d *Document) Text() (text string, list bool, err error) {
 	return string(raw), false, nil
 }
 
-// cut reports whether a list was cut out at an offset. It is the first of lists then.
+// The list is the first of lists then.
 func (d *Document) cut(at int64) bool {
 	for len(d.lists) > 0 && d.lists[0].at < at {
 		d.lists = d.lists[1:]
@@ -240,7 +237,6 @@ func (d *Document) cut(at int64) bool {
 	return len(d.lists) > 0 && d.lists[0].at == at
 }
 
-// Numbers reads a list of numbers, or of true and false, and returns its JSON.
 func (d *Document) Numbers(what string) (string, error) {
 	text, list, err := d.Text()
 	if err != nil || list {

@@ -11,8 +11,8 @@ import (
 )
 
 // Exact reads one JSON value as encoding/json does, and refuses what that overlooks: a field's name in another case, a
-// name twice, null for what is no pointer (but with the tag exact:"null"), and a field with the tag exact:"required"
-// that is missing. Types with an UnmarshalJSON see to themselves. With known, unknown names are errors.
+// name twice, null for a value that is not a pointer (but with the tag exact:"null"), and a missing field with the tag
+// exact:"required". Types with an UnmarshalJSON check themselves. With known, unknown names are errors.
 func Exact(text []byte, to any, known bool) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if known {
@@ -28,7 +28,6 @@ func Exact(text []byte, to any, known bool) error {
 	return w.value(reflect.TypeOf(to).Elem(), "it")
 }
 
-// walk goes through a text that is JSON.
 type walk struct {
 	text []byte
 	at   int
@@ -113,7 +112,7 @@ func (w *walk) members(each func(name string) error) error {
 			_ = json.Unmarshal(w.text[from:w.at], &name) // the decoder has read it
 		}
 		w.next()
-		w.at++ // the colon
+		w.at++
 		if err := each(name); err != nil {
 			return err
 		}
@@ -135,7 +134,6 @@ func (w *walk) comma() {
 	}
 }
 
-// skip passes a value.
 func (w *walk) skip() {
 	w.next()
 	for depth := 0; w.at < len(w.text); {

@@ -1,5 +1,5 @@
 // Package dtype is the table of dtypes: their numbers in GoMLX and PJRT, and their names in Go, GoMLX and files of
-// tensors. It imports nothing, for packages without GoMLX. Package pjrt has StableHLO's names.
+// tensors. It imports nothing, for packages without GoMLX.
 package dtype
 
 // Type is a dtype, by GoMLX's and PJRT's number.
@@ -38,8 +38,8 @@ var types = [Count]row{
 	BFloat16: {"BFloat16", "bfloat16", "BF16"}, Complex64: {"Complex64", "complex64", "C64"}, Complex128: {"Complex128", "complex128", ""},
 }
 
-// Of returns a slice's dtype and length, or 0 if no array can have it. It runs for each field of each step, so it tries
-// the most common dtypes first.
+// Of returns a slice's dtype and length, or 0 if no array can have it. It runs for each field of each step: the most
+// common dtypes come first.
 func Of(flat any) (Type, int) {
 	if flat, ok := flat.([]float32); ok {
 		return Float32, len(flat)

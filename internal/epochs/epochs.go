@@ -1,4 +1,4 @@
-// Package epochs ranges over the batches of a run from a position on, and reports which end an epoch.
+// Package epochs ranges over a run's batches from a position on, and reports which end an epoch.
 package epochs
 
 import (
@@ -15,15 +15,15 @@ type Source[B any] interface {
 	From(position int64) iter.Seq2[B, error]
 }
 
-// Range describes the batches of one run.
+// Range describes a run's batches.
 type Range[B any] struct {
 	Source Source[B]
 	// Plain, if not nil, replaces the Source: an iterator from the first batch to the end of an epoch, any number of
 	// times.
 	Plain iter.Seq2[B, error]
-	// Position and Epochs are the batches and complete epochs of earlier runs.
+	// Position and Epochs count the batches and complete epochs of earlier runs.
 	Position, Epochs int64
-	// Once: it leaves a Source after its first epoch.
+	// Once leaves a Source after its first epoch.
 	Once bool
 	// Until, if not 0, is the run's number of epochs: ended data begins again.
 	Until int64
@@ -31,20 +31,20 @@ type Range[B any] struct {
 	Ahead bool
 	// Early may be nil.
 	Early *Early
-	// Newest receives each batch, because copies cost time.
+	// Newest receives each batch: copies cost time.
 	Newest *B
 }
 
-// Early is shared by a source and its run: an abandoned source must not hold the run.
+// Early is shared by a source and its run, because an abandoned source must not hold the run.
 type Early struct {
 	Asked atomic.Bool // the source was asked for a batch ahead
 	Taken bool        // it was taken, and the previous one is yielded
-	Skips atomic.Bool // batches are left out
+	Skips atomic.Bool
 	// Uncounted is the number of passes left out, if earlier runs counted no epochs.
 	Uncounted int64
 }
 
-// All yields once for each batch, which is then in Newest, or error of the data, and reports the last of an epoch.
+// All yields once for each batch, which is then in Newest, or error of the data, and reports an epoch's last.
 func (e Range[B]) All(yield func(last bool, err error) bool) {
 	isPlain, again := e.Plain != nil, e.Until > 0
 	p := pass[B]{newest: e.Newest, ahead: e.Ahead, once: e.Once && !isPlain, plain: isPlain, place: placeOf(e.Newest), yield: yield}
@@ -109,7 +109,7 @@ type pass[B any] struct {
 	taken   int64
 	ahead   bool
 	plain   bool // the end of the iterator ends the epoch
-	once    bool // it ends with the epoch
+	once    bool
 	stopped bool
 	again   bool // the iterator begins another time
 	early   *Early

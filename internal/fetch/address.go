@@ -7,7 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Parse parses an address. Its error omits the address, which may contain a password; net/url's quotes it.
+// Parse parses an address. net/url's error quotes the address, which may contain a password; this one omits it.
 func Parse(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {

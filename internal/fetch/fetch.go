@@ -1,5 +1,5 @@
 // Package fetch downloads files of a known digest over HTTPS, also after redirects, with proxies from the environment
-// as in net/http. A file is verified while it streams, and synced. After an error no file is left, but that of
+// as in net/http. It verifies a file while it streams, and syncs it. After an error no file is left, but that of
 // [Client.Resume].
 package fetch
 
@@ -27,17 +27,14 @@ import (
 )
 
 var (
-	// ErrDigest means that the bytes differ from the pinned ones. Do not use them; try another source.
+	// ErrDigest: do not use the bytes; try another source.
 	ErrDigest = errors.New("wrong digest")
-	// ErrSize means a size other than pinned, or above the limit.
-	ErrSize = errors.New("wrong size")
-	// ErrStatus means a status other than 200.
-	ErrStatus = errors.New("unexpected status")
-	// ErrInsecure means that an address or a redirect is not https.
-	ErrInsecure = errors.New("not an https address")
-	// ErrRedirects means too many redirects.
+	// ErrSize: the size is not as pinned, or above the limit.
+	ErrSize      = errors.New("wrong size")
+	ErrStatus    = errors.New("unexpected status")
+	ErrInsecure  = errors.New("not an https address")
 	ErrRedirects = errors.New("too many redirects")
-	// ErrTimeout means that the idle or total timeout has passed. The context's end is a different error.
+	// ErrTimeout: the idle or total timeout has passed. The context's end is a different error.
 	ErrTimeout = errors.New("timed out")
 )
 
@@ -51,14 +48,13 @@ const (
 
 type File struct {
 	Name   string // for messages; default: last part of URL
-	URL    string // https
+	URL    string
 	Size   int64  // bytes; 0: unknown, limited by Client.Limit
 	SHA256 string // lower-case hex
 	Blob   string // in place of SHA256: the SHA-1 of the git blob, of Size bytes
 	Token  string // of the header Authorization, for the host and port of URL alone; "": none
 }
 
-// digest returns the hash for the content and the wanted sum.
 func (f File) digest() (sum hash.Hash, want string, err error) {
 	sum, want = sha256.New(), f.SHA256
 	if want == "" && f.Size > 0 {
@@ -78,7 +74,7 @@ func (f File) explain(err error) error {
 	return fmt.Errorf("fetch: %s from %s: %w", listed.Cut(cmp.Or(f.Name, path.Base(Redact(f.URL)))), Redact(f.URL), listed.Short(err))
 }
 
-// Client downloads files. The zero value is ready. It is safe for concurrent use if Progress is.
+// Client downloads files. It is safe for concurrent use if Progress is.
 type Client struct {
 	HTTP         *http.Client            // default: NewHTTPClient
 	IdleTimeout  time.Duration           // for the next byte and headers; default 30 s
@@ -89,8 +85,7 @@ type Client struct {
 }
 
 // Download downloads f into a new file in dir (which must exist), mode 0600, and returns its path. The caller renames
-// it. A killed process may leave a file, which a later Download into dir removes when it is older than the total
-// timeout.
+// it. A killed process may leave a file; a later Download into dir removes it when it is older than the total timeout.
 func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err error) {
 	c = c.withDefaults()
 	defer func() { err = f.explain(err) }()
@@ -110,7 +105,6 @@ func (c Client) Download(ctx context.Context, f File, dir string) (_ string, err
 	return out.Name(), nil
 }
 
-// receive appends the bytes that a file lacks, and syncs it. sum is the hash of the done bytes that it has.
 func (c Client) receive(ctx context.Context, f File, out *os.File, sum hash.Hash, done int64) error {
 	ctx, alive, stop := c.watched(ctx)
 	defer stop()
@@ -133,7 +127,7 @@ func (c Client) receive(ctx context.Context, f File, out *os.File, sum hash.Hash
 	return ExplainFullDisk(out.Sync(), filepath.Dir(out.Name()))
 }
 
-// watched returns a context that ends after the total timeout, and after the idle timeout since the last call of alive.
+// The idle timeout counts from the last call of alive.
 func (c Client) watched(ctx context.Context) (_ context.Context, alive, stop func()) {
 	ctx, cancelTotal := context.WithTimeoutCause(ctx, c.TotalTimeout, fmt.Errorf("%w: not finished after %v", ErrTimeout, c.TotalTimeout))
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -145,7 +139,6 @@ func (c Client) watched(ctx context.Context) (_ context.Context, alive, stop fun
 	}
 }
 
-// observed calls alive when bytes arrive.
 type observed struct {
 	io.Reader
 	alive func()
@@ -180,7 +173,6 @@ func (c Client) withDefaults() Client {
 	return c
 }
 
-// NewHTTPClient returns the default client: TLS 1.2 or newer, proxy from the environment, no idle connections.
 func NewHTTPClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -191,8 +183,7 @@ func NewHTTPClient() *http.Client {
 	}}
 }
 
-// Get returns a page without a digest, of at most limit bytes. The token is that of a [File]. Errors are those of
-// Download.
+// Get returns a page without a digest, of at most limit bytes. Token and errors are those of a [File] and Download.
 func (c Client) Get(ctx context.Context, address, token string, limit int64) (text []byte, err error) {
 	c = c.withDefaults()
 	ctx, alive, stop := c.watched(ctx)
@@ -215,7 +206,7 @@ func (c Client) Get(ctx context.Context, address, token string, limit int64) (te
 	return text, nil
 }
 
-// open requests the bytes from a place on. It returns their place: 0 if the server sends all.
+// from is 0 if the server sends all.
 func (c Client) open(ctx context.Context, f File, at int64) (_ io.ReadCloser, from int64, err error) {
 	address, err := Parse(f.URL)
 	if err != nil {
@@ -269,7 +260,7 @@ func (c Client) open(ctx context.Context, f File, at int64) (_ io.ReadCloser, fr
 	return response.Body, from, nil
 }
 
-// explainCertificate adds advice to the error of a machine without certificates of authorities, as minimal containers.
+// Minimal containers lack certificates of authorities.
 func explainCertificate(err error) error {
 	if errors.As(err, new(x509.UnknownAuthorityError)) || errors.As(err, new(x509.SystemRootsError)) {
 		return fmt.Errorf("no certificate of this machine vouches for the server: install the package ca-certificates, "+
@@ -278,7 +269,6 @@ func explainCertificate(err error) error {
 	return err
 }
 
-// copy appends to out, which has done bytes, whose hash is sum.
 func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, sum hash.Hash, done int64) error {
 	most := f.Size
 	if most <= 0 {
@@ -314,7 +304,6 @@ func (c Client) copy(ctx context.Context, out *os.File, body io.Reader, f File, 
 	return nil
 }
 
-// because replaces net/http's bare cancellation by the cause.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -322,7 +311,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// ExplainFullDisk adds advice to a full disk's error and keeps its errno, and returns other errors unchanged.
+// ExplainFullDisk adds advice to a full disk's error and keeps its errno. It returns other errors unchanged.
 func ExplainFullDisk(err error, dir string) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
 		if errors.Is(err, full) {

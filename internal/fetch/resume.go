@@ -21,7 +21,7 @@ const (
 )
 
 // Resume downloads f to path, whose folder must exist, unless a file of its size and digest is there. After an error,
-// the received bytes are in path with ".incomplete", and the next call requests the others, if f has a Size. Processes
+// path with ".incomplete" has the received bytes, and the next call requests the others, if f has a Size. Processes
 // wait for each other.
 func (c Client) Resume(ctx context.Context, f File, path string) (err error) {
 	c = c.withDefaults()
@@ -47,7 +47,7 @@ func (c Client) resume(ctx context.Context, f File, out *os.File) error {
 	}
 	if done >= f.Size {
 		if done > 0 && judge(done, hex.EncodeToString(sum.Sum(nil)), f.Size, want) == nil {
-			return nil // it was not renamed
+			return nil
 		}
 		if err := again(out); err != nil {
 			return err
@@ -65,7 +65,7 @@ func again(out *os.File) error {
 	return errors.Join(err, out.Truncate(0))
 }
 
-// lock returns the file for bytes that came, or nil if path is complete.
+// nil: path is complete
 func (c Client) lock(ctx context.Context, f File, path string) (*os.File, error) {
 	var wrong os.FileInfo
 	for {
@@ -103,7 +103,6 @@ func (c Client) lock(ctx context.Context, f File, path string) (*os.File, error)
 	}
 }
 
-// same reports whether a file has the digest.
 func (f File) same(path string) (bool, error) {
 	sum, want, err := f.digest()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // VerifyFile compares a file with a size in bytes (0: any) and a SHA-256 in lower-case hex. It accepts only regular
-// files and no symbolic links. The error wraps ErrSize, ErrDigest, or an error of the file system.
+// files, no symbolic links. The error wraps ErrSize, ErrDigest, or an error of the file system.
 func VerifyFile(path string, size int64, sha256 string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func VerifyFile(path string, size int64, sha256 string) error {
 	return nil
 }
 
-// Digest returns a file's size in bytes and SHA-256 in lower-case hex. Above limit bytes it is an ErrSize.
+// Digest returns a file's size in bytes and SHA-256 in lower-case hex, or above limit bytes an ErrSize.
 func Digest(path string, limit int64) (size int64, digest string, err error) {
 	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {

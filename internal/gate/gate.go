@@ -1,8 +1,8 @@
-// Package gate is a lock for values that several goroutines use: readers share a value, and a change excludes all
-// others. Waiting is first-come, first-served and ends with the context.
+// Package gate is a lock for values that several goroutines use: readers share a value, a change excludes all others.
+// Waiting is first-come, first-served and ends with the context.
 //
-// docs/decisions/0049 has the rules. Entering a gate twice blocks forever. Code that calls user code while it holds a
-// gate must refuse such uses of the same value, as package managed does while it builds a step.
+// docs/decisions/0049 has the rules. Entering a gate twice blocks forever: code that calls user code while it holds a
+// gate must refuse such uses of the same value.
 package gate
 
 import (
@@ -12,13 +12,12 @@ import (
 	"sync"
 )
 
-// ErrClosed means that a value was used after its Close.
 var ErrClosed = errors.New("used after Close")
 
-// ErrOwnerClosed means that a value was used or closed after its runtime's Close.
+// ErrOwnerClosed: the value's runtime was closed.
 var ErrOwnerClosed = errors.New("the runtime was closed before it: close states and models first")
 
-// Once keeps only the first of several joined [ErrOwnerClosed].
+// Once keeps the first of several joined [ErrOwnerClosed].
 func Once(err error) error {
 	kept := false
 	var once func(error) error
@@ -154,8 +153,8 @@ func (g *Gate) Leave(change bool) {
 	g.mu.Unlock()
 }
 
-// Close refuses new uses, ends the waits of others, and waits until current uses end. Then it calls free once, if not
-// nil. Each call of Close returns after free has returned, so the owner may be closed after any of them. Only the first
+// Close refuses new uses, ends the waits of others, waits until current uses end, then calls free once, if not nil.
+// Each call of Close returns after free has returned, so the owner may be closed after any of them. Only the first
 // returns free's error. free must not enter or close the gate.
 func (g *Gate) Close(free func() error) error {
 	g.mu.Lock()

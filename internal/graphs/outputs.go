@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ErrOutdated is wrapped by errors about values fitted to earlier weights of a model; see flaxlike.ErrOutdated.
+// ErrOutdated is wrapped by errors about values fitted to a model's earlier weights; see flaxlike.ErrOutdated.
 var ErrOutdated = errors.New("outdated")
 
 // OutputErrors has the errors of some of a predictor's outputs, by name.
@@ -23,7 +23,7 @@ func (o OutputErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the errors in the order of the outputs' names.
+// Unwrap returns the errors by the outputs' names in order.
 func (o OutputErrors) Unwrap() (errs []error) {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		errs = append(errs, o[name])
@@ -31,7 +31,7 @@ func (o OutputErrors) Unwrap() (errs []error) {
 	return errs
 }
 
-// OfAnyInput reports whether the errors occur for any input of the model.
+// OfAnyInput reports whether the errors occur for any input.
 func (o OutputErrors) OfAnyInput() bool {
 	for _, err := range o {
 		if !errors.Is(err, ErrOutdated) {

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Places finds the lines of the user's code that call operations. It caches the results, because an operation looks at
-// about twenty frames, at most 256. The zero value is ready. It is not safe for concurrent use.
+// Places finds the lines of the user's code that call operations. It caches the results: an operation looks at about
+// twenty frames, at most 256. It is not safe for concurrent use.
 type Places struct {
 	calls bool // calls of internal/shield are borders too, and lazo's tests are not user code
 	known map[uintptr]string
 	stack [64]uintptr
 }
 
-// Values of known for frames outside of user code.
+// Values of known for frames outside user code.
 const (
 	ofLibrary = ""
 	border    = "border" // a user's line has a colon
@@ -64,7 +64,7 @@ func (p *Places) find(skip int) string {
 	return ""
 }
 
-// mostFrames limits the time of an operation in nested layers that no user's code calls, as those of a file.
+// a limit for nested layers that no user's code calls, as those of a file
 const mostFrames = 256
 
 // placeOf resolves a frame, which is several functions after inlining.
@@ -85,8 +85,8 @@ func (p *Places) placeOf(pc uintptr) string {
 
 var ofGoMLX = regexp.MustCompile(`^github\.com/gomlx/gomlx/(?:core/graph|ml/layers)\.(?:\(\*?(\w+)\)\.)?(\w+)`)
 
-// calledOfGoMLX returns the function of GoMLX, as "Reshape" or "PoolBuilder.Done", whose caller is the innermost that
-// is not GoMLX's, or "". A deferred function of its caller is recovering a panic.
+// The function of GoMLX, as "Reshape" or "PoolBuilder.Done", whose caller is the innermost that is not GoMLX's, or "".
+// A deferred function of its caller is recovering a panic.
 func calledOfGoMLX() (name string) {
 	var stack [64]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack[:])])
@@ -117,7 +117,7 @@ func lineOf(function any) string {
 	return short(file, line)
 }
 
-// short keeps a path's last folder, the same on every machine.
+// The last folder is the same on every machine.
 func short(file string, line int) string {
 	file = filepath.ToSlash(file)
 	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), line)
@@ -128,19 +128,19 @@ const (
 	ownName = module + "internal/graphs"
 )
 
-// root is the folder of lazo's files, as compiled.
+// as compiled
 var root = func() string {
 	_, file, _, _ := runtime.Caller(0)
 	return strings.TrimSuffix(filepath.ToSlash(file), "internal/graphs/place.go")
 }()
 
-// standard is that of the standard library, or "" under -trimpath.
+// standard is the standard library's, or "" under -trimpath.
 var standard = func() string {
 	file, _ := runtime.FuncForPC(reflect.ValueOf(strings.Clone).Pointer()).FileLine(0)
 	return strings.TrimSuffix(filepath.ToSlash(file), "strings/clone.go")
 }()
 
-// inLibrary looks at the file because a closure of an inlined library function has its caller's name.
+// A closure of an inlined library function has its caller's name.
 func inLibrary(file string) bool {
 	file = filepath.ToSlash(file)
 	if rest, inside := strings.CutPrefix(file, root); inside && root != "" {
@@ -149,7 +149,7 @@ func inLibrary(file string) bool {
 	return strings.Contains(file, "github.com/gomlx/") || standard != "" && strings.HasPrefix(file, standard)
 }
 
-// isLibrary counts programs in lazo's module (examples, bench) as users'.
+// Programs in lazo's module (examples, bench) count as users'.
 func isLibrary(function string) bool {
 	for _, prefix := range []string{
 		"github.com/gomlx/", "runtime.", "reflect.", "iter.", "maps.", "slices.", "sort.", "strings.", "sync.", "sync/", "internal/", "testing.",

@@ -5,11 +5,11 @@ import "strings"
 var packageNames = map[string]bool{"checkpoint": true, "cost": true, "data": true, "decision": true, "export": true, "files": true, "flaxlike": true, "hlo": true, "images": true, "loop": true, "managed": true, "metrics": true,
 	"nn": true, "ops": true, "optim": true, "pjrt": true, "selection": true, "serve": true, "strategies": true, "tables": true, "train": true, "xla": true}
 
-// Package loop has its own copy of pointed, because it imports no other.
+// Package loop, which imports no other, has its own copy.
 type pointed interface{ Point() string }
 
-// Point returns an error's text for wrapping: without the name of its package and without what its method Point omits.
-// Errors then name only the outermost package, and place and action once.
+// Point returns an error's text for wrapping, without its package's name and what its method Point omits: errors name
+// only the outermost package, and place and action once.
 func Point(err error) string {
 	if p, ok := err.(pointed); ok {
 		return p.Point()
@@ -17,7 +17,7 @@ func Point(err error) string {
 	return Bare(err.Error())
 }
 
-// Bare removes lazo's package name from the start of a message.
+// Bare removes lazo's package name from a message's start.
 func Bare(text string) string {
 	if name, rest, ok := strings.Cut(text, ": "); ok && packageNames[name] {
 		return rest
@@ -27,7 +27,7 @@ func Bare(text string) string {
 
 // Failure puts a package's name and an action before an error, each once.
 type Failure struct {
-	Package, What string // What may be ""
+	Package, What string
 	Err           error
 }
 
@@ -38,7 +38,7 @@ func (f *Failure) Error() string {
 	return f.Package + ": " + f.What + ": " + Point(f.Err)
 }
 
-// Point is that of the wrapped error: the wrapping one names the action.
+// Point is the wrapped error's: the wrapping one names the action.
 func (f *Failure) Point() string { return Point(f.Err) }
 
 func (f *Failure) Unwrap() error { return f.Err }
@@ -58,5 +58,5 @@ func (i inner) Point() string { return Point(i.err) }
 func (i inner) Unwrap() error { return i.err }
 
 // AgainParam is the graph parameter for a func() (done func()) that package ops calls around each call of a body but
-// the first. Package managed thereby gives the body a new root of variables.
+// the first: package managed gives the body a new root of variables.
 const AgainParam = "/lazo.again"

@@ -12,16 +12,16 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// largest is the most bytes of a constant in the text.
+// bytes of a constant in the text
 const largest = 1 << 20
 
-// Apart makes constants above 1 MiB parameters, after all others, and returns b. The caller feeds [Parameter.Value].
+// Apart makes constants above 1 MiB the last parameters, and returns b. The caller feeds [Parameter.Value].
 func (b *Builder) Apart() *Builder {
 	b.apart = true
 	return b
 }
 
-// home returns main if it gets a large constant as a parameter: called functions cannot see main's.
+// home returns main for a large constant, a parameter: called functions cannot see main's.
 func (f *Function) home(flat any) *Function {
 	for f.parent != nil {
 		f = f.parent
@@ -51,7 +51,6 @@ func (f *Function) constantApart(flat any, shape shapes.Shape) (*value, error) {
 	return v, err
 }
 
-// XLA's platforms are little-endian.
 func bytesOf(slice any) []byte {
 	v := reflect.ValueOf(slice)
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))

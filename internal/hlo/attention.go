@@ -36,8 +36,7 @@ func (f *Function) FusedScaledDotProductAttention(
 	return out[0], out[1:], nil
 }
 
-// FusedScaledDotProductAttentionVJP returns the gradients of [Function.FusedScaledDotProductAttention], with the same
-// limits.
+// FusedScaledDotProductAttentionVJP is the gradient of [Function.FusedScaledDotProductAttention], with the same limits.
 func (f *Function) FusedScaledDotProductAttentionVJP(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 	output compute.Value, statesForVJP []compute.Value, dOutput compute.Value,
@@ -106,7 +105,7 @@ func (f *Function) flash(
 				results, layouts = append(results, b.Shape()), append(layouts, nil)
 			}
 		}
-		results, layouts = append(results, xlashapes.Make(dtypes.Uint8, 0)), append(layouts, nil) // cuDNN's workspace
+		results, layouts = append(results, xlashapes.Make(dtypes.Uint8, 0)), append(layouts, nil)
 		out, err := stablehlo.CustomCallV2("__cudnn$fmha"+name, flashConfig(query, key, time, heads, o, back), v, make([][]int, len(v)), results, layouts)
 		if err != nil {
 			return nil, err
@@ -121,7 +120,6 @@ func (f *Function) flash(
 	})
 }
 
-// noFlash returns what cuDNN or its gradient does not support, or "".
 func (f *Function) noFlash(layout compute.AttentionAxesLayout, o compute.ScaledDotProductAttentionConfig, v, bias, lengths []*value) string {
 	t, time, heads := v[0].Shape().DType, layout.SeqAxis(), layout.HeadsAxis()
 	switch {
@@ -174,7 +172,7 @@ func (f *Function) fixed(v *value) bool {
 		if !slices.ContainsFunc(s.Outputs, func(v *value) bool { return needed[v] }) {
 			continue
 		}
-		if len(s.FunctionParameters) > 0 { // closures capture
+		if len(s.FunctionParameters) > 0 {
 			return false
 		}
 		for _, v := range s.Outputs {
@@ -204,10 +202,10 @@ func flashConfig(query, key *value, time, heads int, o compute.ScaledDotProductA
 	}
 	// Scores have shape [batch, heads, queries, keys].
 	if back {
-		product("bmm1_grad_gemm1", 2, 1, time)  // key's gradient
-		product("bmm1_grad_gemm2", 3, 1, time)  // query's gradient
-		product("bmm2_grad_gemm1", 2, 1, time)  // value's gradient
-		product("bmm2_grad_gemm2", 3, heads, 3) // scores' gradient
+		product("bmm1_grad_gemm1", 2, 1, time)
+		product("bmm1_grad_gemm2", 3, 1, time)
+		product("bmm2_grad_gemm1", 2, 1, time)
+		product("bmm2_grad_gemm2", 3, heads, 3)
 	} else {
 		product("bmm1", 3, heads, 3)
 		product("bmm2", 3, 1, time)

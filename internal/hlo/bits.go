@@ -10,8 +10,7 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// Bitcast reinterprets bytes as another dtype. A smaller dtype adds a last axis; a larger one consumes it. A bool is a
-// byte, 0 or 1; a complex number is two floats.
+// Bitcast reads a bool as a byte, 0 or 1, and a complex number as two floats.
 func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value, error) {
 	return f.each(compute.OpTypeBitcast, any_, x, func(x *value) (*value, error) {
 		if err := checkType(target); err != nil {
@@ -37,7 +36,7 @@ func (f *Function) Bitcast(x compute.Value, target dtypes.DType) (compute.Value,
 	})
 }
 
-// withoutParts returns bools as bytes, and complex numbers with their parts on a new last axis.
+// Bools become bytes; complex numbers get their parts on a new last axis.
 func withoutParts(x *value) (*value, error) {
 	switch classOf(x) {
 	case boolean:
@@ -105,8 +104,8 @@ func unsignedOf(bytes int) dtypes.DType {
 	return map[int]dtypes.DType{1: dtypes.Uint8, 2: dtypes.Uint16, 4: dtypes.Uint32, 8: dtypes.Uint64}[bytes]
 }
 
-// ordered maps floats to integers of the same order, -NaN first and NaN last. XLA folds its total-order comparison
-// wrongly for NaN constants, and its CPU lacks it for 16 bits.
+// ordered maps floats to integers of the same order, -NaN first, NaN last. XLA folds its total-order comparison wrongly
+// for NaN constants; its CPU lacks it for 16 bits.
 func (f *Function) ordered(v *value) (*value, error) {
 	c, size := &chain{}, v.Shape().DType.Size()
 	as := map[int]dtypes.DType{2: dtypes.Int16, 4: dtypes.Int32, 8: dtypes.Int64}[size]

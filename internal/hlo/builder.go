@@ -20,13 +20,11 @@ import (
 // for lazo's gradient rules
 
 var (
-	// ErrCompiled reports a use after Compile.
-	ErrCompiled = errors.New("the builder was compiled already; make a new one")
-	// ErrForeignOp reports an operand that is nil or from another builder.
+	ErrCompiled  = errors.New("the builder was compiled already; make a new one")
 	ErrForeignOp = errors.New("the operand is not of this builder")
 )
 
-// Builder collects the operations of a program until Compile. It is not safe for concurrent use.
+// Builder collects a program's operations until Compile. It is not safe for concurrent use.
 type Builder struct {
 	name     string
 	compile  func(*Module) (compute.Executable, error)
@@ -34,7 +32,7 @@ type Builder struct {
 	root     *stablehlo.Function // numbers all values
 	compiled bool
 
-	functions  []*Function // of NewFunction
+	functions  []*Function
 	parameters []Parameter
 	inPlace    map[int]int
 	devices    Devices
@@ -46,28 +44,28 @@ type Builder struct {
 	apart      bool
 	constants  []Parameter
 	widestHead int
-	eager      *eager // nil: compile
+	eager      *eager
 	places     graphs.Places
 	written    []written
-	zeros      map[*value]int // see literal
+	zeros      map[*value]int
 	padded     map[*value]parts
-	traces     []trace         // in progress
+	traces     []trace
 	left       map[*value]bool // of finished traces
 	fixed      map[*value]bool // constants and values of constants
 	instead    map[*value]*op
-	numbers    int // values so far
+	numbers    int
 }
 
 var _ compute.Builder = (*Builder)(nil)
 
-// New returns a builder for a program. [Builder.Compile] calls compile once.
+// New returns a builder, whose Compile calls compile once.
 func New(name string, compile func(*Module) (compute.Executable, error)) *Builder {
 	b := &Builder{name: name, compile: compile, root: stablehlo.New(name).Main(), inPlace: map[int]int{}, zeros: map[*value]int{}, padded: map[*value]parts{}, fixed: map[*value]bool{}, cut: map[*value]cuts{}}
 	b.main = b.newFunction(compute.MainName, nil, b.root)
 	return b
 }
 
-// ForCPU sets whether the program is only for XLA's CPU backend, and returns b. Operations then have its fastest form.
+// ForCPU sets whether the program is only for XLA's CPU backend, for its fastest forms of operations, and returns b.
 func (b *Builder) ForCPU(cpu bool) *Builder {
 	b.cpu = cpu
 	return b
@@ -91,7 +89,7 @@ type op struct {
 	in    *Function
 	value *value
 	again attribute // a scalar constant's text, for other functions: GoMLX makes one
-	takes []taken   // captured by its closures
+	takes []taken
 }
 
 func (b *Builder) Name() string { return b.name }
@@ -179,7 +177,7 @@ func (f *Function) value(o *op) (*value, error) {
 
 type lowering func(operands []*value) ([]*value, error)
 
-// emit adds an operation. go-xla's and GoMLX's shape inference may panic. A failed operation leaves no statements.
+// go-xla's and GoMLX's shape inference may panic. A failed operation leaves no statements.
 func (f *Function) emit(kind compute.OpType, operands []compute.Value, lower lowering) ([]*op, error) {
 	text, before, written := f.text, len(f.text.Statements), len(f.b.written)
 	values, err := f.values(operands)
@@ -243,8 +241,8 @@ func (f *Function) emitOne(kind compute.OpType, operands []compute.Value, lower 
 
 func parameterName(i int) string { return fmt.Sprintf("p%d", i) }
 
-// InPlace lets an output of main overwrite a parameter's memory, so the caller loses that input. Parameters are
-// numbered as by [Function.Parameter]. Each output and parameter may be used once, with equal shapes.
+// InPlace lets an output of main overwrite a parameter's memory: the caller loses that input. Parameters are numbered
+// as by [Function.Parameter]. Each output and parameter may be used once, with equal shapes.
 func (b *Builder) InPlace(output, parameter int) error {
 	if b.compiled {
 		return fmt.Errorf("hlo: in place: builder %q: %w", b.name, ErrCompiled)
@@ -264,7 +262,7 @@ func (b *Builder) InPlace(output, parameter int) error {
 	return nil
 }
 
-// Compile passes the module to the function given to [New]. Main must have returned.
+// Compile must follow main's Return.
 func (b *Builder) Compile() (compute.Executable, error) {
 	module, err := b.module()
 	if err != nil {
@@ -317,7 +315,7 @@ func (b *Builder) module() (*Module, error) {
 	m.source.bodies = append(m.source.bodies, m.body)
 	from := 0
 	for _, w := range b.written {
-		used := w.end == from // a parameter
+		used := w.end == from
 		for ; from < w.end; from++ {
 			used = used || live[from]
 		}
@@ -347,7 +345,6 @@ type source struct {
 	operations []Operation
 }
 
-// Capabilities lists the supported operations and dtypes. Shapes are static.
 func Capabilities() compute.Capabilities {
 	c := compute.Capabilities{Operations: map[compute.OpType]bool{}, Functions: true, DTypes: map[dtypes.DType]bool{}}
 	for kind := compute.OpTypeInvalid + 1; kind < compute.OpTypeLast; kind++ {
@@ -361,7 +358,7 @@ func Capabilities() compute.Capabilities {
 	return c
 }
 
-// missing lists operations without a method, with dynamic shapes, or composed by GoMLX.
+// missing operations have no method or dynamic shapes, or GoMLX composes them.
 var missing = []compute.OpType{
 	compute.OpTypeDot, compute.OpTypeSelectAndScatterSum, compute.OpTypeCollectiveBroadcast, compute.OpTypeAllGather,
 	compute.OpTypeCapturedValue, compute.OpTypeBlockForDotGeneral,
@@ -378,7 +375,6 @@ func scalar(f *stablehlo.Function, t dtypes.DType, x any) (*value, error) {
 	return f.ConstantFromFlatAndShape(xlashapes.CastAsDType(x, t), xlashapes.Make(t))
 }
 
-// kept returns v after a barrier.
 func kept(v *value, others ...*value) (*value, error) {
 	same, err := stablehlo.OptimizationBarrier(append([]*value{v}, others...)...)
 	if err != nil {

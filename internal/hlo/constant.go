@@ -29,7 +29,7 @@ func integers(list []int) attribute {
 	return attribute("array<i64: " + text + ">")
 }
 
-// Constant copies the slice flat into the program. No dims mean a scalar.
+// Constant copies the slice flat into the program. No dims: a scalar.
 func (f *Function) Constant(flat any, dims ...int) (compute.Value, error) {
 	home := f.home(flat)
 	if home != nil {
@@ -78,8 +78,7 @@ func (f *Function) constantAgain(o *op) (*value, error) {
 	return made.(*op).value, nil
 }
 
-// literal records the index of the first 0, or -1, of integer constants (possible divisors) and scalars (possible fill
-// values).
+// The index of the first 0, or -1, of integer constants (possible divisors) and scalars (possible fill values).
 func (b *Builder) literal(v *value, flat any) {
 	if classOf(v)&integer == 0 && v.Shape().Rank() > 0 {
 		return
@@ -100,14 +99,14 @@ func (b *Builder) sameLiteral(v, other *value) {
 	}
 }
 
-// DynamicShape returns x's dimensions as a constant int32 vector.
+// DynamicShape is a constant int32 vector.
 func (f *Function) DynamicShape(x compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicShape, []compute.Value{x}, func(v []*value) (*value, error) {
 		return f.lengths(dims(v[0]), v[0].Shape().Rank())
 	})
 }
 
-// DynamicDimensionSize returns one dimension of x as a constant int32.
+// DynamicDimensionSize is a constant int32.
 func (f *Function) DynamicDimensionSize(x compute.Value, axis int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicDimensionSize, []compute.Value{x}, func(v []*value) (*value, error) {
 		if err := checkAxes("axis", []int{axis}, v[0].Shape().Rank()); err != nil {
@@ -140,7 +139,7 @@ func (f *Function) lengths(list []int, dimensions ...int) (*value, error) {
 	return constant(f.text, lengths, xlashapes.Make(dtypes.Int32, dimensions...))
 }
 
-// longest is the most values of a readable text.
+// most values of a readable text
 const longest = 16
 
 func constant(f *stablehlo.Function, flat any, shape xlashapes.Shape) (*value, error) {

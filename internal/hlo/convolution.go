@@ -11,8 +11,7 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// ConvGeneral convolves over one or more spatial axes. Nil strides and dilations mean 1, nil paddings 0, group counts
-// below 1 mean 1. At least one group count must be 1.
+// ConvGeneral allows one group count above 1.
 func (f *Function) ConvGeneral(
 	input, kernel compute.Value, axes compute.ConvolveAxesConfig,
 	strides []int, paddings [][2]int, inputDilations, kernelDilations []int,
@@ -105,14 +104,15 @@ func (f *Function) ConvGeneral(
 }
 
 // takenForGroups reports an axis that XLA's simplifier takes for one of groups if it exchanges input and kernel. It
-// forgets that such an axis has as many places as the kernel, and ends the process (check of algebraic_simplifier.cc
-// "Window dimensions do not match RHS shape"). A place that is computed before the others and removed prevents that.
+// then forgets that such an axis has as many places as the kernel, and ends the process (check of
+// algebraic_simplifier.cc "Window dimensions do not match RHS shape"). A place computed before the others and removed
+// prevents that.
 func takenForGroups(window, places, stride, inputDilation, kernelDilation int, padding [2]int) bool {
 	return window == inputDilation && stride == window-1 && kernelDilation == 1 && padding == [2]int{} && places != window
 }
 
-// fewTerms reports whether XLA's CPU is faster with a sum of shifted products (docs/maintain/performance.md,
-// "Convolutions of few channels").
+// XLA's CPU is then faster with a sum of shifted products (docs/maintain/performance.md, "Convolutions of few
+// channels").
 func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	n := input.Shape().Rank()
 	last := n - 1
@@ -133,8 +133,8 @@ func fewTerms(input, kernel *value, axes compute.ConvolveAxesConfig) bool {
 	return terms > 1 && terms <= most && (outputs < wide || channels == 1 && dims(input)[0] >= batch)
 }
 
-// convolveByTerms adds up the shifted input times each number of the kernel. XLA would repeat the fused sum in each
-// use; dividing it by a 1 that XLA cannot fold prevents that.
+// convolveByTerms sums the shifted input times each number of the kernel. XLA would repeat the fused sum in each use;
+// dividing it by a 1 that XLA cannot fold prevents that.
 func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*value, error) {
 	c := &chain{}
 	last := input.Shape().Rank() - 1
@@ -147,7 +147,7 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	if c.err != nil {
 		return nil, c.err
 	}
-	k, out, kept := dims(kernel), slices.Clone(dims(padded)), make([]int, last) // not the channels
+	k, out, kept := dims(kernel), slices.Clone(dims(padded)), make([]int, last)
 	for i := range kept {
 		kept[i] = i
 		if i > 0 {
@@ -208,7 +208,7 @@ func convolveGroups(input, kernel *value, axes compute.ConvolveAxesConfig, group
 	return c.do(func() (*value, error) { return stablehlo.Concatenate(axes.OutputChannels, all...) }), c.err
 }
 
-// convolveParts serves cuDNN, which has only real convolutions.
+// cuDNN has only real convolutions.
 func convolveParts(input, kernel *value, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	c := &chain{}
 	a, b := c.parts(input)
@@ -224,7 +224,7 @@ const (
 	mostTerms = 1 << 21
 )
 
-// convolveIntegers convolves float64 digits, because cuDNN has few integer convolutions. Overflow wraps around.
+// cuDNN has few integer convolutions: digits are convolved in float64. Overflow wraps around.
 func (f *Function) convolveIntegers(input, kernel *value, convolve func(input, kernel *value) (*value, error)) (*value, error) {
 	t := input.Shape().DType
 	c := &chain{}

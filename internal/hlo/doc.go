@@ -4,5 +4,5 @@
 //
 // Read builder.go first, then function.go (calls, loops, branches) and module.go. Other files have operations, except
 // sharding.go and exchange.go (several devices), apart.go (large constants), trace.go (traced bodies), repeat.go (loops
-// over a module), single.go (operations one by one).
+// over a module), single.go (eager).
 package hlo

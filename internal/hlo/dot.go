@@ -11,8 +11,7 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// DotGeneral multiplies lhs and rhs and sums over the contracting axes. The output has the batch axes, the other axes
-// of lhs, then those of rhs. config.AccumulatorDType and config.OutputDType default to the operands' dtype.
+// DotGeneral's config.AccumulatorDType and config.OutputDType default to the operands' dtype.
 func (f *Function) DotGeneral(
 	lhs compute.Value, lhsContractingAxes, lhsBatchAxes []int,
 	rhs compute.Value, rhsContractingAxes, rhsBatchAxes []int, config compute.DotGeneralConfig,
@@ -63,7 +62,7 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 		return nil, err
 	}
 	if len(l.contracting) == 0 && len(l.batch) == lhs.Shape().Rank() && len(r.batch) == rhs.Shape().Rank() {
-		// XLA's CPU folds such a dot of constants wrongly if the axes are out of order.
+		// XLA's CPU folds such a dot of constants wrongly if axes are out of order.
 		c := &chain{}
 		in := func(v *value, order []int) *value {
 			return c.convert(c.do(func() (*value, error) { return transpose(v, order) }), sum)
@@ -91,7 +90,7 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 	return stablehlo.DotGeneral(lhs, l.contracting, l.batch, rhs, r.contracting, r.batch).OutputDType(sum).Done()
 }
 
-// dotAsProducts serves TPUs: they have no dot of 64-bit integers.
+// TPUs have no dot of 64-bit integers.
 func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dtypes.DType) (*value, error) {
 	rest := func(v *value, s side) (axes []int) {
 		for axis := range v.Shape().Rank() {
@@ -143,8 +142,7 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 	return stablehlo.Reduce(products, zero, add, over...)
 }
 
-// packsLess reports whether XLA's CPU is faster if the operands are swapped and the product is transposed
-// (docs/decisions/0036).
+// XLA's CPU is then faster with swapped operands and a transposed product (docs/decisions/0036).
 func packsLess(lhs *value, l side, rhs *value, r side) bool {
 	const longSum, longColumns, muchLarger, few = 128, 512, 4, 32
 	if lhs.Shape().Rank() != 2 || rhs.Shape().Rank() != 2 || len(l.contracting) != 1 {

@@ -19,7 +19,7 @@ const (
 	unsigned
 	float
 	complexes
-	packed // integers of less than a byte
+	packed
 
 	integer = signed | unsigned
 	real    = integer | float
@@ -68,8 +68,8 @@ var withPacked = []compute.OpType{
 	compute.OpTypeOptimizationBarrier, compute.OpTypeSchedulingBarrier, compute.OpTypeDynamicShape, compute.OpTypeDynamicDimensionSize,
 }
 
-// asBytes lists operations that move elements, with the operand's index. Packed integers move as bytes: XLA's CPU ends
-// the process when it concatenates or transposes int4.
+// asBytes lists operations that move elements, with the operand's index. XLA's CPU ends the process when it
+// concatenates or transposes int4.
 var asBytes = map[compute.OpType]int{
 	compute.OpTypeReshape: 0, compute.OpTypeTranspose: 0, compute.OpTypeReverse: 0, compute.OpTypeBroadcastInDim: 0,
 	compute.OpTypeSlice: 0, compute.OpTypeConcatenate: 0, compute.OpTypePad: 0, compute.OpTypeWhere: 1, compute.OpTypeGather: 0,
@@ -147,7 +147,7 @@ func checkShape(s shapes.Shape) error {
 	return checkType(s.DType)
 }
 
-// maxSize is the most bytes of a value: XLA ends the process if a number of elements overflows.
+// in bytes: XLA ends the process if a number of elements overflows
 const maxSize = 1 << 62
 
 func checkSizes(values []*value) error {
@@ -196,7 +196,7 @@ func highest(t dtypes.DType) any {
 	case signed:
 		return int64(1)<<(8*t.Size()-1) - 1
 	}
-	return int64(-1) // all bits
+	return int64(-1)
 }
 
 func scalarShape(t dtypes.DType) shapes.Shape { return shapes.Make(t) }

@@ -39,7 +39,7 @@ var unaries = map[compute.OpType]unary{
 	compute.OpTypeLogicalNot: {boolean, stablehlo.Not},
 }
 
-// leadingZeros counts in an unsigned dtype: XLA folds negative 8- and 16-bit constants wrongly.
+// XLA folds negative 8- and 16-bit constants wrongly.
 func leadingZeros(x *value) (*value, error) {
 	dtype := x.Shape().DType
 	c := &chain{}
@@ -207,7 +207,7 @@ func broadcast(v *value, dimensions []int) (*value, error) {
 	return stablehlo.BroadcastInDim(v, like(v, dimensions...), axes)
 }
 
-// Abs returns the absolute value, a float for a complex number.
+// Abs of a complex number is a float.
 func (f *Function) Abs(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeAbs, number, x, func(x *value) (*value, error) {
 		if classOf(x) == unsigned {
@@ -217,7 +217,7 @@ func (f *Function) Abs(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Sign returns -1, 0 or 1, or x/|x| for a complex number. NaN stays NaN.
+// Sign of a complex number is x/|x|. NaN stays NaN.
 func (f *Function) Sign(x compute.Value) (compute.Value, error) {
 	return f.each(compute.OpTypeSign, number, x, func(x *value) (*value, error) {
 		if classOf(x) != unsigned {
@@ -245,7 +245,6 @@ func (f *Function) IsNaN(x compute.Value) (compute.Value, error) {
 	})
 }
 
-// Clamp takes bounds that are scalars or of x's shape.
 func (f *Function) Clamp(min, x, max compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeClamp, []compute.Value{min, x, max}, func(v []*value) (*value, error) {
 		if err := real.need(v...); err != nil {
@@ -255,7 +254,7 @@ func (f *Function) Clamp(min, x, max compute.Value) (compute.Value, error) {
 	})
 }
 
-// Where takes operands that may be scalars.
+// Where's operands may be scalars.
 func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeWhere, []compute.Value{condition, onTrue, onFalse}, func(v []*value) (*value, error) {
 		output, err := shapeinference.Where(shapeOf(v[0]), shapeOf(v[1]), shapeOf(v[2]))
@@ -274,7 +273,7 @@ func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Valu
 	})
 }
 
-// ConvertDType converts each element. To bool, all but 0 are true. Otherwise complex numbers lose their imaginary part.
+// ConvertDType to bool is true for all but 0. Otherwise complex numbers lose their imaginary part.
 func (f *Function) ConvertDType(x compute.Value, dtype dtypes.DType) (compute.Value, error) {
 	return f.each(compute.OpTypeConvertDType, any_, x, func(x *value) (*value, error) {
 		if err := checkType(dtype); err != nil {

@@ -109,12 +109,12 @@ func (f *Function) BitCount(x compute.Value) (compute.Value, error) {
 
 func (f *Function) Clz(x compute.Value) (compute.Value, error) { return f.unary(compute.OpTypeClz, x) }
 
-// Div divides. Integer quotients are truncated towards 0.
+// Div truncates integer quotients towards 0.
 func (f *Function) Div(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeDiv, lhs, rhs)
 }
 
-// Rem returns the remainder, with the sign of lhs, like Go's %.
+// Rem has the sign of lhs, like Go's %.
 func (f *Function) Rem(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeRem, lhs, rhs)
 }
@@ -127,12 +127,9 @@ func (f *Function) ShiftRightLogical(lhs, rhs compute.Value) (compute.Value, err
 	return f.binary(compute.OpTypeShiftRightLogical, lhs, rhs)
 }
 
-// Atan2 returns the angle of the point (rhs, lhs), from -π to π.
 func (f *Function) Atan2(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeAtan2, lhs, rhs)
 }
-
-// Comparisons in total order have -NaN < -Inf < … < -0 < +0 < … < +Inf < +NaN.
 
 func (f *Function) EqualTotalOrder(lhs, rhs compute.Value) (compute.Value, error) {
 	return f.binary(compute.OpTypeEqualTotalOrder, lhs, rhs)

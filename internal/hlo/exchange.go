@@ -10,10 +10,10 @@ import (
 )
 
 // Reductions of 64-bit numbers over a sharded axis avoid all-reduces on GPUs (docs/decisions/0042). Each device reduces
-// its part, gathers all results, and reduces them in the same order. A CPU's all-reduce is exact and faster; XLA
-// rewrites it for TPUs.
+// its part, gathers all results, and reduces them in the same order. CPUs' all-reduces are exact and faster; XLA
+// rewrites those for TPUs.
 
-// cuts are the mesh axes over which a first axis is sharded.
+// cuts are the mesh axes that shard a first axis.
 type cuts []string
 
 func (b *Builder) parts(c cuts) int {

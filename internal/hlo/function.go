@@ -16,25 +16,25 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Function is a program's main function, a function for [Function.Call], or a closure. Its Return ends it. Operations
-// that GoMLX composes return compute.ErrNotImplemented.
+// Function is main, a function for [Function.Call], or a closure. Return ends it. Operations that GoMLX composes return
+// compute.ErrNotImplemented.
 type Function struct {
 	notimplemented.Function
 	b      *Builder
 	name   string
 	parent *Function
 
-	// All functions share one numbering of values, which identifies operations.
+	// All functions number values together; the number identifies the operation.
 	text     *stablehlo.Function
 	outputs  []*value
 	returned bool
 	in, out  []*shardy.ShardingSpec // nil: unspecified
 
-	uses     []*Function        // closures and called functions
-	called   []*Function        // by the statement in progress
-	takes    []taken            // by that statement's closures
-	captured []*op              // by a closure
-	params   []*op              // of a closure
+	uses     []*Function // closures and called functions
+	called   []*Function // by the statement in progress
+	takes    []taken     // by that statement's closures
+	captured []*op
+	params   []*op
 	choices  []compute.Function // true branches of its Ifs
 	branch   bool
 	aliases  map[*value]*value // captured → own value
@@ -49,7 +49,6 @@ func (b *Builder) newFunction(name string, parent *Function, text *stablehlo.Fun
 	}
 }
 
-// notImplemented is recognized by [compute.IsNotImplemented].
 func notImplemented(kind compute.OpType) error {
 	why := "GoMLX's graph functions use other operations for it"
 	if strings.HasPrefix(kind.String(), "Dynamic") {
@@ -60,7 +59,7 @@ func notImplemented(kind compute.OpType) error {
 
 func (b *Builder) Main() compute.Function { return b.main }
 
-// NewFunction returns a function for [Function.Call]. It sees only its own parameters. The name must be new.
+// NewFunction returns a function for [Function.Call], which sees only its parameters. The name must be new.
 func (b *Builder) NewFunction(name string) (compute.Function, error) {
 	err := b.open()
 	switch {
@@ -79,7 +78,7 @@ func (b *Builder) NewFunction(name string) (compute.Function, error) {
 	return f, nil
 }
 
-// Closure returns a function for [Function.While], [Function.If] or [Function.Sort]. It can use values of the function
+// Closure's functions are for [Function.While], [Function.If] or [Function.Sort]. They can use values of the function
 // with this operation, not only of f: GoMLX makes all closures in main.
 func (f *Function) Closure() (compute.Function, error) {
 	if err := f.b.open(); err != nil {
@@ -88,12 +87,10 @@ func (f *Function) Closure() (compute.Function, error) {
 	return f.b.newFunction("", f, f.b.root.Closure()), nil
 }
 
-// Name returns the function's name, "" for a closure.
 func (f *Function) Name() string { return f.name }
 
 func (f *Function) Builder() compute.Builder { return f.b }
 
-// Parent returns the function that made a closure, nil for others.
 func (f *Function) Parent() compute.Function {
 	if f.parent == nil {
 		return nil
@@ -133,7 +130,7 @@ func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.
 				return nil, fmt.Errorf("parameter %d has the name %q already", i, name)
 			}
 		}
-		// Names of variables may differ only in characters that MLIR does not allow.
+		// Names of variables may differ only in characters that MLIR refuses.
 		v, err := f.text.NamedInput(parameterName(len(f.b.parameters)), toXLA(shape))
 		if err != nil {
 			return nil, err
@@ -148,8 +145,7 @@ func (f *Function) Parameter(name string, shape shapes.Shape, sharding *compute.
 	return made, err
 }
 
-// Return ends the function with one output or more. shardings is nil or has an entry per output, possibly nil. Closures
-// take no shardings.
+// Return ends the function with one output or more. shardings is nil or has an entry, possibly nil, per output.
 func (f *Function) Return(outputs []compute.Value, shardings []*compute.ShardingSpec) error {
 	if err := f.finish(outputs, shardings); err != nil {
 		return fmt.Errorf("hlo: return of %s: %w", f, err)
@@ -294,7 +290,7 @@ func (f *Function) chosen(c *Function, inputs []compute.Value) ([]compute.Value,
 	})
 }
 
-// If runs one of two closures without parameters, which return the same shapes.
+// If runs one of two closures without parameters and with equal output shapes.
 func (f *Function) If(pred compute.Value, trueBranch, falseBranch compute.Function) ([]compute.Value, error) {
 	if f.parent != nil {
 		f.choices = append(f.choices, trueBranch)
@@ -417,8 +413,7 @@ func definitions(called []*Function, live map[int]bool) ([]string, error) {
 	return texts, nil
 }
 
-// live returns the statements that lead to the outputs, and notes their values' numbers. GoMLX differentiates for all
-// operands.
+// Only statements that lead to the outputs are live: GoMLX differentiates for all operands.
 func (f *Function) live(numbers map[int]bool) []*stablehlo.Statement {
 	used := map[string]bool{} // by name: closures have aliases
 	var keep func(s *stablehlo.Statement)

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// Gather takes slices of operand at startIndices; see [compute.StandardOps]. Indices are clamped.
+// Gather clamps indices; see [compute.StandardOps].
 func (f *Function) Gather(
 	operand, startIndices compute.Value, indexVectorAxis int,
 	offsetOutputAxes, collapsedSliceAxes, startIndexMap, sliceSizes []int, indicesAreSorted bool,
@@ -51,7 +51,7 @@ func vectors(indices *value, vectorAxis int) (*value, error) {
 	return indices, nil
 }
 
-// ScatterSum adds updates to operand at scatterIndices; see [compute.StandardOps]. Updates out of range are dropped.
+// ScatterSum drops updates out of range; see [compute.StandardOps].
 func (f *Function) ScatterSum(
 	operand, scatterIndices, updates compute.Value, indexVectorAxis int,
 	updateWindowAxes, insertedWindowAxes, scatterAxesToOperandAxes []int, indicesAreSorted, uniqueIndices bool,
@@ -133,8 +133,7 @@ func (f *Function) scatter(
 	})
 }
 
-// DynamicSlice takes a slice at computed indices: a scalar per axis, or a vector. The start is clamped so that the
-// slice fits.
+// DynamicSlice also takes a vector of indices.
 func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Value, sliceDims []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicSlice, append([]compute.Value{operand}, startIndices...), func(v []*value) (*value, error) {
 		x := v[0]
@@ -152,7 +151,6 @@ func (f *Function) DynamicSlice(operand compute.Value, startIndices []compute.Va
 	})
 }
 
-// DynamicUpdateSlice writes update at startIndices, as in [Function.DynamicSlice].
 func (f *Function) DynamicUpdateSlice(operand, update compute.Value, startIndices []compute.Value) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeDynamicUpdateSlice, append([]compute.Value{operand, update}, startIndices...), func(v []*value) (*value, error) {
 		x, update := v[0], v[1]

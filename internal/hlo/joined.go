@@ -6,7 +6,6 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 )
 
-// parts lists the values along an axis, in order. Elsewhere the array is 0.
 type parts struct {
 	axis int
 	list []part
@@ -39,8 +38,7 @@ func (b *Builder) notePadded(v, x, fill *value, before, behind, between []int) {
 	}
 }
 
-// joined writes a sum of arrays with disjoint nonzero parts as a concatenation, or returns nil. Gradients of slices,
-// such as an LSTM's gates, are such sums.
+// A sum of arrays with disjoint nonzero parts, as a gradient of an LSTM's gates, is a concatenation.
 func (f *Function) joined(lhs, rhs *value) (*value, error) {
 	a, ok := f.b.padded[lhs]
 	b, also := f.b.padded[rhs]

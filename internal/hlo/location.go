@@ -78,7 +78,7 @@ var (
 	codePattern  = regexp.MustCompile("opcode `([a-z0-9-]+)`")
 )
 
-// Locate finds the operation of a plugin's error message, by its line or by an opcode that only one operation has.
+// Locate finds the operation of a plugin's error message by its line, or by an opcode of only one operation.
 func (m *Module) Locate(words string) (Operation, bool) {
 	s := m.source
 	if s == nil {
@@ -115,8 +115,8 @@ func (m *Module) Locate(words string) (Operation, bool) {
 	return s.operations[at[0]], true
 }
 
-// Lines maps the lines of [Module.Text], from 1, to their operations. A line without a value belongs to the statement
-// above it.
+// Lines maps the lines of [Module.Text], from 1, to operations. A line without a value belongs to the statement above
+// it.
 func (m *Module) Lines() map[int]Operation {
 	if m.source == nil {
 		return nil
@@ -158,8 +158,8 @@ func (s *source) operationAt(body string, line int) (int, bool) {
 	return 0, false
 }
 
-// Largest returns up to n operations with the largest outputs, the largest first. Adjacent ones of the same kind,
-// operand shapes and line count once.
+// Largest returns up to n operations with the largest outputs, largest first. Adjacent ones of equal kind, operand
+// shapes and line count once.
 func (m *Module) Largest(n int) []Operation {
 	if m.source == nil {
 		return nil

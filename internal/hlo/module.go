@@ -16,22 +16,20 @@ import (
 	"github.com/gomlx/go-xla/types/shardy"
 )
 
-// Module is a program, ready to compile. Do not change its fields.
+// Module is a program to compile. Do not change its fields.
 type Module struct {
 	Name       string
 	Parameters []Parameter
 	Outputs    []Output
-	// InPlace maps an output to the parameter that it overwrites.
-	InPlace map[int]int
+	InPlace    map[int]int
 	// Ops counts GoMLX's operations, with parameters and constants.
-	Ops map[compute.OpType]int
-	// Devices has the devices' number and assignment.
+	Ops     map[compute.OpType]int
 	Devices Devices
 
 	meshes    []*shardy.DeviceMesh
-	functions []string // of called functions
-	body      string   // statements of main
-	source    *source  // nil after Without
+	functions []string
+	body      string
+	source    *source // nil after Without
 }
 
 type Parameter struct {
@@ -42,7 +40,7 @@ type Parameter struct {
 	Value []byte
 }
 
-// Part returns the shape of a device's part of the parameter.
+// Part is the parameter's shape on a device.
 func (p Parameter) Part() (shapes.Shape, error) {
 	part, err := partOf(p.Shape, p.split)
 	if err != nil {
@@ -73,7 +71,7 @@ type Output struct {
 	split *shardy.ShardingSpec
 }
 
-// Part returns the shape of a device's part of the output.
+// Part is the output's shape on a device.
 func (o Output) Part() (shapes.Shape, error) {
 	part, err := partOf(o.Shape, o.split)
 	if err != nil {
@@ -86,7 +84,8 @@ func (o Output) Part() (shapes.Shape, error) {
 type Devices struct {
 	// Replicas run the program on their own inputs (GoMLX's SPMD). 0 means 1.
 	Replicas int
-	// Partitions are the parts into which Shardy divides the program, by shardings of inputs and outputs. 0 means none.
+	// Partitions are the parts into which Shardy divides the program, by the shardings of inputs and outputs. 0 means
+	// none.
 	Partitions int
 	// Assignment has a device per replica or partition; nil leaves it to the runtime.
 	Assignment []compute.DeviceNum
@@ -102,7 +101,7 @@ func (d Devices) clone() Devices {
 	return d
 }
 
-// Text returns the program as StableHLO text (MLIR).
+// Text is StableHLO (MLIR).
 func (m *Module) Text() string {
 	var text strings.Builder
 	name := cmp.Or(stablehlo.NormalizeIdentifier(m.Name), "module")
@@ -128,7 +127,6 @@ func (m *Module) Text() string {
 	return text.String()
 }
 
-// The caller of a private function declares aliases and shardings.
 func (m *Module) function(visibility, name string) string {
 	var inputs, outputs []string
 	over := map[int]int{}

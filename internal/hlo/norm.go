@@ -32,8 +32,6 @@ func features(axis int, x *value, perFeature []*value, likeX ...*value) error {
 	return nil
 }
 
-// BatchNormForInference computes (operand - mean) / sqrt(variance + epsilon) * scale + offset; all but operand have one
-// number per feature.
 func (f *Function) BatchNormForInference(operand, scale, offset, mean, variance compute.Value, epsilon float32, featureAxis int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeBatchNormForInference, []compute.Value{operand, scale, offset, mean, variance}, func(v []*value) (*value, error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
@@ -43,8 +41,8 @@ func (f *Function) BatchNormForInference(operand, scale, offset, mean, variance 
 	})
 }
 
-// BatchNormForTraining normalizes with the batch's mean and biased variance, and returns them. The variance is the mean
-// squared deviation: XLA's own form, a difference of squares, loses digits.
+// BatchNormForTraining takes the mean squared deviation as variance: XLA's own form, a difference of squares, loses
+// digits.
 func (f *Function) BatchNormForTraining(operand, scale, offset compute.Value, epsilon float32, featureAxis int) (normalized, batchMean, batchVariance compute.Value, err error) {
 	return f.emitThree(compute.OpTypeBatchNormForTraining, []compute.Value{operand, scale, offset}, func(v []*value) (x, y, z *value, err error) {
 		if err := features(featureAxis, v[0], v[1:]); err != nil {
@@ -66,13 +64,13 @@ func (f *Function) BatchNormGradient(operand, scale, mean, variance, gradOutput 
 	})
 }
 
-// perFeature computes in float32 or wider.
+// computed in float32 or wider
 type perFeature struct {
 	chain
 	f    *Function
-	x    *value // in that dtype
+	x    *value
 	axis int
-	n    float64 // elements per feature
+	n    float64
 }
 
 func (f *Function) perFeature(x *value, axis int) *perFeature {
@@ -131,7 +129,7 @@ func (f *Function) normOver(x, scale, offset *value, epsilon float32, axis int) 
 	return p.convert(normalized, t), p.convert(mean, t), p.convert(variance, t), p.err
 }
 
-// normGradientOver writes out [Function.BatchNormGradient], which XLA does not partition.
+// XLA does not partition [Function.BatchNormGradient].
 func (f *Function) normGradientOver(x, scale, mean, variance, v *value, epsilon float32, axis int) (ofX, ofScale, ofOffset *value, err error) {
 	p := f.perFeature(x, axis)
 	v = p.wide(v)

@@ -12,9 +12,8 @@ import (
 )
 
 type reduction struct {
-	takes class
-	join  func(lhs, rhs *value) (*value, error)
-	// neutral is join's neutral element.
+	takes   class
+	join    func(lhs, rhs *value) (*value, error)
 	neutral func(t dtypes.DType) any
 }
 
@@ -84,7 +83,7 @@ func (f *Function) reduce(kind compute.OpType, x compute.Value, axes []int) (com
 			return nil, err
 		}
 		over := slices.Clone(axes)
-		if len(over) == 0 { // as in GoMLX
+		if len(over) == 0 {
 			for axis := range rank {
 				over = append(over, axis)
 			}
@@ -101,7 +100,7 @@ func (f *Function) reduce(kind compute.OpType, x compute.Value, axes []int) (com
 	})
 }
 
-// reduceOver needs sorted axes.
+// over is sorted.
 func (f *Function) reduceOver(v, neutral *value, join *stablehlo.Function, over []int) (*value, error) {
 	if axis := over[0]; f.b.cpu && len(over) > 1 && sideBySide(over) && v.Shape().Size() >= fewElements && f.b.joins(v) {
 		var err error
@@ -122,10 +121,9 @@ func sideBySide(axes []int) bool {
 	return true
 }
 
-// Smaller reductions cost about the same in all forms.
 const fewElements = 4096
 
-// joinAxes merges adjacent axes, with a barrier against a split. XLA's CPU reduces over several axes 2 to 30 times as
+// joinAxes merges adjacent axes, with a barrier against a split: XLA's CPU reduces over several axes 2 to 30 times as
 // slowly (docs/maintain/performance.md).
 func joinAxes(v *value, first, n int) (*value, error) {
 	from := dims(v)
@@ -140,7 +138,7 @@ func joinAxes(v *value, first, n int) (*value, error) {
 	return kept(joined)
 }
 
-// ReduceSum adds up over axes. In all reductions, no axes mean all.
+// ReduceSum, as all reductions, takes all axes for none.
 func (f *Function) ReduceSum(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceSum, x, axes)
 }
@@ -149,7 +147,7 @@ func (f *Function) ReduceProduct(x compute.Value, axes ...int) (compute.Value, e
 	return f.reduce(compute.OpTypeReduceProduct, x, axes)
 }
 
-// ReduceMax returns the maximum over axes, NaN if any element is NaN.
+// ReduceMax is NaN if any element is NaN.
 func (f *Function) ReduceMax(x compute.Value, axes ...int) (compute.Value, error) {
 	return f.reduce(compute.OpTypeReduceMax, x, axes)
 }
@@ -182,8 +180,7 @@ func (f *Function) ReduceLogicalXor(x compute.Value, axes ...int) (compute.Value
 	return f.reduce(compute.OpTypeReduceLogicalXor, x, axes)
 }
 
-// ArgMinMax returns the index of the minimum or maximum along an axis, which is removed. The first of equal elements
-// counts, and the first NaN before all others.
+// ArgMinMax chooses the first of equal elements, and the first NaN before all others.
 func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType, isMin bool) (compute.Value, error) {
 	return f.each(compute.OpTypeArgMinMax, real|boolean, x, func(x *value) (*value, error) {
 		if shapeOf(x).DType == dtypes.Bool { // XLA has no order of bools
@@ -228,10 +225,10 @@ func (f *Function) ArgMinMax(x compute.Value, axis int, outputDType dtypes.DType
 	})
 }
 
-// picking writes a choice between two (element, index) pairs that does not depend on the order of evaluation.
+// The order of evaluation must not matter.
 func (f *Function) picking(t, places dtypes.DType, better types.ComparisonDirection) (*stablehlo.Function, error) {
 	closure := f.text.Closure()
-	var in [4]*value // lhs, its index, rhs, its index
+	var in [4]*value
 	for i, of := range []dtypes.DType{t, places, t, places} {
 		var err error
 		if in[i], err = closure.Input(toXLA(scalarShape(of))); err != nil {

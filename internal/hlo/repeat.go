@@ -16,8 +16,8 @@ import (
 const StepCount = "#steps"
 
 // Steps returns a module that runs this one, a step, up to k times (1 to 2^30). Outputs in place are the state, which
-// passes from step to step and stays in place. batch lists parameters with one value per step, stacked on a new first
-// axis of length k. Others are constant. The last input, [StepCount], is clamped to 0 … k.
+// passes from step to step. batch lists parameters with one value per step, stacked on a new first axis of length k;
+// others are constant. The last input, [StepCount], is clamped to 0 … k.
 //
 // Other outputs are stacked on a new first axis, with zeros for steps that did not run. Results are bit-identical for
 // any division into runs.
@@ -30,8 +30,8 @@ func (m *Module) Steps(k int, batch ...int) (*Module, error) {
 }
 
 // Scan returns a module that runs this one length times. carry maps outputs to the next run's parameters, of the same
-// shape; the module returns the last ones. each lists parameters with one value per run, stacked on a new first axis.
-// Others are constant; other outputs are stacked. Outputs stay in place if carry maps them to the same parameter.
+// shape; the module returns the last ones. each lists parameters with one value per run, stacked on a new first axis;
+// others are constant. Other outputs are stacked. Outputs stay in place if carry maps them to the same parameter.
 func (m *Module) Scan(length int, carry map[int]int, each ...int) (*Module, error) {
 	looped, err := m.repeat(length, carry, each, false)
 	if err != nil {
@@ -104,7 +104,7 @@ func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Mo
 		}
 		initial, w.types = append(initial, "%"+parameterName(i)), append(w.types, typeText(p.Shape))
 	}
-	place := make([]int, len(m.Outputs)) // among the carried values
+	place := make([]int, len(m.Outputs))
 	for i, o := range m.Outputs {
 		if parameter, ok := carry[i]; ok {
 			place[i] = 2 + parameter

@@ -79,8 +79,6 @@ func reshape(v *value, dimensions ...int) (*value, error) {
 	return stablehlo.Reshape(v, like(v, dimensions...))
 }
 
-// BroadcastInDim maps axis i of x to axis broadcastAxes[i] of the output, in increasing order, and repeats along others
-// and dimensions of 1.
 func (f *Function) BroadcastInDim(x compute.Value, outputShape shapes.Shape, broadcastAxes []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeBroadcastInDim, []compute.Value{x}, func(v []*value) (*value, error) {
 		from := shapeOf(v[0])
@@ -154,7 +152,6 @@ func (f *Function) Concatenate(axis int, operands ...compute.Value) (compute.Val
 	})
 }
 
-// Slice takes elements from starts up to, not including, limits. Nil strides mean 1.
 func (f *Function) Slice(x compute.Value, starts, limits, strides []int) (compute.Value, error) {
 	return f.emitOne(compute.OpTypeSlice, []compute.Value{x}, func(v []*value) (*value, error) {
 		output, err := shapeinference.Slice(shapeOf(v[0]), starts, limits, orOnes(strides, v[0].Shape().Rank()))
@@ -177,8 +174,7 @@ func orOnes(list []int, n int) []int {
 	return slices.Clone(list)
 }
 
-// Pad inserts the scalar fillValue before, after and between the elements of each axis. Negative padding removes
-// elements. Axes without a configuration are unchanged.
+// Pad's negative padding removes elements.
 func (f *Function) Pad(x, fillValue compute.Value, axesConfig ...compute.PadAxis) (compute.Value, error) {
 	return f.emitOne(compute.OpTypePad, []compute.Value{x, fillValue}, func(v []*value) (*value, error) {
 		rank := v[0].Shape().Rank()

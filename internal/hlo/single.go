@@ -15,8 +15,8 @@ import (
 // Single is one operation as a program, with its operands' values.
 type Single struct {
 	Kind compute.OpType
-	// Module has a parameter per operand, then per captured value. Operations of the same kind, shapes, attributes and
-	// functions have the same text.
+	// Module has a parameter per operand, then per captured value. Equal kinds, shapes, attributes and functions have
+	// equal texts.
 	Module   *Module
 	Operands []compute.Buffer
 	// Where is as of [Operation].
@@ -37,8 +37,8 @@ func (e *eager) outer(o *op) string {
 	return fmt.Sprintf("outer%d", i)
 }
 
-// NewEager returns a builder that runs each operation when it is added, on one device. run receives the operation and
-// returns its outputs. [Builder.Known] and [Builder.KnownConstant] replace Parameter and Constant. Do not call Compile.
+// NewEager returns a builder that runs each operation when added, on one device, by run, which returns the outputs.
+// [Builder.Known] and [Builder.KnownConstant] replace Parameter and Constant. Do not call Compile.
 func NewEager(name string, run func(Single) ([]compute.Buffer, error)) *Builder {
 	b := New(name, nil)
 	b.eager = &eager{run: run, values: map[*value]compute.Buffer{}}
@@ -61,7 +61,7 @@ func (b *Builder) Known(kind compute.OpType, shape shapes.Shape, v compute.Buffe
 	return &op{in: b.main, value: in}, nil
 }
 
-// KnownConstant is [Builder.Known] for a constant; flat has its values.
+// KnownConstant is [Builder.Known] for a constant with the values flat.
 func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) (compute.Value, error) {
 	x, err := b.Known(compute.OpTypeConstant, shape, v)
 	if err == nil {
@@ -70,7 +70,7 @@ func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) 
 	return x, err
 }
 
-// Value returns a value's buffer in a [NewEager] builder. It belongs to run.
+// Value returns a value's buffer, which belongs to run.
 func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
 	ops, err := b.known([]compute.Value{x})
 	if err != nil {
@@ -149,10 +149,10 @@ func (b *Builder) alone(kind compute.OpType, lower lowering) lowering {
 	}
 }
 
-// numbered matches names that depend on other operations.
+// These names depend on other operations.
 var numbered = regexp.MustCompile(`(%|%outer|%arg|@f)(\d+)\b`)
 
-// renumber makes the text depend only on its operation; main's captured values become parameters.
+// The text must depend only on its operation; main's captured values become parameters.
 func (e *eager) renumber(m *Module, values []compute.Buffer) []compute.Buffer {
 	names := map[string]string{}
 	rename := func(text string) string {

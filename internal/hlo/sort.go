@@ -13,8 +13,8 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// Sort sorts all inputs along an axis. comparator takes a pair of elements of each input (lhs0, rhs0, lhs1, rhs1, …)
-// and reports whether lhs comes first. (compute documents another order; GoMLX and its backends use this one.) It must
+// Sort sorts all inputs along an axis. comparator takes a pair of elements of each input (lhs0, rhs0, lhs1, rhs1, …;
+// compute documents another order, GoMLX and its backends use this one) and reports whether lhs comes first. It must
 // not capture values.
 //
 // Floats are in total order: -0 before 0, NaNs of either sign after +Inf.
@@ -50,8 +50,7 @@ func (f *Function) Sort(comparator compute.Function, axis int, isStable bool, in
 	})
 }
 
-// inTotalOrder changes float comparisons to total order: NaN would leave its neighbours in any order. x == x, a test
-// for NaN, is unchanged.
+// With other comparisons NaN would leave its neighbours in any order. x == x, a test for NaN, stays.
 func inTotalOrder(statements []*stablehlo.Statement) []*stablehlo.Statement {
 	statements = slices.Clone(statements)
 	for i, s := range statements {
@@ -71,7 +70,7 @@ func inTotalOrder(statements []*stablehlo.Statement) []*stablehlo.Statement {
 	return statements
 }
 
-// unsignedNaN clears the sign of NaNs: x86's 0/0 would come before all numbers.
+// x86's 0/0, a negative NaN, would come before all numbers.
 func unsignedNaN(v *value) (*value, error) {
 	if classOf(v) != float {
 		return v, nil

@@ -11,14 +11,14 @@ import (
 // ErrTraced reports a value of a loop's or a branch's traced body outside the body.
 var ErrTraced = errors.New("the value was made in the body of a loop or of a branch and does not exist outside of it: return it from the body")
 
-// trace has a body's values, which main must not use: the body is written again in a function.
+// a body's values, which main must not use: a function writes the body again
 type trace struct {
-	open, whole bool // open: in BeginTrace
+	open, whole bool
 	values      map[*value]bool
 }
 
 // BeginTrace starts a body's trace. Until [Builder.TraceBody], each OptimizationBarrier is a parameter. Values that
-// depend on one belong to the body; if whole is set, all but constants do.
+// depend on one belong to the body; with whole, all but constants do.
 func (b *Builder) BeginTrace(whole bool) {
 	b.traces = append(b.traces, trace{true, whole, map[*value]bool{}})
 }
@@ -26,7 +26,7 @@ func (b *Builder) BeginTrace(whole bool) {
 // TraceBody ends the parameters.
 func (b *Builder) TraceBody() { b.traces[len(b.traces)-1].open = false }
 
-// EndTrace ends the body. Later use of its values returns [ErrTraced].
+// EndTrace ends the body: later use of its values returns [ErrTraced].
 func (b *Builder) EndTrace() {
 	last := len(b.traces) - 1
 	if b.left == nil {
@@ -76,7 +76,7 @@ func (o *op) hands(operand compute.Value) bool {
 
 type taken struct{ made, now *op }
 
-// Captured returns the values that the operation's closures capture; the graph's node does not have them as operands.
+// Captured returns the values that the operation's closures capture, which are no operands of the graph's node.
 func (o *op) Captured() []compute.Value {
 	list := make([]compute.Value, len(o.takes))
 	for i, t := range o.takes {

@@ -13,8 +13,7 @@ import (
 	"github.com/gomlx/go-xla/types"
 )
 
-// ReduceWindow reduces windows of x. Nil strides mean the window's dimensions, nil dilations 1, nil paddings 0. Padding
-// does not change results.
+// ReduceWindow's padding does not change results.
 func (f *Function) ReduceWindow(
 	x compute.Value, reductionType compute.ReduceOpType,
 	windowDimensions, strides, baseDilations, windowDilations []int, paddings [][2]int,
@@ -43,10 +42,9 @@ func (f *Function) ReduceWindow(
 	})
 }
 
-// maxPlaces bounds an axis with its dilation and padding, and a window with its dilation and stride.
 const maxPlaces = 1 << 48
 
-// checkPlaces refuses numbers that would overflow in XLA, which ends the process then. Lists may be empty.
+// These numbers would overflow in XLA and end the process. Lists may be empty.
 func checkPlaces(sizes, window, strides, dilations, windowDilations []int, paddings [][2]int) error {
 	at := func(list []int, i int) float64 {
 		if len(list) == 0 {
@@ -141,7 +139,7 @@ func orStrides(strides, window []int) []int {
 	return slices.Clone(strides)
 }
 
-// selectBehindUnits appends axes until two have no window: TPUs need these innermost.
+// TPUs need two innermost axes without a window.
 func (f *Function) selectBehindUnits(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
 	free := 0
 	for i := range window {
@@ -164,11 +162,11 @@ func (f *Function) selectBehindUnits(better types.ComparisonDirection, operand, 
 	return c.do(func() (*value, error) { return reshape(result, dims(operand)...) }), c.err
 }
 
-// mostTaps limits windows: the program grows with them.
+// The program grows with the window.
 const mostTaps = 256
 
-// selectByTaps serves 64-bit numbers on TPUs, which lack select-and-scatter. It finds the best position (tap) of each
-// window, the first of equal ones, then adds up, tap by tap, the elements of source that chose it.
+// selectByTaps serves 64-bit numbers on TPUs, which lack select-and-scatter: it finds each window's best position
+// (tap), the first of equal ones, then adds up, tap by tap, the elements of source that chose it.
 func (f *Function) selectByTaps(better types.ComparisonDirection, operand, source *value, window, strides []int, paddings [][2]int) (*value, error) {
 	taps := 1
 	for _, n := range window {

@@ -72,7 +72,7 @@ func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root
 
 type rationed struct {
 	file io.ReaderAt
-	left int64 // negative: no limit
+	left int64
 }
 
 func (r *rationed) ReadAt(p []byte, offset int64) (int, error) {
@@ -90,7 +90,7 @@ func judge(members []*zip.File, packed int64, patterns []string) error {
 		return fmt.Errorf("%d members, the limit is %d", len(members), maxMembers)
 	}
 	most := min(packed*maxRatio+ratioSlack, maxUnpacked)
-	files := make(map[string]string, len(members)) // by lower-case name
+	files := make(map[string]string, len(members))
 	folders := make(map[string]string)
 	var unpacked int64
 	for _, m := range members {

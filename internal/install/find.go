@@ -15,7 +15,7 @@ import (
 )
 
 // Find returns the installed plugin of a kind, or of one with the same build ("cpu" for "cpu106"). root "" is
-// DefaultRoot(). Files whose size, time or inode differ from the receipt are verified by SHA-256. Errors wrap
+// DefaultRoot(). It verifies files whose size, time or inode differ from the receipt by SHA-256. Errors wrap
 // ErrUnknownKind, ErrNotInstalled, ErrDamaged or ErrUnsafe.
 func Find(kind, root string) (Plugin, error) {
 	return find(context.Background(), kind, root, Options{}, quick)

@@ -19,11 +19,8 @@ import (
 )
 
 var (
-	// ErrUnknownKind reports a plugin outside the table.
-	ErrUnknownKind = errors.New("unknown plugin")
-	// ErrNoWheel reports a plugin without a wheel for this platform.
-	ErrNoWheel = errors.New("no wheel for this platform")
-	// ErrNotInstalled reports that nothing is installed.
+	ErrUnknownKind  = errors.New("unknown plugin")
+	ErrNoWheel      = errors.New("no wheel for this platform")
 	ErrNotInstalled = errors.New("not installed")
 	// ErrDamaged reports changed files, which Install fixes.
 	ErrDamaged = errors.New("damaged")
@@ -32,8 +29,7 @@ var (
 	// ErrUnknownWheel reports a file outside the table, without Options.SHA256.
 	ErrUnknownWheel = errors.New("not in the table of known wheels")
 	// ErrArchive reports a wheel's suspicious or missing members.
-	ErrArchive = errors.New("refused archive")
-	// ErrNotFound reports that the package index lacks the wheel.
+	ErrArchive  = errors.New("refused archive")
 	ErrNotFound = errors.New("not in the package index")
 )
 
@@ -41,12 +37,12 @@ type Plugin struct {
 	Kind     string // "cpu", "cpu106", "cpu81", "cuda", "cuda12", "cuda_compile", "tpu", "mpi", "mpich"
 	Version  string // package's; "" for a bare library
 	API      string // PJRT's C API, "0.81"; "" for MPI or if unknown
-	Path     string // of the library, absolute
+	Path     string // absolute
 	SHA256   string // of the library, lower-case hex
 	Licence  string
-	Platform string // "linux/amd64"
+	Platform string
 	Stamp    string // changes with any file, even if its time is reset
-	// Successor is the version that [Install] would replace this one with, or "".
+	// Successor is the version with which [Install] would replace this one, or "".
 	Successor string
 }
 
@@ -60,12 +56,12 @@ func (p Plugin) Launcher() string {
 
 type Stage string
 
-// Stages. Resolve, Download and Extract occur per wheel.
+// Resolve, Download and Extract occur per wheel.
 const (
 	Wait     Stage = "wait"     // another installation holds File
 	Resolve  Stage = "resolve"  // asking the package index
 	Download Stage = "download" // Done and Total are bytes
-	Verify   Stage = "verify"   // reading local files
+	Verify   Stage = "verify"
 	Extract  Stage = "extract"
 	Probe    Stage = "probe"
 )
@@ -78,11 +74,11 @@ type Event struct {
 
 // Options configure Install. The zero value downloads from the public index into DefaultRoot.
 type Options struct {
-	Root     string                                       // "": DefaultRoot()
-	From     string                                       // wheel, library, or folder of wheels, not a download
-	SHA256   string                                       // of From, in hex: allows an unknown file
-	IndexURL string                                       // package index ("simple" pages, https); digests still apply
-	Force    bool                                         // install even if intact
+	Root     string
+	From     string // wheel, library, or folder of wheels, not a download
+	SHA256   string // of From, in hex: allows an unknown file
+	IndexURL string // package index ("simple" pages, https); digests still apply
+	Force    bool
 	Probe    func(ctx context.Context, path string) error // must succeed before installation; nil: none
 	Progress func(Event)
 	HTTP     *http.Client // nil: TLS 1.2 or newer, proxy from the environment
@@ -93,7 +89,7 @@ type Options struct {
 	resolve func(ctx context.Context, w Wheel) (string, error)
 }
 
-// DefaultRoot returns $LAZO_HOME, or else lazo's folder in the user's data folder.
+// DefaultRoot returns $LAZO_HOME, or lazo's folder in the user's data folder.
 func DefaultRoot() (string, error) {
 	if dir, err := owners.Plugins(); dir != "" || err != nil {
 		return dir, err
@@ -108,8 +104,8 @@ func DefaultRoot() (string, error) {
 	return filepath.Join(home, ".local", "share", "lazo", "pjrt"), nil
 }
 
-// Install installs a plugin and returns it. It changes nothing if the table's version is installed and intact. Of
-// concurrent processes one works and the others wait. An error leaves the previous installation.
+// Install installs a plugin and returns it. It changes nothing if the table's version is installed and intact.
+// Concurrent processes wait for one. An error leaves the previous installation.
 func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) {
 	defer func() {
 		if err != nil {

@@ -34,9 +34,9 @@ type receipt struct {
 	API      string       `json:"pjrt_api"`
 	Platform string       `json:"platform"`
 	Licence  string       `json:"licence"`
-	Dir      string       `json:"dir"`     // next to the receipt
-	Library  string       `json:"library"` // in Files
-	Wheels   []string     `json:"wheels"`  // SHA-256
+	Dir      string       `json:"dir"`
+	Library  string       `json:"library"`
+	Wheels   []string     `json:"wheels"` // SHA-256
 	Files    []fileRecord `json:"files"`
 }
 
@@ -69,7 +69,7 @@ func (r *receipt) successor(table []Wheel) string {
 		}
 		same = same && slices.Contains(r.Wheels, w.SHA256)
 		if w.Library != "" && slices.Contains(r.Wheels, w.LibrarySHA256) {
-			return "" // a bare library
+			return ""
 		}
 	}
 	if same {

@@ -28,7 +28,7 @@ const (
 type piece struct {
 	Wheel
 	local string // "": download it
-	bare  bool   // local is the library
+	bare  bool
 }
 
 func digests(pieces []piece) []string {

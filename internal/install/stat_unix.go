@@ -12,7 +12,6 @@ import (
 
 const noFollow = unix.O_NOFOLLOW
 
-// inode returns 0 if unknown.
 func inode(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Ino)

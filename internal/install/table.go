@@ -13,13 +13,13 @@ import (
 //go:embed plugins.tsv
 var plugins string
 
-// Wheel is a row of the table: an index's file.
+// Wheel is a row of the table.
 type Wheel struct {
-	Kind     string // plugin it belongs to
+	Kind     string
 	Platform string // GOOS/GOARCH
-	Package  string // in the package index
+	Package  string
 	Version  string
-	File     string // exact name
+	File     string
 	Size     int64  // bytes
 	SHA256   string // lower-case hex
 	// Members are path.Match patterns of needed files; each must match.
@@ -41,7 +41,7 @@ func Kinds() []string {
 
 // MPI implementations in the table: see [Plugin.Launcher].
 const (
-	MPI   = "mpi" // Open MPI
+	MPI   = "mpi"
 	MPICH = "mpich"
 )
 

@@ -7,14 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// Errors that package dist exports.
 var (
 	ErrDisagree  = errors.New("the ranks disagree")
 	ErrKeyExists = errors.New("the key has a value already")
 	ErrNoKey     = errors.New("the key has no value")
 )
 
-// Alike is a value that must be equal in all processes of a run of a program.
+// Alike is a value that must be equal in all processes that run a program.
 type Alike struct {
 	What string // in messages: "the next batches"
 	// Sums has a checksum per part, equally many in all processes.
@@ -25,7 +24,6 @@ type Alike struct {
 	Err error
 }
 
-// Part describes a part of an [Alike] in messages.
 type Part struct {
 	Name string // "field \"x\"", after "differs in"
 	Is   string // this process's value: "1,000 examples"; may be ""
@@ -36,7 +34,7 @@ type Job interface {
 	Size() int
 	// Note adds a text of this process to messages about failures; "" removes it.
 	Note(text string)
-	// Leave leaves the job at the end of the program, with its error or nil.
+	// Leave leaves the job at the program's end, with its error or nil.
 	Leave(err error) error
 }
 
@@ -44,7 +42,6 @@ var now atomic.Pointer[Job]
 
 func Enter(j Job) { now.Store(&j) }
 
-// Forget records that this process has left j, if it is the current job.
 func Forget(j Job) {
 	if noted := now.Load(); noted != nil && *noted == j {
 		now.CompareAndSwap(noted, nil)

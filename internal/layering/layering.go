@@ -20,15 +20,13 @@ type Step interface {
 	DType() dtypes.DType
 	// FullPrecision builds a part in the parameters' dtype.
 	FullPrecision(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node
-	// Fields are the names of the batch's fields.
 	Fields() []string
-	// Training reports whether the step trains.
 	Training() bool
-	// Examples are the real ones of a padded batch, bool [batch], or nil without padding.
+	// Examples are a padded batch's real ones, bool [batch], or nil without padding.
 	Examples() *graph.Node
 	// Freezes reports whether the optimizer leaves a parameter unchanged.
 	Freezes(path string, shape shapes.Shape) bool
-	// Ended is the cause if the context of the build has ended.
+	// Ended is the cause if the build's context has ended.
 	Ended() error
 	// Normalised records the step count of a batch normalization that ignores padding.
 	Normalised(count *model.Variable)
@@ -36,7 +34,7 @@ type Step interface {
 
 // Trace is the model being built.
 type Trace interface {
-	// Layer builds and records a layer, if own the user's, if held in a layer of package nn.
+	// Layer builds and records a layer: own: the user's; held: in a layer of package nn.
 	Layer(layer any, own, held bool, scope *model.Scope, x *graph.Node, build Build) *graph.Node
 	// Indices records that a node's integers must be in [0, n).
 	Indices(x *graph.Node, n int)
@@ -69,7 +67,6 @@ func TraceOf(x *graph.Node) Trace {
 	return t
 }
 
-// Run builds a layer through the graph's trace, and passes the input's mask on.
 func Run(layer any, own, held bool, scope *model.Scope, x *graph.Node, build Build) (y *graph.Node) {
 	if s := StepOf(x); s != nil {
 		if err := s.Ended(); err != nil {

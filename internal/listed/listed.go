@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Quoted returns a text of others, such as a name from a file, in quotes, of at most 100 bytes and without terminal
-// controls.
+// Quoted quotes a text of others, such as a name from a file: at most 100 bytes, without terminal controls.
 func Quoted(text string) string {
 	const most = 100
 	if len(text) <= most {
@@ -23,7 +22,7 @@ func Quoted(text string) string {
 	return fmt.Sprintf("%s… (%d bytes)", strconv.Quote(text[:end]), len(text))
 }
 
-// Some returns the first ten names, and the number of the others.
+// Some returns the first ten names and the number of the others.
 func Some(names []string) string {
 	const most = 10
 	quoted, more := make([]string, min(len(names), most)), ""
@@ -36,7 +35,7 @@ func Some(names []string) string {
 	return fmt.Sprintf("[%s]%s", strings.Join(quoted, " "), more)
 }
 
-// Joined returns names with commas between, or [Some] of them if they are long.
+// Joined returns names with commas between, or [Some] if they are long.
 func Joined(names []string) string {
 	if text := strings.Join(names, ", "); len(text) <= 2000 {
 		return text
@@ -46,7 +45,7 @@ func Joined(names []string) string {
 
 const longest = 500
 
-// Short shortens an error's text of others, as from a server or a file, and removes control characters. It wraps err.
+// Short wraps err and shortens its text of others, as from a server or a file, without control characters.
 func Short(err error) error {
 	if err == nil {
 		return nil

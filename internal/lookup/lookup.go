@@ -1,4 +1,4 @@
-// Package lookup finds a logged entry by its name or by its full name, collection.name.
+// Package lookup finds a logged entry by its name or full name, collection.name.
 package lookup
 
 import (
@@ -50,7 +50,6 @@ func match[E any](entries []E, key func(*E) (collection, name string), matches f
 
 func isName(_, entry, name string) bool { return entry == name }
 
-// IsPath reports whether name is the full name of an entry of a collection.
 func IsPath(collection, entry, name string) bool {
 	n := len(collection)
 	return len(name) == n+1+len(entry) && name[n] == '.' && name[:n] == collection && name[n+1:] == entry

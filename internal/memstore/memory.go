@@ -92,7 +92,6 @@ func (m *Memory) Delete(ctx context.Context, key string) error {
 
 type Op string
 
-// The calls of a store.
 const (
 	OpPut    Op = "put"
 	OpRead   Op = "read"
@@ -110,11 +109,9 @@ type Call struct {
 // Faulty is a store that can fail. [Memory.Clone] in a hook is what a crash at that call leaves.
 type Faulty struct {
 	Store checkpoint.Store
-	// Before runs before a call. If it returns an error, the call fails without effect, though Put may have called its
-	// function.
+	// Before runs before a call, which fails without effect on its error, though Put may have called its function.
 	Before func(Call) error
-	// After runs after a successful call. If it returns an error, the call fails but took effect, as when a response is
-	// lost.
+	// After runs after a successful call, which fails after its effect on its error, as when a response is lost.
 	After func(Call) error
 }
 

@@ -19,7 +19,6 @@ func warnings(w *World) []string {
 	return bindingWarnings(set.Count(), available("/"), w.LocalSize(), w.Library().Flavour() == OpenMPI && yields(os.Getenv))
 }
 
-// yields reports whether Open MPI yields the processor during waits.
 func yields(get func(string) string) bool {
 	on, err := strconv.ParseBool(get("OMPI_MCA_mpi_yield_when_idle"))
 	return err == nil && on
@@ -40,7 +39,7 @@ func bindingWarnings(own, machine, processes int, yields bool) []string {
 	return nil
 }
 
-// available returns the processors of the container or machine, 0 if unknown.
+// of the container or machine, 0 if unknown
 func available(root string) int {
 	groups, err := os.ReadFile(root + "proc/self/cgroup")
 	if err == nil {

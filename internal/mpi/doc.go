@@ -11,12 +11,12 @@
 // token. Tokens keep one order of calls on all ranks. Arrays have any of XLA's dtypes of at least a byte. Attributes
 // are i64 or arrays of i64:
 //
-// - lazo.all_reduce: site, op, groups, group_size. A result has the shape of its argument.
-// - lazo.reduce_scatter: the same. An argument is [group_size, …], its result […].
-// - lazo.all_gather: site, groups, group_size. An argument is […], its result [group_size, …].
-// - lazo.all_to_all: site, groups, group_size. Both are [group_size, …].
-// - lazo.collective_permute: site, pairs. Shapes are equal; ranks that receive nothing get 0.
-// - lazo.rank: no attributes, arguments or tokens. The result is the rank, of dtype u32.
+//   - lazo.all_reduce: site, op, groups, group_size. A result has its argument's shape.
+//   - lazo.reduce_scatter: the same. An argument is [group_size, …], its result […].
+//   - lazo.all_gather: site, groups, group_size. An argument is […], its result [group_size, …].
+//   - lazo.all_to_all: site, groups, group_size. Both are [group_size, …].
+//   - lazo.collective_permute: site, pairs. Shapes are equal; ranks that receive nothing get 0.
+//   - lazo.rank: no attributes, arguments or tokens. The result is the rank, a u32.
 //
 // site numbers the program's collectives, for messages. op is 0 for the sum, 1 product, 2 minimum, 3 maximum, 4 and, 5
 // or. And and or are bitwise, for integers and pred; pred has no sum or product. The minimum or maximum with a NaN is
@@ -28,6 +28,6 @@
 //
 // # Threads
 //
-// Programs exchange on XLA's threads, the host on others, so the library must provide MPI_THREAD_MULTIPLE
-// ([ErrThreads]). Handlers do not call Go.
+// Programs exchange on XLA's threads, the host on others: the library must provide MPI_THREAD_MULTIPLE ([ErrThreads]).
+// Handlers do not call Go.
 package mpi

@@ -40,7 +40,7 @@ var opened struct {
 
 // Open loads the MPI library at path, or else the first one that fits the launcher: the file in LAZO_MPI, in the
 // launcher's folder, in LD_LIBRARY_PATH, next to mpirun or mpiexec in PATH, or in system folders. A process has one
-// library: the same file returns it, another returns [ErrTwice].
+// library: the same file returns it, another [ErrTwice].
 //
 // The file and its parent folders must belong to the user or root, else Open returns [ErrNotFound] with the reason. It
 // returns [ErrLauncher] for another implementation, or major version of Open MPI, than the launcher's.
@@ -96,7 +96,7 @@ func load(file string) (*Library, error) {
 	if lacks := C.lazo_resolve(&l.table, handle, C.int(l.flavour)); lacks != nil {
 		return nil, fmt.Errorf("mpi: %s: %w: it has no %s", file, ErrNoMPI, C.GoString(lacks))
 	}
-	var text [8192]C.char // the longest text
+	var text [8192]C.char
 	var length C.int
 	if code := C.lazo_version(&l.table, &text[0], &length); code != 0 {
 		return nil, fmt.Errorf("mpi: %s: %w: MPI_Get_library_version gave error %d", file, ErrNoMPI, code)
@@ -117,7 +117,6 @@ func symbol(handle unsafe.Pointer, name string) bool {
 // Path returns the library's file, absolute and without symbolic links.
 func (l *Library) Path() string { return l.path }
 
-// Version returns the implementation and version, such as "Open MPI 5.0.11".
 func (l *Library) Version() string {
 	name, version := l.implementation()
 	return strings.TrimSpace(name + " " + version)

@@ -11,17 +11,14 @@ import (
 var (
 	// ErrNotFound reports a missing or untrusted MPI library.
 	ErrNotFound = errors.New("no MPI library")
-	// ErrNotLoadable reports a file that is not a library for this machine, or lacks dependencies.
+	// ErrNotLoadable: the file is not a library for this machine, or lacks dependencies.
 	ErrNotLoadable = errors.New("not a library that this machine can load")
-	// ErrNoMPI reports a library that is not a supported MPI.
-	ErrNoMPI = errors.New("not an MPI library that lazo knows")
-	// ErrLauncher reports a process started by the launcher of another MPI implementation or version.
+	ErrNoMPI       = errors.New("not an MPI library that lazo knows")
+	// ErrLauncher: the launcher is of another MPI implementation or version.
 	ErrLauncher = errors.New("the launcher is of another MPI")
-	// ErrThreads reports a library without MPI_THREAD_MULTIPLE.
-	ErrThreads = errors.New("the MPI library has no MPI_THREAD_MULTIPLE")
-	// ErrTwice reports a second initialization of MPI, or a second library.
-	ErrTwice = errors.New("MPI is in use in this process already")
-	// ErrFinalized reports a process that left its job.
+	ErrThreads  = errors.New("the MPI library has no MPI_THREAD_MULTIPLE")
+	// ErrTwice: MPI was initialized before, or another library opened.
+	ErrTwice     = errors.New("MPI is in use in this process already")
 	ErrFinalized = errors.New("this process has left the job of MPI")
 )
 
@@ -67,7 +64,7 @@ func firstLine(text string) string {
 type Exchange struct {
 	// Begun and Ended count exchanges. They differ during one.
 	Begun, Ended uint64
-	// Kind and Site are the collective and its number in the program, Bytes the size of its arguments.
+	// Kind and Site are the collective and its number in the program, Bytes its arguments' size.
 	Kind  string
 	Site  int64
 	Bytes int64

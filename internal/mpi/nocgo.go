@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// [Open] fails, so no value of these types exists.
+// [Open] fails: no value of these types exists.
 
 var errNoCgo = fmt.Errorf("mpi: %w: %w", ErrNotLoadable, pjrt.ErrNoCgo)
 

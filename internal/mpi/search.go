@@ -22,7 +22,7 @@ type launcher struct {
 
 func launcherOf(getenv func(string) string) launcher {
 	switch {
-	case getenv("OMPI_VERSION") != "" && getenv("OMPI_COMM_WORLD_SIZE") != "": // Open MPI 5
+	case getenv("OMPI_VERSION") != "" && getenv("OMPI_COMM_WORLD_SIZE") != "":
 		l := launcher{name: "mpirun of Open MPI " + getenv("OMPI_VERSION"), open: true}
 		l.major, _, _ = strings.Cut(getenv("OMPI_VERSION"), ".")
 		if dir := getenv("OMPI_LIBDIR_LOC"); dir != "" {
@@ -51,8 +51,8 @@ func launcherOf(getenv func(string) string) launcher {
 	return launcher{}
 }
 
-// ofProxy returns the folders of the libraries of MPICH's launcher, of which no variable says where it lies. Its
-// proxy on each host starts the ranks, perhaps by a shell.
+// The folders of the libraries of MPICH's launcher, whose place no variable has. Its proxy on each host starts the
+// ranks, perhaps by a shell.
 func ofProxy(proc string, pid int) []string {
 	for range 8 {
 		at := filepath.Join(proc, strconv.Itoa(pid))
@@ -70,7 +70,6 @@ func ofProxy(proc string, pid int) []string {
 	return nil
 }
 
-// librariesOf returns the folders of libraries of the programs in bin.
 func librariesOf(bin string) []string {
 	prefix := filepath.Dir(bin)
 	return []string{filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64"), filepath.Join(prefix, "lib", machine)}
@@ -127,7 +126,7 @@ func search(by launcher, getenv func(string) string, root fs.FS) (string, error)
 
 func rooted(path string) string { return strings.TrimPrefix(filepath.Clean(path), "/") }
 
-// inspect finds Open MPI, and its major version or "", by a library's dependencies, which version 5 renamed.
+// Version 5 of Open MPI renamed dependencies of its libraries.
 func inspect(root fs.FS, path string) (open bool, major string) {
 	opened, err := root.Open(rooted(path))
 	if err != nil {
@@ -139,7 +138,7 @@ func inspect(root fs.FS, path string) (open bool, major string) {
 		return false, ""
 	}
 	file, err := elf.NewFile(reader)
-	if err != nil { // not ELF
+	if err != nil {
 		return strings.Contains(path, "libmpi.40."), ""
 	}
 	libraries, err := file.ImportedLibraries()

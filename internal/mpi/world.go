@@ -23,13 +23,13 @@ type World struct {
 
 	mu       sync.Mutex
 	finished bool
-	leave    chan struct{}      // closed to finalize MPI
-	left     chan C.lazo_result // result of the finalization
+	leave    chan struct{} // closed to finalize MPI
+	left     chan C.lazo_result
 }
 
 // Init initializes MPI, with separate communicators for programs and the host, and waits for all ranks. Without a
-// launcher the job has size 1. A second Init returns [ErrTwice], a library without threads [ErrThreads]. MPI may end
-// the process if it cannot start.
+// launcher the job has size 1. A second Init returns [ErrTwice], a library without threads [ErrThreads]. MPI may end a
+// process that it cannot start.
 func (l *Library) Init() (*World, error) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -67,7 +67,7 @@ func (l *Library) Init() (*World, error) {
 	return w, nil
 }
 
-// Joined returns the result of [Library.Init] in this process, or nil before.
+// Joined returns the result of [Library.Init], or nil before.
 func Joined() *World {
 	opened.Lock()
 	defer opened.Unlock()
@@ -80,13 +80,13 @@ func (w *World) Rank() int { return int(w.place.rank) }
 
 func (w *World) Size() int { return int(w.place.size) }
 
-// LocalRank returns this process's rank among those of its machine.
+// LocalRank is this process's rank on its machine.
 func (w *World) LocalRank() int { return int(w.place.local_rank) }
 
 func (w *World) LocalSize() int { return int(w.place.local_size) }
 
-// Warnings returns advice if this process is bound to fewer processors than its share, or if there are more processes
-// than processors.
+// Warnings returns advice if this process has fewer processors than its share, or there are more processes than
+// processors.
 func (w *World) Warnings() []string { return append([]string{}, w.warnings...) }
 
 // The caller of enter unlocks w.mu.
@@ -121,7 +121,7 @@ func (w *World) Sum(values []float32) error {
 	return w.said("sum", C.lazo_sum((*C.float)(unsafe.SliceData(values)), C.size_t(len(values))))
 }
 
-// Broadcast sets data to the root rank's data, of the same length.
+// Broadcast sets data to the root rank's, of the same length.
 func (w *World) Broadcast(root int, data []byte) error {
 	if root < 0 || root >= w.Size() {
 		return fmt.Errorf("mpi: broadcast: root is %d, expected a rank of %d", root, w.Size())
@@ -171,7 +171,7 @@ func (w *World) Finalize() error {
 // Abort ends all processes of the job, this one with the exit code, even during other calls. It does not return.
 func (w *World) Abort(code int) { C.lazo_abort(C.int(code)) }
 
-// Handlers returns the C functions for the platform "Host" that programs call, by name: see
+// Handlers returns the C functions that programs call, by name, for the platform "Host" of
 // [pjrt.Plugin.RegisterHandler].
 func (w *World) Handlers() map[string]unsafe.Pointer {
 	return map[string]unsafe.Pointer{
@@ -184,7 +184,7 @@ func (w *World) Handlers() map[string]unsafe.Pointer {
 	}
 }
 
-// Exchanges returns the current or last exchange. It never waits.
+// Exchanges returns the current or last exchange without waiting.
 func (w *World) Exchanges() Exchange {
 	now := C.lazo_now()
 	e := Exchange{Begun: uint64(now.begun), Ended: uint64(now.ended), Site: int64(now.site), Bytes: int64(now.bytes)}

@@ -17,7 +17,7 @@ type control struct {
 	tags       string
 }
 
-// edit replaces a text that occurs once in the file.
+// old occurs once in the file.
 type edit struct{ old, new string }
 
 func (c control) texts(module string) (map[string][]byte, error) {
@@ -39,7 +39,7 @@ func (c control) texts(module string) (map[string][]byte, error) {
 	return map[string][]byte{path: []byte(changed)}, nil
 }
 
-// controls runs the named controls, or all. Each one's test must fail.
+// Each control's test must fail.
 func (r *runner) controls(ctx context.Context, module string, all []control, names []string) (err error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(c control) bool { return c.name == name }) {

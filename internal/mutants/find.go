@@ -15,14 +15,14 @@ type mutant struct {
 	id         int
 	pkg        *source
 	file       string
-	from, to   int // replaced bytes
+	from, to   int
 	line       int
 	function   string
 	kind       string
 	change     string
 	form       []piece
 	tests      []*test
-	missed     []string // tests that reach it but are left out
+	missed     []string
 	outcome    outcome
 	by, remark string
 }

@@ -4,7 +4,7 @@
 //	go run ./internal/mutants -controls [NAME...]
 //
 // It compiles a seeded sample of mutants together; the process selects one by number. It runs each test once without a
-// mutant to find which mutants the test reaches, and then with each.
+// mutant to find those that it reaches, then with each.
 //
 // Controls are changes that a named test must find; see controls.go. The files do not change (go build -overlay).
 package main
@@ -137,7 +137,7 @@ func (r *runner) sample(ctx context.Context, dir string, patterns, with []string
 	return tried, nil
 }
 
-// order shuffles mutants by the seed and by their changes, so that other code does not change a sample.
+// order shuffles mutants by the seed and their changes: other code does not change a sample.
 func order(all []*mutant, seed uint64) {
 	rank, twins := map[*mutant]string{}, map[string]int{}
 	for _, m := range all {

@@ -148,8 +148,8 @@ func at(workers, n int, f func(i int)) {
 	all.Wait()
 }
 
-// reach runs each test alone, without a mutant, for its time and the mutants it reaches, and sorts by time. It leaves
-// out tests that fail or take too long.
+// Each test runs alone, without a mutant, for its time and the mutants it reaches; tests that fail or take too long are
+// left out.
 func (r *runner) reach(ctx context.Context, packages []*source, binaries map[string]string) ([]*test, error) {
 	var tests []*test
 	for _, p := range packages {
@@ -194,7 +194,7 @@ func (r *runner) reach(ctx context.Context, packages []*source, binaries map[str
 		}
 	})
 	slices.SortStableFunc(tests, func(a, b *test) int { return int(a.took - b.took) })
-	start := map[string]time.Duration{} // approximate
+	start := map[string]time.Duration{}
 	for _, t := range tests {
 		if t.leftOut != "" {
 			r.say("%s %s is left out: %s", t.pkg.Name, t.name, t.leftOut)
@@ -255,7 +255,7 @@ func (r *runner) try(ctx context.Context, m *mutant) {
 	}
 }
 
-// batches returns the tests that reach a mutant, by process: its own package's first, then by time.
+// The tests that reach a mutant, by process: its own package's first, then by time.
 func batches(m *mutant) (all [][]*test) {
 	tests := slices.Clone(m.tests)
 	slices.SortStableFunc(tests, func(a, b *test) int {

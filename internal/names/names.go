@@ -1,4 +1,4 @@
-// Package names looks things up by name and suggests the nearest name in errors.
+// Package names looks names up and suggests the nearest in errors.
 package names
 
 import (
@@ -15,7 +15,6 @@ import (
 
 var ErrUnknown = errors.New("unknown name")
 
-// Find looks a name up. The error suggests the nearest name.
 func Find[T any](kind, name string, table map[string]T) (found T, err error) {
 	if found, ok := table[name]; ok {
 		return found, nil

@@ -103,7 +103,6 @@ func From0To1(output *Node) bool {
 	return MadeBy(output) != "" || low >= -1e-6 && high <= 1+1e-6 // a factor may round
 }
 
-// Infinite reports whether a node is an infinite constant.
 func Infinite(x *Node) bool {
 	low, high := bounds(x, 12)
 	return low == high && math.IsInf(low, 0)
@@ -222,7 +221,7 @@ func fixedNumbers(x *Node, steps int) bool {
 	return steps > 0 && len(in) > 0 && !slices.ContainsFunc(in, func(n *Node) bool { return !fixedNumbers(n, steps-1) })
 }
 
-// Expanded appends axes of length 1, up to the rank of like.
+// Expanded appends axes of length 1, up to like's rank.
 func Expanded(v, like *Node) *Node {
 	for v.Rank() < like.Rank() {
 		v = graph.ExpandAxes(v, -1)
@@ -230,8 +229,8 @@ func Expanded(v, like *Node) *Node {
 	return v
 }
 
-// Counted scales the places that count and excludes others, so that the mean over all is that over those that count, or
-// 0. examples masks padding or is nil.
+// Counted scales the places that count and excludes others: the mean over all is that over those that count, or 0.
+// examples masks padding or is nil.
 func Counted(name string, v, places, examples *Node) *Node {
 	if places == nil {
 		return v
@@ -252,7 +251,7 @@ func Counted(name string, v, places, examples *Node) *Node {
 	return graph.Mul(graph.Where(counts, v, graph.ZerosLike(v)), share)
 }
 
-// ByExample returns the mean of each example over the places that count, and how many numbers of v that is. An example
+// ByExample returns each example's mean over the places that count, and how many numbers of v that is. An example
 // without such a place has mean 0 and a count near 0, for a mean of 0 over such examples alone.
 func ByExample(v, places *Node) (mean, count *Node) {
 	wide := graph.BroadcastToDims(Expanded(places, v), v.Shape().Dimensions...)
@@ -299,7 +298,6 @@ func CrossEntropies(name, instead string, labels, logits *Node) *Node {
 	return OrNaN(within, losses)
 }
 
-// OrNaN returns NaN outside of within.
 func OrNaN(within, losses *Node) *Node {
 	return graph.Where(within, losses, graph.MulScalar(graph.OnesLike(losses), math.NaN()))
 }

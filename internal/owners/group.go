@@ -13,7 +13,7 @@ import (
 )
 
 // private reports whether only the user and root are in a group, as in per-user groups (umask 002), by local files. An
-// unknown group, or a file with an ACL, is not private.
+// unknown group, or a file with an ACL, is not.
 func private(path string, gid int, uid uint32) bool {
 	if runtime.GOOS != "linux" || uid == 0 { // other systems have further sources
 		return false

@@ -10,10 +10,10 @@ import (
 	"runtime"
 )
 
-// Home returns the user's home folder: $HOME, or else that of the user database. A relative one is an error.
+// Home returns the user's home folder: $HOME, or else the user database's. A relative one is an error.
 func Home() (string, error) { return absolute("$HOME", home) }
 
-// Plugins returns $LAZO_HOME, the folder of plugins, or "" if the variable is not set. A relative one is an error.
+// Plugins returns $LAZO_HOME, the folder of plugins, or "". A relative one is an error.
 func Plugins() (string, error) {
 	dir := os.Getenv("LAZO_HOME")
 	if dir == "" {
@@ -59,5 +59,5 @@ func absolute(from string, find func() (string, error)) (string, error) {
 	return dir, nil
 }
 
-// ErrUnsafe means that another user may have written or may replace a file.
+// ErrUnsafe: another user may have written or may replace a file.
 var ErrUnsafe = errors.New("not yours alone")

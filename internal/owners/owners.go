@@ -19,7 +19,7 @@ import (
 // missing part is fs.ErrNotExist.
 func Resolve(path string) (string, error) { return now().resolve(path) }
 
-// Folder is [Resolve] for lazo's own folders without sticky ones, because files are found by name.
+// Folder is [Resolve] for lazo's own folders, which must not be sticky: files are found by name.
 func Folder(path string) error {
 	real, err := Resolve(path)
 	if err != nil {
@@ -64,8 +64,8 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 
 type user struct {
 	uid     uint32
-	root    uint32                          // owner of "/", usually root
-	private func(path string, gid int) bool // no other members
+	root    uint32 // owner of "/", usually root
+	private func(path string, gid int) bool
 }
 
 func now() user {
@@ -135,7 +135,7 @@ func (u user) look(path string) error {
 	return u.closed(path, info, true)
 }
 
-// closed checks one part of a path. sticky allows sticky folders that others can write.
+// sticky allows sticky folders that others can write.
 func (u user) closed(path string, info fs.FileInfo, sticky bool) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -1,4 +1,4 @@
-// Package packs stores scalars of a model in one int64 variable of shape [scalars], because a variable's cost in a
+// Package packs stores a model's scalars in one int64 variable of shape [scalars], because a variable's cost in a
 // program does not depend on its size. Outside of steps each scalar has its own name and value. The store's parameters
 // list a pack's contents.
 package packs

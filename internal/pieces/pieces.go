@@ -5,7 +5,7 @@ import "sort"
 
 const piece = 512
 
-// List grows and shrinks at its end. Growing does not copy its pieces.
+// List grows and shrinks at its end, without copies.
 type List[T any] struct {
 	pieces [][]T
 	n      int
@@ -52,7 +52,6 @@ func (l *List[T]) Keep(stays func(i int) bool) {
 	}
 }
 
-// Search returns the first index for which reached is true, or n.
 func (l *List[T]) Search(reached func(*T) bool) int {
 	return sort.Search(l.n, func(i int) bool { return reached(l.At(i)) })
 }

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// OptimizedProgram returns the program that the plugin runs, and its format, "hlo" for a serialized HloModuleProto.
+// OptimizedProgram returns the program that the plugin runs and its format, "hlo" for a serialized HloModuleProto.
 func (e *Executable) OptimizedProgram() (program []byte, format string, err error) {
 	err = e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {
 		program, format, err = p.optimizedProgram(e.pair)
@@ -39,7 +39,7 @@ func (p *Plugin) optimizedProgram(executable unsafe.Pointer) (program []byte, fo
 	return program, goString(code.format, code.format_size), nil
 }
 
-// Fingerprint is equal for the same program, options and compiler. It may be [ErrUnimplemented].
+// Fingerprint is equal for equal programs, options and compilers. It may be [ErrUnimplemented].
 func (e *Executable) Fingerprint() (string, error) {
 	var text string
 	err := e.with(func(p *Plugin, api *C.lazo_Api) error {
@@ -70,7 +70,7 @@ func (e *Executable) Serialize() ([]byte, error) {
 	return serialized, err
 }
 
-// CostAnalysis returns the compiler's estimates, such as "flops" and "bytes accessed".
+// CostAnalysis has keys such as "flops" and "bytes accessed".
 func (e *Executable) CostAnalysis() (map[string]any, error) {
 	var costs map[string]any
 	err := e.with(func(p *Plugin, _ *C.lazo_Api) (err error) {

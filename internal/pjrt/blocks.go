@@ -16,7 +16,7 @@ import (
 // The kept blocks are at most the largest total in use at once. They are freed if unused, after long compilations, with
 // a client, by [FreeBlocks], and before malloc fails. Only the plugin's references to malloc are redirected.
 //
-// It is [ErrUnimplemented] on other systems than Linux and for plugins without such references.
+// It is [ErrUnimplemented] outside Linux and for plugins without such references.
 func (p *Plugin) KeepBlocks() error {
 	switch n := C.lazo_keep_blocks(unsafe.Pointer(p.api.Error_Destroy)); {
 	case n > 0:
@@ -31,7 +31,6 @@ func (p *Plugin) KeepBlocks() error {
 
 var blocksKept atomic.Bool
 
-// longCompile is the compile time from which trim pays.
 const longCompile = 100 * time.Millisecond
 
 func afterCompile(took time.Duration) {
@@ -43,7 +42,7 @@ func afterCompile(took time.Duration) {
 // FreeBlocks frees all blocks of [Plugin.KeepBlocks], in microseconds.
 func FreeBlocks() { C.lazo_free_blocks(0) }
 
-// trim also returns malloc's free memory to the kernel, in milliseconds.
+// It also returns malloc's free memory to the kernel, in milliseconds.
 func trim() { C.lazo_free_blocks(1) }
 
 type blockCounts struct {

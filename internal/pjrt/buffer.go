@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// Buffer is an array on a device. The caller closes it, even if the array is deleted or donated to a run. A [Call] may
-// replace the array.
+// Buffer is an array on a device. The caller closes it, even if the array is deleted or donated. A [Call] may replace
+// the array.
 type Buffer struct {
 	*object
 	shape  Shape
@@ -66,7 +66,7 @@ func (b *Buffer) Ready() (*Event, error) {
 	return event, err
 }
 
-// Delete frees the array as soon as no program needs it.
+// Delete frees the array when no program needs it.
 func (b *Buffer) Delete() error {
 	return b.with(func(p *Plugin, api *C.lazo_Api) error {
 		args := C.lazo_Buffer_Delete_Args{buffer: b.ptr}
@@ -89,7 +89,6 @@ func isDeleted(p *Plugin, ptr unsafe.Pointer) (bool, error) {
 	return bool(args.is_deleted), err
 }
 
-// CopyTo copies the array to another device of the client.
 func (b *Buffer) CopyTo(device *Device) (*Buffer, error) {
 	var copied *Buffer
 	err := b.with(func(p *Plugin, api *C.lazo_Api) error {

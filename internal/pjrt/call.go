@@ -11,13 +11,13 @@ import (
 	"unsafe"
 )
 
-// Call is a program with its arguments, for repeated runs of one C call each. It owns neither its buffers nor its
-// program. Calls may share buffers: a run of one replaces a buffer in all.
+// Call is a program with its arguments, for repeated runs of one C call each. It does not own buffers and program.
+// Calls may share buffers: a run of one replaces a buffer in all.
 type Call struct {
 	*object
 	run     launch
 	args    []*Buffer // by device; nil for host inputs and unset arguments
-	inPlace []bool    // by argument
+	inPlace []bool
 	host    []HostInput
 	sizes   []int // of host inputs, in bytes
 	reads   []int
@@ -30,10 +30,10 @@ var callKind = &kind{name: "call", live: &live.calls, free: func(o *object) erro
 	return err
 }}
 
-// keptBytes is the largest host input whose buffer is kept: copying is faster than a new buffer.
+// copying is faster than a new buffer
 const keptBytes = 16 << 10
 
-// NewCall prepares runs of the program, or returns [ErrInvalidArgument] if it is portable.
+// NewCall prepares runs of the program. A portable one is [ErrInvalidArgument].
 func (e *Executable) NewCall(options CallOptions) (*Call, error) {
 	if err := e.use(); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (c *Call) hostArgs() []C.lazo_Client_BufferFromHostBuffer_Args {
 	return unsafe.Slice(c.run.c.host, len(c.run.devices)*len(c.host))
 }
 
-// Set sets an argument of the following runs. device is an index of [Executable.Devices].
+// Set sets an argument of later runs. device is an index of [Executable.Devices].
 func (c *Call) Set(device, argument int, b *Buffer) error {
 	if err := c.useAlone(); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (c *Call) set(device, argument int, b *Buffer) error {
 	return nil
 }
 
-// KeepArguments sets whether runs copy donated arguments, which needs more memory. A failed [Call.Run] then loses
+// KeepArguments sets whether runs copy donated arguments, which needs more memory: a failed [Call.Run] then loses
 // nothing.
 func (c *Call) KeepArguments(keep bool) error {
 	if err := c.useAlone(); err != nil {
@@ -191,14 +191,14 @@ func (c *Call) KeepArguments(keep bool) error {
 // Run runs the program and waits. host has the memory of the host inputs, device after device, unused after Run. Run
 // returns, by device, the outputs that replace no argument. The caller owns them.
 //
-// A [*RunError] lists the lost arguments. After [ErrBusy] and [ErrClosed], nothing was done.
+// A [*RunError] lists the lost arguments. [ErrBusy] and [ErrClosed] mean that nothing was done.
 func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
 	return c.RunInto(nil, host...)
 }
 
-// RunInto is Run that copies the outputs of [CallOptions].Read to memory and makes no Buffers of them. memory has one
-// slice for each, device after device, of exactly the output's size, row-major; empty, it is Run. An error of the copy
-// is a [*RunError] with Ran set.
+// RunInto is Run that copies the outputs of [CallOptions].Read to memory without Buffers. memory has one slice for
+// each, device after device, of exactly the output's size, row-major; empty, it is Run. An error of the copy is a
+// [*RunError] with Ran set.
 func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
 	x, err := c.start(C.LAZO_RUN, host, memory)
 	if err != nil {
@@ -211,8 +211,8 @@ func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
 // runs. The events and buffers have a later error; replaced arguments are then lost.
 func (c *Call) Start(host ...[]byte) (*Execution, error) { return c.start(C.LAZO_START, host, nil) }
 
-// StartShared is Start without the copy, on devices that can use host memory. Keep the memory unchanged until the run
-// ends ([Execution.Await]).
+// StartShared is Start without the copy, on devices that can use host memory: keep it unchanged until the run ends
+// ([Execution.Await]).
 func (c *Call) StartShared(host ...[]byte) (*Execution, error) {
 	return c.start(C.LAZO_STAY, host, nil)
 }
@@ -273,12 +273,12 @@ func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) 
 	return c.run.results(until)
 }
 
-// point stores a pinned Go address as a number (docs/decisions/0021).
+// docs/decisions/0021
 func point(place *unsafe.Pointer, to *byte) {
 	*(*uintptr)(unsafe.Pointer(place)) = uintptr(unsafe.Pointer(to))
 }
 
-// giveHost pins the host inputs for the call, or until the device's event.
+// The host inputs are pinned for the call, or until the device's event.
 func (c *Call) giveHost(host [][]byte, until []*held) error {
 	if want := len(c.run.devices) * len(c.host); len(host) != want {
 		return fmt.Errorf("pjrt: call %s: %w: expected %d host inputs, got %d", c.run.of.name, ErrInvalidArgument, want, len(host))
@@ -373,5 +373,4 @@ func (c *Call) release(held int) error {
 	return first
 }
 
-// Close releases the call, not its buffers and program.
 func (c *Call) Close() error { return closeNow(c) }

@@ -15,7 +15,7 @@ type Client struct {
 	plugin *Plugin
 	ptr    unsafe.Pointer
 	name   string
-	text   string // platform version
+	text   string
 	index  int
 	all    []*Device
 	local  []*Device
@@ -30,8 +30,8 @@ type Client struct {
 }
 
 // NewClient creates a client. options are the plugin's, such as "cpu_device_count", of type string, int64, []int64,
-// float32 or bool. store connects clients of several processes, if the options ask for it (GPU plugins: "node_id" and
-// "num_nodes"), until Close. It may be nil.
+// float32 or bool. store, which may be nil, connects clients of several processes until Close, if the options ask for
+// it (GPU plugins: "node_id" and "num_nodes").
 func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -121,8 +121,8 @@ func (c *Client) Devices() []*Device { return append([]*Device{}, c.all...) }
 
 func (c *Client) AddressableDevices() []*Device { return append([]*Device{}, c.local...) }
 
-// Close closes all objects of the client, waits for running calls, and frees the client. A second Close returns after
-// the first.
+// Close closes all objects of the client, waits for running calls, and frees it. A second Close returns after the
+// first.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -139,7 +139,7 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	var first error
 	for _, o := range open {
-		// Closed by another goroutine in between.
+		// Another goroutine may have closed it.
 		if err := o.close(); err != nil && !isClosed(err) && first == nil {
 			first = err
 		}

@@ -7,7 +7,6 @@ import (
 	"unsafe"
 )
 
-// Device is a device of a client, and lives as long.
 type Device struct {
 	client      *Client
 	ptr         unsafe.Pointer

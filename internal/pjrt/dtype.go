@@ -6,10 +6,10 @@ import (
 	"unsafe"
 )
 
-// DType is an array's dtype, numbered as PJRT_Buffer_Type and GoMLX's dtypes.
+// DType is an array's dtype, numbered as in PJRT_Buffer_Type and GoMLX.
 type DType int
 
-// The dtypes. On the host, elements of less than a byte take the low bits of one.
+// On the host, elements of less than a byte take its low bits.
 const (
 	Invalid DType = iota
 	Bool
@@ -66,7 +66,7 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// Size returns the bytes per element on the host, 0 for dtypes without elements.
+// Size returns the bytes per element on the host, or 0.
 func (d DType) Size() int {
 	if d < 0 || int(d) >= len(dtypes) {
 		return 0
@@ -74,12 +74,12 @@ func (d DType) Size() int {
 	return dtypes[d].size
 }
 
-// packed reports whether a device may store several elements in a byte.
+// A device may store several elements in a byte.
 func (d DType) packed() bool {
 	return slices.Contains([]DType{Int4, Uint4, Int2, Uint2, F4E2M1FN}, d)
 }
 
-// Shape is an array's dtype and dimensions. Do not change a shared Shape.
+// Shape is an array's dtype and dimensions. Do not change a shared one.
 type Shape struct {
 	DType DType
 	Dims  []int // none for a scalar
@@ -97,7 +97,7 @@ func (s Shape) Equal(other Shape) bool {
 	return s.DType == other.DType && slices.Equal(s.Dims, other.Dims)
 }
 
-// Size returns the bytes of the array on the host, or an error for invalid shapes.
+// Size returns the array's bytes on the host, or an error for invalid shapes.
 func (s Shape) Size() (int, error) {
 	size := s.DType.Size()
 	if size == 0 || len(s.Dims) > maxDims {
@@ -127,7 +127,7 @@ type Number interface {
 		~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// Bytes returns the memory of a slice, without a copy.
+// Bytes views a slice's memory.
 func Bytes[T Number](values []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(one)))

@@ -13,11 +13,11 @@ import (
 // Environment returns the variables to set before loading the plugin at path. It keeps the user's values, read by
 // getenv.
 //
-//   - TF_CPP_MIN_LOG_LEVEL=2 limits XLA's log on stderr to errors; 3, for CPU plugins, to fatal errors: PJRT API 0.106
-//     logs errors about processor features for programs from a cache. Calls return their errors.
+//   - TF_CPP_MIN_LOG_LEVEL=2 limits XLA's log on stderr to errors, which calls return too; 3, for CPU plugins, to fatal
+//     ones: PJRT API 0.106 logs errors about processor features for cached programs.
 //   - XLA_FLAGS has the folder of ptxas and libdevice, if it is next to a CUDA plugin.
 //   - TPU_SKIP_MDS_QUERY=1 and TPU_WORKER_HOSTNAMES=localhost spare libtpu minutes of queries to the cloud's metadata
-//     server without a TPU.
+//     server if there is no TPU.
 func Environment(path string, getenv func(string) string) map[string]string {
 	return environment("/", path, getenv)
 }
@@ -47,8 +47,7 @@ func environment(root, path string, getenv func(string) string) map[string]strin
 	return set
 }
 
-// mayHaveTPU looks for a TPU's device node, or a Google PCI device that is neither disk nor network card. Without a
-// visible PCI bus it returns true.
+// A TPU's device node, or a Google PCI device that is neither disk nor network card; true without a visible PCI bus.
 func mayHaveTPU(root string) bool {
 	for _, nodes := range []string{"dev/accel*", "dev/vfio/[0-9]*"} {
 		if found, err := filepath.Glob(filepath.Join(root, nodes)); err != nil || len(found) > 0 {

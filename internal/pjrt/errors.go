@@ -9,10 +9,9 @@ import (
 	"syscall"
 )
 
-// Code is PJRT's status code, as of Abseil and gRPC.
+// Code is PJRT's, as in Abseil and gRPC.
 type Code int
 
-// PJRT's codes.
 const (
 	Cancelled Code = iota + 1
 	Unknown
@@ -45,7 +44,6 @@ func (c Code) String() string {
 	return codeNames[c-1]
 }
 
-// Errors that an [*Error] matches by its code.
 var (
 	ErrCancelled       = errors.New("cancelled")
 	ErrInvalidArgument = errors.New("invalid argument")
@@ -67,11 +65,10 @@ var codeErrors = map[Code]error{
 }
 
 var (
-	// ErrClosed reports a use after Close of the value or its client.
+	// ErrClosed reports a use after the Close of a value or its client.
 	ErrClosed = errors.New("closed")
 	// ErrBusy reports a buffer in use that a run replaces, or a Call that is running.
-	ErrBusy = errors.New("in use by another call")
-	// ErrHandlerTaken reports another handler of the name ([Plugin.RegisterHandler]).
+	ErrBusy         = errors.New("in use by another call")
 	ErrHandlerTaken = errors.New("another handler was registered under this name")
 )
 
@@ -86,11 +83,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("pjrt: %s: %v: %s", e.Call, e.Code, e.Message)
 }
 
-// DiskFull reports whether a disk was full, such as a compiler's temporary folder. CUDA then has the code of
-// out-of-memory.
+// DiskFull reports a full disk, such as a compiler's temporary folder. CUDA then has the code of out-of-memory.
 func (e *Error) DiskFull() bool { return strings.Contains(e.Message, "No space left on device") }
 
-// Is matches the code's sentinel, or only [syscall.ENOSPC] if a disk was full.
+// Is matches the code's sentinel, or for a full disk only [syscall.ENOSPC].
 func (e *Error) Is(target error) bool {
 	if e.DiskFull() {
 		return target == syscall.ENOSPC

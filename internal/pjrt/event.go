@@ -15,7 +15,7 @@ type Event struct{ *object }
 
 var eventKind = &kind{name: "event", live: &live.events, free: freeEvent}
 
-// held is memory in use until an event: pinned Go memory, and replaced buffers.
+// memory in use until an event: pinned Go memory, and replaced buffers
 type held struct {
 	pin     runtime.Pinner
 	buffers []unsafe.Pointer
@@ -67,7 +67,7 @@ func (e *Event) Ready() (bool, error) {
 	return bool(args.is_ready), firstError(err, e.done())
 }
 
-// OnReady calls f once, in its own goroutine, with the work's error when it has ended, even after Close.
+// OnReady calls f once, in its own goroutine, when the work has ended, with its error, even after Close.
 func (e *Event) OnReady(f func(error)) error {
 	if err := e.use(); err != nil {
 		return err

@@ -14,14 +14,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Executable is a compiled program on its devices. Runs in progress outlast its Close.
+// Executable is a compiled program on its devices. Runs outlast its Close.
 type Executable struct {
 	*object
 	name    string
 	outputs []Shape
 	devices []*Device
 
-	read         sync.Once // guards the fields below
+	read         sync.Once
 	signature    signature
 	signatureErr error
 }
@@ -38,7 +38,6 @@ var executableKind = &kind{name: "executable", live: &live.executables, free: fu
 	return firstError(err, invoke(p, "LoadedExecutable_Destroy", p.api.LoadedExecutable_Destroy, &args))
 }}
 
-// Compile takes StableHLO as text or MLIR bytecode.
 func (c *Client) Compile(program []byte, options CompileOptions) (*Executable, error) {
 	encoded, err := checked(program, options)
 	if err != nil {
@@ -105,7 +104,7 @@ func pinnedProgram(program []byte, format string, pin *runtime.Pinner) *C.lazo_P
 	return code
 }
 
-// Load loads the output of [Executable.Serialize], of the same plugin and kind of device.
+// Load loads the output of [Executable.Serialize] of the same plugin and kind of device.
 func (c *Client) Load(serialized []byte) (*Executable, error) {
 	if err := c.use(); err != nil {
 		return nil, err
@@ -194,10 +193,10 @@ func (e *Executable) Name() string { return e.name }
 
 func (e *Executable) Outputs() []Shape { return append([]Shape{}, e.outputs...) }
 
-// Devices returns this process's devices of the program, none for a portable program.
+// Devices are the program's in this process, none if it is portable.
 func (e *Executable) Devices() []*Device { return append([]*Device{}, e.devices...) }
 
-// Parameters returns the arguments' shapes on each device, as in the optimized program.
+// Parameters are the arguments' shapes on each device, as in the optimized program.
 func (e *Executable) Parameters() ([]Shape, error) {
 	s, err := e.entry()
 	return append([]Shape{}, s.parameters...), err

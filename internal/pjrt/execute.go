@@ -14,8 +14,8 @@ type launch struct {
 	c       *C.lazo_run
 	of      *Executable
 	devices []*Device
-	in, out []unsafe.Pointer // views of the C lists
-	replace []C.int64_t      // argument that each output replaces, or -1
+	in, out []unsafe.Pointer
+	replace []C.int64_t
 }
 
 func (e *Executable) newRun(devices []*Device, args, hosts int) (launch, error) {
@@ -47,7 +47,7 @@ func (r launch) failure() error {
 	args := int(r.c.args)
 	for i, ptr := range r.in {
 		if ptr == nil {
-			continue // a host input
+			continue
 		}
 		// An unknown state counts as lost.
 		if gone, err := isDeleted(p, ptr); err != nil || gone {
@@ -132,8 +132,7 @@ func (e *Executable) checkCount(args int) error {
 	return err
 }
 
-// Execute starts the program. args has the arguments for each device. It consumes donated arguments
-// ([Executable.Donated]).
+// Execute starts the program. args has the arguments for each device. It consumes donated ones ([Executable.Donated]).
 //
 // If the program does not start, the error is a [*RunError], or names a wrong argument. The events and outputs have
 // later errors.

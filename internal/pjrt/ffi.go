@@ -13,15 +13,15 @@ import (
 
 type handlers struct {
 	sync.Mutex
-	byTarget map[[2]string]unsafe.Pointer // by name and platform
+	byTarget map[[2]string]unsafe.Pointer
 }
 
 // RegisterHandler registers a C function for custom calls with the target name and API version 4 (typed FFI), for the
-// life of the process. It runs on XLA's threads. handler is an XLA_FFI_Handler (xla/ffi/api/c_api.h) that answers
-// metadata queries. platform is the plugin's name, "Host" for CPUs.
+// life of the process. XLA's threads run it. handler is an XLA_FFI_Handler (xla/ffi/api/c_api.h) that answers metadata
+// queries. platform is the plugin's name, "Host" for CPUs.
 //
-// The same handler may be registered again. Another one of the name is [ErrHandlerTaken]: the plugin would silently
-// keep the first. A plugin without the FFI extension is [ErrUnimplemented].
+// The same handler may be registered again. Another one is [ErrHandlerTaken]: the plugin would silently keep the first.
+// A plugin without the FFI extension is [ErrUnimplemented].
 func (p *Plugin) RegisterHandler(name, platform string, handler unsafe.Pointer) error {
 	if name == "" || platform == "" || handler == nil {
 		return fmt.Errorf("pjrt: register the handler %q for %q: %w: it needs a name, a platform and a function", name, platform, ErrInvalidArgument)

@@ -19,9 +19,8 @@ func (d *Device) Put(a Array) (*Buffer, error) {
 }
 
 // Share puts an array on the device without a copy, if the device can use host memory and the data is aligned to 64
-// bytes; otherwise it copies. Until release is called, keep the data unchanged, and do not free memory outside Go's
-// heap. release is called once, in its own goroutine, when the buffer is freed or the copy is done; never if Share
-// fails.
+// bytes; otherwise it copies. Until release is called, keep the data unchanged, and memory outside Go's heap allocated.
+// release is called once, in its own goroutine, when the buffer is freed or the copy is done; never if Share fails.
 func (d *Device) Share(a Array, release func()) (*Buffer, error) {
 	var pin runtime.Pinner
 	if len(a.Data) > 0 {
@@ -158,8 +157,8 @@ var viewKind = &kind{name: "view", live: &live.views, free: func(o *object) erro
 	return firstError(err, o.of.done())
 }}
 
-// View waits for the array and returns its memory without a copy; [ErrUnimplemented] if it is not in host memory. An
-// open view keeps the array; a run that would replace it returns [ErrBusy].
+// View waits for the array and returns its memory without a copy; [ErrUnimplemented] if it is not in host memory. It
+// keeps the array: a run that would replace it returns [ErrBusy].
 func (b *Buffer) View() (*View, error) {
 	need, err := b.shape.Size()
 	if err != nil {

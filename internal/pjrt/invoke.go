@@ -4,7 +4,7 @@ package pjrt
 import "C"
 import "unsafe"
 
-// failure converts and destroys a plugin's error; null is nil.
+// The error is destroyed.
 func (p *Plugin) failure(call string, raw unsafe.Pointer) error {
 	if raw == nil {
 		return nil

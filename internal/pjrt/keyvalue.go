@@ -101,7 +101,7 @@ func lazoPut(args *C.lazo_KeyValuePutCallback_Args) unsafe.Pointer {
 	return cError(err, args.callback_error)
 }
 
-// called turns the store's panics into errors: they must not reach the plugin's frames.
+// The plugin's frames must not see panics.
 func called(cell unsafe.Pointer, f func(KeyValueStore) error) error {
 	err := shield.Do(func() error { return f(cgo.Handle(*(*C.uintptr_t)(cell)).Value().(KeyValueStore)) })
 	if errors.As(err, new(*shield.Panic)) {
@@ -110,7 +110,7 @@ func called(cell unsafe.Pointer, f func(KeyValueStore) error) error {
 	return err
 }
 
-// giveValue copies a value for the plugin, which calls deleter.
+// The plugin calls deleter.
 func giveValue(value []byte, to **C.char, size *C.size_t, deleter *unsafe.Pointer) error {
 	block := allocate(C.size_t(max(len(value), 1)))
 	if block == nil {

@@ -47,7 +47,7 @@ const Cgo = true
 // Inspect loads the library at path and returns its API version. The library stays loaded: XLA plugins do not survive
 // unloading.
 //
-// An unsupported version is returned with an [*ABIError]. Other errors match [ErrNotFound], [ErrNotLoadable],
+// An unsupported version comes with an [*ABIError]. Other errors match [ErrNotFound], [ErrNotLoadable],
 // [ErrOutOfMemory], [ErrNoSymbol] or [ErrNoTable]. A damaged library may crash or hang the process.
 func Inspect(path string) (Version, error) {
 	if err := checkFile(path); err != nil {
@@ -105,6 +105,5 @@ func versionOf(table *C.lazo_pjrt_table) Version {
 	return v
 }
 
-// DieBySignal makes fatal signals end this process at once, without panic, trace or core file, so that a parent sees
-// the cause.
+// DieBySignal makes fatal signals end this process at once, without panic, trace or core file: a parent sees the cause.
 func DieBySignal() { C.lazo_die_by_signal() }

@@ -8,10 +8,10 @@ import (
 
 type signature struct {
 	parameters []Shape
-	donated    map[int]int // output → overwritten parameter
+	donated    map[int]int
 }
 
-// Fields that are read, from XLA's hlo.proto and xla_data.proto.
+// Fields read, from XLA's hlo.proto and xla_data.proto.
 const (
 	fieldModule = 1 // HloModuleProtoWithConfig
 
@@ -76,7 +76,7 @@ func (s *signature) parseAlias(entry []byte) error {
 	if nested || len(output) > 1 {
 		return fmt.Errorf("pjrt: the program aliases output %v to a part of parameter %d: tuples are not supported", output, parameter)
 	}
-	if len(output) == 0 { // the only output
+	if len(output) == 0 {
 		output = []int{0}
 	}
 	s.donated[output[0]] = parameter
@@ -114,7 +114,7 @@ func appendNumbers(to []int, value uint64, data []byte) ([]int, error) {
 	return to, nil
 }
 
-// eachField calls f with value for numbers, data for fields with a length.
+// f gets value for numbers, data for fields with a length.
 func eachField(message []byte, f func(number protowire.Number, value uint64, data []byte) error) error {
 	for len(message) > 0 {
 		number, kind, size := protowire.ConsumeTag(message)

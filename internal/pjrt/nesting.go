@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// maxNesting limits nested brackets (docs/decisions/0025).
+// docs/decisions/0025
 const maxNesting = 256
 
-// checkNesting skips bytecode.
 func checkNesting(program []byte) error {
 	if bytes.HasPrefix(program, []byte("ML\xefR")) {
 		return nil

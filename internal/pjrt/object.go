@@ -12,11 +12,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/gate"
 )
 
-// object is a plugin's pointer with a count of users, which never wait. Close keeps new users out; the last one frees
-// the pointer.
+// object is a plugin's pointer with a count of users, which never wait. After Close the last user frees the pointer.
 type object struct {
 	*kind
-	state      atomic.Int64 // number of users and flags
+	state      atomic.Int64
 	ptr        unsafe.Pointer
 	client     *Client
 	pair       unsafe.Pointer // freed with ptr, or nil
@@ -34,11 +33,10 @@ type kind struct {
 }
 
 const (
-	closedFlag = 1 << 62 // no new users
+	closedFlag = 1 << 62
 	aloneFlag  = 1 << 61 // one exclusive user, which may change ptr
 )
 
-// newObject adds o to the client, or frees it and returns [ErrClosed].
 func newObject(c *Client, o *object) (*object, error) {
 	o.client = c
 	if !c.adopt(o) {
@@ -100,7 +98,6 @@ func (o *object) refusal(state int64) error {
 	return fmt.Errorf("pjrt: %s: %w", o.name, ErrBusy)
 }
 
-// closedBefore is the [ErrClosed] after the client's Close.
 type closedBefore struct{}
 
 func (closedBefore) Error() string { return gate.ErrOwnerClosed.Error() }
@@ -141,7 +138,7 @@ func collect[W interface{ self() *object }](wrapper W) W {
 	return wrapper
 }
 
-// closeNow keeps the wrapper reachable: its finalizer could otherwise close it first.
+// Its finalizer could close the wrapper first.
 func closeNow[W interface{ self() *object }](wrapper W) error {
 	err := wrapper.self().close()
 	runtime.KeepAlive(wrapper)

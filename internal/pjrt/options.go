@@ -11,7 +11,7 @@ import (
 
 // CompileOptions describes a compilation. The zero value is one program for the first device.
 type CompileOptions struct {
-	// Replicas run a program on their own data, Partitions are the parts of one. 0 means 1.
+	// Replicas run a program on their own data; Partitions are the parts of one. 0 means 1.
 	Replicas, Partitions int
 	// Devices has device IDs, Replicas rows of Partitions each. If empty, the plugin chooses.
 	Devices []int
@@ -23,7 +23,7 @@ type CompileOptions struct {
 	Debug map[string]any
 }
 
-// Fields that are written, from XLA's compile_options.proto and xla_data.proto.
+// Fields written, from XLA's compile_options.proto and xla_data.proto.
 const (
 	// CompileOptionsProto
 	fieldBuildOptions = 3
@@ -75,7 +75,7 @@ func (o CompileOptions) marshal() ([]byte, error) {
 	if o.Replicas < 0 || o.Partitions < 0 {
 		return nil, fmt.Errorf("pjrt: compile: %w: %d replicas and %d partitions", ErrInvalidArgument, o.Replicas, o.Partitions)
 	}
-	build := appendVarint(nil, fieldDeviceOrdinal, -1) // unspecified
+	build := appendVarint(nil, fieldDeviceOrdinal, -1)
 	build = appendVarint(build, fieldReplicas, int64(replicas))
 	build = appendVarint(build, fieldPartitions, int64(partitions))
 	build = appendBool(build, fieldSPMD, o.SPMD)
@@ -100,7 +100,7 @@ func (o CompileOptions) marshal() ([]byte, error) {
 	return options, nil
 }
 
-// assignment lists the devices by partition, PJRT's order.
+// by partition, PJRT's order
 func assignment(devices []int, replicas, partitions int) []byte {
 	list := appendVarint(nil, fieldReplicaCount, int64(replicas))
 	list = appendVarint(list, fieldComputationCount, int64(partitions))

@@ -13,8 +13,8 @@ import (
 const partitioner = "spmd-partitioning"
 
 // Partition returns a StableHLO program after XLA's partitioner: a serialized HloModuleProto with collectives, equal
-// for all partitions. options need SPMD and at least two Partitions, the client that many devices. It compiles
-// cheaply, unless options.Debug says otherwise.
+// for all partitions. options need SPMD and at least two Partitions, the client that many devices. It compiles cheaply,
+// unless options.Debug sets otherwise.
 //
 // The plugin writes the module into a private temporary folder, which Partition removes.
 func (c *Client) Partition(program []byte, options CompileOptions) (module []byte, err error) {
@@ -29,7 +29,7 @@ func (c *Client) partition(program []byte, options CompileOptions) (module []byt
 	if !options.SPMD || options.Partitions < 2 || options.Replicas > 1 {
 		return nil, fmt.Errorf("%w: %d replicas of %d partitions (SPMD: %v): expected one of two partitions or more, with SPMD", ErrInvalidArgument, max(options.Replicas, 1), options.Partitions, options.SPMD)
 	}
-	dir, err := os.MkdirTemp("", "lazo-partition-*") // mode 0700
+	dir, err := os.MkdirTemp("", "lazo-partition-*")
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,6 @@ func (c *Client) partition(program []byte, options CompileOptions) (module []byt
 	return module, nil
 }
 
-// dumped returns the module in the plugin's file.
 func dumped(dir string) (module []byte, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.after_"+partitioner+".*.hlo.pb"))
 	if err != nil {
@@ -65,7 +64,7 @@ func dumped(dir string) (module []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	const fieldModule = 1 // of HloProto
+	const fieldModule = 1
 	for len(dump) > 0 {
 		number, kind, size := protowire.ConsumeField(dump)
 		if size < 0 {

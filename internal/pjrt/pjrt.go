@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// The supported versions of PJRT's C API: major version 0, from the oldest tested minor version. Newer ones extend the
-// table.
+// The supported versions of PJRT's C API: from the oldest tested minor version. Newer ones extend the table.
 const (
 	Major    = 0
 	MinMinor = 81
@@ -16,22 +15,19 @@ const (
 	MinTableSize = 984
 )
 
-// Errors of [Inspect] match one of these.
 var (
 	ErrNotFound    = errors.New("no such plugin file")
 	ErrNotLoadable = errors.New("not a shared library that this machine can load")
 	ErrNoSymbol    = errors.New("not a PJRT plugin: it exports no GetPjrtApi")
 	ErrNoTable     = errors.New("GetPjrtApi gave no API table")
 	ErrABI         = errors.New("PJRT API version not supported")
-	// ErrStatic reports a statically linked program, which cannot load plugins.
-	ErrStatic = errors.New("this program is statically linked, and plugins need a dynamic one: build it without -static in -ldflags or CGO_LDFLAGS")
-	// ErrNoCgo reports a program without cgo, which cannot load plugins.
-	ErrNoCgo = errors.New("this program was built without cgo, which plugins need: build it with CGO_ENABLED=1 and a C compiler")
+	ErrStatic      = errors.New("this program is statically linked, and plugins need a dynamic one: build it without -static in -ldflags or CGO_LDFLAGS")
+	ErrNoCgo       = errors.New("this program was built without cgo, which plugins need: build it with CGO_ENABLED=1 and a C compiler")
 )
 
 type Version struct {
 	Major, Minor int
-	// StructSize is the table's size in bytes.
+	// StructSize is in bytes.
 	StructSize int
 }
 

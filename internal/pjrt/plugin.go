@@ -86,13 +86,12 @@ func load(path string) (*Plugin, error) {
 	return p, nil
 }
 
-// Path returns the plugin's file, absolute and without symbolic links.
+// Path is absolute and without symbolic links.
 func (p *Plugin) Path() string { return p.path }
 
 func (p *Plugin) Version() Version { return p.version }
 
-// Attributes returns the plugin's attributes, such as "xla_version". Values are string, int64, []int64, float32 or
-// bool.
+// Attributes are such as "xla_version", of type string, int64, []int64, float32 or bool.
 func (p *Plugin) Attributes() (map[string]any, error) {
 	var args C.lazo_Plugin_Attributes_Args
 	if err := invoke(p, "Plugin_Attributes", p.api.Plugin_Attributes, &args); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // WithoutSignals runs f on a thread that blocks signals, as do the C threads that f starts, then restores the signal
-// handlers that f replaced. Call a library that may load others this way (docs/decisions/0025).
+// handlers that f replaced. Call libraries that may load others this way (docs/decisions/0025).
 //
 // Fault signals are not blocked: for those, crash.c installs a handler that writes a line, except for a stack overflow
 // on XLA's threads.

@@ -12,14 +12,13 @@ import (
 	"unsafe"
 )
 
-// Topology is a machine described by a plugin, with devices that need not be present. The caller closes it. Goroutines
-// may share it.
+// Topology is a machine described by a plugin, with devices that need not be present. Goroutines may share it.
 type Topology struct {
 	plugin  *Plugin
 	name    string
-	text    string // platform version
+	text    string
 	devices []DeviceDescription
-	more    []map[string]any // attributes of devices
+	more    []map[string]any
 	about   map[string]any
 
 	mu  sync.RWMutex // Close writes

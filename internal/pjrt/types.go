@@ -11,17 +11,16 @@ type DeviceDescription struct {
 	ID      int    // unique over all processes
 	Process int    // index of the device's process
 	Kind    string // vendor's name, such as "NVIDIA H100"
-	Text    string // plugin's text
+	Text    string
 }
 
-// Memory is a kind of memory that a device can reach.
 type Memory struct {
 	ID      int
 	Kind    string // "device", "pinned_host", …
-	Default bool   // whether buffers go here
+	Default bool
 }
 
-// MemoryStats is the state of a device's memory in bytes. Unknown values are -1.
+// MemoryStats is the state of a device's memory in bytes, -1 if unknown.
 type MemoryStats struct {
 	InUse, PeakInUse        int64
 	Limit                   int64
@@ -38,26 +37,22 @@ type ProgramMemory struct {
 	HostCode, HostArguments, HostOutputs, HostAliased, HostTemporary int64
 }
 
-// Compiled is a program compiled for a [Topology].
 type Compiled struct {
 	Name                string
-	Parameters, Outputs []Shape // on each device
+	Parameters, Outputs []Shape
 	// Donated maps outputs to the arguments that they overwrite.
 	Donated map[int]int
-	// Optimized is the optimized program in Format: see [Executable.OptimizedProgram].
-	Optimized []byte
-	Format    string
-	// Cost has the compiler's estimates of a run, or nil.
-	Cost map[string]any
-	// Memory is the compiler's estimate of a device's memory, or nil.
-	Memory *ProgramMemory
-	// Fingerprint is as of [Executable.Fingerprint], or "".
+	// Optimized is the optimized program, Format its format: see [Executable.OptimizedProgram].
+	Optimized   []byte
+	Format      string
+	Cost        map[string]any
+	Memory      *ProgramMemory
 	Fingerprint string
 }
 
 type CallOptions struct {
-	// InPlace maps outputs to arguments of the same shape, whose Buffers hold them after a run. It needs no copy and no
-	// memory if the program donates the argument.
+	// InPlace maps outputs to arguments of the same shape, whose Buffers hold them after a run: without copy and memory
+	// if the program donates the argument.
 	InPlace map[int]int
 	// Host lists arguments that each run receives as host memory.
 	Host []HostInput
@@ -65,7 +60,6 @@ type CallOptions struct {
 	Read []int
 }
 
-// HostInput is an argument that comes from host memory.
 type HostInput struct {
 	Argument int
 	Shape    Shape
@@ -80,16 +74,14 @@ type ExecuteOptions struct {
 	LaunchID int
 }
 
-// Argument is an argument of a run, by indices.
 type Argument struct{ Device, Index int }
 
-// ErrArgumentsLost matches a [*RunError] with lost arguments.
 var ErrArgumentsLost = errors.New("arguments were lost")
 
-// RunError reports a failed run. Its outputs are freed.
+// RunError reports a failed run, whose outputs are freed.
 type RunError struct {
 	Program string
-	// Lost lists the arguments that the program began to overwrite. Others are unchanged.
+	// Lost lists the arguments that the program began to overwrite.
 	Lost []Argument
 	// Ran reports that the program succeeded and replaced arguments, but a copy to the host or a release failed.
 	Ran bool
@@ -117,14 +109,12 @@ func (e *RunError) Error() string {
 
 func (e *RunError) Unwrap() error { return e.Err }
 
-// Is matches [ErrArgumentsLost] if Lost is not empty.
 func (e *RunError) Is(target error) bool { return target == ErrArgumentsLost && len(e.Lost) > 0 }
 
-// Array is an array in host memory.
 type Array struct {
 	Shape
-	Data []byte // see [Bytes]
-	// Strides has the bytes between elements of each dimension; empty is row-major.
+	Data []byte
+	// Strides has the bytes between elements of each dimension; empty: row-major.
 	Strides []int
 }
 
@@ -159,7 +149,7 @@ func (a Array) check() error {
 	return nil
 }
 
-// KeyValueStore connects the clients of several processes. A plugin calls it concurrently from its threads.
+// KeyValueStore connects the clients of several processes. A plugin's threads call it concurrently.
 //
 // The plugin receives the code of an [*Error], a sentinel such as [ErrKeyNotFound], or context's errors; otherwise
 // UNKNOWN.
@@ -172,7 +162,6 @@ type KeyValueStore interface {
 	Put(key string, value []byte) error
 }
 
-// Extension is an API extension's number.
 type Extension int
 
 var extensionNames = []string{
@@ -188,13 +177,12 @@ func (e Extension) String() string {
 	return extensionNames[e]
 }
 
-// Execution is a run that may be in progress. The caller owns its outputs and events.
+// Execution is a run that may be in progress. The caller owns outputs and events, by device.
 type Execution struct {
-	Outputs [][]*Buffer // by device
-	Done    []*Event    // by device
+	Outputs [][]*Buffer
+	Done    []*Event
 }
 
-// Await waits for all devices and returns the first error.
 func (x *Execution) Await() error {
 	var first error
 	for _, e := range x.Done {
@@ -225,9 +213,9 @@ func (x *Execution) Close() error {
 type Counts struct {
 	Clients, Buffers, Executables, Events, Views int64
 	Topologies                                   int64
-	Calls                                        int64 // prepared calls
+	Calls                                        int64
 	Callbacks                                    int64 // Go functions and stores that a plugin may call
 	Allocations                                  int64 // blocks of C memory
-	// Collected counts objects that the garbage collector closed. It never decreases.
+	// Collected counts objects that the garbage collector closed, and never decreases.
 	Collected int64
 }

@@ -42,7 +42,6 @@ func ParseOrder(value string) (Order, error) {
 	return o, nil
 }
 
-// Environment returns the order as a variable.
 func (o Order) Environment() (string, error) {
 	text, err := json.Marshal(o)
 	return Variable + "=" + string(text), err

@@ -27,7 +27,7 @@ func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 // Kept returns the option by which [CPU] differs from [Uncached], for examples, which have no test.
 func Kept() (xla.Option, error) {
 	dir, err := folder()
-	// The default limit holds a check's programs. A smaller one would evict each before its next use.
+	// A limit below a check's programs would evict each before its next use.
 	return xla.CompileCache(dir, 0), err
 }
 
@@ -60,7 +60,7 @@ func Fake(t testing.TB) (path string) {
 	return path
 }
 
-// Described opens the fake plugin's machine of n devices: values have shapes but no numbers.
+// Described opens the fake plugin's machine of n devices: values have shapes, no numbers.
 func Described(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	r, err := xla.OpenTopology(t.Context(), Fake(t), fmt.Sprintf("fake:%d", n), options...)
@@ -75,8 +75,8 @@ func Described(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 	return r
 }
 
-// Program builds a program from its folder and returns the executable's path, valid until the end of the test. The
-// program uses [CPU]'s cache.
+// Program builds a program from its folder, with [CPU]'s cache, and returns the executable's path, valid until the end
+// of the test.
 func Program(t testing.TB, source string) (path string) {
 	t.Helper()
 	dir, err := folder()

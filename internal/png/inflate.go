@@ -6,12 +6,12 @@ import (
 	"math/bits"
 )
 
-// The first 10 bits of a word select the word or a second table. A single table of 15 bits would take too long to fill.
+// The first 10 bits of a word select the word or a second table: one table of 15 bits would take too long to fill.
 const (
 	firstBits = 10
 	mostBits  = 15
 	mostCodes = 288
-	// secondSize has room for two codes, the fewest of a complete code, in each second table.
+	// room for two codes, the fewest of a complete code, in each second table
 	secondSize = mostCodes / 2 << (mostBits - firstBits)
 )
 
@@ -94,7 +94,7 @@ type inflater struct {
 	lengths             [mostCodes + 32]uint8
 }
 
-// inflate fills to from in. It returns false unless in is exactly one valid zlib stream of that size.
+// inflate fills to from in, or returns false unless in is exactly one valid zlib stream of that size.
 func (f *inflater) inflate(in, to []byte) bool {
 	if len(in) < 6 || in[0]&15 != 8 || in[0]>>4 > 7 || in[1]&32 != 0 || binary.BigEndian.Uint16(in)%31 != 0 {
 		return false

@@ -1,8 +1,7 @@
 // Package png decodes the most common PNG images: grey, RGB or RGBA with 8 bits per channel, not interlaced.
 //
-// It must accept nothing that image/png refuses, and return the same pixels; a fuzz test compares both. The caller
-// passes refused files to image/png, for errors too. The formats are RFC 1950, RFC 1951 and the PNG specification
-// (ISO/IEC 15948).
+// It must accept nothing that image/png refuses, and return its pixels: a fuzz test compares both. The caller passes
+// refused files to image/png. The formats are RFC 1950, RFC 1951 and the PNG specification (ISO/IEC 15948).
 package png
 
 import (
@@ -20,7 +19,6 @@ type Decoder struct {
 	rows     []byte // each after its filter's number
 }
 
-// most limits the bytes of each buffer that a Decoder keeps.
 const most = 1 << 20
 
 const signature = "\x89PNG\r\n\x1a\n"
@@ -195,7 +193,7 @@ func paeth3(row, above []byte) {
 	}
 }
 
-// nearest returns the first of the values nearest to left + up - corner.
+// the first of the values nearest to left + up - corner
 func nearest(left, up, corner int32) int32 {
 	a, b := up-corner, left-corner
 	c := a + b

@@ -12,15 +12,11 @@ import (
 
 // Kinds of failure. [Error.Kind] is one, or [pjrt.ErrNotFound], [pjrt.ErrOutOfMemory] or [pjrt.ErrABI].
 var (
-	// ErrDamaged reports a file that is no plugin for this machine.
-	ErrDamaged = errors.New("the plugin is damaged or made for another machine")
-	// ErrNoDevice reports that no device computes.
+	ErrDamaged  = errors.New("the plugin is damaged or made for another machine")
 	ErrNoDevice = errors.New("the plugin loads but gives no usable device")
-	// ErrTimeout reports no answer before the deadline.
-	ErrTimeout = errors.New("the plugin did not answer in time")
-	// ErrFlags reports a plugin that works only without XLA_FLAGS.
-	ErrFlags = errors.New("the plugin does not take these XLA_FLAGS")
-	// ErrUnknown reports a failure of the check itself.
+	ErrTimeout  = errors.New("the plugin did not answer in time")
+	// ErrFlags reports a plugin that works without XLA_FLAGS.
+	ErrFlags   = errors.New("the plugin does not take these XLA_FLAGS")
 	ErrUnknown = errors.New("the plugin could not be checked")
 )
 
@@ -28,7 +24,7 @@ type Stage string
 
 const (
 	StageStart  Stage = "start"
-	StageLoad   Stage = "load" // including the API version
+	StageLoad   Stage = "load"
 	StageClient Stage = "client"
 	StageRun    Stage = "run" // adding on the first device
 )
@@ -57,7 +53,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Cause} }
 
 type failure struct {
-	Code    string // of causes, or ""
+	Code    string
 	Text    string
 	Version *pjrt.Version // with code "abi"
 }

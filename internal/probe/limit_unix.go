@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addressLimit is ulimit -v in bytes.
+// ulimit -v in bytes
 func addressLimit() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil {

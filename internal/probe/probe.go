@@ -26,7 +26,7 @@ type Report struct {
 	Version         pjrt.Version
 	Platform        string // "cpu", "cuda", "tpu", …
 	PlatformVersion string
-	Devices         []string // descriptions
+	Devices         []string
 }
 
 // Check is [Run] for install.Options.Probe.
@@ -35,8 +35,8 @@ func Check(ctx context.Context, path string) error {
 	return err
 }
 
-// Run loads the plugin at path in a child process, makes a client, lists devices and adds two numbers on the first.
-// When ctx ends, or after [DefaultTimeout] without a deadline, it kills the child's process group.
+// Run loads the plugin at path in a child process, makes a client, lists devices and adds two numbers on the first. At
+// ctx's end, or after [DefaultTimeout] without a deadline, it kills the child's process group.
 //
 // [ErrFlags] means that the plugin works without XLA_FLAGS. Errors are [*Error], or wrap a cancelled ctx's.
 func Run(ctx context.Context, path string) (Report, error) {

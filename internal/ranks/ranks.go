@@ -27,7 +27,7 @@ const limit = 20 * time.Minute
 //		return
 //	}
 //
-// In go test's process, Over waits for the ranks and fails the test if one fails. options change their start.
+// In go test's process, Over waits for the ranks and fails the test if one fails.
 func Over(t *testing.T, n int, options ...func(*launch.Options)) bool {
 	t.Helper()
 	if Inside(t) {

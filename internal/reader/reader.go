@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// Grace is the time of a source to return after the context ended.
+	// Grace is a source's time to return after the context ended.
 	Grace = 500 * time.Millisecond
 	poll  = Grace / 5
 )
@@ -31,7 +31,7 @@ type Reader struct {
 	// crossings counts how often the reader entered and left the source; it is odd within. The run belongs to the
 	// goroutine that replaces an odd value by compare-and-swap: the reader adds 1, Wait stores leftBehind.
 	crossings atomic.Int64
-	count     int64 // the reader's copy of crossings
+	count     int64
 }
 
 const leftBehind = -1
@@ -44,7 +44,7 @@ func (r *Reader) Begin() {
 	r.Enter()
 }
 
-// End is called on the reader's goroutine after the source, also after a panic.
+// End is called on it after the source, also after a panic.
 func (r *Reader) End() {
 	if r.Shared {
 		r.Control.Lock()
@@ -68,10 +68,8 @@ func (r *Reader) Leave() bool {
 	return r.crossings.CompareAndSwap(r.count-1, r.count)
 }
 
-// Left reports whether the run has left the reader.
 func (r *Reader) Left() bool { return r.crossings.Load() == leftBehind }
 
-// Yield passes a batch to Turn.
 func (r *Reader) Yield(last bool, err error) bool {
 	if r.Shared {
 		return r.yieldShared(last, err)
@@ -85,7 +83,7 @@ func (r *Reader) yieldShared(last bool, err error) bool {
 	return r.Leave() && r.Turn(last, err)
 }
 
-// Wait waits for the reader's result. left: the context ended before the source, and the run belongs to the caller.
+// Wait waits for the reader's result. left: the context ended first, and the run belongs to the caller.
 func (r *Reader) Wait(ctx context.Context, over <-chan error) (err error, left bool) {
 	select {
 	case err := <-over:

@@ -37,8 +37,7 @@ func (g *gap) add(step int64) {
 	g.n, g.to = g.n+1, step
 }
 
-// Add writes the entries that wait, and then this one. If write fails within an entry, its next call is for the same
-// one.
+// Add writes the waiting entries, then this one. If write fails within an entry, its next call is for the same one.
 func (b *Backlog[T]) Add(step int64, of T, write func(T) error) {
 	err := b.Retry(write)
 	if err == nil {
@@ -64,7 +63,7 @@ func (b *Backlog[T]) Add(step int64, of T, write func(T) error) {
 	b.waiting = append(b.waiting, waiting[T]{step, size, kept})
 }
 
-// Retry writes the entries that wait, up to the first error.
+// Retry writes the waiting entries, up to the first error.
 func (b *Backlog[T]) Retry(write func(T) error) error {
 	written := gap{}
 	for len(b.waiting) > 0 {

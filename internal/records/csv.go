@@ -28,8 +28,7 @@ func WriteCSV(w io.Writer, each func(do func(*Row) error) error) error {
 	})
 }
 
-// ReadCSV calls do with each row of a table, up to an error, which has the position. Only the column elapsed.steps is
-// required.
+// ReadCSV calls do with each row of a table, up to an error, which has the position. Only elapsed.steps is required.
 func ReadCSV(r io.Reader, do func(*Row) error) error {
 	text, _, err := skipMark(r)
 	if err != nil {
@@ -122,7 +121,7 @@ type table struct {
 	filled  []bool
 }
 
-// tableOfFields lacks the columns that widen adds: the epochs and the row.
+// widen adds the columns of the epochs and the row.
 func tableOfFields(without ...string) *table {
 	t := tableOf(nil)
 	for _, f := range Fields {

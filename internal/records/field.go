@@ -14,19 +14,18 @@ import (
 // Collection is the fields' prefix, before a dot.
 const Collection = "elapsed"
 
-// ErrName means that a column's name would change when read back.
 var ErrName = errors.New("malformed name")
 
 // Field is a part of [Elapsed], as number and text.
 type Field struct {
 	Name   string
 	Number func(at Elapsed) float64
-	append func(b []byte, at Elapsed) []byte // nothing if unknown
+	append func(b []byte, at Elapsed) []byte
 	parse  func(at *Elapsed, text string) error
 }
 
 const (
-	// stepsField is required in each row.
+	// required in each row
 	stepsField = "elapsed.steps"
 	// epochsField is omitted until a row has completed an epoch.
 	epochsField = "epochs"
@@ -41,7 +40,7 @@ var Fields = [...]Field{
 	integer(epochsField, func(at *Elapsed) *int64 { return &at.Epochs }),
 }
 
-// rowField is omitted if it equals the position in the file. A history does not look it up: it is not in Fields.
+// omitted if it equals the position in the file; a history does not look it up
 var rowField = integer("row", func(at *Elapsed) *int64 { return &at.Row })
 
 var ofFiles = append(Fields[:len(Fields):len(Fields)], rowField)
@@ -82,7 +81,6 @@ func parseInteger(text string) (int64, error) {
 	return v, nil
 }
 
-// appendSeconds writes nanoseconds as exact seconds.
 func appendSeconds(b []byte, at Elapsed) []byte {
 	ns := uint64(at.Time)
 	if at.Time < 0 {
@@ -128,7 +126,7 @@ func parseDate(at *Elapsed, text string) error {
 	return nil
 }
 
-// appendNumber preserves the number exactly, except that all NaN are equal.
+// exact, except that all NaN are equal
 func appendNumber(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):

@@ -156,7 +156,6 @@ func appendJSON(b []byte, r *Row) []byte {
 	return b
 }
 
-// quoted quotes a text that is not a JSON number.
 func quoted(b []byte, start int) []byte {
 	if json.Valid(b[start:]) {
 		return b

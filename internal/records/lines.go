@@ -13,11 +13,10 @@ type Lines interface {
 	Read(line []byte) (steps int64, isRow bool, err error)
 	// Start returns the first line's start.
 	Start() string
-	// Forget forgets an old file without remaining rows.
+	// Forget drops an old file's header: no rows remain.
 	Forget()
 	// Widen returns a new header if the row needs one, and what to append to other lines.
 	Widen(r *Row) (header, behind []byte)
-	// Append appends the row as a line.
 	Append(b []byte, r *Row) []byte
 }
 

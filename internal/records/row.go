@@ -1,5 +1,5 @@
-// Package records reads and writes the rows of a history as JSON objects and CSV tables, with exact numbers, for
-// package loop and, line by line, the recorders of package callbacks.
+// Package records reads and writes a history's rows as JSON objects and CSV tables, with exact numbers, for package
+// loop and, line by line, the recorders of package callbacks.
 package records
 
 import (
@@ -39,7 +39,7 @@ type (
 	payload interface{ Any() (any, error) }
 )
 
-// Add adds a column's value, unless it is a payload (a method Any) that is not a number.
+// Add adds a column's value, unless it is a payload (a method Any) and not a number.
 func (r *Row) Add(column string, v value) error {
 	number, err := v.Float()
 	if err != nil {

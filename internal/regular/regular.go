@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Err means a path that is not a regular file. It matches EINVAL.
+// Err: the path is not a regular file. It matches EINVAL.
 var Err error = irregular{}
 
 type irregular struct{}
@@ -65,7 +65,7 @@ func Write(path string, text []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// Replace writes a file in its folder by another name, flushes it to the disk, and renames it. Others may read it.
+// Replace writes a file by another name in its folder, flushes it to the disk, and renames it. Others may read it.
 func Replace(path string, write func(*os.File) error) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return errors.New("it is a folder, expected the name of a file in one, as weights.safetensors")

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Watch looks at a source's first batches. The zero Watch is ready for use.
+// Watch looks at a source's first batches.
 type Watch struct {
 	taken int
 	// seen keeps the batches' memory, so that no other array can begin there.
@@ -58,7 +58,7 @@ func (w *Watch) Next(batch any) (first, last int) {
 	return first, last
 }
 
-// each calls do for each slice of numbers within v, not through pointers.
+// not through pointers
 func each(v reflect.Value, depth int, do func(memory []byte)) {
 	switch {
 	case depth == 0:

@@ -3,9 +3,9 @@ package shares
 
 import "io"
 
-// Part is a box of a sharded tensor. A tensor's parts have the same Dims and form a grid that covers it.
+// Part is a box of a sharded tensor, whose parts have the same Dims and form a grid that covers it.
 type Part struct {
-	// Start is the part's start along each axis, Dims its length.
+	// Start is the part's start along each axis.
 	Start, Dims []int
 	// Data and Write are those of checkpoint.Tensor, for this part.
 	Data  []byte
@@ -15,9 +15,8 @@ type Part struct {
 // Share identifies one of several processes that save a state into one checkpoint, each with a checkpoint.Folder of the
 // same place.
 type Share struct {
-	// Rank is the process's number, from 0 to Of-1.
 	Rank, Of int
-	// At is the slot from Folder.Begin at rank 0, equal in all processes. It is required for sharded tensors.
+	// At is the slot from Folder.Begin at rank 0, equal in all processes. Sharded tensors require it.
 	At Slot
 }
 

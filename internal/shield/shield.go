@@ -1,4 +1,4 @@
-// Package shield calls user code and returns its panics as errors. Package graphs does so for graph functions.
+// Package shield calls user code and returns its panics as errors; package graphs does so for graph functions.
 package shield
 
 import (
@@ -12,11 +12,10 @@ import (
 
 // Panic is an error for a panic or a [runtime.Goexit].
 type Panic struct {
-	// Value is the panic's value, or ErrGoexit.
+	// Value is the panic's, or ErrGoexit.
 	Value any
 	// Where is the innermost line of user code, "package/file.go:12", or "".
 	Where string
-	// Stack is the goroutine's stack at the panic.
 	Stack []byte
 }
 
@@ -30,7 +29,6 @@ func (p *Panic) Error() string {
 	return fmt.Sprintf("panic: %v", p.Value)
 }
 
-// Unwrap returns the panic's value if it is an error.
 func (p *Panic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
@@ -63,7 +61,7 @@ func Call(f func() error, end func(error)) {
 	returned = true
 }
 
-// Caught returns the error for a result of recover, which is nil after a Goexit.
+// Caught returns the error for a result of recover, nil after a Goexit.
 func Caught(value any) *Panic {
 	if value == nil {
 		value = ErrGoexit
@@ -77,7 +75,7 @@ func Do(f func() error) (err error) {
 	return err
 }
 
-// Run calls f on another goroutine and returns its error, or its panic or [runtime.Goexit] as a *Panic.
+// Run is [Do] on another goroutine, also for a [runtime.Goexit].
 func Run(f func() error) error { return <-Start(f) }
 
 // Start is Run without waiting.

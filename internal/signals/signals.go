@@ -9,8 +9,8 @@ import (
 )
 
 // Context returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with cause(signal). The second signal has
-// its usual effect. A SIGHUP that the process ignores stays ignored. Until stop returns, writes to a standard output or
-// error without a reader return an error.
+// its usual effect. An ignored SIGHUP stays ignored. Until stop returns, writes to a standard output or error without a
+// reader return an error.
 func Context(parent context.Context, cause func(syscall.Signal) error) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
@@ -48,15 +48,15 @@ func Context(parent context.Context, cause func(syscall.Signal) error) (ctx cont
 	}
 }
 
-// CatchBrokenPipes makes writes to broken standard outputs return an error until undo is called. It receives SIGPIPE,
-// because a child process would inherit an ignored signal.
+// CatchBrokenPipes makes writes to broken standard outputs return an error until undo is called. It receives SIGPIPE: a
+// child process would inherit an ignored signal.
 func CatchBrokenPipes() (undo func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	return func() { signal.Stop(broken) }
 }
 
-// resend sends a signal that was received after the handling had ended.
+// s was received after the handling had ended.
 func resend(s os.Signal) {
 	if s == nil {
 		return

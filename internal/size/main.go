@@ -1,8 +1,7 @@
-// Size prints, for each package, its files, its lines of code and of tests, its exported names and the words of its
-// comments, next to its budget: `make size`. With -write it makes the budget of the present sizes.
+// Size prints, for each package, files, lines of code and of tests, exported names and words of comments outside tests,
+// next to the budget: `make size`. -write prints the budget of the present sizes.
 //
-// Exported names are those of `go doc -all`, with methods of exported types and fields of exported structs. Words are
-// those of comments outside tests.
+// Exported names are those of `go doc -all`, with methods of exported types and fields of exported structs.
 package main
 
 import (
@@ -147,7 +146,7 @@ func measure(root string) (map[string]size, error) {
 	return sizes, err
 }
 
-// lines counts the lines with a token other than a comment, also within a string.
+// The token may be within a string, not a comment.
 func lines(text []byte) int {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(text))

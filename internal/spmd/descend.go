@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// descend passes the token through an instruction that calls exchanges.
 func (r *rewriter) descend(c *computation, in *instruction, after int64) (last int64, err error) {
 	switch in.opcode {
 	case "call":
@@ -82,7 +81,7 @@ func (c *computation) extended(tuple, last int64) int64 {
 	return c.add("tuple", of.name, tupleOf(shapes...), append(elements, last), nil).id
 }
 
-// shortened replaces an instruction by another tuple without its last element, a token, and returns that.
+// A tuple without its last element, a token, replaces the instruction.
 func (c *computation) shortened(in *instruction, of int64) (last int64) {
 	var elements []int64
 	for i, s := range in.shape.tuple {

@@ -2,7 +2,7 @@
 // handlers.
 //
 // XLA's partitioner (pjrt.Client.Partition) yields one program with collectives such as all-reduce. [Rewrite] replaces
-// these by custom calls, so the plugin need not know other processes.
+// these by custom calls: the plugin need not know other processes.
 //
 // # The calls
 //
@@ -14,6 +14,6 @@
 //
 // # The order
 //
-// To match exchanges, a token passes from call to call, through loops, calls and branches. Independent sums become one
-// call. An unknown construct is [ErrUnsupported].
+// A token passes from call to call, through loops, calls and branches, so that exchanges match. Independent sums become
+// one call. An unknown construct is [ErrUnsupported].
 package spmd

@@ -21,7 +21,7 @@ type module struct {
 type computation struct {
 	name         string
 	id, root     int64
-	last         int64 // highest id
+	last         int64
 	instructions []*instruction
 	byID         map[int64]*instruction
 	rest         []field
@@ -33,8 +33,8 @@ type instruction struct {
 	id           int64
 	shape        shape
 	operands     []int64
-	control      []int64 // predecessors
-	called       []int64 // computations
+	control      []int64
+	called       []int64
 	channel      int64
 	rest         []field // of a new instruction: extra
 	extra        []byte

@@ -18,19 +18,18 @@ type Summary struct {
 }
 
 type Call struct {
-	Site         int64    // index in [Summary.Calls]
-	Target       string   // such as [AllReduce]
+	Site         int64
+	Target       string
 	Instructions []string // with source lines if known
-	Arrays       int      // operands
-	InPlace      int      // operands that their sums overwrite
-	Bytes        int64    // of all operands
-	GroupSize    int      // partitions per group; 0 for pairs
-	Computation  string   // a loop's runs repeatedly
+	Arrays       int
+	InPlace      int
+	Bytes        int64  // of all operands
+	GroupSize    int    // partitions per group; 0 for pairs
+	Computation  string // a loop's runs repeatedly
 }
 
 // Rewrite turns the result of pjrt.Client.Partition into the program of all ranks, one process per partition: a
-// serialized HloModuleProto. Exchanges become typed custom calls (see the package), in an order fixed by tokens. An
-// unknown exchange is an [ErrUnsupported] that names it.
+// serialized HloModuleProto. Exchanges become typed custom calls, in an order fixed by tokens.
 func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, err error) {
 	if ranks < 1 || ranks > most {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite for %d ranks: expected 1 to %d", ranks, most)
@@ -50,12 +49,11 @@ type rewriter struct {
 	*module
 	ranks     int
 	exchanges map[*instruction]*exchange
-	holds     map[int64]bool // also indirectly
+	holds     map[int64]bool
 	forms     map[int64]form // with a token
 	found     Summary
 }
 
-// form is a computation's way to take and return a token.
 type form string
 
 const (
@@ -117,7 +115,7 @@ func (r *rewriter) read(c *computation) error {
 			if in.shape.element != typeU32 || len(in.shape.dims) > 0 {
 				return fmt.Errorf("%w: %s %s of %s is not a u32", errMalformed, in.opcode, in.name, c.name)
 			}
-			if in.opcode == "replica-id" { // there is one
+			if in.opcode == "replica-id" {
 				literal := appendNumbers(appendBytes(nil, fieldLiteralShape, in.shape.marshal()), fieldU32s, []int64{0})
 				in.become("constant", nil, appendBytes(nil, fieldLiteral, literal))
 				break
@@ -142,7 +140,6 @@ func (r *rewriter) read(c *computation) error {
 	return nil
 }
 
-// link is a joined call, or an instruction whose computations exchange.
 type link struct {
 	depth  int
 	key    string
@@ -261,7 +258,7 @@ func (r *rewriter) call(c *computation, joined []*instruction, after int64) (las
 	return c.element(made.id, int64(len(given)), token, "token").id, nil
 }
 
-// inPlaceAbove is the size in bytes above which a sum overwrites its operand, saving MPI's copy.
+// Above this size in bytes a sum overwrites its operand, which saves MPI's copy.
 const inPlaceAbove = 64 << 10
 
 // API_VERSION_TYPED_FFI

@@ -10,12 +10,11 @@ import (
 type Row struct {
 	// Name has its schedule, and its name if any.
 	Name string
-	// Steps are the first in which it is due. More reports that there may be others.
+	// Steps are the first in which it is due; More: there may be others.
 	Steps []int64
 	More  bool
 	// Open names the units on which it depends, if its steps are not known in advance.
-	Open string
-	// Start and End: it is due at the run's start or end.
+	Open       string
 	Start, End bool
 	// Block is the largest number of steps in a block, if above 1.
 	Block int

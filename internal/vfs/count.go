@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 )
 
-// Counted counts a file system's open files and locks.
 type Counted struct {
 	FS
 	open atomic.Int64

@@ -25,7 +25,6 @@ const (
 	OpClose   Op = "close"
 )
 
-// Changes reports whether such a call changes content or its durability.
 func (o Op) Changes() bool {
 	switch o {
 	case OpOpen, OpReadDir, OpStat, OpRead:
@@ -34,15 +33,14 @@ func (o Op) Changes() bool {
 	return true
 }
 
-// Call is a call of a file system or file.
 type Call struct {
 	Op Op
 	// Name is the file, or a rename's old name.
 	Name string
 }
 
-// Hook calls before ahead of each call of fs, which it replaces if it returns an error. But a failed write still writes
-// the first half of its bytes, as on a full disk, and a failed close closes.
+// Hook calls before ahead of each call of fs; its error replaces the call. But a failed write writes the first half of
+// its bytes, as on a full disk, and a failed close closes.
 func Hook(fs FS, before func(Call) error) FS { return &hooked{fs, before} }
 
 type Rule struct {

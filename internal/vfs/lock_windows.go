@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// TryLock locks a file until it is closed. taken reports that another has the lock. It locks a byte far after the note,
-// since locked bytes cannot be read.
+// TryLock locks a file until it is closed. taken reports that another has the lock. The locked byte is far after the
+// note, since locked bytes cannot be read.
 func TryLock(file *os.File) (taken bool, err error) {
 	at := &windows.Overlapped{OffsetHigh: 1}
 	err = windows.LockFileEx(windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)

@@ -72,7 +72,7 @@ func (o osFS) Open(name string) (File, error) {
 	return asFile(o.root.Open(name))
 }
 
-// regular runs before opening, which would wait for a named pipe's writer and follow links.
+// Opening would wait for a named pipe's writer and follow links.
 func (o osFS) regular(name string) error {
 	info, err := o.Stat(name)
 	switch {
@@ -189,7 +189,7 @@ func lock(file *os.File, name, note string) error {
 	return err
 }
 
-// osFile writes to the disk early, in a goroutine that may block, so that Sync has little left.
+// osFile writes to the disk early, in a goroutine that may block: Sync then has little left.
 type osFile struct {
 	*os.File
 	written, begun int64
@@ -197,7 +197,6 @@ type osFile struct {
 	busy           atomic.Bool
 }
 
-// writeBackSize is written at once. Smaller files wait for Sync.
 const writeBackSize = 8 << 20
 
 func (f *osFile) Write(p []byte) (int, error) {

@@ -18,17 +18,15 @@ type FS interface {
 	Create(name string) (File, error)
 	// Open opens a regular file for reading. Links are errors.
 	Open(name string) (File, error)
-	// Rename moves a file or folder to a new name. An existing one is fs.ErrExist, but another process's concurrent one
-	// may be overwritten.
+	// Rename moves a file or folder. An existing target is fs.ErrExist, but another process's concurrent one may be
+	// overwritten.
 	Rename(from, to string) error
-	// Remove removes a file or an empty folder.
 	Remove(name string) error
 	Mkdir(name string) error
 	// ReadDir returns the names in a folder, sorted.
 	ReadDir(name string) ([]string, error)
 	// Stat does not follow links.
 	Stat(name string) (Info, error)
-	// SyncDir makes the changes of names in a folder durable.
 	SyncDir(name string) error
 	// Lock locks a file, created if necessary, until Close or the process's end, and writes the note into it. If
 	// another has the lock, the error is a *[LockedError].
@@ -41,7 +39,6 @@ type File interface {
 	io.Writer
 	io.ReaderAt
 	io.Closer
-	// Sync makes the content durable, but not the name.
 	Sync() error
 	Size() (int64, error)
 }
@@ -49,13 +46,12 @@ type File interface {
 type Info struct {
 	// Size is a regular file's bytes, otherwise 0.
 	Size int64
-	// Type is 0 for a regular file, fs.ModeDir for a folder.
 	Type fs.FileMode
 }
 
 func (i Info) IsDir() bool { return i.Type == fs.ModeDir }
 
-// LockedError means that another process, or another user in this one, has the lock.
+// LockedError: another process, or another user in this one, has the lock.
 type LockedError struct {
 	Name string
 	// Note is the owner's, truncated to 1 kB, empty while the owner writes it. Do not trust it.

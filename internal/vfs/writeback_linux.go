@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeBack starts writing part of a file. Only Sync makes it durable and returns errors.
+// Only Sync makes it durable and returns errors.
 func writeBack(file *os.File, offset, length int64) {
 	_ = unix.SyncFileRange(int(file.Fd()), offset, length, unix.SYNC_FILE_RANGE_WRITE)
 }

@@ -4,5 +4,5 @@ package vfs
 
 import "os"
 
-// Only Linux starts writing as late as at Sync.
+// Only Linux can start early.
 func writeBack(*os.File, int64, int64) {}

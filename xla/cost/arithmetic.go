@@ -150,7 +150,6 @@ func contraction(lhs shape, axes string) (float64, error) {
 	return terms, nil
 }
 
-// silent custom calls compute nothing.
 var silent = map[string]bool{
 	"AllocateBuffer": true, "AssumeGatherIndicesInBound": true, "Sharding": true, "SPMDFullToShardShape": true, "SPMDShardToFullShape": true,
 	"MoveToHost": true, "MoveToDevice": true, "annotate_device_placement": true, "LayoutConstraint": true, "PinToDevice": true,

@@ -8,12 +8,12 @@ import (
 
 type tally struct {
 	matrix          map[string]float64 // FLOPs of products and convolutions, by dtype
-	vector          float64            // other FLOPs
+	vector          float64
 	transcendentals float64
 	bytes           float64 // device memory, read and written
 	exchanges       map[exchangeKey]float64
-	uncounted       map[string]float64 // operations of unknown FLOPs, with counts
-	loops           map[string]bool    // loops of unknown length
+	uncounted       map[string]float64
+	loops           map[string]bool
 }
 
 func newTally() *tally {
@@ -83,14 +83,14 @@ func (c *counter) computation(of *computation, inside bool) (*tally, error) {
 	return t, nil
 }
 
-// transcendental operations count separately: their FLOPs depend on the device.
+// Counted separately: their FLOPs depend on the device.
 var transcendental = map[string]bool{
 	"erf": true, "exponential": true, "log": true, "logistic": true, "power": true, "sqrt": true, "cbrt": true, "rsqrt": true, "tanh": true, "sine": true,
 	"cosine": true, "tan": true, "exponential-minus-one": true, "log-plus-one": true, "atan2": true, "acos": true, "acosh": true, "asin": true, "asinh": true,
 	"atan": true, "atanh": true, "cosh": true, "sinh": true,
 }
 
-// elementwise operations count 1 per element, as in XLA.
+// 1 per element, as in XLA.
 var elementwise = map[string]bool{
 	"abs": true, "add": true, "and": true, "ceil": true, "clamp": true, "compare": true, "complex": true, "convert": true, "count-leading-zeros": true,
 	"divide": true, "floor": true, "imag": true, "is-finite": true, "maximum": true, "minimum": true, "multiply": true, "negate": true, "not": true, "or": true,
@@ -98,13 +98,13 @@ var elementwise = map[string]bool{
 	"shift-left": true, "shift-right-arithmetic": true, "shift-right-logical": true, "sign": true, "stochastic-convert": true, "subtract": true, "xor": true,
 }
 
-// free operations do not touch memory.
+// They do not touch memory.
 var free = map[string]bool{
 	"parameter": true, "constant": true, "tuple": true, "get-tuple-element": true, "bitcast": true, "after-all": true, "add-dependency": true,
 	"optimization-barrier": true, "opt-barrier": true, "partition-id": true, "replica-id": true, "domain": true, "get-dimension-size": true,
 }
 
-// moved operations only copy.
+// They only copy.
 var moved = map[string]bool{
 	"bitcast-convert": true, "broadcast": true, "concatenate": true, "copy": true, "dynamic-reshape": true, "dynamic-slice": true, "dynamic-update-slice": true,
 	"gather": true, "iota": true, "pad": true, "reshape": true, "reverse": true, "set-dimension-size": true, "slice": true, "transpose": true,

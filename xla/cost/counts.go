@@ -10,14 +10,15 @@ import (
 
 // Counts is the cost of a program's run on one device.
 type Counts struct {
-	// Matrix has the FLOPs of matrix products and convolutions, by operand dtype ("f32", "bf16"); a multiplication and an
-	// addition are 2. Vector has all others, 1 per element of a result, also of comparisons, conversions and integers, as
-	// in XLA.
+	// Matrix has the FLOPs of matrix products and convolutions, by operand dtype ("f32", "bf16"); a multiplication and
+	// an addition are 2. Vector has all others, 1 per element of a result, also of comparisons, conversions and
+	// integers, as in XLA.
 	Matrix map[string]float64
 	Vector float64
 	// Transcendentals counts elements of exp, log, tanh and similar, not in FLOPs.
 	Transcendentals float64
-	// Bytes counts reads and writes of device memory. A fusion reads the used parts of operands, and writes its results.
+	// Bytes counts reads and writes of device memory. A fusion reads the used parts of operands, and writes its
+	// results.
 	Bytes float64
 	// Exchanged lists the exchanges between devices, the largest first.
 	Exchanged []Exchange
@@ -27,7 +28,6 @@ type Counts struct {
 	Uncounted []string
 	// Unknown lists loops of unknown length, counted once, with their lines.
 	Unknown []string
-	// Devices is the program's number of devices.
 	Devices int
 }
 
@@ -55,9 +55,9 @@ type Exchange struct {
 	Kind string
 	// Axes names a group's mesh axes, joined by ",", or "".
 	Axes string
-	// Group is the number of devices in a group.
+	// Group is a group's number of devices.
 	Group int
-	// Bytes is the size of the operands on a device, in the program's dtypes.
+	// Bytes is the operands' size on a device, in the program's dtypes.
 	Bytes float64
 	// Sent is the bytes that a device of a ring of n sends: Bytes times 2(n-1)/n for an all-reduce, (n-1)/n for a
 	// reduce-scatter or an all-to-all, n-1 for an all-gather, else 1.
@@ -72,24 +72,23 @@ const (
 
 // Value is an array in a device's memory.
 type Value struct {
-	// Kind is the value's role in the program: "argument", "output" or "temporary".
+	// Kind is the value's role: "argument", "output" or "temporary".
 	Kind string
 	// Name is the HLO instruction that makes the value, Operation the program's name for it.
 	Name, Operation string
-	// Argument is the index of an argument.
-	Argument int
-	Shape    string // on one device, such as "f32[128,512]"
-	Bytes    int64  // with the layout's padding
+	Argument        int
+	Shape           string // on one device, such as "f32[128,512]"
+	Bytes           int64  // with the layout's padding
 	// Where is the user's line, or "program:12" for a line of the StableHLO program, or "".
 	Where string
-	// Line is the StableHLO program's line, from 1; 0 if unknown.
+	// Line is the StableHLO program's, from 1; 0 if unknown.
 	Line int
 }
 
 const largestValues = 10
 
-// Count counts one run on one device of an optimized program (xla.Program.Optimized). mesh has the axes over which the
-// program was partitioned, to name exchanges; it may be nil. Text that is not HLO is an error.
+// Count counts one run on one device of an optimized program (xla.Program.Optimized). mesh, which may be nil, has the
+// axes over which the program was partitioned, to name exchanges. Text that is not HLO is an error.
 //
 // A conditional counts as its more expensive branch.
 func Count(text string, mesh []Axis) (*Counts, error) {

@@ -26,7 +26,7 @@ var collectives = map[string]bool{
 type exchangeKey struct {
 	kind  string
 	axes  string // mesh axes, joined by ",", or ""
-	group int    // devices per group
+	group int
 }
 
 // An all-reduce fused with a slice is a reduce-scatter.
@@ -152,7 +152,7 @@ func lists(text string) ([][]int, error) {
 	return all, nil
 }
 
-// iota parses "[groups,size]<=[dims]T(order)", a transposed array of devices in rows.
+// "[groups,size]<=[dims]T(order)", a transposed array of devices in rows
 func iota(m []string) ([][]int, error) {
 	groups, err := strconv.Atoi(m[1])
 	if err != nil {
@@ -222,7 +222,7 @@ func transposed(dims, order []int) ([]int, error) {
 
 var meshAxis = regexp.MustCompile(`^'?([^'=]+)'?=(\d+)$`)
 
-// named parses groups along a mesh's axes, "mesh['a'=2,'b'=4] {'b'}", whose devices "device_ids=([4,2]T(1,0))" or
+// Groups along a mesh's axes, "mesh['a'=2,'b'=4] {'b'}", whose devices "device_ids=([4,2]T(1,0))" or
 // "device_ids=(0,2,1,3)" renumbers.
 func named(mesh, devices, along string) ([][]int, error) {
 	var dims []int
@@ -320,7 +320,7 @@ func (c *counter) along(groups [][]int) string {
 	return ""
 }
 
-// normal sorts groups: their order has no meaning.
+// The order of groups has no meaning.
 func normal(groups [][]int) [][]int {
 	all := make([][]int, len(groups))
 	for i, g := range groups {

@@ -10,11 +10,11 @@ import (
 
 var sections = map[string]bool{"FileNames": true, "FunctionNames": true, "FileLocations": true, "StackFrames": true}
 
-// places has source lines. Newer XLA writes tables, older XLA the file and the line.
+// Newer XLA writes tables, older XLA the file and the line.
 type places struct {
 	files     map[int]string
 	locations map[int]place
-	frames    map[int]int // frame → location
+	frames    map[int]int
 }
 
 type place struct {
@@ -110,7 +110,7 @@ func (p places) of(i *instruction) (at place, name string) {
 	return at, name
 }
 
-// String returns a line. XLA writes "-" for the StableHLO program.
+// XLA writes "-" for the StableHLO program.
 func (p place) String() string {
 	switch {
 	case p.line == 0:

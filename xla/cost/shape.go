@@ -16,9 +16,9 @@ type shape struct {
 	dtype  string
 	dims   []int
 	order  []int // axes from minor to major; nil if unknown
-	tile   []int // first tile of the layout
-	space  int   // memory space; 0 is device memory
-	buffer bool  // within an HLO "buffer"
+	tile   []int
+	space  int // memory space; 0 is device memory
+	buffer bool
 }
 
 type scanner struct {
@@ -171,7 +171,6 @@ func (s shape) elements() float64 {
 	return n
 }
 
-// bytes returns the size without padding.
 func (s shape) bytes() float64 {
 	if s.tuple {
 		return s.sum(shape.bytes)
@@ -179,7 +178,6 @@ func (s shape) bytes() float64 {
 	return math.Ceil(s.elements() * float64(bitsOf[s.dtype]) / 8)
 }
 
-// allocated returns the size with padded tiles.
 func (s shape) allocated() float64 {
 	if s.tuple {
 		return s.sum(shape.allocated)

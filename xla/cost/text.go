@@ -19,22 +19,22 @@ const (
 
 type module struct {
 	name         string
-	partitions   int // default 1
+	partitions   int
 	replicas     int
 	computations map[string]*computation
-	order        []*computation // in the order of the text
+	order        []*computation
 	entry        *computation
 	aliased      map[int]int // leaf of the result → parameter whose memory it shares
 	places       places
 }
 
-// computation is a function. A scheduled module's instructions are in the order of execution.
+// A scheduled module's instructions are in the order of execution.
 type computation struct {
 	name         string
 	line         int
 	instructions []*instruction
 	named        map[string]*instruction
-	parameters   []*instruction // by number
+	parameters   []*instruction
 	root         *instruction
 }
 
@@ -42,8 +42,8 @@ type instruction struct {
 	name, opcode string
 	shape        shape
 	operands     []*instruction
-	literal      string // of a constant
-	number       int    // of a parameter
+	literal      string
+	number       int
 	attributes   map[string]string
 	line         int
 }
@@ -67,7 +67,7 @@ type reader struct {
 	m    *module
 }
 
-// statement returns a line, or continues to the closing bracket if whole is set.
+// whole: it continues to the closing bracket
 func (r *reader) statement(whole bool) (string, bool) {
 	if r.at >= len(r.text) {
 		return "", false
@@ -149,7 +149,7 @@ func (r *reader) header(text string) error {
 
 var aliasPattern = regexp.MustCompile(`\{([0-9, ]*)\}: *\((\d+), *\{([0-9, ]*)\}`)
 
-// aliases parses "{ {0}: (3, {}, may-alias), ... }". Values of nested tuples, which lazo does not write, count twice.
+// "{ {0}: (3, {}, may-alias), ... }". Values of nested tuples, which lazo does not write, count twice.
 func aliases(text string) (map[int]int, error) {
 	found := map[int]int{}
 	for _, part := range aliasPattern.FindAllStringSubmatch(text, -1) {
@@ -321,7 +321,7 @@ func (c *computation) finish(operands map[*instruction][]string) error {
 	return nil
 }
 
-// elementOf creates the instructions of "tuple#1#0", an element of a tuple.
+// "tuple#1#0" is an element of a tuple.
 func (c *computation) elementOf(name string, line int) (*instruction, []*instruction) {
 	parts := strings.Split(name, "#")
 	of := c.named[parts[0]]
@@ -372,7 +372,6 @@ func (c *computation) ordered() error {
 	return nil
 }
 
-// called returns an attribute's computations, "%a" or "{%a, %b}".
 func (m *module) called(i *instruction, attribute string) ([]*computation, error) {
 	value, found := i.attributes[attribute]
 	if !found {

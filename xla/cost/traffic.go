@@ -37,10 +37,10 @@ func instructionBytes(i *instruction) float64 {
 	return operandBytes(i) + written
 }
 
-// taking operations read a part of their first operand.
+// They read a part of their first operand.
 var taking = map[string]bool{"dynamic-slice": true, "slice": true, "gather": true}
 
-// results returns the arrays that an instruction makes, without an asynchronous start's operands and contexts.
+// without an asynchronous start's operands and contexts
 func results(i *instruction) []shape {
 	leaves := i.shape.leaves()
 	if !strings.HasSuffix(i.opcode, "-start") || !i.shape.tuple {
@@ -69,7 +69,7 @@ func operandLeaves(i *instruction) int {
 	return n
 }
 
-// fusionBytes returns a fusion's traffic: the used parts of operands, and results or parts written in place.
+// The used parts of operands, and results or parts written in place.
 func (c *counter) fusionBytes(i *instruction) (float64, error) {
 	called, err := c.m.called(i, "calls")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 var knownTrips = regexp.MustCompile(`"known_trip_count":\{"n":"?(\d+)`)
 
-// trips returns a loop's trips, from XLA's annotation or from a comparison of a counter with a constant.
+// From XLA's annotation or a comparison of a counter with a constant.
 func trips(i *instruction, body, condition *computation) (float64, bool) {
 	if found := knownTrips.FindStringSubmatch(i.attributes["backend_config"]); found != nil {
 		n, err := strconv.ParseFloat(found[1], 64)

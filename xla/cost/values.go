@@ -14,7 +14,7 @@ type memoryBuffer struct {
 	kind     string
 	argument int
 	bytes    float64
-	last     int // last instruction that uses it
+	last     int
 }
 
 // liveness models the compiler's assignment of memory in scheduled computations: the compiler reports only the amount.
@@ -24,7 +24,7 @@ type liveness struct {
 	stack map[*computation]bool
 }
 
-// peak has the live values at the peak, arguments only of the entry.
+// Arguments only of the entry.
 type peak struct {
 	bytes  float64
 	values []*memoryBuffer
@@ -149,7 +149,7 @@ func (l *liveness) replaced(c *computation, buffers map[*instruction][]*memoryBu
 	}
 }
 
-// buffers assigns memory to arrays. Renamed and updated values share their operand's.
+// Renamed and updated values share their operand's memory.
 func (l *liveness) buffers(c *computation, entry bool) (map[*instruction][]*memoryBuffer, []*memoryBuffer, error) {
 	of, all := make(map[*instruction][]*memoryBuffer, len(c.instructions)), []*memoryBuffer(nil)
 	for _, i := range c.instructions {
@@ -233,7 +233,7 @@ func part(list []*memoryBuffer, start, n int) []*memoryBuffer {
 	return list[start:min(start+n, len(list))]
 }
 
-// inPlace shares an operand's memory with results that update or alias it.
+// Results that update or alias an operand share its memory.
 func (l *liveness) inPlace(i *instruction, list []*memoryBuffer, of map[*instruction][]*memoryBuffer) error {
 	called, err := l.m.called(i, "calls")
 	if err != nil || len(called) != 1 {
@@ -257,7 +257,7 @@ func (l *liveness) inPlace(i *instruction, list []*memoryBuffer, of map[*instruc
 		output, operand := 0, 0
 		if m[1] != "" {
 			if output, err = strconv.Atoi(m[1]); err != nil {
-				continue // nested tuple
+				continue
 			}
 		}
 		if operand, err = strconv.Atoi(m[2]); err != nil || operand >= len(i.operands) || output >= len(list) || m[3] != "" {

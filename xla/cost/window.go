@@ -75,10 +75,9 @@ func windowSize(i *instruction) (float64, error) {
 	return size, nil
 }
 
-// maxPositions limits the loops of positions.
 const maxPositions = 1 << 28
 
-// positions counts pairs of output and window position on an element of the base.
+// pairs of output and window position on an element of the base
 func (a windowAxis) positions(base, output int) (float64, error) {
 	if float64(a.size)*float64(output) <= 0 || base <= 0 {
 		return 0, nil
@@ -154,7 +153,7 @@ func has(places map[byte]int, names string) bool {
 	return true
 }
 
-// convolution returns 2 FLOPs per product of a kernel and an input element.
+// 2 FLOPs per product of a kernel and an input element
 func convolution(i *instruction, input, kernel, output shape) (float64, error) {
 	l, err := dimLabels(i.attributes["dim_labels"])
 	if err != nil {

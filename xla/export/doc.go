@@ -6,7 +6,7 @@
 //	weights.safetensors  values of the state, if exported
 //	example.safetensors  inputs and outputs of one run, if exported: "inputs/x", "outputs/logits"
 //
-// [Program.Write] writes a folder, also Stepper.Export and ExportModel of package managed; [Load] reads and checks it,
+// [Program.Write] writes a folder, as do Stepper.Export and ExportModel of package managed; [Load] reads and checks it,
 // [Program.Compile] returns a [Model] for an [xla.Runtime]. scripts/load_stablehlo.py loads it in JAX.
 //
 // The manifest has the version of StableHLO's text, which may not stay readable. `scripts/load_stablehlo.py --portable

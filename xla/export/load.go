@@ -19,8 +19,8 @@ import (
 )
 
 // Load reads a folder of [Program.Write] and does not trust it: it checks sizes before it allocates memory, all
-// checksums, and the manifest. Wrong content returns [ErrDamaged]. [Program.Compile] checks the text.
-// Compile only programs of people whose code you trust.
+// checksums, and the manifest. Wrong content is [ErrDamaged]. [Program.Compile] checks the text. Compile only programs
+// of people whose code you trust.
 func Load(dir string) (*Program, error) {
 	p, err := load(dir)
 	if err != nil {

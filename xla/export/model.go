@@ -17,15 +17,15 @@ import (
 
 // Model is a compiled program with its state on a runtime's first device. Close it before the runtime.
 //
-// It is safe for concurrent use. Runs that replace state, as training steps, wait for each other.
+// Goroutines may share it. Runs that replace state, as training steps, wait for each other.
 type Model struct {
 	program  Program
 	runtime  *xla.Runtime
 	compiled *xla.Program
 	sizes    map[int]*xla.Program // by batch size, with compiled, or nil
-	replaces bool                 // replaces state
-	uses     gate.Gate            // of the state
-	buffers  []compute.Buffer     // by input; nil for the batch
+	replaces bool
+	uses     gate.Gate
+	buffers  []compute.Buffer // by input; nil for the batch
 }
 
 var errClosed = fmt.Errorf("the model is %w", xla.ErrClosed)
@@ -129,7 +129,7 @@ func fetch(on *xla.Runtime, b compute.Buffer, s shapes.Shape) (*tensors.Tensor, 
 // Run runs the program once. batch has a tensor for each input of role Batch, by name; outputs has one for each output
 // that is not state, on the host. A failed run leaves the state, unless the error wraps [xla.ErrInputsLost].
 //
-// With [Program.Sizes], a batch has from 1 example to the largest size. Copies of the last example pad it to the next
+// With [Program.Sizes], a batch has 1 example up to the largest size. Copies of the last example pad it to the next
 // size; their outputs are removed.
 func (m *Model) Run(batch map[string]*tensors.Tensor) (outputs map[string]*tensors.Tensor, err error) {
 	if outputs, err = m.run(batch); err != nil {

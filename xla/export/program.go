@@ -20,7 +20,6 @@ var errNewer = errors.New("written by a newer lazo")
 // Role is the purpose of an input or output.
 type Role string
 
-// The roles.
 const (
 	State  Role = "state"  // an input that persists, or the output that replaces it
 	Batch  Role = "batch"  // an input of each run
@@ -34,7 +33,7 @@ type Value struct {
 	Name  string
 	Role  Role
 	Shape shapes.Shape
-	// Replaces is the input that an output of role State replaces, of role State and the same shape.
+	// Replaces is the input of role State and the same shape that an output of role State replaces.
 	Replaces string
 	// Fields names the numbers of a Log, in order.
 	Fields []string
@@ -43,10 +42,11 @@ type Value struct {
 // Program is a program with its inputs and outputs, in the order of the text.
 type Program struct {
 	Name            string
-	Text            string // StableHLO
+	Text            string
 	StableHLO       string // version, such as "1.13.3", or ""
 	Inputs, Outputs []Value
-	// Sizes has texts for other batch sizes. The batch is the first axis of the inputs of role Batch and of all outputs.
+	// Sizes has texts for other batch sizes. The batch is the first axis of the inputs of role Batch and of all
+	// outputs.
 	Sizes map[int]string
 	// Weights has the values of all State inputs by name, or is nil.
 	Weights map[string]*tensors.Tensor
@@ -60,10 +60,10 @@ type Program struct {
 type Example struct{ Inputs, Outputs map[string]*tensors.Tensor }
 
 const (
-	maxValues = 100_000 // of inputs or outputs
+	maxValues = 100_000
 	maxRank   = 64
 	maxName   = 4 << 10 // bytes
-	maxText   = 1 << 30 // bytes of a program
+	maxText   = 1 << 30 // bytes
 )
 
 func (p *Program) check() error {

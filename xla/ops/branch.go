@@ -128,8 +128,8 @@ func truth(what string, n *graph.Node) bool {
 	return t.Value().(bool)
 }
 
-// While repeats values = body(values) as long as condition(values), a bool scalar, is true, and returns the values.
-// While has no gradient; use [Scan] if the number of iterations has a bound.
+// While repeats values = body(values) as long as condition(values), a bool scalar, is true, and returns the values. It
+// has no gradient; use [Scan] if the number of iterations has a bound.
 func While(condition func(values []*graph.Node) *graph.Node, body func(values []*graph.Node) []*graph.Node, values ...*graph.Node) []*graph.Node {
 	if condition == nil || body == nil || len(values) == 0 || slices.Contains(values, nil) {
 		panic(fmt.Errorf("ops: while: a condition, a body and at least one value are needed, and none may be nil"))

@@ -39,7 +39,7 @@ func solve(what string, a, b *graph.Node, upper bool) *graph.Node {
 	if b == nil || b.DType() != a.DType() || b.Rank() != rank || !slices.Equal(b.Shape().Dimensions[:rank-1], a.Shape().Dimensions[:rank-1]) {
 		panic(fmt.Errorf("ops: %s: the right side is %s, expected [batch…, %d, k] for matrices %s", what, autodiff.ShapeText(b), n, a.Shape()))
 	}
-	if upper { // the other triangle
+	if upper {
 		a = transposed(a)
 	}
 	half := graph.Where(graph.BroadcastToDims(triangle(a, n), a.Shape().Dimensions...), a, graph.ZerosLike(a))

@@ -22,7 +22,7 @@ func run(l autodiff.Loop, g *graph.Graph, what string, carry, places []*graph.No
 
 type variables struct {
 	what   string // the owner of the body, for messages
-	first  int    // of the body's nodes
+	first  int
 	store  *model.Store
 	graph  *graph.Graph
 	before map[*model.Variable]*graph.Node
@@ -50,8 +50,8 @@ func (v *variables) used() (list []*model.Variable) {
 	return list
 }
 
-// changed returns the values before and after the body of variables that it has set. It refuses random numbers whose
-// state is not carried.
+// changed returns the variables that the body has set, before and after it. It refuses random numbers whose state is
+// not carried.
 func (v *variables) changed() (before, after []*graph.Node) {
 	draws := func(n *graph.Node) bool { return n.Type() == graph.NodeTypeRNGBitGenerator }
 	if v.store == nil && slices.ContainsFunc(v.graph.Nodes()[v.first:], draws) {

@@ -23,7 +23,7 @@ type Machine struct {
 	Plugin string
 	// Memory is in bytes.
 	Memory int64
-	// Bandwidth is of memory, in bytes per second.
+	// Bandwidth is memory's, in bytes per second.
 	Bandwidth float64
 	// Matrix has FLOPs per second of matrix products by operand dtype ("bf16"), Vector those of other float32 operations.
 	Matrix map[string]float64
@@ -110,8 +110,7 @@ func (m Machine) peak(dtype string) (rate float64, of string) {
 // Target is several devices of one kind.
 type Target struct {
 	Machine Machine
-	// Name is ParseTarget's, "h100:64".
-	Name string
+	Name    string
 	// Grid is the chips per axis (TPU), or slices, hosts and devices per host (GPU).
 	Grid []int
 	// Plugin is the path of the compiling library, or "" for the installed one.

@@ -16,7 +16,7 @@ import (
 
 // Report is a step's cost, per device unless noted.
 type Report struct {
-	// Program and Target are names; Devices is the number compiled for.
+	// Devices is the number compiled for.
 	Program, Target string
 	Devices         int
 	// Division describes how the step is sharded.
@@ -29,7 +29,6 @@ type Report struct {
 	Counts   *cost.Counts // nil if the compiler refused the step
 	Estimate Estimate
 
-	// Compiled is the compile time, Compiler the compiler's version.
 	Compiled time.Duration
 	Compiler string
 }
@@ -48,8 +47,8 @@ func (f Fit) Over() int64 { return f.Needs - f.Has }
 
 // Estimate is a range of a step's time at peak rates. Latencies, slower kernels and the host may add to High.
 type Estimate struct {
-	// Compute, Memory and Links are the times of computation, memory traffic and exchange; 0 without work or a published
-	// rate.
+	// Compute, Memory and Links are the times of computation, memory traffic and exchange; 0 without work or a
+	// published rate.
 	Compute, Memory, Links time.Duration
 	// Low is their largest (full overlap), High their sum.
 	Low, High time.Duration

@@ -30,7 +30,7 @@ type Step struct {
 	Where func(line int) string
 }
 
-// StepOf returns an exported program. size is an exported batch size, 0 for the default.
+// StepOf returns an exported program. size is an exported batch size, 0 the default.
 func StepOf(p *export.Program, size int) (Step, error) {
 	s := Step{Name: p.Name, Text: p.Text}
 	for i, in := range p.Inputs {
@@ -305,7 +305,7 @@ var statement = regexp.MustCompile(`^ *(?:%[\w:#]+(?:, *%[\w:#]+)* = )?"?(?:stab
 
 // located names statements by line: XLA keeps a sharded program's names, not its lines. above is the lines before text.
 func located(text string, above int) string {
-	if strings.Contains(text, " loc(") { // it has locations
+	if strings.Contains(text, " loc(") {
 		return text
 	}
 	lines := strings.SplitAfter(text, "\n")

@@ -81,7 +81,6 @@ func kinds(c *cost.Counts) string {
 	return strings.Join(list, ", ")
 }
 
-// bytes formats bytes: "1.50 GiB".
 func bytes(n float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	i := 0

@@ -5,12 +5,11 @@ import (
 	"math/bits"
 )
 
-// link is a message's seconds, then bytes per second, with the receiver's addition.
+// seconds per message, bytes per second, with the receiver's addition
 type link struct{ latency, bandwidth float64 }
 
 func (l link) message(bytes float64) float64 { return l.latency + bytes/l.bandwidth }
 
-// algorithm returns the seconds of a sum over n ranks that start together.
 type algorithm struct {
 	name    string
 	seconds func(n int, bytes float64, l link) float64
@@ -42,7 +41,7 @@ func tree(n int, bytes float64, l link) float64 {
 	return 2 * math.Ceil(math.Log2(float64(n))) * l.message(bytes)
 }
 
-// rounds returns the exponent of the largest power of two in n, and 1 for a rest.
+// The exponent of the largest power of two in n, and 1 for a rest.
 func rounds(n int) (rounds, extra int) {
 	rounds = bits.Len(uint(n)) - 1
 	if n != 1<<rounds {

@@ -116,7 +116,7 @@ func readPrices(folder string, lines []measured, cores int) (prices, error) {
 	return p, err
 }
 
-// rate returns one processor's FLOP/s, measured with as many ranks as processors and no exchange.
+// One processor's FLOP/s, with as many ranks as processors and no exchange.
 func rate(lines []measured) (float64, error) {
 	for _, m := range lines {
 		if m.Workload == "exchange" && m.Variant == "mlp 2.0 M, without exchange" && m.Ranks == m.CPUs {
@@ -196,7 +196,7 @@ func byFormula() model {
 	}
 }
 
-// step returns the seconds of compute and memory traffic on one device; memory is 0 if unknown.
+// In seconds; memory is 0 if unknown.
 func (p prices) step(kind string, m model, examples float64) (compute, memory float64) {
 	flops, traffic := m.exampleFLOPs*examples+m.fixedFLOPs, m.exampleTraffic*examples+m.fixedTraffic
 	if kind == "cpu" {
@@ -244,7 +244,7 @@ func (p prices) over(kind, network string, m model, n int) float64 {
 	return plane(slice, m.bytes, machine.Links, latency) + across
 }
 
-// agreements counts the small sums per step, of agreedBytes: the loop's, and the comparison of batches and runs.
+// Small sums per step: the loop's, and the comparison of batches and runs.
 const (
 	agreements  = 2
 	agreedBytes = 22 * 8
@@ -262,7 +262,7 @@ var platforms = []platform{
 
 var sizes = []int{8, 64, 512, 4096}
 
-// bounds returns a step's time with full overlap and without; CPUs do not overlap.
+// With full overlap and without; CPUs do not overlap.
 func bounds(kind string, compute, memory, exchange float64) (least, most float64) {
 	most = compute + memory + exchange
 	if kind == "cpu" {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// sum is a measured all-reduce on one machine: bytes per rank, least seconds.
+// an all-reduce on one machine: bytes per rank, least seconds
 type sum struct {
 	ranks   int
 	bytes   float64
@@ -17,13 +17,12 @@ type sum struct {
 // cacheBytes stay in caches, by assumption.
 const cacheBytes = 1 << 20
 
-// shared is the cost with shared memory: latency, and seconds per byte within and beyond caches.
+// latency, and seconds per byte within and beyond caches
 type shared struct {
 	latency, cached, memory float64
 	cpus                    int
 }
 
-// seconds grows with ranks per processor.
 func (s shared) seconds(ranks int, bytes float64) float64 {
 	seconds, _ := s.fastest(ranks, bytes)
 	return seconds
@@ -39,7 +38,7 @@ func (s shared) fastest(ranks int, bytes float64) (seconds float64, name string)
 	return turns * seconds, name
 }
 
-// fitted minimizes squared relative errors. It takes the fastest algorithm by the current figures.
+// fitted minimizes squared relative errors, with the fastest algorithm by the current figures.
 func fitted(list []sum, cpus int) (shared, error) {
 	if len(list) < 4 {
 		return shared{}, errors.New("fewer than 4 sums to find three figures from")
@@ -101,7 +100,6 @@ func leastSquares(rows [][3]float64) (x [3]float64) {
 	return x
 }
 
-// solve uses the normal equations; false for dependent columns.
 func solve(rows [][3]float64, columns []int) ([]float64, bool) {
 	n := len(columns)
 	// The figures differ by 6 digits.
@@ -152,7 +150,6 @@ func solve(rows [][3]float64, columns []int) ([]float64, bool) {
 	return x, true
 }
 
-// errorsOf are sorted; 1 is exact.
 func errorsOf(s shared, list []sum) (factors []float64) {
 	for _, m := range list {
 		factors = append(factors, math.Exp(math.Abs(math.Log(s.seconds(m.ranks, m.bytes)/m.seconds))))

@@ -2,7 +2,7 @@ package main
 
 import "container/heap"
 
-// exchange is a rank's step: to and from which rank; -1 is none.
+// a rank's step; -1: none
 type exchange struct {
 	to, from int
 	bytes    float64
@@ -22,7 +22,7 @@ func flat(ranks int, l link) network {
 	return network{ranks: ranks, ports: ranks, link: func(from, _ int) (link, int) { return l, from }}
 }
 
-// hosts has a port per rank within a host, and one per host to others.
+// a port per rank within a host, and one per host to others
 func hosts(count, each int, within, between link) network {
 	n := count * each
 	return network{ranks: n, ports: n + count, link: func(from, to int) (link, int) {

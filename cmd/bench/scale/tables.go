@@ -307,7 +307,6 @@ func strongTable(p prices) (string, error) {
 	return text, nil
 }
 
-// lateTable shows the cost of late ranks, by formula and simulation.
 func lateTable(p prices) string {
 	cells := []string{"", "8", "64", "512", "4,096"}
 	text := header(cells...)

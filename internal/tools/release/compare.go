@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// compare finds the incompatible changes since the newest version. CHANGELOG.md or docs/renamed.tsv must name each.
+// CHANGELOG.md or docs/renamed.tsv must name each incompatible change since the newest version.
 func (r *release) compare(ctx context.Context) error {
 	tags, err := r.git(ctx, "tag", "--list", "v*", "--sort=-version:refname", "--merged")
 	if err != nil {
@@ -70,8 +70,8 @@ func (r *release) incompatible(ctx context.Context, old string, m module) (lines
 	return lines, err
 }
 
-// nameIn returns the last identifier of the name in a line of apidiff, such as "./loop.Logs.Suffix: removed". A removed
-// package is named by its last element.
+// The last identifier of the name in a line of apidiff, such as "./loop.Logs.Suffix: removed", of a removed package its
+// last element.
 func nameIn(line string) string {
 	name, _, _ := strings.Cut(line, ": ")
 	return name[strings.LastIndexAny(name, "./")+1:]

@@ -47,7 +47,7 @@ type release struct {
 	work    string   // a temporary folder
 }
 
-// module is a module of the checkout. dir is relative to the root.
+// dir is relative to the root.
 type module struct {
 	dir string
 	mod *modfile.File
@@ -95,7 +95,7 @@ func (r *release) described(ctx context.Context) error {
 	return err
 }
 
-// find reads the go.mod of each module except tools and examples, which are not imported.
+// Tools and examples are not imported.
 func (r *release) find(ctx context.Context) error {
 	files, err := r.git(ctx, "ls-files", "go.mod", "*/go.mod")
 	if err != nil {
@@ -126,8 +126,8 @@ func (r *release) find(ctx context.Context) error {
 	return nil
 }
 
-// require makes the modules require this version of each other. Their replace directives stay: they connect the
-// modules in a checkout, and apply nowhere else.
+// require makes the modules require this version of each other. Their replace directives stay: they connect the modules
+// in a checkout, and apply nowhere else.
 func (r *release) require(context.Context) error {
 	for _, m := range r.modules {
 		changed := false

@@ -52,7 +52,7 @@ func (r *release) pack(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// build installs the command as go install PATH@VERSION does, so that it knows its version.
+// By go install PATH@VERSION the command knows its version.
 func (r *release) build(ctx context.Context, system, machine string) ([]byte, error) {
 	env, err := r.outside(ctx)
 	if err != nil {

@@ -55,7 +55,7 @@ func (r *release) serve(ctx context.Context) error {
 	return nil
 }
 
-// trackedFile is a file of a module that git tracks: what a tag has.
+// as in a tag
 type trackedFile struct{ path, file string }
 
 func (f trackedFile) Path() string                 { return f.path }
@@ -71,8 +71,7 @@ func (r *release) tracked(ctx context.Context, m module) (files []zip.File, err 
 	return files, err
 }
 
-// outside returns the variables of a user: modules of this version come from serve's proxy, others from the module
-// cache or the usual proxy.
+// Modules of this version come from serve's proxy, others from the module cache or the usual proxy.
 func (r *release) outside(ctx context.Context) ([]string, error) {
 	values, err := output(ctx, r.root, nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {
