@@ -53,7 +53,7 @@ func poison(weights, invalid *graph.Node) *graph.Node {
 	return graph.Where(bad, nan(g), graph.ScalarZero(g, dtype))
 }
 
-// tally sums the weights per bin, without invalid examples, because backends differ in scatters out of range.
+// tally sums the weights per bin, without invalid examples: backends differ in scatters out of range.
 func tally(bin, weights, invalid *graph.Node, n int) *graph.Node {
 	bin = graph.Where(invalid, graph.ZerosLike(bin), bin)
 	weights = graph.Where(invalid, graph.ZerosLike(weights), weights)

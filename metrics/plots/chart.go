@@ -288,7 +288,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// thinned keeps the first, last, least and greatest point of each part, so no peak is lost. x must ascend.
+// thinned keeps the first, last, least and greatest point of each part. x must ascend.
 func thinned(x, y []float64, parts int) (fewX, fewY []float64) {
 	if len(x) <= 4*parts {
 		return x, y
