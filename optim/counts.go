@@ -14,8 +14,8 @@ import (
 )
 
 // counts is one variable with the counts of parameters that a link first sees in the same step with the same count
-// (section State of the package). With an element per parameter XLA would compile the rule once for each; it compiles
-// equal kernels once.
+// (section State of the package). With an element per parameter XLA would compile the rule for each; it compiles equal
+// kernels once.
 type counts struct {
 	variable *model.Variable
 	equal    bool
@@ -95,8 +95,7 @@ func (s *Step) pack(link string, names []string) *model.Variable {
 
 func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
 
-// together computes with one count for all parameters of c, if their counts are equal and the gates update all
-// together. Otherwise the counts may differ afterwards.
+// together computes with one count for all parameters of c if their counts are equal and the gates update all together.
 func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// number is a scalar on the host or in a graph, so that one formula serves both.
+// number is a scalar on the host or in a graph: one formula serves both.
 type number struct {
 	host float64
 	node *graph.Node

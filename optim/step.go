@@ -19,7 +19,7 @@ import (
 type Transformation interface {
 	// Name is the scope of its variables, in lower case: "lion".
 	Name() string
-	// Update builds the graph of one step. It panics with an error, as graph functions do.
+	// Update builds the graph of one step. It panics with an error.
 	Update(s *Step)
 }
 
@@ -46,7 +46,7 @@ type update struct {
 
 // Parameter is a variable in training.
 type Parameter struct {
-	// Value is the variable before the step. Update is its gradient as changed by the chain so far. Both have the
+	// Value is the variable before the step, Update its gradient as changed by the chain so far. Both have the
 	// variable's dimensions and the dtype [Step.DType].
 	Value, Update *graph.Node
 	variable      *model.Variable
@@ -63,7 +63,7 @@ func (p *Parameter) Shape() shapes.Shape { return p.variable.Shape() }
 // Freeze leaves the variable bit-identical and removes it from all later links.
 func (p *Parameter) Freeze() { p.Update = nil }
 
-// Parameters iterates over the link's parameters, in the order of the model's variables, without frozen ones.
+// Parameters iterates over the link's parameters that are not frozen, in the order of the model's variables.
 func (s *Step) Parameters() iter.Seq[*Parameter] {
 	return func(yield func(*Parameter) bool) {
 		for _, p := range s.parameters {
@@ -86,7 +86,7 @@ func (s *Step) Graph() *graph.Graph { return s.graph }
 // DType is the dtype of all updates and state: float32 or float64.
 func (s *Step) DType() dtypes.DType { return s.dtype }
 
-// Count returns the number of earlier updates of a parameter that this link has seen, an int64 scalar. Steps that an
+// Count returns the number of a parameter's earlier updates that this link has seen, an int64 scalar. Steps that an
 // earlier link held back do not count.
 func (s *Step) Count(p *Parameter) *graph.Node {
 	c := s.counted(p)
@@ -104,12 +104,11 @@ func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *g
 	return c.pick(s.factors[at])
 }
 
-// unbias returns the bias correction of a parameter's moving average after n + ahead values, as in ofTime.
 func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
 	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
 }
 
-// unbias is 1 / (1 - decay^n), a moving average's bias correction after n values.
+// unbias is a moving average's bias correction after n values.
 func unbias(decay float64, n *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
 }
@@ -153,8 +152,8 @@ func (s *Step) ofAll(v *model.Variable) *model.Variable {
 	return v.SetTrainable(false)
 }
 
-// Set assigns a variable's value after the step. The variable keeps its value if an earlier link holds back its
-// parameter or, for a [Step.Number], all of the link.
+// Set assigns a variable's value after the step. It keeps its value if an earlier link holds back its parameter or, for
+// a [Step.Number], all of the link.
 func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	gate := s.gate()
 	if p := s.owners[v]; p != nil {
