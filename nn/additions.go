@@ -12,7 +12,7 @@ type additions func(at *model.Scope) Layer
 
 // Additions adds the output of another layer of the same input to that of each Dense at a scope and below, also within
 // [Attention], as an adapter (Hu et al. 2021). layer returns it for the Dense's scope, which both have, or nil. The sum
-// is computed in the other layer's dtype. Call it before the layers are built.
+// has the other layer's dtype. Call it before the layers are built.
 func Additions(scope *model.Scope, g *graph.Graph, layer func(at *model.Scope) Layer) {
 	scope.SetGraphParam(g, additionsParam, additions(layer))
 }
@@ -27,7 +27,7 @@ func added(scope *model.Scope, x, y *graph.Node) *graph.Node {
 	if l == nil {
 		return y
 	}
-	scope.SetGraphParam(x.Graph(), additionsParam, additions(nil)) // its own Denses have none
+	scope.SetGraphParam(x.Graph(), additionsParam, additions(nil)) // its own Denses get none
 	z := l.Apply(scope, x)
 	scope.SetGraphParam(x.Graph(), additionsParam, layer)
 	if !z.Shape().EqualDimensions(y.Shape()) {
@@ -41,8 +41,8 @@ const weightsParam = "lazo.nn.weights"
 type weights func(at *model.Scope, name string) *graph.Node
 
 // Weights computes weights of layers at a scope and below in place of variables, as of frozen ones that are stored in
-// another form. weight returns the one that a layer's scope has by this name, such as "kernel", or nil. Call it before
-// the layers are built.
+// another form. weight returns that of a layer's scope and name, such as "kernel", or nil. Call it before the layers
+// are built.
 func Weights(scope *model.Scope, g *graph.Graph, weight func(at *model.Scope, name string) *graph.Node) {
 	scope.SetGraphParam(g, weightsParam, weights(weight))
 }

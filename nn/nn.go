@@ -37,7 +37,7 @@ func value(scope *model.Scope, g *graph.Graph, name string, initial, standard mo
 	return weights
 }
 
-// penalize adds the scope's penalties to the training loss. Unlike GoMLX's L1, it does not set small weights to 0.
+// penalize adds the scope's penalties to the training loss. GoMLX's L1 also sets small weights to 0.
 func penalize(scope *model.Scope, weights *graph.Node) {
 	if rate := model.GetParamOr(scope, regularizer.ParamL2, 0.0); rate > 0 {
 		train.AddRegularizationLoss(graph.MulScalar(graph.ReduceAllSum(graph.Square(weights)), rate))
