@@ -18,8 +18,7 @@ import (
 type Bar struct {
 	// Off shows nothing.
 	Off bool
-	// Shows has the collections to show, default [loop.Losses], [loop.Metrics] and [loop.Stateful]; empty shows no
-	// values.
+	// Shows has the collections to show, default [loop.Losses], [loop.Metrics] and [loop.Stateful]; empty shows none.
 	Shows []loop.Collection
 	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
 	//
@@ -30,7 +29,7 @@ type Bar struct {
 	// A terminal also shows the running epoch in one row: its progress, the run's time left, the newest values, and why
 	// the run waits (compilation, evaluation, data). A narrow row omits values, the loss and the validation loss last.
 	Epoch loop.Period
-	// EpochSteps is the number of steps per epoch, to show the progress within one of loop.Epochs(1).
+	// EpochSteps is the number of steps per epoch, for the progress within loop.Epochs(1).
 	EpochSteps loop.Steps
 	// Below has the [Lines] above the bar.
 	Below []*Lines
@@ -108,7 +107,7 @@ const (
 //
 // On a terminal it redraws one line, at most 20 times per second. Otherwise it writes lines: after the first iteration,
 // each tenth of Until, every 30 seconds, and at the end. It reads values only when it writes, and does not split blocks
-// of steps in between ([loop.Stepper]). Colours need a terminal and an empty NO_COLOR.
+// of steps in between. Colours need a terminal and an empty NO_COLOR.
 //
 // Other output must go through [Lines]. If writing fails, also to a broken pipe, the bar stops and the run continues. A
 // nil writer shows nothing.
@@ -268,7 +267,7 @@ func measurePointOf(r loop.Report) measurePoint {
 	return m
 }
 
-// progress is the part done and the whole (0 if unknown) in Until's unit; for a date, as time from the start.
+// progress is in Until's unit; of a date, time from the start. all is 0 if unknown.
 type progress struct {
 	done, all int64
 	isTime    bool
@@ -305,7 +304,7 @@ func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bo
 	return time.Duration(min(left, float64(longTime))), true
 }
 
-// longTime caps estimates that overflow a Duration.
+// longTime: longer estimates overflow.
 const longTime = 100 * 365 * 24 * time.Hour
 
 func (b *bar) rate(now measurePoint, end bool) float64 {

@@ -61,7 +61,7 @@ func crossEntropy(name string, after func(*graph.Node) *graph.Node) Metric {
 				panic(fmt.Errorf("metrics: %s: labels %s as probabilities must have the dimensions of the logits %s", name, labels.Shape(), logits.Shape()))
 			}
 			p := graph.ConvertDType(labels, dtype)
-			return graph.Neg(graph.ReduceSum(graph.Mul(p, counted(p, log)), -1)) // counted: so that 0·log(0) is 0
+			return graph.Neg(graph.ReduceSum(graph.Mul(p, counted(p, log)), -1)) // so that 0·log(0) is 0
 		}
 		class, _, n := classes(name, []*graph.Node{labels, logits})
 		ofLabel := graph.ReduceSum(graph.Where(is(class, n), log, graph.ZerosLike(log)), -1)

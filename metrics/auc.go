@@ -31,8 +31,7 @@ func AveragePrecision(thresholds int) Metric {
 	})
 }
 
-// newCurve is a metric of the counts of labels 1 and 0 between adjacent thresholds; predictions of 0 are in the first
-// bin.
+// newCurve is a metric of the counts of labels 1 and 0 between adjacent thresholds; the first bin has predictions of 0.
 func newCurve(name string, thresholds int, value func(ones, zeros *graph.Node) *graph.Node) Metric {
 	name = fmt.Sprintf("%s(%d)", name, thresholds)
 	bins := shapes.Make(dtype, max(thresholds, 1))

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// classType is wide enough that no label wraps around into the valid range.
+// classType has no overflow into the valid range.
 const classType = dtypes.Int64
 
 const noClass = -1
@@ -27,8 +27,7 @@ func orNoClass(x, class *graph.Node) *graph.Node {
 	return graph.Where(graph.IsNaN(x), graph.FillScalar(x.Graph(), class.Shape(), noClass), class)
 }
 
-// classes reads labels and predictions, as in the package comment. known is the number of classes by the scores, else
-// 0.
+// classes reads labels and predictions. known is the number of classes by the scores, else 0.
 func classes(name string, inputs []*graph.Node) (labels, predictions *graph.Node, known int) {
 	take(name, inputs, "labels", "predictions")
 	labels, n := classOf(name, "labels", inputs[0])

@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	_ "github.com/lazo-ml/lazo/internal/autodiff" // right gradients of losses made from metrics
+	_ "github.com/lazo-ml/lazo/internal/autodiff" // right gradients
 )
 
 const dtype = dtypes.Float64
@@ -81,8 +81,6 @@ func scalars(names ...string) []Accumulator {
 	return list
 }
 
-// check panics unless got are a metric's accumulators. Those of several devices have another axis until they are
-// reduced.
 func check(name string, want []Accumulator, got []*graph.Node) {
 	if len(got) != len(want) {
 		panic(fmt.Errorf("metrics: %s: %d accumulators given, expected %d", name, len(got), len(want)))

@@ -7,10 +7,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// columns are the elements of the last axis. The accumulators of one column are scalars.
+// columns are the elements of the last axis; one column's accumulators are scalars.
 type columns int
 
-// read returns targets, predictions and their weights as float64 [examples, columns], unchanged for one column.
+// read returns float64 [examples, columns], unchanged for one column.
 func (c columns) read(name string, weights *graph.Node, inputs []*graph.Node) (w, targets, predictions *graph.Node) {
 	targets, predictions = pair(name, inputs)
 	last := 1
@@ -58,8 +58,7 @@ func (c columns) less(weights, x, mean *graph.Node) *graph.Node {
 	return graph.Sub(counted(weights, x), mean)
 }
 
-// moments are the weight, the mean and the sum of squared deviations, combined as in Chan, Golub and LeVeque (1979). A
-// sum of squares would be imprecise for a large mean.
+// moments are combined as in Chan, Golub and LeVeque (1979). A sum of squares would be imprecise for a large mean.
 type moments struct{ weight, mean, squares *graph.Node }
 
 func (c columns) moments(weights, x *graph.Node) moments {

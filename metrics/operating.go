@@ -31,7 +31,7 @@ func BestAt(best, at string, least float64, thresholds int) Metric {
 		if wanted.zeros || condition.zeros {
 			enough = graph.Mul(allOnes, allZeros)
 		}
-		// NaN counts make this NaN: comparisons with NaN are false.
+		// NaN counts make this NaN.
 		return graph.Where(graph.GreaterThan(enough, graph.ScalarZero(ones.Graph(), dtype)), best, nan(ones.Graph()))
 	})
 }

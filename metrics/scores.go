@@ -54,7 +54,7 @@ func ClassScores(classes int, average Average) Metric {
 	return newScores("ClassScores", classes, average, precision, recall, f1, specificity)
 }
 
-// score is a value per class from sums of weights: true positives, predicted, labeled, and all.
+// score is a class's value, from sums of weights.
 type score struct {
 	name string
 	of   func(hit, predicted, labelled, all *graph.Node) *graph.Node

@@ -151,7 +151,7 @@ func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*grap
 	return within(cache.Position, n, length, y), next
 }
 
-// put writes x, [batch·heads, places, width], into a cache from a place on, a scalar or [batch].
+// put writes x, [batch·heads, places, width], from a place on, a scalar or [batch].
 func put(cache, x, place *graph.Node) *graph.Node {
 	zero := graph.ScalarZero(x.Graph(), dtypes.Int32)
 	if place.IsScalar() {
@@ -199,8 +199,7 @@ func (a Attention) dense(scope *model.Scope, x *graph.Node, units int) *graph.No
 	return Dense{Units: units, NoBias: a.NoBias, Kernel: a.Kernel}.build(scope, x)
 }
 
-// earlier is true at the keys that each query may see: [1 or batch, queries, keys]. start is the first query's place, 0
-// if nil.
+// earlier is true at the keys that each query may see: [1 or batch, queries, keys]. start is the first query's place.
 func (a Attention) earlier(g *graph.Graph, queries, keys int, start *graph.Node) *graph.Node {
 	square := shapes.Make(dtypes.Int32, 1, queries, keys)
 	query, key := graph.Iota(g, square, 1), graph.Iota(g, square, 2)
@@ -281,7 +280,7 @@ func (a Attention) bias(scope *model.Scope, q, k *graph.Node, layout attention.A
 	return graph.BroadcastToDims(a.Bias, batch, a.Heads, queries, keys)
 }
 
-// attend computes softmax(q·k)·v, by GoMLX's core if the backend has a fused form.
+// attend uses GoMLX's core if the backend has a fused form.
 func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attention.AxesLayout, mask *graph.Node, causal bool) *graph.Node {
 	scale, bias := cmp.Or(a.Scale, 1/math.Sqrt(float64(a.Width))), a.bias(scope, q, k, layout)
 	if a.Cap == 0 && q.Graph().Backend().Capabilities().Operations[compute.OpTypeFusedScaledDotProductAttention] {
@@ -324,7 +323,7 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 	return headsFirst(graph.Reshape(y, batch, heads, queries, width))
 }
 
-// softmax is over the last axis where mask is true, and 0 elsewhere. always: each row has a true element.
+// softmax is 0 where mask is false. always: each row has a true element.
 func softmax(x, mask *graph.Node, always bool) *graph.Node {
 	seen := x
 	if mask != nil {

@@ -53,7 +53,6 @@ func (c Conv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return biased(scope, y, c.NoBias, c.Bias)
 }
 
-// padded adds zeros before and after each spatial axis.
 func padded(layer string, scope *model.Scope, x *graph.Node, padding []int) *graph.Node {
 	axes := make([]graph.PadAxis, x.Rank())
 	for i, n := range perAxis(layer, scope, "Padding", padding, x.Rank()-2, 0) {
@@ -206,7 +205,7 @@ func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides,
 	return w
 }
 
-// maxReach bounds a window with its dilation: XLA ends the process if a size overflows.
+// maxReach: XLA ends the process if a size overflows.
 const maxReach = 1 << 31
 
 func perAxis(layer string, scope *model.Scope, what string, list []int, spatial, least int) []int {
@@ -231,7 +230,7 @@ func (w windows) kernel(in, out int) []int { return append(slices.Clone(w.window
 
 func (w windows) reach(axis int) int { return (w.window[axis]-1)*w.dilation[axis] + 1 }
 
-// paddings returns the zeros before and after each spatial axis. GoMLX's ignore the stride.
+// paddings depend on the stride, unlike GoMLX's.
 func (w windows) paddings(layer string, scope *model.Scope, x *graph.Node, valid bool) [][2]int {
 	paddings := make([][2]int, len(w.window))
 	for i, stride := range w.strides {

@@ -74,7 +74,7 @@ func (e Embedding) Logits(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.DotGeneral(x, []int{x.Rank() - 1}, nil, table, []int{1}, nil)
 }
 
-// table uses the dtype of an existing variable, which a policy may have converted.
+// table uses an existing variable's dtype, which a policy may have converted.
 func (e Embedding) table(scope *model.Scope, x *graph.Node) *graph.Node {
 	if e.Padding != nil && (*e.Padding < 0 || *e.Padding >= e.Vocabulary) {
 		fail("Embedding", scope, "the padding is %d, expected a number from 0 to %d", *e.Padding, e.Vocabulary-1)
@@ -157,7 +157,7 @@ func RotaryRates(base float64, width int) []float64 {
 	return rates
 }
 
-// angles returns place·rate, [places, rates], in float32 or wider: 16 bits do not distinguish distant places.
+// angles is place·rate, [places, rates], in float32 or wider: 16 bits do not distinguish distant places.
 func angles(x, start *graph.Node, places int, rates []float64) *graph.Node {
 	g, t := x.Graph(), widened(x).DType()
 	at := graph.Iota(g, shapes.Make(t, places, len(rates)), 0)

@@ -140,8 +140,8 @@ func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	long, short := max(rows, columns), min(rows, columns)
 	x := random(g).RandomNormal(g, shapes.Make(dtypes.Float32, long, short))
 	gram := func() *graph.Node { return graph.Dot(graph.TransposeAllAxes(x, 1, 0), x).Product() }
-	// This computes U·Vᵀ of x = U·S·Vᵀ. A norm of the Gram matrix first scales the singular values to at most 1. Each
-	// step moves them towards 1: by a polynomial of degree 5 for small ones, then Newton–Schulz.
+	// This computes U·Vᵀ of x = U·S·Vᵀ. A norm of the Gram matrix scales the singular values to at most 1. Each step
+	// moves them towards 1: by a polynomial of degree 5 for small ones, then Newton–Schulz.
 	norm := graph.ReduceAllMax(graph.ReduceSum(graph.Abs(gram()), 1))
 	x = graph.Div(x, graph.Sqrt(norm))
 	m, n := math.Sqrt(float64(long)), math.Sqrt(float64(short))
@@ -179,8 +179,8 @@ func uniform(g *graph.Graph, shape shapes.Shape, limit float64) *graph.Node {
 // cutDeviation is the deviation of the standard normal distribution truncated at ±2.
 const cutDeviation = 0.87962566103423978
 
-// cutNormal draws from a normal distribution truncated at two deviations, with the given one after: the inverse error
-// function, as a polynomial (Giles 2010), of uniform numbers.
+// cutNormal has the given deviation after truncation: the inverse error function, as a polynomial (Giles 2010), of
+// uniform numbers.
 func cutNormal(g *graph.Graph, shape shapes.Shape, deviation float64) *graph.Node {
 	u := random(g).RandomUniform(g, single(shape))
 	x := graph.MulScalar(graph.AddScalar(graph.MulScalar(u, 2), -1), math.Erf(math.Sqrt2))
@@ -193,7 +193,7 @@ func cutNormal(g *graph.Graph, shape shapes.Shape, deviation float64) *graph.Nod
 	return graph.ConvertDType(graph.MulScalar(graph.Mul(p, x), math.Sqrt2*deviation/cutDeviation), shape.DType)
 }
 
-// single returns the shape to draw in: 16-bit types have too few distinct values.
+// single: 16-bit types have too few distinct values.
 func single(shape shapes.Shape) shapes.Shape {
 	if !shape.DType.IsFloat() {
 		panic(fmt.Errorf("nn: an initializer of random numbers for a variable %s, expected a floating-point type", shape))

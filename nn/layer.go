@@ -30,7 +30,6 @@ type Func func(scope *model.Scope, x *graph.Node) *graph.Node
 
 func (f Func) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return f(scope, x) }
 
-// builtIn layers call apply in Apply.
 type builtIn interface {
 	Layer
 	build(scope *model.Scope, x *graph.Node) *graph.Node

@@ -30,7 +30,6 @@ func Masked(x, mask *graph.Node) *graph.Node {
 	return y
 }
 
-// counted returns bool [batch, places]. Lengths select the first places.
 func counted(mask *graph.Node, batch, places int) *graph.Node {
 	if !fitsPlaces(mask, batch, places) {
 		panic(fmt.Errorf("nn: %w", wrongMask(mask, batch, places)))

@@ -232,7 +232,7 @@ func (r Recurrent) scan(scope *model.Scope, x *graph.Node, mask, initial []*grap
 	dims, wide := x.Shape().Dimensions, c.gates*r.Units
 	kernel := variable(scope, x, "kernel", r.Kernel, glorotUniform, dims[2], wide)
 	recurrent := variable(scope, x, "recurrent_kernel", r.RecurrentKernel, orthogonal, r.Units, wide)
-	// Places and examples stay separate axes, so that they can be sharded.
+	// Places and examples stay separate axes, to be sharded.
 	in := graph.Dot(x, kernel).General([]int{2}, nil, []int{0}, nil)
 	var bias *graph.Node // of the state's contribution
 	if !r.NoBias {

@@ -65,7 +65,7 @@ func (t Adafactor) Update(s *Step) {
 	})
 }
 
-// longestAxes returns the two longest axes if both have the length; of equal axes the later one is longer.
+// longestAxes: of equal axes, the later one is longer.
 func longestAxes(dimensions []int, length int) (shorter, longer int, ok bool) {
 	if len(dimensions) < 2 {
 		return 0, 0, false

@@ -90,7 +90,6 @@ func bring(waiting *awaited.Values, store *model.Store, which func(name string) 
 	}
 }
 
-// decayParam is the parameter of the averages' scope with their Decay.
 const decayParam = "optim.Average.Decay"
 
 func (Average) averaged(n *model.Variable, path string) string {
@@ -114,7 +113,7 @@ func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 		}
 	}
 	var others []*model.Variable
-	compiled := false // whether a training step with an optimizer was compiled
+	compiled := false // a training step with an optimizer
 	for v := range scope.Store().IterVariables() {
 		compiled = compiled || strings.HasSuffix(v.Path(), model.ScopeSeparator+model.JoinPath(optimizer.Scope, "learning_rate"))
 		if strings.HasSuffix(v.Path(), model.ScopeSeparator+below) {

@@ -63,7 +63,7 @@ func suggestRate(rates, losses []float64) (float64, error) {
 	return rates[best], nil
 }
 
-// smoothed is a centered moving average, narrower at the ends. A trailing one, as in fastai, suggests too high rates.
+// smoothed is centered: a trailing average, as in fastai, suggests too high rates.
 func smoothed(values []float64, around int) []float64 {
 	means := make([]float64, len(values))
 	for i := range values {

@@ -21,7 +21,7 @@ func GoMLX(o optimizer.Interface) *Optimizer {
 	return &Optimizer{other: o}
 }
 
-// gradientOptimizer takes gradients. Of a loss, GoMLX would make them without internal/autodiff.
+// With the loss, GoMLX would differentiate without internal/autodiff.
 type gradientOptimizer interface {
 	UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType)
 }
@@ -37,8 +37,8 @@ func (o *Optimizer) updateOther(scope *model.Scope, gradients []*graph.Node, los
 }
 
 // apart lets a GoMLX optimizer work in a scope. GoMLX trains the variables below its scope and counts steps at the
-// root. Each variable therefore has a stand-in whose path leads into the scope and out again
-// ("/generator/../dense/weights"), and the scope's count replaces the root's. together undoes this.
+// root. So each variable has a stand-in whose path leads into the scope and out again ("/generator/../dense/weights"),
+// and the scope's count replaces the root's. together undoes this.
 func apart(scope *model.Scope, g *graph.Graph, trained []*model.Variable) (together func()) {
 	var ends []func()
 	for _, v := range trained {

@@ -105,7 +105,7 @@ func (t masked) Update(s *Step) {
 		}
 	}
 	if len(mine) == 0 {
-		t.chain.claim(s.taken, s.scope) // so that later links keep their names
+		t.chain.claim(s.taken, s.scope) // later links keep their names
 		return
 	}
 	t.chain.Update(s.in(s.scope, mine))

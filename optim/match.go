@@ -41,7 +41,7 @@ func (u under) Takes(name string, _ shapes.Shape) bool {
 
 func (u under) String() string { return fmt.Sprintf("Under(%q)", string(u)) }
 
-// byShape is a Match that may select nothing.
+// byShape may select nothing.
 type byShape struct {
 	words string
 	takes func(shapes.Shape) bool
@@ -76,7 +76,7 @@ func (o optional) Takes(name string, shape shapes.Shape) bool { return takes(o.M
 func takes(m Match, name string, shape shapes.Shape) bool { return m == nil || m.Takes(name, shape) }
 
 // selects is m.Takes for a step. It panics if a Match by name selects none of the variables that the groups in before
-// leave. what names m's user.
+// leave.
 func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) bool {
 	named, inverted := m, false
 	for n, ok := named.(not); ok; n, ok = named.(not) {

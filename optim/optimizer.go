@@ -23,7 +23,7 @@ import (
 type Optimizer struct {
 	rate  float64
 	chain Chain
-	other optimizer.Interface // a GoMLX optimizer in place of the chain, or nil
+	other optimizer.Interface // or a GoMLX optimizer
 }
 
 var _ optimizer.Interface = (*Optimizer)(nil)

@@ -88,7 +88,7 @@ func (o *Optimizer) Factors(number func(count string) int64) (map[string]float64
 	return factors, err
 }
 
-// scaling is a schedule of the rate. count is its counting variable's full name, "" for a constant.
+// count is the counting variable's full name, "" for a constant.
 type scaling struct {
 	Schedule
 	count string
@@ -168,7 +168,7 @@ func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err 
 	return scales, rule, nil
 }
 
-// linkOf claims the link's scope as [Chain.Update] does.
+// linkOf claims the link's scope as [Chain.Update].
 func linkOf(t Transformation, at *place) (l link, err error) {
 	switch t := t.(type) {
 	case nil:

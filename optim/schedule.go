@@ -99,7 +99,7 @@ func Polynomial(from, to, power float64, steps int) Schedule {
 	w.positive("the power", power)
 	w.steps(steps)
 	return schedule(fmt.Sprintf("polynomial %g to %g in %d, power %g", from, to, steps, power), w.String(), func(t number) number {
-		// XLA multiplies with the inverse, so this may be slightly negative at the end.
+		// XLA multiplies with the inverse: this may be slightly negative at the end.
 		left := constant(1).minus(t.over(constant(float64(steps)))).atLeast(constant(0))
 		if power != 1 {
 			left = left.power(constant(power))
@@ -187,7 +187,7 @@ func (s Schedule) Then(updates int, next Schedule) Schedule {
 	w.steps(updates)
 	return schedule(fmt.Sprintf("%s for %d, then %s", s, updates, next), w.String(), func(t number) number {
 		start := constant(float64(updates))
-		// The graph also computes next before its start: its step must not be negative.
+		// next is also computed before its start: its step must not be negative.
 		return t.whereBelow(start, s.value(t), next.value(t.minus(start).atLeast(constant(0))))
 	})
 }

@@ -30,7 +30,6 @@ type Step struct {
 	scope      string
 }
 
-// update is shared by all links.
 type update struct {
 	model   *model.Scope // as given to the optimizer
 	trained []*Parameter // the parameters of all links
@@ -39,7 +38,7 @@ type update struct {
 	after   []func()
 	taken   map[string]bool                // scopes of links
 	owners  map[*model.Variable]*Parameter // the parameter for which a link keeps the variable
-	// counts of parameters' updates are by full name; factors are numbers computed from them.
+	// counts are by full name; factors are computed from them.
 	counts  map[string]count
 	factors map[factor]*graph.Node
 }
@@ -94,7 +93,7 @@ func (s *Step) Count(p *Parameter) *graph.Node {
 }
 
 // ofTime returns f(n + ahead), a scalar, for n the number of this update from 1. It calls f once for all parameters
-// counted together, with a scalar if their counts are equal, else with an array. Each function needs its own key.
+// counted together, with a scalar if their counts are equal, else with an array. Each f needs its own key.
 func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *graph.Node) *graph.Node {
 	c := s.counted(p)
 	at := factor{c.in, ahead, key}
@@ -108,7 +107,7 @@ func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
 	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
 }
 
-// unbias is a moving average's bias correction after n values.
+// unbias is a moving average's bias correction.
 func unbias(decay float64, n *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
 }
@@ -126,7 +125,7 @@ func (s *Step) zerosAt(p *Parameter, path string, dimensions []int) *model.Varia
 	return s.own(p, s.model.Store().VariableWithShape(path, shapes.Make(s.dtype, dimensions...), initializer.Zero))
 }
 
-// own records that v changes only when p does.
+// own: v changes only when p does.
 func (s *Step) own(p *Parameter, v *model.Variable) *model.Variable {
 	s.owners[v] = p
 	return v.SetTrainable(false)
@@ -206,7 +205,7 @@ func (s *Step) in(scope string, parameters []*Parameter) *Step {
 	return &Step{update: s.update, parameters: parameters, scope: scope}
 }
 
-// claim reserves a scope for a link. A repeated name gets a number, so links of other names do not change it.
+// claim reserves a scope for a link. A repeated name gets a number.
 func claim(taken map[string]bool, scope, name string) string {
 	base := model.JoinPath(scope, name)
 	scope = base

@@ -26,7 +26,6 @@ type Figure struct {
 	err     error
 }
 
-// panel is drawn from its upper left corner.
 type panel struct {
 	alt           string
 	width, height vg.Length
@@ -184,7 +183,7 @@ func (p panel) svg() string {
 		panic(err) // bytes.Buffer cannot fail
 	}
 	_, rest, _ := strings.Cut(text.String(), "<g ")
-	// Few systems other than Linux have Liberation Sans; Arial has the same widths. Names' quotes are escaped.
+	// Few systems other than Linux have Liberation Sans; Arial has the same widths.
 	rest = strings.ReplaceAll(rest, "style=\"font-family:Liberation Sans;", "style=\"")
 	rest = strings.ReplaceAll(rest, "font-variant:normal;", "")
 	rest = strings.ReplaceAll(rest, "xlink:href=\"data:image/jpg;", "xlink:href=\"data:image/png;")

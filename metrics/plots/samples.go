@@ -21,7 +21,7 @@ type Sample struct {
 }
 
 const (
-	picture     = 96 // an image's longer side, in points
+	picture     = 96 // an image's longer side
 	pixels      = 192
 	mostSamples = 200
 )

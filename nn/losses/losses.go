@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	_ "github.com/lazo-ml/lazo/internal/autodiff" // right gradients of losses
+	_ "github.com/lazo-ml/lazo/internal/autodiff" // right gradients
 	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
@@ -71,7 +71,7 @@ var byName = map[string]Func{
 	"tversky":                                tversky,
 }
 
-// GoMLX's losses mostly return the mean of the batch, which cannot exclude padding or apply weights.
+// GoMLX's losses mostly return the mean, which cannot exclude padding or apply weights.
 
 const sparseName = "sparse_categorical_crossentropy"
 
@@ -181,7 +181,6 @@ func squaredHinge(labels, output *graph.Node) *graph.Node {
 	return graph.Square(graph.Max(margin, graph.ZerosLike(margin)))
 }
 
-// categoricalHinge is max(0, 1 + the best other class - the label's class).
 func categoricalHinge(labels, output *graph.Node) *graph.Node {
 	outputs.SeveralClasses("categorical_hinge", output, "hinge, with labels -1 or 1")
 	labels = outputs.Same("categorical_hinge", labels, output)
@@ -268,7 +267,6 @@ func Cosine(labels, output *graph.Node) *graph.Node {
 // (Milletari et al. 2016).
 func Dice(labels, output *graph.Node) *graph.Node { return overlap("dice", labels, output) }
 
-// tversky is [Dice]: false positives and false negatives have equal weights (Salehi et al. 2017).
 func tversky(labels, output *graph.Node) *graph.Node { return overlap("tversky", labels, output) }
 
 func overlap(name string, labels, output *graph.Node) *graph.Node {
