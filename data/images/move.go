@@ -2,8 +2,8 @@ package images
 
 import "github.com/lazo-ml/lazo/internal/arrays"
 
-// move returns images of dims. from are the dims of flat, images [n, height, width, channels]. pixels returns the
-// source row and column of an image's, -1 for zeros.
+// move returns images of dims. from are the dims of flat, [n, height, width, channels]. pixels returns the source row
+// and column of an image's, -1 for zeros.
 func move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any {
 	switch flat := flat.(type) {
 	case []bool:

@@ -17,7 +17,7 @@ func (r *rows) inBlocks() bool {
 	return true
 }
 
-// block decodes up to most rows, column by column. If it cannot, it returns 0 and changes nothing: all errors come from
+// block decodes up to most rows, column by column. If it cannot, it returns 0 and changes nothing: errors come from
 // [rows.take].
 func (r *rows) block(most int64) int64 {
 	if r.oneByOne > 0 {
@@ -76,7 +76,7 @@ type taken struct {
 }
 
 type blockSink interface {
-	// extend adds n values from the returned index on, if memory allows.
+	// extend adds n values, if memory allows.
 	extend(n int) (at int, ok bool)
 	shorten(n int)
 	set(at int, v *value) bool
@@ -243,7 +243,7 @@ func setFloats(to []float32, stride int, l *leaf, b []byte, places []uint32, n i
 	return bad == 0
 }
 
-// notFinite bits are all set in infinities and NaNs.
+// infinities and NaNs have these bits
 const notFinite = 0x7f800000
 
 const mostClasses = 256

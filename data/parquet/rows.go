@@ -29,7 +29,7 @@ type rows struct {
 	left    int64
 	row     int64
 
-	// Used by block: rows to take singly before the next attempt, the columns' next states, indices in a dictionary.
+	// Of block: rows to take singly before the next attempt, the columns' next states, indices in a dictionary.
 	oneByOne int64
 	next     []taken
 	places   [blockRows]uint32

@@ -26,7 +26,7 @@ type value struct {
 
 type values interface {
 	next(v *value) error
-	// clone returns an independent copy at the same position.
+	// clone is independent, at the same position.
 	clone() values
 }
 
@@ -80,7 +80,7 @@ func newValues(l *leaf, encoding int, b []byte, count int, dict *dictionary) (va
 	return nil, fmt.Errorf("the page has the encoding %d for type %d, which is not supported: expected plain, dictionary, run length, delta or byte stream split", encoding, l.typ)
 }
 
-// width returns the bytes of a plain value; 0 if it varies.
+// width is a plain value's bytes; 0 if it varies.
 func (l *leaf) width() int {
 	switch l.typ {
 	case typeInt32, typeFloat:
@@ -160,7 +160,7 @@ type dictionary struct {
 	buffer []byte
 	count  int
 	starts []uint32 // of typeBytes, in b
-	// classes caches those of the first texts; -1 for none.
+	// classes of the first texts; -1 for none
 	classes []int32
 }
 

@@ -66,7 +66,7 @@ func (s *csvSource) fill(want int) {
 	}
 }
 
-// border returns the end of the last whole row: a line end after an even number of quotes. A misplaced quote ends the
+// border is the end of the last whole row: a line end after an even number of quotes. A misplaced quote ends the
 // reading anyway.
 func (s *csvSource) border() int {
 	inside := bytes.Count(s.held, []byte{'"'})%2 == 1

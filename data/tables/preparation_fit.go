@@ -155,7 +155,7 @@ func (c Categories) fit(name string, column data.Array) (prepared, error) {
 	return p, nil
 }
 
-// fitClasses returns the sorted texts and the first row with a missing one, or -1.
+// fitClasses also returns the first row with a missing text, or -1.
 func (c *prepared) fitClasses(column data.Array, given []string) (texts []string, first int, err error) {
 	all, err := textsOf(column)
 	if err != nil {

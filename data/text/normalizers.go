@@ -121,7 +121,7 @@ func decompose(compatible, composing bool) normalizer {
 	}
 }
 
-// stableByOrder sorts a run of marks. Long runs are those of hostile texts.
+// stableByOrder sorts a run of marks; hostile texts have long ones.
 func stableByOrder(edits []edit, orders []uint8) {
 	if len(edits) < 2 {
 		return
@@ -365,7 +365,7 @@ func (m *charsmap) prefixes(s string, found func(length int, text string) (more 
 	}
 }
 
-// transform returns the text for the shortest source that s begins with, as tokenizers does.
+// transform returns the text for the shortest prefix of s, as tokenizers.
 func (m *charsmap) transform(s string) (text string, ok bool) {
 	m.prefixes(s, func(_ int, of string) bool {
 		text, ok = of, true
@@ -404,7 +404,7 @@ func (m *charsmap) normalize(p *span, places bool) error {
 				continue
 			}
 		}
-		_, n = utf8.DecodeRuneInString(s) // those of a longer grapheme do not begin shorter ones
+		_, n = utf8.DecodeRuneInString(s) // those of a longer grapheme begin no shorter ones
 		whole := n
 		if of := grapheme(s, len(s)); of > n {
 			whole = of
