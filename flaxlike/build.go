@@ -67,7 +67,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	if b.Training() {
 		m.seen.settings = layers.settings
 	}
-	if b.Training() || m.seen.described == nil { // a prediction for shorter sequences does not change the file
+	if b.Training() || m.seen.described == nil { // a prediction for shorter sequences keeps the file
 		m.seen.described = inputs
 	}
 	m.seen.mu.Unlock()

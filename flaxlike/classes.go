@@ -50,7 +50,7 @@ func oddsOfLoss(l Loss, output *graph.Node) odds {
 	switch {
 	case l.kind().binary:
 		return sigmoid
-	case l.kind().output == areLogits: // of a hinge
+	case l.kind().output == areLogits: // hinge's
 		return oddsUnknown
 	}
 	switch numbersOf(l, output) {
@@ -70,7 +70,7 @@ type answering struct {
 	calibration                   []decision.Calibration
 	thresholds                    []float64
 	names                         []string
-	oldCalibration, oldThresholds bool // fitted to other weights, or to another calibration
+	oldCalibration, oldThresholds bool // of other weights or another calibration
 }
 
 func (a answering) className(class int) string {

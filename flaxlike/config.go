@@ -21,7 +21,7 @@ import (
 
 type config struct {
 	Layer string `json:"layer"`
-	// Own marks a layer of the program that saved it: a type with settings, or a function.
+	// Own marks a custom layer: a type with settings, or a function.
 	Own      bool                       `json:"own,omitempty"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty"`
 	Layers   []config                   `json:"layers,omitempty"`
@@ -115,7 +115,7 @@ var initializer = reflect.TypeFor[model.VariableInitializer]()
 
 var bareSetting = map[reflect.Type]string{reflect.TypeFor[nn.Activation](): "Name", reflect.TypeFor[nn.Reshape](): "Dims"}
 
-// settingsOf returns the non-zero settings as JSON, without unnamed initializers, which a saved model does not need.
+// settingsOf omits zero settings, and unnamed initializers, which a saved model does not need.
 func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	v := reflect.Indirect(reflect.ValueOf(l))
 	settings := map[string]json.RawMessage{}

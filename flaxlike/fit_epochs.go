@@ -72,7 +72,7 @@ func epochsOf(batches loop.Source[data.Batch], begin *runPlace, epochSteps int64
 	})
 }
 
-// restoredHistory adds epochs to a saved history, and renames entries of an older lazo.
+// restoredHistory adds epochs to a saved history, and renames an older lazo's entries.
 func restoredHistory(h *loop.History, epochSteps int64, tests []evaluation) (*loop.History, error) {
 	if h.Len() == 0 {
 		return h, nil

@@ -148,7 +148,7 @@ func (m *Model) tests(f Fit) (tests []evaluation) {
 
 func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }
 
-// beforeAll removes the step's number from an error without a step.
+// beforeAll removes the step's number from an error.
 func beforeAll(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if u, ok := e.(*untrained); ok {

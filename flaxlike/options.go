@@ -49,7 +49,7 @@ type settings struct {
 	network             nn.Layer
 	layers              map[string]nn.Layer
 	noTests, noTraining error
-	// Of the file, with those that are code, which losses and metrics lack.
+	// Of the file, with code, which losses and metrics lack.
 	fileLosses, fileMetrics []judge
 }
 
@@ -80,7 +80,7 @@ func WithLoss[L string | Loss](losses ...L) Option {
 }
 
 // WithInnerLosses allows a model without losses, whose network reports them by managed.AddLoss. Weights of examples and
-// classes do not weigh these.
+// classes do not apply to these.
 func WithInnerLosses() Option {
 	return func(s *settings) error { s.innerLosses = true; return nil }
 }
@@ -151,8 +151,8 @@ func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](i
 	}
 }
 
-// InstallIfMissing lets New install the CPU plugin if there is none and no [WithStrategy]; see xla.InstallIfMissing.
-// progress receives lines for the user, and may be nil.
+// InstallIfMissing lets New install the CPU plugin if there is none and no [WithStrategy], as xla.InstallIfMissing.
+// progress, if not nil, receives lines for the user.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(s *settings) error {
 		s.plugin = append(s.plugin, xla.InstallIfMissing(progress))
@@ -185,8 +185,8 @@ func WithBatchSize(n int) Option {
 	}
 }
 
-// WithSampleWeights names the field with each example's weight in losses and weighted metrics: floats of shape [batch],
-// or of more leading axes of the loss, as [batch, targets] for mse or binary_crossentropy, or [batch, positions] for a
+// WithSampleWeights names the field with each example's weight in losses and weighted metrics: floats [batch], or with
+// more leading axes of the loss, as [batch, targets] for mse or binary_crossentropy, or [batch, positions] for a
 // sequence. All training and test sets need it. The sum of weighted losses is divided by the number of examples.
 // Negative and non-finite weights are errors, and so is a set with all weights 0.
 func WithSampleWeights(field string) Option {

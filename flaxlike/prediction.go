@@ -11,7 +11,7 @@ import (
 )
 
 // Prediction has a model's outputs for examples, in their order along the first axis. It keeps the model's calibration,
-// thresholds and class names. The name of an only output can be left out.
+// thresholds and class names. An only output needs no name.
 type Prediction struct {
 	outputs map[string]data.Array
 	of      map[string]answering
@@ -41,7 +41,7 @@ func (p Prediction) Gather(rows []int) (Prediction, error) {
 	return p, nil
 }
 
-// Outputs returns the names of the outputs, sorted.
+// Outputs returns the outputs' names, sorted.
 func (p Prediction) Outputs() []string { return slices.Sorted(maps.Keys(p.outputs)) }
 
 // Output returns an output of the network: logits if it ends without a softmax or sigmoid. After
@@ -82,8 +82,8 @@ func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	}, output...)
 }
 
-// Classes returns the classes of the examples as int32. The shape is [examples], or [examples, classes] with 0 or 1 if
-// an example may have several; outputs of sequences add the axes of their positions, with a class at masked ones.
+// Classes returns the examples' classes as int32: [examples], or [examples, classes] with 0 or 1 if an example may have
+// several; outputs of sequences add the axes of their positions, with a class at masked ones.
 //
 // Of several classes it is the likeliest. Otherwise it is 1 if the probability is above the threshold: that of
 // [Prediction.WithThresholds], of [Model.ChooseThresholds], or 0.5. NaN and infinity are errors.
@@ -225,7 +225,7 @@ func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, erro
 	return q, nil
 }
 
-// Answers returns the arrays that package serve sends ([Model.Answer]).
+// Answers returns [Model.Answer]'s arrays.
 func (p Prediction) Answers() (map[string]data.Array, error) {
 	all, errs := map[string]data.Array{}, graphs.OutputErrors{}
 	give := func(name string, a data.Array, err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ready builds the step before its first run, so that its errors change nothing.
+// ready builds the step before its first run: its errors change nothing.
 func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	m.seen.mu.Lock()
 	ready := m.seen.built[s.of] && m.seen.expected == nil

@@ -80,7 +80,7 @@ func (m *Model) save(path string) error {
 // file: give custom layers by [WithLayer], a network by [WithNetwork], functions of losses and metrics to evaluate and
 // train, and an optimizer without a name to train.
 //
-// A file of values alone is an error: see [Model.Load].
+// A file of values alone is an error ([Model.Load] reads it).
 func Open(ctx context.Context, path string, options ...Option) (*Model, error) {
 	m, err := openFile(ctx, path, options)
 	if err != nil {
@@ -276,8 +276,8 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// Export writes the model with its weights as StableHLO for serving; see managed.ExportModel. batch has the shapes, and
-// needs only the inputs. As [Model.Predict], it takes untrained weights.
+// Export writes the model with its weights, even untrained ones, as StableHLO for serving (managed.ExportModel). batch
+// has the shapes, and needs only the inputs.
 func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptions) error {
 	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
 }

@@ -118,7 +118,7 @@ func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (C
 	return c, nil
 }
 
-// Copied lists the variables of a [Model.CopyFrom] or [Model.LoadSome] by their full names.
+// Copied lists variables by their full names.
 type Copied struct {
 	// Taken are the copied variables.
 	Taken []string

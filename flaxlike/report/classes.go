@@ -131,7 +131,7 @@ func fieldOf(set *data.Set, name, usual, what string) (all data.Array, err error
 type classified struct {
 	plots.Classified
 	predicted []int
-	several   bool // an example may have several classes: rows only
+	several   bool // several classes per example: rows only
 	rows      []plots.Row
 }
 

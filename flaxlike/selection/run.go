@@ -34,7 +34,7 @@ type trialRecord struct {
 	Figures    map[string]float64 `json:"figures,omitempty"`
 	Failed     string             `json:"failed,omitempty"`
 	Read       []string           `json:"read,omitempty"`
-	Fit        map[string]string  `json:"fit,omitempty"` // see inWords; nil in older records
+	Fit        map[string]string  `json:"fit,omitempty"` // nil in older records
 
 	began bool
 	err   error // Failed as an error, which a read record lacks
@@ -260,7 +260,7 @@ func (r *searching) sweep(last bool) error {
 	return errors.Join(errs...)
 }
 
-// errOfSearch ends the search, not only the trial.
+// errOfSearch ends the search.
 type errOfSearch struct{ error }
 
 func (e errOfSearch) Unwrap() error { return e.error }

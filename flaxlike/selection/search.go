@@ -23,11 +23,11 @@ import (
 type Search struct {
 	// Space has the parameters.
 	Space []Parameter
-	// Trials is the number of distinct trials, determined by Seed.
+	// Trials is the number of distinct trials, which Seed determines.
 	Trials int
 	Seed   uint64
-	// Grid replaces Trials: it tries all combinations of Values, and of each range this number of evenly spaced points
-	// with the ends, or all its integers if fewer.
+	// Grid replaces Trials by all combinations of Values, and of each range this number of evenly spaced points with
+	// the ends, or all its integers if fewer.
 	Grid int
 	// FirstEpochs and Factor select successive halving (Jamieson and Talwalkar, 2016): all Trials train for
 	// FirstEpochs, the best 1/Factor of them (rounded down) for Factor times as many epochs, and so on. A continued
@@ -44,8 +44,8 @@ type Search struct {
 	// each continuation calls Make, and Epochs and Until must be 0. checkpoint.Resume, InitialEpoch, EachStep and
 	// FastDevRun are errors. A resumed search calls Make once more for a recorded trial, to compare its Fit.
 	Make func(ctx context.Context, p *Parameters) (*flaxlike.Model, flaxlike.Fit, error)
-	// Dir is the folder of the search, created if needed, with a record of each ended trial (but see Run), checkpoints
-	// of the current one, and the best model. Another search with the same settings makes the missing trials.
+	// Dir is the search's folder, which it creates, with a record of each ended trial (but see Run), checkpoints of the
+	// current one, and the best model. Another search with the same settings makes the missing trials.
 	Dir string
 	// OnTrial, if not nil, is called for each trial that ended or completed a rung, also for those of the folder.
 	OnTrial func(Trial)
@@ -56,16 +56,15 @@ type Trial struct {
 	// Number is its place in the order of drawing, from 0.
 	Number     int
 	Parameters map[string]any
-	// Value is the best value of the entry, Epoch its epoch, from 1, Epochs the number of trained epochs, and Figures
-	// the losses and metrics of Epoch.
+	// Value is the entry's best value, Epoch its epoch, from 1, Epochs the number of trained epochs, and Figures the
+	// losses and metrics of Epoch.
 	Value         float64
 	Epoch, Epochs int
 	Figures       map[string]float64
-	// Err is the reason why there is no value, or nil. After a restart it is only the recorded text.
+	// Err is the reason for no value. After a restart it is only the recorded text.
 	Err error
 }
 
-// Result is the result of a search.
 type Result struct {
 	Entry     string
 	Direction loop.Mode
@@ -215,7 +214,7 @@ type plan struct {
 
 const searchVersion = 1
 
-// contentSetting is missing in folders of older versions.
+// contentSetting is missing in older folders.
 const contentSetting = "The checksum of examples of Training"
 
 func contentOf(set *data.Set) string {

@@ -14,14 +14,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// Parameter is a parameter of a [Search]: one of the Values, or a number from Low to High, inclusive.
+// Parameter is one of the Values, or a number from Low to High, inclusive.
 type Parameter struct {
 	Name string
 	// Values are distinct strings, ints, float64s or bools, all of one type.
 	Values    []any
 	Low, High float64
-	// Integer restricts the range to integers. Log draws the logarithm uniformly, as for learning rates; Low must be
-	// above 0.
+	// Integer restricts the range to integers. Log draws the logarithm uniformly; Low must be above 0.
 	Integer, Log bool
 }
 
@@ -285,8 +284,8 @@ func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 	return trials, nil
 }
 
-// Parameters are the values of one trial. A name that the Space lacks, or another type, reads as zero and ends the
-// search with an error.
+// Parameters are one trial's values. A name that the Space lacks, or another type, reads as zero and ends the search
+// with an error.
 type Parameters struct {
 	// Number is that of the trial, from 0.
 	Number int
