@@ -134,10 +134,10 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 // values.
 //
 // A step used before the checkpoint must have the same variables, except for metrics. A training step first used later
-// gives missing variables initial values, as without the restore. Optimizer variables are new for parameters that the
-// optimizer has not trained. Layers are new if the step has another function or its own optimizer
-// ([WithStepOptimizer]), and the process has made the earlier training steps; otherwise prepare one of these first.
-// Variables that the checkpoint lacks are removed; steps that need them compile again.
+// gives missing variables initial values. Optimizer variables are new for parameters that the optimizer has not
+// trained. Layers are new if the step has another function or its own optimizer ([WithStepOptimizer]), and the process
+// has made the earlier training steps; otherwise prepare one of these first. Variables that the checkpoint lacks are
+// removed; steps that need them compile again.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	if err := s.restore(ctx, c, nil); err != nil {
 		return fmt.Errorf("managed: restore: %w", err)

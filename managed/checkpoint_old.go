@@ -18,8 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// renewed converts a checkpoint to the form of the variables (docs/decisions/0016). flaxlike's layers were renamed
-// (olderNames).
+// renewed converts a checkpoint to the form of the variables (docs/decisions/0016). flaxlike's layers were renamed.
 func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, error) {
 	n := *r
 	rescaled := false
@@ -167,8 +166,8 @@ func (d *definition) counts(v *model.Variable) bool {
 	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
 }
 
-// queryScale returns the factor for a query's variables and moments that replaces the second scaling by 1/√width.
-// Gradients grow as weights shrink.
+// queryScale replaces the second scaling of a query's variables and moments by 1/√width. Gradients grow as weights
+// shrink.
 func queryScale(path string, width int) float64 {
 	root := math.Sqrt(float64(width))
 	switch {

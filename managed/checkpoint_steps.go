@@ -148,7 +148,7 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 			o := r.origins[name]
 			parameter := owner(name, s.Trains)
 			untrained := !o.Trainable && parameter != "" && !slices.Contains(step.Trains, parameter)
-			if !o.Trainable && parameter == "" && ofOptimizers(name) { // possibly of a group not trained here
+			if !o.Trainable && parameter == "" && ofOptimizers(name) { // of a group not trained here
 				untrained = slices.ContainsFunc(s.Trains, func(p string) bool { return !slices.Contains(step.Trains, p) })
 			}
 			if waits(name) && !untrained && (o.Trainable || step.Train && o.Train) {

@@ -184,18 +184,18 @@ func (s *Stepper) asking(state *State, b *Builder, used []*model.Variable) askin
 		func(v *model.Variable) bool { return state.model.ofOptimizer[v] }, state.model.numbers}
 }
 
-// dropFresh removes the variables that a failed build made, but not the random state, which has the seed.
+// dropFresh removes a failed build's variables, but not the random state, which has the seed.
 func (d *definition) dropFresh(values *store.Store) {
 	for _, v := range values.Fresh(d.store) {
 		if v.Path() == store.RandomName {
 			continue
 		}
-		_ = d.store.DeleteVariable(v.Path()) // an error is about its value, and it has none
+		_ = d.store.DeleteVariable(v.Path()) // its error is about its value, which it lacks
 		delete(d.ofOptimizer, v)
 	}
 }
 
-// compile needs the structure held. It serializes build functions over all states.
+// compile needs the structure held. One build function at a time runs, of all states.
 func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.Variable, err error) {
 	s.building.Lock()
 	defer s.building.Unlock()

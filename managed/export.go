@@ -52,8 +52,7 @@ type ExportOptions struct {
 	// scripts/load_stablehlo.py.
 	Example bool
 	// Sizes are further batch sizes for [ExportModel], each compiled: choose a few powers of two. The loaded model
-	// takes any number of examples up to the largest (export.Model.Run). The model must return a row per example and
-	// log nothing.
+	// takes any number of examples up to the largest. The model must return a row per example and log nothing.
 	Sizes []int
 }
 
@@ -175,7 +174,7 @@ type notRun struct{ strategies.Program }
 func (notRun) StableHLO() string { return "" }
 func (notRun) Close() error      { return nil }
 
-// compile orders inputs and outputs as jit, for identical texts.
+// compile orders inputs and outputs as jit: the texts are identical.
 func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	p := &x.program
 	module, err := x.runtime.Lower(s.Name, func(g *graph.Graph) xla.Built {

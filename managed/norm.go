@@ -83,7 +83,7 @@ func (b *Builder) checkBatchNorm() {
 	}
 }
 
-// changedNorms returns the counts of batch normalizations whose averages the graph changes.
+// changedNorms returns the counts of normalizations whose averages the graph changes.
 func (b *Builder) changedNorms() (counts []*model.Variable) {
 	for v := range b.scope.Store().IterVariables() {
 		if _, name := model.SplitPath(v.Path()); name == batchNormCount && v.ChangedInGraph(b.graph) {

@@ -214,7 +214,7 @@ func (s *State) startAt(rate float64) error {
 			return err
 		}
 	}
-	if v := s.model.store.GetVariable(rateName); v != nil { // left by a step that did not compile
+	if v := s.model.store.GetVariable(rateName); v != nil { // of a step that did not compile
 		t, err := rateTensor(rate, v.DType())
 		if err == nil {
 			err = v.SetValue(t)
@@ -227,7 +227,7 @@ func (s *State) startAt(rate float64) error {
 	return nil
 }
 
-// start sets the rate of an earlier call; only the optimizer knows its dtype.
+// start sets an earlier call's rate; only the optimizer knows its dtype.
 func (d *definition) start() {
 	if d.startRate == nil {
 		return

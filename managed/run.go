@@ -164,7 +164,7 @@ type arguments struct {
 	batches []data.Batch
 }
 
-// trainable refuses a batch of padding only: momentum and decay would move the parameters. mask is the mask's index, or
+// trainable refuses a batch of padding only: momentum and decay would move the parameters. mask is its index, or
 // negative.
 func trainable(b *data.Batch, mask int) error {
 	if mask < 0 {

@@ -106,7 +106,7 @@ func (s *State) Settings() []checkpoint.Setting {
 
 var _ interface{ Versions() map[string]string } = (*State)(nil)
 
-// Versions returns "plugin", its platform and versions, and "devices", their number, for checkpoint.Resume's report.
+// Versions returns "plugin", its platform and versions, and "devices", their number.
 func (s *State) Versions() map[string]string {
 	strategy := s.Strategy()
 	p := strategy.Runtime().Plugin()

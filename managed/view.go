@@ -32,7 +32,7 @@ type View struct {
 	// live: an evaluation, with the state's current values; the value gate guards its metrics.
 	live bool
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // for the rest
 	pins    map[int]*store.Pin
 	metrics map[gathered]compute.Buffer
 	closed  bool

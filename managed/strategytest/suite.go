@@ -180,7 +180,7 @@ func wrongBatches(t *testing.T, s strategies.Strategy) {
 }
 
 func deep(b *managed.Builder) {
-	// No bias: its gradient would be rounding error, which Adam amplifies.
+	// A bias' gradient would be rounding error, which Adam amplifies.
 	h := layers.Dense(b.Scope().In("a"), b.Field("x"), false, 16)
 	whole := b.Graph().Backend().Name() == "lazo"
 	if whole {
@@ -356,7 +356,6 @@ func joinLate(t *testing.T, s strategies.Strategy) {
 	t.Logf("%d values of parameters that join late at most %g from jit's", len(values), tolerance)
 }
 
-// folder is the same in all processes of the job.
 func folder(t *testing.T, s strategies.Strategy) string {
 	job := s.Runtime().Job()
 	if job == nil {
