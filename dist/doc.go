@@ -11,16 +11,16 @@
 //
 // # Stuck and lost ranks
 //
-// A rank is lost if its connection ends before [Job.Close], or if it sends nothing for the [Deadline], a minute. It is
-// stuck if others wait for it for longer. After 10 s standard error names such a rank. The job ends on all ranks within
-// the deadline plus a second. Each process exits with [ExitLost], [ExitStuck], [ExitDisagree] or [ExitFailed], without
-// deferred calls. One process writes a message ([Failure]) to standard error. [OnFailure] receives the message instead.
-// [Job.Busy] announces work that may exceed the deadline.
+// A rank is lost if its connection ends before [Job.Close], or if it sends nothing for the [Deadline]. It is stuck if
+// others wait for it for longer. After 10 s standard error names such a rank. The job ends on all ranks within the
+// deadline plus a second. Each process exits with [ExitLost], [ExitStuck], [ExitDisagree] or [ExitFailed], without
+// deferred calls. One process writes a message ([Failure]) to standard error. [Job.Busy] announces work that may exceed
+// the deadline.
 //
 // # Who may join
 //
-// Before any message, a rank and rank 0 prove that they know the job's secret. MPI distributes it; without MPI it is
-// $LAZO_SECRET, which `lazo run` sets. A process without it learns nothing of the job and cannot delay it.
+// First a rank and rank 0 prove that they know the job's secret. MPI distributes it; without MPI it is $LAZO_SECRET,
+// which `lazo run` sets. A process without it learns nothing of the job and cannot delay it.
 //
 // docs/processes.md has the commands of launchers, the variables and the exit codes.
 package dist

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// gather waits for all ranks. After it nothing listens.
+// After gather nothing listens.
 func (h *hub) gather(ctx context.Context) error {
 	defer h.listener.Close()
 	ctx, cancel := context.WithCancel(ctx)

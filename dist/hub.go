@@ -24,7 +24,7 @@ type hub struct {
 	links     []*link // by rank; nil for rank 0
 	views     []view
 	over      bool
-	calls     []*message // the current agreement's parts by rank
+	calls     []*message // the current agreement's parts, by rank
 	came      int
 	own       chan message
 	stack     chan string
@@ -134,7 +134,7 @@ func (h *hub) take(r int, m message) {
 			f := *m.Failure
 			if f.Here = !h.awake.givenUp(time.Now(), h.j.deadline); f.Here {
 				go h.fail(&f)
-			} else { // it and the others have reported rank 0, which was stopped
+			} else { // it and the others have reported rank 0
 				go h.j.end(&f)
 			}
 		}
@@ -237,7 +237,7 @@ func (h *hub) call(m message) message {
 	return <-h.own
 }
 
-// answer records a rank's part. After the last it sends the result to all: the maximum of each word, or all data. It
+// answer records a rank's part. The last one sends the result to all: the maximum of each word, or all data. It
 // requires mu.
 func (h *hub) answer(r int, m message) {
 	if h.calls[r] == nil {

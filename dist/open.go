@@ -19,7 +19,7 @@ type comer struct {
 // mostStrangers unproved connections, besides one for each rank, may be open. A further one ends the oldest.
 const mostStrangers = 256
 
-// strangers are connections to rank 0 without a proof of the job's secret.
+// strangers have not proved the job's secret.
 type strangers struct {
 	mu      sync.Mutex
 	open    []net.Conn // oldest first
@@ -53,7 +53,7 @@ func (s *strangers) leave(c net.Conn, err error) {
 	}
 }
 
-// String returns "" if there were none, and no text that a stranger sent.
+// String has no text that a stranger sent.
 func (s *strangers) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -93,7 +93,7 @@ func (s *spoke) send(m message) {
 	}
 }
 
-// silent also reports to rank 0, because the link may work in that direction.
+// silent also reports to rank 0: the link may work in that direction.
 func (s *spoke) silent(since time.Duration) {
 	b := s.j.beat()
 	s.send(message{Kind: kindFail, Failure: s.j.failure(ExitLost, s.j.rank, b, 0, fmt.Sprintf(
@@ -113,7 +113,7 @@ func (s *spoke) lost(err error) {
 	switch {
 	case left:
 		return
-	case silent > tooLong: // another rank reported its silence, and the launcher ends rank 0
+	case silent > tooLong: // another rank reported its silence; the launcher ends rank 0
 		s.silent(silent)
 		return
 	}

@@ -2,14 +2,8 @@
 // separate module because of its dependencies.
 //
 // A job is a store itself ([dist.Job]). Use this one to see the job's keys in the cluster's etcd ([Open]), or for
-// etcd's server instead of lazo's ([Embed]):
-//
-//	job, err := dist.Join(ctx)
-//	…
-//	store, err := etcd.Open(ctx, job, clientv3.Config{Endpoints: []string{"https://etcd:2379"}, TLS: credentials})
-//	…
-//	runtime, err := xla.Open(ctx, xla.CUDA, xla.Across(job), xla.WithStore(store))
+// etcd's server ([Embed]); pass it to xla.WithStore.
 //
 // On all ranks, close the runtime first, then the store, then the job. Keys begin with lazo/JOB/ATTEMPT/ and a random
-// word. They have a lease that rank 0 renews, so a dead job's keys disappear within a minute.
+// word. Rank 0 renews their lease: a dead job's keys disappear within a minute.
 package etcd

@@ -14,7 +14,7 @@ func attributes(atDeath syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: atDeath}
 }
 
-// runs reports whether a process has not ended. A zombie has.
+// runs is false for a zombie.
 func runs(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) {
