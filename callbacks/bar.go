@@ -22,9 +22,9 @@ type Bar struct {
 	Shows []loop.Collection
 	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
 	//
-	// A finished epoch gets a line with its time, the values logged at its end, and the examples per second. A logged
-	// mean over the epoch (avg_<name>) replaces the value. The last line has the reason of the end, on other writers
-	// than terminals only if the run was stopped, cancelled or failed.
+	// A finished epoch gets a line with its time, the values logged at its end, a mean over the epoch (avg_<name>) in
+	// place of the value, and the examples per second. The last line has the reason of the end, on other writers than
+	// terminals only if the run was stopped, cancelled or failed.
 	//
 	// A terminal also shows the running epoch in one row: its progress, the run's time left, the newest values, and why
 	// the run waits (compilation, evaluation, data). A narrow row omits values, the loss and the validation loss last.
@@ -35,7 +35,7 @@ type Bar struct {
 	Below []*Lines
 	// Stages shows how much of the time (of the epoch, or without Epoch of the run) the run waits for data, and for
 	// which stages: "data 42% (decode 30%, resize 12%)". It iterates over the stages and their working time so far, as
-	// All of a data.Stages, and must be safe for concurrent use. Hand-written loops do not show it.
+	// All of a data.Stages, and must be safe for concurrent use.
 	Stages iter.Seq2[string, time.Duration]
 
 	drawing func(*bar)
@@ -106,11 +106,11 @@ const (
 // time left, the newest losses and metrics, and examples per second.
 //
 // On a terminal it redraws one line, at most 20 times per second. Otherwise it writes lines: after the first iteration,
-// each tenth of Until, every 30 seconds, and at the end. It reads values only when it writes, and does not split blocks
-// of steps in between. Colours need a terminal and an empty NO_COLOR.
+// each tenth of Until, every 30 seconds, and at the end. It reads values only then, and does not split blocks of steps
+// in between. Colours need a terminal and an empty NO_COLOR.
 //
-// Other output must go through [Lines]. If writing fails, also to a broken pipe, the bar stops and the run continues. A
-// nil writer shows nothing.
+// Other output must go through [Lines]. If writing fails, the bar stops and the run continues. A nil writer shows
+// nothing.
 func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 	s := joinedBar(settings)
 	probe := newBar(w, s)

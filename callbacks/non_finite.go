@@ -99,7 +99,7 @@ func (p Recovery) check() error {
 // place then needs a method Snapshot ([loop.Stepper]). The iteration still counts, and its values are visible.
 //
 // It runs before other changes, the history and all callbacks: a checkpoint never has a detected bad state. To detect a
-// corrupted state with a finite loss earlier, log and check the norm of the gradients ([Recovery].Entries).
+// corrupted state with a finite loss earlier, check the norm of the gradients ([Recovery].Entries).
 func NonFinite(settings ...Recovery) loop.Callback {
 	policy := joinedRecovery(settings)
 	err := policy.check()

@@ -45,8 +45,8 @@ type Notification struct {
 // reason is that of [loop.Reason]. Errors of other callbacks at the end are missing. A run that is refused before it
 // starts reports nothing, nor does a killed process.
 //
-// A notification that fails does not change the run's result. slog's default logger gets a warning, without arguments,
-// paths of URLs and headers, which may have secrets.
+// If a notification fails, slog's default logger gets a warning, without arguments, paths of URLs and headers, which
+// may have secrets.
 func Notify(to Notification) loop.Callback {
 	c := loop.Callback{Name: "notify", When: loop.Never, Order: -2, AtRank0: true}
 	to.Command, to.Header, to.Timeout = slices.Clone(to.Command), to.Header.Clone(), cmp.Or(to.Timeout, 5*time.Second)

@@ -25,9 +25,9 @@ import (
 // another callback of this process writes, at the start. An unreadable value does not end the run, whose end returns
 // the first such error.
 //
-// If a line cannot be written, up to 16 MiB of lines wait in memory; further ones are lost. slog's default logger gets
-// a warning, and the end of the run returns an error if lines are missing. If the file was renamed, removed or emptied,
-// the next line begins a new one.
+// If a line cannot be written, up to 16 MiB of lines wait in memory. slog's default logger gets a warning, and the end
+// of the run returns an error if lines are missing. If the file was renamed, removed or emptied, the next line begins a
+// new one.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }

@@ -55,7 +55,7 @@ func checkPatience(p Patience) error {
 // value, or from the first if none was better. NaN and infinities are never better. [loop.Result].Stop has an
 // [*EarlyStopError].
 //
-// If the same rule stopped the earlier run, a resumed run makes no step and ends for the same reason, even with a later
+// A run that the same rule stopped, if resumed, makes no step and ends for the same reason, even with a later
 // [loop.Until]. It continues with more patience or without the rule.
 func StopEarly(entry string, patience Patience, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)

@@ -160,10 +160,7 @@ func (s *stopwatch) Timing() Timing {
 }
 
 // Measure calls done with the run's [Timing] when the run is over, however it ended. Work of a device after a step
-// returned counts for the part that first reads a value.
-//
-// stages, for [Timing].Stages, are a pipeline's stages with their working time so far, such as All of a data.Stages
-// given to data.Timed, safe for concurrent use.
+// returned counts for the part that first reads a value. stages are as in [Bar].Stages.
 func Measure(done func(Timing), stages ...iter.Seq2[string, time.Duration]) loop.Callback {
 	c := loop.Callback{Name: "measure", When: loop.AtEnd, Order: -1}
 	stages = slices.Clone(stages)

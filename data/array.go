@@ -76,7 +76,7 @@ func (a Array) Gather(rows []int) Array {
 	return a.gather(rows, dimsOf(a, len(rows)))
 }
 
-// Arguments are unchecked. dims are the result's.
+// dims are the result's.
 
 func (a Array) slice(i, j int, dims []int) Array {
 	width := a.width()

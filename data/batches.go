@@ -74,9 +74,9 @@ var errNoBatches = errors.New("data: the Batches are the zero value: make them w
 // an epoch ends with a smaller batch ([Kept]), for which most steps compile again, or without it ([Dropped]), by
 // default only in training.
 //
-// Batches stay valid while later ones are made. Ordered batches are views of the set's memory: write to them only in
-// [Map], which copies them. Shuffled batches are copies, which the consumer may change until a step receives them.
-// Small ones are contiguous in memory, for blocks of steps ([Stacked]); one keeps up to a hundred alive.
+// Ordered batches are views of the set's memory: write to them only in [Map], which copies them. Shuffled batches are
+// copies, which the consumer may change until a step receives them. Small ones are contiguous in memory, for blocks of
+// steps ([Stacked]); one keeps up to a hundred alive.
 //
 // An invalid argument, or a set smaller than one batch, is an error as the only item.
 func (s *Set) Batches(size int, opts ...Option) Batches {
@@ -223,7 +223,7 @@ type dealer struct {
 	masked bool
 	size   int
 	left   int64
-	// stack is the memory of the batches from row on, if shuffled with room for free more.
+	// stack is of the batches from row on, if shuffled with room for free more.
 	stack *stack
 	row   int
 	free  int

@@ -124,7 +124,7 @@ func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, err
 	}
 }
 
-// pull's range loop panics if source yields after a false, where iter.Pull2's stop would wait forever.
+// pull panics if source yields after a false, where iter.Pull2's stop would wait forever.
 func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop func()) {
 	return iter.Pull2(func(yield func(B, error) bool) {
 		for b, err := range source {

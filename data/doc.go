@@ -1,7 +1,7 @@
 // Package data holds training data, and divides it into batches.
 //
 // An [Array] is a flat slice with dimensions, a [Field] an array with a name, a [Set] fields over the same examples.
-// [Set.Batches] returns sequences of batches, iter.Seq2[B, error]. These functions process them:
+// [Set.Batches] returns a sequence of batches, iter.Seq2[B, error], for these functions:
 //
 //	change             [Map], [ParallelMap], [Filter], [Zip]
 //	length and order   [Take], [Repeat], [Passes], [Interleave], [ShuffleBuffer], [Shard]
@@ -24,9 +24,9 @@
 //		return data.Prefetch(data.Map(batches, images.Augment(1, "x", images.FlipHorizontal())), 4)
 //	})
 //
-// Its functions must yield one batch per batch: Map, ParallelMap, Prefetch, Checked, [ShareOf]. With one that combines
-// k batches, as Chunk(k), start the set at k*position. Pass any other pipeline, or streams from files, as a plain
-// iterator, loop.Data: a resumed run skips the earlier batches.
+// Its functions must yield one batch per batch; with one that combines k, as Chunk(k), start the set at k*position.
+// Pass any other pipeline, or streams from files, as a plain iterator, loop.Data: a resumed run skips the earlier
+// batches.
 //
 // Sequences that read an io.Reader can be iterated once, all others repeatedly.
 package data

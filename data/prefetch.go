@@ -12,8 +12,8 @@ import (
 // unchanged. Source must give each batch its own memory, must not read the trained state, which is an error of the run,
 // nor change what is saved with it (checkpoint.Options.Also).
 //
-// A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source; a
-// run of package loop stops waiting when its context ends. If source fails after that, the consumer's range panics.
+// A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source, in
+// a run of package loop until its context ends. If source fails after that, the consumer's range panics.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {
@@ -51,7 +51,7 @@ type item[B any] struct {
 type producer[B any] struct {
 	made chan item[B]
 	stop chan struct{}
-	// afterStop is source's failure after the consumer stopped. Read it after made is closed.
+	// afterStop is source's failure after the stop. Read it after made is closed.
 	afterStop error
 }
 

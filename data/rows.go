@@ -150,7 +150,6 @@ func trues(mask []bool) (n int) {
 	return n
 }
 
-// place numbers batches without a position.
 type place struct {
 	rows  int
 	known bool

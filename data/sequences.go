@@ -44,8 +44,8 @@ func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, 
 }
 
 // PackSequences puts several sequences one after another into each row of an array [rows, length], and returns the
-// number of each item's sequence in its row: int32 of the same dims, from 1 on, and 0 where a row is filled. A sequence
-// goes into the fullest row with enough space. Sequences of the same lengths, such as tokens and labels, get the same
+// number of each item's sequence in its row: int32 of the same dims, from 1 on, 0 where a row is filled. A sequence
+// goes into the fullest row with enough space: sequences of the same lengths, such as tokens and labels, get the same
 // places. Empty and longer sequences are errors.
 func PackSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, length int) (values, numbers Array, err error) {
 	all := len(sequences)

@@ -169,10 +169,9 @@ type Batch struct {
 	// Deal is nil unless a set made the batch.
 	Deal *Deal
 	// Part is that of [Share].
-	Part Part
-	end  epochEnd
-	left int
-	// stack has the rows of adjacent batches too.
+	Part  Part
+	end   epochEnd
+	left  int
 	stack *stack
 	row   int
 	watch *watch

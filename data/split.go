@@ -32,7 +32,6 @@ func splitBy(by, field string) SplitOption {
 	}
 }
 
-// Classes are numbered in order of first occurrence.
 type classed struct {
 	of    []int
 	sizes []int

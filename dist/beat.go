@@ -181,8 +181,7 @@ const (
 	mostFrames     = 8
 )
 
-// stacks returns the innermost lines of a user's goroutines: the loop's, main's, and those outside Go's and lazo's
-// code.
+// stacks has the innermost lines of a user's goroutines: the loop's, main's, and those outside Go's and lazo's code.
 func stacks() string {
 	buffer := make([]byte, 1<<20)
 	return pick(string(buffer[:runtime.Stack(buffer, true)]))

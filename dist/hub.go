@@ -65,7 +65,6 @@ func (h *hub) watch() {
 	go h.look(standardError())
 }
 
-// look ends the job for a rank that is late or lost, and before reports it to w.
 func (h *hub) look(w io.Writer) {
 	awake, pardon, sent, said := time.Now(), time.Now(), time.Time{}, time.Time{}
 	for {
@@ -205,7 +204,7 @@ func (h *hub) fail(f *Failure) {
 		if f.Code == ExitStuck || f.Code == ExitDisagree {
 			f.Stack = h.stackOf(f.Rank, links)
 		}
-		// Report first: the message ends other ranks, and then the launcher ends all.
+		// The message ends other ranks, then the launcher ends all.
 		h.j.say(f)
 		told := *f
 		told.Here = false
@@ -237,8 +236,7 @@ func (h *hub) call(m message) message {
 	return <-h.own
 }
 
-// answer records a rank's part. The last one sends the result to all: the maximum of each word, or all data. It
-// requires mu.
+// answer's last part sends the result: the maximum of each word, or all data. It requires mu.
 func (h *hub) answer(r int, m message) {
 	if h.calls[r] == nil {
 		h.came++

@@ -246,7 +246,7 @@ type part struct {
 }
 
 // call runs a call of all ranks. With MPI, one exchange of fixed length compares the calls and carries the first words;
-// byMPI does the rest. Over control connections, taken receives all data.
+// byMPI does the rest. Otherwise taken receives all data.
 func (j *Job) call(p part, byMPI func() error, taken func(parts [][]byte)) error {
 	if j.size == 1 {
 		return nil
@@ -367,7 +367,7 @@ func (j *Job) closeWithin() time.Duration { return max(j.deadline, time.Minute) 
 
 // Close waits until all ranks have called it, then leaves the job. Call it last: a program must not end before. A rank
 // that is later than the deadline, and than a minute, without [Job.Busy], ends the job as stuck. In a panicking program
-// a deferred Close does nothing: the process ends at once and the others report a lost rank.
+// a deferred Close does nothing: the others report a lost rank.
 func (j *Job) Close() error {
 	if j.size == 1 || panicking() {
 		return nil
@@ -378,12 +378,9 @@ func (j *Job) Close() error {
 
 // Leave is [Job.Close] if err is nil. Otherwise it ends this rank's part with err, which it returns. If the programs of
 // all ranks end with errors, each returns its own. If another rank waits for this one or does not end within the time
-// of Close, the job ends as by [Job.Fail], and Leave does not return. An error of Close is treated like err. In a job
-// of one process it returns err.
+// of Close, the job ends as by [Job.Fail]. An error of Close is treated like err. loop.Exit calls Leave.
 //
 //	defer func() { err = job.Leave(err) }()
-//
-// loop.Exit calls it.
 func (j *Job) Leave(err error) error {
 	if err == nil {
 		err = j.Close()

@@ -23,7 +23,7 @@ const (
 	variableJob         = "LAZO_JOB"
 	variableAttempt     = "LAZO_ATTEMPT"
 	variableDeadline    = "LAZO_DEADLINE" // for time.ParseDuration
-	// variableRun is the folder where `lazo run` sees that a rank has joined and not left.
+	// variableRun is where `lazo run` sees that a rank has joined and not left.
 	variableRun = "LAZO_RUN"
 )
 
@@ -47,9 +47,9 @@ type launcher struct {
 	mark string // set by this launcher
 	rank, size,
 	localRank, localSize string
-	// without returns rank 0's address without MPI. nil: $LAZO_COORDINATOR only.
+	// without is rank 0's address; nil: $LAZO_COORDINATOR only.
 	without func(get func(string) string) (string, error)
-	// mpi returns the prepared implementation, as install names it.
+	// mpi is as install names it.
 	mpi func(get func(string) string) string
 	// job and attempt identify a start.
 	job, attempt string

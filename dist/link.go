@@ -17,7 +17,7 @@ const (
 	answerWithin = 500 * time.Millisecond
 )
 
-// wakefulness detects that this process was stopped. Its user locks it.
+// wakefulness: this process was stopped. Its user locks it.
 type wakefulness struct {
 	looked, woke time.Time
 	slept        time.Duration
@@ -80,7 +80,7 @@ func (l *link) next() (f []byte, ok bool) {
 	return f, true
 }
 
-// mostBeats is the queue length from which beats are dropped. Waiting calls bound other messages.
+// mostBeats: longer queues drop beats. Waiting calls bound other messages.
 const mostBeats = 64
 
 // send returns false if the link is closed, or for a beat that the peer does not read.

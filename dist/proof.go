@@ -76,7 +76,6 @@ func readProof(c net.Conn, expected []byte) error {
 	return nil
 }
 
-// prove is a rank's side.
 func prove(c net.Conn, secret string) error {
 	if err := c.SetDeadline(time.Now().Add(provesWithin)); err != nil {
 		return err
@@ -101,8 +100,8 @@ func prove(c net.Conn, secret string) error {
 	return c.SetDeadline(time.Time{})
 }
 
-// checkProof is rank 0's side. The peer has provesWithin in all. proved is called before rank 0's proof, after which
-// the peer takes the end of the connection for that of rank 0.
+// checkProof is rank 0's side. The peer has provesWithin in all. After proved it takes the connection's end for rank
+// 0's.
 func checkProof(c net.Conn, secret string, proved func()) error {
 	if err := c.SetDeadline(time.Now().Add(provesWithin)); err != nil {
 		return err

@@ -120,7 +120,7 @@ func (s *spoke) lost(err error) {
 	s.gone(fmt.Sprintf("%s was lost: its connection ended before Job.Close%s: it died, was killed, or its program ended early", s.j.who(0), fault(err)), false)
 }
 
-// beforeSpeaker delays the exit of ranks that do not report the failure.
+// beforeSpeaker delays ranks that do not report.
 const beforeSpeaker = 300 * time.Millisecond
 
 // speaker is rank 1, or the first rank on another host if rank 0's may be down.

@@ -12,8 +12,8 @@ import (
 )
 
 // Store keeps small values that the processes of a job exchange, such as the addresses of their devices. A key is any
-// non-empty bytes. It is put once and lives as long as the job. Methods may be called concurrently. Implementations
-// must separate the keys of different jobs and starts; package dist/storetest tests them.
+// non-empty bytes, put once; it lives as long as the job. Methods may be called concurrently. Implementations must
+// separate the keys of different jobs and starts.
 type Store interface {
 	// Put sets a key's value, of up to some megabytes. It returns [ErrKeyExists] if the key has one.
 	Put(ctx context.Context, key string, value []byte) error

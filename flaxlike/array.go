@@ -33,7 +33,6 @@ func inputsOf(of []described) (inputs []Input) {
 	return inputs
 }
 
-// join appends arrays along their first axis; the others are equal.
 func join(parts []data.Array) (data.Array, error) {
 	all := reflect.ValueOf(parts[0].Flat)
 	all = all.Slice3(0, all.Len(), all.Len())

@@ -74,7 +74,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	return out
 }
 
-// checkAxes refuses an input [n] whose batch axis a layer took for features.
+// checkAxes refuses an input [n] whose batch axis became features.
 func checkAxes(inputs []described, out map[string]*graph.Node) {
 	if len(inputs) != 1 || len(inputs[0].Dims) != 1 || !inputs[0].Type.IsFloat() {
 		return

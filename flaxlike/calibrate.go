@@ -12,15 +12,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Calibrate fits the model's probabilities to a set that it was not trained on, for later predictions, and returns the
-// calibration by output. The default is all outputs whose loss defines probabilities.
+// Calibrate fits the model's probabilities to a set that it was not trained on, and returns the calibration by output.
+// The default is all outputs whose loss defines probabilities.
 //
 // For one of several classes it fits a temperature ([decision.Calibration.FitTemperature]), for binary_crossentropy a
 // scale and a shift for each class ([decision.Calibration.FitPlatt]), with their errors. A softmax or sigmoid in the
 // network and an output of sequences are errors. Sample weights are ignored.
 //
 // [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration. Calibrate makes
-// earlier thresholds outdated ([ErrOutdated]).
+// earlier thresholds outdated.
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string) (map[string][]decision.Calibration, error) {
 	at := m.seen.changes.Load()
 	outcomes, err := m.outcomes(ctx, set, true, outputs...)

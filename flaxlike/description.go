@@ -26,8 +26,7 @@ const descriptionKey = "lazo.model"
 // The file's own checksum covers the elements alone.
 const descriptionSum = "lazo.model_crc32c"
 
-// A changed meaning needs a new number. Calibrations and thresholds need the second version, which an older lazo
-// refuses.
+// A changed meaning needs a new number. An older lazo refuses the second, for calibrations and thresholds.
 const (
 	descriptionVersion = 1
 	decisionVersion    = 2
@@ -116,7 +115,6 @@ func (m *Model) describe(now int64) (string, error) {
 	return string(text), err
 }
 
-// unknownChange is a count of changes that belongs to no figures.
 const unknownChange = math.MinInt64
 
 func moduleVersion(path string) string {

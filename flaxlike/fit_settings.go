@@ -53,9 +53,9 @@ type Fit struct {
 	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation. With the context of f, the
 	// model can evaluate and predict, also if several processes train it.
 	//
-	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it. An ended
-	// run continues with more Epochs, or more patience after a callbacks.StopEarly; else Fit makes no step. Output
-	// lists settings that differ from the saved run's.
+	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run, and resumes it. An ended run continues
+	// with more Epochs, or more patience after a callbacks.StopEarly. Output lists settings that differ from the saved
+	// run's.
 	Callbacks []loop.Option
 	// Output receives a progress bar, or a line for each epoch if it is no terminal or Lines is set. The default is
 	// os.Stderr; io.Discard disables it. Lines of a callbacks.Lines appear above the bar.
@@ -154,7 +154,7 @@ func (f Fit) checkCallbacks() error {
 	return nil
 }
 
-// checkEnd refuses settings that the run never reaches; the loop's error would count only steps.
+// checkEnd: the loop's error would count only steps.
 func (f Fit) checkEnd() error {
 	epochs, end := max(f.Epochs, 1), fmt.Sprintf("Epochs is %d", max(f.Epochs, 1))
 	switch until := f.Until.(type) {

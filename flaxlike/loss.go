@@ -37,13 +37,13 @@ const maskedSparse = "masked_sparse_categorical_crossentropy"
 type lossKind struct {
 	output meaning
 	labels labelKind
-	// smooths: it allows smoothing. binary: each number is of two classes, with their cross-entropy.
+	// binary: each number is of two classes.
 	smooths, binary bool
 	// ofBatch: it is of the whole batch: padding must be 0.
 	ofBatch bool
 }
 
-// meanings are in the order of precedence among one output's losses.
+// meanings are in order of precedence.
 type meaning int
 
 const (
@@ -142,10 +142,8 @@ func (l Loss) byName() losses.Func {
 }
 
 const (
-	// The prefix of running means in logs.
 	averaged = "avg_"
-	// The sum of all losses, with penalties.
-	trained = "loss"
+	trained  = "loss"
 )
 
 func (l Loss) logged(single bool) string {

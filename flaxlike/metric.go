@@ -151,7 +151,6 @@ func meanOf(f losses.Func) metricMaker {
 	})
 }
 
-// eachPearson is within each example, as Keras's.
 func eachPearson(labels, output *graph.Node) *graph.Node {
 	x, y := apart("pearson", labels, output)
 	return graph.Div(meanOfLast(graph.Mul(x, y)), graph.Mul(graph.Sqrt(meanOfLast(graph.Square(x))), graph.Sqrt(meanOfLast(graph.Square(y)))))

@@ -29,8 +29,7 @@ import (
 // Any number of goroutines may call its methods. Readers (Predict, Evaluate, Save, Summary, Export) run concurrently
 // with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a xla.ErrBusy.
 // Evaluate, and Predict for more than one batch, use the weights of their start; a concurrent Fit copies the weights
-// for each. Close waits for the current step; then a running Fit and later calls return managed.ErrClosed. Methods
-// without a context wait as those of managed.State.
+// for each. Close waits for the current step; then a running Fit and later calls return managed.ErrClosed.
 type Model struct {
 	state                *managed.State
 	network              nn.Layer
@@ -167,13 +166,13 @@ func (e *expected) wait(entries []string) (err error) {
 	return nil
 }
 
-// at is the count of changes when the values were fitted.
+// at is the count of changes at the fit.
 type fitted[T any] struct {
 	values []T
 	at     int64
 }
 
-// origin is the source of the weights: a step of a run, or a checkpoint of it; run is -1 for others.
+// origin is the weights' step of a run, or a checkpoint of it; run is -1 for others.
 type origin struct {
 	run, step      int64
 	saved, carried bool // carried: the file of Open
@@ -322,7 +321,7 @@ func (s *seen) currentOrigin() origin {
 	return s.origin
 }
 
-// has returns the last run's step whose weights the model has, or -1. The run began after step began.
+// has returns the last run's step whose weights the model has, or -1.
 func (s *seen) has(began int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -106,14 +106,14 @@ func (m *Model) openDefault(ctx context.Context) (strategies.Strategy, error) {
 	return strategies.Jit(runtime), nil
 }
 
-// process is the runtime of all models without a strategy: each has its own threads and memory.
+// process is shared: each runtime has its own threads and memory.
 var process struct {
 	gate    gate.Gate
 	runtime *xla.Runtime
 	models  int
 }
 
-// borrow's options apply if it opens the shared runtime.
+// borrow's options apply if it opens the runtime.
 func borrow(ctx context.Context, options ...xla.Option) (on *xla.Runtime, giveBack func() error, err error) {
 	p := &process
 	if err := p.gate.Change(ctx); err != nil {

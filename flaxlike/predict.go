@@ -20,8 +20,8 @@ import (
 // Predict returns the outputs for a set's examples, in their order, without those that its [data.Mask] excludes. The
 // set needs only inputs.
 //
-// The first batch draws the weights of a model that has none. Predictions of such a model are random, and no error:
-// they may be a baseline. m.Describe().Card.Untrained reports it.
+// The first batch draws the weights of a model that has none: predictions are random, and no error.
+// m.Describe().Card.Untrained reports it.
 func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	p, err := m.predictAll(ctx, set, options)
 	if err != nil {
@@ -148,7 +148,7 @@ func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.A
 	return p.Answers()
 }
 
-// prediction adds calibration, thresholds and class names, current if their count of changes equals before and after,
+// prediction's calibration, thresholds and class names are current if their count of changes equals before and after,
 // the counts around the reading of the weights.
 func (m *Model) prediction(outputs map[string]data.Array, before, after int64) Prediction {
 	m.seen.mu.Lock()
@@ -223,8 +223,8 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	return outputs, m.dropLeftover(batch, outputs)
 }
 
-// ofOtherInputs adds the fields that differ from the build's to an error, which they then caused. Alone they are no
-// error: networks may take other lengths.
+// ofOtherInputs adds the fields that differ from the build's to an error, which they then caused: networks may take
+// other lengths.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)

@@ -62,10 +62,10 @@ func (p Prediction) Kind(output ...string) (string, error) {
 	return of.odds.kindOf(lastAxis(a)), nil
 }
 
-// Probabilities returns the probabilities of an output of classes, in its shape. It applies the calibration
-// ([Model.Calibrate]), then a softmax over the last axis for one of several classes, or a sigmoid for
-// binary_crossentropy. An output after a softmax or sigmoid, or with the loss dice or tversky, is unchanged. NaN and
-// infinity are errors. An output of another loss is an [ErrNoProbabilities].
+// Probabilities returns the probabilities of an output of classes, in its shape: calibrated ([Model.Calibrate]), after
+// a softmax over the last axis for one of several classes, or a sigmoid for binary_crossentropy. An output after a
+// softmax or sigmoid, or with the loss dice or tversky, is unchanged. NaN and infinity are errors. An output of another
+// loss is an [ErrNoProbabilities].
 func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	return p.answer("probabilities", func(a data.Array, of answering) (data.Array, error) {
 		numbers, err := finiteIn(a)
@@ -83,7 +83,7 @@ func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 }
 
 // Classes returns the examples' classes as int32: [examples], or [examples, classes] with 0 or 1 if an example may have
-// several; outputs of sequences add the axes of their positions, with a class at masked ones.
+// several; outputs of sequences add the axes of their positions, also masked ones.
 //
 // Of several classes it is the likeliest. Otherwise it is 1 if the probability is above the threshold: that of
 // [Prediction.WithThresholds], of [Model.ChooseThresholds], or 0.5. NaN and infinity are errors.
@@ -197,7 +197,7 @@ func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 
 // WithOutputs returns a prediction of these outputs in place of the model's, as the means of several models, with the
 // threshold 0.5. Outputs of classes are probabilities. It keeps the arrays. A name that p lacks, arrays of several
-// lengths, and numbers of classes outside of 0 to 1 are errors.
+// lengths, and numbers of classes outside 0 to 1 are errors.
 func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, error) {
 	q := Prediction{outputs: maps.Clone(outputs), of: map[string]answering{}}
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {

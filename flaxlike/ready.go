@@ -60,8 +60,7 @@ func (m *Model) apart(test string) error {
 	return nil
 }
 
-// readyFor checks a validation set before training. It builds the test step, which is slow, only for fields that differ
-// from the training's.
+// readyFor builds the test step, which is slow, only for fields that differ from the training's.
 func (m *Model) readyFor(ctx context.Context, t evaluation, trained data.Batch) error {
 	s := t.step
 	var batch data.Batch

@@ -199,7 +199,7 @@ func (t *trace) fieldOf(x *graph.Node) string {
 	}
 }
 
-// numbersAlone bounds float inputs to finite numbers, unless the network tests or clips them.
+// numbersAlone bounds float inputs unless the network tests or clips them.
 func (t *trace) numbersAlone(g *graph.Graph) {
 	nan, infinite := map[string]bool{}, map[string]bool{}
 	for _, n := range g.Nodes() {

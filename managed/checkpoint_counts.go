@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// oldCounts are an older version's, common to all parameters.
+// oldCounts are common to all parameters.
 type oldCounts struct {
 	values map[string]*tensors.Tensor
 	own    bool
@@ -43,7 +43,7 @@ func isCount(name string) bool {
 	return slot == "count" && strings.Contains(name, inOptimizers)
 }
 
-// inherited returns a count's value from an older version's common count, or nil.
+// inherited is a count of an older version's common count, or nil.
 func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensors.Tensor, error) {
 	counts := r.counts
 	switch {

@@ -26,7 +26,6 @@ type compiled struct {
 	runtime  *xla.Runtime
 	inputs   []strategies.Input
 	building context.Context // of a build's caller, else nil
-	// resident is the batch's set on the device.
 	resident *data.Resident
 	program  strategies.Program
 	block    int // requested steps per run
@@ -34,8 +33,7 @@ type compiled struct {
 	layout   []logged
 	wholes   []logged
 	// cast is nil before the first build.
-	cast []*model.Variable
-	// metrics has the accumulators among the values.
+	cast    []*model.Variable
 	changed []bool
 	metrics []*metrics.Accumulator
 	claim   int // the step's on the state's metrics; 0 without metrics
@@ -191,7 +189,7 @@ func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, 
 			names, nodes = append(names, f.Name), append(nodes, graph.Gather(whole, rows))
 		}
 	}
-	// The set and the padding may each have a mask.
+	// Set and padding may each have a mask.
 	if first, last := slices.Index(names, data.Mask), len(names)-1; first >= 0 && first != last && names[last] == data.Mask {
 		nodes[first] = graph.LogicalAnd(nodes[first], nodes[last])
 		names, nodes = names[:last], nodes[:last]

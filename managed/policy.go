@@ -15,7 +15,7 @@ import (
 
 // WithPolicy enables mixed precision (Micikevicius et al. 2018). Build functions see floating-point fields and
 // trainable variables in the policy's Compute dtype. The state and the optimizer keep variables in Parameters. Losses
-// and metrics are converted to Outputs. Untrained variables keep their dtype.
+// and metrics are converted to Outputs.
 //
 // Use [Builder.ToOutputType] before the loss, [Builder.DType] for layers that need a dtype, and [FullPrecision] for
 // normalizations. float16 usually needs an [optim.LossScale]; without one, New logs a warning ([xla.Log]).
@@ -120,8 +120,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	}
 }
 
-// rehearse returns the variables to cast, by a discarded graph in the parameters' dtype: layers create variables in
-// their input's.
+// rehearse returns the variables to cast, by a discarded graph: layers create variables in their input's dtype.
 func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*model.Variable {
 	g := graph.NewGraph(c.state.values.Strategy().Runtime(), s.name)
 	defer g.Finalize()

@@ -19,13 +19,13 @@ type settings struct {
 	rules map[string]*optim.Optimizer
 	deal  *data.Deal
 	size  int
-	// batches has settings equal in all batches; "" if they vary.
+	// batches are "" if they vary.
 	batches map[string]string
 	undealt bool
 }
 
-// noteBatch runs once per block of steps. goesOn: the state was restored. Then a set's first batch shows a set made for
-// this run, as by Gather, and the run's data are unknown.
+// noteBatch runs once per block. goesOn: the state was restored. Then a set's first batch shows a set made for this
+// run, as by Gather, and the run's data are unknown.
 func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	if b.Deal == c.deal && c.batches != nil && (b.Deal != nil || b.Samples() == c.size) {
 		return

@@ -32,7 +32,7 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	return &snapshot{of: s, variables: s.values.Variables(), values: values}, nil
 }
 
-// snapshot has the values in store order, which changes only when variables are removed.
+// Only removing variables changes the store's order.
 type snapshot struct {
 	of        *State
 	mu        sync.Mutex // for values

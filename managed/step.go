@@ -61,8 +61,8 @@ func TrainOnly(match func(name string) bool) StepOption {
 }
 
 // WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator, with values under
-// the scope name: several optimizers of one parameter are independent, as in optax. GoMLX's own Adams ([optim.GoMLX])
-// share their moments, named after the parameter.
+// the scope name: several optimizers of one parameter are independent. GoMLX's own Adams ([optim.GoMLX]) share their
+// moments.
 func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
@@ -106,7 +106,7 @@ func newStepper(s stepSettings, options []StepOption) *Stepper {
 	return &Stepper{stepSettings: s}
 }
 
-// id also returns the function's source position: inlining gives a function literal several names.
+// id: inlining gives a function literal several names.
 func (s *stepSettings) id() (id stepID, place string) {
 	pc := reflect.ValueOf(s.build).Pointer()
 	function := runtime.FuncForPC(pc)
@@ -130,8 +130,8 @@ func (s *Stepper) none() bool { return s == nil || s.build == nil }
 var errNoStep = errors.New("the step is nil: make one with TrainStep or TestStep")
 
 // Step runs one step, changes the state in place and returns it. The first call for a state or a shape of batch
-// compiles. Logs stay on the device until a value is read. For small steps, loops' StepBlock runs another program that
-// may differ in the last bit.
+// compiles. Logs stay on the device until a value is read. StepBlock may run another program, which may differ in the
+// last bit.
 func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
 	if err := shield.Context(ctx); err != nil {
 		return state, loop.Logs{}, s.failed(err)

@@ -12,7 +12,7 @@ type additions func(at *model.Scope) Layer
 
 // Additions adds the output of another layer of the same input to that of each Dense at a scope and below, also within
 // [Attention], as an adapter (Hu et al. 2021). layer returns it for the Dense's scope, which both have, or nil. The sum
-// has the other layer's dtype. Call it before the layers are built.
+// is computed in the other layer's dtype. Call it before the layers are built.
 func Additions(scope *model.Scope, g *graph.Graph, layer func(at *model.Scope) Layer) {
 	scope.SetGraphParam(g, additionsParam, additions(layer))
 }

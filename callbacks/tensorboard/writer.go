@@ -23,9 +23,8 @@ var ErrDropped = errors.New("reports were dropped")
 // A run that finds event files makes TensorBoard drop all steps after its first ([loop.Continue]), or all if it begins
 // at 0. A resumed run omits an evaluation at its start, whose step exists.
 //
-// Errors do not end the run. Unreadable values are omitted; the end returns the first such error, and [ErrDropped]
-// unless [callbacks.Background.Dropped] is set. A full disk and a removed file are as in [callbacks.JSONL]. Wrong
-// options are an error before the first step.
+// Errors are as in [callbacks.JSONL], and [ErrDropped] unless [callbacks.Background.Dropped] is set. Wrong options are
+// an error before the first step.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)
 	c := loop.Callback{Name: "tensorboard " + dir, When: when, AtRank0: true, Err: newWriter(dir, s).err}

@@ -21,7 +21,7 @@ type Augmentation struct {
 	alter func(d *draws, p *picture)
 }
 
-// placement maps rows and columns of the result to the image's. Outside is 0, or with edge the nearest pixel.
+// placement maps the result's rows and columns to the image's. Outside is 0, or with edge the nearest pixel.
 type placement struct {
 	top, left             int
 	flipRows, flipColumns bool
@@ -85,8 +85,7 @@ func RandomShift(rows, columns int) Augmentation {
 // applies the changes in order to copies of the images in the field, [n, height, width, channels]. Changes of numbers,
 // as [RandomRotation], need floats.
 //
-// The draws depend only on the seed, the epoch, the position in it ([data.Batch].At) and the changes. Set Epoch and At
-// if you call the function yourself, or start a source without positions later than at its beginning.
+// The draws depend only on the seed, the epoch, the position in it ([data.Batch].At) and the changes.
 func Augment(seed uint64, field string, changes ...Augmentation) func(data.Batch) (data.Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b data.Batch) (data.Batch, error) {
@@ -105,7 +104,7 @@ func Augment(seed uint64, field string, changes ...Augmentation) func(data.Batch
 	}
 }
 
-// has also refuses a batch of a set on the device, which lacks images.
+// has also refuses a set on the device.
 func has(b data.Batch, field string) error {
 	names := make([]string, len(b.Fields))
 	for k, f := range b.Fields {

@@ -298,7 +298,7 @@ type imageMemory struct {
 
 var imageMemories = sync.Pool{New: func() any { return &imageMemory{} }}
 
-// decode's image is valid until the next call. whole: m.file holds all of r.
+// decode's image is valid until the next call. whole: m.file holds r.
 func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image, error) {
 	if whole && kind == "png" {
 		if decoded, ok := m.png.Decode(m.file); ok {

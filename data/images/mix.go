@@ -10,9 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// MixUp returns a function as [Augment], with equal results on any number of workers. It replaces each example and its
-// label by a weighted mean with another of its batch (Zhang et al. 2018). The weight is drawn from Beta(alpha, alpha),
-// 0 < alpha <= 8.
+// MixUp returns a function as [Augment]. It replaces each example and its label by a weighted mean with another of its
+// batch (Zhang et al. 2018). The weight is drawn from Beta(alpha, alpha), 0 < alpha <= 8.
 //
 // Field "x" is floating point. Field "y" holds integers [n] from 0 to classes-1, or probabilities [n, classes], and
 // becomes float32 probabilities for categorical_crossentropy. Weights depend on the example's position. Padding rows

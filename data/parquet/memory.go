@@ -18,7 +18,7 @@ func (m *memory) take(bytes int64) error {
 	return nil
 }
 
-// buffer returns b with n bytes of any content.
+// buffer's bytes have any content.
 func (m *memory) buffer(b []byte, n int) ([]byte, error) {
 	if n <= cap(b) {
 		return b[:n], nil
@@ -33,7 +33,7 @@ func (m *memory) buffer(b []byte, n int) ([]byte, error) {
 	return make([]byte, n), nil
 }
 
-// grown makes room for n more elements of size bytes, charged to m and added to taken.
+// grown charges m for n more elements of size bytes, also in taken.
 func grown[T any](m *memory, s []T, n int, size int64, taken *int64) ([]T, error) {
 	if n <= cap(s)-len(s) {
 		return s, nil

@@ -16,7 +16,7 @@ const (
 	text
 )
 
-// value is valid until the next page is read.
+// value ends with the page.
 type value struct {
 	kind  kind
 	int   int64 // the bits, if unsigned
@@ -26,7 +26,6 @@ type value struct {
 
 type values interface {
 	next(v *value) error
-	// clone is independent, at the same position.
 	clone() values
 }
 

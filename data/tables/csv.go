@@ -158,7 +158,7 @@ func readCSV(r io.Reader, format Format) (*data.Set, error) {
 	return data.New(all...)
 }
 
-// eachCSV parses blocks of whole rows in parallel. limit is in bytes of values.
+// eachCSV's limit is in bytes of values.
 func eachCSV(r io.Reader, format Format, block int, limit int64, yield func(data.Batch) bool) error {
 	file, err := openCSVFile(r, format, block)
 	if err != nil {

@@ -162,7 +162,7 @@ func (f *csvFile) open(format Format) error {
 
 func (f *csvFile) blocks() iter.Seq2[csvText, error] { return f.csvSource.blocks(f.first) }
 
-// The error counts rows from the block's first.
+// The error counts from the block's first row.
 type csvPart struct {
 	block  csvText
 	fields []data.Field
@@ -285,7 +285,7 @@ func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *d
 	return nil, 0, false, nil
 }
 
-// plainRow refuses rows with quotes, or of invalid length or number of cells.
+// plainRow refuses rows with quotes or of invalid length.
 func (r *csvReader) plainRow() bool {
 	if r.comma >= utf8.RuneSelf {
 		return false

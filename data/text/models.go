@@ -8,7 +8,7 @@ import (
 )
 
 type model interface {
-	// tokens appends a piece's, which is not empty.
+	// tokens appends those of a nonempty piece.
 	tokens(e *encoder, s string) error
 }
 

@@ -10,8 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// pattern is a regular expression as Oniguruma matches it, with lookahead, on any bytes. Go's regexp has no lookahead
-// and its own Unicode.
+// pattern is a regular expression as Oniguruma's, with lookahead, on any bytes. Go's regexp has its own Unicode.
 type pattern struct {
 	start *instruction
 	loops int
@@ -721,7 +720,7 @@ func (m *matcher) character(set *charset, at int) int {
 	return 0
 }
 
-// matches appends each match in s, from the left, as Oniguruma's find_iter. steps may be those of several texts.
+// matches appends each match, as Oniguruma's find_iter. steps may be those of several texts.
 func (p *pattern) matches(out [][2]int, s string, steps *int) ([][2]int, error) {
 	if p.gpt2 {
 		for at := 0; at < len(s); {

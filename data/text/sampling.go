@@ -128,9 +128,9 @@ func (s Sampling) cut(p, scores []float64) {
 	}
 }
 
-// greatest is the k-th greatest element, faster than by sorting.
+// greatest is the k-th greatest, faster than by sorting.
 func greatest(x []float64, k int) float64 {
-	var best []float64 // the k greatest, the least one first
+	var best []float64 // the least one first
 	if k > 1000 {
 		best = slices.Sorted(slices.Values(x))
 		return best[len(best)-k]

@@ -46,7 +46,7 @@ var preTokenizers = map[string]preTokenizer{
 	"llama-bpe": {pattern: llama3Pattern, whole: true}, "qwen2": {pattern: qwen2Pattern, nfc: true},
 }
 
-// distinct are those that Tokenizer.Vocabulary may return; others divide texts as one of them.
+// distinct is for Tokenizer.Vocabulary; others divide texts as one of them.
 var distinct = []string{"gpt-2", "smollm", "llama-bpe", "qwen2"}
 
 const (
@@ -118,7 +118,6 @@ func (v Vocabulary) tokenizer() (*Tokenizer, error) {
 
 type object map[string]any
 
-// divided are the parts that divide texts and join tokens.
 func (f *file) divided(pre preTokenizer) []filePart {
 	level := object{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": pre.pattern == ""}
 	steps := []object{level}
@@ -207,7 +206,7 @@ func (t *Tokenizer) toVocabulary(size int) (v Vocabulary, err error) {
 	return v, t.same(read)
 }
 
-// same refuses ids that differ from those of the GGUF's vocabulary, but for the parts that divide texts.
+// same refuses ids that the GGUF's vocabulary changes.
 func (t *Tokenizer) same(read *Tokenizer) error {
 	for _, a := range t.added.all {
 		if a.SingleWord || a.LStrip || a.RStrip || a.matched != a.Content {
@@ -235,7 +234,7 @@ func (t *Tokenizer) same(read *Tokenizer) error {
 	return nil
 }
 
-// sameParts ignores fields that change no ids: of decoders, any.
+// sameParts ignores fields that change no ids.
 func sameParts(a, b json.RawMessage, decoders bool) bool {
 	var flat func(part json.RawMessage, all []object) []object
 	flat = func(part json.RawMessage, all []object) []object {

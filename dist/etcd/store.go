@@ -164,7 +164,6 @@ func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// found: the key had a value at the revision.
 func (s *Store) get(ctx context.Context, key string) (value []byte, found bool, revision int64, err error) {
 	got, err := s.client.Get(ctx, s.at.Prefix+key)
 	if err != nil {
@@ -218,7 +217,6 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 }
 
-// watch waits for a value from a revision on. found is false if the watch ends first.
 func (s *Store) watch(ctx context.Context, key string, from int64) (value []byte, found bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

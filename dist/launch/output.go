@@ -54,7 +54,7 @@ var (
 	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // of the standard logger, as by loop.Exit
 )
 
-// crash begins what Go's runtime writes about a panic. The first line may continue one of the program.
+// crash's first line may continue one of the program.
 var crash = regexp.MustCompile(`^((panic|fatal error|SIG[A-Z]+): |goroutine \d+ .*\[running)`)
 
 func (s *sayings) hear(message []byte) {
@@ -65,7 +65,7 @@ func (s *sayings) hear(message []byte) {
 	}
 }
 
-// reset reports whether a rank of the last start crashed.
+// reset: crashed is the last start's.
 func (s *sayings) reset() (crashed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (h heard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sameWithin limits a message's wait for rank 0's, sameAtEnd after all ranks have ended.
+// sameWithin limits the wait for rank 0, sameAtEnd after all have ended.
 const (
 	sameWithin = time.Second
 	sameAtEnd  = 100 * time.Millisecond

@@ -97,7 +97,6 @@ func (e *Ensemble) Answer(ctx context.Context, batch data.Batch) (map[string]dat
 	return answers, nil
 }
 
-// decided returns outputs of classes as probabilities, and the errors of those that have none.
 func decided(p flaxlike.Prediction) (outputs map[string]data.Array, failed graphs.OutputErrors) {
 	outputs, failed = map[string]data.Array{}, graphs.OutputErrors{}
 	for _, name := range p.Outputs() {

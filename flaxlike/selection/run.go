@@ -431,7 +431,6 @@ func (r *searching) fits(f flaxlike.Fit, epochs int) error {
 	return nil
 }
 
-// epochEntry is the entry of a Fit's history that counts the epochs.
 const epochEntry = "progress.epoch"
 
 func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mode) error {

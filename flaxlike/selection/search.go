@@ -153,10 +153,9 @@ func (s *Result) WriteCSV(w io.Writer) error {
 // Make or Fit, or if a loss or the entry is not finite; the table has the reason. Another Run repeats a failed trial
 // only if its record is removed or it failed in its first epoch. It is an error if all fail.
 //
-// Other errors end the search, with the table until then: a space, method, seed, entry, training set (a sample is
-// compared, see data.Deal) or Fit that differs from the folder's; an entry that Fit does not log; a name that Make
-// reads and the space lacks; a parameter that no trial has read; a record that is damaged or cannot be written; a
-// context that ends, with its cause.
+// Other errors end the search, with the table until then: a setting, training set (a sample is compared, see data.Deal)
+// or Fit that differs from the folder's; an entry that Fit does not log; a name that Make reads and the space lacks; a
+// parameter that no trial has read; a record that is damaged or cannot be written; a context that ends, with its cause.
 func (s Search) Run(ctx context.Context) (*Result, error) {
 	found := &Result{Entry: s.Entry, dir: s.Dir}
 	err := s.check()

@@ -24,7 +24,7 @@ type Parameter struct {
 	Integer, Log bool
 }
 
-// setting returns the text of search.json, which a resumed search compares: it must not change.
+// setting must not change: a resumed search compares it.
 func (p Parameter) setting() string {
 	if p.Values != nil {
 		var values []string
