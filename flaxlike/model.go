@@ -29,7 +29,8 @@ import (
 // Any number of goroutines may call its methods. Readers (Predict, Evaluate, Save, Summary, Export) run concurrently
 // with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a xla.ErrBusy.
 // Evaluate, and Predict for more than one batch, use the weights of their start; a concurrent Fit copies the weights
-// for each. Close waits for the current step; then a running Fit and later calls return managed.ErrClosed.
+// for each. Close waits for the current step; then a running Fit and later calls return managed.ErrClosed. Methods
+// without a context wait as managed.State's.
 type Model struct {
 	state                *managed.State
 	network              nn.Layer

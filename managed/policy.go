@@ -15,7 +15,7 @@ import (
 
 // WithPolicy enables mixed precision (Micikevicius et al. 2018). Build functions see floating-point fields and
 // trainable variables in the policy's Compute dtype. The state and the optimizer keep variables in Parameters. Losses
-// and metrics are converted to Outputs.
+// and metrics are converted to Outputs. Untrained variables keep their dtype.
 //
 // Use [Builder.ToOutputType] before the loss, [Builder.DType] for layers that need a dtype, and [FullPrecision] for
 // normalizations. float16 usually needs an [optim.LossScale]; without one, New logs a warning ([xla.Log]).

@@ -227,7 +227,7 @@ func (s *State) Wait() error {
 }
 
 // Close waits for running uses, such as one step but not a whole training, and frees the values. Logged values stay
-// readable.
+// readable. A second Close waits for the first.
 func (s *State) Close() error {
 	if err := s.values.NotWithin(); err != nil {
 		return fmt.Errorf("managed: close: %w", err)

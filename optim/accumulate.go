@@ -3,7 +3,8 @@ package optim
 import "github.com/gomlx/gomlx/core/graph"
 
 // Accumulate makes one update from k batches: every k-th batch passes on the mean of their updates, the others hold the
-// parameters back. Earlier links see every batch, later ones only the means.
+// parameters back. Earlier links see every batch, later ones only the means; their counts and schedules advance only
+// then.
 //
 // Each parameter counts its own batches, also in a group and with managed.TrainOnly. A run can be resumed at any batch.
 func Accumulate(k int) Transformation { return accumulate(k) }

@@ -85,7 +85,8 @@ func RandomShift(rows, columns int) Augmentation {
 // applies the changes in order to copies of the images in the field, [n, height, width, channels]. Changes of numbers,
 // as [RandomRotation], need floats.
 //
-// The draws depend only on the seed, the epoch, the position in it ([data.Batch].At) and the changes.
+// The draws depend only on the seed, the epoch, the position in it ([data.Batch].At) and the changes. Set Epoch and At
+// if you call the function yourself, or start a source without positions later than at its beginning.
 func Augment(seed uint64, field string, changes ...Augmentation) func(data.Batch) (data.Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b data.Batch) (data.Batch, error) {

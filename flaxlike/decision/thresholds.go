@@ -28,6 +28,7 @@ func (a Aim) Check() error {
 	return nil
 }
 
+// Threshold is a chosen threshold.
 type Threshold struct {
 	// Value is the bound: a class is predicted if its probability is above it.
 	Value                 float64

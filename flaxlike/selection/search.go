@@ -65,6 +65,7 @@ type Trial struct {
 	Err error
 }
 
+// Result is the result of a search.
 type Result struct {
 	Entry     string
 	Direction loop.Mode

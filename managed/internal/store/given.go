@@ -50,6 +50,7 @@ func (g *Given) Forget(which func(name string) bool) {
 	maps.DeleteFunc(g.spent, func(name string, _ bool) bool { return which(name) })
 }
 
+// InitialLate is Late without tensors of a checkpoint.
 func (g *Given) InitialLate() Late {
 	late := Late{}
 	for _, t := range g.Initial {

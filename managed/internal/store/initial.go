@@ -208,6 +208,7 @@ func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 	return buffers, nil
 }
 
+// HostValue copies a host value, or returns nil.
 func HostValue(v *Variable) (*Tensor, error) {
 	if v == nil || !v.HasValue() {
 		return nil, nil

@@ -23,6 +23,7 @@ func (r *Last) Settled() error {
 	return r.Usable()
 }
 
+// Usable returns an error if the values are known to be lost.
 func (r *Last) Usable() error {
 	if err := r.Lost(); err != nil {
 		return fmt.Errorf("an earlier step failed: %w", err)

@@ -49,6 +49,7 @@ func (r *Remote) Flat() (any, error) {
 	return r.flat, err
 }
 
+// Hold keeps an array for reading, unless the run has copied it.
 func (s *Store) Hold(r *Remote, b compute.Buffer) error {
 	if flat, ok := xla.OnHost(b); ok {
 		r.flat = flat
