@@ -11,16 +11,8 @@ import (
 // Layer is a part of a network or a whole one. Apply builds it in the graph of a step, with variables at the scope.
 // Package flaxlike trains a Layer as a model.
 //
-// A custom layer is a [Func], or a type with settings:
-//
-//	type gated struct{ Units int }
-//
-//	func (g gated) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
-//		value := nn.Dense{Units: g.Units}.Apply(scope.In("value"), x)
-//		return graph.Mul(value, graph.Sigmoid(nn.Dense{Units: g.Units}.Apply(scope.In("gate"), x)))
-//	}
-//
-// A layer with several inputs is a function that the step calls, or a flaxlike Functional.
+// A custom layer is a [Func], or a type with settings (docs/layers.md). A layer with several inputs is a function that
+// the step calls, or a flaxlike Functional.
 type Layer interface {
 	Apply(scope *model.Scope, x *graph.Node) *graph.Node
 }

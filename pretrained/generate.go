@@ -118,6 +118,7 @@ func placeOf(x, place *graph.Node) *graph.Node {
 	return graph.ReduceAndKeep(graph.Where(chosen, x, graph.ZerosLike(x)), graph.ReduceSum, 1)
 }
 
+// Piece is a token of a text that continues a prompt.
 type Piece struct {
 	Prompt int
 	ID     int32

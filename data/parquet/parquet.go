@@ -14,8 +14,6 @@ import (
 
 // Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns]. A stream keeps
 // its slices: do not change them.
-//
-//	parquet.Format{Fields: []parquet.Field{{Name: "x", Columns: []string{"pixels"}, Dims: []int{28, 28, 1}}}}
 type Format struct {
 	// Fields are an example's fields. Empty means "x" with all columns.
 	Fields []Field

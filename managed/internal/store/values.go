@@ -20,8 +20,10 @@ import (
 )
 
 type (
+	// Variable is a model's variable.
 	Variable = model.Variable
-	Tensor   = tensors.Tensor
+	// Tensor is a value on the host.
+	Tensor = tensors.Tensor
 )
 
 // Store has a state's values. Its methods need the gates held, except for [Access] and Close.
