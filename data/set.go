@@ -15,10 +15,10 @@ type Field struct {
 	Array Array
 }
 
-// X is [Named] "x", the model's input.
+// X is [Named] "x", the model's input. It keeps flat and dims.
 func X(flat any, dims ...int) Field { return Named("x", flat, dims...) }
 
-// Y is [Named] "y", the target.
+// Y is [Named] "y", the target. It keeps flat and dims.
 func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
 
 // Named returns a field with dims [examples, …]. It keeps both slices; a [Set] copies dims.

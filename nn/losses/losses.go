@@ -18,14 +18,13 @@ type Func func(labels, output *graph.Node) *graph.Node
 // Named returns a loss by Keras's name, or a short one:
 //
 //	sparse_categorical_crossentropy   integer labels [batch, …] and logits [batch, …, classes], in nats
-//	masked_sparse_categorical_crossentropy  the same over a batch's labels not below 0, as data.PadSequences or a tokenizer
-//	                                  pads: their mean, 0 if none
+//	masked_sparse_categorical_crossentropy  the same: the mean over labels not below 0, 0 if none
 //	categorical_crossentropy          labels as probabilities of the logits' shape
 //	binary_crossentropy               labels 0 or 1 and logits, of one shape
 //	mean_squared_error, mse           labels and output of one shape
 //	mean_absolute_error, mae
 //	huber                             squared up to an error of 1, then linear (Huber 1964)
-//	log_cosh                          the logarithm of the error's hyperbolic cosine: as huber, and smooth
+//	log_cosh                          as huber, and smooth
 //	mean_absolute_percentage_error, mape  in percent of the labels
 //	mean_squared_logarithmic_error, msle  of 1 + labels and 1 + output
 //	poisson                           labels as counts, output as the expected count, above 0
