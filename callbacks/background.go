@@ -13,9 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Background runs callbacks in separate goroutines, so that a slow disk or server does not delay steps:
-//
-//	callbacks.Background{}.Of(callbacks.JSONL("run.jsonl", loop.EachStep))
+// Background runs callbacks in separate goroutines: a slow disk or server does not delay steps.
 //
 // Each callback receives its reports in order, without History and State. A full queue drops the oldest.
 // [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when the callback is due next.
@@ -27,7 +25,7 @@ type Background struct {
 	Deadline time.Duration
 	// Dropped, if not nil, is called at the end for each callback that missed reports.
 	Dropped func(callback string, reports int64)
-	// Strict ends the run after an error of a callback, when it is due next. Otherwise the end of the run returns the
+	// Strict ends the run after a callback's error, when it is due next. Otherwise the end of the run returns the
 	// first.
 	Strict bool
 }
@@ -38,8 +36,8 @@ const (
 	grace              = time.Second
 )
 
-// Of returns c as a callback in the background. A callback with Changes, a negative Order or the method Interrupts
-// ([loop.Attendant]) is an error of the run.
+// Of returns c in the background. A callback with Changes, a negative Order or the method Interrupts ([loop.Attendant])
+// is an error of the run.
 func (b Background) Of(c loop.Callback) loop.Callback {
 	switch {
 	case b.Queue < 0 || b.Deadline < 0:
@@ -113,7 +111,7 @@ func (b *background) Watch(ctx context.Context, r loop.Report) error {
 
 func (b *background) begin(ctx context.Context) {
 	if b.cancel == nil {
-		// Queued reports are still written after a cancellation.
+		// A cancellation still writes queued reports.
 		ctx, b.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		go b.work(ctx)
 	}

@@ -18,25 +18,24 @@ import (
 type Bar struct {
 	// Off shows nothing.
 	Off bool
-	// Shows has the collections to show, default [loop.Losses], [loop.Metrics] and [loop.Stateful]; empty shows no
-	// values.
+	// Shows has the collections to show, default [loop.Losses], [loop.Metrics] and [loop.Stateful]; empty shows none.
 	Shows []loop.Collection
 	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
 	//
-	// A finished epoch gets a line with its time, the values logged at its end, and the examples per second. A logged
-	// mean over the epoch (avg_<name>) replaces the value. The last line has the reason of the end, on other writers
-	// than terminals only if the run was stopped, cancelled or failed.
+	// A finished epoch gets a line with its time, the values logged at its end, a mean over the epoch (avg_<name>) in
+	// place of the value, and the examples per second. The last line has the reason of the end, on other writers than
+	// terminals only if the run was stopped, cancelled or failed.
 	//
 	// A terminal also shows the running epoch in one row: its progress, the run's time left, the newest values, and why
 	// the run waits (compilation, evaluation, data). A narrow row omits values, the loss and the validation loss last.
 	Epoch loop.Period
-	// EpochSteps is the number of steps per epoch, to show the progress within one of loop.Epochs(1).
+	// EpochSteps is the number of steps per epoch, for the progress within loop.Epochs(1).
 	EpochSteps loop.Steps
 	// Below has the [Lines] above the bar.
 	Below []*Lines
 	// Stages shows how much of the time (of the epoch, or without Epoch of the run) the run waits for data, and for
 	// which stages: "data 42% (decode 30%, resize 12%)". It iterates over the stages and their working time so far, as
-	// All of a data.Stages, and must be safe for concurrent use. Hand-written loops do not show it.
+	// All of a data.Stages, and must be safe for concurrent use.
 	Stages iter.Seq2[string, time.Duration]
 
 	drawing func(*bar)
@@ -107,11 +106,11 @@ const (
 // time left, the newest losses and metrics, and examples per second.
 //
 // On a terminal it redraws one line, at most 20 times per second. Otherwise it writes lines: after the first iteration,
-// each tenth of Until, every 30 seconds, and at the end. It reads values only when it writes, and does not split blocks
-// of steps in between ([loop.Stepper]). Colours need a terminal and an empty NO_COLOR.
+// each tenth of Until, every 30 seconds, and at the end. It reads values only then, and does not split blocks of steps
+// in between. Colours need a terminal and an empty NO_COLOR.
 //
-// Other output must go through [Lines]. If writing fails, also to a broken pipe, the bar stops and the run continues. A
-// nil writer shows nothing.
+// Other output must go through [Lines]. If writing fails, the bar stops and the run continues. A nil writer shows
+// nothing.
 func ProgressBar(w io.Writer, settings ...Bar) loop.Callback {
 	s := joinedBar(settings)
 	probe := newBar(w, s)
@@ -268,7 +267,7 @@ func measurePointOf(r loop.Report) measurePoint {
 	return m
 }
 
-// progress is the part done and the whole (0 if unknown) in Until's unit; for a date, as time from the start.
+// progress is in Until's unit; of a date, time from the start. all is 0 if unknown.
 type progress struct {
 	done, all int64
 	isTime    bool
@@ -305,7 +304,7 @@ func (p progress) left(now time.Duration, since measurePoint) (time.Duration, bo
 	return time.Duration(min(left, float64(longTime))), true
 }
 
-// longTime caps estimates that overflow a Duration.
+// longTime: longer estimates overflow.
 const longTime = 100 * 365 * 24 * time.Hour
 
 func (b *bar) rate(now measurePoint, end bool) float64 {

@@ -30,7 +30,7 @@ type epochs struct {
 	compiler abilities.Compiler
 	began    measurePoint
 	ended    int64
-	ofSteps  map[string]bool // logged by steps, not only by ends of epochs
+	ofSteps  map[string]bool // not logged by ends of epochs alone
 
 	// for the run's goroutine and the waiting one
 	mu       sync.Mutex
@@ -310,7 +310,7 @@ func (e *epochs) lineOf(r loop.Report, n, part int64) []item {
 	return append(items, b.waits.items()...)
 }
 
-// figures takes the first value of steps as the loss, and the first of ends of epochs only as the validation loss.
+// figures takes the first value of steps as the loss, the first of ends of epochs alone as the validation loss.
 func (e *epochs) figures(logs loop.Logs) (items []item) {
 	b := e.bar
 	ranks := map[bool]int{true: rankFirst, false: rankFirst + 1}

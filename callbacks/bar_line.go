@@ -54,7 +54,7 @@ func (b *bar) room() int {
 	return columns - 1
 }
 
-// show shows a line. again, if not nil, redraws it below other output.
+// show shows a line, which again redraws below other output.
 func (b *bar) show(line string, again func() string) {
 	for _, l := range b.above {
 		l.join(&b.screen)
@@ -165,7 +165,7 @@ func thousands(n int64) string {
 	return s
 }
 
-// columnsOf counts two columns for all non-Latin characters, so that a line never wraps.
+// columnsOf counts two columns for non-Latin characters: a line never wraps.
 func columnsOf(r rune) int {
 	if r < 0x300 {
 		return 1

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// quietPipe's writer fails on a broken pipe, where [os.File] would end the process for standard output.
+// quietPipe's writer fails on a broken pipe, where [os.File] would end the process.
 func quietPipe(f *os.File) io.Writer {
 	conn, err := f.SyscallConn()
 	if err != nil {

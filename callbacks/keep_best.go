@@ -41,8 +41,8 @@ func (b *onBest) resume(from loop.Beginning) error {
 }
 
 // KeepBest copies the state in memory at each better value of an entry and restores the best at a normal end
-// ([loop.Ending.Normal]). [loop.Result].Elapsed is that of the last iteration. A run that was cancelled, failed, or had
-// no better value keeps its last state. A state that changes in place needs a method Snapshot ([loop.Stepper]).
+// ([loop.Ending.Normal]). [loop.Result].Elapsed is that of the last iteration. A state that changes in place needs a
+// method Snapshot ([loop.Stepper]).
 //
 // A run resumed with its history lacks the best state: if it finds none better, it ends with an error and its last
 // state. checkpoint.KeepBest restores the best across restarts.

@@ -8,16 +8,10 @@ import (
 	"sync"
 )
 
-// Lines is a writer for output above a progress bar, safe for concurrent use:
-//
-//	lines := &callbacks.Lines{Out: os.Stdout}
-//	bar := callbacks.ProgressBar(os.Stderr, callbacks.Bar{Below: []*callbacks.Lines{lines}})
-//	…
-//	fmt.Fprintf(lines, "step %d: test loss %.3f\n", …) // in a task or a callback
-//
-// For the standard logger call log.SetOutput(lines).
+// Lines is a writer for output above a progress bar ([Bar].Below), safe for concurrent use. For the standard logger
+// call log.SetOutput(lines).
 type Lines struct {
-	// Out is the writer, set before the first use. On standard output a broken pipe is an error of Write and does not
+	// Out is the writer, set before the first use. A broken pipe of standard output is an error of Write and does not
 	// end the process.
 	Out io.Writer
 
@@ -37,7 +31,7 @@ func (l *Lines) out() io.Writer {
 	return l.quiet
 }
 
-// Write writes p. While a bar is shown, an incomplete line waits for its end.
+// Write writes p. Under a bar an incomplete line waits for its end.
 func (l *Lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

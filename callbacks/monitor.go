@@ -15,7 +15,7 @@ import (
 // Monitor has settings of [StopEarly], [KeepBest], [OnBest] and [ReduceOnPlateau]. In a run resumed with its history
 // ([loop.Continue]), best value and patience continue.
 type Monitor struct {
-	// Mode is whether lower or higher is better. Zero decides by the entry's name ([loop.Mode]).
+	// Mode is whether lower or higher is better; zero decides by the entry's name ([loop.Mode]).
 	Mode loop.Mode
 	// AgainstName allows a Mode that contradicts the name, such as a loss to maximize.
 	AgainstName bool
@@ -29,7 +29,7 @@ type Monitor struct {
 	// The fields below are for ReduceOnPlateau only.
 
 	// Cooldown is a time after a reduction in which the patience does not run. Evaluations(1) skips one value. In
-	// steps, samples or time, the patience runs from the last value within it. Better values still count.
+	// steps, samples or time, the patience then runs from the last value within it. Better values still count.
 	Cooldown Patience
 	// MinRate is the lower bound of the learning rate, at least the default, 1.2e-38, the smallest normal float32. An
 	// initial rate below it is an error. A rate that its dtype cannot reduce stays.
@@ -93,7 +93,7 @@ func (m Monitor) notOfPlateau() error {
 	return nil
 }
 
-// monitor depends on an entry's values only, so the history restores it.
+// The history restores a monitor, which depends on an entry's values only.
 type monitor struct {
 	Monitor
 	entry  string
@@ -180,7 +180,7 @@ func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) l
 	}}
 }
 
-// refusal is the error of a callback that cannot start. A run adds the name itself, so it uses Point.
+// refusal uses Point: a run adds the name.
 type refusal struct {
 	name string
 	err  error
@@ -196,7 +196,7 @@ func refused(c loop.Callback, err error) loop.Callback {
 	return c
 }
 
-// resumer continues from an earlier run's history. [loop.ErrStop] means that it had ended.
+// resumer: [loop.ErrStop] means that the earlier run had ended.
 type resumer interface {
 	resume(from loop.Beginning) error
 }

@@ -19,14 +19,14 @@ type Recovery struct {
 	// with the restored state. With 0 the first is an error, with the state after it.
 	Limit int
 	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used only
-	// after a later iteration had finite values, because a step can corrupt the state while its own loss is finite.
-	// Without Copies each iteration is copied, and the state before the bad iteration is restored; if the next is bad
-	// too, the older copy.
+	// after a later iteration had finite values: a step can corrupt the state while its own loss is finite. Without
+	// Copies each iteration is copied, and the state before the bad iteration is restored; if the next is bad too, the
+	// older copy.
 	Copies loop.Schedule
 	// OnUndo is called after an undo, for example to lower the learning rate. The report has the restored state; cause
 	// wraps [loop.ErrNonFinite].
 	OnUndo func(ctx context.Context, r loop.Report, cause error) error
-	// Entries are checked instead of all [loop.Losses]. One that is never logged or never checked is an error.
+	// Entries are checked in place of all [loop.Losses]. One that is never logged or never checked is an error.
 	Entries []string
 	// When is the schedule of the checks, default each iteration; start and end are always checked. Reading a value
 	// from a device costs a transfer. Every(Steps(100)) finds a bad value up to 100 steps late, or never if later
@@ -47,7 +47,7 @@ func (p Recovery) String() string {
 
 func (p Recovery) undoes() bool { return p.Limit != 0 }
 
-// skips: a restored copy is not confirmed by a later value.
+// skips: no later value confirms a restored copy.
 func (p Recovery) skips() bool { return !isSet(p.Copies) }
 
 func isSet(s loop.Schedule) bool { return !reflect.ValueOf(s).IsZero() }
@@ -98,8 +98,8 @@ func (p Recovery) check() error {
 // restores an earlier state ([Recovery].Limit), including learning rate and random numbers. A state that changes in
 // place then needs a method Snapshot ([loop.Stepper]). The iteration still counts, and its values are visible.
 //
-// It runs before other changes, the history and all callbacks, so a checkpoint never has a detected bad state. To
-// detect a corrupted state with a finite loss earlier, log and check the norm of the gradients ([Recovery].Entries).
+// It runs before other changes, the history and all callbacks: a checkpoint never has a detected bad state. To detect a
+// corrupted state with a finite loss earlier, check the norm of the gradients ([Recovery].Entries).
 func NonFinite(settings ...Recovery) loop.Callback {
 	policy := joinedRecovery(settings)
 	err := policy.check()

@@ -22,15 +22,15 @@ import (
 
 // Notification is where [Notify] reports the end of a run: a command, a webhook, or both.
 type Notification struct {
-	// Run is the run's name in the report.
+	// Run is the report's name of the run.
 	Run string
-	// Command is a program with its arguments. It gets the report on standard input; its output is discarded.
+	// Command is a program with its arguments. It gets the report on standard input. Its output is discarded.
 	Command []string
 	// URL gets a POST with the report, over http or https; the status must be 2xx. Redirects are not followed.
 	URL string
 	// Header is added to the request, such as Authorization.
 	Header http.Header
-	// Timeout limits the command and the request, 5 s by default.
+	// Timeout limits each, 5 s by default.
 	Timeout time.Duration
 	// Only, if set, selects the ends to report, as !e.Normal() for failures and interruptions.
 	Only func(e loop.Ending) bool
@@ -42,11 +42,11 @@ type Notification struct {
 //	{"text": "digits: failed at step 1200: …", "run": "digits", "reason": "failed", "error": "…",
 //	 "steps": 1200, "samples": 76800, "epochs": 2, "seconds": 63.5}
 //
-// reason is that of [loop.Reason]. Errors of other callbacks at the end are not in the report. A run that is refused
-// before it starts reports nothing, nor does a process that is killed.
+// reason is that of [loop.Reason]. Errors of other callbacks at the end are missing. A run that is refused before it
+// starts reports nothing, nor does a killed process.
 //
-// A notification that fails does not change the run's result. slog's default logger gets a warning, without arguments,
-// paths of URLs and headers, which may have secrets.
+// If a notification fails, slog's default logger gets a warning, without arguments, paths of URLs and headers, which
+// may have secrets.
 func Notify(to Notification) loop.Callback {
 	c := loop.Callback{Name: "notify", When: loop.Never, Order: -2, AtRank0: true}
 	to.Command, to.Header, to.Timeout = slices.Clone(to.Command), to.Header.Clone(), cmp.Or(to.Timeout, 5*time.Second)

@@ -23,8 +23,8 @@ import (
 //
 //	trace.out   for go tool trace
 //	time.pprof  100 samples a second of the run's goroutine, waiting or not; for go tool pprof
-//	cpu.pprof   Go's threads only, without the device's and XLA's; for go tool pprof
-//	heap.pprof  the memory in use at the end of the window; for go tool pprof
+//	cpu.pprof   Go's threads only, without the device's and XLA's
+//	heap.pprof  the memory in use at the end of the window
 //	xla         the output at the window's beginning of the state's method DumpXLA(dir string) error, if any
 //
 // The window ends with the run, whose end returns errors. Windows must not overlap: a process has one CPU profile and

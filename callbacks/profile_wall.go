@@ -57,7 +57,6 @@ func (w *wall) look() {
 	}
 }
 
-// framesOf returns the innermost frame first, without the runtime's.
 func framesOf(pcs []uintptr) (all []runtime.Frame) {
 	frames := runtime.CallersFrames(pcs)
 	for {

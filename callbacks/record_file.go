@@ -22,12 +22,12 @@ import (
 //
 // A run continues an existing file: it removes an incomplete last line and all lines after the step at which it begins
 // ([loop.Continue]). A file with other content stays unchanged and is an error at the first due iteration; one that
-// another callback of this process writes, at the start. An unreadable value does not end the run: its end returns the
-// first such error.
+// another callback of this process writes, at the start. An unreadable value does not end the run, whose end returns
+// the first such error.
 //
-// If a line cannot be written, up to 16 MiB of lines wait in memory; further ones are lost. slog's default logger gets
-// a warning, and the end of the run returns an error if lines are missing. If the file was renamed, removed or emptied,
-// the next line begins a new one.
+// If a line cannot be written, up to 16 MiB of lines wait in memory. slog's default logger gets a warning, and the end
+// of the run returns an error if lines are missing. If the file was renamed, removed or emptied, the next line begins a
+// new one.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }
@@ -52,7 +52,7 @@ func recorder(kind, path string, when loop.Schedule, lines func() records.Lines)
 	}}
 }
 
-// recorded has the files being written, each by one writer.
+// recorded: each file has one writer.
 var recorded sync.Map
 
 type recordFile struct {
@@ -64,15 +64,15 @@ type recordFile struct {
 	lines          records.Lines
 	file           diskFile
 	info           fs.FileInfo
-	end            int64 // of what is written
-	sent           int   // bytes of an incomplete last line
+	end            int64 // of the written part
+	sent           int   // written bytes of an incomplete line
 	header, behind []byte
-	from           int64 // the step after which lines of the file are not of this run
+	from           int64 // later lines are not of this run
 	row            records.Row
 	line           []byte
 	backlog        records.Backlog[*records.Row]
 	full           error // of the last rewrite
-	skip, skipped  int   // calls until the next rewrite, and between the last two
+	skip, skipped  int   // calls until the next one, and between the last two
 	begun, broken  bool
 	err            error
 }
@@ -153,7 +153,7 @@ func (f *recordFile) fill(r loop.Report) {
 	}
 }
 
-// write continues a line that an earlier call could not complete.
+// write completes a line of an earlier call first.
 func (f *recordFile) write(row *records.Row) error {
 	if err := f.reopen(); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (f *recordFile) write(row *records.Row) error {
 	return nil
 }
 
-// reopen opens the file, again if its path has no file, another or an emptied one, as after a rotation.
+// reopen also replaces a rotated file.
 func (f *recordFile) reopen() error {
 	if f.file != nil {
 		if !records.Rotated(f.path, f.info, f.end) {
@@ -254,7 +254,7 @@ func begins(start string, line []byte) bool {
 	return start[:n] == string(line[:n])
 }
 
-// rewrite atomically replaces the first line by header and appends the second text to each other whole line.
+// rewrite replaces the header and appends to the other lines.
 func (f *recordFile) rewrite(header, behind []byte) error {
 	beside := f.path + ".tmp"
 	file, err := f.disk(beside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)

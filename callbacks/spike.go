@@ -25,10 +25,9 @@ func (s Spike) String() string {
 		s.Elapsed.Steps, s.Entry, s.Value, s.Value/s.Median, s.Median, s.Window)
 }
 
-// WarnSpike calls warn if a value is more than factor (above 1) times the median of the last window values (above 0).
-// It does not warn before window values were logged, nor while the median is not positive. Values that stay high are
-// spikes until they fill half of the window. It ignores NaN ([NonFinite]). It reads each value, which on a device costs
-// a transfer per step.
+// WarnSpike calls warn if a value is more than factor (above 1) times the median of the last window values (above 0),
+// once there are as many and if the median is positive. Values that stay high are spikes until they fill half of the
+// window. It ignores NaN. Reading each value costs a transfer per step on a device.
 func WarnSpike(entry string, factor float64, window int, warn func(context.Context, Spike) error) loop.Callback {
 	return watchEntry("warn of spikes", entry, func() (*spikes, error) {
 		return &spikes{entry: entry, factor: factor, window: window, warn: warn}, checkSpikes(entry, factor, window, warn)

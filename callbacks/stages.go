@@ -55,7 +55,7 @@ func (w work) done() (all []Part) {
 	return all
 }
 
-// waitedFor returns "42% (decode 30%, resize 12%)": the waiting in proportion to the stages' work, from half a percent.
+// waitedFor returns "42% (decode 30%, resize 12%)", in proportion to the stages' work, from 0.5%.
 func waitedFor(waited, total time.Duration, stages []Part) string {
 	if total <= 0 {
 		return "0%"

@@ -53,9 +53,9 @@ func checkPatience(p Patience) error {
 // StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Evaluations(3))
 // stops at the third evaluation in a row that was not better. The patience, which must be positive, runs from the best
 // value, or from the first if none was better. NaN and infinities are never better. [loop.Result].Stop has an
-// [*EarlyStopError]. [KeepBest] restores the best state.
+// [*EarlyStopError].
 //
-// If the same rule stopped the earlier run, a resumed run makes no step and ends for the same reason, even with a later
+// A run that the same rule stopped, if resumed, makes no step and ends for the same reason, even with a later
 // [loop.Until]. It continues with more patience or without the rule.
 func StopEarly(entry string, patience Patience, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// terminalColumns calls the system: the package imports only the standard library.
+// The package imports only the standard library.
 func terminalColumns(f *os.File) (columns int, ok bool) {
 	var size struct{ rows, columns, x, y uint16 }
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))

@@ -33,7 +33,7 @@ func (t *throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 func LogThroughput[S, B any](when loop.Schedule) loop.Task[S, B] {
 	return loop.OnTurnOf(when.AndAtStart(), func() func(context.Context, *loop.Turn[S, B]) error {
 		var t throughput
-		// The turn's time is of its beginning.
+		// The turn's time is its beginning's.
 		start := time.Now()
 		return func(_ context.Context, turn *loop.Turn[S, B]) error {
 			now := turn.Elapsed

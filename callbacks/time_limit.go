@@ -9,9 +9,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// TimeLimit stops the run at the first border between iterations after it has been active for d, which must be
-// positive. [loop.Result].Stop wraps [loop.ErrPause], so the run can be resumed. Until(Time(d)) also counts earlier
-// runs ([loop.Continue]). Leave time for an iteration and the last save.
+// TimeLimit stops the run between iterations after it has been active for d, which must be positive: leave time for an
+// iteration and the last save. [loop.Result].Stop wraps [loop.ErrPause]: the run can be resumed. Until(Time(d)) also
+// counts earlier runs ([loop.Continue]).
 func TimeLimit(d time.Duration) loop.Callback {
 	c := loop.Watch(loop.Never, func(_ context.Context, r loop.Report) error {
 		return fmt.Errorf("this run has taken %s, its limit is %s: %w", r.Elapsed.Time-r.From.Time, d, loop.ErrPause)

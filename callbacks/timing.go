@@ -20,25 +20,24 @@ type Timing struct {
 	Steps, Samples int64
 	// Parts are in the order of their first call. Their times add up to Total.
 	Parts []Part
-	// Stages are those of [Measure], with their work during the run. They run concurrently, so their sum may exceed
-	// Total.
+	// Stages are those of [Measure], with their work during the run. They run concurrently: their sum may exceed Total.
 	Stages []Part
 }
 
-// Part is the time of one part of a loop: waiting for data, a task, a callback, with the loop's work right after it.
+// Part is the time of one part of a loop: waiting for data, a task, a callback, with the loop's work after it.
 type Part struct {
 	// Kind is "task", "callback", "stage" (in [Timing].Stages, with Total only), or "" for the data.
 	Kind string
 	// Name is the schedule, with the name if there is one; or "data".
 	Name string
-	// Calls is the number of calls. A block of steps is one ([loop.Stepper]); a callback's start and end are two.
+	// Calls counts the calls. A block of steps is one ([loop.Stepper]); a callback's start and end are two.
 	Calls          int64
 	Total, Longest time.Duration
-	// First is the time of the first call, for a step with compilation.
+	// First is the first call's time, for a step with compilation.
 	First time.Duration
 }
 
-// Mean returns the mean time of a call, without the first if there are others.
+// Mean is a call's mean time, without the first if there are others.
 func (p Part) Mean() time.Duration {
 	if p.Calls > 1 {
 		return (p.Total - p.First) / time.Duration(p.Calls-1)
@@ -46,7 +45,7 @@ func (p Part) Mean() time.Duration {
 	return p.Total
 }
 
-// StepsPerSecond returns the mean over the run, with compilation.
+// StepsPerSecond is the run's mean, with compilation.
 func (t Timing) StepsPerSecond() float64 { return perSecond(t.Steps, t.Total) }
 
 // SamplesPerSecond is like [Timing.StepsPerSecond].
@@ -59,7 +58,7 @@ func perSecond(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// Waited returns how long the run waited for data.
+// Waited returns the time of waiting for data.
 func (t Timing) Waited() (d time.Duration) {
 	for _, p := range t.Parts {
 		if p.Kind == "" && p.Name == "data" {
@@ -69,7 +68,7 @@ func (t Timing) Waited() (d time.Duration) {
 	return d
 }
 
-// String returns a table with the [Part.Mean] of each part and, with Stages, the stages for which the run waited.
+// String is a table with each part's [Part.Mean] and, with Stages, the stages for which the run waited.
 func (t Timing) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s (%.1f a second), %s (%.1f a second)\n", rounded(t.Total),
@@ -161,10 +160,7 @@ func (s *stopwatch) Timing() Timing {
 }
 
 // Measure calls done with the run's [Timing] when the run is over, however it ended. Work of a device after a step
-// returned counts for the part that first reads a value.
-//
-// stages, for [Timing].Stages, are a pipeline's stages with their working time so far, such as All of a data.Stages
-// given to data.Timed. They must be safe for concurrent use.
+// returned counts for the part that first reads a value. stages are as in [Bar].Stages.
 func Measure(done func(Timing), stages ...iter.Seq2[string, time.Duration]) loop.Callback {
 	c := loop.Callback{Name: "measure", When: loop.AtEnd, Order: -1}
 	stages = slices.Clone(stages)

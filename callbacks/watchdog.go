@@ -15,8 +15,7 @@ import (
 )
 
 // Watchdog writes a report, once, when one activity of the loop (step, task, callback, data, whole evaluation) takes
-// longer than limit, which must be positive: the activity and the stacks of all goroutines. The run continues. Errors
-// of w are ignored.
+// longer than limit, which must be positive: the activity and the stacks of all goroutines. Errors of w are ignored.
 func Watchdog(limit time.Duration, w io.Writer) loop.Callback {
 	c := loop.Callback{Name: "watchdog", When: loop.Never, Order: -1}
 	switch {

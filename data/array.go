@@ -13,11 +13,11 @@ type Array struct {
 	// Flat is the elements in row-major order: []float32, []float64, []int8 to []int64, []uint8 to []uint64, []bool, or
 	// []string. Steps refuse texts; a tables.Preparation converts them.
 	Flat any
-	// Dims are the lengths of the axes, none for a scalar.
+	// Dims are the axes' lengths, none for a scalar.
 	Dims []int
 }
 
-// Check refuses, as steps do, an invalid type of Flat, texts, and a length other than the product of Dims.
+// Check refuses, as steps, an invalid type of Flat, texts, and a length other than the product of Dims.
 func (a Array) Check() error {
 	if err := a.checkNumbers(); err != nil {
 		return fmt.Errorf("data: %w", err)
@@ -35,7 +35,7 @@ func (a Array) checkNumbers() error {
 
 func (a Array) check() error { return arrays.Check(a.Flat, a.Dims) }
 
-// Len returns the length of the first axis, 1 for a scalar.
+// Len is the length of the first axis, 1 for a scalar.
 func (a Array) Len() int {
 	if len(a.Dims) == 0 {
 		return 1
@@ -43,19 +43,19 @@ func (a Array) Len() int {
 	return a.Dims[0]
 }
 
-// Size returns the number of elements, 0 for an invalid type.
+// Size is the number of elements, 0 for an invalid type.
 func (a Array) Size() int {
 	_, n := arrays.Type(a.Flat)
 	return n
 }
 
-// DType returns the Go name of the element type, as "float32", or "" if it is invalid.
+// DType is the Go name of the element type, as "float32", "" if invalid.
 func (a Array) DType() string {
 	t, _ := arrays.Type(a.Flat)
 	return t
 }
 
-// Slice returns a view of rows i to j-1, or for invalid arguments the zero Array, which [Array.Check] refuses.
+// Slice returns a view of rows i to j-1; for invalid arguments the zero Array, which [Array.Check] refuses.
 func (a Array) Slice(i, j int) Array {
 	if len(a.Dims) == 0 || a.check() != nil || i < 0 || j < i || j > a.Dims[0] {
 		return Array{}
@@ -63,7 +63,7 @@ func (a Array) Slice(i, j int) Array {
 	return a.slice(i, j, dimsOf(a, j-i))
 }
 
-// Gather returns a copy of the given rows. Errors are those of [Array.Slice].
+// Gather returns a copy of the given rows, with [Array.Slice]'s errors.
 func (a Array) Gather(rows []int) Array {
 	if len(a.Dims) == 0 || a.check() != nil {
 		return Array{}
@@ -76,7 +76,7 @@ func (a Array) Gather(rows []int) Array {
 	return a.gather(rows, dimsOf(a, len(rows)))
 }
 
-// slice and gather do not check arguments. dims are the result's.
+// dims are the result's.
 
 func (a Array) slice(i, j int, dims []int) Array {
 	width := a.width()

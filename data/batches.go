@@ -29,7 +29,7 @@ type dealing struct {
 	shuffle  bool
 	seed     uint64
 	rest     Remainder
-	chosen   bool // rest is an option
+	chosen   bool // rest is an option's
 	rank, of int
 	shared   bool
 	watch    *watch
@@ -55,8 +55,7 @@ func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }
 
-// WholeFrom is From with the remainder of each epoch, unless [Dropped] was given. Evaluations and predictions use
-// it.
+// WholeFrom is From with each epoch's remainder, unless [Dropped] was given. Evaluations and predictions use it.
 func (b Batches) WholeFrom(position int64) iter.Seq2[Batch, error] {
 	b.whole = true
 	return b.sequence(position, math.MaxInt64)
@@ -71,13 +70,13 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 
 var errNoBatches = errors.New("data: the Batches are the zero value: make them with Set.Batches")
 
-// Batches divides the set into batches of size examples, in order by default. If the size does not divide the
-// examples, an epoch ends with a smaller batch ([Kept]), for which most steps compile again, or without it
-// ([Dropped]), by default only in training.
+// Batches divides the set into batches of size examples, in order by default. If the size does not divide the examples,
+// an epoch ends with a smaller batch ([Kept]), for which most steps compile again, or without it ([Dropped]), by
+// default only in training.
 //
-// Batches stay valid while later ones are made. Ordered batches are views of the set's memory: write to them only in
-// [Map], which copies them. Shuffled batches are copies, which the consumer may change until a step receives them.
-// Small ones are contiguous in memory, for blocks of steps ([Stacked]); one keeps up to a hundred alive.
+// Ordered batches are views of the set's memory: write to them only in [Map], which copies them. Shuffled batches are
+// copies, which the consumer may change until a step receives them. Small ones are contiguous in memory, for blocks of
+// steps ([Stacked]); one keeps up to a hundred alive.
 //
 // An invalid argument, or a set smaller than one batch, is an error as the only item.
 func (s *Set) Batches(size int, opts ...Option) Batches {
@@ -119,14 +118,14 @@ func (s *Set) batches(size int, d dealing, position, epochs int64) iter.Seq2[Bat
 	})
 }
 
-// Deal describes how [Set.Batches] makes batches, for a resumed run to compare.
+// Deal describes a set's batches, for a resumed run to compare.
 type Deal struct {
 	// Examples is the set's length. Fields describes its fields: "x float32[28 28]".
 	Examples int
 	Fields   []string
 	// Content is a checksum of up to 4096 elements of each field of at most 16 evenly spaced examples.
 	Content string
-	// Size is that of a full batch. Remainder reports whether an epoch may end with a smaller one.
+	// Size is a full batch's. Remainder reports whether an epoch may end with a smaller one.
 	Size      int
 	Remainder bool
 	// Seed is the order's, if Shuffled.
@@ -224,7 +223,7 @@ type dealer struct {
 	masked bool
 	size   int
 	left   int64
-	// stack is the memory of the batches from row on, with room for free more if shuffled.
+	// stack is of the batches from row on, if shuffled with room for free more.
 	stack *stack
 	row   int
 	free  int
@@ -337,5 +336,5 @@ func (h *dealer) makeStack() {
 	}
 }
 
-// splitEpoch exceeds all epochs: a split and an order with one seed are independent.
+// splitEpoch exceeds all epochs: a split's order is independent.
 const splitEpoch = math.MaxUint64

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Cache keeps the batches, uncopied, of the first complete pass without an error in memory for later passes. Put it
-// before a random augmentation. It is safe for concurrent use if source is.
+// Cache keeps the batches, uncopied, of the first complete pass without an error in memory. Put it before a random
+// augmentation. It is safe for concurrent use if source is.
 func Cache[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if source == nil {
 		return failed[B](fmt.Errorf("data: cache: %w", errNoSource))

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Chunk groups each n items (at least 1) in their own memory. A smaller last group is kept or dropped.
+// Chunk groups each n items in their own memory. A smaller last group is kept or dropped.
 func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[]E, error] {
 	if rest != Dropped && rest != Kept {
 		return failed[[]E](fmt.Errorf("data: chunk: the policy for the remainder is %v, expected data.Dropped or data.Kept", rest))
@@ -14,8 +14,7 @@ func Chunk[E any](source iter.Seq2[E, error], n int, rest Remainder) iter.Seq2[[
 	return windows("chunk", source, n, n, rest)
 }
 
-// Window yields windows of n items, each stride items after the one before (both at least 1), in their own memory,
-// without an incomplete one.
+// Window yields windows of n items, each stride items after the one before, in their own memory. The last is complete.
 func Window[E any](source iter.Seq2[E, error], n, stride int) iter.Seq2[[]E, error] {
 	if stride < 1 {
 		return failed[[]E](fmt.Errorf("data: window with the stride %d: expected at least 1", stride))

@@ -6,7 +6,7 @@ import (
 	"iter"
 )
 
-// Items returns a sequence of the slice's items. It keeps the slice: do not change it.
+// Items yields the slice's items. It keeps the slice: do not change it.
 func Items[E any](items []E) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		for _, e := range items {
@@ -18,7 +18,7 @@ func Items[E any](items []E) iter.Seq2[E, error] {
 }
 
 // Collect copies all examples of source, batches of any sizes, into a set. No examples are an error; more than limit
-// (at least 1) are one that wraps [ErrLimit].
+// are one that wraps [ErrLimit].
 func Collect(source iter.Seq2[Batch, error], limit int) (*Set, error) {
 	switch {
 	case limit < 1:

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Map yields f of each batch. f may change the batch: it receives a copy of a view of a set. An error of f takes the
-// place of its batch. Map sets At of batches without a position (Epoch 0, At 0, no Deal) to the number of rows before.
+// Map yields f of each batch. f may change the batch: of a set's view it receives a copy. An error of f takes the place
+// of its batch. Map sets At of batches without a position (Epoch 0, At 0, no Deal) to the number of rows before.
 func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	if err := refuse("map", source == nil, f == nil); err != nil {
 		return failed[B](err)
@@ -82,7 +82,7 @@ func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], joi
 	}
 }
 
-// Interleave yields run batches (at least 1) of each source in turn, until all have ended.
+// Interleave yields run batches of each source in turn, until all have ended.
 func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, error] {
 	sources = slices.Clone(sources)
 	if run < 1 {
@@ -124,7 +124,7 @@ func Interleave[B any](run int, sources ...iter.Seq2[B, error]) iter.Seq2[B, err
 	}
 }
 
-// pull is iter.Pull2 over a range loop, which panics if source yields after a false, where stop would wait forever.
+// pull panics if source yields after a false, where iter.Pull2's stop would wait forever.
 func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop func()) {
 	return iter.Pull2(func(yield func(B, error) bool) {
 		for b, err := range source {

@@ -24,7 +24,7 @@ const (
 )
 
 // Digits returns the embedded UCI set of 1,797 handwritten digits (Alpaydin and Kaynak, CC BY 4.0): 1,437 training and
-// 360 test examples. Field "x" is float32 [n, 8, 8, 1], 0 for paper to 1 for ink; "y" is int32 [n].
+// 360 test examples. Field "x" is float32 [n, 8, 8, 1], 0 (paper) to 1 (ink); "y" is int32 [n].
 func Digits() (train, test *Set, err error) {
 	train, test, err = readDigits(digitsCSV, digitsTestRows)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// ErrLimit reports that a file or a source holds more than its reader allows.
+// ErrLimit reports that a file or a source exceeds its reader's limit.
 var ErrLimit = errors.New("over the limit")
 
 // FormatError is a malformed file.
 type FormatError struct {
 	// Path is the file, "" for an [io.Reader].
 	Path string
-	// Offset is the error's position in bytes of the decompressed file.
+	// Offset is the error's byte in the decompressed file.
 	Offset int64
 	// Err wraps io.ErrUnexpectedEOF if the file is truncated, and [ErrLimit] if it is too large.
 	Err error
@@ -30,7 +30,7 @@ func (e *FormatError) Unwrap() error { return e.Err }
 type RowError struct {
 	// Path is the file, "" for an [io.Reader].
 	Path string
-	// Row is the example's number, from 1; 0 for the header.
+	// Row is the example's number from 1; 0 is the header.
 	Row int
 	// Line is from 1, or 0. Column is a name, or "" for the whole row.
 	Line   int

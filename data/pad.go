@@ -7,12 +7,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// Mask is the name of the bool field that marks the real examples of a padded batch. Without any, the loss is 0, a
-// training step refuses the batch, a test step skips it, and metrics over nothing else are NaN.
+// Mask names the bool field that marks the real examples of a padded batch. Without any, the loss is 0, a training step
+// refuses the batch, a test step skips it, and metrics over nothing else are NaN.
 const Mask = "mask"
 
-// Pad extends a batch to size rows with copies of its last row, for which the field [Mask] is false. [Batch].Size
-// counts the real examples.
+// Pad extends a batch to size rows with copies of its last row, with a [Mask]. [Batch].Size counts the real examples.
 func Pad(b Batch, size int) (Batch, error) {
 	rows, err := b.divisible()
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"iter"
 )
 
-// Part describes a batch that is one process's part of a larger one of Of·r rows: rows Rank·r to (Rank+1)·r-1. The zero
-// Part means a whole batch.
+// Part describes one process's part of a larger batch of Of·r rows: rows Rank·r to (Rank+1)·r-1. The zero Part is a
+// whole batch.
 type Part struct {
-	// Rank is the part's number, from 0 to Of-1.
+	// Rank is from 0 to Of-1.
 	Rank, Of int
-	// Samples is the number of examples of the whole batch.
+	// Samples is the whole batch's number of examples.
 	Samples int
 }
 
@@ -24,7 +24,7 @@ func Share(rank, of int) Option {
 	return option(func(d *dealing) { d.rank, d.of, d.shared = rank, of, true })
 }
 
-// ShareOf is [Share] for each whole batch of source. A part, and a batch whose rows of does not divide, are errors.
+// ShareOf is [Share] for each whole batch of source. A part, and a batch that of does not divide, are errors.
 func ShareOf(source iter.Seq2[Batch, error], rank, of int) iter.Seq2[Batch, error] {
 	if err := checkShare(rank, of); err != nil {
 		return failed[Batch](fmt.Errorf("data: %w", err))

@@ -8,12 +8,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Prefetch runs source on its own goroutine, at most depth batches (at least 1) ahead of the consumer. Order and errors
-// are unchanged. Source must give each batch its own memory, must not read the trained state, which is an error of the
-// run, nor change what is saved with it (checkpoint.Options.Also).
+// Prefetch runs source on its own goroutine, at most depth batches ahead of the consumer. Order and errors are
+// unchanged. Source must give each batch its own memory, must not read the trained state, which is an error of the run,
+// nor change what is saved with it (checkpoint.Options.Also).
 //
-// A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source; a
-// run of package loop stops waiting when its context ends. If source fails after that, the consumer's range panics.
+// A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source, in
+// a run of package loop until its context ends. If source fails after that, the consumer's range panics.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {
@@ -51,7 +51,7 @@ type item[B any] struct {
 type producer[B any] struct {
 	made chan item[B]
 	stop chan struct{}
-	// afterStop is a failure of source after the consumer stopped. Read it after made is closed.
+	// afterStop is source's failure after the stop. Read it after made is closed.
 	afterStop error
 }
 
@@ -74,7 +74,7 @@ func (p *producer[B]) run(source iter.Seq2[B, error]) {
 	defer ahead.End()
 	ended := false
 	shield.Call(func() error {
-		for b, err := range source { // a range loop panics if source calls yield after false
+		for b, err := range source { // panics if source yields after false
 			if ended = !p.send(item[B]{b, err}); ended {
 				break
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// Remainder determines the fate of examples that do not fill a batch, or do not divide evenly over shards.
+// Remainder decides about examples that do not fill a batch or divide evenly over shards.
 type Remainder int
 
 const (
@@ -196,7 +196,7 @@ func (b Batch) names() []string {
 }
 
 // Checked yields an error for a batch that fails [Batch.Check] or differs from the first one in fields, dtypes or dims
-// other than the first.
+// after the first.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

@@ -15,14 +15,14 @@ type Resident struct {
 	rows func() *Set
 }
 
-// Rows is the field of the examples' int32 positions in a batch of a [Resident] set.
+// Rows names the field of the examples' int32 positions in a batch of a [Resident] set.
 const Rows = "rows"
 
-// OnDevice marks a set to be kept in device memory, which must hold it and the model. A state copies the set to its
-// devices at the first batch, until it is closed. On the CPU small steps are slower than with [Set.Batches].
+// OnDevice marks a set to be kept in device memory, which must hold it and the model. A state copies the set at the
+// first batch; later writes to its arrays have no effect. On the CPU small steps are slower than with [Set.Batches].
 //
 // Order and fields are those of [Set.Batches]. Host functions, such as [Map] and images.Augment, see only [Rows] and
-// [Mask]. Writes to the set's arrays after the first step have no effect.
+// [Mask].
 func OnDevice(s *Set) *Resident {
 	return &Resident{s, sync.OnceValue(func() *Set {
 		places := make([]int32, s.len)
@@ -37,7 +37,7 @@ func OnDevice(s *Set) *Resident {
 	})}
 }
 
-// Batches divides the set as [Set.Batches] does.
+// Batches is as [Set.Batches].
 func (r *Resident) Batches(size int, opts ...Option) Batches {
 	opts = slices.Clone(opts)
 	return Batches{from: func(position, epochs int64, whole bool) iter.Seq2[Batch, error] {
@@ -92,8 +92,8 @@ func (r *Resident) made(what string) error {
 	return nil
 }
 
-// Places returns the positions of the examples in the batch's [Resident] set, or nil. Positions out of range, which a
-// device would clamp, are an error.
+// Places returns the examples' positions in the batch's [Resident] set, or nil. Positions out of range are an error: a
+// device would clamp them.
 func (b Batch) Places() ([]int32, error) {
 	if b.Resident == nil {
 		return nil, nil
@@ -123,7 +123,7 @@ func (s *Set) has(field string) bool {
 	return slices.ContainsFunc(s.fields, func(f Field) bool { return f.Name == field })
 }
 
-// OnHost returns the batch with the fields of its [Resident] set gathered in host memory, or unchanged.
+// OnHost gathers the fields of a [Resident] set's batch in host memory. Other batches are unchanged.
 func (b Batch) OnHost() (Batch, error) {
 	if b.Resident == nil {
 		return b, nil

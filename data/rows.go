@@ -2,8 +2,7 @@ package data
 
 import "fmt"
 
-// Rows returns the length of the first axis, which all fields with axes must share, with padding rows; 1 if none has
-// any.
+// Rows is the length of the first axis, which all fields with axes must share, with padding rows; 1 if none has any.
 func (b Batch) Rows() (int, error) {
 	rows, of := 1, -1
 	for i, f := range b.Fields {
@@ -18,8 +17,8 @@ func (b Batch) Rows() (int, error) {
 	return rows, nil
 }
 
-// Samples returns the number of examples: Size, or if that is 0, those that the mask marks, else the first field's rows
-// (1 without axes). For a [Part] it is the whole batch's.
+// Samples is the number of examples: Size, or if that is 0, those that the mask marks, else the first field's rows (1
+// without axes). For a [Part] it is the whole batch's.
 func (b Batch) Samples() int {
 	if b.Partial() {
 		return b.Part.Samples
@@ -42,7 +41,7 @@ func (b Batch) own() int {
 	return 1
 }
 
-// Slice returns a view of rows i to j-1. Its Size counts the examples that the mask marks, or without a mask the rows
+// Slice returns a view of rows i to j-1. Its Size counts the examples that the mask marks, without a mask the rows
 // before padding.
 func (b Batch) Slice(i, j int) (Batch, error) {
 	rows, err := b.divisible()
@@ -151,7 +150,6 @@ func trues(mask []bool) (n int) {
 	return n
 }
 
-// place numbers batches without a position; see [Batch].At.
 type place struct {
 	rows  int
 	known bool

@@ -8,8 +8,8 @@ import (
 
 var errNoSource = errors.New("there is no source (nil)")
 
-// Repeat iterates source times times (at least 1; math.MaxInt is without end), with positions ([Batch].At) that
-// continue. A pass with an error is the last one. A pass without a batch is an error.
+// Repeat iterates source times times (math.MaxInt: without end), with positions ([Batch].At) that continue. A pass with
+// an error is the last one. A pass without a batch is an error.
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {
 		return failed[B](fmt.Errorf("data: repeat %d times: expected at least 1", times))
@@ -25,13 +25,8 @@ func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	})
 }
 
-// Passes iterates source(0), source(1), … until source returns nil.
-//
-//	data.Passes(func(pass int) iter.Seq2[data.Batch, error] {
-//		return data.ShuffleBuffer(stream, 10_000, seed+uint64(pass))
-//	})
-//
-// A source that counts passes itself cannot resume.
+// Passes iterates source(0), source(1), … until source returns nil: for example a [ShuffleBuffer] with the seed
+// seed+pass. A source that counts passes itself cannot resume.
 func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if err := refuse("passes", false, source == nil); err != nil {
 		return failed[B](err)

@@ -12,8 +12,8 @@ import (
 // true for original items. Fill labels with a value that the loss ignores, such as -100. At least one sequence must
 // have an item.
 //
-// The length is the smallest sufficient one of lengths (in any order), or without lengths that of the longest sequence.
-// A longer sequence is an error.
+// The length is the smallest sufficient one of lengths (in any order), without lengths that of the longest sequence. A
+// longer sequence is an error.
 func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, lengths ...int) (values, mask Array, err error) {
 	longest := 0
 	for _, s := range sequences {
@@ -44,8 +44,8 @@ func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, 
 }
 
 // PackSequences puts several sequences one after another into each row of an array [rows, length], and returns the
-// number of each item's sequence in its row: int32 of the same dims, from 1 on, and 0 where a row is filled. A sequence
-// goes into the fullest row with enough space. Sequences of the same lengths, such as tokens and labels, get the same
+// number of each item's sequence in its row: int32 of the same dims, from 1 on, 0 where a row is filled. A sequence
+// goes into the fullest row with enough space: sequences of the same lengths, such as tokens and labels, get the same
 // places. Empty and longer sequences are errors.
 func PackSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, length int) (values, numbers Array, err error) {
 	all := len(sequences)
@@ -109,12 +109,12 @@ type Bucket[E any] struct {
 	Length int // at least that of each item
 }
 
-// Buckets groups items of similar length, n (at least 1) at a time: each item goes into the smallest sufficient bucket
-// of lengths (in any order), and a full bucket is yielded in its own memory.
+// Buckets groups items of similar length, n at a time: each item goes into the smallest sufficient bucket of lengths
+// (in any order), and a full bucket is yielded in its own memory.
 //
-// The argument length returns an item's length, 0 or more. An item longer than all buckets becomes an error in its
-// place. At the end, incomplete buckets are yielded, the shortest length first, or dropped. To shuffle, put
-// [ShuffleBuffer] in [Passes] before Buckets: incomplete buckets continue in the next pass.
+// length returns an item's length, 0 or more. An item longer than all buckets becomes an error in its place. At the
+// end, incomplete buckets are yielded, the shortest length first, or dropped. To shuffle, put [ShuffleBuffer] in
+// [Passes] before Buckets: incomplete buckets continue in the next pass.
 func Buckets[E any](
 	source iter.Seq2[E, error], n int, rest Remainder, length func(E) int, lengths ...int,
 ) iter.Seq2[Bucket[E], error] {

@@ -15,10 +15,10 @@ type Field struct {
 	Array Array
 }
 
-// X returns [Named] "x", the model's input. It keeps flat and dims.
+// X is [Named] "x", the model's input. It keeps flat and dims.
 func X(flat any, dims ...int) Field { return Named("x", flat, dims...) }
 
-// Y returns [Named] "y", the target. It keeps flat and dims.
+// Y is [Named] "y", the target. It keeps flat and dims.
 func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
 
 // Named returns a field with dims [examples, …]. It keeps both slices; a [Set] copies dims.
@@ -67,10 +67,9 @@ func distinctNames(fields []Field, of string) error {
 func (s *Set) Len() int { return s.len }
 
 // MapBatches returns a set whose [Set.Batches] yields f of each batch, after the functions of earlier calls. As in
-// [ParallelMap], f runs on several goroutines, ahead of the consumer. f may change its batch. Results are not kept.
+// [ParallelMap], f runs on several goroutines, ahead of the consumer. f may change its batch.
 //
-// [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and tables.Fit refuse such a
-// set.
+// [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and tables.Fit refuse such a set.
 func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 	if err := refuse("map batches", false, f == nil); err != nil {
 		return nil, err
@@ -113,8 +112,8 @@ func (s *Set) Gather(rows []int) (*Set, error) {
 	return s.gather(rows), nil
 }
 
-// Where returns a copy of the examples for which keep returns true; it may be empty. keep receives a batch of one
-// example, valid only during the call, whose At is the index.
+// Where returns a copy of the examples for which keep returns true, perhaps none. keep receives a batch of one example,
+// valid only during the call, whose At is the index.
 func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 	if err := refuse("where", false, keep == nil); err != nil {
 		return nil, err
@@ -170,10 +169,9 @@ type Batch struct {
 	// Deal is nil unless a set made the batch.
 	Deal *Deal
 	// Part is that of [Share].
-	Part Part
-	end  epochEnd
-	left int
-	// stack has the rows of adjacent batches too, or is nil.
+	Part  Part
+	end   epochEnd
+	left  int
 	stack *stack
 	row   int
 	watch *watch

@@ -20,7 +20,7 @@ type splitting struct{ by, field string }
 // of integers, bools or texts, holds the class.
 func Stratified(field string) SplitOption { return splitBy("stratified", field) }
 
-// Grouped keeps the examples of a group, such as those of one patient, on one side. The field is as in [Stratified].
+// Grouped keeps the examples of a group, such as one patient's, on one side. The field is as in [Stratified].
 func Grouped(field string) SplitOption { return splitBy("grouped", field) }
 
 func splitBy(by, field string) SplitOption {
@@ -32,7 +32,6 @@ func splitBy(by, field string) SplitOption {
 	}
 }
 
-// Classes are numbered in order of first occurrence.
 type classed struct {
 	of    []int
 	sizes []int
@@ -166,7 +165,7 @@ func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(r
 // Fold is a part of [Set.Folds] as test set, and the rest as training set, both copies.
 type Fold struct {
 	Train, Test *Set
-	// TestRows are the indices of Test's examples, in order.
+	// TestRows are Test's indices, in order.
 	TestRows []int
 }
 

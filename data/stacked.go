@@ -6,7 +6,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// stack is memory of consecutive batches, per field: the set's own for ordered batches, copies for shuffled ones.
+// stack is memory of consecutive batches, per field.
 type stack struct {
 	fields []any
 	shared bool

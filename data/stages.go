@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Stages accumulates the time of a pipeline's stages: those that [Timed], [Batch.Note] or [Stages.Note] record.
-// callbacks.Measure and callbacks.Bar report which ones a run waited for. The zero value is ready to use. It is safe
-// for concurrent use.
+// Stages accumulates the time of a pipeline's stages, for callbacks.Measure and callbacks.Bar: those that [Timed],
+// [Batch.Note] or [Stages.Note] record. The zero value is ready to use. It is safe for concurrent use.
 //
 // The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of an images.Folder, "augment" of
 // images.Augment, and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in
@@ -61,8 +60,8 @@ func Timed(stages *Stages) Option {
 	})
 }
 
-// Note adds time to a stage, instead of "map". For functions of [Set.MapBatches] whose batches are [Timed]; it does
-// nothing for others.
+// Note adds time to a stage in place of "map", in functions of [Set.MapBatches] whose batches are [Timed]; otherwise it
+// does nothing.
 func (b Batch) Note(stage string, took time.Duration) {
 	if b.watch != nil {
 		b.watch.note(stage, took)
@@ -99,7 +98,7 @@ func (w *watch) note(stage string, took time.Duration) {
 	w.noted.Add(int64(took))
 }
 
-// change records as "map" the time not recorded by other stages within f.
+// change records as "map" the time that f does not record.
 func (w *watch) change(b Batch, f func(Batch) (Batch, error)) (Batch, error) {
 	if w == nil {
 		return f(b)

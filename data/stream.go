@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 )
 
-// ShuffleBuffer shuffles a stream with a buffer of size items (at least 1): it draws each item at random from the
-// buffer and replaces it by the next. The order depends only on the seed, size and the number of items; for another in
-// each pass, use [Passes].
+// ShuffleBuffer shuffles a stream with a buffer of size items: it draws each item at random from the buffer and
+// replaces it by the next. The order depends only on the seed, size and the number of items; for another in each pass,
+// use [Passes].
 func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) iter.Seq2[B, error] {
 	if size < 1 {
 		return failed[B](fmt.Errorf("data: shuffle by a buffer of %d: expected at least 1", size))
@@ -54,7 +54,7 @@ func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) ite
 	}
 }
 
-// streamEpoch makes a buffer's and a set's order independent.
+// streamEpoch makes a buffer's order independent of a set's.
 const streamEpoch = splitEpoch - 1
 
 // Shard yields the items k, k+n, k+2n, … of source, 0 <= k < n, for the k-th of n processes that read the same source.

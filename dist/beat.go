@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// beat is a rank's report, sent four times per second. Times are durations, since hosts' clocks differ.
+// beat is a rank's report, four times per second. Times are durations: hosts' clocks differ.
 type beat struct {
 	Step     int64
 	Doing    string        `json:",omitempty"`
 	DoingFor time.Duration // since At
 	Busy     string        `json:",omitempty"` // of Job.Busy
-	BusyLeft time.Duration // left of its limit; 0: none
+	BusyLeft time.Duration // 0: no limit
 	Get      string        `json:",omitempty"` // its wait in the store
 	GetFor   time.Duration `json:",omitempty"`
 	Note     string        `json:",omitempty"` // of Job.Note
@@ -181,8 +181,7 @@ const (
 	mostFrames     = 8
 )
 
-// stacks returns the innermost lines of a user's goroutines: the loop's, main's, and those outside Go's and lazo's
-// code.
+// stacks has the innermost lines of a user's goroutines: the loop's, main's, and those outside Go's and lazo's code.
 func stacks() string {
 	buffer := make([]byte, 1<<20)
 	return pick(string(buffer[:runtime.Stack(buffer, true)]))
@@ -226,7 +225,7 @@ func pick(dump string) string {
 	return strings.Join(all[:min(len(all), mostGoroutines)], "\n")
 }
 
-// standard: the first path element of Go's library has no dot.
+// standard: the first path element has no dot.
 func standard(function string) bool {
 	first, _, path := strings.Cut(function, "/")
 	if path {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// connect tries until ctx ends: a process that has not proved the job's secret cannot end this one by its answers.
+// connect tries until ctx ends: a stranger's answers end nothing.
 func connect(ctx context.Context, j *Job, addresses []string, h hello, secret string) (*spoke, error) {
 	at := strings.Join(addresses, " or ")
 	var last atomic.Pointer[error]
@@ -43,7 +43,7 @@ func connect(ctx context.Context, j *Job, addresses []string, h hello, secret st
 	}
 }
 
-// pause grows with each try, so that thousands of ranks do not overload rank 0's host.
+// pause grows to spare rank 0's host.
 func pause(tried int) time.Duration {
 	d := 100 * time.Millisecond
 	for ; tried > 0 && d < time.Second; tried-- {

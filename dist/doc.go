@@ -5,22 +5,19 @@
 // launcher the job has size 1, and nothing is opened. Each rank has a TCP connection to rank 0, the control connection,
 // over which it reports its step and activity four times per second. [Job.Agree], [Job.Barrier], [Job.Broadcast] and
 // [Job.AllGather] use MPI if the launcher has it, otherwise the control connections. All ranks must make the same calls
-// in the same order. Calls with different methods, names or lengths are an error on all ranks that names both.
-//
-// A [Job] is a [Store] of values by key, for plugins whose processes find each other this way.
+// in the same order; different methods, names or lengths are an error on all ranks.
 //
 // # Stuck and lost ranks
 //
-// A rank is lost if its connection ends before [Job.Close], or if it sends nothing for the [Deadline], a minute. It is
-// stuck if others wait for it for longer. After 10 s standard error names such a rank. The job ends on all ranks within
-// the deadline plus a second. Each process exits with [ExitLost], [ExitStuck], [ExitDisagree] or [ExitFailed], without
-// deferred calls. One process writes a message ([Failure]) to standard error. [OnFailure] receives the message instead.
-// [Job.Busy] announces work that may exceed the deadline.
+// A rank is lost if its connection ends before [Job.Close], or if it sends nothing for the [Deadline]. It is stuck if
+// others wait for it for longer. After 10 s standard error names such a rank. The job ends on all ranks within the
+// deadline plus a second. Each process exits with [ExitLost], [ExitStuck], [ExitDisagree] or [ExitFailed], without
+// deferred calls. One process writes a message ([Failure]) to standard error.
 //
 // # Who may join
 //
-// Before any message, a rank and rank 0 prove that they know the job's secret. MPI distributes it; without MPI it is
-// $LAZO_SECRET, which `lazo run` sets. A process without it learns nothing of the job and cannot delay it.
+// First a rank and rank 0 prove that they know the job's secret. MPI distributes it; without MPI it is $LAZO_SECRET,
+// which `lazo run` sets. A process without it learns nothing of the job and cannot delay it.
 //
 // docs/processes.md has the commands of launchers, the variables and the exit codes.
 package dist

@@ -22,7 +22,7 @@ const (
 // ErrDisagree means that the ranks of a job call, compile or run different things.
 var ErrDisagree = joined.ErrDisagree
 
-// Failure is why a job ended.
+// Failure is the reason why a job ended.
 type Failure struct {
 	Code  int           // one of the exit codes
 	Rank  int           // the rank that probably caused it
@@ -73,7 +73,7 @@ func (j *Job) say(f *Failure) {
 	}
 }
 
-// patient is the time until a wait is reported, again the time between reports.
+// patient is the time until a wait is reported, and between reports.
 const (
 	patient = 10 * time.Second
 	again   = time.Minute

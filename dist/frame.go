@@ -45,7 +45,7 @@ type message struct {
 	Data    []byte   `json:",omitempty"`
 	Parts   [][]byte `json:",omitempty"`
 	Text    string   `json:",omitempty"`
-	// ID is the rank's request to the store, Key any bytes, Data the value.
+	// ID is the rank's request to the store.
 	ID  int64  `json:",omitempty"`
 	Key []byte `json:",omitempty"`
 }
@@ -71,7 +71,7 @@ type peer struct {
 }
 
 const (
-	mostHello   = 1 << 20 // bytes; a module that the program depends on has about 100
+	mostHello   = 1 << 20 // bytes; a module with about 100 dependencies fits
 	mostMessage = 1 << 30
 )
 

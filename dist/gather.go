@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// gather waits for all ranks. After it nothing listens.
+// After gather nothing listens.
 func (h *hub) gather(ctx context.Context) error {
 	defer h.listener.Close()
 	ctx, cancel := context.WithCancel(ctx)
@@ -120,7 +120,7 @@ func samePrograms(hellos []*hello) error {
 	return nil
 }
 
-// peers numbers each host's ranks unless the launcher did.
+// peers numbers ranks unless the launcher did.
 func peers(hellos []*hello) []peer {
 	list := make([]peer, len(hellos))
 	here := map[string]int{}

@@ -24,7 +24,7 @@ type hub struct {
 	links     []*link // by rank; nil for rank 0
 	views     []view
 	over      bool
-	calls     []*message // the current agreement's parts by rank
+	calls     []*message // the current agreement's parts, by rank
 	came      int
 	own       chan message
 	stack     chan string
@@ -65,7 +65,6 @@ func (h *hub) watch() {
 	go h.look(standardError())
 }
 
-// look ends the job for a rank that is late or lost, and before reports it to w.
 func (h *hub) look(w io.Writer) {
 	awake, pardon, sent, said := time.Now(), time.Now(), time.Time{}, time.Time{}
 	for {
@@ -134,7 +133,7 @@ func (h *hub) take(r int, m message) {
 			f := *m.Failure
 			if f.Here = !h.awake.givenUp(time.Now(), h.j.deadline); f.Here {
 				go h.fail(&f)
-			} else { // it and the others have reported rank 0, which was stopped
+			} else { // it and the others have reported rank 0
 				go h.j.end(&f)
 			}
 		}
@@ -205,7 +204,7 @@ func (h *hub) fail(f *Failure) {
 		if f.Code == ExitStuck || f.Code == ExitDisagree {
 			f.Stack = h.stackOf(f.Rank, links)
 		}
-		// Report first: the message ends other ranks, and then the launcher ends all.
+		// The message ends other ranks, then the launcher ends all.
 		h.j.say(f)
 		told := *f
 		told.Here = false
@@ -237,8 +236,7 @@ func (h *hub) call(m message) message {
 	return <-h.own
 }
 
-// answer records a rank's part. After the last it sends the result to all: the maximum of each word, or all data. It
-// requires mu.
+// answer's last part sends the result: the maximum of each word, or all data. It requires mu.
 func (h *hub) answer(r int, m message) {
 	if h.calls[r] == nil {
 		h.came++

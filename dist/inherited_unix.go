@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// inherited returns the listener that the launcher opened for rank 0, or nil. A program in between may have closed it,
-// so the descriptor may be of something else.
+// inherited returns the launcher's listener for rank 0. A program in between may have closed it: the descriptor may be
+// of something else.
 func inherited() net.Listener {
 	fd, err := strconv.Atoi(os.Getenv(variableListener))
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/spmd"
 )
 
-// Job is one process's view of its job: Size ranks that run the same program. [Join] returns it. Methods may be called
-// concurrently, but Agree, Barrier, Broadcast, AllGather and Close in one order on all ranks.
+// Job is one process's view of its job: Size ranks that run the same program. Methods may be called concurrently, but
+// Agree, Barrier, Broadcast, AllGather and Close in one order on all ranks.
 type Job struct {
 	rank, size int
 	launcher   string
@@ -35,7 +35,7 @@ type Job struct {
 	values     values // of rank 0's store
 	over       chan struct{}
 	onFailure  func(*Failure)
-	note       string // file until this rank leaves, or ""
+	note       string // until this rank leaves
 
 	activity activity
 	together sync.Mutex // one agreement at a time
@@ -46,25 +46,25 @@ type Job struct {
 	left     atomic.Bool // by Close
 }
 
-// Rank returns this process's number, from 0 to Size-1.
+// Rank is this process's number, from 0 to Size-1.
 func (j *Job) Rank() int { return j.rank }
 
-// Size returns the number of processes, at least 1.
+// Size is the number of processes, at least 1.
 func (j *Job) Size() int { return j.size }
 
 func (j *Job) Name() string { return j.name }
 
-// Attempt returns the number of the job's start from the launcher or $LAZO_ATTEMPT, or "".
+// Attempt is the number of the job's start from the launcher or $LAZO_ATTEMPT, or "".
 func (j *Job) Attempt() string { return j.attempt }
 
-// LocalRank returns this process's number on its host, from 0 to LocalSize-1.
+// LocalRank is this process's number on its host, from 0 to LocalSize-1.
 func (j *Job) LocalRank() int { return j.peers[j.rank].LocalRank }
 
-// LocalSize returns the number of the job's processes on this host.
+// LocalSize is the number of the job's processes on this host.
 func (j *Job) LocalSize() int { return j.peers[j.rank].LocalSize }
 
-// Handlers returns the C functions, by name, by which programs on CPUs exchange values over MPI: [Job.Rewrite] makes
-// the calls. There are none without MPI.
+// Handlers returns the C functions, by name, by which programs on CPUs exchange values over MPI. There are none without
+// MPI.
 func (j *Job) Handlers() map[string]unsafe.Pointer {
 	if j.world == nil {
 		return nil
@@ -102,8 +102,7 @@ func (j *Job) String() string {
 // keeps the last activity.
 func (j *Job) At(step int64, doing string) { j.activity.set(step, doing) }
 
-// Note sets a text that messages about failures and differing calls show for this rank in brackets. It replaces the
-// last one; "" removes it.
+// Note sets a text that messages about failures and differing calls show for this rank in brackets; "" removes it.
 func (j *Job) Note(text string) { j.activity.note.Store(&text) }
 
 // Busy announces a phase that may take longer than the deadline, such as "compile" or "save". The others wait for limit
@@ -124,8 +123,8 @@ func (j *Job) beat() beat {
 	return b
 }
 
-// Calls returns how many Agree, Same, Barrier, Broadcast, AllGather and Close this rank has begun, in the program and
-// in lazo.
+// Calls counts the calls of Agree, Same, Barrier, Broadcast, AllGather and Close that this rank has begun, in the
+// program and in lazo.
 func (j *Job) Calls() uint64 {
 	j.activity.mu.Lock()
 	defer j.activity.mu.Unlock()
@@ -133,7 +132,7 @@ func (j *Job) Calls() uint64 {
 }
 
 // Agree sets each word to its maximum over all ranks, in place. Use it for decisions that depend on a clock, a signal
-// or an error. In a job of one process it does nothing.
+// or an error.
 func (j *Job) Agree(words []int64) error { return j.agree("", words) }
 
 // AgreeOn is [Job.Agree] with a description for messages, such as "a batch for the next step", which may differ between
@@ -175,7 +174,7 @@ func (j *Job) Barrier(what string) error {
 	return j.call(part{text: fmt.Sprintf("Barrier %q", what)}, nothing, nil)
 }
 
-// Broadcast returns rank 0's data on all ranks; others are ignored.
+// Broadcast returns rank 0's data on all ranks.
 func (j *Job) Broadcast(data []byte) (_ []byte, err error) {
 	if j.size == 1 {
 		return slices.Clone(data), nil
@@ -247,7 +246,7 @@ type part struct {
 }
 
 // call runs a call of all ranks. With MPI, one exchange of fixed length compares the calls and carries the first words;
-// byMPI does the rest. Over control connections, taken receives all data.
+// byMPI does the rest. Otherwise taken receives all data.
 func (j *Job) call(p part, byMPI func() error, taken func(parts [][]byte)) error {
 	if j.size == 1 {
 		return nil
@@ -345,8 +344,8 @@ func (j *Job) differ(text string) error {
 
 func nothing() error { return nil }
 
-// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has err. It does not return, except that
-// it does nothing in a job of one process or a closed one. For an error that main returns use [Job.Leave].
+// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has err. It does not return, except in a
+// job of one process or a closed one, where it does nothing. For an error that main returns use [Job.Leave].
 func (j *Job) Fail(err error) {
 	if j.size == 1 || j.left.Load() {
 		return
@@ -368,7 +367,7 @@ func (j *Job) closeWithin() time.Duration { return max(j.deadline, time.Minute) 
 
 // Close waits until all ranks have called it, then leaves the job. Call it last: a program must not end before. A rank
 // that is later than the deadline, and than a minute, without [Job.Busy], ends the job as stuck. In a panicking program
-// a deferred Close does nothing, so the process ends at once and the others report a lost rank.
+// a deferred Close does nothing: the others report a lost rank.
 func (j *Job) Close() error {
 	if j.size == 1 || panicking() {
 		return nil
@@ -378,15 +377,10 @@ func (j *Job) Close() error {
 }
 
 // Leave is [Job.Close] if err is nil. Otherwise it ends this rank's part with err, which it returns. If the programs of
-// all ranks end with errors, each returns its own. If another rank waits for this one or does not end within the
-// time of Close, the job ends as by [Job.Fail], and Leave does not return. An error of Close is treated like err. In a
-// job of one process it returns err.
+// all ranks end with errors, each returns its own. If another rank waits for this one or does not end within the time
+// of Close, the job ends as by [Job.Fail]. An error of Close is treated like err. loop.Exit calls Leave.
 //
 //	defer func() { err = job.Leave(err) }()
-//
-// [loop.Exit] calls it.
-//
-// [loop.Exit]: https://pkg.go.dev/github.com/lazo-ml/lazo/loop#Exit
 func (j *Job) Leave(err error) error {
 	if err == nil {
 		err = j.Close()

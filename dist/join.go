@@ -44,17 +44,17 @@ func Deadline(d time.Duration) Option { return func(o *options) { o.deadline = d
 // StartWithin sets how long [Join] waits for all ranks, by default 5 minutes.
 func StartWithin(d time.Duration) Option { return func(o *options) { o.start = d } }
 
-// OnFailure passes the failure of a job to f in each process, instead of standard error. The process exits when f
+// OnFailure passes the failure of a job to f in each process, in place of standard error. The process exits when f
 // returns, or after 2 s.
 func OnFailure(f func(*Failure)) Option { return func(o *options) { o.onFailure = f } }
 
 // Join makes this process a rank of its job, according to the launcher's variables, and waits for all other ranks.
 // Close the job at the end of the program.
 //
-// If the launcher has prepared MPI (mpirun, srun --mpi), Join initializes a library: $LAZO_MPI, or the first of
-// the launcher's folder, $LD_LIBRARY_PATH, the folders next to mpirun in $PATH and the system's that fits the launcher,
-// or the one that lazo installed. Join returns an error if variables are missing, if the library is not the launcher's,
-// if not all ranks join, or if they run different programs. ctx applies to Join only.
+// If the launcher has prepared MPI (mpirun, srun --mpi), Join initializes a library: $LAZO_MPI, or the first that fits
+// of the launcher's folder, $LD_LIBRARY_PATH, the folders next to mpirun in $PATH and the system's, or lazo's installed
+// one. Errors: missing variables, another library than the launcher's, ranks that do not join or run different
+// programs. ctx applies to Join only.
 func Join(ctx context.Context, opts ...Option) (*Job, error) {
 	o := options{deadline: defaultDeadline, start: defaultStart}
 	for _, option := range opts {
@@ -192,8 +192,8 @@ func (m *meeting) share(w *mpi.World) error {
 	return nil
 }
 
-// listenAt returns the coordinator's address if it is one of this host, which keeps a job of one host on loopback.
-// Otherwise rank 0 listens on all interfaces, because its name may not be its address, as for a Kubernetes service.
+// listenAt keeps a job of one host on loopback. Otherwise rank 0 listens on all interfaces: its name may not be its
+// address, as for a Kubernetes service.
 func listenAt(coordinator string) string {
 	host, port, err := net.SplitHostPort(coordinator)
 	if err != nil {
@@ -265,7 +265,7 @@ func (j *Job) open(ctx context.Context, p place) error {
 	return nil
 }
 
-// openLibrary opens one library: a second would find symbols of the first.
+// openLibrary opens only one: a second would find symbols of the first.
 func openLibrary(p place) (*mpi.Library, error) {
 	l, err := mpi.Open(p.library)
 	if errors.Is(err, mpi.ErrNotFound) && p.library == "" {
@@ -283,7 +283,7 @@ func openLibrary(p place) (*mpi.Library, error) {
 	return l, nil
 }
 
-// program returns Go's build information, which lacks uncommitted changes, and the file's digest.
+// program: the build information lacks uncommitted changes.
 func program() []string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -12,7 +12,7 @@ type view struct {
 	beat beat
 	seen time.Time
 	left bool
-	// error is why its program ends, or "", since leaving. Its beat then has the last calls and exchanges.
+	// error is why its program ends. Its beat then has the last calls and exchanges.
 	error   string
 	leaving time.Time
 }
@@ -20,9 +20,9 @@ type view struct {
 // slowest is the lowest plausible rate of a joined exchange, in bytes per second.
 const slowest = 10e6
 
-// judge returns the failure of a rank that keeps others waiting longer than allowed, or nil. Silence before awake does
-// not count, because this process did not run, nor do waits before pardon, when a rank was in an announced phase. busy
-// reports such a phase. The job ends if allowed is the deadline; less is for a report.
+// judge returns the failure of a rank that keeps others waiting longer than allowed. Silence before awake does not
+// count, as this process did not run, nor do waits before pardon, when a rank was in an announced phase. busy reports
+// such a phase. The job ends if allowed is the deadline.
 func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Duration) (f *Failure, busy bool) {
 	ends := allowed >= j.deadline
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
@@ -108,7 +108,6 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 	return nil, false
 }
 
-// reportTo writes who is late: f is of judge with less than the deadline.
 func (j *Job) reportTo(w io.Writer, f *Failure) {
 	limit := j.deadline.String()
 	if j.closeWithin() > j.deadline {

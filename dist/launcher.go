@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/install"
 )
 
-// lazo's variables. Those of a rank override a launcher's; the others apply to any launcher.
+// A rank's own variables override a launcher's; the others apply to any launcher.
 const (
 	variableRank        = "LAZO_RANK"
 	variableSize        = "LAZO_SIZE"
@@ -23,11 +23,10 @@ const (
 	variableJob         = "LAZO_JOB"
 	variableAttempt     = "LAZO_ATTEMPT"
 	variableDeadline    = "LAZO_DEADLINE" // for time.ParseDuration
-	// variableRun is the folder where `lazo run` sees that a rank has joined and not left.
+	// variableRun is where `lazo run` sees that a rank has joined and not left.
 	variableRun = "LAZO_RUN"
 )
 
-// noMPI selects control connections only.
 const noMPI = "none"
 
 type place struct {
@@ -48,9 +47,9 @@ type launcher struct {
 	mark string // set by this launcher
 	rank, size,
 	localRank, localSize string
-	// without returns rank 0's address without MPI. nil: $LAZO_COORDINATOR only.
+	// without is rank 0's address; nil: $LAZO_COORDINATOR only.
 	without func(get func(string) string) (string, error)
-	// mpi returns the prepared implementation, as install names it, or "".
+	// mpi is as install names it.
 	mpi func(get func(string) string) string
 	// job and attempt identify a start.
 	job, attempt string
@@ -87,7 +86,7 @@ var launchers = []launcher{
 	{
 		name: "Kubeflow JAXJob", mark: "COORDINATOR_ADDRESS", rank: "PROCESS_ID", size: "NUM_PROCESSES", without: jaxAddress,
 	},
-	{ // and JobSet; the file sets LAZO_SIZE, since the number of completions is unknown
+	{ // and JobSet; the file sets LAZO_SIZE: the number of completions is unknown
 		name: "Kubernetes Indexed Job", mark: "JOB_COMPLETION_INDEX", rank: "JOB_COMPLETION_INDEX", size: variableSize,
 	},
 }

@@ -13,11 +13,11 @@ const (
 	lookEvery = 100 * time.Millisecond
 	// tooLong exceeds a busy machine's silence.
 	tooLong = 4 * beatEvery
-	// answerWithin limits the wait for a stuck rank's stack and for last messages.
+	// answerWithin is for a stuck rank's stack and for last messages.
 	answerWithin = 500 * time.Millisecond
 )
 
-// wakefulness detects that this process was stopped. Its user locks it.
+// wakefulness: this process was stopped. Its user locks it.
 type wakefulness struct {
 	looked, woke time.Time
 	slept        time.Duration
@@ -80,10 +80,10 @@ func (l *link) next() (f []byte, ok bool) {
 	return f, true
 }
 
-// mostBeats is the queue length from which beats are dropped. The waiting calls bound other messages.
+// mostBeats: longer queues drop beats. Waiting calls bound other messages.
 const mostBeats = 64
 
-// send queues a message. It returns false if the link is closed, or for a beat that the peer does not read.
+// send returns false if the link is closed, or for a beat that the peer does not read.
 func (l *link) send(m message) bool {
 	f, err := frame(m)
 	if err != nil {

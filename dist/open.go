@@ -19,7 +19,6 @@ type comer struct {
 // mostStrangers unproved connections, besides one for each rank, may be open. A further one ends the oldest.
 const mostStrangers = 256
 
-// strangers are connections to rank 0 without a proof of the job's secret.
 type strangers struct {
 	mu      sync.Mutex
 	open    []net.Conn // oldest first
@@ -53,7 +52,7 @@ func (s *strangers) leave(c net.Conn, err error) {
 	}
 }
 
-// String returns "" if there were none, and no text that a stranger sent.
+// String has no text that a stranger sent.
 func (s *strangers) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +62,7 @@ func (s *strangers) String() string {
 	return fmt.Sprintf("; %d connections were refused, the last of %s", s.refused, s.last)
 }
 
-// open accepts connections until ctx ends or the listener is closed, and passes on those of processes that know the
-// job's secret. The others receive an opening at most.
+// open passes on connections that prove the job's secret. The others receive an opening at most.
 func (h *hub) open(ctx context.Context, complaints io.Writer) <-chan comer {
 	comers := make(chan comer)
 	go func() {

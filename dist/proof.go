@@ -14,7 +14,7 @@ import (
 // Before a message, both sides of a connection prove the job's secret. Each sends an opening, of random bytes, then an
 // HMAC of both openings: the rank first, so that rank 0 sends none to a stranger.
 const (
-	// protocol increases with each change of the openings, the proofs or the messages: a job cannot mix versions.
+	// protocol increases with each change of the openings, the proofs or the messages.
 	protocol = 3
 
 	mark         = "lazo"
@@ -43,7 +43,7 @@ func readOpening(c net.Conn) ([]byte, error) {
 	return b, nil
 }
 
-// sameProtocol is separate, so that both sides answer before they compare.
+// sameProtocol is separate: both sides answer before they compare.
 func sameProtocol(opening []byte) error {
 	if other := opening[len(mark)]; other != protocol {
 		return fmt.Errorf("it speaks protocol %d of lazo's control connections, this process speaks %d: build all ranks from one version", other, protocol)
@@ -51,7 +51,7 @@ func sameProtocol(opening []byte) error {
 	return nil
 }
 
-// proof differs between the sides, so that neither can send the other's back.
+// proof differs between the sides: neither can send the other's back.
 func proof(secret, side string, ofRank, ofZero []byte) []byte {
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte(side))
@@ -76,7 +76,6 @@ func readProof(c net.Conn, expected []byte) error {
 	return nil
 }
 
-// prove is a rank's side: it proves the secret to rank 0, and that rank 0 knows it.
 func prove(c net.Conn, secret string) error {
 	if err := c.SetDeadline(time.Now().Add(provesWithin)); err != nil {
 		return err
@@ -101,8 +100,8 @@ func prove(c net.Conn, secret string) error {
 	return c.SetDeadline(time.Time{})
 }
 
-// checkProof is rank 0's side of prove. The peer has provesWithin in all. proved is called before rank 0's proof, after
-// which the peer takes the end of the connection for that of rank 0.
+// checkProof is rank 0's side. The peer has provesWithin in all. After proved it takes the connection's end for rank
+// 0's.
 func checkProof(c net.Conn, secret string, proved func()) error {
 	if err := c.SetDeadline(time.Now().Add(provesWithin)); err != nil {
 		return err

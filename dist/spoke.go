@@ -93,7 +93,7 @@ func (s *spoke) send(m message) {
 	}
 }
 
-// silent also reports to rank 0, because the link may work in that direction.
+// silent also reports to rank 0: the link may work in that direction.
 func (s *spoke) silent(since time.Duration) {
 	b := s.j.beat()
 	s.send(message{Kind: kindFail, Failure: s.j.failure(ExitLost, s.j.rank, b, 0, fmt.Sprintf(
@@ -113,14 +113,14 @@ func (s *spoke) lost(err error) {
 	switch {
 	case left:
 		return
-	case silent > tooLong: // another rank reported its silence, and the launcher ends rank 0
+	case silent > tooLong: // another rank reported its silence; the launcher ends rank 0
 		s.silent(silent)
 		return
 	}
 	s.gone(fmt.Sprintf("%s was lost: its connection ended before Job.Close%s: it died, was killed, or its program ended early", s.j.who(0), fault(err)), false)
 }
 
-// beforeSpeaker delays the exit of ranks that do not report the failure.
+// beforeSpeaker delays ranks that do not report.
 const beforeSpeaker = 300 * time.Millisecond
 
 // speaker is rank 1, or the first rank on another host if rank 0's may be down.

@@ -12,8 +12,8 @@ import (
 )
 
 // Store keeps small values that the processes of a job exchange, such as the addresses of their devices. A key is any
-// non-empty bytes. It is put once and lives as long as the job. Methods may be called concurrently. Implementations
-// must separate the keys of different jobs and starts; package dist/storetest tests them.
+// non-empty bytes, put once; it lives as long as the job. Methods may be called concurrently. Implementations must
+// separate the keys of different jobs and starts.
 type Store interface {
 	// Put sets a key's value, of up to some megabytes. It returns [ErrKeyExists] if the key has one.
 	Put(ctx context.Context, key string, value []byte) error
@@ -33,8 +33,8 @@ const mostValue = 64 << 20
 
 var _ Store = (*Job)(nil)
 
-// Put sets a key's value at rank 0, of up to 64 MiB: see [Store]. Other ranks ask it over their control connections.
-// Calls that wait when this rank leaves ([Job.Close]) return an error.
+// Put sets a key's value at rank 0, of up to 64 MiB ([Store]). Calls that wait when this rank leaves ([Job.Close])
+// return an error.
 func (j *Job) Put(ctx context.Context, key string, value []byte) error {
 	if len(value) > mostValue {
 		return fmt.Errorf("dist: Put %q: a value of %d bytes, expected at most %d", key, len(value), mostValue)
@@ -43,12 +43,12 @@ func (j *Job) Put(ctx context.Context, key string, value []byte) error {
 	return err
 }
 
-// Get waits until the key has a value: see [Job.Put].
+// Get waits until the key has a value.
 func (j *Job) Get(ctx context.Context, key string) ([]byte, error) {
 	return j.ask(ctx, "Get", message{Kind: kindGet, Key: []byte(key)})
 }
 
-// TryGet does not wait: see [Job.Put].
+// TryGet does not wait.
 func (j *Job) TryGet(ctx context.Context, key string) ([]byte, error) {
 	return j.ask(ctx, "TryGet", message{Kind: kindTry, Key: []byte(key)})
 }
@@ -141,7 +141,6 @@ func (v *values) own() int64 {
 	return v.asked
 }
 
-// answer answers at once or when the key has a value.
 func (v *values) answer(rank int, m message, send func(message)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

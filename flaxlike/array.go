@@ -15,7 +15,7 @@ import (
 // Input is a field that a network takes.
 type Input struct {
 	Name string `json:"name"`
-	// Type is the dtype, such as "float32". Dims are the dimensions of one example.
+	// Type is the dtype, such as "float32", Dims the dimensions of one example.
 	Type string `json:"type"`
 	Dims []int  `json:"dims"`
 }
@@ -33,7 +33,6 @@ func inputsOf(of []described) (inputs []Input) {
 	return inputs
 }
 
-// join appends arrays along their first axis. The other axes must be the same.
 func join(parts []data.Array) (data.Array, error) {
 	all := reflect.ValueOf(parts[0].Flat)
 	all = all.Slice3(0, all.Len(), all.Len())

@@ -103,7 +103,6 @@ func counts(batch data.Batch, r bound, field data.Array, at int) bool {
 	return err != nil || !ok || len(flat) != field.Len() || flat[at/(field.Size()/field.Len())]
 }
 
-// first returns the index from on of the first number out of bounds; ok: none.
 func (r bound) first(field data.Array, from int) (at int, ok bool) {
 	switch f := field.Flat.(type) {
 	case []float32:

@@ -67,14 +67,14 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	if b.Training() {
 		m.seen.settings = layers.settings
 	}
-	if b.Training() || m.seen.described == nil { // a prediction for shorter sequences does not change the file
+	if b.Training() || m.seen.described == nil { // a prediction for shorter sequences keeps the file
 		m.seen.described = inputs
 	}
 	m.seen.mu.Unlock()
 	return out
 }
 
-// checkAxes refuses an input [n] whose batch axis a layer took for features.
+// checkAxes refuses an input [n] whose batch axis became features.
 func checkAxes(inputs []described, out map[string]*graph.Node) {
 	if len(inputs) != 1 || len(inputs[0].Dims) != 1 || !inputs[0].Type.IsFloat() {
 		return

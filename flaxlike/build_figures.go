@@ -116,7 +116,7 @@ func (m *Model) report(b *managed.Builder) {
 		}
 	}
 	if total != nil {
-		if total.Rank() > 0 { // managed weights a scalar by the batch's size
+		if total.Rank() > 0 { // managed weights scalars by the batch's size
 			if !single {
 				counts = nil
 			}
@@ -175,7 +175,6 @@ func perExample(v *graph.Node) *graph.Node {
 	return graph.ReduceMean(graph.Reshape(v, v.Shape().Dimensions[0], -1), 1)
 }
 
-// ofWhole repeats a loss of the whole batch for each example.
 func ofWhole(name string, f losses.Func, labels, output, mask *graph.Node) *graph.Node {
 	if mask != nil {
 		labels = outputs.Same(name, labels, output)
@@ -205,7 +204,7 @@ func checkFit(name string, v, weights *graph.Node) {
 	}
 }
 
-// classesOf returns the number of classes of integer labels, 0 for others, -1 if unknown.
+// classesOf is for integer labels; 0 for others, -1 if unknown.
 func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 	switch {
 	case l.kind().binary && oneEach(output):
@@ -221,7 +220,7 @@ func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 func (s *settings) noClasses() error {
 	for _, l := range s.losses {
 		switch {
-		case l.kind().labels == exclusiveLabels && l.Name != "kl_divergence": // whose rows are not of one class
+		case l.kind().labels == exclusiveLabels && l.Name != "kl_divergence": // not of one class
 			return fmt.Errorf("WithClassWeights: the labels of %s are one-hot rows, and class weights are for numbers of classes: "+
 				"take sparse_categorical_crossentropy with the class numbers, as []int32, as labels", l.Name)
 		case l.kind().binary:

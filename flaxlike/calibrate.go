@@ -12,17 +12,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Calibrate fits the model's probabilities to a set that it was not trained on, for later predictions, and returns the
-// calibration by output. The default is all outputs whose loss defines probabilities.
+// Calibrate fits the model's probabilities to a set that it was not trained on, and returns the calibration by output.
+// The default is all outputs whose loss defines probabilities.
 //
-// For one of several classes it fits a temperature of the least crossentropy (Guo et al., 2017). For
-// binary_crossentropy it fits a scale and a shift for each class, against the smoothed targets of Platt (1999).
-//
-// Errors: a softmax or sigmoid in the network; an output of sequences; those of [decision.Calibration]. Sample weights
-// are ignored.
+// For one of several classes it fits a temperature ([decision.Calibration.FitTemperature]), for binary_crossentropy a
+// scale and a shift for each class ([decision.Calibration.FitPlatt]), with their errors. A softmax or sigmoid in the
+// network and an output of sequences are errors. Sample weights are ignored.
 //
 // [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration. Calibrate makes
-// earlier thresholds outdated ([ErrOutdated]).
+// earlier thresholds outdated.
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string) (map[string][]decision.Calibration, error) {
 	at := m.seen.changes.Load()
 	outcomes, err := m.outcomes(ctx, set, true, outputs...)
@@ -45,7 +43,7 @@ func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string)
 }
 
 // SetCalibration sets an output's calibration, or removes it without values: one Calibration, or one for each class of
-// binary_crossentropy. The name "" is the only output.
+// binary_crossentropy. "" is the only output.
 func (m *Model) SetCalibration(output string, of ...decision.Calibration) error {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -69,10 +67,10 @@ func (m *Model) SetCalibration(output string, of ...decision.Calibration) error 
 
 // ChooseThresholds finds the best threshold of each class for an aim, on a set that the model was not trained on, for
 // [Prediction.Classes], and returns the thresholds by output. The default is all binary and multi-label outputs
-// ([Prediction.Kind]).
+// ([Prediction.Kind]). Errors are those of [decision.Aim.Choose].
 //
-// Errors: no such output; those of [decision.Aim.Choose]. Sample weights are ignored. [Model.Save] saves the
-// thresholds. A later calibration or change of the weights makes them outdated ([ErrOutdated]).
+// Sample weights are ignored. [Model.Save] saves the thresholds. A later calibration or change of the weights makes
+// them outdated ([ErrOutdated]).
 func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim decision.Aim, outputs ...string) (map[string][]decision.Threshold, error) {
 	if err := aim.Check(); err != nil {
 		return nil, fmt.Errorf("flaxlike: choose thresholds: %w", graphs.Inner(err))
@@ -108,8 +106,8 @@ func (m *Model) ChooseThresholds(ctx context.Context, set *data.Set, aim decisio
 	return found, nil
 }
 
-// SetThresholds sets an output's thresholds: one for all classes, or one for each; none resets them to 0.5. The name ""
-// is the only output.
+// SetThresholds sets an output's thresholds: one for all classes, or one for each; none resets them to 0.5. "" is the
+// only output.
 func (m *Model) SetThresholds(output string, thresholds ...float64) error {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -137,7 +135,7 @@ type outcome struct {
 	of      odds
 	width   int
 	numbers []float64
-	labels  []float64 // as many, or one class number for each example
+	labels  []float64 // as many, or a class number for each example
 	by      []decision.Calibration
 }
 

@@ -31,7 +31,7 @@ func (m *Model) before(s step, batch data.Batch) error {
 	m.seen.mu.Unlock()
 	switch {
 	case s.set == nil:
-		if err := m.seen.look(batch, false); err != nil || s.stream == nil || m.set.weights == "" || m.state.Job() != nil { // other ranks may have an example that counts
+		if err := m.seen.look(batch, false); err != nil || s.stream == nil || m.set.weights == "" || m.state.Job() != nil { // other ranks may have examples
 			return err
 		}
 		s.stream.look(batch, m.set.weights)

@@ -50,7 +50,7 @@ func oddsOfLoss(l Loss, output *graph.Node) odds {
 	switch {
 	case l.kind().binary:
 		return sigmoid
-	case l.kind().output == areLogits: // of a hinge
+	case l.kind().output == areLogits: // hinge's
 		return oddsUnknown
 	}
 	switch numbersOf(l, output) {
@@ -70,7 +70,7 @@ type answering struct {
 	calibration                   []decision.Calibration
 	thresholds                    []float64
 	names                         []string
-	oldCalibration, oldThresholds bool // fitted to other weights, or to another calibration
+	oldCalibration, oldThresholds bool // of other weights or calibration
 }
 
 func (a answering) className(class int) string {
@@ -80,7 +80,7 @@ func (a answering) className(class int) string {
 	return strconv.Itoa(class)
 }
 
-// by has one calibration for all classes, one for each, or none.
+// by is for all classes, for each, or none.
 func probabilitiesOf(numbers []float64, of odds, by []decision.Calibration) []float64 {
 	if of == softmaxed || of == sigmoided {
 		return numbers

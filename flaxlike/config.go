@@ -21,7 +21,7 @@ import (
 
 type config struct {
 	Layer string `json:"layer"`
-	// Own marks a layer of the program that saved it: a type with settings, or a function.
+	// Own marks a custom layer.
 	Own      bool                       `json:"own,omitempty"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty"`
 	Layers   []config                   `json:"layers,omitempty"`
@@ -115,7 +115,7 @@ var initializer = reflect.TypeFor[model.VariableInitializer]()
 
 var bareSetting = map[reflect.Type]string{reflect.TypeFor[nn.Activation](): "Name", reflect.TypeFor[nn.Reshape](): "Dims"}
 
-// settingsOf returns the non-zero settings as JSON, without unnamed initializers, which a saved model does not need.
+// settingsOf omits zero settings, and unnamed initializers, which a saved model does not need.
 func settingsOf(l nn.Layer) (map[string]json.RawMessage, error) {
 	v := reflect.Indirect(reflect.ValueOf(l))
 	settings := map[string]json.RawMessage{}
@@ -211,7 +211,6 @@ func withSettings(of nn.Layer, settings map[string]json.RawMessage) (nn.Layer, e
 	return v.Interface().(nn.Layer), nil
 }
 
-// own has the program's layers, asked those used.
 type reading struct {
 	own   map[string]nn.Layer
 	asked map[string]bool
@@ -296,8 +295,7 @@ func layersOf(l nn.Layer, place string, all map[string]string) map[string]string
 	return all
 }
 
-// noteLayer adds a layer's kind and its settings, if JSON can encode them, without initializers, which change no
-// resumed run.
+// noteLayer omits initializers, which change no resumed run.
 func noteLayer(all map[string]string, place string, l any) {
 	text := layering.Kind(l)
 	of, ok := reflect.Indirect(reflect.ValueOf(l)).Interface().(nn.Layer)

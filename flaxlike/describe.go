@@ -15,34 +15,34 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// Description describes a model, or the file of one.
+// Description describes a model, or its file.
 type Description struct {
 	// Network has a line for each layer: place, kind and settings, indented inside other layers, with "(own)" after
-	// custom ones. Code says why there is no network.
+	// custom ones. Code is the reason for no network.
 	Network []string `json:"network,omitempty"`
 	Code    string   `json:"code,omitempty"`
 	// Inputs are the fields that the network takes, as in the last training batch that built it, else in the first
-	// batch. Other lengths are possible.
+	// batch.
 	Inputs []Input `json:"inputs,omitempty"`
 	// Losses and Metrics have a line for each: "mse, weight 2".
 	Losses  []string            `json:"losses,omitempty"`
 	Metrics []string            `json:"metrics,omitempty"`
-	Classes map[string][]string `json:"classes,omitempty"` // by output; "" is the only one
+	Classes map[string][]string `json:"classes,omitempty"` // by output; the only one is ""
 	// Calibrations and Thresholds in force are by output; the default threshold is 0.5. Outdated lists the others
 	// ([ErrOutdated]): "calibration of preds".
 	Calibrations map[string][]decision.Calibration `json:"calibrations,omitempty"`
 	Thresholds   map[string][]float64              `json:"thresholds,omitempty"`
 	Outdated     []string                          `json:"outdated,omitempty"`
-	// Optimizer is its name and learning rate. Policy names the dtypes if not all are float32.
+	// Optimizer is its name and learning rate, Policy the dtypes if not all float32.
 	Optimizer string `json:"optimizer,omitempty"`
 	BatchSize int    `json:"batch_size,omitempty"`
 	Policy    string `json:"policy,omitempty"`
 	// Preparation is the argument of [WithPreparation] as JSON, or nil.
 	Preparation json.RawMessage `json:"preparation,omitempty"`
-	// Variables are names, dtypes and dimensions. Numbers counts their elements.
+	// Variables are names, dtypes and dimensions; Numbers counts their elements.
 	Variables []string `json:"variables"`
 	Numbers   int      `json:"numbers"`
-	// Card describes the training, here or where the model was saved.
+	// Card describes the training, perhaps before the model was saved.
 	Card Card `json:"card"`
 }
 
@@ -113,7 +113,7 @@ func (d description) say() Description {
 	return say
 }
 
-// String prints all but the preparation, in lines.
+// String omits the preparation.
 func (d Description) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -26,8 +26,7 @@ const descriptionKey = "lazo.model"
 // The file's own checksum covers the elements alone.
 const descriptionSum = "lazo.model_crc32c"
 
-// Fields may be added; a changed meaning needs a new number. A calibration or thresholds need the second version, which
-// an older lazo refuses.
+// A changed meaning needs a new number. An older lazo refuses the second, for calibrations and thresholds.
 const (
 	descriptionVersion = 1
 	decisionVersion    = 2
@@ -52,11 +51,10 @@ type description struct {
 	Preparation   json.RawMessage     `json:"preparation,omitempty"`
 	Card          Card                `json:"card"`
 
-	Calibrations map[string][]decision.Calibration `json:"calibrations,omitempty"`
-	Thresholds   map[string][]float64              `json:"thresholds,omitempty"`
-	// Outputs with outdated calibration or thresholds.
-	OldCalibrations []string `json:"outdated_calibrations,omitempty"`
-	OldThresholds   []string `json:"outdated_thresholds,omitempty"`
+	Calibrations    map[string][]decision.Calibration `json:"calibrations,omitempty"`
+	Thresholds      map[string][]float64              `json:"thresholds,omitempty"`
+	OldCalibrations []string                          `json:"outdated_calibrations,omitempty"`
+	OldThresholds   []string                          `json:"outdated_thresholds,omitempty"`
 }
 
 func (m *Model) description(now int64) description {
@@ -117,7 +115,6 @@ func (m *Model) describe(now int64) (string, error) {
 	return string(text), err
 }
 
-// unknownChange is a count of changes that belongs to no figures.
 const unknownChange = math.MinInt64
 
 func moduleVersion(path string) string {

@@ -7,12 +7,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// ErrNotBuilt is wrapped by the error about a model that has met no batch, so that its shapes are unknown.
+// ErrNotBuilt is wrapped by the error about a model that has met no batch: its shapes are unknown.
 var ErrNotBuilt = errors.New("the model has no variables before its first batch")
 
 // ErrValue is wrapped by the error about a label that is no class of the output, an index outside an nn.Embedding, a
-// learning rate that is not positive, or a label or sample weight that a loss or metric refuses, such as a label 2 for
-// binary_crossentropy.
+// learning rate that is not positive, or a label or sample weight that a loss or metric refuses.
 var ErrValue = errors.New("out of range")
 
 type outsideClasses struct{}

@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// Evaluate returns the losses and metrics over a set's examples, by name: "accuracy". It leaves out arrays, such as a
+// Evaluate returns the losses and metrics over a set's examples, by name: "accuracy". It omits arrays, such as a
 // confusion matrix, which train.TestOf logs.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
@@ -69,7 +69,7 @@ func (m *Model) testOn(batches loop.Source[data.Batch]) evaluation {
 	return testBy(step{of: m.test, means: true, stream: new(stream)}, batches)
 }
 
-// testBy names figures as Keras does.
+// testBy names figures as Keras.
 func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	e := evaluation{loop.Evaluate[*Model, data.Batch]("", s, batches), s}
 	e.Prefix = true
@@ -77,7 +77,7 @@ func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	return e
 }
 
-// testOf pads a smaller last batch with a mask unless a figure is of a whole batch.
+// testOf pads a smaller last batch unless a figure is of a whole batch.
 func (m *Model) testOf(set *data.Set, size int) evaluation {
 	batches := set.Batches(size, data.Kept)
 	if set.Len()%size == 0 {
@@ -100,7 +100,7 @@ func (m *Model) takesNoPadding(ctx context.Context, batches iter.Seq2[data.Batch
 	return errors.Is(err, managed.ErrPadded)
 }
 
-// changed is data.Map without its copies, for an f that writes into no batch.
+// changed is data.Map without copies.
 func changed(batches iter.Seq2[data.Batch, error], f func(data.Batch) (data.Batch, error)) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		for b, err := range batches {

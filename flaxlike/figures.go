@@ -20,13 +20,13 @@ type Card struct {
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
-	// Untrained means that no Fit, step, Open, Load or other change has set the weights, or not before they were saved:
-	// they are the random draws of the initializers.
+	// Untrained means that the weights are the random draws of the initializers: no Fit, step, Open, Load or other
+	// change has set them, or not before they were saved.
 	Untrained bool `json:"untrained,omitempty"`
 	// ClassWeights and SampleWeights are the options' arguments.
 	ClassWeights  map[int]float64 `json:"class_weights,omitempty"`
 	SampleWeights string          `json:"sample_weights,omitempty"`
-	// Versions are those of lazo, GoMLX and the plugin that saved the model.
+	// Versions are those of lazo, GoMLX and the plugin at the time of saving.
 	Versions map[string]string `json:"versions,omitempty"`
 	// Saved is the time of saving by [WithClock], or nil.
 	Saved *time.Time `json:"saved,omitempty"`
@@ -69,8 +69,8 @@ const (
 	rateEntry  = "learning_rate"
 )
 
-// meansOf returns for each entry the index of its running mean, or -1 for a running mean itself; and the means of all
-// trained losses. parts has the weights of several losses.
+// meansOf returns for each entry the index of its running mean, -1 for a running mean; and the means of all trained
+// losses, with their weights in parts.
 func meansOf(entries []loop.Entry, parts map[string]float64) (shown []int, losses []part) {
 	places := map[string]int{}
 	for i, e := range entries {

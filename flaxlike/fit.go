@@ -24,7 +24,7 @@ import (
 //     chain has no single rate, as when it scales before Adam;
 //   - epoch, its number, from 1.
 //
-// Callbacks that wait for an entry count epochs. An entry that is never logged is an error before the first step.
+// An entry for which a callback waits, and that is never logged, is an error before the first step.
 //
 // A cancelled context ends the run between two steps, after a running compilation, and returns its cause. If the source
 // blocks, the run ends within a second with a loop.ErrSourceLeft. A callback that stops the run is no error.

@@ -13,7 +13,6 @@ var eachEpoch = loop.Every(loop.Epochs(1))
 
 type runPlace struct {
 	loop.Elapsed
-	// into counts the earlier run's steps in its epoch.
 	into  int64
 	found bool
 }
@@ -37,8 +36,8 @@ func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) r
 	return at
 }
 
-// epochsOf marks the last batch of each epoch, and reads an ended source again unless it is a plain iterator. A run
-// continues at its position in the data; with whole, at the same place of an epoch of the data.
+// epochsOf marks the last batch of each epoch, and reads an ended source again unless it is a plain iterator. With
+// whole, a run continues at the same place of an epoch of the data.
 func epochsOf(batches loop.Source[data.Batch], begin *runPlace, epochSteps int64, whole bool) loop.Source[data.Batch] {
 	_, plain := batches.(loop.Data[data.Batch])
 	ended := false
@@ -72,7 +71,6 @@ func epochsOf(batches loop.Source[data.Batch], begin *runPlace, epochSteps int64
 	})
 }
 
-// restoredHistory adds epochs to a saved history, and renames entries of an older lazo.
 func restoredHistory(h *loop.History, epochSteps int64, tests []evaluation) (*loop.History, error) {
 	if h.Len() == 0 {
 		return h, nil

@@ -148,7 +148,6 @@ func (m *Model) tests(f Fit) (tests []evaluation) {
 
 func reset(ctx context.Context, m *Model) (*Model, error) { return m.ResetStep(ctx) }
 
-// beforeAll removes the step's number from an error without a step.
 func beforeAll(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if u, ok := e.(*untrained); ok {
@@ -172,7 +171,6 @@ func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, d
 	return nil
 }
 
-// resumed reports differences, and checks the entries by which checkpoints are kept.
 func (m *Model) resumed(prepared []loop.Option, say func(format string, args ...any)) error {
 	m.seen.mu.Lock()
 	e := m.seen.expected
@@ -232,7 +230,6 @@ func placeOf(at loop.Elapsed, history *loop.History) string {
 	return fmt.Sprintf("at step %d", at.Steps)
 }
 
-// sayNonFinite reports since when the loss is not finite.
 func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 	const entry = string(loop.Losses) + "." + trained
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

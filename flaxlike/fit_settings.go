@@ -16,9 +16,9 @@ import (
 
 // Fit has the settings of [Model.Fit]. The zero value trains one epoch, with a progress bar.
 type Fit struct {
-	// Epochs is the last epoch, default 1. InitialEpoch epochs count as done.
+	// Epochs is the last epoch, default 1; InitialEpoch epochs count as done.
 	Epochs, InitialEpoch int
-	// Until is another end, in place of Epochs, such as loop.Samples(1e6).
+	// Until replaces Epochs, such as loop.Samples(1e6).
 	Until loop.Period
 	// BatchSize is by default the model's. A smaller last batch is compiled as a second program, or padded if the
 	// strategy cannot divide it among its devices.
@@ -26,16 +26,15 @@ type Fit struct {
 	// StepsPerEpoch is by default the number of batches in the set. The next epoch continues in the data where the last
 	// one ended. A resumed run continues to count epochs, also with other settings.
 	StepsPerEpoch int
-	// OnDevice keeps the training set in device memory: see data.OnDevice.
+	// OnDevice keeps the training set in device memory (data.OnDevice).
 	OnDevice bool
-	// Augment changes each training batch, in order, as images.Augment and images.MixUp do, possibly in place. The
+	// Augment changes each training batch, in order, as images.Augment and images.MixUp, possibly in place. The
 	// functions run ahead of the steps on several goroutines, and should depend on their batch alone.
 	Augment []func(data.Batch) (data.Batch, error)
 	// InOrder disables shuffling.
 	InOrder bool
 
-	// Validation is evaluated at the end of epochs; its entries begin with val_. Entries of further Validations begin
-	// with their names.
+	// Validation is evaluated at the end of epochs; its entries begin with val_, those of Validations with their names.
 	Validation  *data.Set
 	Validations map[string]*data.Set
 	// ValidationBatches replaces Validation. An evaluation takes ValidationSteps, or all batches: of a set, one epoch.
@@ -54,21 +53,21 @@ type Fit struct {
 	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation. With the context of f, the
 	// model can evaluate and predict, also if several processes train it.
 	//
-	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run into a folder, and resumes it from there.
-	// An ended run continues with more Epochs, or more patience after a callbacks.StopEarly; else Fit makes no step.
-	// Output lists settings that differ from the saved run's.
+	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run, and resumes it. An ended run continues
+	// with more Epochs, or more patience after a callbacks.StopEarly. Output lists settings that differ from the saved
+	// run's.
 	Callbacks []loop.Option
 	// Output receives a progress bar, or a line for each epoch if it is no terminal or Lines is set. The default is
 	// os.Stderr; io.Discard disables it. Lines of a callbacks.Lines appear above the bar.
 	Output io.Writer
 	Lines  bool
-	// EachStep adds a row to the history for each step, not epoch, with means since the epoch began.
+	// EachStep adds a row to the history for each step, with means since the epoch began.
 	EachStep bool
 
 	// FastDevRun makes one training step and evaluates one batch of each set, without checkpoints.
 	FastDevRun bool
-	// OverfitBatches trains and validates on the set's first batches, this many, in order, which a correct model can
-	// fit exactly.
+	// OverfitBatches trains and validates on the set's first batches, this many, in order: a correct model fits them
+	// exactly.
 	OverfitBatches int
 	// SanityEvaluation evaluates two batches of each set before the first step.
 	SanityEvaluation bool
@@ -155,7 +154,7 @@ func (f Fit) checkCallbacks() error {
 	return nil
 }
 
-// checkEnd refuses settings that the run never reaches: the loop's error would count only steps.
+// checkEnd: the loop's error would count only steps.
 func (f Fit) checkEnd() error {
 	epochs, end := max(f.Epochs, 1), fmt.Sprintf("Epochs is %d", max(f.Epochs, 1))
 	switch until := f.Until.(type) {

@@ -50,7 +50,7 @@ func (f Functional) outputs(scope *model.Scope, input func(string) *graph.Node) 
 	return out
 }
 
-// weighted is a network with its own initial values, as a pretrained.Network: a [Functional] of its method Outputs.
+// weighted is as a pretrained.Network: a [Functional] of its method Outputs.
 type weighted interface {
 	nn.Layer
 	Outputs(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node
@@ -72,7 +72,7 @@ func outputsOf(network nn.Layer, scope *model.Scope, input func(string) *graph.N
 	return map[string]*graph.Node{preds: layering.Run(network, true, true, scope, x, network.Apply)}
 }
 
-// kinds has the layers by their permanent names in files; two are of older files.
+// kinds has the layers by their permanent names in files; two are of older ones.
 var kinds = func() map[string]nn.Layer {
 	all := map[string]nn.Layer{"PositionEmbedding": nn.Positions{}, "CausalAttention": nn.Attention{}}
 	for _, l := range []nn.Layer{nn.Dense{}, nn.Conv{}, nn.DepthwiseConv{}, nn.SeparableConv{}, nn.ConvTranspose{}, nn.MaxPool{}, nn.MeanPool{}, nn.GlobalMeanPool{},

@@ -13,15 +13,15 @@ import (
 	"github.com/lazo-ml/lazo/nn/losses"
 )
 
-// Loss is a loss of a model. It needs a Name that losses.Named knows, or a Func.
+// Loss is a model's loss. It needs a Name that losses.Named knows, or a Func.
 type Loss struct {
-	// Name is that of the loss or, with a Func and several losses, of the log entry. An only loss is logged as loss.
+	// Name is the loss's or, with a Func and several losses, the log entry's. An only loss is logged as loss.
 	Name string
-	// Func is of package losses or custom. It gets both as they are: labels [batch] and output [batch, 1] of a Dense of
-	// one unit. If scalar, it cannot be weighted, and Evaluate uses a smaller last batch in place of padding.
+	// Func is of package losses or custom. It gets labels [batch] and output [batch, 1], of a Dense of one unit,
+	// unchanged. If scalar, it cannot be weighted, and Evaluate uses a smaller last batch in place of padding.
 	Func losses.Func
-	// Output is the name of the output, and Label the field of its labels, by default of the same name. A model with
-	// one output needs neither; its label is "y".
+	// Output names the output, and Label its labels' field, by default of the same name. A model with one output needs
+	// neither; its label is "y".
 	Output, Label string
 	// Weight multiplies the loss in the sum; 0 means 1.
 	Weight float64
@@ -37,13 +37,13 @@ const maskedSparse = "masked_sparse_categorical_crossentropy"
 type lossKind struct {
 	output meaning
 	labels labelKind
-	// smooths: it allows smoothing. binary: each number is of two classes, with their cross-entropy.
+	// binary: each number is of two classes.
 	smooths, binary bool
-	// ofBatch: it is a loss of the whole batch, in which padding must be 0.
+	// ofBatch: it is of the whole batch: padding must be 0.
 	ofBatch bool
 }
 
-// meanings are in the order of precedence among the losses of one output.
+// meanings are in order of precedence.
 type meaning int
 
 const (
@@ -83,7 +83,7 @@ var lossKinds = map[string]lossKind{
 
 func (l Loss) kind() lossKind {
 	if l.Func != nil {
-		return lossKind{output: areUntold} // of a custom function
+		return lossKind{output: areUntold} // custom
 	}
 	if k, ok := lossKinds[l.Name]; ok {
 		return k
@@ -142,10 +142,8 @@ func (l Loss) byName() losses.Func {
 }
 
 const (
-	// The prefix of running means in the logs of a step.
 	averaged = "avg_"
-	// The sum of all losses, including penalties.
-	trained = "loss"
+	trained  = "loss"
 )
 
 func (l Loss) logged(single bool) string {
@@ -171,7 +169,7 @@ func numbersOf(l Loss, output *graph.Node) meaning {
 
 type judge struct {
 	Name      string  `json:"name"`
-	Code      bool    `json:"code,omitempty"` // a function, or a value of package metrics
+	Code      bool    `json:"code,omitempty"` // a function or metrics value
 	Output    string  `json:"output,omitempty"`
 	Label     string  `json:"label,omitempty"`
 	Weight    float64 `json:"weight,omitempty"`

@@ -11,16 +11,16 @@ import (
 	"github.com/lazo-ml/lazo/nn/losses"
 )
 
-// Metric is a metric of a model. It needs a Name that [WithMetrics] knows, or a Name and either a Metric or a Func.
+// Metric is a model's metric. It needs a Name that [WithMetrics] knows, or a Name and either a Metric or a Func.
 type Metric struct {
-	// Name is the name in the logs; with an Output it is "<output>_<name>".
+	// Name is that in the logs; with an Output it is "<output>_<name>".
 	Name string
-	// Metric accumulates labels and output over an epoch or an evaluation. With labels [batch] an output [batch, 1] is
-	// given as [batch]. Labels below 0 have weight 0 if the same Output and Label have the loss
+	// Metric accumulates labels and output over an epoch or an evaluation. With labels [batch] an output [batch, 1]
+	// becomes [batch]. Labels below 0 have weight 0 if the same Output and Label have the loss
 	// masked_sparse_categorical_crossentropy, also in a metric by name.
 	Metric metrics.Metric
-	// Func gets both as in [Loss]. It returns values for examples, or a scalar of the batch; the metric is the mean over
-	// all examples.
+	// Func gets both as in [Loss]. It returns values for examples, or a scalar of the batch; the metric is the mean
+	// over all examples.
 	Func func(labels, output *graph.Node) *graph.Node
 	// Output and Label are as in [Loss].
 	Output, Label string
@@ -91,7 +91,7 @@ var ofClasses = map[string]string{
 
 var ranks = map[string]bool{"auc": true, "average_precision": true}
 
-// notLikeliest are metrics that do not compare the likeliest class.
+// notLikeliest metrics do not compare the likeliest class.
 var notLikeliest = map[string]bool{"binary_accuracy": true, "auc": true, "average_precision": true, "perplexity": true, "crossentropy": true}
 
 func fixed(of func() metrics.Metric) metricMaker {
@@ -151,13 +151,11 @@ func meanOf(f losses.Func) metricMaker {
 	})
 }
 
-// eachPearson is Keras's correlation, within each example.
 func eachPearson(labels, output *graph.Node) *graph.Node {
 	x, y := apart("pearson", labels, output)
 	return graph.Div(meanOfLast(graph.Mul(x, y)), graph.Mul(graph.Sqrt(meanOfLast(graph.Square(x))), graph.Sqrt(meanOfLast(graph.Square(y)))))
 }
 
-// eachConcordance is Lin's coefficient, within each example.
 func eachConcordance(labels, output *graph.Node) *graph.Node {
 	x, y := apart("concordance", labels, output)
 	between := graph.Square(meanOfLast(graph.Sub(graph.ConvertDType(output, x.DType()), graph.ConvertDType(labels, x.DType()))))

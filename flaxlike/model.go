@@ -27,17 +27,17 @@ import (
 // Model is a network with its losses, metrics, optimizer and training state. It changes in place.
 //
 // Any number of goroutines may call its methods. Readers (Predict, Evaluate, Save, Summary, Export) run concurrently
-// with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a
-// xla.ErrBusy. Evaluate, and Predict for more than one batch, use the weights of their start; a concurrent Fit
-// copies the weights for each. Close waits for the current step; then a running Fit and later calls return
-// managed.ErrClosed. Methods without a context wait as those of managed.State.
+// with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a xla.ErrBusy.
+// Evaluate, and Predict for more than one batch, use the weights of their start; a concurrent Fit copies the weights
+// for each. Close waits for the current step; then a running Fit and later calls return managed.ErrClosed. Methods
+// without a context wait as managed.State's.
 type Model struct {
 	state                *managed.State
 	network              nn.Layer
 	set                  settings
 	train, test, predict *managed.Stepper
 	closing              *sync.Once
-	giveBack             func() error  // of the process's runtime; nil with a strategy of the caller
+	giveBack             func() error  // of the process's runtime; nil with a strategy
 	view                 *managed.View // for tests and predictions; nil uses the state
 	fitting              *atomic.Bool
 	seen                 *seen
@@ -81,13 +81,13 @@ func (m *Model) Close() error {
 	return gate.Once(err)
 }
 
-// Names returns the full names of all variables, such as "/model/0/kernel", including the optimizer's and the metrics'.
+// Names are the full names of all variables, such as "/model/0/kernel", including the optimizer's and the metrics'.
 func (m *Model) Names() []string { return m.state.Names() }
 
-// Value copies a variable to the host by its full name; see managed.State.Value.
+// Value copies a variable to the host by its full name, as managed.State.Value.
 func (m *Model) Value(name string) (*tensors.Tensor, error) { return m.state.Value(name) }
 
-// SetValue sets a variable by its full name; see managed.State.SetValue. It makes a calibration and thresholds outdated
+// SetValue sets a variable by its full name, as managed.State.SetValue. It makes a calibration and thresholds outdated
 // ([ErrOutdated]).
 func (m *Model) SetValue(name string, t *tensors.Tensor) error {
 	return m.change(func() error { return m.state.SetValue(name, t) })
@@ -131,8 +131,7 @@ func (m *Model) noTraining() error {
 	return m.set.noTraining
 }
 
-// With set, the set is checked once, up to looked bounds. means logs running means ([asShown]). part: the set may lack
-// classes.
+// With set, the set is checked once, up to looked bounds. means logs running means. part: the set may lack classes.
 type step struct {
 	of     *managed.Stepper
 	means  bool
@@ -168,20 +167,20 @@ func (e *expected) wait(entries []string) (err error) {
 	return nil
 }
 
-// fitted.at is the count of changes when the values were fitted.
+// at is the count of changes at the fit.
 type fitted[T any] struct {
 	values []T
 	at     int64
 }
 
-// origin is the source of the weights: a step of a run, or a checkpoint of it; run is -1 for others.
+// origin is the weights' step of a run, or a checkpoint of it; run is -1 for others.
 type origin struct {
 	run, step      int64
 	saved, carried bool // carried: the file of Open
 }
 
 type seen struct {
-	mu        sync.Mutex // guards all fields; slices are replaced, not changed
+	mu        sync.Mutex // for all fields; slices are replaced, not changed
 	whole     *data.Resident
 	variables []variable
 	layers    []layerRow
@@ -196,7 +195,7 @@ type seen struct {
 	built     map[*managed.Stepper]bool
 	expected  *expected
 	inputs    []described // of the last build
-	described []described // of the last build for training, or else of the first build
+	described []described // of the last build for training, else of the first
 	card      Card
 	fitted    figures
 	evaluated figures
@@ -323,7 +322,7 @@ func (s *seen) currentOrigin() origin {
 	return s.origin
 }
 
-// has returns the last run's step whose weights the model has, or -1. The run began after step began.
+// has returns the last run's step whose weights the model has, or -1.
 func (s *seen) has(began int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

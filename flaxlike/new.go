@@ -19,8 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// New makes a model. Its first batch has the shapes and creates its variables; see [Model.Init]. Training needs at
-// least one loss. The default optimizer is adam with rate 0.001. A pretrained.Network begins with its weights.
+// New makes a model. Its first batch has the shapes and creates its variables ([Model.Init]). Training needs a loss.
+// The default optimizer is adam with rate 0.001. A pretrained.Network begins with its weights.
 func New(ctx context.Context, network nn.Layer, options ...Option) (*Model, error) {
 	m, err := newModel(ctx, network, options)
 	if err != nil {
@@ -38,7 +38,7 @@ func newModel(ctx context.Context, network nn.Layer, options []Option) (*Model, 
 	m.test = managed.TestStep(m.report, managed.RunningAverages())
 	m.predict = managed.TestStep(func(b *managed.Builder) {
 		out := m.outputs(b)
-		for _, name := range slices.Sorted(maps.Keys(out)) { // a fixed order makes equal programs
+		for _, name := range slices.Sorted(maps.Keys(out)) { // for equal programs
 			b.Output(name, out[name])
 		}
 	}, managed.OutputsAlone())
@@ -106,14 +106,14 @@ func (m *Model) openDefault(ctx context.Context) (strategies.Strategy, error) {
 	return strategies.Jit(runtime), nil
 }
 
-// process is the runtime of all models without a strategy: each runtime has its own threads and memory.
+// process is shared: each runtime has its own threads and memory.
 var process struct {
 	gate    gate.Gate
 	runtime *xla.Runtime
 	models  int
 }
 
-// borrow returns the shared runtime and its release. options apply if it opens it.
+// borrow's options apply if it opens the runtime.
 func borrow(ctx context.Context, options ...xla.Option) (on *xla.Runtime, giveBack func() error, err error) {
 	p := &process
 	if err := p.gate.Change(ctx); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // WithOptimizer sets the optimizer: of optim.New or optim.GoMLX, or a name: sgd, momentum, nesterov, adam (the
 // default), adamw, adamax, rmsprop, adagrad, adadelta, nadam, lion, lamb, adafactor. A name has Keras's default
-// learning rate; see [WithLearningRate].
+// learning rate ([WithLearningRate]).
 func WithOptimizer(optimizer any) Option {
 	return func(s *settings) (err error) {
 		switch o := optimizer.(type) {
@@ -48,8 +48,8 @@ func WithLearningRate(rate float64) Option {
 // WithPolicy sets mixed precision: optim.MixedBFloat16() or optim.MixedFloat16(). Parameters, labels, losses, metrics,
 // predictions and normalization stay in float32.
 //
-// With float16 the losses are scaled by the [optim.LossScale] of the optimizer, or by a default one. A step whose
-// gradients overflow changes only the scale.
+// With float16 the optimizer's [optim.LossScale] scales the losses, or a default one. A step whose gradients overflow
+// changes only the scale.
 func WithPolicy(p optim.Policy) Option {
 	return func(s *settings) error {
 		s.policy = &p
@@ -62,7 +62,7 @@ type rule struct {
 	chain []optim.Transformation
 }
 
-// epsilon is Keras's; package optim has those of the papers.
+// epsilon is Keras's; package optim has the papers'.
 const epsilon = 1e-7
 
 var optimizersByName = map[string]rule{

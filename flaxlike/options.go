@@ -45,11 +45,11 @@ type settings struct {
 	namesClasses  namesClasses
 	clock         func() time.Time
 	initializer   model.VariableInitializer
-	// For Open: the network, layers by name, and why the model cannot be tested or trained.
+	// For Open. The errors say why the model cannot be tested or trained.
 	network             nn.Layer
 	layers              map[string]nn.Layer
 	noTests, noTraining error
-	// Of the file, with those that are code, which losses and metrics lack.
+	// Of the file, with code, which losses and metrics lack.
 	fileLosses, fileMetrics []judge
 }
 
@@ -80,7 +80,7 @@ func WithLoss[L string | Loss](losses ...L) Option {
 }
 
 // WithInnerLosses allows a model without losses, whose network reports them by managed.AddLoss. Weights of examples and
-// classes do not weigh these.
+// classes do not apply to these.
 func WithInnerLosses() Option {
 	return func(s *settings) error { s.innerLosses = true; return nil }
 }
@@ -90,9 +90,8 @@ func WithInnerLosses() Option {
 // pearson_correlation, concordance_correlation, crossentropy, perplexity; and the mean losses binary_crossentropy,
 // categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge, squared_hinge, categorical_hinge.
 //
-// "accuracy" is binary for an output of one number per example. Otherwise it compares the likeliest class, as does
-// top_5_accuracy, and refuses labels with several classes: use binary_accuracy, or precision, recall and f1 with a
-// sigmoid or binary_crossentropy.
+// "accuracy" is binary for an output of one number per example. Otherwise it compares the likeliest class, and refuses
+// labels with several classes: use binary_accuracy, or precision, recall and f1 with a sigmoid or binary_crossentropy.
 //
 // Metrics of two classes, auc and average_precision take the output's numbers as
 //
@@ -130,8 +129,8 @@ func WithMetrics[M string | Metric](list ...M) Option {
 }
 
 // WithInitializer sets the initializer of kernels: of package nn, such as nn.RandomNormal(0.02), or a name of
-// nn.Initial, such as "he_normal". It applies to layers of package nn without a Kernel setting, but not to recurrent
-// kernels, biases and embeddings. It is an error if no kernel takes it.
+// nn.Initial, such as "he_normal". It applies to layers of package nn without a Kernel setting, as nn.Kernels. It is an
+// error if no kernel takes it.
 func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](initializer I) Option {
 	return func(s *settings) (err error) {
 		var initial model.VariableInitializer
@@ -151,8 +150,8 @@ func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](i
 	}
 }
 
-// InstallIfMissing lets New install the CPU plugin if there is none and no [WithStrategy]; see xla.InstallIfMissing.
-// progress receives lines for the user, and may be nil.
+// InstallIfMissing lets New install the CPU plugin if there is none and no [WithStrategy], as xla.InstallIfMissing.
+// progress, if not nil, receives lines for the user.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(s *settings) error {
 		s.plugin = append(s.plugin, xla.InstallIfMissing(progress))
@@ -185,10 +184,10 @@ func WithBatchSize(n int) Option {
 	}
 }
 
-// WithSampleWeights names the field with each example's weight in losses and weighted metrics: floats of shape [batch],
-// or of more leading axes of the loss, as [batch, targets] for mse or binary_crossentropy, or [batch, positions] for a
-// sequence. All training and test sets need it. The sum of weighted losses is divided by the number of examples.
-// Negative and non-finite weights are errors, and so is a set with all weights 0.
+// WithSampleWeights names the field with each example's weight in losses and weighted metrics: floats [batch], or with
+// more leading axes of the loss, as [batch, positions] for a sequence. All training and test sets need it. The sum of
+// weighted losses is divided by the number of examples. Negative and non-finite weights, and a set with all weights 0,
+// are errors.
 func WithSampleWeights(field string) Option {
 	return func(s *settings) error {
 		if field == "" {

@@ -20,8 +20,8 @@ import (
 // Predict returns the outputs for a set's examples, in their order, without those that its [data.Mask] excludes. The
 // set needs only inputs.
 //
-// The first batch draws the weights of a model that has none. Predictions of such a model are random, and are no error:
-// they may be a baseline. [Card].Untrained reports it: m.Describe().Card.Untrained.
+// The first batch draws the weights of a model that has none: predictions are random, and no error.
+// m.Describe().Card.Untrained reports it.
 func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	p, err := m.predictAll(ctx, set, options)
 	if err != nil {
@@ -73,8 +73,7 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 }
 
 // PredictOne returns the outputs for one example, whose fields have no batch axis. For many examples Predict and
-// serve.Batcher are faster. It takes untrained weights, as Predict. An example that the network cannot take is a
-// serve.ErrInput.
+// serve.Batcher are faster. It takes untrained weights. An example that the network cannot take is a serve.ErrInput.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Prediction, error) {
 	batch := data.Batch{Fields: slices.Clone(example), Size: 1}
 	inputs := m.inputs()
@@ -89,7 +88,7 @@ func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Predicti
 	return m.PredictBatch(ctx, batch)
 }
 
-// PredictBatch returns the outputs for a batch's examples, without those that its [data.Mask] excludes.
+// PredictBatch is [Model.Predict] for a batch.
 func (m *Model) PredictBatch(ctx context.Context, batch data.Batch) (Prediction, error) {
 	before := m.seen.changes.Load()
 	outputs, err := m.outputsOf(ctx, batch)
@@ -149,7 +148,7 @@ func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.A
 	return p.Answers()
 }
 
-// prediction adds calibration, thresholds and class names, current if their count of changes equals before and after,
+// prediction's calibration, thresholds and class names are current if their count of changes equals before and after,
 // the counts around the reading of the weights.
 func (m *Model) prediction(outputs map[string]data.Array, before, after int64) Prediction {
 	m.seen.mu.Lock()
@@ -224,8 +223,8 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	return outputs, m.dropLeftover(batch, outputs)
 }
 
-// ofOtherInputs puts the fields that differ from the build's before an error, which they then caused. Only that is no
-// error: networks may take other lengths.
+// ofOtherInputs adds the fields that differ from the build's to an error, which they then caused: networks may take
+// other lengths.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)
@@ -241,7 +240,7 @@ func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) er
 	for _, a := range outputs {
 		whole = whole && len(a.Dims) > 0 && a.Len() == rows
 	}
-	if whole { // asking the state would wait for it again
+	if whole { // asking the state would wait for it
 		return nil
 	}
 	given, err := m.state.Strategy().Batch(batch)

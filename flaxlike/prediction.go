@@ -11,7 +11,7 @@ import (
 )
 
 // Prediction has a model's outputs for examples, in their order along the first axis. It keeps the model's calibration,
-// thresholds and class names. The name of an only output can be left out.
+// thresholds and class names. An only output needs no name.
 type Prediction struct {
 	outputs map[string]data.Array
 	of      map[string]answering
@@ -41,7 +41,7 @@ func (p Prediction) Gather(rows []int) (Prediction, error) {
 	return p, nil
 }
 
-// Outputs returns the names of the outputs, sorted.
+// Outputs returns the outputs' names, sorted.
 func (p Prediction) Outputs() []string { return slices.Sorted(maps.Keys(p.outputs)) }
 
 // Output returns an output of the network: logits if it ends without a softmax or sigmoid. After
@@ -62,10 +62,10 @@ func (p Prediction) Kind(output ...string) (string, error) {
 	return of.odds.kindOf(lastAxis(a)), nil
 }
 
-// Probabilities returns the probabilities of an output of classes, in its shape. It applies the calibration
-// ([Model.Calibrate]), then a softmax over the last axis for one of several classes, or a sigmoid for
-// binary_crossentropy. An output after a softmax or sigmoid, or with the loss dice or tversky, is unchanged. NaN and
-// infinity are errors. An output of another loss is an [ErrNoProbabilities].
+// Probabilities returns the probabilities of an output of classes, in its shape: calibrated ([Model.Calibrate]), after
+// a softmax over the last axis for one of several classes, or a sigmoid for binary_crossentropy. An output after a
+// softmax or sigmoid, or with the loss dice or tversky, is unchanged. NaN and infinity are errors. An output of another
+// loss is an [ErrNoProbabilities].
 func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	return p.answer("probabilities", func(a data.Array, of answering) (data.Array, error) {
 		numbers, err := finiteIn(a)
@@ -82,8 +82,8 @@ func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	}, output...)
 }
 
-// Classes returns the classes of the examples as int32. The shape is [examples], or [examples, classes] with 0 or 1 if
-// an example may have several; outputs of sequences add the axes of their positions, with a class at masked ones.
+// Classes returns the examples' classes as int32: [examples], or [examples, classes] with 0 or 1 if an example may have
+// several; outputs of sequences add the axes of their positions, also masked ones.
 //
 // Of several classes it is the likeliest. Otherwise it is 1 if the probability is above the threshold: that of
 // [Prediction.WithThresholds], of [Model.ChooseThresholds], or 0.5. NaN and infinity are errors.
@@ -197,7 +197,7 @@ func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 
 // WithOutputs returns a prediction of these outputs in place of the model's, as the means of several models, with the
 // threshold 0.5. Outputs of classes are probabilities. It keeps the arrays. A name that p lacks, arrays of several
-// lengths, and numbers of classes outside of 0 to 1 are errors.
+// lengths, and numbers of classes outside 0 to 1 are errors.
 func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, error) {
 	q := Prediction{outputs: maps.Clone(outputs), of: map[string]answering{}}
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
@@ -225,7 +225,7 @@ func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, erro
 	return q, nil
 }
 
-// Answers returns the arrays that package serve sends ([Model.Answer]).
+// Answers returns [Model.Answer]'s arrays.
 func (p Prediction) Answers() (map[string]data.Array, error) {
 	all, errs := map[string]data.Array{}, graphs.OutputErrors{}
 	give := func(name string, a data.Array, err error) {

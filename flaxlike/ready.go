@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ready builds the step before its first run, so that its errors change nothing.
+// ready builds the step before its first run: its errors change nothing.
 func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 	m.seen.mu.Lock()
 	ready := m.seen.built[s.of] && m.seen.expected == nil
@@ -60,8 +60,7 @@ func (m *Model) apart(test string) error {
 	return nil
 }
 
-// readyFor checks a validation set before training. It builds the test step, which is slow, only for fields that differ
-// from the training's.
+// readyFor builds the test step, which is slow, only for fields that differ from the training's.
 func (m *Model) readyFor(ctx context.Context, t evaluation, trained data.Batch) error {
 	s := t.step
 	var batch data.Batch

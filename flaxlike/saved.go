@@ -25,8 +25,8 @@ import (
 // metadata, the network with its settings, losses and metrics by name, the policy, class names, the preparation of the
 // data and the [Card]. The format is safetensors; variables have names such as "0/kernel".
 //
-// The file lacks the optimizer's state, which a checkpoint has ([checkpoint.Resume]), and a network that is code
-// without a name. An existing file is replaced atomically.
+// The file lacks the optimizer's state, which a checkpoint has, and a network that is code without a name. An existing
+// file is replaced atomically.
 func (m *Model) Save(path string) error {
 	if err := m.save(path); err != nil {
 		return fmt.Errorf("flaxlike: save %s: %w", path, graphs.Inner(err))
@@ -76,11 +76,11 @@ func (m *Model) save(path string) error {
 
 // Open makes a model of a file of [Model.Save].
 //
-// Options are those of [New]. Losses, metrics, an optimizer or a policy replace those of the file. Code is not in the
-// file: give custom layers by [WithLayer], a network by [WithNetwork], functions of losses and metrics to evaluate and
-// train, and an optimizer without a name to train.
+// Options are those of [New]. Losses, metrics, an optimizer or a policy replace the file's. Code is not in the file:
+// give custom layers by [WithLayer], a network by [WithNetwork], functions of losses and metrics, and an optimizer
+// without a name to train.
 //
-// A file of values alone is an error: see [Model.Load].
+// A file of values alone is an error ([Model.Load] reads it).
 func Open(ctx context.Context, path string, options ...Option) (*Model, error) {
 	m, err := openFile(ctx, path, options)
 	if err != nil {
@@ -276,8 +276,8 @@ func sameJSON(a, b []byte) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// Export writes the model with its weights as StableHLO for serving; see managed.ExportModel. batch has the shapes, and
-// needs only the inputs. As [Model.Predict], it takes untrained weights.
+// Export writes the model with its weights, even untrained ones, as StableHLO for serving (managed.ExportModel). batch
+// has the shapes, and needs only the inputs.
 func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptions) error {
 	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
 }

@@ -64,8 +64,8 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 }
 
 // WithPreparation saves the preparation of the data with the model: any value that JSON can encode, for
-// [Model.Describe]. Its method Classes(field), if any, names the classes of a label field, unless [WithClasses] does.
-// For [Open], it must equal the file's.
+// [Model.Describe]. Its method Classes(field), if any, names a label field's classes, unless [WithClasses] does. For
+// [Open], it must equal the file's.
 func WithPreparation(p any) Option {
 	text, err := json.Marshal(p)
 	return func(s *settings) error {

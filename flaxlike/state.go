@@ -21,7 +21,7 @@ import (
 )
 
 // State returns the value by which loops, callbacks and [checkpoint.Resume] use the model. It is a [checkpoint.State]
-// with the other methods that [loop.Stepper] and checkpoint.State list. A custom loop can save its Content.
+// with the other methods that [loop.Stepper] and checkpoint.State list.
 func (m *Model) State() any { return modelState{m} }
 
 // modelState changes the weights through the model, which counts the changes.
@@ -43,8 +43,8 @@ var (
 	} = modelState{}
 )
 
-// LearningRate returns the optimizer's learning rate; before the first training step the initial one, or
-// managed.ErrNoLearningRate for an optimizer of GoMLX. See managed.State.LearningRate.
+// LearningRate returns the optimizer's learning rate, as managed.State.LearningRate; before the first training step the
+// initial one, or managed.ErrNoLearningRate for an optimizer of GoMLX.
 func (m *Model) LearningRate() (float64, error) {
 	rate, err := m.state.LearningRate()
 	m.seen.mu.Lock()
@@ -64,7 +64,7 @@ func (m *Model) LearningRate() (float64, error) {
 	return rate, err
 }
 
-// SetLearningRate sets the optimizer's learning rate, without a compilation. See managed.State.SetLearningRate.
+// SetLearningRate sets the optimizer's learning rate, without a compilation.
 func (m *Model) SetLearningRate(rate float64) error {
 	if err := m.noTraining(); err != nil {
 		return fmt.Errorf("flaxlike: set the learning rate: %w", err)
@@ -104,7 +104,7 @@ func (m *Model) setOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	return nil
 }
 
-// MoveTo moves the model to another strategy; see managed.State.MoveTo.
+// MoveTo moves the model to another strategy, as managed.State.MoveTo.
 func (m *Model) MoveTo(ctx context.Context, to strategies.Strategy) error {
 	return m.state.MoveTo(ctx, to)
 }

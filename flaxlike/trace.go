@@ -22,12 +22,12 @@ import (
 type Arrow struct {
 	// From and To are indices in [Summary.Layers]; From is -1 for an input of the network.
 	From, To int
-	// Input is the name of the field if From is -1.
+	// Input is the field's name if From is -1.
 	Input string
 }
 
-// LayerRow is a layer in a [Summary], of package nn or custom, with the layers that it calls. Variables outside of
-// layers have rows of the kind "variables" without an output, and outputs of a [Functional] the kind "output".
+// LayerRow is a layer in a [Summary], with the layers that it calls. Variables outside of layers have rows of the kind
+// "variables" without an output, and outputs of a [Functional] the kind "output".
 type LayerRow struct {
 	Name string
 	Kind string
@@ -48,7 +48,7 @@ func (l *LayerRow) add(v managed.Row) {
 type layerRow struct {
 	LayerRow
 	took map[string]bool
-	// y is the layer's output; the rows until end are inner layers.
+	// the rows until end are inner layers
 	y   *graph.Node
 	end int
 }
@@ -60,7 +60,7 @@ const (
 
 type trace struct {
 	rows []layerRow
-	// own counts the custom layers being called.
+	// own counts the custom layers being called
 	own      int
 	inputs   map[*graph.Node]string
 	take     func(bound) // of the fields that are inputs
@@ -101,7 +101,7 @@ func (t *trace) row(kind string, build layering.Build, scope *model.Scope, x *gr
 	for path := range before {
 		delete(t.rows[at].took, path)
 	}
-	if len(t.rows[at].took) == 0 { // it may be called again, with the same variables
+	if len(t.rows[at].took) == 0 { // called again, with the same variables
 		for _, r := range t.rows[:at] {
 			if r.Name == t.rows[at].Name && r.Kind == kind && len(r.took) > 0 {
 				t.rows[at].took = r.took
@@ -183,7 +183,6 @@ func (t *trace) arrowsTo(to int, givers map[*graph.Node][]int) (arrows []Arrow) 
 	return arrows
 }
 
-// fieldOf returns the field that a node has or "".
 func (t *trace) fieldOf(x *graph.Node) string {
 	for {
 		if name := t.inputs[x]; name != "" {
@@ -200,7 +199,7 @@ func (t *trace) fieldOf(x *graph.Node) string {
 	}
 }
 
-// numbersAlone bounds float inputs to finite numbers, unless the network tests or clips them.
+// numbersAlone bounds float inputs unless the network tests or clips them.
 func (t *trace) numbersAlone(g *graph.Graph) {
 	nan, infinite := map[string]bool{}, map[string]bool{}
 	for _, n := range g.Nodes() {

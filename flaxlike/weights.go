@@ -20,7 +20,7 @@ import (
 
 // Load sets the network's variables to those of a file of [Model.Save], or none after an error. The file must have
 // exactly these variables, with the same shapes and dtypes. The model must be built ([Model.Init]). The optimizer's
-// state does not change. Values damaged since Save are a [safetensors.ErrChecksum], except in files of other programs.
+// state does not change. Damaged values are a [safetensors.ErrChecksum], except in files of other programs.
 func (m *Model) Load(ctx context.Context, path string) error {
 	if err := m.load(ctx, path); err != nil {
 		return fmt.Errorf("flaxlike: load %s: %w", path, graphs.Inner(err))
@@ -118,7 +118,7 @@ func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (C
 	return c, nil
 }
 
-// Copied lists the variables of a [Model.CopyFrom] or [Model.LoadSome] by their full names.
+// Copied lists variables by their full names.
 type Copied struct {
 	// Taken are the copied variables.
 	Taken []string

@@ -97,7 +97,7 @@ func (b *Builder) Field(name string) *graph.Node {
 	return b.batch[i]
 }
 
-// Mask returns false for each padding example (see [data.Pad]), or nil if the batch has no mask.
+// Mask is false for each padding example ([data.Pad]), or nil if the batch has no mask.
 func (b *Builder) Mask() *graph.Node {
 	b.masked = true
 	return b.mask()
@@ -116,8 +116,7 @@ func (b *Builder) mask() *graph.Node {
 	return v
 }
 
-// Steps returns the number of earlier training steps, as int64, including those with [WithStepOptimizer]. Checkpoints
-// keep it.
+// Steps returns the number of earlier training steps, as int64, including those with [WithStepOptimizer].
 func (b *Builder) Steps() *graph.Node {
 	if b.steps == nil {
 		own := optimizer.GetGlobalStepVar(b.scope).NodeValue(b.graph)

@@ -29,7 +29,7 @@ const variablesSection = "variables"
 // it is written; a step that changes it earlier copies it first.
 //
 // Each of several processes returns its [shares.Share] without waiting: its parts of sharded values, and rank 0 all
-// else. checkpoint.Resume saves them together.
+// else.
 func (s *State) Content(ctx context.Context) (checkpoint.Content, error) {
 	if ctx == nil {
 		return checkpoint.Content{}, fmt.Errorf("managed: content: %w", shield.ErrNoContext)
@@ -130,14 +130,13 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 
 // Restore replaces the state's values by those of a checkpoint, of any strategy. Later variables take theirs when a
 // step creates them. If the model differs, Restore or that step ([Stepper.Prepare] checks earlier) returns a
-// [*MismatchError]; so a new state is best. After an error the state is unchanged. A successful Restore repairs lost
-// values.
+// [*MismatchError]. After an error the state is unchanged. A successful Restore repairs lost values.
 //
 // A step used before the checkpoint must have the same variables, except for metrics. A training step first used later
-// gives missing variables initial values, as without the restore. Optimizer variables are new for parameters that the
-// optimizer has not trained. Layers are new if the step has another function or its own optimizer
-// ([WithStepOptimizer]), and the process has made the earlier training steps; otherwise prepare one of these first.
-// Variables that the checkpoint lacks are removed; steps that need them compile again.
+// gives missing variables initial values. Optimizer variables are new for parameters that the optimizer has not
+// trained. Layers are new if the step has another function or its own optimizer ([WithStepOptimizer]), and the process
+// has made the earlier training steps; otherwise prepare one of these first. Variables that the checkpoint lacks are
+// removed.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	if err := s.restore(ctx, c, nil); err != nil {
 		return fmt.Errorf("managed: restore: %w", err)
@@ -146,9 +145,8 @@ func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 }
 
 // Transfer copies tensors of any checkpoint into variables of another model. from returns the tensor's name for a
-// variable's full name, or "" to keep or draw its value. A missing or unfitting tensor is a [*MismatchError]; unused
-// tensors are ignored. It is an error if no variable takes a tensor. Errors of later variables come from the step that
-// creates them.
+// variable's full name, or "" to keep or draw its value. A missing or unfitting tensor is a [*MismatchError], of later
+// variables from the step that creates them. It is an error if no variable takes a tensor.
 //
 //	err := state.Transfer(ctx, c, func(name string) string {
 //		if strings.HasPrefix(name, "/logits/") { return "" } // a new last layer

@@ -11,7 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// oldCounts are an older version's, for all parameters. Package optim counts per parameter.
+// oldCounts are common to all parameters.
 type oldCounts struct {
 	values map[string]*tensors.Tensor
 	own    bool
@@ -43,7 +43,7 @@ func isCount(name string) bool {
 	return slot == "count" && strings.Contains(name, inOptimizers)
 }
 
-// inherited returns a count's value from an older version's common count, or nil.
+// inherited is a count of an older version's common count, or nil.
 func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensors.Tensor, error) {
 	counts := r.counts
 	switch {
@@ -72,7 +72,7 @@ func (s *State) inherited(r *restored, path string, shape shapes.Shape) (*tensor
 	switch {
 	case parameter == "" && r.recorded && len(s.model.numbers[path]) > 0 && !slices.ContainsFunc(s.model.numbers[path], r.trained):
 		return nil, nil // untrained group
-	case parameter == "": // of a schedule, which may be new
+	case parameter == "": // a schedule's, which may be new
 		names = []string{scope + inOptimizers + "updates"}
 	case slot == "count" && counts.own:
 		return nil, nil

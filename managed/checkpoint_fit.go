@@ -173,7 +173,6 @@ func (s *State) fit(fresh []*model.Variable, step asking) error {
 	return nil
 }
 
-// check adds differences between a step's variables and the waiting tensors to e.
 func (r *restored) check(e *MismatchError, step *asking, variables []*model.Variable, waiting, others map[string]*tensors.Tensor) {
 	found, touched, trained := map[string]bool{}, map[int]bool{}, false
 	var lacks []missing

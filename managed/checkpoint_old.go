@@ -18,8 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// renewed converts a checkpoint to the form of the variables (docs/decisions/0016). flaxlike's layers were renamed
-// (olderNames).
+// renewed converts older forms (docs/decisions/0016).
 func (s *State) renewed(r *restored, variables []*model.Variable) (*restored, error) {
 	n := *r
 	rescaled := false
@@ -135,8 +134,7 @@ func (r *restored) older(name string) string {
 	return name
 }
 
-// atRoot returns the saved name of a moment of a step's own Adam from an older version, with moments at the root and
-// counts in the step's scope.
+// atRoot is for a step's own Adam of an older version, with moments at the root and counts in the step's scope.
 func (r *restored) atRoot(name string) string {
 	at := strings.Index(name, "/"+optimizer.AdamDefaultScope)
 	if at <= 0 || !strings.HasSuffix(name, moment) {
@@ -167,8 +165,7 @@ func (d *definition) counts(v *model.Variable) bool {
 	return name == "step" && (d.ofOptimizer[v] || strings.HasSuffix(scope, "/cosine_schedule")) && v.DType().IsFloat() && v.Shape().IsScalar()
 }
 
-// queryScale returns the factor for a query's variables and moments that replaces the second scaling by 1/√width.
-// Gradients grow as weights shrink.
+// queryScale replaces the second scaling by 1/√width. Gradients grow as weights shrink.
 func queryScale(path string, width int) float64 {
 	root := math.Sqrt(float64(width))
 	switch {

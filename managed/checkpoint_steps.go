@@ -25,14 +25,14 @@ type stepID struct {
 	Function string `json:"function"`
 }
 
-// A usedStep tells a step first used after the checkpoint, which gets initial values, from a changed model.
+// usedStep distinguishes a step first used after the checkpoint, which gets initial values, from a changed model.
 type usedStep struct {
 	stepID
 	Uses   []string `json:"uses"`
 	Trains []string `json:"trains,omitempty"`
 }
 
-// madeSteps maps each stepID to its function's source position.
+// madeSteps has each function's source position.
 var madeSteps sync.Map
 
 func placeOf(id stepID) string {
@@ -140,7 +140,7 @@ func ofOptimizers(name string) bool {
 	return strings.Contains(name, "/"+optimizer.Scope+"/") || strings.Contains(name, "/"+optimizer.AdamDefaultScope)
 }
 
-// left returns tensors that the step used before and does not use, the fewest among candidate steps.
+// left are tensors that the step used before and does not use, the fewest among candidate steps.
 func (r *restored) left(step *asking, waits func(name string) bool) (names []string) {
 	for i, s := range r.same(step.stepID) {
 		var left []string
@@ -148,7 +148,7 @@ func (r *restored) left(step *asking, waits func(name string) bool) (names []str
 			o := r.origins[name]
 			parameter := owner(name, s.Trains)
 			untrained := !o.Trainable && parameter != "" && !slices.Contains(step.Trains, parameter)
-			if !o.Trainable && parameter == "" && ofOptimizers(name) { // possibly of a group not trained here
+			if !o.Trainable && parameter == "" && ofOptimizers(name) { // of a group not trained here
 				untrained = slices.ContainsFunc(s.Trains, func(p string) bool { return !slices.Contains(step.Trains, p) })
 			}
 			if waits(name) && !untrained && (o.Trainable || step.Train && o.Train) {
@@ -194,7 +194,6 @@ func (s *State) checkKnown(r *restored, known []*model.Variable, given map[strin
 	return e.orNil()
 }
 
-// putBack sets the non-nil buffers, and removes variables.
 func (s *State) putBack(put []compute.Buffer, without map[*model.Variable]bool) error {
 	lost := s.values.Last.Lost() != nil // unknown which buffers exist
 	return errors.Join(s.values.Replace(put), s.forget(without, lost))

@@ -11,12 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/ops"
 )
 
-// ClipByExample returns the losses of the examples, of shape [batch], and clips each example's gradient over all
-// updated variables to norm limit (Abadi et al. 2016). [Builder.Loss] of the result trains with the mean gradient:
-//
-//	b.Loss("loss", b.ClipByExample(1, []*graph.Node{b.Field("x"), b.Field("y")}, func(example []*graph.Node) *graph.Node {
-//		return graph.ReduceAllMean(graph.ReduceAllMean(losses.CrossEntropy(example[1], model(b.Scope(), example[0]))))
-//	}))
+// ClipByExample returns the losses of the examples, [batch], and clips each example's gradient over all updated
+// variables to norm limit (Abadi et al. 2016). [Builder.Loss] of the result trains with the mean gradient.
 //
 // The fields' first axis is the batch. loss is called once, with fields of shape [1, …], and returns a scalar. Batch
 // normalization in it is an error.

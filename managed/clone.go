@@ -62,7 +62,7 @@ func (d *definition) takeSettings(of *definition) {
 	}
 }
 
-// cloneVariables skips variables left by a failed step.
+// cloneVariables skips those of a failed step.
 func (s *State) cloneVariables(c *State) ([]*model.Variable, error) {
 	all := make([]*model.Variable, s.values.Len())
 	for v := range s.model.store.IterVariables() {

@@ -23,7 +23,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// prepareFor compiles if necessary. Others may use the state meanwhile, but not build on it.
+// prepareFor lets others use the state, but not build on it.
 func (s *Stepper) prepareFor(ctx context.Context, state *State, batch data.Batch, block int) error {
 	done, err := state.values.HoldStructure(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ const (
 type compiler func(strategies.Step) (strategies.Program, error)
 
 // compileFor needs the structure held. It compiles again if a new pack's saved scalars differ, or if the program
-// depends on the optimizer's variables and made some. After an error the state is unchanged.
+// depends on the optimizer's variables and made some.
 func (s *Stepper) compileFor(ctx context.Context, c *compiled, by compiler) error {
 	c.building = ctx
 	defer func() { c.building = nil }()
@@ -184,18 +184,18 @@ func (s *Stepper) asking(state *State, b *Builder, used []*model.Variable) askin
 		func(v *model.Variable) bool { return state.model.ofOptimizer[v] }, state.model.numbers}
 }
 
-// dropFresh removes the variables that a failed build made, but not the random state, which has the seed.
+// dropFresh keeps the random state, which has the seed.
 func (d *definition) dropFresh(values *store.Store) {
 	for _, v := range values.Fresh(d.store) {
 		if v.Path() == store.RandomName {
 			continue
 		}
-		_ = d.store.DeleteVariable(v.Path()) // an error is about its value, and it has none
+		_ = d.store.DeleteVariable(v.Path()) // its error is about its value, which it lacks
 		delete(d.ofOptimizer, v)
 	}
 }
 
-// compile needs the structure held. It serializes build functions over all states.
+// compile needs the structure held. One build function at a time runs, of all states.
 func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.Variable, err error) {
 	s.building.Lock()
 	defer s.building.Unlock()

@@ -22,11 +22,10 @@ import (
 type compiled struct {
 	step     *Stepper
 	state    *State
-	moves    int // the state's count at compilation
+	moves    int // the state's at compilation
 	runtime  *xla.Runtime
 	inputs   []strategies.Input
-	building context.Context // of the caller of a build; nil in a run that builds
-	// resident is the batch's set on the device, or nil.
+	building context.Context // of a build's caller, else nil
 	resident *data.Resident
 	program  strategies.Program
 	block    int // requested steps per run
@@ -34,20 +33,19 @@ type compiled struct {
 	layout   []logged
 	wholes   []logged
 	// cast is nil before the first build.
-	cast []*model.Variable
-	// metrics has the accumulators among the values, else nil.
+	cast    []*model.Variable
 	changed []bool
 	metrics []*metrics.Accumulator
-	claim   int // of the step on the state's metrics; 0 without metrics
+	claim   int // the step's on the state's metrics; 0 without metrics
 	seen    int // gathering.changes at the last check
 	// sets are the resident buffers, inputs after the state's.
 	sets  []compute.Buffer
 	spare sync.Pool
-	used  int64 // the count of the last use
+	used  int64 // at the last use
 	// open: the program depends on the number of variables.
 	open      bool
 	variables int
-	equal     []int // packs whose scalars the program assumes equal
+	equal     []int // packs with scalars assumed equal
 }
 
 type logged struct {
@@ -83,7 +81,7 @@ func (c *compiled) counts(b *data.Batch) error {
 	if dims := b.Fields[0].Array.Dims; len(dims) > 0 && b.Size == dims[0] {
 		return nil
 	}
-	// Size decides which first axis counts the examples if they differ.
+	// Size decides which first axis counts the examples.
 	marked := func(f data.Field) bool { _, ok := f.Array.Flat.([]bool); return ok && f.Name == data.Mask }
 	if rows, err := b.Rows(); err == nil && b.Size < rows && !slices.ContainsFunc(b.Fields, marked) {
 		return fmt.Errorf("Batch.Size is %d examples, but the fields have %d rows, and no field %q marks the examples: the step would compute with all rows. Use Batch.Slice(0, %[1]d), or data.Pad",
@@ -101,7 +99,7 @@ func (c *compiled) giveUp() error {
 
 func (c *compiled) dumped(s *Stepper) dumped { return dumped{s.name, c.program.StableHLO()} }
 
-// close ignores the error of a closed runtime, which has freed the program.
+// close: a closed runtime has freed the program.
 func (c *compiled) close() error {
 	err := c.program.Close()
 	if c.moves != c.state.values.Moves() && c.runtime.IsFinalized() {
@@ -117,7 +115,7 @@ type cache struct {
 	uses     int64
 }
 
-// lookup returns a program or nil. The caller shares the state's values or holds its structure.
+// lookup's caller shares the state's values or holds its structure.
 func (k *cache) lookup(state *State, batch data.Batch, block int) *compiled {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -191,7 +189,7 @@ func (c *compiled) fields(g *graph.Graph, batch []*graph.Node) (names []string, 
 			names, nodes = append(names, f.Name), append(nodes, graph.Gather(whole, rows))
 		}
 	}
-	// The set and the padding may each have a mask.
+	// Set and padding may each have a mask.
 	if first, last := slices.Index(names, data.Mask), len(names)-1; first >= 0 && first != last && names[last] == data.Mask {
 		nodes[first] = graph.LogicalAnd(nodes[first], nodes[last])
 		names, nodes = names[:last], nodes[:last]

@@ -28,7 +28,7 @@ func (c *compiles) begin() (end func()) {
 	}
 }
 
-// CompilingSince returns when the running compilation for this state began, or false ([loop.Stepper]).
+// CompilingSince returns when the running compilation for this state began, or false.
 func (s *State) CompilingSince() (time.Time, bool) {
 	s.compiles.mu.Lock()
 	defer s.compiles.mu.Unlock()

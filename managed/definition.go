@@ -15,7 +15,7 @@ type definition struct {
 	optimizer *optim.Optimizer
 	startRate *float64 // set early; nil: the optimizer's own
 	policy    *optim.Policy
-	// resets has metric variables with initial values; ofOptimizer those of optimizers.
+	// resets has metric variables' initial values.
 	resets      map[*model.Variable]metrics.Accumulator
 	ofOptimizer map[*model.Variable]bool
 	numbers     map[string][]string

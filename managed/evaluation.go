@@ -17,8 +17,7 @@ type evaluating struct {
 // BeginEvaluation has the step's metrics on this state start from zero until end; then earlier metrics continue. Loops
 // call it. Evaluations of one step on one state must not overlap; [State.View] allows that.
 //
-// It separates metrics of [Builder.Track], [Builder.Mean] and [RunningAverages]. Other changes stay in the state: batch
-// normalization averages, [Builder.Samples], random numbers.
+// It separates metrics of [Builder.Track], [Builder.Mean] and [RunningAverages]. Other changes stay in the state.
 func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(context.Context) error, err error) {
 	err = errors.New("the state is nil: make one with New")
 	switch {

@@ -22,8 +22,8 @@ import (
 // and the state's values. The batch sets the shapes. The state does not change.
 //
 // The program is that of [Stepper.Step] under jit. Inputs are the used fields, then the state. Outputs are the new
-// state and the numbers as one float32 array "logs". GELU's error function is expanded to plain StableHLO and may
-// differ in the last bits. Export waits for started steps, and for a build or compilation of another step on the state.
+// state and the numbers as one float32 array "logs". GELU's error function may differ in the last bits. Export waits
+// for started steps, and for a build or compilation of another step on the state.
 func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ExportOptions) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
 		return fmt.Errorf("managed: export: %w", err)
@@ -52,8 +52,7 @@ type ExportOptions struct {
 	// scripts/load_stablehlo.py.
 	Example bool
 	// Sizes are further batch sizes for [ExportModel], each compiled: choose a few powers of two. The loaded model
-	// takes any number of examples up to the largest (export.Model.Run). The model must return a row per example and
-	// log nothing.
+	// takes any number of examples up to the largest. The model must return a row per example and log nothing.
 	Sizes []int
 }
 
@@ -175,7 +174,7 @@ type notRun struct{ strategies.Program }
 func (notRun) StableHLO() string { return "" }
 func (notRun) Close() error      { return nil }
 
-// compile orders inputs and outputs as jit, for identical texts.
+// compile orders inputs and outputs as jit.
 func (x *exporting) compile(s strategies.Step) (strategies.Program, error) {
 	p := &x.program
 	module, err := x.runtime.Lower(s.Name, func(g *graph.Graph) xla.Built {

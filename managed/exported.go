@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla/export"
 )
 
-// Exported adapts a loaded model to package serve. It is safe for concurrent use.
+// Exported adapts a loaded model to package serve, safe for concurrent use.
 type Exported struct{ Model *export.Model }
 
 // Answer returns the outputs by name.

@@ -45,8 +45,8 @@ func estimates[T any](s *Stepper, what string, ask func(strategies.Program) (T, 
 	return all, nil
 }
 
-// DumpXLA writes the programs for this state as StableHLO into an existing directory, in the order of compilation
-// (00-train_step.mlir), for [callbacks.Profile]. The Go backend has none.
+// DumpXLA writes the state's programs as StableHLO into an existing directory, in the order of compilation
+// (00-train_step.mlir). The Go backend has none.
 func (s *State) DumpXLA(dir string) error {
 	leave := s.values.PeekAll()
 	programs := slices.Clone(s.programs)

@@ -2,7 +2,7 @@ package managed
 
 import "github.com/lazo-ml/lazo/loop"
 
-// Job returns the processes that run the state's steps together, nil for a single one.
+// Job returns the processes that run the state's steps together, nil for one.
 func (s *State) Job() loop.Job {
 	if s == nil {
 		return nil

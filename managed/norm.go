@@ -71,7 +71,7 @@ func (b *Builder) padding() *graph.Node {
 
 const batchNormCount = "avg_weight"
 
-// checkBatchNorm refuses GoMLX's layer on a padded training batch: it averages the padding.
+// checkBatchNorm: GoMLX's layer averages the padding.
 func (b *Builder) checkBatchNorm() {
 	if b.padding() == nil || !b.Training() {
 		return
@@ -83,7 +83,6 @@ func (b *Builder) checkBatchNorm() {
 	}
 }
 
-// changedNorms returns the counts of batch normalizations whose averages the graph changes.
 func (b *Builder) changedNorms() (counts []*model.Variable) {
 	for v := range b.scope.Store().IterVariables() {
 		if _, name := model.SplitPath(v.Path()); name == batchNormCount && v.ChangedInGraph(b.graph) {

@@ -9,7 +9,7 @@ import (
 )
 
 type numbers interface {
-	// moments returns mean and population standard deviation; NaN without elements.
+	// moments are mean and population standard deviation; NaN without elements.
 	moments() (mean, std float64)
 }
 

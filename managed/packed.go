@@ -23,7 +23,7 @@ func (d *definition) namesOf(v *model.Variable) []string {
 	return []string{v.Path()}
 }
 
-// uses returns sorted names; of a pack, the scalars of trained parameters.
+// uses has of a pack the trained parameters' scalars.
 func (d *definition) uses(variables, trained []*model.Variable) []string {
 	names, parameters := []string{}, paths(trained)
 	var whole []*model.Variable
@@ -53,7 +53,7 @@ func setElement(pack *tensors.Tensor, element int, to *tensors.Tensor) error {
 	return pack.MutableFlatData(func(flat any) { flat.([]int64)[element] = tensors.ToScalar[int64](to) })
 }
 
-// savedScalar also finds an older version's count. name is that in the checkpoint or "".
+// savedScalar also finds an older version's count.
 func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value int64, name string, found bool, err error) {
 	if name = path; r.from != nil {
 		name = r.from(path)
@@ -73,7 +73,7 @@ func (s *State) savedScalar(r *restored, path string, dtype dtypes.DType) (value
 	return shapes.CastAsDType(t.Value(), dtypes.Int64).(int64), name, true, nil
 }
 
-// packInto fills a pack with saved scalars; missing ones are 0, in lacks.
+// packInto: missing scalars are 0, in lacks.
 func (s *State) packInto(r *restored, v *model.Variable, names []string) error {
 	value := make([]int64, len(names))
 	var lacks, given []string

@@ -17,8 +17,6 @@ import (
 // trainable variables in the policy's Compute dtype. The state and the optimizer keep variables in Parameters. Losses
 // and metrics are converted to Outputs. Untrained variables keep their dtype.
 //
-//	state, err := managed.New(strategy, managed.WithOptimizer(o), managed.WithPolicy(optim.MixedBFloat16()))
-//
 // Use [Builder.ToOutputType] before the loss, [Builder.DType] for layers that need a dtype, and [FullPrecision] for
 // normalizations. float16 usually needs an [optim.LossScale]; without one, New logs a warning ([xla.Log]).
 //
@@ -44,7 +42,7 @@ func (b *Builder) DType() dtypes.DType {
 	return b.casting.dtype
 }
 
-// ToOutputType converts a model's result to a policy's Outputs dtype.
+// ToOutputType converts a model's result to the policy's Outputs dtype.
 func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 	if b.casting == nil {
 		return x
@@ -53,8 +51,7 @@ func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 }
 
 // FullPrecision builds a part of a model in the parameters' dtype and converts the result to x's dtype, for
-// normalizations, whose sums are inaccurate in 16 bits. Without a policy it is build(x). It works only in this
-// package's build functions.
+// normalizations, whose sums are inaccurate in 16 bits. It works only in this package's build functions.
 func FullPrecision(scope *model.Scope, x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	c := builderOf(x, "FullPrecision").casting
 	if c == nil || c.dtype == c.policy.Parameters {
@@ -123,8 +120,7 @@ func (s *Stepper) report(b *Builder, c *compiled) {
 	}
 }
 
-// rehearse returns the variables to cast, by a discarded graph in the parameters' dtype: layers create variables in
-// their input's.
+// rehearse returns the variables to cast, by a discarded graph: layers create variables in their input's dtype.
 func (s *Stepper) rehearse(c *compiled, p optim.Policy) []*model.Variable {
 	g := graph.NewGraph(c.state.values.Strategy().Runtime(), s.name)
 	defer g.Finalize()

@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Prepare creates the step's variables and compiles it as loops run it ([Stepper.StepBlock]). Only the batch's names,
-// shapes and dtypes matter: see [ZeroBatch]. It runs no step.
+// Prepare creates the step's variables and compiles it as loops run it ([Stepper.StepBlock]). It runs no step. Only the
+// batch's names, shapes and dtypes matter ([ZeroBatch]).
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
 	if err := s.prepare(ctx, state, batch); err != nil {
 		return &graphs.Failure{Package: "managed", What: "prepare the " + s.String(), Err: err}
@@ -93,8 +93,8 @@ func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.I
 	return nil
 }
 
-// ZeroBatch returns a batch of zeros with the names, shapes and dtypes of fields, for [Stepper.Prepare]. A typed nil
-// slice, such as []int32(nil), gives the dtype; an untyped nil means float32:
+// ZeroBatch returns a batch of zeros with the names, shapes and dtypes of fields. A typed nil slice gives the dtype; an
+// untyped nil means float32:
 //
 //	managed.ZeroBatch(data.X(nil, 32, 28, 28), data.Y([]int32(nil), 32))
 func ZeroBatch(fields ...data.Field) (data.Batch, error) {

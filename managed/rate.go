@@ -27,9 +27,9 @@ var _ abilities.LearningRater = (*State)(nil)
 
 const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
 
-// LearningRate reads the optimizer's base rate from the device: 0.1 in float32 is 0.10000000149011612. Changes within
-// the optimizer, such as the decay of GoMLX's gradient descent, are not included. Before the first training step it is
-// [ErrNoLearningRate], unless a rate was set.
+// LearningRate reads the optimizer's base rate from the device: 0.1 in float32 is 0.10000000149011612. It lacks changes
+// within the optimizer, such as a decay. Before the first training step it is [ErrNoLearningRate], unless a rate was
+// set.
 func (s *State) LearningRate() (float64, error) {
 	rate, err := s.rate(func() error { return nil })
 	if err != nil {
@@ -120,8 +120,8 @@ func (s *State) factors() (map[string]float64, error) {
 // SetLearningRate sets the optimizer's learning rate, also before the first training step, without compiling. The rate
 // must be finite, not negative, and representable in the variable's dtype.
 //
-// Without its own optimizer, the state uses the rate of its one compiled step with [WithStepOptimizer]; for several,
-// use [State.SetValue]. A schedule in the model's graph, such as GoMLX's cosineschedule, overwrites the rate.
+// Without its own optimizer, the state uses its one compiled step's with [WithStepOptimizer]; for several, use
+// [State.SetValue]. A schedule in the model's graph overwrites the rate.
 func (s *State) SetLearningRate(rate float64) error {
 	if err := s.setLearningRate(rate); err != nil {
 		return fmt.Errorf("managed: set the learning rate to %g: %w", rate, err)
@@ -186,7 +186,6 @@ func (s *State) rateOfBy() (int, error) {
 	return 0, fmt.Errorf("%w of the state's own: steps with managed.WithStepOptimizer have %q: use Value and SetValue", ErrNoLearningRate, found)
 }
 
-// tryOptimizer builds the optimizer to see whether it keeps a rate.
 func (d *definition) tryOptimizer() error {
 	host, err := xla.Open(context.Background(), xla.Go)
 	if err != nil {
@@ -214,7 +213,7 @@ func (s *State) startAt(rate float64) error {
 			return err
 		}
 	}
-	if v := s.model.store.GetVariable(rateName); v != nil { // left by a step that did not compile
+	if v := s.model.store.GetVariable(rateName); v != nil { // of a step that did not compile
 		t, err := rateTensor(rate, v.DType())
 		if err == nil {
 			err = v.SetValue(t)
@@ -227,7 +226,7 @@ func (s *State) startAt(rate float64) error {
 	return nil
 }
 
-// start sets the rate of an earlier call; only the optimizer knows its dtype.
+// start: only the optimizer knows the rate's dtype.
 func (d *definition) start() {
 	if d.startRate == nil {
 		return

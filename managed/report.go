@@ -38,11 +38,10 @@ func (b *Builder) Metric(name string, v *graph.Node) {
 	b.number(loop.Metrics, name, graph.StopGradient(b.mean(name, v)))
 }
 
-// Track reports a metric over all batches since the last [Reset] or the start of the evaluation, with this batch. The
-// state keeps its accumulators (float64 in package metrics), separate for training and test steps. weights are per
-// example, nil for 1 each; padding is excluded. On a padded batch, an input computed from the batch without a row per
-// example is [ErrPadded], unless the function asked for the mask. Several values are logged as name/value, numbers as
-// [Builder.Metric] and arrays as [Builder.Output].
+// Track reports a metric over all batches since the last [Reset] or the start of the evaluation. The state keeps its
+// accumulators, separate for training and test steps. weights are per example, nil for 1 each; padding is excluded. On
+// a padded batch, an input computed from the batch without a row per example is [ErrPadded], unless the function asked
+// for the mask. Several values are logged as name/value, numbers as [Builder.Metric], arrays as [Builder.Output].
 func (b *Builder) Track(name string, m metrics.Metric, weights *graph.Node, inputs ...*graph.Node) {
 	if mask := b.mask(); mask != nil {
 		rows := false

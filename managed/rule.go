@@ -22,7 +22,7 @@ func (s *Stepper) ruleOf(state *State) *optim.Optimizer {
 	return state.model.optimizer
 }
 
-// otherRule returns an error if another step's optimizer of this name has other settings: they would share a rate.
+// otherRule: optimizers of one name share a rate.
 func otherRule(name string, first, rule *optim.Optimizer) error {
 	if first == nil || first == rule {
 		return nil

@@ -164,8 +164,7 @@ type arguments struct {
 	batches []data.Batch
 }
 
-// trainable refuses a batch of padding only: momentum and decay would move the parameters. mask is the mask's index, or
-// negative.
+// trainable refuses a batch of padding: momentum and decay would move the parameters.
 func trainable(b *data.Batch, mask int) error {
 	if mask < 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 )
 
 // SetOptimizer replaces the state's optimizer from the next step on, and removes the old one's variables, learning rate
-// and step count. Optimizers of [WithStepOptimizer] are kept. It is an error if values of a checkpoint wait for their
+// and step count, but not optimizers of [WithStepOptimizer]. It is an error if values of a checkpoint wait for their
 // first use. Existing views return [xla.ErrBusy].
 func (s *State) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	if err := s.setOptimizer(ctx, o); err != nil {

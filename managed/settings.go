@@ -19,13 +19,13 @@ type settings struct {
 	rules map[string]*optim.Optimizer
 	deal  *data.Deal
 	size  int
-	// batches has settings equal in all batches; "" if they vary.
+	// batches are "" if they vary.
 	batches map[string]string
 	undealt bool
 }
 
-// noteBatch runs once per block of steps. goesOn: the state was restored. Then a set's first batch shows a set made for
-// this run, as by Gather, and the run's data are unknown.
+// noteBatch runs once per block. goesOn: the state was restored. Then a set's first batch shows a set made for this
+// run, as by Gather, and the run's data are unknown.
 func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	if b.Deal == c.deal && c.batches != nil && (b.Deal != nil || b.Samples() == c.size) {
 		return
@@ -106,7 +106,7 @@ func (s *State) Settings() []checkpoint.Setting {
 
 var _ interface{ Versions() map[string]string } = (*State)(nil)
 
-// Versions returns "plugin", its platform and versions, and "devices", their number, for checkpoint.Resume's report.
+// Versions returns "plugin", its platform and versions, and "devices", their number.
 func (s *State) Versions() map[string]string {
 	strategy := s.Strategy()
 	p := strategy.Runtime().Plugin()

@@ -32,16 +32,16 @@ func (s *State) Snapshot(ctx context.Context) (loop.Snapshot, error) {
 	return &snapshot{of: s, variables: s.values.Variables(), values: values}, nil
 }
 
-// snapshot has the values in store order, which changes only when variables are removed.
+// Only removing variables changes the store's order.
 type snapshot struct {
 	of        *State
-	mu        sync.Mutex // guards values
+	mu        sync.Mutex // for values
 	variables []*model.Variable
 	values    []*tensors.Tensor
 }
 
 // Restore puts all values back, or none after an error, and repairs lost values. The state takes twice its device
-// memory meanwhile. Variables that the state has gained since are removed, as by [State.Restore].
+// memory meanwhile. Variables that the state has gained since are removed.
 func (c *snapshot) Restore(ctx context.Context) error {
 	s := c.of
 	done, err := s.values.ChangeAll(ctx)
@@ -81,7 +81,7 @@ func (c *snapshot) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Close frees the copy, before or after the state is closed. A second Close does nothing.
+// Close frees the copy, before or after the state's Close. A second Close does nothing.
 func (c *snapshot) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

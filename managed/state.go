@@ -34,11 +34,8 @@ import (
 // Methods without a context wait for started steps, not for a training; LearningRate, RatesInForce, SetLearningRate,
 // SetValue, Summary, Parameters, Settings and DumpXLA also for a build or compilation of a step on the state.
 //
-// A build function must not use the state of its build: it gets [xla.ErrBusy], except from methods without an error
-// result (Names, Strategy, Parameters, Summary, Settings, CompilingSince). The check is by goroutine: waiting for
-// another goroutine that uses the state may block forever.
-//
-// Use [State.View] to test or predict during training, with separate metrics and fixed values.
+// A build function that uses the state of its build gets [xla.ErrBusy], except from methods without an error result.
+// The check is by goroutine: waiting for another goroutine that uses the state may block forever.
 type State struct {
 	values   store.Store
 	model    definition
@@ -54,8 +51,7 @@ type State struct {
 
 type dumped struct{ step, text string }
 
-// gathering has the step of each metric. After a later step takes it over, an earlier one's run is an error: it would
-// mix both.
+// gathering has each metric's step. Another step's takeover makes the earlier one's run an error: it would mix both.
 type gathering struct {
 	claims  int
 	by      map[int]int // claims of the steps, by store index
@@ -219,8 +215,8 @@ func (s *State) pending() map[string]*tensors.Tensor {
 	return nil
 }
 
-// Wait waits for started steps, which may run on after their method has returned. Wait or the next step returns a
-// started step's error, which wraps [strategies.ErrStateLost].
+// Wait waits for started steps, which may run on after their method has returned. Wait or the next step returns their
+// error.
 func (s *State) Wait() error {
 	done, err := s.values.Read(context.Background())
 	if err != nil {
@@ -253,8 +249,8 @@ var _ interface {
 } = (*State)(nil)
 
 // OnRead has the state call f before it is read or changed from outside, until remove. A loop's f runs the steps of the
-// collected batches ([loop.Stepper]). The reader gets f's error. OnRead calls earlier functions before it adds f.
-// Methods without an error result do not call f.
+// collected batches. The reader gets f's error. OnRead calls earlier functions first. Methods without an error result
+// call none.
 func (s *State) OnRead(f func() error) (remove func(), err error) {
 	if s == nil {
 		return func() {}, nil

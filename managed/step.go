@@ -23,8 +23,8 @@ import (
 )
 
 // Stepper is a step for any number of states. It compiles for each state and shape of batch ([MaxShapes]), and frees
-// its programs in Close. It is safe for concurrent use; see [State]. One goroutine at a time calls its build function.
-// A type that embeds it and overrides Step overrides StepBlock too.
+// its programs in Close. It is safe for concurrent use. One goroutine at a time calls its build function. A type that
+// embeds it and overrides Step overrides StepBlock too.
 type Stepper struct {
 	stepSettings
 	building sync.Mutex  // held by a build
@@ -61,8 +61,8 @@ func TrainOnly(match func(name string) bool) StepOption {
 }
 
 // WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator, with values under
-// the scope name: several optimizers of one parameter are independent, as in optax. GoMLX's own Adams ([optim.GoMLX])
-// share their moments, named after the parameter.
+// the scope name: several optimizers of one parameter are independent. GoMLX's own Adams ([optim.GoMLX]) share their
+// moments.
 func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
 }
@@ -70,8 +70,7 @@ func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 // RunningAverages reports the mean since the last reset of each loss and each value of [AddMetric] as avg_<name>.
 func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = true } }
 
-// OutputsAlone restricts a step's reports to outputs, without losses and metrics. The step then accepts unmarked
-// padding.
+// OutputsAlone restricts a step's reports to outputs. The step then accepts unmarked padding.
 func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone = true } }
 
 // LearningRates has a training step report its rate, as in [State.RatesInForce], as the metric learning_rate, or
@@ -107,7 +106,7 @@ func newStepper(s stepSettings, options []StepOption) *Stepper {
 	return &Stepper{stepSettings: s}
 }
 
-// id also returns the function's source position, because inlining gives a function literal several names.
+// id: inlining gives a function literal several names.
 func (s *stepSettings) id() (id stepID, place string) {
 	pc := reflect.ValueOf(s.build).Pointer()
 	function := runtime.FuncForPC(pc)
@@ -131,8 +130,8 @@ func (s *Stepper) none() bool { return s == nil || s.build == nil }
 var errNoStep = errors.New("the step is nil: make one with TrainStep or TestStep")
 
 // Step runs one step, changes the state in place and returns it. The first call for a state or a shape of batch
-// compiles. Logs stay on the device until a value is read. For small steps, loops' StepBlock runs another program that
-// may differ in the last bit.
+// compiles. Logs stay on the device until a value is read. StepBlock may run another program, which may differ in the
+// last bit.
 func (s *Stepper) Step(ctx context.Context, state *State, batch data.Batch) (*State, loop.Logs, error) {
 	if err := shield.Context(ctx); err != nil {
 		return state, loop.Logs{}, s.failed(err)
@@ -151,15 +150,14 @@ func (s *Stepper) failed(err error) error {
 // BlockSize returns how many batches a loop may pass to StepBlock.
 func (s *Stepper) BlockSize() int { return blocks.Steps }
 
-// StepBlock runs a step per batch, several per program run if the step is small ([loop.Stepper], [strategies.Program]).
-// Results are bit-identical for every division into blocks. It ignores ctx's cancellation: the batches are already
-// taken from the data.
+// StepBlock runs a step per batch, several per program run if the step is small. Results are bit-identical for every
+// division into blocks. It ignores ctx's cancellation: the batches are already taken from the data.
 func (s *Stepper) StepBlock(ctx context.Context, state *State, batches []data.Batch) (*State, []loop.Logs, error) {
 	logs, err := s.inBlocks(ctx, state, nil, batches)
 	return state, logs, err
 }
 
-// Await waits for the state's started steps and returns an error not returned before. See [State.Wait].
+// Await waits for the state's started steps and returns an error not returned before.
 func (s *Stepper) Await(_ context.Context, state *State) error {
 	if state == nil {
 		return nil
@@ -177,7 +175,7 @@ func (s *Stepper) Await(_ context.Context, state *State) error {
 	return nil
 }
 
-// Entries returns the full names of the logged values ("losses.loss") of the last compiled program, nil if none.
+// Entries returns the full names of the logged values ("losses.loss") of the last compiled program.
 func (s *Stepper) Entries() (paths []string) {
 	if s.none() {
 		return nil

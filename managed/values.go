@@ -17,11 +17,11 @@ import (
 )
 
 // WithValues sets initial values by full names ("/dense/weights"), such as pretrained parameters, or all values of
-// another state. A variable takes its value when a step creates it. The tensors belong to the caller and must not
-// change until then. A checkpoint.Tensor with a Write is read only then, one variable after another.
+// another state. A variable takes its value when a step creates it. The tensors must not change until then. A
+// checkpoint.Tensor with a Write is read only then, one variable after another.
 //
 // Each trainable variable must be listed, except for [DrawMissing], with its shape and dtype. Otherwise the step
-// returns an error that lists all differences, and changes nothing. Unused values are ignored.
+// returns an error that lists all differences. Unused values are ignored.
 func WithValues[T *tensors.Tensor | checkpoint.Tensor](values map[string]T) Option {
 	return func(s *State) error {
 		initial, late := make(map[string]*tensors.Tensor, len(values)), store.Late{}

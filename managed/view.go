@@ -20,11 +20,11 @@ import (
 // View has a state's values of one moment, for tests and predictions during training.
 //
 // Each value is that between two training steps when a step of the view first uses it, copied once when the training
-// overwrites it. Each step of a view has its own metrics of [Builder.Track]. Other changes, such as drawing random
-// numbers, go to the state.
+// overwrites it. Each step of a view has its own metrics of [Builder.Track], over all its steps since
+// [View.ResetMetrics]. Other changes, such as drawing random numbers, go to the state.
 //
-// A view is safe for concurrent use; steps run in turn. Its metrics cover all steps since [View.ResetMetrics]. Close
-// each view. It returns [ErrClosed] after its state's Close, [xla.ErrBusy] after [State.MoveTo].
+// A view is safe for concurrent use; steps run in turn. Close it. It returns [ErrClosed] after its state's Close,
+// [xla.ErrBusy] after [State.MoveTo].
 type View struct {
 	of    *State
 	on    strategies.Strategy
@@ -32,7 +32,7 @@ type View struct {
 	// live: an evaluation, with the state's current values; the value gate guards its metrics.
 	live bool
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // for the rest
 	pins    map[int]*store.Pin
 	metrics map[gathered]compute.Buffer
 	closed  bool
@@ -227,7 +227,7 @@ func (c *compiled) needs(view *View) hold {
 	return shareValues
 }
 
-// changesState: a run changes values under the state's gate, such as an evaluation's metrics, not a view's.
+// changesState: a run changes values under the state's gate, not a view's.
 func (c *compiled) changesState(view *View) bool {
 	for i, changed := range c.changed {
 		if changed && (view == nil || view.live || c.metrics[i] == nil) {

@@ -7,8 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Accuracy is the weighted share of examples whose predicted class is the label's. Its inputs are labels and
-// predictions of classes: see the package.
+// Accuracy is the weighted share of examples whose predicted class is the label's.
 func Accuracy() Metric {
 	const name = "Accuracy"
 	return newMean(name, func(in []*graph.Node) *graph.Node {
@@ -18,8 +17,8 @@ func Accuracy() Metric {
 	}, nil, "labels", "predictions")
 }
 
-// TopK is the weighted share of examples in which fewer than k classes have a higher score than the label's, so ties
-// count as correct. Its inputs are labels and scores.
+// TopK is the weighted share of examples in which fewer than k classes have a higher score than the label's: ties count
+// as correct. Its inputs are labels and scores.
 func TopK(k int) Metric {
 	name := fmt.Sprintf("TopK(%d)", k)
 	return newMean(name, func(in []*graph.Node) *graph.Node {
@@ -36,8 +35,8 @@ func TopK(k int) Metric {
 	}, nil, "labels", "predictions")
 }
 
-// CrossEntropy is the weighted mean of the softmax cross-entropy, in nats, of its inputs: labels, integers [examples…]
-// or probabilities [examples…, classes], and logits, floats [examples…, classes].
+// CrossEntropy is the weighted mean softmax cross-entropy, in nats, of labels, integers [examples…] or probabilities
+// [examples…, classes], and logits, floats [examples…, classes].
 func CrossEntropy() Metric { return crossEntropy("CrossEntropy", nil) }
 
 // Perplexity is exp of [CrossEntropy]. Weights or a mask select the tokens.
@@ -54,7 +53,7 @@ func crossEntropy(name string, after func(*graph.Node) *graph.Node) Metric {
 			panic(fmt.Errorf("metrics: %s: logits %s are of one class, whose probability is always 1: expected two or more", name, logits.Shape()))
 		}
 		if logits.DType() != dtype {
-			logits = graph.ConvertDType(logits, dtypes.Float32) // 16 bits are too few for the sum of exponentials
+			logits = graph.ConvertDType(logits, dtypes.Float32) // 16 bits are too few for sums of exponentials
 		}
 		log := graph.LogSoftmax(logits)
 		if labels.DType().IsFloat() {
@@ -62,7 +61,7 @@ func crossEntropy(name string, after func(*graph.Node) *graph.Node) Metric {
 				panic(fmt.Errorf("metrics: %s: labels %s as probabilities must have the dimensions of the logits %s", name, labels.Shape(), logits.Shape()))
 			}
 			p := graph.ConvertDType(labels, dtype)
-			return graph.Neg(graph.ReduceSum(graph.Mul(p, counted(p, log)), -1)) // counted: so that 0·log(0) is 0
+			return graph.Neg(graph.ReduceSum(graph.Mul(p, counted(p, log)), -1)) // so that 0·log(0) is 0
 		}
 		class, _, n := classes(name, []*graph.Node{labels, logits})
 		ofLabel := graph.ReduceSum(graph.Where(is(class, n), log, graph.ZerosLike(log)), -1)

@@ -11,9 +11,9 @@ import (
 // with label 0, with ties counted half. Its inputs are labels, 0 or 1 of any dtype, and predictions, probabilities in
 // [0, 1], of one shape. Each element is an example.
 //
-// The thresholds are evenly spaced in [0, 1]. Predictions between two adjacent thresholds count as ties, so the error
-// is at most half the share of such pairs. AUC is NaN if a label is not 0 or 1, if a prediction is outside [0, 1] or
-// NaN, or if one of the labels has no examples.
+// The thresholds are evenly spaced in [0, 1]. Predictions between two adjacent ones count as ties: the error is at most
+// half the share of such pairs. AUC is NaN if a label is not 0 or 1, a prediction is outside [0, 1] or NaN, or a label
+// has no examples.
 func AUC(thresholds int) Metric {
 	return newCurve("AUC", thresholds, func(ones, zeros *graph.Node) *graph.Node {
 		pairs := graph.Mul(zeros, graph.Sub(atLeast(ones), graph.DivScalar(ones, 2)))
@@ -21,8 +21,8 @@ func AUC(thresholds int) Metric {
 	})
 }
 
-// AveragePrecision is the area under the precision-recall curve: the sum over thresholds of precision times the
-// increase of recall. Inputs, thresholds and NaN are as in [AUC], but label 0 needs no examples.
+// AveragePrecision is the area under the precision-recall curve: the sum of precision times the increase of recall.
+// Inputs, thresholds and NaN are as in [AUC], but label 0 needs no examples.
 func AveragePrecision(thresholds int) Metric {
 	return newCurve("AveragePrecision", thresholds, func(ones, zeros *graph.Node) *graph.Node {
 		hits := atLeast(ones)
@@ -31,7 +31,7 @@ func AveragePrecision(thresholds int) Metric {
 	})
 }
 
-// newCurve is a metric of the counts of labels 1 and 0 between adjacent thresholds. The first bin has predictions of 0.
+// newCurve is a metric of the counts of labels 1 and 0 between adjacent thresholds; the first bin has predictions of 0.
 func newCurve(name string, thresholds int, value func(ones, zeros *graph.Node) *graph.Node) Metric {
 	name = fmt.Sprintf("%s(%d)", name, thresholds)
 	bins := shapes.Make(dtype, max(thresholds, 1))
@@ -60,7 +60,7 @@ func newCurve(name string, thresholds int, value func(ones, zeros *graph.Node) *
 		value: func(acc []*graph.Node) []Value { return single(value(acc[0], acc[1])) }}
 }
 
-// atLeast is the reversed cumulative sum, in log2(n) additions (Hillis and Steele, Data Parallel Algorithms, 1986).
+// atLeast is the reversed cumulative sum, in log2(n) additions (Hillis and Steele 1986).
 func atLeast(bins *graph.Node) *graph.Node {
 	n := bins.Shape().Dimensions[0]
 	for far := 1; far < n; far *= 2 {

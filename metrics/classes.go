@@ -8,13 +8,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// classType is wide enough that no label wraps around into the valid range.
+// classType has no overflow into the valid range.
 const classType = dtypes.Int64
 
 const noClass = -1
 
-// Threshold makes binary classes from probabilities or scores: 1 if x > threshold, else 0, as integers of x's shape.
-// NaN becomes an invalid class.
+// Threshold makes binary classes from probabilities or scores: 1 if x > threshold, else 0, of x's shape. NaN becomes an
+// invalid class.
 func Threshold(x *graph.Node, threshold float64) *graph.Node {
 	above := graph.GreaterThan(graph.ConvertDType(x, dtype), graph.Scalar(x.Graph(), dtype, threshold))
 	return orNoClass(x, graph.ConvertDType(above, classType))
@@ -27,8 +27,7 @@ func orNoClass(x, class *graph.Node) *graph.Node {
 	return graph.Where(graph.IsNaN(x), graph.FillScalar(x.Graph(), class.Shape(), noClass), class)
 }
 
-// classes reads labels and predictions, each as integers (a class per example) or as floats with one more axis (scores;
-// the first maximum counts). known is the number of classes by the scores, 0 without.
+// classes reads labels and predictions. known is the number of classes by the scores, else 0.
 func classes(name string, inputs []*graph.Node) (labels, predictions *graph.Node, known int) {
 	take(name, inputs, "labels", "predictions")
 	labels, n := classOf(name, "labels", inputs[0])
@@ -65,13 +64,12 @@ func outside(class *graph.Node, n int) *graph.Node {
 	return graph.LogicalOr(bad, graph.GreaterOrEqual(class, graph.Scalar(class.Graph(), class.DType(), n)))
 }
 
-// is is class one-hot as bool, [examples…, n].
 func is(class *graph.Node, n int) *graph.Node {
 	return graph.ConvertDType(graph.OneHot(class, n, dtype), dtypes.Bool)
 }
 
 // ConfusionMatrix is the weight of the examples per label and prediction: [classes, classes], rows are labels, columns
-// predictions. Its inputs are as in [Accuracy]. Without examples it is 0.
+// predictions. Without examples it is 0.
 func ConfusionMatrix(classes int) Metric {
 	name := fmt.Sprintf("ConfusionMatrix(%d)", classes)
 	return &sums{name: name, inputs: []string{"labels", "predictions"},

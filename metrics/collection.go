@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Collection is several named metrics of named outputs of a step. Its methods are those of [Metric], except that Update
-// takes all outputs by name.
+// Collection is several named metrics of named outputs of a step. Its methods are those of [Metric], but Update takes
+// all outputs by name.
 type Collection []Entry
 
 // Entry is a metric of a [Collection].
 type Entry struct {
 	Name   string
 	Metric Metric
-	// Inputs are the names of the metric's inputs, in order.
+	// Inputs names the metric's inputs, in order.
 	Inputs []string
-	// Weights is the name of the examples' weights, often a mask. If empty, all weights are 1.
+	// Weights names the examples' weights, often a mask. If empty, all are 1.
 	Weights string
 }
 
@@ -40,10 +40,10 @@ func (c Collection) Accumulators() []Accumulator {
 	return all
 }
 
-// Initial returns the accumulators before the first batch.
+// Initial is as the function [Initial].
 func (c Collection) Initial(g *graph.Graph) []*graph.Node { return initial(c.Accumulators(), g) }
 
-// Update returns the accumulators with a batch added.
+// Update is as [Metric]'s.
 func (c Collection) Update(acc []*graph.Node, outputs map[string]*graph.Node) []*graph.Node {
 	find := func(e Entry, name string) *graph.Node {
 		if n := outputs[name]; n != nil {
@@ -65,17 +65,17 @@ func (c Collection) Update(acc []*graph.Node, outputs map[string]*graph.Node) []
 	}, acc)
 }
 
-// Merge combines accumulators of different batches, those of b later or of the same time.
+// Merge is as [Metric]'s.
 func (c Collection) Merge(a, b []*graph.Node) []*graph.Node {
 	return c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node { return e.Metric.Merge(acc[0], acc[1]) }, a, b)
 }
 
-// Reduce combines accumulators of the same time: see the function [Reduce].
+// Reduce is as the function [Reduce].
 func (c Collection) Reduce(a, b []*graph.Node) []*graph.Node {
 	return c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node { return Reduce(e.Metric, acc[0], acc[1]) }, a, b)
 }
 
-// Compute returns the values of all metrics, by the metric's name, or as "scores/recall" for one of several values.
+// Compute returns the values of all metrics, named as the metric, or "scores/recall" for one of several values.
 func (c Collection) Compute(acc []*graph.Node) []Value {
 	var values []Value
 	c.each(func(e Entry, acc ...[]*graph.Node) []*graph.Node {

@@ -5,8 +5,8 @@ import (
 )
 
 // Pearson is the linear correlation of targets and predictions, its two inputs, of one shape: from -1 to 1. It is the
-// mean over columnCount columns, the elements of the last axis; inputs [examples] have one column. Statistics are over
-// all examples. If targets or predictions of a column are constant, it is NaN.
+// mean over columnCount columns, the elements of the last axis; inputs [examples] have one column. If targets or
+// predictions of a column are constant, it is NaN.
 func Pearson(columnCount int) Metric {
 	return correlation{columns(columnCount), "Pearson", func(x, y moments, together *graph.Node) *graph.Node {
 		return graph.Div(together, graph.Mul(graph.Sqrt(x.squares), graph.Sqrt(y.squares)))

@@ -7,12 +7,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Min is the minimum of all elements of its input, of any shape, without those of weight 0. Without examples it is
-// +Inf.
+// Min is the minimum of all elements of its input without those of weight 0. Without examples it is +Inf.
 func Min() Metric { return extreme{"Min", math.Inf(1), graph.Min, graph.ReduceAllMin} }
 
-// Max is the maximum of all elements of its input, of any shape, without those of weight 0. Without examples it is
-// -Inf.
+// Max is the maximum of all elements of its input without those of weight 0. Without examples it is -Inf.
 func Max() Metric { return extreme{"Max", math.Inf(-1), graph.Max, graph.ReduceAllMax} }
 
 type extreme struct {
@@ -44,8 +42,8 @@ func (e extreme) Compute(acc []*graph.Node) []Value {
 	return single(acc[0])
 }
 
-// Last is the weighted mean of all elements of its input, of any shape, over the last batch that had examples. Its
-// Reduce averages over devices, as clu's LastValue.
+// Last is the weighted mean of all elements of its input over the last batch that had examples. Its Reduce averages
+// over devices, as clu's LastValue.
 func Last() Metric { return last{} }
 
 type last struct{}

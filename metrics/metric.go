@@ -7,29 +7,28 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	_ "github.com/lazo-ml/lazo/internal/autodiff" // correct gradients of losses made from metrics
+	_ "github.com/lazo-ml/lazo/internal/autodiff" // right gradients
 )
 
-// dtype is that of all accumulators; see [Metric].
 const dtype = dtypes.Float64
 
-// Metric computes values over many batches. A Metric itself is immutable and serves any number of runs. It sees each
-// batch once. Its methods build the graph, and panic with an error if inputs do not fit.
+// Metric computes values over many batches. A Metric is immutable and serves any number of runs. Its methods build the
+// graph, and panic with an error if inputs do not fit.
 //
-// The accumulators of this package are float64. Integers are exact to 9e15. A sum of 1e8 numbers of one sign, added one
-// by one, has a relative error of at most 1.2e-8. TPUs emulate float64 with 48 of its 53 bits: integers are exact to
-// 2.8e14. A plugin without float64 returns an error at the first step.
+// The accumulators of this package are float64. Integers are exact to 9e15. A sum of 1e8 numbers of one sign has a
+// relative error of at most 1.2e-8. TPUs emulate float64 with 48 of its 53 bits: integers are exact to 2.8e14. A plugin
+// without float64 returns an error at the first step.
 type Metric interface {
 	// Accumulators describes the accumulators, the same in each call.
 	Accumulators() []Accumulator
-	// Update returns the accumulators with a batch added. The metric defines its inputs.
+	// Update returns the accumulators with a batch added.
 	//
-	// weights has the examples' weights: bool (a mask), integers or floats, not negative. Its dimensions are the
-	// leading ones of the examples: for examples [batch, time] they are [batch, time], [batch], or a scalar. nil means
-	// 1 for each. An example of weight 0 has no effect, even if its inputs are NaN or no class.
+	// weights has the examples' weights: bool (a mask), integers or floats, not negative; nil means 1. Its dimensions
+	// are the leading ones of the examples: for examples [batch, time] they are [batch, time], [batch], or a scalar. An
+	// example of weight 0 has no effect, even if its inputs are NaN or no class.
 	Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node
-	// Merge combines the accumulators of the batches of a with those of b, of a later or the same time. Accumulators
-	// without a batch have no effect.
+	// Merge combines accumulators of different batches, those of b later or of the same time. Accumulators without a
+	// batch have no effect.
 	Merge(a, b []*graph.Node) []*graph.Node
 	// Compute returns the values over all batches: one without a name, or several with names.
 	Compute(acc []*graph.Node) []Value
@@ -54,8 +53,8 @@ type reducer interface {
 	Reduce(a, b []*graph.Node) []*graph.Node
 }
 
-// Reduce combines accumulators that several devices or processes gathered at the same time, by the metric's method
-// Reduce(a, b []*graph.Node) []*graph.Node if there is one, as in [Last], else Merge.
+// Reduce combines accumulators that several devices or processes gathered at the same time, by m's method Reduce(a, b
+// []*graph.Node) []*graph.Node, as [Last] has, else by Merge.
 func Reduce(m Metric, a, b []*graph.Node) []*graph.Node {
 	if r, ok := m.(reducer); ok {
 		return r.Reduce(a, b)
@@ -82,8 +81,6 @@ func scalars(names ...string) []Accumulator {
 	return list
 }
 
-// check panics unless got are a metric's accumulators. Those of several devices that were not reduced have another
-// axis.
 func check(name string, want []Accumulator, got []*graph.Node) {
 	if len(got) != len(want) {
 		panic(fmt.Errorf("metrics: %s: %d accumulators given, expected %d", name, len(got), len(want)))

@@ -7,10 +7,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// columns are the elements of the last axis. The accumulators of one column are scalars.
+// columns are the elements of the last axis; one column's accumulators are scalars.
 type columns int
 
-// read returns targets, predictions and their weights as float64 [examples, columns], or unchanged for one column.
+// read returns float64 [examples, columns], unchanged for one column.
 func (c columns) read(name string, weights *graph.Node, inputs []*graph.Node) (w, targets, predictions *graph.Node) {
 	targets, predictions = pair(name, inputs)
 	last := 1
@@ -58,9 +58,7 @@ func (c columns) less(weights, x, mean *graph.Node) *graph.Node {
 	return graph.Sub(counted(weights, x), mean)
 }
 
-// moments are the weight, the mean and the sum of squared deviations, combined as in Chan, Golub and LeVeque (Updating
-// Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979). For a large mean, a sum of squares would be
-// imprecise.
+// moments are combined as in Chan, Golub and LeVeque (1979). A sum of squares would be imprecise for a large mean.
 type moments struct{ weight, mean, squares *graph.Node }
 
 func (c columns) moments(weights, x *graph.Node) moments {
@@ -82,8 +80,7 @@ func (m moments) join(n moments) moments {
 
 func (m moments) variance() *graph.Node { return graph.Div(m.squares, m.weight) }
 
-// StandardDeviation is the weighted population standard deviation (divided by n, not n-1) of all elements of its input,
-// of any shape.
+// StandardDeviation is the weighted population standard deviation (divided by n, not n-1) of all elements of its input.
 func StandardDeviation() Metric { return standardDeviation{} }
 
 type standardDeviation struct{}

@@ -9,8 +9,8 @@ import (
 
 // BestAt is the best value of one rate of a binary classifier over all thresholds at which another rate is at least the
 // given value, or 0 if there is none. The rates are "precision", "recall" (sensitivity) and "specificity".
-// BestAt("precision", "recall", 0.5, 200) is Keras's PrecisionAtRecall(0.5). Inputs, thresholds and NaN are as in
-// [AUC]. A prediction above the threshold means class 1.
+// BestAt("precision", "recall", 0.5, 200) is Keras's PrecisionAtRecall(0.5). Class 1 is above the threshold. Inputs,
+// thresholds and NaN are as in [AUC].
 func BestAt(best, at string, least float64, thresholds int) Metric {
 	name := fmt.Sprintf("BestAt(%s, %s, %g)", best, at, least)
 	return newCurve(name, thresholds, func(ones, zeros *graph.Node) *graph.Node {
@@ -31,7 +31,7 @@ func BestAt(best, at string, least float64, thresholds int) Metric {
 		if wanted.zeros || condition.zeros {
 			enough = graph.Mul(allOnes, allZeros)
 		}
-		// NaN counts make this NaN, because comparisons with NaN are false.
+		// NaN counts make this NaN.
 		return graph.Where(graph.GreaterThan(enough, graph.ScalarZero(ones.Graph(), dtype)), best, nan(ones.Graph()))
 	})
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // IoU is the intersection over union of a class (Jaccard index): the examples labeled and predicted as the class,
-// divided by those that are either. Its inputs are as in [Accuracy]. A class that is neither has 0.
+// divided by those that are either. A class that is neither has 0.
 func IoU(classes int, average Average) Metric { return newScores("IoU", classes, average, iou) }
 
 // MeanIoU is the mean of [IoU] over the classes that are labeled or predicted.
@@ -25,7 +25,7 @@ func MeanIoU(classes int) Metric {
 	return s
 }
 
-// FBeta is the weighted harmonic mean of [Precision] and [Recall], per class, in which recall has the weight beta² (van
+// FBeta is the weighted harmonic mean of [Precision] and [Recall] per class; recall has the weight beta² (van
 // Rijsbergen 1979). F1 has beta 1. A class that is neither labeled nor predicted has 0.
 func FBeta(beta float64, classes int, average Average) Metric {
 	square := beta * beta

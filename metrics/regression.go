@@ -17,7 +17,7 @@ func squaredError(name string, after func(*graph.Node) *graph.Node) Metric {
 	return newMean(name, func(in []*graph.Node) *graph.Node { return graph.Square(difference(name, in)) }, after, "targets", "predictions")
 }
 
-// MeanAbsoluteError is the weighted mean absolute difference of its inputs, as in [MeanSquaredError].
+// MeanAbsoluteError is the weighted mean absolute difference; its inputs are as in [MeanSquaredError].
 func MeanAbsoluteError() Metric {
 	const name = "MeanAbsoluteError"
 	return newMean(name, func(in []*graph.Node) *graph.Node { return graph.Abs(difference(name, in)) }, nil, "targets", "predictions")

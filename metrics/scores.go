@@ -31,14 +31,13 @@ func (a Average) String() string {
 	return fmt.Sprintf("Average(%d)", int(a))
 }
 
-// Precision is the share of the examples predicted as a class that have its label. Its inputs are as in [Accuracy]. A
-// class that is never predicted has 0.
+// Precision is the share of the examples predicted as a class that have its label. A class that is never predicted has
+// 0.
 func Precision(classes int, average Average) Metric {
 	return newScores("Precision", classes, average, precision)
 }
 
-// Recall is the share of the examples of a class that are predicted as it. Its inputs are as in [Accuracy]. A class
-// without examples has 0.
+// Recall is the share of the examples of a class that are predicted as it. A class without examples has 0.
 func Recall(classes int, average Average) Metric {
 	return newScores("Recall", classes, average, recall)
 }
@@ -49,13 +48,13 @@ func Specificity(classes int, average Average) Metric {
 	return newScores("Specificity", classes, average, specificity)
 }
 
-// ClassScores has the values "precision", "recall", "f1" and "specificity": see [Precision], [Recall], [FBeta] and
+// ClassScores has the values "precision", "recall", "f1" and "specificity": see [Precision], [Recall], [FBeta],
 // [Specificity].
 func ClassScores(classes int, average Average) Metric {
 	return newScores("ClassScores", classes, average, precision, recall, f1, specificity)
 }
 
-// score is a value per class from sums of weights: true positives, predicted, labeled, and all.
+// score is a class's value, from sums of weights.
 type score struct {
 	name string
 	of   func(hit, predicted, labelled, all *graph.Node) *graph.Node
@@ -101,8 +100,8 @@ func newScores(name string, n int, average Average, scores ...score) Metric {
 }
 
 // MultiLabel makes a metric of scores, [IoU] or [MeanIoU] one of examples with any number of classes. Its inputs are
-// labels and predictions as integers [examples…, classes], 1 for the example's classes, else 0, as from [Threshold].
-// Weights are per example.
+// labels and predictions as integers [examples…, classes], 1 for the example's classes, else 0. Weights are per
+// example.
 func MultiLabel(m Metric) Metric {
 	if s, ok := m.(*sums); ok && s.multiLabel != nil {
 		return s.multiLabel

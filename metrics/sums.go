@@ -37,7 +37,7 @@ func (s *sums) Compute(acc []*graph.Node) []Value {
 
 func single(v *graph.Node) []Value { return []Value{{Node: v}} }
 
-// newMean is the weighted mean of each's values, then after, if not nil.
+// newMean is the weighted mean of each's values, then after, if any.
 func newMean(name string, each func(inputs []*graph.Node) *graph.Node, after func(*graph.Node) *graph.Node, inputs ...string) Metric {
 	return &sums{name: name, inputs: inputs, keeps: scalars("total", "weight"),
 		batch: func(weights *graph.Node, inputs []*graph.Node) []*graph.Node {
@@ -54,12 +54,12 @@ func newMean(name string, each func(inputs []*graph.Node) *graph.Node, after fun
 		}}
 }
 
-// Mean is the weighted mean of all elements of its input, of any shape. Each element is an example.
+// Mean is the weighted mean of all elements of its input. Each element is an example.
 func Mean() Metric {
 	return newMean("Mean", func(in []*graph.Node) *graph.Node { return in[0] }, nil, "values")
 }
 
-// Sum is the weighted sum of all elements of its input, of any shape. Without examples it is 0.
+// Sum is the weighted sum of all elements of its input. Without examples it is 0.
 func Sum() Metric {
 	return &sums{name: "Sum", inputs: []string{"values"}, keeps: scalars("total"),
 		batch: func(weights *graph.Node, in []*graph.Node) []*graph.Node {
@@ -69,7 +69,7 @@ func Sum() Metric {
 }
 
 // MapInputs applies m to f of the inputs: MapInputs(Mean(), f) is the mean of f. f does not see the weights, which must
-// fit its result; otherwise padding would count.
+// fit its result.
 func MapInputs(m Metric, f func(inputs []*graph.Node) []*graph.Node) Metric { return mapped{m, f} }
 
 type mapped struct {

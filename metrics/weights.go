@@ -31,7 +31,7 @@ func weigh(name string, weights, examples *graph.Node) *graph.Node {
 	return graph.BroadcastToShape(weights, to)
 }
 
-// counted is x as float64, and 0 where the weight is 0, even for NaN.
+// counted is x, and 0 where the weight is 0, even for NaN.
 func counted(weights, x *graph.Node) *graph.Node {
 	x = graph.ConvertDType(x, dtype)
 	return graph.Where(graph.NotEqual(weights, graph.ScalarZero(x.Graph(), dtype)), x, graph.ZerosLike(x))
@@ -46,14 +46,14 @@ func ratio(a, b *graph.Node) *graph.Node {
 	return graph.Where(none, graph.ZerosLike(b), graph.Div(a, graph.Where(none, graph.OnesLike(b), b)))
 }
 
-// poison is NaN if any example with a weight is invalid, else 0, for sums: graphs cannot return errors.
+// poison is NaN if any example with a weight is invalid, else 0: graphs cannot return errors.
 func poison(weights, invalid *graph.Node) *graph.Node {
 	g := weights.Graph()
 	bad := graph.GreaterThan(graph.ReduceAllSum(counted(weights, invalid)), graph.ScalarZero(g, dtype))
 	return graph.Where(bad, nan(g), graph.ScalarZero(g, dtype))
 }
 
-// tally sums the weights per bin, without invalid examples, because backends differ in scatters out of range.
+// tally omits invalid examples: backends differ in scatters out of range.
 func tally(bin, weights, invalid *graph.Node, n int) *graph.Node {
 	bin = graph.Where(invalid, graph.ZerosLike(bin), bin)
 	weights = graph.Where(invalid, graph.ZerosLike(weights), weights)

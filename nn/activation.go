@@ -14,7 +14,7 @@ import (
 // Activation is an activation by GoMLX's name: "relu", "leaky_relu", "gelu", "swish", "tanh", …, or "relu6", "softmax"
 // or "quick_gelu", x·sigmoid(1.702x). As in Keras, "leaky_relu" has the slope 0.2 below 0, and "hard_sigmoid" is x/6 +
 // 0.5 between 0 and 1 (GoMLX: 0.3 and 0.2). At a kink next to a flat part, such as "relu" at 0, the slope is 0. An
-// unknown name is an error when the layer is built.
+// unknown name is an error of the step.
 type Activation string
 
 func (a Activation) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(a, scope, x) }
@@ -27,12 +27,12 @@ func (a Activation) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return f(x)
 }
 
-// Relu is max(x, 0). Its slope at 0 is 0.
+// Relu is max(x, 0), with slope 0 at 0.
 func Relu(x *graph.Node) *graph.Node {
 	return graph.Max(graph.ScalarZero(x.Graph(), x.DType()), x) // at a tie the slope is the first operand's
 }
 
-// SoftCap is most·tanh(x/most): near 0 it is x, and it stays between -most and most (Bello et al. 2016).
+// SoftCap is most·tanh(x/most), between -most and most, and x near 0 (Bello et al. 2016).
 func SoftCap(x *graph.Node, most float64) *graph.Node {
 	return graph.MulScalar(graph.Tanh(graph.DivScalar(x, most)), most)
 }

@@ -27,7 +27,7 @@ func added(scope *model.Scope, x, y *graph.Node) *graph.Node {
 	if l == nil {
 		return y
 	}
-	scope.SetGraphParam(x.Graph(), additionsParam, additions(nil)) // its own Denses have none
+	scope.SetGraphParam(x.Graph(), additionsParam, additions(nil)) // its own Denses get none
 	z := l.Apply(scope, x)
 	scope.SetGraphParam(x.Graph(), additionsParam, layer)
 	if !z.Shape().EqualDimensions(y.Shape()) {
@@ -41,8 +41,8 @@ const weightsParam = "lazo.nn.weights"
 type weights func(at *model.Scope, name string) *graph.Node
 
 // Weights computes weights of layers at a scope and below in place of variables, as of frozen ones that are stored in
-// another form. weight returns the one that a layer's scope has by this name, such as "kernel", or nil. Call it before
-// the layers are built.
+// another form. weight returns that of a layer's scope and name, such as "kernel", or nil. Call it before the layers
+// are built.
 func Weights(scope *model.Scope, g *graph.Graph, weight func(at *model.Scope, name string) *graph.Node) {
 	scope.SetGraphParam(g, weightsParam, weights(weight))
 }

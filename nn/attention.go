@@ -20,38 +20,36 @@ import (
 type Attention struct {
 	// Heads is the number of query heads.
 	Heads int
-	// KeyHeads is the number of key and value heads, a divisor of Heads, for grouped queries (Ainslie et al. 2023).
-	// Heads if 0.
+	// KeyHeads is that of key and value heads, a divisor of Heads (Ainslie et al. 2023). Heads if 0.
 	KeyHeads int
-	// Width is the width of a head. The input's divided by Heads if 0.
+	// Width is that of a head, the input's divided by Heads if 0.
 	Width int
-	// Causal lets each place attend only to itself and earlier places.
+	// Causal lets each place attend only to itself and earlier ones.
 	Causal bool
 	// Rotary is the base of rotary position embeddings (Su et al. 2021), for example 10000. A pair is one element from
 	// each half of a head. None if 0.
 	Rotary float64
-	// Rates are the angles per place of rotary positions, in place of those of Rotary's base: one for each of Width/2
-	// pairs, as scaled for long texts.
+	// Rates replace Rotary's base by the angles per place: one for each of Width/2 pairs, as scaled for long texts.
 	Rates []float64
-	// Window bounds the number of places that each attends to with Causal: itself and those before it. All if 0.
+	// Window bounds the places that each attends to with Causal: itself and those before it. All if 0.
 	Window int
 	// Mask selects the keys: lengths, integers [batch], or bool [batch, keys], [batch, queries, keys] or [batch, heads,
-	// queries, keys]; nil is [MaskOf] the input. The attention of a query without keys is 0.
+	// queries, keys]; if nil, [MaskOf] the input. The attention of a query without keys is 0.
 	Mask *graph.Node
-	// Bias is added to the scaled scores: [1 or batch, heads, queries, keys], as of [RelativePositions].
+	// Bias is added to the scaled scores: [1 or batch, heads, queries, keys], as [RelativePositions].
 	Bias *graph.Node
 	// Scale multiplies the products of queries and keys. 1/√Width if 0.
 	Scale float64
 	// Cap bounds the scaled scores by [SoftCap], before Bias. None if 0.
 	Cap float64
-	// Dropout is the dropout rate of the attention weights.
+	// Dropout is the rate of the attention weights.
 	Dropout float64
-	// HeadNorm normalizes each head of queries and keys, before rotary positions (Henry et al. 2020). None if nil.
+	// HeadNorm normalizes each head of queries and keys, before rotary positions (Henry et al. 2020).
 	HeadNorm     *RMSNorm
 	Fused        bool // one kernel and bias in qkv, in place of query, key and value
 	NoBias       bool
-	NoOutputBias bool                      // without a bias of output alone
-	NoKeyBias    bool                      // without a bias of key alone, which would not change the weights
+	NoOutputBias bool                      // output has no bias
+	NoKeyBias    bool                      // key has no bias, which would not change the weights
 	Kernel       model.VariableInitializer // "glorot_uniform" if nil
 }
 
@@ -68,7 +66,7 @@ func (a Attention) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return a.of(scope, x, x)
 }
 
-// Cross is the attention of x to memory, [batch, keys, m], with the variables of Apply.
+// Cross is the attention of x to memory, [batch, keys, m], with Apply's variables.
 func (a Attention) Cross(scope *model.Scope, x, memory *graph.Node) *graph.Node {
 	if a.Causal || a.Rotary != 0 || a.Rates != nil {
 		fail("Attention", scope, "Causal, Rotary and Rates use the places of one sequence, expected none of them in Cross")
@@ -95,10 +93,10 @@ func (a Attention) of(scope *model.Scope, x, memory *graph.Node) *graph.Node {
 	return a.out(scope, x, a.attend(scope, q, k, v, attention.LayoutBSHD, mask, causal))
 }
 
-// Cache has the keys and values of decoded places, so each further place costs the same.
+// Cache has the keys and values of decoded places: each further place costs the same.
 type Cache struct {
 	Key, Value *graph.Node // [batch·keyHeads, length, width]: XLA updates it in place
-	Position   *graph.Node // number of places in it, an int32 scalar, or int32 [batch]
+	Position   *graph.Node // number of places, an int32 scalar, or int32 [batch]
 }
 
 // NewCache returns an empty cache for length places of sequences like x, [batch, …, n].
@@ -109,9 +107,9 @@ func (a Attention) NewCache(scope *model.Scope, x *graph.Node, length int) Cache
 	return Cache{Key: empty, Value: empty, Position: graph.Scalar(x.Graph(), dtypes.Int32, 0)}
 }
 
-// Decode is Apply of a Causal attention for the places after those of the cache: a prompt, or a new place. It returns
-// the output and the extended cache. If the cache is too short, the output is NaN. Mask may be lengths [batch] or bool
-// [batch, length], for the cache's places.
+// Decode is Apply of a Causal attention for the places after those of the cache: a prompt, or a new place. It also
+// returns the extended cache. If the cache is too short, the output is NaN. Mask may be lengths [batch] or bool [batch,
+// length], for the cache's places.
 func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*graph.Node, Cache) {
 	a = a.checked(scope, x)
 	if !a.Causal {
@@ -153,7 +151,7 @@ func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*grap
 	return within(cache.Position, n, length, y), next
 }
 
-// put writes x, [batch·heads, places, width], into a cache from a place on, or from one of each example.
+// put writes x, [batch·heads, places, width], from a place on, a scalar or [batch].
 func put(cache, x, place *graph.Node) *graph.Node {
 	zero := graph.ScalarZero(x.Graph(), dtypes.Int32)
 	if place.IsScalar() {
@@ -201,8 +199,7 @@ func (a Attention) dense(scope *model.Scope, x *graph.Node, units int) *graph.No
 	return Dense{Units: units, NoBias: a.NoBias, Kernel: a.Kernel}.build(scope, x)
 }
 
-// earlier is true at the keys that each query may see: [1 or batch, queries, keys]. The first query is the place start,
-// 0 if nil.
+// earlier is true at the keys that each query may see: [1 or batch, queries, keys]. start is the first query's place.
 func (a Attention) earlier(g *graph.Graph, queries, keys int, start *graph.Node) *graph.Node {
 	square := shapes.Make(dtypes.Int32, 1, queries, keys)
 	query, key := graph.Iota(g, square, 1), graph.Iota(g, square, 2)
@@ -283,7 +280,7 @@ func (a Attention) bias(scope *model.Scope, q, k *graph.Node, layout attention.A
 	return graph.BroadcastToDims(a.Bias, batch, a.Heads, queries, keys)
 }
 
-// attend computes softmax(q·k)·v, by GoMLX's core if the backend has a fused form.
+// attend uses GoMLX's core if the backend has a fused form.
 func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attention.AxesLayout, mask *graph.Node, causal bool) *graph.Node {
 	scale, bias := cmp.Or(a.Scale, 1/math.Sqrt(float64(a.Width))), a.bias(scope, q, k, layout)
 	if a.Cap == 0 && q.Graph().Backend().Capabilities().Operations[compute.OpTypeFusedScaledDotProductAttention] {
@@ -304,7 +301,7 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 	q, k, v, mask = headsFirst(q), headsFirst(k), headsFirst(v), headsFirst(mask)
 	dims, keyDims := q.Shape().Dimensions, k.Shape().Dimensions
 	batch, heads, queries, width, keyHeads, keys := dims[0], dims[1], dims[2], dims[3], keyDims[1], keyDims[2]
-	// Query heads that share a key head become further rows of its matrix.
+	// Query heads that share a key head are further rows of its matrix.
 	grouped := graph.Reshape(graph.MulScalar(q, scale), batch, keyHeads, heads/keyHeads*queries, width)
 	scores := graph.DotGeneral(grouped, []int{3}, []int{0, 1}, k, []int{3}, []int{0, 1})
 	scores = graph.Reshape(scores, batch, heads, queries, keys)
@@ -326,7 +323,7 @@ func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attent
 	return headsFirst(graph.Reshape(y, batch, heads, queries, width))
 }
 
-// softmax is over the last axis where mask is true, and 0 elsewhere. always: each row has a true element.
+// softmax is 0 where mask is false. always: each row has a true element.
 func softmax(x, mask *graph.Node, always bool) *graph.Node {
 	seen := x
 	if mask != nil {

@@ -12,15 +12,14 @@ import (
 	"github.com/lazo-ml/lazo/internal/layering"
 )
 
-// BatchNorm normalizes all axes but the last, [batch, …, n]: by mean and variance of the batch in training, else by
-// running averages (Ioffe and Szegedy 2015). It excludes padding examples and masked places ([MaskOf]) from the
-// statistics.
+// BatchNorm normalizes all axes but the last, [batch, …, n]: in training by mean and variance of the batch, else by
+// running averages (Ioffe and Szegedy 2015). The statistics exclude padding examples and masked places ([MaskOf]).
 //
-// If the optimizer freezes scale and offset (optim.Frozen), it uses the running averages in training too, and does not
-// change them. If a step trains neither for another reason (managed.TrainOnly, graph.StopGradient), it normalizes by
-// the batch and does not change the averages.
+// If the optimizer freezes scale and offset (optim.Frozen), it uses the running averages in training too, and keeps
+// them. If a step trains neither for another reason (managed.TrainOnly, graph.StopGradient), it normalizes by the batch
+// and keeps the averages.
 //
-// Step n uses the momentum min(Momentum, 1 - 1/n), so the averages have no initial bias.
+// Step n uses the momentum min(Momentum, 1 - 1/n): the averages have no initial bias.
 type BatchNorm struct {
 	Momentum float64 // decay of the running averages, 0.99 if 0; for short runs 0.9
 	Epsilon  float64 // added to the variance, 1e-3 if 0

@@ -17,10 +17,10 @@ type Conv struct {
 	Groups   int   // groups of channels with separate inputs; 1 if 0
 	Valid    bool  // no padding; else zeros, for a length of ⌈length/stride⌉
 	Padding  []int // zeros before and after each axis as in PyTorch, same form, with Valid
-	Causal   bool  // pads only in front, so no place depends on later ones; one spatial axis
+	Causal   bool  // pads only in front: no place depends on later ones; one spatial axis
 	NoBias   bool
-	Kernel   model.VariableInitializer // "glorot_uniform" if nil
-	Bias     model.VariableInitializer // "zeros" if nil
+	Kernel   model.VariableInitializer
+	Bias     model.VariableInitializer
 }
 
 // Apply has the variables kernel [window…, n/groups, channels] and bias [channels].
@@ -53,7 +53,6 @@ func (c Conv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return biased(scope, y, c.NoBias, c.Bias)
 }
 
-// padded adds zeros before and after each spatial axis.
 func padded(layer string, scope *model.Scope, x *graph.Node, padding []int) *graph.Node {
 	axes := make([]graph.PadAxis, x.Rank())
 	for i, n := range perAxis(layer, scope, "Padding", padding, x.Rank()-2, 0) {
@@ -74,8 +73,8 @@ type DepthwiseConv struct {
 	Dilation   []int
 	Valid      bool
 	NoBias     bool
-	Kernel     model.VariableInitializer // "glorot_uniform" if nil
-	Bias       model.VariableInitializer // "zeros" if nil
+	Kernel     model.VariableInitializer
+	Bias       model.VariableInitializer
 }
 
 // Apply has the variables kernel [window…, n, multiplier] and bias [n·multiplier].
@@ -89,8 +88,8 @@ func (c DepthwiseConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return biased(scope, y, c.NoBias, c.Bias)
 }
 
-// SeparableConv is a [DepthwiseConv] without bias, followed by a 1×1 convolution: [batch, spatial…, n] to [batch,
-// spatial…, channels].
+// SeparableConv is a [DepthwiseConv] without bias, then a 1×1 convolution: [batch, spatial…, n] to [batch, spatial…,
+// channels].
 type SeparableConv struct {
 	Channels   int
 	Multiplier int // depthwise outputs per input channel; 1 if 0
@@ -99,9 +98,9 @@ type SeparableConv struct {
 	Dilation   []int
 	Valid      bool
 	NoBias     bool
-	Depthwise  model.VariableInitializer // "glorot_uniform" if nil
-	Pointwise  model.VariableInitializer // "glorot_uniform" if nil
-	Bias       model.VariableInitializer // "zeros" if nil
+	Depthwise  model.VariableInitializer
+	Pointwise  model.VariableInitializer
+	Bias       model.VariableInitializer
 }
 
 // Apply has the variables depthwise_kernel [window…, n, multiplier], pointwise_kernel [1…, n·multiplier, channels] and
@@ -129,13 +128,13 @@ type ConvTranspose struct {
 	Window   []int
 	Strides  []int
 	Dilation []int
-	// OutputPadding selects among the lengths that a Conv of this stride maps to the same output: the places above the
+	// OutputPadding selects among the lengths that a Conv of this stride maps to the same output: places above the
 	// minimum, 0 <= p < stride, in the same form.
 	OutputPadding []int
 	Valid         bool
 	NoBias        bool
-	Kernel        model.VariableInitializer // "glorot_uniform" if nil
-	Bias          model.VariableInitializer // "zeros" if nil
+	Kernel        model.VariableInitializer
+	Bias          model.VariableInitializer
 }
 
 // Apply has the variables kernel [window…, channels, n] and bias [channels].
@@ -206,7 +205,7 @@ func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides,
 	return w
 }
 
-// maxReach bounds a window with its dilation. XLA ends the process if a size overflows.
+// maxReach: XLA ends the process if a size overflows.
 const maxReach = 1 << 31
 
 func perAxis(layer string, scope *model.Scope, what string, list []int, spatial, least int) []int {
@@ -231,7 +230,7 @@ func (w windows) kernel(in, out int) []int { return append(slices.Clone(w.window
 
 func (w windows) reach(axis int) int { return (w.window[axis]-1)*w.dilation[axis] + 1 }
 
-// paddings returns the zeros before and after each spatial axis. GoMLX's ignore the stride, unlike Keras's and flax's.
+// paddings depend on the stride, unlike GoMLX's.
 func (w windows) paddings(layer string, scope *model.Scope, x *graph.Node, valid bool) [][2]int {
 	paddings := make([][2]int, len(w.window))
 	for i, stride := range w.strides {

@@ -14,8 +14,8 @@ const boolean = dtypes.Bool
 type Dense struct {
 	Units  int
 	NoBias bool
-	Kernel model.VariableInitializer // "glorot_uniform" if nil
-	Bias   model.VariableInitializer // "zeros" if nil
+	Kernel model.VariableInitializer
+	Bias   model.VariableInitializer
 }
 
 // Apply has the variables kernel [n, units] and bias [units].

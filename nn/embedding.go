@@ -17,12 +17,12 @@ type Embedding struct {
 	Vocabulary, Width int
 	Padding           *int                      // the id of padding, as new(0): its vector stays 0
 	Initial           model.VariableInitializer // RandomUniform(-0.05, 0.05) if nil
-	DType             dtypes.DType              // of the vectors; the step's if 0: float32 or a policy's
+	DType             dtypes.DType              // the vectors'; the step's if 0: float32 or a policy's
 }
 
-// Apply has the variable embeddings [vocabulary, width]. An id outside the vocabulary gives NaN; in a model of package
-// flaxlike it is an error before the step if the ids are a field of the batch. With Padding, Apply sets the mask
-// [batch, places] of a sequence ([MaskOf]).
+// Apply has the variable embeddings [vocabulary, width]. An id outside the vocabulary gives NaN; in a flaxlike model it
+// is an error before the step if the ids are a field of the batch. With Padding, Apply sets the mask [batch, places]
+// ([MaskOf]).
 func (e Embedding) Apply(scope *model.Scope, ids *graph.Node) *graph.Node {
 	return apply(e, scope, ids)
 }
@@ -60,7 +60,7 @@ func (e Embedding) build(scope *model.Scope, ids *graph.Node) *graph.Node {
 }
 
 // Logits multiplies x with each vector of the table, for tied input and output embeddings: [batch, …, width] to [batch,
-// …, vocabulary]. Call it at the scope of Apply. The padding id's logit is 0.
+// …, vocabulary]. Call it at Apply's scope. The padding id's logit is 0.
 func (e Embedding) Logits(scope *model.Scope, x *graph.Node) *graph.Node {
 	floats("Embedding", scope, x, 1, "[batch, …, width]")
 	if n := x.Shape().Dimensions[x.Rank()-1]; n != e.Width {
@@ -74,7 +74,7 @@ func (e Embedding) Logits(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.DotGeneral(x, []int{x.Rank() - 1}, nil, table, []int{1}, nil)
 }
 
-// table uses the dtype of an existing variable, which a policy may have converted.
+// table uses an existing variable's dtype, which a policy may have converted.
 func (e Embedding) table(scope *model.Scope, x *graph.Node) *graph.Node {
 	if e.Padding != nil && (*e.Padding < 0 || *e.Padding >= e.Vocabulary) {
 		fail("Embedding", scope, "the padding is %d, expected a number from 0 to %d", *e.Padding, e.Vocabulary-1)
@@ -130,9 +130,9 @@ func within(start *graph.Node, places, length int, x *graph.Node) *graph.Node {
 }
 
 // Sinusoidal adds sines and cosines of each place, interleaved along the last axis, with wavelengths from 2π to
-// 10,000·2π (Vaswani et al. 2017): [batch, places, n], for even n.
+// 10,000·2π (Vaswani et al. 2017): [batch, places, n], n even.
 type Sinusoidal struct {
-	Start *graph.Node // the first place's number, an integer scalar, or integers [batch]; 0 if nil
+	Start *graph.Node // as [Positions.Start]
 }
 
 func (w Sinusoidal) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(w, scope, x) }
@@ -148,7 +148,7 @@ func (w Sinusoidal) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Add(x, graph.ConvertDType(waves, x.DType()))
 }
 
-// RotaryRates returns the [Attention.Rates] of a base, base^(-2i/width), as [Attention.Rotary] has them.
+// RotaryRates returns the [Attention.Rates] of a base ([Attention.Rotary]): base^(-2i/width).
 func RotaryRates(base float64, width int) []float64 {
 	rates := make([]float64, width/2)
 	for i := range rates {
@@ -157,7 +157,7 @@ func RotaryRates(base float64, width int) []float64 {
 	return rates
 }
 
-// angles returns place·rate, [places, rates], in at least float32: 16 bits do not distinguish distant places.
+// angles is place·rate, [places, rates], in float32 or wider: 16 bits do not distinguish distant places.
 func angles(x, start *graph.Node, places int, rates []float64) *graph.Node {
 	g, t := x.Graph(), widened(x).DType()
 	at := graph.Iota(g, shapes.Make(t, places, len(rates)), 0)
@@ -171,12 +171,12 @@ func angles(x, start *graph.Node, places int, rates []float64) *graph.Node {
 }
 
 // RelativePositions learns a number for each head and distance of two places, in buckets that widen with the distance
-// (Raffel et al. 2020): a [Attention.Bias].
+// (Raffel et al. 2020): an [Attention.Bias].
 type RelativePositions struct {
 	Heads    int
 	Buckets  int                       // 32 if 0
 	Distance int                       // from here on all places share a bucket; 128 if 0
-	Causal   bool                      // all buckets are for earlier places, and later ones are as near as the place itself
+	Causal   bool                      // only for earlier places; later ones are as near as the place itself
 	Initial  model.VariableInitializer // "glorot_uniform" if nil
 }
 
@@ -204,7 +204,7 @@ func (r RelativePositions) build(scope *model.Scope, x *graph.Node) *graph.Node 
 	return graph.ExpandAxes(graph.TransposeAllAxes(graph.Gather(rows, graph.ExpandAxes(at, -1)), 2, 0, 1), 0)
 }
 
-// bucket computes in float32, as torch does: at some distances float64 has another bucket.
+// bucket computes in float32, as torch: at some distances float64 has another bucket.
 func (r RelativePositions) bucket(distance int) int32 {
 	buckets, first := r.Buckets, 0
 	if r.Causal {

@@ -35,8 +35,8 @@ var initializers = map[string]model.VariableInitializer{
 //	orthogonal        orthonormal columns, or rows if fewer (Saxe et al. 2013); all axes but the last are one
 //	zeros, ones       Constant(0), Constant(1)
 //
-// Inputs and outputs are counted once per place of a window. Random numbers follow the seed of the model's store. An
-// unknown name is an error when the variable is made.
+// Inputs and outputs count once per place of a window. Random numbers follow the seed of the model's store. An unknown
+// name is an error when the variable is made.
 func Initial(name string) model.VariableInitializer {
 	initial, err := names.Find("initializer", name, initializers)
 	if err != nil {
@@ -55,9 +55,8 @@ type kernels struct {
 	taken   bool
 }
 
-// Kernels sets the initializer for kernels of layers at a scope and below that have none. It does not apply to
-// recurrent_kernel, biases and embeddings. Call it before the layers are built. taken reports whether a kernel has used
-// it. A graph has one such scope.
+// Kernels sets the initializer for kernels of layers at a scope and below that have none, but not for recurrent_kernel.
+// Call it before the layers are built. taken reports whether a kernel has used it. A graph has one such scope.
 func Kernels(scope *model.Scope, g *graph.Graph, initial model.VariableInitializer) (taken func() bool) {
 	k := &kernels{below: scope.Scope(), initial: initial}
 	scope.Store().RootScope().SetGraphParam(g, kernelsParam, k)
@@ -118,7 +117,7 @@ func RandomUniform(low, high float64) model.VariableInitializer {
 }
 
 // TruncatedNormal draws from a normal distribution with mean 0, truncated at two deviations. As in Keras, deviation is
-// that before truncation; the result has 0.88 of it.
+// that before truncation, of which 0.88 remain.
 func TruncatedNormal(deviation float64) model.VariableInitializer {
 	return func(g *graph.Graph, shape shapes.Shape) *graph.Node {
 		return cutNormal(g, shape, deviation*cutDeviation)
@@ -141,8 +140,8 @@ func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	long, short := max(rows, columns), min(rows, columns)
 	x := random(g).RandomNormal(g, shapes.Make(dtypes.Float32, long, short))
 	gram := func() *graph.Node { return graph.Dot(graph.TransposeAllAxes(x, 1, 0), x).Product() }
-	// This computes U·Vᵀ of x = U·S·Vᵀ. A norm of the Gram matrix first scales all singular values to at most 1. Each
-	// step moves them towards 1: by a polynomial of degree 5 for small ones, then Newton–Schulz.
+	// This computes U·Vᵀ of x = U·S·Vᵀ. A norm of the Gram matrix scales the singular values to at most 1. Each step
+	// moves them towards 1: by a polynomial of degree 5 for small ones, then Newton–Schulz.
 	norm := graph.ReduceAllMax(graph.ReduceSum(graph.Abs(gram()), 1))
 	x = graph.Div(x, graph.Sqrt(norm))
 	m, n := math.Sqrt(float64(long)), math.Sqrt(float64(short))
@@ -180,8 +179,8 @@ func uniform(g *graph.Graph, shape shapes.Shape, limit float64) *graph.Node {
 // cutDeviation is the deviation of the standard normal distribution truncated at ±2.
 const cutDeviation = 0.87962566103423978
 
-// cutNormal draws from a normal distribution truncated at two of its deviations, with the given one after. It applies
-// the inverse error function, as a polynomial (Giles 2010), to uniform numbers.
+// cutNormal has the given deviation after truncation: the inverse error function, as a polynomial (Giles 2010), of
+// uniform numbers.
 func cutNormal(g *graph.Graph, shape shapes.Shape, deviation float64) *graph.Node {
 	u := random(g).RandomUniform(g, single(shape))
 	x := graph.MulScalar(graph.AddScalar(graph.MulScalar(u, 2), -1), math.Erf(math.Sqrt2))
@@ -194,7 +193,7 @@ func cutNormal(g *graph.Graph, shape shapes.Shape, deviation float64) *graph.Nod
 	return graph.ConvertDType(graph.MulScalar(graph.Mul(p, x), math.Sqrt2*deviation/cutDeviation), shape.DType)
 }
 
-// single returns the shape to draw in: 16-bit types have too few distinct values.
+// single: 16-bit types have too few distinct values.
 func single(shape shapes.Shape) shapes.Shape {
 	if !shape.DType.IsFloat() {
 		panic(fmt.Errorf("nn: an initializer of random numbers for a variable %s, expected a floating-point type", shape))

@@ -11,16 +11,8 @@ import (
 // Layer is a part of a network or a whole one. Apply builds it in the graph of a step, with variables at the scope.
 // Package flaxlike trains a Layer as a model.
 //
-// A custom layer is a [Func], or a type with settings:
-//
-//	type gated struct{ Units int }
-//
-//	func (g gated) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
-//		value := nn.Dense{Units: g.Units}.Apply(scope.In("value"), x)
-//		return graph.Mul(value, graph.Sigmoid(nn.Dense{Units: g.Units}.Apply(scope.In("gate"), x)))
-//	}
-//
-// A layer with several inputs is a function that the step calls, or a Functional of package flaxlike.
+// A custom layer is a [Func], or a type with settings (docs/layers.md). A layer with several inputs is a function that
+// the step calls, or a flaxlike Functional.
 type Layer interface {
 	Apply(scope *model.Scope, x *graph.Node) *graph.Node
 }
@@ -30,7 +22,6 @@ type Func func(scope *model.Scope, x *graph.Node) *graph.Node
 
 func (f Func) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return f(scope, x) }
 
-// builtIn layers call apply in Apply.
 type builtIn interface {
 	Layer
 	build(scope *model.Scope, x *graph.Node) *graph.Node
@@ -85,7 +76,7 @@ func (n Named) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 // Residual adds the output of its layers, applied in order, to its input, of the same shape (He et al. 2016).
 type Residual []Layer
 
-// Apply has the variables of the layers, as in [Sequential].
+// Apply has the layers' variables, as [Sequential].
 func (r Residual) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }
 
 func (r Residual) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -97,10 +88,10 @@ func (r Residual) build(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 // TimeDistributed applies a layer to each place of a sequence with the same variables: [batch, places, n…] to [batch,
-// places, …]. A [batch, places] input must be integers, for an [Embedding].
+// places, …]. An input [batch, places] must be integers, for an [Embedding].
 type TimeDistributed struct{ Layer Layer }
 
-// Apply has the layer's variables, at the scope.
+// Apply has the layer's variables.
 func (d TimeDistributed) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return apply(d, scope, x)
 }
@@ -121,14 +112,14 @@ func (d TimeDistributed) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Reshape(y, append([]int{dims[0], dims[1]}, y.Shape().Dimensions[1:]...)...)
 }
 
-// L2 adds a penalty on the kernels of its layers, applied in order: the rate times the sum of their squares. It is part
-// of the loss, and logged in aux_loss.
+// L2 adds a penalty on the kernels of its layers, applied in order, to the loss: the rate times the sum of their
+// squares. aux_loss logs it.
 type L2 struct {
 	Rate   float64
 	Layers []Layer
 }
 
-// Apply has the variables of the layers, as in [Sequential].
+// Apply has the layers' variables, as [Sequential].
 func (p L2) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
 func (p L2) build(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -141,7 +132,7 @@ type L1 struct {
 	Layers []Layer
 }
 
-// Apply has the variables of the layers, as in [Sequential].
+// Apply has the layers' variables, as [Sequential].
 func (p L1) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
 
 func (p L1) build(scope *model.Scope, x *graph.Node) *graph.Node {

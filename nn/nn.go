@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 )
 
-// variable creates or reuses a variable. It refuses a second layer at one scope, as GoMLX does.
+// variable refuses a second layer at one scope.
 func variable(scope *model.Scope, like *graph.Node, name string, initial, standard model.VariableInitializer, dims ...int) *graph.Node {
 	scope.In("%s", name)
 	return value(scope, like.Graph(), name, initial, standard, shapes.Make(like.DType(), dims...))
@@ -37,7 +37,7 @@ func value(scope *model.Scope, g *graph.Graph, name string, initial, standard mo
 	return weights
 }
 
-// penalize adds the scope's penalties to the training loss. Unlike GoMLX's L1, it does not set small weights to 0.
+// penalize, unlike GoMLX's L1, does not set small weights to 0.
 func penalize(scope *model.Scope, weights *graph.Node) {
 	if rate := model.GetParamOr(scope, regularizer.ParamL2, 0.0); rate > 0 {
 		train.AddRegularizationLoss(graph.MulScalar(graph.ReduceAllSum(graph.Square(weights)), rate))

@@ -91,7 +91,7 @@ func (n GroupNorm) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	})
 }
 
-// precise builds a normalization in the parameters' dtype, because sums in 16 bits lose precision.
+// precise builds in the parameters' dtype: sums in 16 bits lose precision.
 func precise(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	if step := layering.StepOf(x); step != nil && x.DType().Size() < 4 {
 		return step.FullPrecision(x, build)

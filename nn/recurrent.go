@@ -15,19 +15,19 @@ import (
 // Recurrent has the settings of [LSTM], [GRU] and [SimpleRNN], which iterate over a sequence's places.
 type Recurrent struct {
 	Units int
-	// Layers is the number of stacked layers. 1 if 0.
+	// Layers is the number of stacked layers, 1 if 0.
 	Layers int
 	// Bidirectional runs both directions, with separate weights, and concatenates their states.
 	Bidirectional bool
 	// Last returns only the state after the last place, [batch, units].
 	Last bool
-	// Mask selects the places: lengths, integers [batch], or bool [batch, places]. [MaskOf] the input if nil. At masked
-	// places the state does not change and the output is 0.
+	// Mask selects the places: lengths, integers [batch], or bool [batch, places]; if nil, [MaskOf] the input. At
+	// masked places the state does not change and the output is 0.
 	Mask *graph.Node
 	// Initial has the initial states, as ApplyStates returns. 0 if nil.
 	Initial []*graph.Node
-	// Dropout is the rate between layers. RecurrentDropout is the state's rate before the recurrent products, with one
-	// mask for all places.
+	// Dropout is the rate between layers, RecurrentDropout the state's before the recurrent products, with one mask for
+	// all places.
 	Dropout, RecurrentDropout float64
 	// ResetBefore makes a GRU reset the state before the candidate's product, (r·h)·U, with one bias [3·units] (Cho et
 	// al. 2014).
@@ -40,23 +40,22 @@ type Recurrent struct {
 // LSTM is a long short-term memory layer (Hochreiter and Schmidhuber 1997), with forget gates whose biases start at 1.
 type LSTM Recurrent
 
-// GRU is a gated recurrent unit layer (Cho et al. 2014). It resets after the product, r·(h·U + b), as cuDNN does,
-// unless ResetBefore is set.
+// GRU is a gated recurrent unit layer (Cho et al. 2014). It resets after the product, r·(h·U + b), as cuDNN, without
+// ResetBefore.
 type GRU Recurrent
 
 // SimpleRNN computes tanh(x·kernel + h·recurrent_kernel + bias).
 type SimpleRNN Recurrent
 
-// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional. Last
-// returns only the state after the last place, without that axis.
+// Apply returns the outputs for [batch, places, n]: [batch, places, units], or twice the units if Bidirectional; with
+// Last without places.
 //
 // The variables are kernel [n, 4·units], recurrent_kernel [units, 4·units] and bias [4·units], in the order input gate,
 // forget gate, candidate, output gate. With Layers they are in layer_0, layer_1, …, with Bidirectional in forward and
 // backward.
 func (l LSTM) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(l, scope, x) }
 
-// ApplyStates is Apply that also returns the states after the last place, each [batch, units]: h and c for each layer
-// and direction.
+// ApplyStates also returns the states after the last place, each [batch, units]: h and c for each layer and direction.
 func (l LSTM) ApplyStates(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	return withStates(l, l.states, scope, x)
 }
@@ -75,7 +74,7 @@ func (l LSTM) states(scope *model.Scope, x *graph.Node) (outputs *graph.Node, st
 // input's and the state's), or [3·units] with ResetBefore, in the order update gate, reset gate, candidate.
 func (u GRU) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(u, scope, x) }
 
-// ApplyStates is Apply that also returns the state after the last place, [batch, units], for each layer and direction.
+// ApplyStates also returns the state after the last place, [batch, units], for each layer and direction.
 func (u GRU) ApplyStates(scope *model.Scope, x *graph.Node) (outputs *graph.Node, states []*graph.Node) {
 	return withStates(u, u.states, scope, x)
 }
@@ -228,12 +227,12 @@ func (r Recurrent) apply(layer string, scope *model.Scope, x *graph.Node, c cell
 	return graph.TransposeAllAxes(x, 1, 0, 2), states
 }
 
-// scan iterates over [places, batch, n]. One product computes the input's contribution for all places.
+// scan iterates over [places, batch, n]. One product computes all places' input contribution.
 func (r Recurrent) scan(scope *model.Scope, x *graph.Node, mask, initial []*graph.Node, c cell, back, last bool) (states, outs []*graph.Node) {
 	dims, wide := x.Shape().Dimensions, c.gates*r.Units
 	kernel := variable(scope, x, "kernel", r.Kernel, glorotUniform, dims[2], wide)
 	recurrent := variable(scope, x, "recurrent_kernel", r.RecurrentKernel, orthogonal, r.Units, wide)
-	// Places and examples stay separate axes, so that they can be sharded.
+	// Places and examples stay separate axes, to be sharded.
 	in := graph.Dot(x, kernel).General([]int{2}, nil, []int{0}, nil)
 	var bias *graph.Node // of the state's contribution
 	if !r.NoBias {

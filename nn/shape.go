@@ -8,11 +8,9 @@ import (
 )
 
 // MaxPool takes the maximum over non-overlapping windows of this length in each spatial axis: [batch, spatial…, n] to
-// [batch, spatial/window…, n]. It drops the places after the last whole window, as padding VALID, the default of Keras
-// and flax.
+// [batch, spatial/window…, n]. It drops the places after the last whole window, as padding VALID.
 //
-// For other strides or padding use graph.MaxPool with PaddingPerDim. Its PadSame ignores the stride, unlike SAME of
-// JAX, Keras and [Conv].
+// For other strides or padding use graph.MaxPool with PaddingPerDim: its PadSame ignores the stride, unlike [Conv].
 type MaxPool struct{ Window int }
 
 func (p MaxPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(p, scope, x) }
@@ -42,7 +40,7 @@ func pool(layer string, window int, build func(*graph.Node) *graph.PoolBuilder, 
 }
 
 // GlobalMeanPool is the mean over all spatial axes: [batch, spatial…, n] to [batch, n]. With a mask ([MaskOf]) it is
-// the mean over the places that count, or 0 if there are none.
+// the mean over the places that count, 0 if there are none.
 type GlobalMeanPool struct{}
 
 func (p GlobalMeanPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -73,7 +71,7 @@ func (Flatten) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return reshaped("Flatten", scope, x, -1)
 }
 
-// Reshape reshapes each example to these dimensions, of which one may be -1.
+// Reshape reshapes each example to these dimensions; one may be -1.
 type Reshape []int
 
 func (r Reshape) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(r, scope, x) }

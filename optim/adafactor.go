@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Adafactor is [RMSProp] that stores only row and column means of a matrix's squares, to save memory (Shazeer and Stern
+// Adafactor is [RMSProp] that saves memory: of a matrix's squares it stores row and column means (Shazeer and Stern
 // 2018). It limits the updates' root mean square and scales them by the parameter's, so the learning rate is relative,
 // for example 0.01.
 type Adafactor struct {
@@ -65,7 +65,7 @@ func (t Adafactor) Update(s *Step) {
 	})
 }
 
-// longestAxes returns the two longest axes if both have the length. Of equal axes, the later one is longer.
+// longestAxes: of equal axes, the later one is longer.
 func longestAxes(dimensions []int, length int) (shorter, longer int, ok bool) {
 	if len(dimensions) < 2 {
 		return 0, 0, false

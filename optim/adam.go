@@ -13,8 +13,8 @@ import (
 // Adam divides a moving average of the updates by the root of a moving average of their squares, both corrected for
 // bias (Kingma and Ba 2015). Followed by [WeightDecay] it is AdamW.
 //
-// Its variables have the names of GoMLX's Adam, /AdamOptimizer/…, under a managed.WithStepOptimizer's scope, so either
-// can continue the other's training.
+// Its variables have the names of GoMLX's Adam, /AdamOptimizer/…, under a managed.WithStepOptimizer's scope: either can
+// continue the other's training.
 type Adam struct {
 	// Beta1 and Beta2 are the decays of the averages of updates and squares. Defaults 0.9 and 0.999. For a decay of 0, as
 	// in Wasserstein GANs, give a tiny number such as 1e-30.
@@ -51,7 +51,7 @@ func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased
 	share("Adam.Beta2", b2)
 	positive("Adam.Epsilon", epsilon)
 	// GoMLX names the moments after the parameter alone; the link's name separates them. With common moments but its
-	// own counts, an optimizer with a scope would be no Adam.
+	// own counts, an optimizer with a scope would not be Adam.
 	link := strings.TrimPrefix(strings.TrimPrefix(s.scope, scopeIn(s.model)), "/adam")
 	moment := func(p *Parameter, which string) *model.Variable {
 		return s.zerosAt(p, adamPath(s.model.Scope(), link, p.Name()+which), p.Shape().Dimensions)
@@ -67,8 +67,7 @@ func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased
 	})
 }
 
-// LAMB is [Adam] with weight decay, whose updates are scaled to the norm of their parameters (You et al. 2020, "Large
-// batch optimization for deep learning").
+// LAMB is [Adam] with weight decay, whose updates are scaled to the norm of their parameters (You et al. 2020).
 type LAMB struct {
 	// Beta1 and Beta2 are as in [Adam]: 0.9 and 0.999. Epsilon is 1e-6.
 	Beta1, Beta2, Epsilon float64

@@ -12,17 +12,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/awaited"
 )
 
-// Average keeps a moving average of the parameters, for evaluation (Polyak and Juditsky 1992). It does not change the
-// updates. The averages are corrected for bias, so the first is the parameter's value. Steps held back do not count. It
-// is a link of the outer chain, not of a [Group]. A test step uses the averages with [Average.In]:
-//
-//	average := optim.Average{Decay: 0.999}
-//	optimizer := optim.New(1e-3, optim.Adam{}, average)
-//	test := managed.TestStep(func(b *managed.Builder) {
-//		average.In(b.Scope(), b.Graph(), func() { logits := model(b.Scope(), b.Field("x")); … })
-//	})
+// Average keeps a moving average of the parameters, for evaluation (Polyak and Juditsky 1992): a test step uses it by
+// [Average.In]. It does not change the updates. The averages are corrected for bias: the first is the parameter's
+// value. Steps held back do not count. It is a link of the outer chain, not of a [Group].
 type Average struct {
-	// Decay is the share of the average that an update keeps, above 0 and below 1, for example 0.999. There is no default.
+	// Decay is the share of the average that an update keeps, above 0 and below 1. There is no default.
 	Decay float64
 }
 
@@ -48,14 +42,12 @@ func (t Average) Update(s *Step) {
 // (frozen, or not updated yet) keep their values. managed compiles a step again when parameters were added to the
 // training.
 //
-// In panics if the optimizer's Average has another Decay, and unless there are averages: of an earlier training step,
-// which may only be compiled ([managed.Stepper.Prepare]), or of a restored checkpoint. A training step with In sees the
-// averages before its own update.
+// In panics if the optimizer's Average has another Decay, and without averages: of an earlier training step, which may
+// only be compiled (managed.Stepper.Prepare), or of a restored checkpoint. A training step with In sees the averages
+// before its own update.
 //
 // The averages are those of the optimizer in this scope, else in the nearest enclosing one, else of the only optimizer
 // with averages. In panics and lists them if there are several (managed.WithStepOptimizer).
-//
-// [managed.Stepper.Prepare]: https://pkg.go.dev/github.com/lazo-ml/lazo/managed#Stepper.Prepare
 func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	n := t.find(scope, g)
 	kept := model.GetParamOr(scope.Store().Scope(n.Scope()), decayParam, t.Decay)
@@ -98,7 +90,6 @@ func bring(waiting *awaited.Values, store *model.Store, which func(name string) 
 	}
 }
 
-// decayParam is the parameter of the averages' scope with the Decay with which they were built.
 const decayParam = "optim.Average.Decay"
 
 func (Average) averaged(n *model.Variable, path string) string {
@@ -122,7 +113,7 @@ func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 		}
 	}
 	var others []*model.Variable
-	compiled := false // whether a training step with an optimizer was compiled
+	compiled := false // a training step with an optimizer
 	for v := range scope.Store().IterVariables() {
 		compiled = compiled || strings.HasSuffix(v.Path(), model.ScopeSeparator+model.JoinPath(optimizer.Scope, "learning_rate"))
 		if strings.HasSuffix(v.Path(), model.ScopeSeparator+below) {

@@ -13,9 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// counts is one variable with the counts of parameters that a link first sees in the same step with the same count
-// (section State of the package). With an element per parameter XLA would compile the rule once for each; it compiles
-// equal kernels once.
+// counts is one variable with the counts of parameters that a link first sees in the same step with the same count.
+// With an element per parameter XLA would compile the rule for each; it compiles equal kernels once.
 type counts struct {
 	variable *model.Variable
 	equal    bool
@@ -95,8 +94,7 @@ func (s *Step) pack(link string, names []string) *model.Variable {
 
 func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
 
-// together computes with one count for all parameters of c, if their counts are equal and the gates update all
-// together. Otherwise the counts may differ afterwards.
+// together computes with one count if all are equal and the gates update all together.
 func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
 	switch {
@@ -108,7 +106,6 @@ func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	}
 }
 
-// node returns a scalar if all counts are equal, else an array.
 func (c *counts) node(g *graph.Graph) *graph.Node {
 	all := c.variable.NodeValue(g)
 	if c.equal {

@@ -19,8 +19,8 @@ func (o *Optimizer) String() string {
 }
 
 // Describe returns the optimizer's settings as text by name, to save and compare: the links ("adam, weight_decay")
-// under "", the rate under "rate", and each link's settings under its name. For a GoMLX optimizer, "" has its fields
-// without the rate. Zero fields are left out. Functions are described by name.
+// under "", the rate under "rate", each link's settings under its name. For a GoMLX optimizer, "" has its fields
+// without the rate. Zero fields are omitted. Functions are described by name.
 func (o *Optimizer) Describe() map[string]string {
 	if o.other != nil {
 		d := &describer{rates: true}
@@ -57,7 +57,7 @@ type describer struct {
 	rate  string
 }
 
-// deep limits the levels of fields: deeper values, such as a model, are not settings.
+// deep limits the levels of fields; deeper values are not settings.
 const deep = 6
 
 func (d *describer) say(v reflect.Value, depth int) string {

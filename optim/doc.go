@@ -1,18 +1,10 @@
-// Package optim builds optimizers from a learning rate and a chain of transformations of the gradients, as optax does.
-// Everything runs inside the training program. Give an [Optimizer] to managed.WithOptimizer or to GoMLX's trainer.
-// [GoMLX] makes one from GoMLX's.
-//
-//	optimizer := optim.New(3e-4,
-//		optim.Clip{GlobalNorm: 1},
-//		optim.Adam{},
-//		optim.WeightDecay{Rate: 0.01, Match: optim.RankFrom(2)},
-//		optim.ScaleBySchedule(optim.Linear(0, 1, 500).Then(500, optim.Cosine(1, 0, 9500))))
-//
-// A zero field of a rule takes its default.
+// Package optim builds optimizers from a learning rate and a chain of transformations of the gradients, as optax. A
+// zero field of a rule takes its default. Give an [Optimizer] to managed.WithOptimizer or to GoMLX's trainer. [GoMLX]
+// makes one from GoMLX's.
 //
 // # Names
 //
-// Rules and schedules have optax's names, such as [RMSProp] for rmsprop or scale_by_rms, except for these
+// Rules and schedules have optax's names, such as [RMSProp] for rmsprop or scale_by_rms, except these
 // (docs/from-keras.md has Keras's):
 //
 //	sgd                                  New(rate)
@@ -22,7 +14,6 @@
 //	contrib.muon                         Muon in Groups
 //	clip_by_global_norm                  Clip{GlobalNorm}
 //	(clip_by_block_rms)                  Clip{Norm}
-//	scale_by_trust_ratio                 TrustRatio
 //	add_decayed_weights(mask)            WeightDecay{Match}
 //	MultiSteps                           Accumulate
 //	ema (of parameters)                  Average
@@ -39,24 +30,24 @@
 //
 // # State
 //
-// All state is in variables that are not trainable, with stable names. Snapshots and checkpoints contain them:
+// All state is in variables that are not trainable, with permanent names:
 //
 //	/global_step                         the batches seen, as with GoMLX's optimizers
 //	/optimizers/learning_rate            the rate, for the host to set
 //	/optimizers/updates                  the steps in which a parameter was updated
-//	/optimizers/parameters/<parameter>/count  the updates of a parameter, for bias corrections
+//	/optimizers/parameters/<parameter>/count  the updates of a parameter
 //	/optimizers/<link>/<parameter>/count the same after a link that holds back: /optimizers/accumulate/dense/weights/count
 //	/optimizers/<link>/<slot>            a number of a link: /optimizers/schedule/count
-//	/optimizers/<link>/<parameter>/<slot>  what it keeps for a parameter: /optimizers/lion/dense/weights/momentum
+//	/optimizers/<link>/<parameter>/<slot>  its state of a parameter: /optimizers/lion/dense/weights/momentum
 //	/optimizers/groups/<group>/<link>/…  the same inside of a group
 //	/AdamOptimizer/…                     Adam's, where GoMLX has them; in a group /AdamOptimizer_groups_<group>_adam/…
 //
 // The counts of parameters that a link first sees in the same step share one variable, #pack. Checkpoints and
-// managed.State have each count under the name above. The first step that updates only some of these parameters
-// (managed.TrainOnly) makes the other steps' programs compile again, once.
+// managed.State have each count under the name above. After the first step that updates only some of these parameters
+// (managed.TrainOnly), the other steps compile again, once.
 //
 // A parameter's state counts that parameter's updates, as a fresh optax state; a chain's state, such as a schedule's,
 // the updates of the chain.
 //
-// The second link of the same name in a chain is <link>_2; links of other names change no name.
+// The second link of the same name in a chain is <link>_2.
 package optim

@@ -9,9 +9,9 @@ import (
 // SuggestRate suggests a learning rate from a sweep over rates (Smith 2017): the rate at which the smoothed loss falls
 // fastest over the logarithm of the rate, as "steep" in fastai and Lightning's finder.
 //
-// To sweep, train n steps at rate 1 with a [ScaleBySchedule] of ExponentialDecay(first, last/first, n-1); restore the
-// state from a snapshot afterwards. The rates are the values of [Schedule.At] and must rise. Losses from the first
-// non-finite or diverged one, and a fall after the minimum, are ignored. At least 10 losses must remain.
+// To sweep, train n steps at rate 1 with a [ScaleBySchedule] of ExponentialDecay(first, last/first, n-1), then restore
+// a snapshot. The rates are the values of [Schedule.At] and must rise. Losses from the first non-finite or diverged
+// one, and a fall after the minimum, are ignored. At least 10 losses must remain.
 func SuggestRate(rates, losses []float64) (float64, error) {
 	rate, err := suggestRate(rates, losses)
 	if err != nil {
@@ -63,7 +63,7 @@ func suggestRate(rates, losses []float64) (float64, error) {
 	return rates[best], nil
 }
 
-// smoothed is a centered moving average, narrower at the ends. A trailing one, as in fastai, suggests too high rates.
+// smoothed is centered: a trailing average, as in fastai, suggests too high rates.
 func smoothed(values []float64, around int) []float64 {
 	means := make([]float64, len(values))
 	for i := range values {

@@ -9,8 +9,8 @@ import (
 )
 
 // SkipNonFinite holds the step back if an update has an infinity or a NaN. Put it first in the chain, or first in a
-// group, where it holds back only that group. Its variable skipped counts skipped steps. Consecutive skips have no
-// limit; callbacks.NonFinite ends such a run.
+// group, where it holds back only that group. Its variable skipped counts skipped steps. It does not end a run;
+// callbacks.NonFinite does.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
 type skipNonFinite struct{}
@@ -53,7 +53,7 @@ func (s *Step) finite() *graph.Node {
 //
 // It is the first link of the chain. [Optimizer.UpdateGraph] and managed's steps scale the sum of all losses.
 //
-// Its variables are scale and good, the number of good steps since the last change.
+// Its variables are scale and good, the good steps since the last change.
 type LossScale struct {
 	// Start is the initial scale. Default 32768, the largest power of two in float16.
 	Start float64
@@ -66,8 +66,8 @@ type LossScale struct {
 func (LossScale) Name() string { return "loss_scale" }
 
 // ScaleLoss returns the loss with its value unchanged and its gradient multiplied by the scale of the chain's
-// [LossScale], or the loss if there is none. The gradients for [Optimizer.UpdateGraphWithGradients] are those of the
-// returned loss. scope is that of the update.
+// [LossScale]; without one, the loss. The gradients for [Optimizer.UpdateGraphWithGradients] are those of the returned
+// loss. scope is that of the update.
 func (o *Optimizer) ScaleLoss(scope *model.Scope, loss *graph.Node) *graph.Node {
 	t, link := o.chain.lossScale()
 	if link < 0 {
@@ -102,7 +102,6 @@ func (c Chain) lossScale() (scale LossScale, link int) {
 	return LossScale{}, -1
 }
 
-// links returns the links of the chain and of those in it.
 func (c Chain) links() (links []Transformation) {
 	for _, t := range c {
 		if inner, ok := t.(Chain); ok {

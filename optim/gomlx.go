@@ -11,9 +11,9 @@ import (
 )
 
 // GoMLX makes an [Optimizer] from a GoMLX optimizer, with its own rule and rate. If it cannot take gradients, the
-// training step is an error; all of GoMLX's package optimizer can. GoMLX(nil) is nil.
+// training step is an error; those of GoMLX's package optimizer can. GoMLX(nil) is nil.
 //
-// GoMLX's Adams correct a parameter that joins late by the count of all steps; [Adam] counts each parameter's updates.
+// GoMLX's Adams correct a parameter that joins late by the count of all steps; [Adam] counts per parameter.
 func GoMLX(o optimizer.Interface) *Optimizer {
 	if o == nil {
 		return nil
@@ -21,7 +21,7 @@ func GoMLX(o optimizer.Interface) *Optimizer {
 	return &Optimizer{other: o}
 }
 
-// gradientOptimizer takes gradients. With the loss, GoMLX would differentiate, without internal/autodiff.
+// With the loss, GoMLX would differentiate without internal/autodiff.
 type gradientOptimizer interface {
 	UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType)
 }
@@ -37,8 +37,8 @@ func (o *Optimizer) updateOther(scope *model.Scope, gradients []*graph.Node, los
 }
 
 // apart lets a GoMLX optimizer work in a scope. GoMLX trains the variables below its scope and counts steps at the
-// root. Each variable therefore has a stand-in whose path leads into the scope and out again
-// ("/generator/../dense/weights"), and the scope's count of steps replaces the root's. together undoes this.
+// root. So each variable has a stand-in whose path leads into the scope and out again ("/generator/../dense/weights"),
+// and the scope's count replaces the root's. together undoes this.
 func apart(scope *model.Scope, g *graph.Graph, trained []*model.Variable) (together func()) {
 	var ends []func()
 	for _, v := range trained {
@@ -55,8 +55,8 @@ func apart(scope *model.Scope, g *graph.Graph, trained []*model.Variable) (toget
 	}
 }
 
-// standIn makes a path refer to another variable in this graph, until end. It is a constant first, because GoMLX makes
-// a graph parameter for each other used variable.
+// standIn makes a path refer to another variable in this graph, until end. It is a constant first: GoMLX makes a graph
+// parameter for each other used variable.
 func standIn(g *graph.Graph, store *model.Store, path string, of *model.Variable) (end func()) {
 	if there := store.GetVariable(path); there != nil {
 		was := there.NodeValue(g)

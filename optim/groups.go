@@ -59,7 +59,7 @@ func Frozen(m Match) Transformation {
 
 const frozenName = "frozen"
 
-// Freezes reports whether [Frozen] excludes a parameter from training, for layers to keep related state unchanged.
+// Freezes reports whether [Frozen] excludes a parameter from training; layers then keep related state.
 func (o *Optimizer) Freezes(name string, shape shapes.Shape) bool {
 	return o.chain.freezes(name, shape)
 }
@@ -105,7 +105,7 @@ func (t masked) Update(s *Step) {
 		}
 	}
 	if len(mine) == 0 {
-		t.chain.claim(s.taken, s.scope) // so that later links keep their names
+		t.chain.claim(s.taken, s.scope) // later links keep their names
 		return
 	}
 	t.chain.Update(s.in(s.scope, mine))
@@ -113,8 +113,7 @@ func (t masked) Update(s *Step) {
 
 // Group is a chain for some of the parameters.
 type Group struct {
-	// Name is the scope of the group's variables and the name of its learning rate. It must be unique within one
-	// Groups.
+	// Name is the scope of the group's variables and the name of its learning rate, unique within one Groups.
 	Name string
 	// Match selects from the parameters that earlier groups left; nil selects all.
 	Match Match

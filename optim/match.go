@@ -15,7 +15,7 @@ import (
 // Match selects parameters: [Under], [RankFrom], [Matrices], [Not] of one of them, or a [MatchFunc].
 //
 // A Match by name must match at least one variable that steps have made so far; otherwise the training step is an error
-// that lists them. A Match by shape, such as RankFrom, and one in [Optional] may match none.
+// that lists them. A Match by shape, and one in [Optional], may match none.
 type Match interface {
 	// Takes reports whether the Match selects the parameter of this full name ("/dense/weights") and shape.
 	Takes(name string, shape shapes.Shape) bool
@@ -41,7 +41,7 @@ func (u under) Takes(name string, _ shapes.Shape) bool {
 
 func (u under) String() string { return fmt.Sprintf("Under(%q)", string(u)) }
 
-// byShape is a Match that may select nothing.
+// byShape may select nothing.
 type byShape struct {
 	words string
 	takes func(shapes.Shape) bool
@@ -53,13 +53,13 @@ func (b byShape) String() string                          { return b.words }
 // Matrices selects the parameters with two axes.
 var Matrices Match = byShape{"Matrices", func(shape shapes.Shape) bool { return shape.Rank() == 2 }}
 
-// RankFrom selects the parameters with at least this many axes. RankFrom(2) selects matrices and kernels, not biases
-// and scales of normalizations.
+// RankFrom selects the parameters with at least this many axes: RankFrom(2) matrices and kernels, not biases and scales
+// of normalizations.
 func RankFrom(axes int) Match {
 	return byShape{fmt.Sprintf("RankFrom(%d)", axes), func(shape shapes.Shape) bool { return shape.Rank() >= axes }}
 }
 
-// Not selects all parameters that m does not select.
+// Not selects the parameters that m does not.
 func Not(m Match) Match { return not{m} }
 
 type not struct{ Match }
@@ -75,8 +75,8 @@ func (o optional) Takes(name string, shape shapes.Shape) bool { return takes(o.M
 
 func takes(m Match, name string, shape shapes.Shape) bool { return m == nil || m.Takes(name, shape) }
 
-// selects is takes for a step. It panics if a Match by name selects none of the model's variables that the groups in
-// before leave. what names m's user.
+// selects is m.Takes for a step. It panics if a Match by name selects none of the variables that the groups in before
+// leave.
 func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) bool {
 	named, inverted := m, false
 	for n, ok := named.(not); ok; n, ok = named.(not) {

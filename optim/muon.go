@@ -7,12 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Muon makes the momentum of each matrix orthogonal by five Newton–Schulz steps (Jordan et al. 2024, "Muon: an
-// optimizer for hidden layers"). It takes only matrices [inputs, outputs]. Use [Groups] for the other parameters:
-//
-//	optim.Groups(
-//		optim.Group{Name: "hidden", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}}},
-//		optim.Group{Name: "rest", Chain: optim.Chain{optim.Adam{}}})
+// Muon makes the momentum of each matrix [inputs, outputs] orthogonal by five Newton–Schulz steps (Jordan et al. 2024).
+// It takes only matrices; the other parameters need [Groups].
 type Muon struct {
 	// Beta is the momentum's decay, default 0.95. Epsilon is added to the norm, default 1e-8.
 	Beta, Epsilon float64
@@ -48,8 +44,7 @@ func (t Muon) Update(s *Step) {
 	})
 }
 
-// orthogonal approximates U·Vᵀ of the singular value decomposition x = U·S·Vᵀ: the singular values end between 0.7 and
-// 1.2.
+// orthogonal approximates U·Vᵀ of x = U·S·Vᵀ: the singular values end between 0.7 and 1.2.
 func orthogonal(x *graph.Node, epsilon float64) *graph.Node {
 	const steps, a, b, c = 5, 3.4445, -4.7750, 2.0315
 	tall := x.Shape().Dimensions[0] > x.Shape().Dimensions[1]

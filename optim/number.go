@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// number is a scalar on the host or in a graph, so that one formula serves both.
+// number is a scalar on the host or in a graph, for one formula.
 type number struct {
 	host float64
 	node *graph.Node
@@ -58,7 +58,7 @@ func (a number) atLeast(b number) number {
 	return a.apply(b, func(x, y float64) float64 { return max(x, y) }, graph.Max)
 }
 
-// whole is the integer quotient a / b of nonnegative whole numbers. The half absorbs rounding.
+// whole is the integer quotient of whole numbers. The half absorbs rounding.
 func (a number) whole(b number) number {
 	q := a.plus(constant(0.5)).over(b)
 	if q.node != nil {

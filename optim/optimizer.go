@@ -19,17 +19,17 @@ import (
 //
 //	parameter = parameter - learning rate × update
 //
-// It has no state of its own; one optimizer can serve several states.
+// It has no state; one optimizer can serve several states.
 type Optimizer struct {
 	rate  float64
 	chain Chain
-	other optimizer.Interface // a GoMLX optimizer in place of the chain, or nil
+	other optimizer.Interface // or a GoMLX optimizer
 }
 
 var _ optimizer.Interface = (*Optimizer)(nil)
 
-// New makes an optimizer from a learning rate and a chain; an empty chain is gradient descent. An invalid rate,
-// schedule or setting is an error when the training step is compiled.
+// New makes an optimizer from a learning rate and a chain; an empty chain is gradient descent. An invalid rate or
+// setting is an error when the training step is compiled.
 //
 // The host can change the rate without compiling again (managed.State.SetLearningRate). [ScaleBySchedule] multiplies
 // it.
@@ -73,7 +73,7 @@ func (o *Optimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*gr
 		panic(fmt.Errorf("optim: the learning rate is %g, expected a positive, finite number of float32", o.rate))
 	}
 	dtype := typeFor(lossDType)
-	// GoMLX counts the batches of the whole store here. lazo's optimizers also count their own.
+	// GoMLX counts the batches of the whole store here.
 	batches := scope.VariableWithValue(optimizer.GlobalStepVariableName, int64(0)).SetTrainable(false)
 	batches.SetNodeValue(graph.AddScalar(batches.NodeValue(g), 1))
 	rate := o.rateVariable(scope, dtype).NodeValue(g)
@@ -156,8 +156,8 @@ func names(variables []*model.Variable) []string {
 	return all
 }
 
-// Scaled returns the optimizer with a [LossScale] as its first link. An optimizer that has one is returned unchanged. A
-// GoMLX optimizer is an error.
+// Scaled returns the optimizer with a [LossScale] as its first link, which it adds if missing. A GoMLX optimizer is an
+// error.
 func (o *Optimizer) Scaled() (*Optimizer, error) {
 	if o.other != nil {
 		return nil, fmt.Errorf("optim: optimizer %v cannot scale losses, expected a chain of package optim: use optim.New", o)

@@ -8,7 +8,7 @@ import (
 )
 
 // Policy has the dtypes of a model's parameters, of its layers' arithmetic, and of the outputs that the loss receives.
-// The optimizer's arithmetic is independent of it.
+// The optimizer's arithmetic does not depend on it.
 type Policy struct{ Parameters, Compute, Outputs dtypes.DType }
 
 // MixedBFloat16 computes in bfloat16, with parameters and outputs in float32. It needs no [LossScale].
@@ -25,7 +25,7 @@ func (p Policy) String() string {
 // NeedsLossScale reports whether small gradients underflow in the compute dtype.
 func (p Policy) NeedsLossScale() bool { return p.Compute == dtypes.Float16 }
 
-// In converts an input or a parameter to the compute dtype, unless it is not floating-point, such as labels and tokens.
+// In converts an input or a parameter to the compute dtype if it is floating-point.
 func (p Policy) In(x *graph.Node) *graph.Node { return castFloat(x, p.Compute) }
 
 // Out converts a model's output to the loss's dtype.

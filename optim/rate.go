@@ -17,9 +17,9 @@ var errNoRate = errors.New("the chain has no single learning rate")
 // Base returns the initial learning rate, without schedules. ok is false for a GoMLX optimizer.
 func (o *Optimizer) Base() (rate float64, ok bool) { return o.rate, o.other == nil }
 
-// Rate returns the learning rate of the next update, a scalar for a step's logs: the rate variable times the scales at
-// the end of the chain. It panics if [Optimizer.FactorsAt] returns an error or several factors. loss, the first of
-// several, supplies the graph and the dtype.
+// Rate returns the learning rate of the next update, a scalar for a step's logs: the rate variable times the factor of
+// [Optimizer.FactorsAt]. It panics if that returns an error or several factors. loss, the first of several, supplies
+// the graph and the dtype.
 func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 	scales, err := o.one(scope)
 	if err != nil {
@@ -60,8 +60,8 @@ func (o *Optimizer) scaled(scope *model.Scope, loss *graph.Node, scales []scalin
 	return graph.StopGradient(rate)
 }
 
-// RateAt returns on the host the learning rate of an update, counted from 0, if unchanged since [New], or NaN if there
-// is no single rate.
+// RateAt returns on the host the rate of an update, counted from 0, if unchanged since [New]; NaN if there is no single
+// rate.
 func (o *Optimizer) RateAt(update int64) float64 {
 	scales, err := o.one(nil)
 	if err != nil {
@@ -71,14 +71,14 @@ func (o *Optimizer) RateAt(update int64) float64 {
 }
 
 // FactorsAt returns the factor of the rate at an update: the product of [Scale] and [ScaleBySchedule] at the end of the
-// chain, after all rules, by "", or by the name of each group if [Groups] have scales. A scale elsewhere is an error,
-// because the chain then has no single rate.
+// chain, after all rules, by "", or by the name of each group if [Groups] have scales. A scale elsewhere is an error:
+// the chain has no single rate.
 func (o *Optimizer) FactorsAt(update int64) (map[string]float64, error) {
 	return o.Factors(func(string) int64 { return update })
 }
 
-// Factors is [Optimizer.FactorsAt] for schedules with different counts of updates. number receives the name of a
-// counting variable, for an optimizer at the root.
+// Factors is [Optimizer.FactorsAt] for schedules with different counts of updates. number receives a counting
+// variable's name, for an optimizer at the root.
 func (o *Optimizer) Factors(number func(count string) int64) (map[string]float64, error) {
 	scales, err := o.scales(nil)
 	factors := map[string]float64{}
@@ -88,7 +88,7 @@ func (o *Optimizer) Factors(number func(count string) int64) (map[string]float64
 	return factors, err
 }
 
-// scaling is a schedule of the rate. count is its counting variable's full name, "" for a constant.
+// count is the counting variable's full name, "" for a constant.
 type scaling struct {
 	Schedule
 	count string
@@ -135,8 +135,7 @@ type link struct {
 	rule   string               // the last link in it that makes new updates
 }
 
-// scales returns the factors of the rate by the names of groups that differ, else under "". rule is the last link that
-// makes new updates.
+// scales returns the factors of the rate by the names of groups that differ, else under "".
 func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err error) {
 	links := make([]link, len(c))
 	for i, t := range c {
@@ -169,7 +168,7 @@ func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err 
 	return scales, rule, nil
 }
 
-// linkOf claims the link's scope as [Chain.Update] does.
+// linkOf claims the link's scope as [Chain.Update].
 func linkOf(t Transformation, at *place) (l link, err error) {
 	switch t := t.(type) {
 	case nil:

@@ -55,11 +55,10 @@ func mix(old, new *graph.Node, decay float64) *graph.Node {
 	return graph.Add(graph.MulScalar(old, decay), graph.MulScalar(new, 1-decay))
 }
 
-// Lion is the sign of a mix of momentum and gradient (Chen et al. 2023, "Symbolic discovery of optimization
-// algorithms"). Compared with Adam, it needs a rate 3 to 10 times smaller and a [WeightDecay] larger by the same
-// factor.
+// Lion is the sign of a mix of momentum and gradient (Chen et al. 2023). Compared with Adam, it needs a rate 3 to 10
+// times smaller and a [WeightDecay] larger by the same factor.
 type Lion struct {
-	// Beta1 is the momentum's share in the mix, default 0.9. Beta2 is the decay of the momentum, default 0.99.
+	// Beta1 is the momentum's share in the mix, default 0.9, Beta2 its decay, default 0.99.
 	Beta1, Beta2 float64
 }
 
@@ -99,7 +98,7 @@ func (t RMSProp) Update(s *Step) {
 type WeightDecay struct {
 	// Rate is for example 0.01. 0 means no decay.
 	Rate float64
-	// Match selects the parameters that decay. nil selects all; most models want RankFrom(2).
+	// Match selects the parameters that decay; nil selects all. Most models want RankFrom(2).
 	Match Match
 }
 
@@ -129,8 +128,8 @@ const scaleName = "scale"
 // ScaleBySchedule multiplies the updates by a function of the number of earlier updates. At the end of the chain it is
 // a factor of the learning rate; before a rule it scales only the gradients, which [Adam] and similar rules cancel.
 //
-// As in optax, it counts the steps in which its chain, of the optimizer or a group, updates any parameter, so a
-// parameter that is trained later has the same rate as the others.
+// As in optax, it counts the steps in which its chain, of the optimizer or a group, updates any parameter: a parameter
+// that is trained later has the others' rate.
 func ScaleBySchedule(schedule Schedule) Transformation { return scaleBySchedule{schedule} }
 
 type scaleBySchedule struct{ Schedule }

@@ -10,9 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Schedule is a function of the number of earlier updates. It is computed within the program ([ScaleBySchedule]) in
-// float32 or float64, and on the host ([Schedule.At]) in float64. float32 does not distinguish adjacent updates above
-// 16,777,216.
+// Schedule is a function of the number of earlier updates. Programs compute it ([ScaleBySchedule]) in float32 or
+// float64, the host ([Schedule.At]) in float64. float32 does not distinguish adjacent updates above 16,777,216.
 type Schedule struct {
 	name  string
 	value func(step number) number
@@ -100,7 +99,7 @@ func Polynomial(from, to, power float64, steps int) Schedule {
 	w.positive("the power", power)
 	w.steps(steps)
 	return schedule(fmt.Sprintf("polynomial %g to %g in %d, power %g", from, to, steps, power), w.String(), func(t number) number {
-		// XLA divides by multiplying with the inverse, so this may be slightly negative at the end.
+		// XLA multiplies with the inverse: this may be slightly negative at the end.
 		left := constant(1).minus(t.over(constant(float64(steps)))).atLeast(constant(0))
 		if power != 1 {
 			left = left.power(constant(power))
@@ -152,7 +151,7 @@ func cosine(name string, from, to float64, steps int, part func(t, steps number)
 }
 
 // OneCycle rises as half a cosine wave from peak/25 to peak in the first 30 percent of the steps, then falls to
-// peak/250,000 and stays there (Smith and Topin 2018). For other proportions use [Cosine] and [Schedule.Then].
+// peak/250,000 and stays there (Smith and Topin 2018).
 func OneCycle(peak float64, steps int) Schedule {
 	const share, first, last = 0.3, 25, 1e4
 	up := int(share * float64(steps))
@@ -165,7 +164,7 @@ func OneCycle(peak float64, steps int) Schedule {
 }
 
 // InverseSqrt is from·√(steps/(steps+t)). After a [Linear] from 0 over as many steps it is the transformer's schedule
-// (Vaswani et al. 2017): from·√(steps/t), with t counted from the start.
+// (Vaswani et al. 2017): from·√(steps/t), t from the start.
 func InverseSqrt(from float64, steps int) Schedule {
 	var w wrong
 	w.finite(from)
@@ -176,11 +175,7 @@ func InverseSqrt(from float64, steps int) Schedule {
 	})
 }
 
-// Then returns a schedule that follows s for the given number of updates and next after that, which counts from its own
-// start:
-//
-//	optim.Linear(0, 1, 500).Then(500, optim.Cosine(1, 0, 9500))
-//
+// Then returns a schedule that follows s for the given number of updates, then next, which counts from its own start.
 // updates counts from the start of s, also if s is a result of Then: in a.Then(100, b).Then(300, c), c begins at 300.
 func (s Schedule) Then(updates int, next Schedule) Schedule {
 	var w wrong
@@ -192,7 +187,7 @@ func (s Schedule) Then(updates int, next Schedule) Schedule {
 	w.steps(updates)
 	return schedule(fmt.Sprintf("%s for %d, then %s", s, updates, next), w.String(), func(t number) number {
 		start := constant(float64(updates))
-		// The graph also computes next before its start, so its step must not be negative.
+		// next is also computed before its start: its step must not be negative.
 		return t.whereBelow(start, s.value(t), next.value(t.minus(start).atLeast(constant(0))))
 	})
 }

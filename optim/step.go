@@ -19,7 +19,7 @@ import (
 type Transformation interface {
 	// Name is the scope of its variables, in lower case: "lion".
 	Name() string
-	// Update builds the graph of one step. It panics with an error, as graph functions do.
+	// Update builds the graph of one step. It panics with an error.
 	Update(s *Step)
 }
 
@@ -30,7 +30,6 @@ type Step struct {
 	scope      string
 }
 
-// update is shared by all links.
 type update struct {
 	model   *model.Scope // as given to the optimizer
 	trained []*Parameter // the parameters of all links
@@ -39,14 +38,14 @@ type update struct {
 	after   []func()
 	taken   map[string]bool                // scopes of links
 	owners  map[*model.Variable]*Parameter // the parameter for which a link keeps the variable
-	// counts of parameters' updates are by full name; factors are numbers computed from them.
+	// counts are by full name; factors are computed from them.
 	counts  map[string]count
 	factors map[factor]*graph.Node
 }
 
 // Parameter is a variable in training.
 type Parameter struct {
-	// Value is the variable before the step. Update is its gradient as changed by the chain so far. Both have the
+	// Value is the variable before the step, Update its gradient as changed by the chain so far. Both have the
 	// variable's dimensions and the dtype [Step.DType].
 	Value, Update *graph.Node
 	variable      *model.Variable
@@ -63,7 +62,7 @@ func (p *Parameter) Shape() shapes.Shape { return p.variable.Shape() }
 // Freeze leaves the variable bit-identical and removes it from all later links.
 func (p *Parameter) Freeze() { p.Update = nil }
 
-// Parameters iterates over the link's parameters, in the order of the model's variables, without frozen ones.
+// Parameters iterates over the link's parameters that are not frozen, in the order of the model's variables.
 func (s *Step) Parameters() iter.Seq[*Parameter] {
 	return func(yield func(*Parameter) bool) {
 		for _, p := range s.parameters {
@@ -86,7 +85,7 @@ func (s *Step) Graph() *graph.Graph { return s.graph }
 // DType is the dtype of all updates and state: float32 or float64.
 func (s *Step) DType() dtypes.DType { return s.dtype }
 
-// Count returns the number of earlier updates of a parameter that this link has seen, an int64 scalar. Steps that an
+// Count returns the number of a parameter's earlier updates that this link has seen, an int64 scalar. Steps that an
 // earlier link held back do not count.
 func (s *Step) Count(p *Parameter) *graph.Node {
 	c := s.counted(p)
@@ -94,7 +93,7 @@ func (s *Step) Count(p *Parameter) *graph.Node {
 }
 
 // ofTime returns f(n + ahead), a scalar, for n the number of this update from 1. It calls f once for all parameters
-// counted together, with a scalar if their counts are equal, else with an array. Each function needs its own key.
+// counted together, with a scalar if their counts are equal, else with an array. Each f needs its own key.
 func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *graph.Node) *graph.Node {
 	c := s.counted(p)
 	at := factor{c.in, ahead, key}
@@ -104,12 +103,11 @@ func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *g
 	return c.pick(s.factors[at])
 }
 
-// unbias returns the bias correction of a parameter's moving average after n + ahead values, as in ofTime.
 func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
 	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
 }
 
-// unbias is 1 / (1 - decay^n), a moving average's bias correction after n values.
+// unbias is a moving average's bias correction.
 func unbias(decay float64, n *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
 }
@@ -127,7 +125,7 @@ func (s *Step) zerosAt(p *Parameter, path string, dimensions []int) *model.Varia
 	return s.own(p, s.model.Store().VariableWithShape(path, shapes.Make(s.dtype, dimensions...), initializer.Zero))
 }
 
-// own records that v changes only when p does.
+// own: v changes only when p does.
 func (s *Step) own(p *Parameter, v *model.Variable) *model.Variable {
 	s.owners[v] = p
 	return v.SetTrainable(false)
@@ -153,8 +151,8 @@ func (s *Step) ofAll(v *model.Variable) *model.Variable {
 	return v.SetTrainable(false)
 }
 
-// Set assigns a variable's value after the step. The variable keeps its value if an earlier link holds back its
-// parameter or, for a [Step.Number], all of the link.
+// Set assigns a variable's value after the step. It keeps its value if an earlier link holds back its parameter or, for
+// a [Step.Number], all of the link.
 func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	gate := s.gate()
 	if p := s.owners[v]; p != nil {
@@ -207,7 +205,7 @@ func (s *Step) in(scope string, parameters []*Parameter) *Step {
 	return &Step{update: s.update, parameters: parameters, scope: scope}
 }
 
-// claim reserves a scope for a link. A repeated name gets a number, so links of other names do not change it.
+// claim reserves a scope for a link. A repeated name gets a number.
 func claim(taken map[string]bool, scope, name string) string {
 	base := model.JoinPath(scope, name)
 	scope = base

@@ -24,11 +24,11 @@ const (
 	adapterFile    = "adapter_config.json"
 	additionsFile  = "adapter_model.safetensors"
 	adapterPrefix  = "base_model.model."
-	baseLayer      = ".base_layer.weight" // of a module below an addition; peft saves those of embeddings
+	baseLayer      = ".base_layer.weight" // of a module below an addition, or embeddings
 	mostAdapter    = 1 << 20
 	mostPatterns   = 1000
 	mostExpression = 4000     // bytes
-	mostPatterned  = 64 << 10 // bytes of all plain names of a field; others may take long to match
+	mostPatterned  = 64 << 10 // bytes of a field's plain names; others may take long to match
 	mostAdapterRow = 10       // errors in a message
 )
 
@@ -60,7 +60,6 @@ func (n *Network) LoadAdapter(folder string) *Network {
 	return with
 }
 
-// parameters are what an adapter_config.json says.
 type parameters struct {
 	all              bool     // dense layers
 	targets          []string // nil for a regular expression
@@ -108,7 +107,7 @@ func (c *config) adapter() (p parameters) {
 	return p
 }
 
-// optional returns a field's text, or "" if it is something else.
+// optional is "" for a field that is not a text.
 func (c *config) optional(name string) (text string) {
 	if c.decode(name, &text) != nil {
 		return ""
@@ -132,7 +131,7 @@ func (c *config) modules(field string) (list []string, match func(module string)
 	}
 }
 
-// names reads a list, each of which is compared with each module.
+// names bounds a list, each of which is compared with each module.
 func (c *config) names(field string) []string {
 	list, bytes := c.texts(field), 0
 	for _, name := range list {
@@ -151,7 +150,6 @@ var pythonSyntax = regexp.MustCompile(`\\[^wWdDsSbB!-/:-@[-\x60{-~]|\(\?[^:P]|\{
 
 var plainName = regexp.MustCompile(`^\^?(\w|\\?\.)*\$?$`)
 
-// expression compiles what Python and Go understand alike.
 func expression(before, text string) (*regexp.Regexp, error) {
 	if len(text) > mostExpression {
 		return nil, fmt.Errorf("it has %d bytes, expected at most %d", len(text), mostExpression)
@@ -208,7 +206,6 @@ func (c *config) patterns(field string) func(module string, standard float64) (f
 	}
 }
 
-// takeAdapter sets the tensors of a file as the variables' values.
 func (n *Network) takeAdapter(tensors map[string]stored, p parameters) error {
 	var errs []error
 	used := map[string]bool{}
@@ -244,7 +241,7 @@ func (n *Network) takeAdapter(tensors map[string]stored, p parameters) error {
 	return errors.Join(errs[:min(len(errs), mostAdapterRow)]...)
 }
 
-// adapterName is a tensor's name in adapters, without their prefix.
+// adapterName lacks adapters' prefix.
 func (n *Network) adapterName(w weight) string {
 	if strings.Contains(w.own, "/lora_") {
 		return w.name
@@ -254,7 +251,7 @@ func (n *Network) adapterName(w weight) string {
 
 // SaveAdapter writes a folder that peft loads with PeftModel.from_pretrained: adapter_config.json and
 // adapter_model.safetensors, with the additions and the modules that are trained themselves. It makes the folder, and
-// replaces these files in it. Do not train the model meanwhile.
+// replaces these files. Do not train the model meanwhile.
 func (n *Network) SaveAdapter(folder string, model Values) error {
 	err := n.err
 	if err == nil && n.adapter == nil {
@@ -314,7 +311,7 @@ func (n *Network) saveAdapter(folder string, model Values) error {
 	return regular.Replace(filepath.Join(folder, adapterFile), func(f *os.File) error { _, err := f.Write(config); return err })
 }
 
-// merged adds the network's addition to a kernel, and returns it in a dtype.
+// merged adds the network's addition to a kernel.
 func (n *Network) merged(w weight, data []byte, dtype safetensors.DType, model Values) ([]byte, error) {
 	own, err := fileDType(w.dtype)
 	if err != nil {

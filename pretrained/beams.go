@@ -10,16 +10,16 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Beams configures a search for the likeliest text, as num_beams of transformers.
+// Beams searches for the likeliest text, as num_beams of transformers.
 type Beams struct {
-	// Count is the number of texts that are continued at the same time. 0 or 1: no search.
+	// Count is the number of texts that are continued at the same time; 0 or 1: no search.
 	Count int
 	// LengthPenalty divides the logarithm of a text's probability by its number of tokens to this power: 1 is the mean,
-	// the standard of transformers, and 0 the sum.
+	// transformers' standard, 0 the sum.
 	LengthPenalty float64
 	// Early ends the search. "": when the best continued text, with the penalty of its length, is not better than Count
-	// texts that have ended. "never": likewise with the penalty of Most tokens, if LengthPenalty is above 0. "first": when
-	// Count texts have ended. They are early_stopping's False, "never" and True.
+	// texts that have ended. "never": likewise with the penalty of Most tokens, if LengthPenalty is above 0. "first":
+	// when Count texts have ended. They are early_stopping's False, "never" and True.
 	Early string
 }
 
@@ -30,21 +30,19 @@ func (b Beams) check() error {
 	return nil
 }
 
-// beam is a text that a search continues or has ended.
 type beam struct {
 	ids   []int32
-	score float64 // the logarithm of its probability, of ended ones with the penalty
-	from  int     // the beam that it continues
+	score float64 // the logarithm of its probability, if ended with the penalty
+	from  int     // the continued beam
 }
 
-// beamSearch is the search of one prompt.
 type beamSearch struct {
 	Beams
 	of       Generation
 	prompt   []int32
 	most     int
-	running  []beam // Count, the best one first
-	ended    []beam // at most Count, the best one first
+	running  []beam // Count, the best first
+	ended    []beam // at most Count, the best first
 	improves bool   // a running beam may become better than all ended ones
 	done     bool
 }
@@ -54,13 +52,12 @@ const never = -1e9 // a score
 func newSearch(c *continued, of Generation) *beamSearch {
 	s := &beamSearch{Beams: of.Beams, of: of, prompt: c.ids, most: c.most, running: make([]beam, of.Beams.Count), improves: true}
 	for i := range s.running {
-		s.running[i].score = never // all but the first are equal to it
+		s.running[i].score = never // the others are equal to it
 	}
 	s.running[0].score = 0
 	return s
 }
 
-// step continues the beams by the logits after each.
 func (s *beamSearch) step(logits func(beam int) []float32) error {
 	candidates, err := s.candidates(logits)
 	if err != nil {
@@ -156,7 +153,7 @@ func (s *beamSearch) candidates(logits func(beam int) []float32) ([]beam, error)
 	return beams, nil
 }
 
-// search continues the beams of each prompt in rows of their own, and returns the best texts.
+// search continues each prompt's beams in rows of their own.
 func (g *Generator) search(ctx context.Context, texts []*continued, of Generation, yield func(Piece, error) bool) error {
 	n := of.Beams.Count
 	searches := make([]*beamSearch, len(texts))

@@ -88,7 +88,7 @@ var blocks = map[uint64]struct {
 
 func half(b []byte) float32 { return float16.FromBits(binary.LittleEndian.Uint16(b)).Float32() }
 
-// nibbles reads 16 bytes: the low halves are the first 16 numbers, and the high ones the others.
+// nibbles reads 16 bytes: the low halves are the first 16 numbers.
 func nibbles(b []byte, x []float32, number func(q byte, i int) float32) {
 	for i := range 16 {
 		x[i], x[16+i] = number(b[i]&15, i), number(b[i]>>4, 16+i)
@@ -104,7 +104,7 @@ func scaleK(b []byte, part int) (scale, offset float32) {
 	return float32(b[8+part]&15 | b[part]>>6<<4), float32(b[8+part]>>4 | b[4+part]>>6<<4)
 }
 
-// q8 writes 32 numbers as a block of Q8_0, as Python's gguf: halves are rounded away from zero.
+// q8 writes 32 numbers as a block of Q8_0; as in Python's gguf, halves are rounded away from zero.
 func q8(x []float32, b []byte) error {
 	most := float32(0)
 	for _, v := range x {
@@ -122,7 +122,7 @@ func q8(x []float32, b []byte) error {
 	}
 	for i, v := range x {
 		y := float64(float32(v * inverse))
-		if b[2+i] = byte(int8(math.Round(y))); math.Abs(y) > 128 { // the inverse is infinite: numbers are 0
+		if b[2+i] = byte(int8(math.Round(y))); math.Abs(y) > 128 { // an infinite inverse: numbers are 0
 			b[2+i] = 0
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// tower reads what the texts and the images of CLIP share, in one of two objects.
+// tower reads what the texts and the images share, in one of two objects.
 func tower(c *config, name string, width, inner, heads int, more func(in *config, d *decoder)) decoder {
 	if c.has(name + "_dict") {
 		name += "_dict" // of older files, which transformers prefers
@@ -40,7 +40,6 @@ func tower(c *config, name string, width, inner, heads int, more func(in *config
 	return d
 }
 
-// rows has the layers of a tower.
 func (d decoder) towerRows(file, own string) (all []module) {
 	for i := range d.layers {
 		add := func(name, at string, parts []part) {
@@ -68,7 +67,7 @@ func (d decoder) tower(s *model.Scope, x, mask *graph.Node, causal bool) *graph.
 	return x
 }
 
-// clip compares texts and images. The scale of the similarities is trained, too.
+// clip also trains the scale of the similarities.
 func clip(c *config) *family {
 	c.encoder()
 	end, patch, size, channels := 0, 1, 1, 3

@@ -23,7 +23,7 @@ import (
 
 const configFile = "config.json"
 
-// config reads fields of a config.json. Errors are collected in err.
+// config collects errors in err.
 type config struct {
 	fields  map[string]json.RawMessage
 	file    string // config.json if empty
@@ -34,13 +34,11 @@ type config struct {
 	err     error
 }
 
-// chosen has the settings of Base.
 type chosen struct {
 	dtype     dtypes.DType // of the variables
 	recompute bool
 }
 
-// layer computes a layer of x.
 func (c chosen) layer(x *graph.Node, apply func(x *graph.Node) *graph.Node) *graph.Node {
 	if !c.recompute {
 		return apply(x)
@@ -68,7 +66,7 @@ func object(text []byte) (fields map[string]json.RawMessage, err error) {
 	return fields, err
 }
 
-// strict is [json.Unmarshal] of a text whose objects have each name once.
+// strict is [json.Unmarshal] of objects that have each name once.
 func strict(text []byte, to any) error {
 	if err := json.Unmarshal(text, to); err != nil {
 		return err
@@ -107,7 +105,7 @@ func strict(text []byte, to any) error {
 	}
 }
 
-// decode is [json.Unmarshal] without null, which it makes a zero.
+// decode makes null a zero.
 func (c *config) decode(name string, to any) error {
 	for d := json.NewDecoder(bytes.NewReader(c.fields[name])); ; {
 		t, err := d.Token()
@@ -126,7 +124,7 @@ func (c *config) fail(name, format string, values ...any) {
 	c.err = collected(c.err, fmt.Errorf("%s: %s is %s, expected %s", cmp.Or(c.file, configFile), name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
 }
 
-// faults are the first errors of an input that may have many.
+// faults are an input's first errors.
 type faults struct {
 	first []error
 	more  int
@@ -169,7 +167,7 @@ func (c *config) has(name string) bool {
 // mostSize bounds each size. Shapes are compared with the files' before anything is allocated.
 const mostSize = 1 << 30
 
-// size reads a whole number from 1 on. standard 0 means that the field must be there.
+// size reads a whole number from 1 on. standard 0: the field is required.
 func (c *config) size(name string, standard int) int {
 	if !c.has(name) && standard > 0 {
 		return standard
@@ -189,7 +187,6 @@ func (c *config) zero(names ...string) {
 	}
 }
 
-// counts reads a list of whole numbers from 1 to most.
 func (c *config) counts(name string, most int, standard ...int) []int {
 	list := standard
 	if c.has(name) && (c.decode(name, &list) != nil || len(list) == 0 || slices.Min(list) < 1 || slices.Max(list) > most) {
@@ -199,7 +196,7 @@ func (c *config) counts(name string, most int, standard ...int) []int {
 	return list
 }
 
-// pair reads a whole number, or two: a height and a width.
+// pair is a height and a width, or one number for both.
 func (c *config) pair(name string, standard int) (height, width int) {
 	var both []int
 	if c.decode(name, &both) != nil || both == nil {
@@ -213,7 +210,6 @@ func (c *config) pair(name string, standard int) (height, width int) {
 	return both[0], both[1]
 }
 
-// id reads the id of a token, -1 if there is none.
 func (c *config) id(name string, standard, most int) int {
 	if text, there := c.fields[name]; !there {
 		return standard
@@ -240,12 +236,10 @@ func (c *config) number(name string, standard float64, fits func(x float64) bool
 	return x
 }
 
-// rate reads a rate of dropout.
 func (c *config) rate(name string, standard float64) float64 {
 	return c.number(name, standard, func(x float64) bool { return x >= 0 && x < 1 }, "a number from 0 to below 1")
 }
 
-// positive reads a number such as the epsilon of a normalization.
 func (c *config) positive(name string, standard float64) float64 {
 	return c.number(name, standard, func(x float64) bool { return x > 0 && x < math.MaxFloat32 }, "a number above 0")
 }
@@ -278,7 +272,7 @@ func (c *config) texts(name string) (list []string) {
 	return list
 }
 
-// only refuses values of a field that lazo does not implement and that would change numbers. null means none.
+// only refuses values that would change numbers. null means none.
 func (c *config) only(name string, implemented ...string) {
 	if !c.has(name) {
 		return

@@ -9,26 +9,25 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// decoder has the settings and layers that Llama and its relatives share. Each place sees itself and earlier ones.
+// decoder has the settings and layers of Llama and its relatives. Each place sees itself and earlier ones.
 type decoder struct {
 	encoder
 	keyHeads, headWidth         int
 	rates                       []float64           // of rotary positions
-	localRates                  []float64           // of layers with a window, nil for rates
+	localRates                  []float64           // of layers with a window; nil: rates
 	window                      func(layer int) int // 0: all earlier places
 	fused                       bool                // queries, keys and values
 	bias, outputBias, gateBias  bool
 	ungated                     bool
 	normal                      nn.Layer
 	headNorm                    *nn.RMSNorm
-	sandwich                    bool // also normalizes after attention and after dense layers
+	sandwich                    bool // also normalizes afterwards
 	scale, scoresCap, logitsCap float64
 	embeddedScale, embedDropout float64
-	tied                        bool // the output to the embeddings
+	tied                        bool // output and embeddings
 }
 
-// decoderOf reads the fields that Llama and its relatives share. keyHeads and headWidth are standards, 0 for those that
-// follow from the others.
+// decoderOf's keyHeads and headWidth are standards, 0 for those that follow from the others.
 func decoderOf(c *config, keyHeads, headWidth int, rates func(c *config, width int) (all, local []float64)) decoder {
 	c.encoder()
 	d := decoder{encoder: encoder{
@@ -136,7 +135,6 @@ func last(x *graph.Node) *graph.Node {
 	return place(x, graph.ReduceMax(seen, 1))
 }
 
-// place takes a place of each text.
 func place(x, number *graph.Node) *graph.Node {
 	dims := x.Shape().Dimensions
 	at := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims[0], dims[1]), 1)
@@ -156,8 +154,8 @@ func (d decoder) build(s *model.Scope, in inputs) *graph.Node {
 	return nn.Masked(d.norm(s.In("norm"), x), mask)
 }
 
-// begin embeds tokens at the places numbers or, if nil, from start on, 0 if nil. Rotary positions need no numbers: they
-// compare places.
+// begin embeds tokens at the places numbers or, if nil, from start on. Rotary positions need no numbers: they compare
+// places.
 func (d decoder) begin(s *model.Scope, ids, start, numbers *graph.Node) *graph.Node {
 	x := d.embed(s.In("words"), ids, d.vocabulary, d.padding)
 	if d.embeddedScale != 0 {
@@ -183,7 +181,7 @@ func (d decoder) attention(layer int) nn.Attention {
 	return a
 }
 
-// block normalizes before attention and dense layers.
+// block normalizes first.
 func (d decoder) block(s *model.Scope, x *graph.Node, attend func(s *model.Scope, x *graph.Node) *graph.Node) *graph.Node {
 	x = d.add(s, x, attend(s.In("attention"), d.norm(s.In("attention_norm"), x)), "attended_norm")
 	return d.feed(s, x)
@@ -196,7 +194,6 @@ func (d decoder) add(s *model.Scope, x, y *graph.Node, after string) *graph.Node
 	return graph.Add(x, nn.Dropout{Rate: d.dropout}.Apply(s, y))
 }
 
-// feed adds dense layers.
 func (d decoder) feed(s *model.Scope, x *graph.Node) *graph.Node {
 	y := d.norm(s.In("norm"), x)
 	dense := func(name string, x *graph.Node, units int) *graph.Node {

@@ -13,13 +13,13 @@ import (
 type decoding struct {
 	of     *text.Tokenizer
 	stops  []string
-	ids    []int32 // the last tokens that made text, and those after them
-	before int     // how many of them have
+	ids    []int32 // the last ones that made text, and later ones
+	before int     // number of those that made text
 	known  string  // the text of these
-	held   string  // text that may begin one of stops
+	held   string  // may begin one of stops
 }
 
-// newDecoding returns one of the tokens after a prompt, without which a first space would be missing.
+// newDecoding needs the prompt, without which a first space would be missing.
 func newDecoding(of *text.Tokenizer, stops []string, prompt []int32) (*decoding, error) {
 	known, err := of.DecodeOrdinary(prompt)
 	return &decoding{of: of, stops: stops, ids: prompt[:len(prompt):len(prompt)], before: len(prompt), known: known}, err
@@ -89,7 +89,7 @@ func unfinished(s string) bool {
 	return strings.HasSuffix(s, "\ufffd")
 }
 
-// lossy replaces bytes that are not UTF-8 as Python does: those that begin a character together.
+// lossy replaces bytes that are not UTF-8 as Python: those that begin a character together.
 func lossy(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -15,17 +15,17 @@ import (
 
 // Description lists the content of a folder or of a file .gguf.
 type Description struct {
-	Classes []string `json:"architectures"` // of transformers, that the folder's model is of
+	Classes []string `json:"architectures"` // of transformers
 	Heads   []string `json:"heads"`         // classes whose weights the folder has
 	// Sizes are those of config.json by name, max_seq_length of sentence-transformers, and of the weights parameters,
 	// tensors and bytes, for quantized ones those in float32, and of the tokenizer its tokens.
 	Sizes     map[string]int `json:"sizes"`
-	DTypes    []string       `json:"dtypes"` // of the weights, the most common first
+	DTypes    []string       `json:"dtypes"` // of weights, most common first
 	Labels    []string       `json:"labels,omitempty"`
-	Problem   string         `json:"problem_type,omitempty"` // of a classifier: such as multi_label_classification
+	Problem   string         `json:"problem_type,omitempty"` // such as multi_label_classification
 	Pooling   []string       `json:"pooling,omitempty"`      // of sentence-transformers
 	Tokenizer string         `json:"tokenizer,omitempty"`    // its kind, and whether there is a chat template
-	// Refused has the reasons why lazo does not read a part of the folder, such as its tokenizer.
+	// Refused has the reasons why lazo does not read a part of the folder.
 	Refused []string `json:"refused,omitempty"`
 }
 

@@ -34,13 +34,13 @@ type Hub struct {
 	Files []string
 	// HTTP sends the requests; default: TLS 1.2 or newer, proxies from the environment.
 	HTTP *http.Client
-	// Progress, unless nil, is called after each received piece, with the done and total bytes of the current file.
+	// Progress, unless nil, is called after each received piece, with the bytes of the current file.
 	Progress func(file string, done, total int64)
 }
 
 // Download downloads a model by its name, such as "sentence-transformers/all-MiniLM-L6-v2", and returns its folder for
-// [Open]. It verifies digests, also of files in the cache, which it does not request. Of a broken download it requests
-// what is missing. With the hash of a commit as Revision, a complete folder needs no request.
+// [Open]. It verifies digests, also of files in the cache, which it does not request, and continues a broken download.
+// With the hash of a commit as Revision, a complete folder needs no request.
 //
 // Errors: those of the network and the disk, a name, revision or file that the hub does not have, and bytes that differ
 // from the hub's digest.
@@ -52,7 +52,7 @@ func Download(ctx context.Context, name string, from Hub) (folder string, err er
 	return folder, nil
 }
 
-// hubFiles are those that lazo reads. Others may have the same weights in other formats.
+// hubFiles may have the same weights in other formats.
 var hubFiles = []string{"*.json", "*.txt", "*.model", "*.jinja", weightsFile, "model-*-of-*.safetensors", "adapter_model.safetensors", "*_*/config.json", "*_*/" + weightsFile}
 
 type hubListing struct {
@@ -189,7 +189,7 @@ func listing(text []byte) (all hubListing, err error) {
 	return all, c.err
 }
 
-// local reports whether a name is that of a file in a folder on each system.
+// local: a name is a file's in a folder on each system.
 func local(name string) bool {
 	return filepath.IsLocal(filepath.FromSlash(name)) && path.Clean(name) == name && name != "." && !strings.Contains(name, `\`) && !strings.ContainsFunc(name, unicode.IsControl)
 }
@@ -236,7 +236,6 @@ func (h Hub) selected(all hubListing) (files []hubFile, err error) {
 	return files, nil
 }
 
-// file downloads a file among the blobs, and links to it.
 func (h Hub) file(ctx context.Context, f hubFile, address, dir, link string) error {
 	blob := filepath.Join(dir, "blobs", f.blob)
 	for _, d := range []string{filepath.Dir(blob), filepath.Dir(link)} {

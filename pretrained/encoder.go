@@ -13,10 +13,9 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// encoder has the settings and layers that BERT and its relatives share.
 type encoder struct {
 	vocabulary, width, inner, heads, layers, places, types int
-	padding                                                int // the token's id, whose vectors are not trained; -1 for none
+	padding                                                int // without trained vectors; -1 for none
 	epsilon, deviation                                     float64
 	dropout, attentionDropout, scoresDropout               float64 // after dense layers, after attention, and within it
 	activation                                             nn.Activation
@@ -24,7 +23,6 @@ type encoder struct {
 	untied error // of words
 }
 
-// encoderOf reads the fields that BERT, RoBERTa and MPNet share.
 func encoderOf(c *config, epsilon float64, padding int) encoder {
 	c.only("position_embedding_type", `"absolute"`)
 	c.only("is_decoder", "false")
@@ -63,7 +61,6 @@ func (c *config) divides(name string, n int, of string, size int) {
 	}
 }
 
-// inputs are those of a network by name.
 type inputs func(name string) *graph.Node
 
 const (
@@ -72,7 +69,7 @@ const (
 	typesInput = "token_type_ids"
 )
 
-// ids returns an input of token ids or types, integers [batch, places].
+// ids are integers [batch, places].
 func (in inputs) ids(name string) *graph.Node {
 	x := in(name)
 	if !x.DType().IsInt() || x.Rank() != 2 {
@@ -81,7 +78,7 @@ func (in inputs) ids(name string) *graph.Node {
 	return x
 }
 
-// mask is true at tokens and false at padding.
+// mask is false at padding.
 func (in inputs) mask(ids *graph.Node) *graph.Node { return in.maskOf(maskInput, ids) }
 
 func (in inputs) maskOf(name string, ids *graph.Node) *graph.Node {
@@ -100,7 +97,7 @@ func notGiven(*graph.Graph, shapes.Shape) *graph.Node {
 	panic(errors.New("pretrained: the network has no weights: make the state with its Weights or the model with flaxlike.New, and apply the network at the scope \"model\""))
 }
 
-// embed looks rows of a table up. The vector of padding has no gradient, as in torch; -1 for none.
+// embed's padding has no gradient, as in torch; -1 for none.
 func (e encoder) embed(s *model.Scope, ids *graph.Node, rows, padding int) *graph.Node {
 	y := nn.Embedding{Vocabulary: rows, Width: e.width, DType: e.dtype, Initial: notGiven}.Apply(s, ids)
 	if padding < 0 {
@@ -133,12 +130,11 @@ func (e encoder) norm(s *model.Scope, x *graph.Node) *graph.Node {
 	return nn.LayerNorm{Epsilon: e.epsilon}.Apply(s, x)
 }
 
-// embedded normalizes the sum of the embeddings, and drops parts of it in training.
 func (e encoder) embedded(s *model.Scope, sum *graph.Node) *graph.Node {
 	return nn.Dropout{Rate: e.dropout}.Apply(s, e.norm(s.In("norm"), sum))
 }
 
-// encode applies the layers, each of attention and two dense layers, normalized after each sum.
+// encode's layers are attention and two dense layers, normalized after each sum.
 func (e encoder) encode(s *model.Scope, x, mask, bias *graph.Node) *graph.Node {
 	for i := range e.layers {
 		s := s.In("layer_%d", i)
@@ -153,7 +149,6 @@ func (e encoder) encode(s *model.Scope, x, mask, bias *graph.Node) *graph.Node {
 	return nn.Masked(x, mask)
 }
 
-// rows are the tables of a layer, whose names in files differ.
 func (e encoder) rows(query, key, value, output, attentionNorm, up, down, norm2 string) []module {
 	square := linear(e.width, e.width)
 	return []module{
@@ -168,7 +163,7 @@ func first(x *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Slice(x, graph.AxisRange(), graph.AxisElem(0), graph.AxisRange()), dims[0], dims[2])
 }
 
-// pool is the tanh of a dense layer of the first place.
+// pool is of the first place.
 func (e encoder) pool(s *model.Scope, hidden *graph.Node) *graph.Node {
 	return graph.Tanh(e.draw(s.In("pooler"), first(hidden), e.width))
 }
@@ -180,7 +175,6 @@ func (e encoder) draw(s *model.Scope, x *graph.Node, units int) *graph.Node {
 
 func logits(x *graph.Node) map[string]*graph.Node { return map[string]*graph.Node{"logits": x} }
 
-// tokens classifies each place.
 func (e encoder) tokens(dropout float64, labels int) head {
 	return head{modules: []module{{"classifier", "classifier", linear(e.width, labels)}}, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
 		return logits(e.draw(s.In("classifier"), nn.Dropout{Rate: dropout}.Apply(s, hidden), labels))
@@ -197,7 +191,7 @@ func (e encoder) answers(dropout float64) head {
 	}}
 }
 
-// twoLayers classifies by a dense layer with tanh of the first place, and another one.
+// twoLayers is of the first place, with tanh.
 func (e encoder) twoLayers(dropout float64, labels int) head {
 	modules := []module{{"classifier.dense", "dense", linear(e.width, e.width)}, {"classifier.out_proj", "classifier", linear(e.width, labels)}}
 	return head{modules: modules, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {

@@ -13,30 +13,29 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// family describes an architecture: the names and shapes of its tensors, and its layers. families has all by their
-// model_type.
+// family describes an architecture: the names and shapes of its tensors, and its layers.
 type family struct {
-	class  string // the beginning of its classes' names: Bert
-	prefix string // of the body's tensors in models with a head: "bert."
+	class  string // begins its classes' names: Bert
+	prefix string // of the body's tensors with a head: "bert."
 	layers int    // for # in names
-	types  bool   // it takes token_type_ids
-	places int    // of texts at most; 0 if not bounded
+	types  bool   // takes token_type_ids
+	places int    // of texts at most; 0: no bound
 	// renamed: transformers' modules have other names than its files, and peft those of modules.
 	renamed bool
 	of      string // "images", and others; else texts
 	dtype   dtypes.DType
 	body    []module
-	pooler  []module // empty if the folder or the architecture has none
-	// build returns the hidden state of each place, [batch, places, width]. pool is of the first place.
+	pooler  []module // empty if folder or architecture lack one
+	// build returns [batch, places, width]. pool is of the first place.
 	build func(s *model.Scope, in inputs) *graph.Node
 	pool  func(s *model.Scope, hidden *graph.Node) *graph.Node
-	// outputs are in place of build, of networks of several inputs without one hidden state.
+	// outputs replace build, in networks of several inputs without one hidden state.
 	outputs func(s *model.Scope, in inputs) map[string]*graph.Node
 	heads   map[task]head
 	// decode and caches are of decoders: build for the places after those of caches.
 	decode func(s *model.Scope, ids *graph.Node, caches []nn.Cache) *graph.Node
 	caches func(s *model.Scope, g *graph.Graph, rows, places int) []nn.Cache
-	// decoder has the settings of Llama and its relatives.
+	// decoder is of Llama and its relatives.
 	decoder *decoder
 }
 
@@ -62,22 +61,19 @@ const (
 	lmHeadModel    task = "LMHeadModel"    // likewise
 )
 
-// head describes what follows the body.
 type head struct {
-	class   string   // empty for the family's and the task
-	modules []module // with names of files that have no prefix
-	pooled  bool     // it needs the pooler
+	class   string   // if not the family's and the task
+	modules []module // their names have no prefix
+	pooled  bool     // needs the pooler
 	build   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
 	err     error
 }
 
-// of is the head of a class with its own name.
 func (h head) of(class string) head {
 	h.class = class
 	return h
 }
 
-// classOf is the name of transformers' class.
 func (f *family) classOf(of task) string {
 	return cmp.Or(f.heads[of].class, f.class+string(of))
 }
@@ -92,8 +88,8 @@ type module struct {
 type part struct {
 	file, own, older string
 	dims             []int // in the file
-	transposed       bool  // lazo has the first two axes last, the other way round
-	shape            []int // here, if not that of the file
+	transposed       bool  // lazo has the first two axes last, swapped
+	shape            []int // here, if not the file's
 	count            bool  // a whole number in files, each element here
 }
 
@@ -150,7 +146,7 @@ func vector(name string, n int) []part {
 	return []part{{file: name, own: name, dims: []int{n}}}
 }
 
-// tensor is a row of a table for one layer: names, dims and place in the folder.
+// tensor is a row of a table for one layer.
 type tensor struct {
 	name, older string
 	own         string // below the network's scope
@@ -179,7 +175,7 @@ func (t tensor) places() int {
 	return n
 }
 
-// listed writes the rows of a table out for all layers.
+// listed has a table's rows for all layers.
 func (f *family) listed(modules []module) (all []tensor) {
 	add := func(m module, layer string) {
 		for _, p := range m.parts {

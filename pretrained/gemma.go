@@ -41,7 +41,7 @@ func gemma3(c *config) *family {
 	return f
 }
 
-// limit reads a positive number, 0 for null.
+// limit is 0 for null.
 func (c *config) limit(name string, standard float64) float64 {
 	if _, there := c.fields[name]; there && !c.has(name) || !there && standard == 0 {
 		return 0
@@ -49,7 +49,7 @@ func (c *config) limit(name string, standard float64) float64 {
 	return c.positive(name, standard)
 }
 
-// ratesByKind are those of layers with all places, and of those with a window.
+// ratesByKind are of layers with all places, and with a window.
 func (c *config) ratesByKind(width int) (all, local []float64) {
 	places, base, localBase := c.positive("max_position_embeddings", 1<<17), c.positive("rope_theta", 1e6), c.positive("rope_local_base_freq", 1e4)
 	all, local = nn.RotaryRates(base, width), nn.RotaryRates(localBase, width)
@@ -62,12 +62,12 @@ func (c *config) ratesByKind(width int) (all, local []float64) {
 		c.only("rope_scaling")
 		c.within("rope_parameters", func(in *config) {
 			for _, name := range []string{"rope_type", "type", "rope_theta", "factor"} {
-				in.only(name) // expected in the objects
+				in.only(name) // in the objects
 			}
 			read(in, fullAttention, base, &all)
 			read(in, slidingAttention, localBase, &local)
 		})
 	}
-	read(c, "rope_scaling", base, &all) // of older files
+	read(c, "rope_scaling", base, &all) // older files
 	return all, local
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Generator continues texts with a network of [Base.CausalLM]. The keys and values of earlier places are variables of
-// the state, so that a token costs one place. Use it from one goroutine.
+// the state: a token costs one place. Use it from one goroutine.
 type Generator struct {
 	network      *Network
 	state        *managed.State
@@ -54,10 +54,10 @@ func (n *Network) Generator(state *managed.State, rows, places int) (*Generator,
 
 const mostRows = 1 << 12
 
-// Rows returns the maximum number of rows.
+// Rows is the maximum number of rows.
 func (g *Generator) Rows() int { return g.rows }
 
-// Places returns the number of places of a row.
+// Places is the number of places of a row.
 func (g *Generator) Places() int { return g.places }
 
 // Close frees the programs. The state keeps the variables of the places.
@@ -68,7 +68,7 @@ func (g *Generator) Close() error {
 const (
 	lengthInput   = "length"   // of each prompt
 	positionInput = "position" // of each token
-	sourceInput   = "source"   // the row whose places a row continues
+	sourceInput   = "source"   // continued row
 )
 
 // step returns the logits after prompts, which may have padding, or after a token of each row. Later tokens replace the
@@ -120,13 +120,13 @@ func placeOf(x, place *graph.Node) *graph.Node {
 
 // Piece is a token of a text that continues a prompt.
 type Piece struct {
-	Prompt int // the prompt's number
+	Prompt int
 	ID     int32
-	// Text has the characters that the token completes, if there is a Tokenizer. The pieces of a text make up its
+	// Text has the characters that the token completes, if there is a Tokenizer. A text's pieces make up its
 	// continuation, without special tokens, and without the token or text that ends it.
 	Text string
-	// End is "stop" for the last piece of a text that a token of Stop or a text of StopTexts ends, "length" for the last
-	// one of other texts, and "" before.
+	// End is "stop" for the last piece of a text that a token of Stop or a text of StopTexts ends, "length" for the
+	// last one of other texts, and "" before.
 	End string
 }
 
@@ -199,11 +199,10 @@ func (g *Generator) check(texts []*continued, of Generation) error {
 	return err
 }
 
-// continued is a prompt and what follows it.
 type continued struct {
 	number int
 	ids    []int32
-	prompt int // its number of tokens
+	prompt int // number of tokens
 	of     *Generation
 	most   int // tokens
 	random *rand.Rand
@@ -242,7 +241,7 @@ func (c *continued) add(id int32) (p Piece, err error) {
 	return p, err
 }
 
-// draw chooses token after token. Rows without a text, or of one that has ended, compute something that is not used.
+// draw's rows without a text, or of one that has ended, compute something unused.
 func (g *Generator) draw(ctx context.Context, texts []*continued, of Generation, yield func(Piece, error) bool) error {
 	logits, err := g.begin(ctx, texts, 1)
 	for {
@@ -283,8 +282,7 @@ func row(logits data.Array, i int) []float32 {
 	return logits.Flat.([]float32)[i*width:][:width]
 }
 
-// begin reads the prompts, each into the first of some rows. It pads to powers of two, so that few programs are
-// compiled.
+// begin reads the prompts, each into the first of some rows. It pads to powers of two: few programs are compiled.
 func (g *Generator) begin(ctx context.Context, texts []*continued, each int) (data.Array, error) {
 	longest, padded := 1, 1
 	for _, c := range texts {

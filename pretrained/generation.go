@@ -14,15 +14,15 @@ import (
 
 // Generation configures [Generator.Generate].
 type Generation struct {
-	Sampling text.Sampling // the likeliest token if zero
-	// Seed is of the first prompt. Each further one has the next number, and draws as alone with this number.
+	Sampling text.Sampling // likeliest token if zero
+	// Seed is the first prompt's. Each further one has the next number, and draws as alone with this number.
 	Seed uint64
-	Most int     // tokens of each text; as many as there are places if 0
+	Most int     // tokens of each text; 0: all places
 	Stop []int32 // tokens that end a text
-	// Tokenizer makes the texts of tokens. None if nil.
+	// Tokenizer makes the texts of tokens.
 	Tokenizer *text.Tokenizer
 	StopTexts []string // end a text before them
-	Beams     Beams    // without StopTexts, and without Sampling other than Repetition
+	Beams     Beams    // not with StopTexts or Sampling other than Repetition
 }
 
 func (of Generation) cloned() Generation {
@@ -44,9 +44,9 @@ const generationFile = "generation_config.json"
 
 // Generation returns the folder's settings, those of generation_config.json, as transformers uses them: with do_sample
 // Temperature 1 and TopK 50 unless the file has others, and without it none of them. Stop has eos_token_id, also of
-// config.json if the folder has no such file. Tokenizer is the folder's, if it has one; one that Base.Tokenizer
-// refuses is an error. max_length is not read: the generator's places bound a text. Other fields that would change
-// texts are errors by their names.
+// config.json if the folder has no such file. Tokenizer is the folder's, if it has one; one that Base.Tokenizer refuses
+// is an error. max_length is not read: the generator's places bound a text. Other fields that would change texts are
+// errors by their names.
 func (b *Base) Generation() (Generation, error) {
 	of, err := b.generation()
 	if err == nil {
@@ -93,7 +93,7 @@ func (b *Base) generation() (of Generation, err error) {
 			of.Sampling.TopK = c.size("top_k", 50)
 		}
 		if of.Sampling.TopP = c.number("top_p", 1, share, "a number from 0 to 1"); of.Sampling.TopP == 0 {
-			of.Sampling.TopP = math.SmallestNonzeroFloat64 // transformers keeps the likeliest token; 0 is all tokens
+			of.Sampling.TopP = math.SmallestNonzeroFloat64 // transformers keeps the likeliest token; 0 is all
 		}
 		of.Sampling.MinP = c.number("min_p", 0, share, "a number from 0 to 1")
 	}
@@ -117,7 +117,6 @@ func (b *Base) generation() (of Generation, err error) {
 
 var early = map[string]string{"true": "first", `"never"`: "never"}
 
-// ids reads one id or several.
 func (c *config) ids(name string) (ids []int32) {
 	if !c.has(name) {
 		return nil
@@ -134,8 +133,8 @@ func (c *config) ids(name string) (ids []int32) {
 	return ids
 }
 
-// generationFields are those of transformers, with the values that change nothing; nil: any value, for those that are
-// read or never change a text.
+// generationFields are transformers', with the values that change nothing; nil: any value, for those that are read or
+// never change a text.
 var generationFields = map[string][]string{
 	"eos_token_id": nil, "do_sample": nil, "temperature": nil, "top_k": nil, "top_p": nil, "min_p": nil, "repetition_penalty": nil, "max_new_tokens": nil,
 	"stop_strings": nil, "num_beams": nil, "length_penalty": nil, "early_stopping": {"false", "true", `"never"`},

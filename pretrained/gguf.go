@@ -21,15 +21,14 @@ import (
 
 const ggufExt = ".gguf"
 
-// ggufFile is the header of a GGUF file. Values are uint64, int64, float32, float64, bool, string, []string or
-// ggufNumbers.
+// ggufFile is a header. Values are uint64, int64, float32, float64, bool, string, []string or ggufNumbers.
 type ggufFile struct {
 	values  map[string]any
 	tensors map[string]stored
 }
 
-// readGGUF reads the header and checks that the tensors lie in the file one after another. The file is untrusted:
-// allocations are bounded by the bytes that are read.
+// readGGUF checks that the tensors lie in the file one after another. The file is untrusted: allocations are bounded by
+// the bytes that are read.
 func readGGUF(path string) (*ggufFile, error) {
 	f, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -122,7 +121,6 @@ func (t ggufTensor) stored(file io.ReaderAt) stored {
 	}})
 }
 
-// unpacked has the rows of raw ones.
 func unpacked(s stored) stored {
 	s.rows = func(from, to int) ([]byte, error) {
 		data, err := s.raw(from, to)
@@ -134,7 +132,7 @@ func unpacked(s stored) stored {
 	return s
 }
 
-// numbersOf are the numbers of blocks, in float32 if they are quantized.
+// numbersOf blocks are float32 if quantized.
 func numbersOf(kind uint64, data []byte) []byte {
 	b := blocks[kind]
 	if b.numbers == nil {
@@ -151,7 +149,7 @@ func numbersOf(kind uint64, data []byte) []byte {
 	return out
 }
 
-// ggufReader reads a header. After an error, values are zero.
+// ggufReader's values are zero after an error.
 type ggufReader struct {
 	from       io.Reader
 	read, left int64
@@ -258,7 +256,6 @@ func (r *ggufReader) value(kind uint64) any {
 	return ggufNumbers{of, r.bytes(r.count(r.number(8), uint64(ggufSizes[of]), mostText) * uint64(ggufSizes[of]))}
 }
 
-// tensor reads an entry and computes its size.
 func (r *ggufReader) tensor() (t ggufTensor) {
 	t.name = r.text()
 	rank := r.number(4)
@@ -317,7 +314,7 @@ var ggufInner = map[string]string{
 	"ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
 }
 
-// named returns the tensors by transformers' names. Others keep theirs.
+// named has transformers' names. Others stay.
 func (g *ggufFile) named() (map[string]stored, error) {
 	all, from := map[string]stored{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(g.tensors)) {
@@ -340,7 +337,7 @@ func (g *ggufFile) named() (map[string]stored, error) {
 	return all, nil
 }
 
-// ggufName is named's inverse, "" for tensors without a name in files.
+// ggufName is named's inverse, "" without a name in files.
 func ggufName(name string) string {
 	dot := max(strings.LastIndexByte(name, '.'), 0)
 	module, end := name[:dot], name[dot:]
@@ -357,7 +354,6 @@ func ggufName(name string) string {
 	return ""
 }
 
-// ggufValue returns a value of a type, and whether the file has it.
 func ggufValue[T any](g *ggufFile, key string, errs *[]error) (v T, there bool) {
 	any, there := g.values[key]
 	v, ok := any.(T)

@@ -34,7 +34,7 @@ const ggufTokens = "tokenizer.ggml."
 
 var attentionProjection = regexp.MustCompile(`^model\.layers\.\d+\.self_attn\.([qk])_proj\.`)
 
-// model returns the fields of a config.json and the tensors as transformers has them.
+// model returns a config.json and tensors as transformers has them.
 func (g *ggufFile) model() (*config, map[string]stored, error) {
 	var errs []error
 	arch, _ := ggufValue[string](g, "general.architecture", &errs)
@@ -124,7 +124,7 @@ var ggufKeys = map[string][]any{
 	"rope.scaling.finetuned": nil, "expert_count": {uint64(0)}, "expert_used_count": {uint64(0)},
 }
 
-// known refuses keys of the architecture that lazo does not know, and one file of several.
+// known refuses unknown keys of the architecture, and one file of several.
 func (g *ggufFile) known(arch string) (err error) {
 	for _, key := range slices.Sorted(maps.Keys(g.values)) {
 		name, of := strings.CutPrefix(key, arch+".")
@@ -143,7 +143,6 @@ func (g *ggufFile) known(arch string) (err error) {
 	return err
 }
 
-// ggufRoles are the keys of special tokens by their roles.
 var ggufRoles = map[string]string{"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding", "cls": "cls", "sep": "seperator", "mask": "mask"}
 
 const noTokenizer = "none" // as llama.cpp's
@@ -183,7 +182,7 @@ func (g *ggufFile) tokenizer() (*text.Tokenizer, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	v.AddBOS = added || !there && v.Pre == "llama-bpe" // Llama 3's files often lack the key
+	v.AddBOS = added || !there && v.Pre == "llama-bpe" // Llama 3's files often lack it
 	return v.Tokenizer()
 }
 
@@ -207,7 +206,7 @@ func (s stored) unpermuted(head int) stored {
 	return unpacked(s)
 }
 
-// permuted is the place in files of a row of queries or keys of heads.
+// permuted is the place in files of a row of queries or keys.
 func permuted(row, head int) int {
 	at := row % head
 	return row - at + at%(head/2)*2 + at/(head/2)

@@ -18,7 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// ggufKinds are the types of tensors that SaveGGUF writes, with their numbers in general.file_type.
+// ggufKinds are the types that SaveGGUF writes, with their numbers in general.file_type.
 var ggufKinds = map[string]struct{ kind, file uint64 }{"F32": {0, 0}, "F16": {1, 1}, "BF16": {30, 32}, "Q8_0": {8, 7}}
 
 const ggufAlignment = 32
@@ -107,7 +107,7 @@ func (n *Network) saveGGUF(file string, model Values, kind string) error {
 	})
 }
 
-// readsAs reads the metadata and names as Open does, and refuses a file of another network.
+// readsAs reads the metadata and names as Open, and refuses another network's.
 func (n *Network) readsAs(g *ggufFile) error {
 	c, tensors, err := g.model()
 	if err != nil {
@@ -130,7 +130,7 @@ func (n *Network) readsAs(g *ggufFile) error {
 	return n.family.decoder.same(f.decoder, n.base.file)
 }
 
-// same refuses settings that another decoder, read from a file .gguf, does not have.
+// same refuses settings that another decoder, read from a file .gguf, lacks.
 func (d decoder) same(o *decoder, file string) error {
 	near := func(x, y []float64) bool {
 		return slices.EqualFunc(x, y, func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(a) }) // they are float32
@@ -157,13 +157,12 @@ func (d decoder) same(o *decoder, file string) error {
 
 func (b *Base) text(field string) string { return (&config{fields: b.fields}).text(field, "") }
 
-// ggufSettings sets the values of an architecture's keys.
 func (b *Base) ggufSettings(g *ggufFile, arch string, d *decoder) error {
 	c := &config{fields: b.fields, file: b.file}
 	values := map[string]any{
 		"hidden_size": uint64(d.width), "intermediate_size": uint64(d.inner), "num_hidden_layers": uint64(d.layers), "num_attention_heads": uint64(d.heads),
 		"num_key_value_heads": uint64(d.keyHeads), "head_dim": uint64(d.headWidth), "rms_norm_eps": float32(d.epsilon),
-		"max_position_embeddings": uint64(c.size("max_position_embeddings", 0)), // standards differ between architectures
+		"max_position_embeddings": uint64(c.size("max_position_embeddings", 0)), // architectures' standards differ
 	}
 	base, factor := c.positive("rope_theta", 1e4), 0.0
 	if name := c.ropeField(); c.has(name) {
@@ -185,7 +184,7 @@ func (b *Base) ggufSettings(g *ggufFile, arch string, d *decoder) error {
 	return c.err
 }
 
-// ggufTokenizer sets the values of a tokenizer, or those of a file without one.
+// ggufTokenizer also sets the values of a file without one.
 func (b *Base) ggufTokenizer(g *ggufFile, size int) error {
 	c := &config{fields: b.fields, file: b.file}
 	for _, role := range []string{"bos", "eos", "pad"} {
@@ -228,7 +227,6 @@ func (b *Base) ggufTokenizer(g *ggufFile, size int) error {
 
 func aligned(n int64) int64 { return (n + ggufAlignment - 1) / ggufAlignment * ggufAlignment }
 
-// write writes the header, and tensors in their order.
 func (g *ggufFile) write(to io.Writer, list []ggufTensor, data func(t ggufTensor, to io.Writer) error) error {
 	header := ggufHeader("GGUF")
 	header.number(3, 4)
@@ -272,7 +270,6 @@ func (g *ggufFile) write(to io.Writer, list []ggufTensor, data func(t ggufTensor
 	return err
 }
 
-// counter counts the bytes that it hands on.
 type counter struct {
 	to io.Writer
 	n  int64
@@ -284,7 +281,6 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ggufHeader is written as ggufReader reads it.
 type ggufHeader []byte
 
 func (h *ggufHeader) number(n uint64, bytes int) {
@@ -296,7 +292,7 @@ func (h *ggufHeader) text(s string) {
 	*h = append(*h, s...)
 }
 
-// value writes a value of ggufFile: whole numbers as uint32.
+// value writes whole numbers as uint32.
 func (h *ggufHeader) value(of any) error {
 	switch of := of.(type) {
 	case uint64:
@@ -365,7 +361,6 @@ func (n *Network) writeGGUF(to io.Writer, t ggufTensor, w weight, head int, mode
 	return n.writeTensor(to, w, b.dtype, model)
 }
 
-// parts hands bytes on in parts of a size.
 type parts struct {
 	size int
 	held []byte

@@ -34,13 +34,13 @@ func readImages(folder string) (fields map[string]json.RawMessage, err error) {
 	return fields, nil
 }
 
-// pixels are the images of a network. Those of uint8 are prepared as by the folder's preprocessor_config.json.
+// pixels of uint8 are prepared as by the folder's preprocessor_config.json.
 type pixels struct {
-	height, width, channels int // 0 for all heights and widths
+	height, width, channels int // 0: all heights and widths
 	dtype                   dtypes.DType
 	rescale                 float64
 	mean, deviation         []float64
-	prepared                [2]int // height and width of uint8, 0 for all
+	prepared                [2]int // height and width of uint8, 0: all
 	err                     error  // of uint8
 }
 
@@ -106,7 +106,6 @@ func (c *config) sizes(name string) map[string]int {
 	return map[string]int{"height": n, "width": n, "shortest_edge": n}
 }
 
-// of returns the images of a batch in the dtype of the network.
 func (p pixels) of(in inputs) *graph.Node {
 	x := in(pixelsInput)
 	fail := func(format string, values ...any) {

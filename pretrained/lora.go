@@ -28,8 +28,8 @@ type LoRA struct {
 	// Targets are ends of modules' names in the folder, such as "q_proj" or "0.attention.self.query"; or "all-linear"
 	// alone for all dense layers but the head's.
 	Targets []string
-	// Modules are ends of names of modules that are trained themselves, as peft's modules_to_save: "classifier". Modules
-	// that the folder lacks always are.
+	// Modules are ends of names of modules that are trained themselves, as peft's modules_to_save: "classifier".
+	// Modules that the folder lacks always are.
 	Modules []string
 }
 
@@ -56,15 +56,14 @@ func (n *Network) LoRA(l LoRA) *Network {
 
 const allLinear = "all-linear"
 
-// adapter is the additions of a network.
 type adapter struct {
 	fields  map[string]json.RawMessage // of adapter_config.json
-	layers  map[string]lowRank         // by the scope of the dense layer, below the network's
+	layers  map[string]lowRank         // by the dense layer's scope, below the network's
 	weights []weight
-	trained map[string]bool // variables of the network, below its scope
+	trained map[string]bool // below the network's scope
 }
 
-// adapted returns the network with the additions of a config, and with the tensors of an adapter, nil for a new one.
+// adapted's tensors are an adapter's, nil for a new one.
 func (n *Network) adapted(c *config, tensors map[string]stored, err error) *Network {
 	with := *n
 	with.weights = slices.Clone(n.weights)
@@ -134,7 +133,7 @@ func (n *Network) adapt(c *config, tensors map[string]stored) error {
 	return errors.Join(errs[:]...)
 }
 
-// trainWhole marks variables of modules that are trained themselves. It returns the names of these modules.
+// trainWhole marks variables of modules that are trained themselves, and returns these modules.
 func (n *Network) trainWhole(p parameters, all bool) (whole []string, err error) {
 	whole = slices.Clone(p.modules)
 	matched := map[string]bool{}
@@ -200,12 +199,10 @@ func wholeBy(module string, names []string) string {
 	}
 }
 
-// endsWith reports whether a module is one of a name.
 func endsWith(module, name string) bool { return module == name || strings.HasSuffix(module, "."+name) }
 
 func moduleOf(tensor string) string { return tensor[:max(0, strings.LastIndex(tensor, "."))] }
 
-// lowRank is the addition to a dense layer.
 type lowRank struct {
 	in, out, rank  int
 	scale, dropout float64
@@ -226,7 +223,7 @@ func (l lowRank) Apply(s *model.Scope, x *graph.Node) *graph.Node {
 	return graph.MulScalar(y, l.scale)
 }
 
-// begin lets the layers of a graph have the network's additions, and end freezes the other variables.
+// begin lets a graph's layers have the additions, and end freezes the other variables.
 func (n *Network) begin(s *model.Scope, g *graph.Graph) {
 	n.unpack(s, g)
 	if n.adapter == nil {

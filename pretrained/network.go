@@ -19,12 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// Network is a pretrained network with a head. flaxlike.New takes it, with its weights:
-//
-//	network := base.Classifier(10)
-//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("sparse_categorical_crossentropy"))
-//
-// An own step builds it at the scope "model" of a state with its weights:
+// Network is a pretrained network with a head. flaxlike.New takes it, with its weights. A custom step builds it at the
+// scope "model" of a state with its weights:
 //
 //	state, err := managed.New(strategy, network.Weights(), managed.WithOptimizer(adam))
 //	step := managed.TrainStep(func(b *managed.Builder) {
@@ -33,21 +29,21 @@ import (
 //
 // Inputs are input_ids and attention_mask, integers [batch, places], and token_type_ids for BERT. The mask is 0 at
 // padding. T5 has them also with the prefix decoder_. Images are pixel_values [batch, height, width, channels]:
-// floating-point numbers as those of transformers, or uint8, which the network prepares by preprocessor_config.json. An
-// error of a method of [Base] that made the network is that of flaxlike.New and of the state.
+// floating-point numbers as those of transformers, or uint8, which the network prepares by preprocessor_config.json.
+// flaxlike.New and the state return an error of the method of [Base] that made the network.
 type Network struct {
-	// Labels are the names of the classes: those of the folder if it has as many, otherwise LABEL_0, LABEL_1, ….
+	// Labels are the names of the classes: the folder's if it has as many, otherwise LABEL_0, LABEL_1, ….
 	Labels []string
 
 	base      *Base
 	family    *family
 	task      task
-	whole     bool // the model of the folder without a head
+	whole     bool // the folder's model without a head
 	weights   []weight
 	sentences map[string][]byte // files of sentence-transformers
 	outputs   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
-	adapter   *adapter // nil without LoRA
-	scale     float64  // of the loss of Contrastive, 0 without
+	adapter   *adapter
+	scale     float64 // of Contrastive's loss
 	err       error
 }
 
@@ -113,13 +109,13 @@ func (b *Base) Network() *Network {
 	return &Network{base: b, err: fmt.Errorf("pretrained: the network of %s: %w", b.folder, err)}
 }
 
-// Head returns the network with a custom head, whose variables are drawn. Network.Save leaves the head out.
+// Head returns the network with a custom head, whose variables are drawn. Network.Save omits it.
 func (b *Base) Head(build func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node) *Network {
 	return b.network(bare, 1, func(*family, *Network) head { return head{build: build} })
 }
 
 // Classifier returns the network with a head for a number of classes of texts or images: the output logits [batch,
-// classes]. 0 is the folder's number. The head's weights are those of the folder if they are for this task and number,
+// classes]. 0 is the folder's number. The head's weights are the folder's if they are for this task and number,
 // otherwise drawn.
 func (b *Base) Classifier(classes int) *Network { return b.labelled(classification, classes) }
 
@@ -142,9 +138,9 @@ func (b *Base) CausalLM() *Network {
 	return b.network(causalLM, 1, func(f *family, _ *Network) head { return f.heads[causalLM] })
 }
 
-// Seq2SeqLM returns a network of an encoder and a decoder with a head that predicts the next token of the second text:
-// the output logits [batch, places, vocabulary]. Further inputs are decoder_input_ids, which begin with a start token,
-// and decoder_attention_mask. Whisper has input_features [batch, frames, bands] in place of the first text.
+// Seq2SeqLM returns a network of an encoder and a decoder that predicts the next token of the second text: the output
+// logits [batch, places, vocabulary]. Further inputs are decoder_input_ids, which begin with a start token, and
+// decoder_attention_mask. Whisper has input_features [batch, frames, bands] in place of the first text.
 func (b *Base) Seq2SeqLM() *Network {
 	return b.network(seq2seqLM, 1, func(f *family, _ *Network) head { return f.heads[seq2seqLM] })
 }
@@ -170,10 +166,10 @@ func (b *Base) labelled(of task, classes int) *Network {
 	})
 }
 
-// also are classes that contain the head of another one.
+// also are classes that contain another's head.
 var also = map[task][]task{maskedLM: {forPreTraining, lmHeadModel}}
 
-// has reports whether the folder's model has a head for a task. A folder that lists no classes may have any.
+// has: a folder that lists no classes may have any head.
 func (b *Base) has(f *family, of task) bool {
 	return len(b.classes) == 0 || slices.ContainsFunc(append([]task{of}, also[of]...), func(t task) bool { return slices.Contains(b.classes, f.classOf(t)) })
 }
@@ -186,7 +182,7 @@ func (b *Base) lacks(f *family, of task, h head) error {
 	return err
 }
 
-// network makes the network of a head, whose weights are drawn where the folder lacks them.
+// network draws a head's weights where the folder lacks them.
 func (b *Base) network(of task, classes int, head func(*family, *Network) head) *Network {
 	n := &Network{base: b, task: of}
 	fail := func(err error) *Network {
@@ -241,8 +237,8 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 	return n
 }
 
-// Outputs builds the network at a scope and returns its outputs by name, float32 for any DType of the base, so that
-// losses are computed in it. input returns a field of the batch.
+// Outputs builds the network at a scope and returns its outputs by name, float32 for any DType of the base, for losses.
+// input returns a field of the batch.
 func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 	if n.err != nil {
 		panic(n.err)
@@ -271,14 +267,14 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 	return out
 }
 
-// wide is x in float32 with its mask.
+// wide keeps the mask.
 func wide(x *graph.Node) *graph.Node {
 	y := graph.ConvertDType(x, dtypes.Float32)
 	layering.HandOn(x, y)
 	return y
 }
 
-// Apply is for networks within others, and an error: the network has several inputs.
+// Apply is an error: the network has several inputs.
 func (n *Network) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return flaxlike.Functional(n.Outputs).Apply(scope, x)
 }
@@ -312,7 +308,7 @@ func (n *Network) Weights() managed.Option {
 	}
 }
 
-// constant are tensors of old files that are not weights.
+// constant are old files' tensors that are not weights.
 var constant = regexp.MustCompile(`\.position_ids$|\.attn\.(masked_)?bias$`)
 
 // Drawn returns the full names of the head's variables that the folder lacks, such as "/model/classifier/kernel". They
@@ -326,7 +322,7 @@ func (n *Network) Drawn() (names []string) {
 	return names
 }
 
-// Unused returns the folder's tensors that the network does not use, such as another head's.
+// Unused are the folder's tensors that the network does not use, such as another head's.
 func (n *Network) Unused() (names []string) {
 	used := map[string]bool{}
 	for _, w := range n.weights {

@@ -19,23 +19,23 @@ import (
 
 // Base is an opened folder. Its methods make networks of its weights with a head for a task. Base keeps no file open.
 type Base struct {
-	// DType is the dtype of the variables of networks that are made later: Float32, Float16 or BFloat16. Open sets that
-	// of the files.
+	// DType is that of the variables of networks that are made later: Float32, Float16 or BFloat16. Open sets that of
+	// the files.
 	DType dtypes.DType
 	// Recompute lets the gradient compute the values within each layer again, in networks that are made later: training
-	// takes less memory and more time, and its numbers are the same. It is gradient_checkpointing of transformers.
+	// takes less memory and more time, and its numbers are the same. It is transformers' gradient_checkpointing.
 	Recompute bool
-	// Quantized keeps the Q8_0 and Q4_0 tensors of a file .gguf in their blocks on the device, in networks that are made
-	// later. They are not trained, and become DType where a layer uses them.
+	// Quantized keeps the Q8_0 and Q4_0 tensors of a file .gguf in their blocks on the device, in networks that are
+	// made later. They are not trained, and become DType where a layer uses them.
 	Quantized bool
 
 	folder  string
-	file    string                     // config.json, or a GGUF file's metadata, for messages
+	file    string                     // for messages: config.json, or a GGUF file's metadata
 	fields  map[string]json.RawMessage // of it
 	family  func(*config) *family
-	classes []string // of transformers, that the folder's model is of
+	classes []string // of transformers
 	labels  []string
-	images  map[string]json.RawMessage // of preprocessor_config.json, nil if there is none
+	images  map[string]json.RawMessage // preprocessor_config.json's
 	tensors map[string]stored
 
 	tokenizer func() (*text.Tokenizer, error)
@@ -103,7 +103,6 @@ func open(ctx context.Context, folder string) (*Base, error) {
 	return b, nil
 }
 
-// describe reads the config for the dtype and the number of classes of a network.
 func (b *Base) describe(classes int) (*family, error) {
 	c := &config{file: b.file, fields: b.fields, chosen: chosen{b.DType, b.Recompute}, classes: classes, images: b.images, tensors: b.tensors}
 	f := b.family(c)
@@ -113,7 +112,7 @@ func (b *Base) describe(classes int) (*family, error) {
 	return f, c.err
 }
 
-// find returns the folder's tensor for a row of a table, with the prefix or without.
+// find accepts names with the prefix or without.
 func (b *Base) find(prefix string, t tensor) (*stored, error) {
 	names := []string{prefix + t.name, t.name}
 	if t.older != "" {
@@ -122,7 +121,6 @@ func (b *Base) find(prefix string, t tensor) (*stored, error) {
 	return named(b.tensors, t, b.file, names...)
 }
 
-// named returns the first tensor of several names, of the shape by a file.
 func named(tensors map[string]stored, t tensor, by string, names ...string) (*stored, error) {
 	for _, name := range names {
 		s, there := tensors[name]
@@ -140,7 +138,7 @@ func named(tensors map[string]stored, t tensor, by string, names ...string) (*st
 	return nil, fmt.Errorf("the folder has no tensor %q", names[0])
 }
 
-// take returns the weights of tables, all of which the folder must have.
+// take refuses a folder that lacks a weight.
 func (b *Base) take(prefix string, rows []tensor) (all []weight, err error) {
 	const most = 3 // enough for a message
 	var errs []error

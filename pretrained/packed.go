@@ -60,14 +60,13 @@ func (b *Base) packed(texts []text.Input, places int) (*data.Set, error) {
 	return data.New(data.Field{Name: idsInput, Array: ids}, data.Field{Name: segmentsInput, Array: segments}, data.Field{Name: "y", Array: next})
 }
 
-// isPacked reports whether the batch has several texts in a row.
 func isPacked(x *graph.Node) bool {
 	step := layering.StepOf(x)
 	return step != nil && slices.Contains(step.Fields(), segmentsInput)
 }
 
-// texts returns the mask of ids, and the one of the keys that a place attends to. For packed rows it also returns the
-// number of each place in its text.
+// texts returns the mask of ids, and the one of the keys that a place attends to, for packed rows also the number of
+// each place in its text.
 func (in inputs) texts(ids *graph.Node) (mask, keys, numbers *graph.Node) {
 	if !isPacked(ids) {
 		mask = in.mask(ids)
@@ -89,7 +88,7 @@ func (in inputs) texts(ids *graph.Node) (mask, keys, numbers *graph.Node) {
 	return mask, keys, graph.Where(mask, numbers, graph.ZerosLike(numbers)) // padding may be longer than a table
 }
 
-// position adds learned positions, NaN beyond their table.
+// position is NaN beyond its table.
 func (e encoder) position(s *model.Scope, x, numbers *graph.Node) *graph.Node {
 	y := graph.Add(x, e.embed(s, numbers, e.places, -1))
 	fits := graph.LessThan(numbers, graph.Scalar(x.Graph(), numbers.DType(), e.places))

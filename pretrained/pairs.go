@@ -56,14 +56,14 @@ func (b *Base) Pairs(anchors, positives, negatives []text.Input, fields ...data.
 	return set, nil
 }
 
-// Contrastive returns a network of [Base.Embedder] that also reports a loss for sets of [Base.Pairs], the one of
+// Contrastive returns a network of [Base.Embedder] that also reports a loss for sets of [Base.Pairs],
 // sentence-transformers' MultipleNegativesRankingLoss (Henderson et al. 2017): the cross-entropy of scale·cosine of an
 // anchor with its positive, against all positives and negatives of the batch. sentence-transformers' scale is 20.
 //
 //	network := base.Embedder().Contrastive(20)
 //	model, err := flaxlike.New(ctx, network, flaxlike.WithInnerLosses())
 //
-// In an own step, [Network.Outputs] reports it. Padding examples are neither examples nor negatives. Over several
+// In a custom step, [Network.Outputs] reports it. Padding examples are neither examples nor negatives. Over several
 // devices and ranks, the negatives are those of the whole batch; a batch of optim.Accumulate has only its own. Batches
 // without positives, for embeddings, have no loss, and are an error in training.
 func (n *Network) Contrastive(scale float64) *Network {
@@ -80,7 +80,7 @@ func (n *Network) Contrastive(scale float64) *Network {
 	return &with
 }
 
-// contrast reports the loss of Contrastive. The network's variables are used again for further texts.
+// contrast uses the network's variables again for further texts.
 func (n *Network) contrast(s *model.Scope, in inputs, anchors *graph.Node) {
 	step := layering.StepOf(anchors)
 	has := func(prefix string) bool { return step != nil && slices.Contains(step.Fields(), prefix+idsInput) }
@@ -97,7 +97,7 @@ func (n *Network) contrast(s *model.Scope, in inputs, anchors *graph.Node) {
 		others = append(others, unit(wide(n.outputs(s, hidden)[embedding])))
 	}
 	batch := anchors.Shape().Dimensions[0]
-	if batch*len(others) < 2 { // a single candidate is always right
+	if batch*len(others) < 2 { // one candidate is always right
 		managed.AddLoss("contrastive", graph.MulScalar(graph.ReduceAllSum(graph.Mul(anchors, others[0])), 0))
 		return
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// form has the variables of blocks of 32 numbers of a kind of GGUF. The first 2 bytes of each block are a scale, and
-// the others are elements of a dtype. numbers returns float32 without the scale, [rows, blocks, 32] of [rows, blocks,
-// bytes], in the order of the table blocks.
+// form has the variables of blocks of 32 numbers of a kind of GGUF. The first 2 bytes of each block are a scale, the
+// others elements of a dtype. numbers returns float32 without the scale, [rows, blocks, 32] of [rows, blocks, bytes],
+// in the order of the table blocks.
 type form struct {
 	dtype   dtypes.DType
 	bytes   int
@@ -39,7 +39,6 @@ const (
 	scalesEnd = "_scales" // float16 [rows, blocks]
 )
 
-// packedValues are those of a weight's variables.
 func (w weight) packedValues(values map[string]checkpoint.Tensor) {
 	f, rows, n := forms[w.stored.kind], w.dims[0], w.dims[1]/32
 	file, _ := fileDType(dtypes.Float16)
@@ -68,7 +67,6 @@ func (w weight) packedValues(values map[string]checkpoint.Tensor) {
 
 var inFiles = map[dtypes.DType]safetensors.DType{dtypes.Int8: safetensors.I8, dtypes.Uint8: safetensors.U8}
 
-// unpack lets the layers of a graph compute weights of blocks.
 func (n *Network) unpack(s *model.Scope, g *graph.Graph) {
 	packed := map[string]weight{}
 	for _, w := range n.weights {
@@ -104,7 +102,7 @@ func (n *Network) unpack(s *model.Scope, g *graph.Graph) {
 	})
 }
 
-// unpacked returns a weight of a model's blocks as its variable would have it.
+// unpacked returns a weight of blocks as its variable would have it.
 func (w weight) unpacked(model Values) ([]byte, error) {
 	f, rows, n := forms[w.stored.kind], w.dims[0], w.dims[1]/32
 	q, err := valueOf(model, w.variable()+blocksEnd, f.dtype, rows, n, f.bytes)

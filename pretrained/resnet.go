@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// convNorm is a convolution and a normalization, whose running averages are part of the state and not trained.
+// convNorm's running averages are part of the state and not trained.
 type convNorm struct {
 	file, own               string
 	in, out, window, stride int
@@ -29,13 +29,11 @@ func (l convNorm) apply(s *model.Scope, x *graph.Node) *graph.Node {
 	return nn.BatchNorm{Momentum: 0.9, Epsilon: 1e-5, AsTorch: true}.Apply(s.In("norm"), x)
 }
 
-// block adds layers to a shortcut.
 type block struct {
 	layers   []convNorm
 	shortcut *convNorm // nil for the input
 }
 
-// blocksOf reads the sizes of the stages.
 func blocksOf(c *config, in int) (all []block, width int) {
 	widths, depths := c.counts("hidden_sizes", 1<<20, 256, 512, 1024, 2048), c.counts("depths", 1000, 3, 4, 6, 3)
 	bottleneck, first := c.text("layer_type", "bottleneck") == "bottleneck", c.flag("downsample_in_bottleneck", false)

@@ -7,7 +7,6 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// within reads an object in a field.
 func (c *config) within(name string, read func(in *config)) {
 	fields, err := object(c.fields[name])
 	if err != nil {
@@ -20,7 +19,7 @@ func (c *config) within(name string, read func(in *config)) {
 	}
 }
 
-// rates are the angles per place of rotary positions, with the scaling of the config for long texts.
+// rates are the angles per place of rotary positions, with the config's scaling for long texts.
 func (c *config) rates(width int) (rates, _ []float64) {
 	c.only("partial_rotary_factor", "1", "1.0")
 	base, places := c.positive("rope_theta", 1e4), c.positive("max_position_embeddings", 2048)
@@ -37,7 +36,6 @@ func (c *config) rates(width int) (rates, _ []float64) {
 	return rates, nil
 }
 
-// scaled reads an object of rope_parameters.
 func (c *config) scaled(base, places float64, width int) []float64 {
 	c.only("partial_rotary_factor", "1", "1.0")
 	rates := nn.RotaryRates(c.positive("rope_theta", base), width)
@@ -64,7 +62,6 @@ func (c *config) ropeField() string {
 	return "rope_parameters"
 }
 
-// ropeKind is the field of the kind of scaling.
 func (c *config) ropeKind() string {
 	if !c.has("rope_type") && c.has("type") {
 		return "type"
@@ -72,7 +69,6 @@ func (c *config) ropeKind() string {
 	return "rope_type"
 }
 
-// Kinds of layers in layer_types.
 const (
 	fullAttention    = "full_attention"
 	slidingAttention = "sliding_attention"
@@ -86,7 +82,7 @@ func (c *config) needed(name string) float64 {
 	return c.positive(name, 1)
 }
 
-// smooth divides slow rates by a factor, and those between slow and fast by a part of it, as Llama 3.1 does.
+// smooth divides slow rates by a factor, and those between slow and fast by a part of it, as Llama 3.1.
 func (c *config) smooth(rates []float64, places float64) {
 	factor, slow, fast := c.needed("factor"), c.needed("low_freq_factor"), c.needed("high_freq_factor")
 	places = c.positive("original_max_position_embeddings", places)
@@ -101,7 +97,7 @@ func (c *config) smooth(rates []float64, places float64) {
 	}
 }
 
-// window is sliding_window, 0 for null.
+// window is 0 for null.
 func (c *config) window() int {
 	if _, there := c.fields["sliding_window"]; there && !c.has("sliding_window") {
 		return 0
@@ -109,7 +105,7 @@ func (c *config) window() int {
 	return c.size("sliding_window", 4096)
 }
 
-// qwenWindows are those of layers for Qwen 2 and 3.
+// qwenWindows are Qwen 2's and 3's.
 func (c *config) qwenWindows(layers int) func(layer int) int {
 	window, first := 0, 28
 	if c.flag("use_sliding_window", false) {
@@ -121,7 +117,7 @@ func (c *config) qwenWindows(layers int) func(layer int) int {
 	return c.windows(layers, window, func(layer int) bool { return layer >= first })
 }
 
-// windows are those of layers, by layer_types or in the standard ones.
+// windows are by layer_types or standard.
 func (c *config) windows(layers, window int, standard func(layer int) bool) func(layer int) int {
 	kinds := c.texts("layer_types")
 	if kinds == nil {

@@ -25,13 +25,12 @@ type Values interface {
 	Value(name string) (*tensors.Tensor, error)
 }
 
-// copied are files of tokenizers, of generation and of images.
 var copied = []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
 	"sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "chat_template.jinja", "generation_config.json", imagesFile}
 
 // Save writes a folder that transformers loads, with the network's values in a model, or with the folder's if model is
 // nil: config.json with the classes of Labels, model.safetensors, and the files of the tokenizer, also of a file .gguf
-// if lazo has its tokenizer. It makes the folder, and replaces these files in it. Do not train the model meanwhile.
+// if lazo has its tokenizer. It makes the folder, and replaces these files. Do not train the model meanwhile.
 func (n *Network) Save(folder string, model Values) error {
 	err := n.err
 	if err == nil {
@@ -97,7 +96,6 @@ func (n *Network) save(folder string, model Values) error {
 	return regular.Replace(filepath.Join(folder, configFile), func(f *os.File) error { _, err := f.Write(config); return err })
 }
 
-// write writes variables by their names in the file.
 func (n *Network) write(to io.Writer, of map[string]weight, dtype safetensors.DType, model Values) error {
 	var list []safetensors.Tensor
 	for name, w := range of {
@@ -162,7 +160,6 @@ func (n *Network) writeTensor(to io.Writer, w weight, dtype safetensors.DType, m
 	return errors.Join(inner, err)
 }
 
-// valueOf returns a variable's value of a shape.
 func valueOf(model Values, name string, dtype dtypes.DType, dims ...int) (*tensors.Tensor, error) {
 	value, err := model.Value(name)
 	if err != nil {
@@ -188,7 +185,7 @@ func (t tensor) writeBack(to io.Writer, data []byte, width int) error {
 	return err
 }
 
-// tokenizerFiles are those of transformers for the tokenizer of a file .gguf, none if lazo does not have it.
+// tokenizerFiles are transformers' of a file .gguf, none if lazo does not have its tokenizer.
 func (b *Base) tokenizerFiles() (map[string][]byte, error) {
 	t, err := b.tokenizer()
 	if err != nil {
@@ -211,7 +208,7 @@ func (b *Base) tokenizerFiles() (map[string][]byte, error) {
 	return map[string][]byte{"tokenizer.json": tokenizer, "tokenizer_config.json": append(text, '\n')}, err
 }
 
-// savedName is the tensor's name in the folders of this task's models.
+// savedName is the name in folders of this task's models.
 func (n *Network) savedName(w weight) string {
 	if w.head || n.task == bare {
 		return w.name

@@ -25,7 +25,8 @@ const (
 )
 
 // Embedder returns the network with sentence-transformers' pooling: the output sentence_embedding [batch, width].
-// modules.json and the pooling's config.json say how; without them, as in a file .gguf, it is the mean over the tokens.
+// modules.json and the pooling's config.json configure it; without them, as in a file .gguf, it is the mean over the
+// tokens.
 func (b *Base) Embedder() *Network {
 	return b.network(bare, 1, func(f *family, n *Network) (h head) {
 		if f.of != "" {
@@ -74,7 +75,7 @@ func (b *Base) noPrompt() error {
 	return c.err
 }
 
-// transformerFiles have the settings of the module Transformer: the first that exists.
+// transformerFiles configure the module Transformer: the first that exists.
 var transformerFiles = []string{"sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json", "sentence_camembert_config.json",
 	"sentence_albert_config.json", "sentence_xlm-roberta_config.json", "sentence_xlnet_config.json"}
 
@@ -87,13 +88,12 @@ func (b *Base) transformerConfig() (*config, error) {
 	return &config{}, nil
 }
 
-// transformerFields are those of sentence-transformers, with the values that change nothing; nil: any value, or a rule.
+// transformerFields are sentence-transformers', with the values that change nothing; nil: any value, or a rule.
 var transformerFields = map[string][]string{"max_seq_length": nil, "do_lower_case": nil, "unpad_inputs": nil, "transformer_task": {`"feature-extraction"`}, "modality_config": nil,
 	"module_output_name": {`"token_embeddings"`}, "processing_kwargs": {"{}"}, "query_length": {}, "document_length": {}, "query_expansion": {}, "tokenizer_name_or_path": {},
 	"model_args": {"{}", `{"add_pooling_layer":false}`}, "model_kwargs": {"{}", `{"add_pooling_layer":false}`}, "tokenizer_args": {"{}"}, "processor_kwargs": {"{}"},
 	"config_args": {"{}"}, "config_kwargs": {"{}"}}
 
-// transformer refuses settings that change the tokens or the numbers.
 func (b *Base) transformer() error {
 	c, err := b.transformerConfig()
 	if err != nil {
@@ -126,7 +126,7 @@ func outputsHidden(modality json.RawMessage) bool {
 	return err == nil && in.text("method", "") == "forward" && in.text("method_output_name", "") == "last_hidden_state"
 }
 
-// lowers reports whether the tokenizer lower-cases texts, so that do_lower_case changes nothing.
+// lowers: the tokenizer lower-cases texts, so that do_lower_case changes nothing.
 func (b *Base) lowers() bool {
 	t, err := b.tokenizer()
 	if err != nil {
@@ -151,7 +151,7 @@ func (b *Base) lowers() bool {
 	return lowercase(n.part) || n.Type == "BertNormalizer" && n.Lower || n.Type == "Sequence" && slices.ContainsFunc(n.Parts, lowercase)
 }
 
-// pooling reads the files of sentence-transformers, and keeps them or new ones for Save.
+// pooling keeps the files of sentence-transformers or new ones for Save.
 func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	n.sentences = map[string][]byte{}
 	text, err := regular.Read(filepath.Join(b.folder, modulesFile), mostText)
@@ -198,7 +198,7 @@ func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	if modes == nil {
 		return nil, false, fmt.Errorf("%s lists no module Pooling", modulesFile)
 	}
-	return modes, normalize, b.noPrompt() // after the poolings that could not have a prompt before the texts
+	return modes, normalize, b.noPrompt() // after poolings that cannot have a prompt before texts
 }
 
 func (b *Base) modes() (modes []string, err error) {
@@ -269,7 +269,7 @@ var poolings = map[string]func(hidden, mask *graph.Node) *graph.Node{
 
 func numbers32(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }
 
-// weighted sums the places in float32.
+// weighted sums in float32.
 func weighted(hidden, weights *graph.Node) *graph.Node {
 	return graph.ReduceSum(graph.Mul(numbers32(hidden), graph.ExpandAxes(weights, -1)), 1)
 }

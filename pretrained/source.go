@@ -15,11 +15,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// stored is a tensor of a folder.
 type stored struct {
 	safetensors.Tensor
-	rows func(from, to int) ([]byte, error) // of the first axis; a scalar as a whole
-	// raw are rows in blocks of a kind of GGUF, nil for other tensors.
+	rows func(from, to int) ([]byte, error) // of the first axis; all of a scalar
+	// raw are rows in blocks of a kind of GGUF.
 	raw  func(from, to int) ([]byte, error)
 	kind uint64
 }
@@ -31,7 +30,7 @@ const (
 	mostShards  = 10_000
 )
 
-// readTensors reads the headers of a folder's files of weights.
+// readTensors reads headers alone.
 func readTensors(ctx context.Context, folder string) (map[string]stored, error) {
 	tensors := map[string]stored{}
 	_, err := os.Stat(filepath.Join(folder, weightsFile))
@@ -115,7 +114,7 @@ func readHeader(path string, into map[string]stored) error {
 	return nil
 }
 
-// unopened is a file that is opened for each read, so that nothing needs to be closed.
+// unopened is opened for each read: nothing needs to be closed.
 type unopened struct {
 	path    string
 	size    int64

@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// stack is the encoder or the decoder of T5.
 type stack struct {
 	encoder
 	name              string
@@ -57,7 +56,7 @@ func t5(c *config) *family {
 	return f
 }
 
-// predict predicts tokens, by the scaled embeddings in the first version, and by a matrix in version 1.1.
+// predict uses the scaled embeddings in the first version, a matrix in version 1.1.
 func (k stack) predict(c *config) head {
 	const name = "lm_head"
 	scaled := c.flag("scale_decoder_outputs", c.flag("tie_word_embeddings", true))
@@ -79,7 +78,6 @@ func (k stack) predict(c *config) head {
 	}}
 }
 
-// readDense reads the kind of the dense layers.
 func (k *stack) readDense(c *config) {
 	kind := c.text("feed_forward_proj", "relu")
 	name, gated := strings.CutPrefix(kind, "gated-")
@@ -95,7 +93,7 @@ func (k *stack) readDense(c *config) {
 	k.activation, k.gated = a, gated
 }
 
-// modules are written out, as both stacks have their own number of layers.
+// modules are written out: each stack has its own number of layers.
 func (k stack) modules() (all []module) {
 	heads := k.heads * k.headWidth
 	attention := func(file, own string) []module {

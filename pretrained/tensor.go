@@ -55,7 +55,6 @@ func (s stored) writeTo(w io.Writer, as safetensors.DType, of tensor) error {
 	return nil
 }
 
-// writeCount repeats a whole number.
 func (s stored) writeCount(w io.Writer, as safetensors.DType, n int) error {
 	data, err := s.rows(0, 1)
 	if err == nil && int64(binary.LittleEndian.Uint64(data)) < 0 {
@@ -105,7 +104,6 @@ func swapped(data []byte, outer, a, b, width int) []byte {
 	return out
 }
 
-// writeColumns writes the columns of a matrix one after another.
 func writeColumns(w io.Writer, data []byte, rows, columns, width int) error {
 	at := max(1, piece/max(1, rows*width))
 	part := make([]byte, 0, min(at, columns)*rows*width)

@@ -44,7 +44,6 @@ func (b *Base) set(texts []text.Input, fields []data.Field) (*data.Set, error) {
 	return data.New(append(all, fields...)...)
 }
 
-// encoding has the tokens of texts, and the id of padding.
 type encoding struct {
 	ids, types [][]int32
 	fill       int32
@@ -88,7 +87,7 @@ func (b *Base) tokenize(texts []text.Input) (all encoding, err error) {
 	return all, nil
 }
 
-// encoded are the fields of texts, whose names begin with a prefix.
+// encoded are the fields of texts, with a prefix.
 func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) {
 	e, err := b.tokenize(texts)
 	if err != nil {
@@ -113,10 +112,10 @@ func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) 
 	return all, nil
 }
 
-// Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has
-// a token, so that short texts cost less. The others are rounded up to a multiple of places. Each length compiles a
-// program, for pairs each combination of lengths. It trims the networks' inputs and the named fields, such as labels
-// [texts, places]; those of [Base.Pairs] each to an own length.
+// Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has a
+// token. The others are rounded up to a multiple of places. Each length compiles a program, for pairs each combination
+// of lengths. It trims the networks' inputs and the named fields, such as labels [texts, places]; those of [Base.Pairs]
+// each to an own length.
 func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
 	fields = slices.Clone(fields)
 	round := func(n int) int { return (n + places - 1) / places * places }
@@ -160,7 +159,7 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	if err != nil {
 		return p, err
 	}
-	var counts []bool // nil: all. Model.Predict leaves the others out.
+	var counts []bool // nil: all; Model.Predict omits the others
 	if included, err := set.Field(data.Mask); err == nil {
 		counts, _ = included.Flat.([]bool)
 	}
@@ -205,7 +204,6 @@ func eighths(n int) int {
 	return (n + step - 1) / step * step
 }
 
-// seenOf returns the elements of a mask of Base.Set.
 func seenOf(name string, mask data.Array) ([]bool, error) {
 	seen, ok := mask.Flat.([]bool)
 	if !ok || len(mask.Dims) != 2 {
@@ -214,7 +212,6 @@ func seenOf(name string, mask data.Array) ([]bool, error) {
 	return seen, nil
 }
 
-// firstPlaces returns the first places of each text.
 func firstPlaces(a data.Array, n int) data.Array {
 	texts, places := a.Dims[0], a.Dims[1]
 	rows := make([]int, 0, texts*n)

@@ -12,7 +12,7 @@ import (
 
 const featuresInput = "input_features"
 
-// whisper reads spectrograms and predicts their texts. The encoder's positions are not trained.
+// whisper's encoder has positions that are not trained.
 func whisper(c *config) *family {
 	c.only("is_encoder_decoder", "true")
 	c.only("quantization_config")

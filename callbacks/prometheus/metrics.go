@@ -25,7 +25,7 @@ type Metrics struct {
 	latencies, queued  *client.HistogramVec
 }
 
-// New returns the metrics of this process, with those of Go and of the operating system's process.
+// New returns the metrics of this process, with Go's and the operating system's.
 func New() *Metrics {
 	counter := func(name, help string, labels ...string) *client.CounterVec {
 		return client.NewCounterVec(client.CounterOpts{Name: name, Help: help}, labels)
@@ -57,10 +57,9 @@ func desc(name, help string, labels ...string) *client.Desc {
 	return client.NewDesc(name, help, labels, nil)
 }
 
-// label makes any name a label's value.
 func label(name string) string { return strings.ToValidUTF8(name, "\ufffd") }
 
-// Devices adds the memory of a runtime's devices. A plugin without statistics, as on the CPU, has no series.
+// Devices adds the memory of a runtime's devices. A plugin without statistics, as the CPU's, has no series.
 func (m *Metrics) Devices(r *xla.Runtime) {
 	m.devices.mu.Lock()
 	defer m.devices.mu.Unlock()

@@ -56,7 +56,6 @@ func (r *runs) of(name string) *run {
 
 type entry struct{ collection, name string }
 
-// run has the numbers of all runs of a name.
 type run struct {
 	mu              sync.Mutex
 	running         int
@@ -91,7 +90,6 @@ type attendant struct {
 	last loop.Elapsed
 }
 
-// At measures the time in which the run waits for data.
 func (a *attendant) At(_ int64, what abilities.Activity) {
 	now := time.Now()
 	a.run.mu.Lock()

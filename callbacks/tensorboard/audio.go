@@ -13,11 +13,11 @@ type Audio struct {
 	Samples []float32
 	// Rate is the number of samples per second and channel, at least 1.
 	Rate int
-	// Channels is at most 255; 0 means 1.
+	// Channels is at most 255, 1 if 0.
 	Channels int
 }
 
-// String describes the sound without its samples.
+// String omits the samples.
 func (a Audio) String() string {
 	return fmt.Sprintf("audio of %d samples, %d channels, %d Hz", len(a.Samples), a.channels(), a.Rate)
 }

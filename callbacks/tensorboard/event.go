@@ -7,8 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// message is a protocol buffer; the numbers are of TensorBoard's event.proto, summary.proto, tensor.proto and
-// plugin_data.proto.
+// The numbers are those of TensorBoard's event.proto, summary.proto, tensor.proto and plugin_data.proto.
 type message []byte
 
 func (m message) bytes(field protowire.Number, v []byte) message {
@@ -35,21 +34,18 @@ func eventOf(seconds float64, step int64, field protowire.Number, what []byte) m
 	return message{}.float(1, seconds).integer(2, step).bytes(field, what)
 }
 
-// Fields of an Event.
 const (
 	fileVersion = 3
 	summary     = 5
 	sessionLog  = 7
 )
 
-// Values of DataType.
 const (
 	dtFloat  = 1
 	dtDouble = 2
 	dtString = 7
 )
 
-// Values of DataClass.
 const (
 	ofTensors = 2
 	ofBlobs   = 3
@@ -68,8 +64,7 @@ func tensor(dtype int64, shape ...int) message {
 	return message{}.integer(1, dtype).bytes(2, dimensions)
 }
 
-// number is a Summary.Value in TensorFlow 1's form. TensorBoard's EventAccumulator returns it by Scalars and drops it
-// at a restart, unlike tensors.
+// number has TensorFlow 1's form: EventAccumulator returns it by Scalars and drops it at a restart, unlike tensors.
 func number(tag string, v float64) message { return message{}.text(1, tag).float32(2, float32(v)) }
 
 func doubles(values []float64, shape ...int) message {

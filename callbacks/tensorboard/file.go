@@ -23,8 +23,7 @@ const (
 	statusStart = 1
 )
 
-// eventFile writes the records of a folder. It completes a record that was written in part: nothing after half a record
-// can be read.
+// eventFile completes a record that was written in part: nothing after it is readable.
 type eventFile struct {
 	settings *settings
 	folder   string
@@ -32,7 +31,7 @@ type eventFile struct {
 	path     string
 	info     fs.FileInfo // nil if out is not a file
 	older    bool
-	purge    int64 // hides older files from this step on
+	purge    int64 // first step that older files must not have
 	sent     int
 	end      int64 // bytes of the file
 	backlog  records.Backlog[event]
@@ -42,7 +41,7 @@ type event struct {
 	step    int64
 	seconds float64
 	record  []byte
-	// resumed: the step is that at which the run continues, so older files have it.
+	// resumed: older files have the step at which the run continues.
 	resumed bool
 }
 
@@ -83,8 +82,7 @@ func (f *eventFile) close() (err error) {
 	return err
 }
 
-// open creates an event file that hides older files from step purge on, again if its name has no file, another or an
-// emptied one, as after a rotation.
+// open hides older files from step purge on. It also replaces a rotated file.
 func (f *eventFile) open(seconds float64) error {
 	if f.out != nil {
 		if f.info == nil || !records.Rotated(f.path, f.info, f.end) {

@@ -37,7 +37,7 @@ func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
 	for i := range all {
 		all[i].Low = edge
 		t := float64(i+1) / float64(buckets)
-		// Both ends are exact, nothing overflows, and edges ascend despite rounding.
+		// Ends are exact, nothing overflows, and edges ascend despite rounding.
 		edge = max(edge, low*(1-t)+high*t)
 		all[i].High = edge
 	}
@@ -52,7 +52,7 @@ func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// String returns the number and the range of the values.
+// String has the number and the range of the values.
 func (h Histogram) String() string {
 	n := 0.0
 	for _, b := range h.Buckets {

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields of HParamsPluginData, tags, and how a session ended.
 const (
 	startInfo     = 3
 	endInfo       = 4
@@ -20,7 +19,7 @@ const (
 	sessionFailed = 2
 )
 
-// session is a value of the plugin "hparams", all in the metadata.
+// session is all in the metadata.
 func session(tag string, field protowire.Number, info message) message {
 	return value(tag, "hparams", message{}.bytes(field, info), ofTensors, tensor(dtFloat, 0))
 }

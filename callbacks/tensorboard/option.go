@@ -39,7 +39,7 @@ func newSettings(options []Option) settings {
 }
 
 // Evaluations names the run's evaluations, by default "test" and "val". An entry whose name ends in "_test" or begins
-// with "test_" is written to the folder test without this part. Evaluations() writes all entries to "train".
+// with "test_" is written to the folder test without this part. Evaluations() writes all to "train".
 func Evaluations(names ...string) Option {
 	names = slices.Clone(names)
 	return func(s *settings) {
@@ -63,7 +63,7 @@ func Hyperparameters(values map[string]any) Option {
 	return func(s *settings) { s.parameters = values }
 }
 
-// InBackground sets how [Write] runs in the background. The default Queue is 256 reports.
+// InBackground sets how [Write] runs in the background. Queue's default is 256.
 func InBackground(b callbacks.Background) Option {
 	return func(s *settings) {
 		if b.Queue < 0 || b.Deadline < 0 {

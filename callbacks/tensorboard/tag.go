@@ -25,7 +25,7 @@ func (s *settings) folderAndTag(e loop.Entry) (folder, tag string) {
 	return folder, strings.ReplaceAll(escape(string(e.Collection)), "/", "%2F") + "/" + escape(name)
 }
 
-// metric maps a stateful metric's tag to a metric's, for one chart.
+// metric lets stateful metrics share a metric's chart.
 func metric(tag string) string {
 	if rest, is := strings.CutPrefix(tag, string(loop.Stateful)+"/"); is {
 		return string(loop.Metrics) + "/" + rest
@@ -33,8 +33,8 @@ func metric(tag string) string {
 	return tag
 }
 
-// escape encodes invalid UTF-8 and control characters as in a URL (%0A), since TensorBoard ignores a file after such a
-// name. It is injective: it also encodes percent signs that look like an escape.
+// escape encodes invalid UTF-8 and control characters as in a URL (%0A): TensorBoard ignores a file after such a name.
+// It is injective: percent signs that look like an escape are encoded.
 func escape(name string) string {
 	var b strings.Builder
 	for i, r := range name {

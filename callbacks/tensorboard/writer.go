@@ -11,21 +11,20 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// ErrDropped means that the run was too fast ([callbacks.Background]). Write less often or set a longer queue.
+// ErrDropped means that the run was too fast ([callbacks.Background]): write less often or set a longer queue.
 var ErrDropped = errors.New("reports were dropped")
 
 // Write writes the logs of due iterations into event files in dir. Events have the number of finished steps and the
 // iteration's time.
 //
-// Values are read and written in the background ([InBackground]). Each iteration is one write per folder, so a killed
+// Values are read and written in the background ([InBackground]). Each iteration is one write per folder: a killed
 // process leaves at most one incomplete record per file, which TensorBoard ignores.
 //
 // A run that finds event files makes TensorBoard drop all steps after its first ([loop.Continue]), or all if it begins
-// at 0. A resumed run omits an evaluation at its start, because its step exists.
+// at 0. A resumed run omits an evaluation at its start, whose step exists.
 //
-// Errors do not end the run. Unreadable values are omitted; the end returns the first such error, and [ErrDropped]
-// unless [callbacks.Background.Dropped] is set. A full disk and a removed file are as in [callbacks.JSONL]. Wrong
-// options are an error before the first step.
+// Errors are as in [callbacks.JSONL], and [ErrDropped] unless [callbacks.Background.Dropped] is set. Wrong options are
+// an error before the first step.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)
 	c := loop.Callback{Name: "tensorboard " + dir, When: when, AtRank0: true, Err: newWriter(dir, s).err}
@@ -94,7 +93,7 @@ func newWriter(dir string, s settings) *writer {
 	return w
 }
 
-// Watch writes a report. It returns only errors of the options; End returns others.
+// Watch writes a report. It returns only errors of the options, End others.
 func (w *writer) Watch(_ context.Context, r loop.Report) error {
 	if w.err != nil {
 		return w.prefixed(w.err)
@@ -129,7 +128,7 @@ func (w *writer) Watch(_ context.Context, r loop.Report) error {
 	return nil
 }
 
-// begin hides old steps in all folders, even those that this run does not use.
+// begin hides old steps also in folders that this run does not use.
 func (w *writer) begin(r loop.Report, seconds float64) {
 	for _, folder := range append([]string{training}, w.evaluations...) {
 		if _, some, err := newestFile(filepath.Join(w.dir, folder)); err == nil && some {
@@ -141,7 +140,7 @@ func (w *writer) begin(r loop.Report, seconds float64) {
 	}
 }
 
-// own selects entries for the tags metrics/…: the first [loop.Metrics], else the first [loop.Stateful].
+// own: metrics/… are the first [loop.Metrics], else the first [loop.Stateful].
 func (w *writer) own(r loop.Report) {
 	for _, c := range []loop.Collection{loop.Metrics, loop.Stateful} {
 		for e := range r.Logs.All() {

@@ -22,18 +22,18 @@ var mnistFiles = [...]fetch.File{
 	{Name: "t10k-labels-idx1-ubyte.gz", Size: 4_542, SHA256: "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"},
 }
 
-// Download are the settings of [DownloadMNIST]. The zero value is ready to use.
+// Download has settings of [DownloadMNIST].
 type Download struct {
-	// URL is that of a mirror, which has the file at URL/<file name>, over https. "" means Google's.
+	// URL is a mirror's, which has the file at URL/<file name>, over https. "" means Google's.
 	URL string
-	// HTTP is your own client.
+	// HTTP replaces the client.
 	HTTP *http.Client
-	// Progress, unless nil, is called after each received piece, with the done and total bytes of the current file.
+	// Progress, unless nil, is called after each received piece, with the bytes of the current file.
 	Progress func(file string, done, total int64)
 }
 
-// DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, which it creates
-// if needed. It verifies sizes and SHA-256 digests, keeps correct files and replaces wrong ones.
+// DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, which it creates.
+// It verifies sizes and SHA-256 digests, keeps correct files and replaces wrong ones.
 func DownloadMNIST(ctx context.Context, dir string, from Download) error {
 	if err := from.fetch(ctx, dir, mnistFiles[:]); err != nil {
 		return fmt.Errorf("files: download mnist: %w", err)
@@ -62,7 +62,7 @@ func (d Download) fetch(ctx context.Context, dir string, files []fetch.File) err
 		if err != nil {
 			return err
 		}
-		err = os.Chmod(arrived, 0o644) // Client's are closed to other users
+		err = os.Chmod(arrived, 0o644) // Client's files are closed to other users
 		if err == nil {
 			err = os.Rename(arrived, path)
 		}

@@ -22,8 +22,8 @@ const (
 	tfValues   = 8 << 20
 )
 
-// ParseTFExample parses a tf.train.Example, the usual TFRecord, with at most 10,000 features, and 8 MB plus the size of
-// record for their values. Bytes are views of record. The last of duplicate names counts.
+// ParseTFExample parses a tf.train.Example with at most 10,000 features, and 8 MB plus the size of record for their
+// values. Bytes are views of record. The last of duplicate names counts.
 func ParseTFExample(record []byte) (TFExample, error) {
 	p := tfParser{example: TFExample{}, left: tfValues + len(record)}
 	err := p.message(record, func(number protowire.Number, value []byte) error {
@@ -203,8 +203,8 @@ func (p *tfParser) numbers(b []byte, single protowire.Type, add func(packed []by
 	return nil
 }
 
-// Field returns the named feature as a field of one example with the given dims: []float32, []int64, or the single
-// bytes value as []uint8.
+// Field returns the named feature as one example's field with the given dims: []float32, []int64, or the single bytes
+// value as []uint8.
 func (e TFExample) Field(name string, dims ...int) (data.Field, error) {
 	flat, ok := e[name]
 	if !ok {

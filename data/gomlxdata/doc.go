@@ -1,2 +1,2 @@
-// Package gomlxdata converts GoMLX's datasets to lazo's batches, and lazo's batches to GoMLX's datasets.
+// Package gomlxdata converts between GoMLX's datasets and lazo's batches.
 package gomlxdata

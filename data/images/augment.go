@@ -17,11 +17,11 @@ type Augmentation struct {
 	check func(h, w int) error
 	dims  func(h, w int) (int, int)
 	place func(d *draws, h, w int) placement
-	// alter changes numbers, place moves pixels. Exactly one is set.
+	// alter changes numbers, place moves pixels; one is set.
 	alter func(d *draws, p *picture)
 }
 
-// placement maps rows and columns of the result to the image's. Outside it is 0, or with edge the nearest pixel.
+// placement maps the result's rows and columns to the image's. Outside is 0, or with edge the nearest pixel.
 type placement struct {
 	top, left             int
 	flipRows, flipColumns bool
@@ -105,7 +105,7 @@ func Augment(seed uint64, field string, changes ...Augmentation) func(data.Batch
 	}
 }
 
-// has refuses a batch of a set on the device too, which has no field of images.
+// has also refuses a set on the device.
 func has(b data.Batch, field string) error {
 	names := make([]string, len(b.Fields))
 	for k, f := range b.Fields {
@@ -120,7 +120,7 @@ func drawsAt(seed uint64, b data.Batch, row int) *draws {
 	return &draws{rand.NewPCG(mix(seed, uint64(b.Epoch)), mix(^seed, uint64(b.At+row)))}
 }
 
-// mix is the finalizer of SplitMix64, by Steele, Lea and Flood.
+// mix is SplitMix64's finalizer (Steele, Lea and Flood).
 func mix(seed, n uint64) uint64 {
 	z := seed + (n+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

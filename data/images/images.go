@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/jpeg"
-	_ "image/png" // for formats that internal/png does not support
+	_ "image/png" // for formats beyond internal/png
 	"io"
 	"io/fs"
 	"os"
@@ -23,7 +23,7 @@ import (
 
 // Folder is a folder with one subfolder of PNG and JPEG files per class: cat/1.png, cat/2.jpg, dog/1.png, …
 type Folder struct {
-	// Classes are the names of the subfolders, sorted. The label is the index.
+	// Classes are the subfolders' names, sorted. The label is the index.
 	Classes []string
 	dir     string
 	format  Format
@@ -37,17 +37,17 @@ type imageFile struct {
 	class int32
 }
 
-// Resize determines how an image gets the requested size. The zero Resize refuses images of another size.
+// Resize is the way to the requested size. The zero Resize refuses images of another size.
 type Resize int
 
 const (
 	// Stretch scales height and width independently.
 	Stretch Resize = iota + 1
-	// CropCentre scales the image, keeping its aspect ratio, until it covers the size, and crops the centre.
+	// CropCentre scales the image, with its aspect ratio, until it covers the size, and crops the centre.
 	CropCentre
 )
 
-// Format describes the array of an image.
+// Format describes an image's array.
 type Format struct {
 	// Height and Width are in pixels.
 	Height, Width int
@@ -57,8 +57,8 @@ type Format struct {
 	Resize Resize
 	// MaxPixels refuses larger images before decoding, which takes up to 16 bytes per pixel; 0 means 2048 x 2048.
 	MaxPixels int
-	// Cache is the bytes of memory in which a [Folder] keeps resized images for later epochs, 4 bytes per pixel
-	// and channel. Later changes of files are not noticed.
+	// Cache is the bytes of memory in which a [Folder] keeps resized images for later epochs, 4 bytes per pixel and
+	// channel. Later changes of files are not noticed.
 	Cache int64
 }
 
@@ -68,8 +68,8 @@ const (
 	imageResult = 1 << 28
 )
 
-// Open lists the images of dir: in each subfolder *.png, *.jpg or *.jpeg, case-insensitively. Names that
-// start with a dot are ignored; other files, empty classes and links out of dir are errors.
+// Open lists the images of dir: in each subfolder *.png, *.jpg or *.jpeg, case-insensitively. Names that start with a
+// dot are ignored; other files, empty classes and links out of dir are errors.
 func Open(dir string, format Format) (*Folder, error) {
 	f := &Folder{dir: dir, format: format}
 	err := f.format.check()
@@ -153,8 +153,8 @@ func (f *Folder) list() error {
 // Len returns the number of images.
 func (f *Folder) Len() int { return len(f.files) }
 
-// Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; field "y" is int32 [n]. Images
-// are read when their batch is made, on several goroutines. An unreadable image is an [*fs.PathError] in place of its
+// Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; "y" is int32 [n]. Images are
+// read when their batch is made, on several goroutines. An unreadable image is an [*fs.PathError] in place of its
 // batch; the iteration continues.
 func (f *Folder) Set() *data.Set { return f.set }
 
@@ -213,7 +213,6 @@ type timer struct {
 	begin time.Time
 }
 
-// end notes the time since the end of the stage before.
 func (t *timer) end(stage string) {
 	now := time.Now()
 	t.batch.Note(stage, now.Sub(t.begin))
@@ -299,7 +298,7 @@ type imageMemory struct {
 
 var imageMemories = sync.Pool{New: func() any { return &imageMemory{} }}
 
-// decode's image is valid until the next call. whole: m.file holds all of r.
+// decode's image is valid until the next call. whole: m.file holds r.
 func (m *imageMemory) decode(r io.Reader, kind string, whole bool) (image.Image, error) {
 	if whole && kind == "png" {
 		if decoded, ok := m.png.Decode(m.file); ok {

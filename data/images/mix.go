@@ -10,9 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// MixUp returns a function for [data.Map], [data.ParallelMap], [data.Set.MapBatches] and the Augment of flaxlike.Fit,
-// with equal results on any number of workers. It replaces each example and its label by a weighted mean with another
-// of its batch (Zhang et al. 2018). The weight is drawn from Beta(alpha, alpha), 0 < alpha <= 8.
+// MixUp returns a function as [Augment]. It replaces each example and its label by a weighted mean with another of its
+// batch (Zhang et al. 2018). The weight is drawn from Beta(alpha, alpha), 0 < alpha <= 8.
 //
 // Field "x" is floating point. Field "y" holds integers [n] from 0 to classes-1, or probabilities [n, classes], and
 // becomes float32 probabilities for categorical_crossentropy. Weights depend on the example's position. Padding rows
@@ -98,7 +97,6 @@ func mixed(b data.Batch, seed uint64, alpha float64, classes int, f func(x data.
 	return b, nil
 }
 
-// examples returns the number of rows, and those that are not padding.
 func examples(b data.Batch) (rows int, real []int, err error) {
 	rows, err = b.Rows()
 	if err == nil {
@@ -167,7 +165,7 @@ func meansOf[T float32 | float64](flat []T, others []int, shares []float64) []T 
 	return to
 }
 
-// beta draws from Beta(alpha, alpha) by the method of Jöhnk (1964).
+// beta draws from Beta(alpha, alpha) as Jöhnk (1964).
 func (d *draws) beta(alpha float64) float64 {
 	for {
 		x, y := math.Pow(d.between(0, 1), 1/alpha), math.Pow(d.between(0, 1), 1/alpha)

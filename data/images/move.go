@@ -2,8 +2,8 @@ package images
 
 import "github.com/lazo-ml/lazo/internal/arrays"
 
-// move returns images of dims. from are the dims of flat, images [n, height, width, channels]. pixels returns the
-// source row and column of an image's, -1 for zeros.
+// move's from are the dims of flat, [n, height, width, channels]. pixels returns the source row and column of an
+// image's, -1 for zeros.
 func move(flat any, from, dims []int, pixels func(image int) (rows, columns []int)) any {
 	switch flat := flat.(type) {
 	case []bool:
@@ -75,7 +75,7 @@ func moveOf[T arrays.Element](source []T, from, dims []int, pixels func(image in
 	return to
 }
 
-// run is n adjacent pixels, copied forwards (step 1) or backwards (-1).
+// run is copied forwards (step 1) or backwards (-1).
 type run struct{ to, from, n, step int }
 
 func runsOf(columns []int) (runs []run) {

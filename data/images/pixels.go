@@ -9,7 +9,7 @@ import (
 // By byte v: shares is v/255, greys the luma of a grey v.
 var shares, greys [256]float32
 
-// clamped[v+256] is the share of v, which may exceed a byte's range, as JPEG colours do.
+// clamped[v+256]: JPEG colours may exceed a byte's range.
 var clamped [1024]float32
 
 func init() {
@@ -24,7 +24,7 @@ func init() {
 
 func luma(r, g, b float32) float32 { return 0.299*r + 0.587*g + 0.114*b }
 
-// readRow writes n pixels of row y, from x on, as 0 to 1, multiplied by their opacity.
+// readRow multiplies by the opacity.
 func readRow(from image.Image, y, x, n, channels int, to []float32) {
 	to = to[:n*channels]
 	box := from.Bounds()

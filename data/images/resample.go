@@ -14,7 +14,7 @@ func resample(from image.Image, format Format, to []float32) {
 type resampling struct {
 	rows, columns []tap
 	channels      int
-	// narrowFirst resizes rows before summing, if that is cheaper.
+	// narrowFirst resizes rows first, if cheaper.
 	narrowFirst bool
 }
 
@@ -51,7 +51,7 @@ type lines struct {
 
 var spareLines = sync.Pool{New: func() any { return &lines{} }}
 
-// mostSpare limits the bytes of each kind of memory kept for the next image.
+// mostSpare limits the bytes of each kind of memory kept.
 const mostSpare = 1 << 20
 
 func room(memory *[]float32, n int) []float32 {
@@ -116,7 +116,7 @@ func (p resampling) run(from image.Image, to []float32) {
 	}
 }
 
-// add computes to += weight * row. The last row limits the sum to 1, because the weights' sum is inexact.
+// add's last row limits the sum to 1: the weights' sum is inexact.
 func add(to, row []float32, weight float32, first, last bool) {
 	row = row[:len(to)]
 	switch {
@@ -142,7 +142,7 @@ func atMost1(to []float32) {
 	}
 }
 
-// blockOf is the number of pixels of a row read at once: a row may have millions.
+// blockOf pixels are read at once: a row may have millions.
 const blockOf = 4096
 
 func (p resampling) narrow(pixels []float32, x, n int, to []float32) {
@@ -208,7 +208,7 @@ type tap struct {
 
 func (t tap) end() int { return t.from + len(t.weights) }
 
-// weights are the triangle filter's for n pixels of length source pixels, from start on, of a line of size pixels.
+// weights are the triangle filter's for n pixels of length source pixels, from start on.
 func weights(size int, start, length float64, n int) []tap {
 	scale := length / float64(n)
 	reach := max(scale, 1)

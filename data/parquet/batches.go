@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// batches yields batches of size rows, or one of all rows if size is 0. It returns errors.
+// batches of size 0 is one of all rows.
 func batches(file io.ReaderAt, bytes int64, format Format, size int64, yield func(data.Batch, error) bool) error {
 	r, err := openRows(file, bytes, format)
 	if err != nil {

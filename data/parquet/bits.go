@@ -9,7 +9,7 @@ import (
 
 var errPageShort = fmt.Errorf("the page ends too early: %w", io.ErrUnexpectedEOF)
 
-// bitsAt returns width bits (at most 64) of b from bit p on, least significant first.
+// bitsAt reads least significant bits first.
 func bitsAt(b []byte, p uint64, width uint) uint64 {
 	at, shift := p>>3, uint(p&7)
 	var low, high uint64
@@ -30,8 +30,7 @@ func bitsAt(b []byte, p uint64, width uint) uint64 {
 	return v
 }
 
-// runs are Parquet's run-length and bit-packed numbers of up to 32 bits, decoded on request: a claimed length allocates
-// nothing.
+// runs are decoded on request: a claimed length allocates nothing.
 type runs struct {
 	b      []byte
 	width  uint
@@ -124,7 +123,7 @@ func newDeltas(b []byte, most int) (*deltas, error) {
 	return d, nil
 }
 
-// uvarint sets b to nil if there is none.
+// uvarint sets b to nil without a number.
 func (d *deltas) uvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
 	if n <= 0 {

@@ -17,8 +17,7 @@ func (r *rows) inBlocks() bool {
 	return true
 }
 
-// block decodes up to most rows, column by column. If it cannot, it returns 0 and changes nothing: all errors come from
-// [rows.take].
+// block decodes up to most rows. If it cannot, it returns 0 and changes nothing: errors come from [rows.take].
 func (r *rows) block(most int64) int64 {
 	if r.oneByOne > 0 {
 		r.oneByOne--
@@ -76,13 +75,12 @@ type taken struct {
 }
 
 type blockSink interface {
-	// extend adds n values from the returned index on, if memory allows.
+	// extend adds n values, if memory allows.
 	extend(n int) (at int, ok bool)
 	shorten(n int)
 	set(at int, v *value) bool
-	// setAll converts n numbers of leaf's type, consecutive in b or at places, to indices at, at+stride, ….
+	// setAll converts n numbers, consecutive in b or at places, to indices at, at+stride, ….
 	setAll(at, stride int, l *leaf, b []byte, places []uint32, n int) bool
-	// setClasses does so for texts.
 	setClasses(at, stride int, d *dictionary, places []uint32) bool
 }
 
@@ -195,7 +193,7 @@ func (s *slice[T]) setAll(at, stride int, l *leaf, b []byte, places []uint32, n 
 	return true
 }
 
-// setFloats is setAll for float32 without a call per value.
+// setFloats is setAll without a call per value.
 func setFloats(to []float32, stride int, l *leaf, b []byte, places []uint32, n int) bool {
 	bad := uint32(0)
 	put := func(i int, v float32) {
@@ -243,7 +241,7 @@ func setFloats(to []float32, stride int, l *leaf, b []byte, places []uint32, n i
 	return bad == 0
 }
 
-// notFinite bits are all set in infinities and NaNs.
+// infinities and NaNs have these bits
 const notFinite = 0x7f800000
 
 const mostClasses = 256

@@ -15,7 +15,7 @@ type sink interface {
 	reserve(n int) error
 	len() int
 	size() int64
-	// flat returns the values added since the last call, and their memory.
+	// flat returns the values since the last call, and their memory.
 	flat() (any, int64)
 }
 

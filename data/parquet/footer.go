@@ -58,7 +58,7 @@ type element struct {
 	half       bool
 }
 
-// footer is the metadata. Row groups stay encoded until read.
+// footer's row groups stay encoded until read.
 type footer struct {
 	leaves []leaf
 	rows   int64
@@ -178,7 +178,6 @@ func (f *footer) parse(b []byte, mem *memory) error {
 	return nil
 }
 
-// noteOf reads a writer's metadata, of pandas the index columns.
 func noteOf(t *thrift, kind byte, mem *memory, indexes *[]string) error {
 	var key, value []byte
 	t.structure(kind, func(id int64, kind byte) {
@@ -254,7 +253,7 @@ func small(t *thrift, kind byte) int {
 	return int(v)
 }
 
-// schema finds the leaves of the tree, whose elements are in pre-order.
+// schema's elements are in pre-order.
 func (f *footer) schema(elements []element, mem *memory) error {
 	at := 0
 	var walk func(path []string, named, repeats, def, listDef int) error

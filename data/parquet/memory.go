@@ -7,7 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// memory is the remaining bytes. Sizes from the file are subtracted before allocation.
+// memory subtracts sizes from the file before allocation.
 type memory struct{ limit, left int64 }
 
 func (m *memory) take(bytes int64) error {
@@ -18,13 +18,12 @@ func (m *memory) take(bytes int64) error {
 	return nil
 }
 
-// buffer returns b with n bytes of any content.
+// buffer's bytes have any content.
 func (m *memory) buffer(b []byte, n int) ([]byte, error) {
 	if n <= cap(b) {
 		return b[:n], nil
 	}
-	// The old buffer still counts: it is garbage for a while. Growth by half keeps slowly growing pages within the
-	// limit.
+	// The old buffer still counts until it is collected. Growth by half keeps slowly growing pages within the limit.
 	if more := max(n, cap(b)+cap(b)/2); m.take(int64(more)) == nil {
 		return make([]byte, n, more), nil
 	}
@@ -34,7 +33,7 @@ func (m *memory) buffer(b []byte, n int) ([]byte, error) {
 	return make([]byte, n), nil
 }
 
-// grown returns s with room for n more elements of size bytes, charged to m and added to taken.
+// grown charges m for n more elements of size bytes, also in taken.
 func grown[T any](m *memory, s []T, n int, size int64, taken *int64) ([]T, error) {
 	if n <= cap(s)-len(s) {
 		return s, nil

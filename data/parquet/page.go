@@ -126,7 +126,7 @@ const (
 	codecZstd   = 6
 )
 
-// page reads and decompresses a page, except for the leading levels of version 2.
+// page leaves version 2's leading levels.
 func (u *unpacker) page(h pageHeader, codec int, at int64, buffer []byte) ([]byte, error) {
 	levels := 0
 	if h.typ == pageDataV2 {

@@ -12,15 +12,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns], as
-// [tables.Format] does. A stream keeps its slices: do not change them.
-//
-//	parquet.Format{Fields: []parquet.Field{{Name: "x", Columns: []string{"pixels"}, Dims: []int{28, 28, 1}}}}
+// Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns]. A stream keeps
+// its slices: do not change them.
 type Format struct {
 	// Fields are an example's fields. Empty means "x" with all columns.
 	Fields []Field
-	// Texts reads each column into its own text field [n], as [tables.Format.Texts]. Numbers are formatted; a null or NaN
-	// is "". Lists are errors. It excludes Fields.
+	// Texts reads each column into its own text field [n], as [tables.Format.Texts]. Numbers are formatted; a null or
+	// NaN is "". Lists are errors. It excludes Fields.
 	Texts bool
 	// Limit is the maximum bytes for footer, pages, dictionaries, and the values of the set or one batch. A text counts
 	// 16 more than its length. 0 means 56 MB plus twice the file's size, or sixteen times with Texts.
@@ -32,14 +30,13 @@ type Field struct {
 	Name string
 	// Columns are names from the schema, in order. Empty means all that no other field names, except an index of
 	// pandas. A column in a structure is named "outer.inner", a list by the list's name. The field is [n] for one named
-	// column, else [n, columns]. A list of numbers makes [n, length]; it must be the only column, with the same length
-	// in each row.
+	// column, else [n, columns]. A list of numbers makes [n, length]; it must be the only column, with one length.
 	Columns []string
 	// Dims is an example's shape for such a list; nil means [length].
 	Dims []int
 	// DType is named as by data.Array.DType; "" means "float32", or "int32" with Classes. Floats are rounded to
-	// nearest; integers must be representable. Bools are 0 and 1, times the file's numbers. Texts as "uint8" are lists
-	// of bytes. "string" keeps texts and formats numbers and bools; a null or NaN is "".
+	// nearest; integers must be representable. Bools are 0 and 1. Times are the file's numbers. Texts as "uint8" are
+	// lists of bytes. "string" keeps texts and formats numbers and bools; a null or NaN is "".
 	DType string
 	// Classes are the allowed texts. The value is the index.
 	Classes []string
@@ -80,8 +77,8 @@ func read(file io.ReaderAt, size int64, format Format) (set *data.Set, err error
 }
 
 // Stream reads a file in batches of size examples, which may span row groups; the last one may be smaller. It holds one
-// batch and one page per column in memory. Each iteration opens the file and ends at the first error. A small file can
-// claim any number of equal rows; [data.Take] bounds the stream.
+// batch and one page per column in memory. A small file can claim any number of equal rows; [data.Take] bounds the
+// stream.
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		if size < 1 {
@@ -98,7 +95,7 @@ func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 }
 
 // Texts yields a column of texts or bytes, row by row, each in its own memory; a null is nil. It holds one page in
-// memory. Each iteration opens the file and ends at the first error.
+// memory.
 func Texts(path, column string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := withFile(path, func(file *os.File, size int64) error { return texts(file, size, column, yield) })

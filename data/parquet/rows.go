@@ -29,7 +29,7 @@ type rows struct {
 	left    int64
 	row     int64
 
-	// Used by block: rows to take singly before the next attempt, the columns' next states, indices in a dictionary.
+	// Of block: rows to take singly first, the columns' next states, indices in a dictionary.
 	oneByOne int64
 	next     []taken
 	places   [blockRows]uint32
@@ -277,7 +277,6 @@ func (r *rows) list(f *field, c *cursor) error {
 	return nil
 }
 
-// product returns -1 for an invalid shape.
 func product(dims []int) int {
 	all := 1
 	for _, d := range dims {

@@ -24,7 +24,7 @@ const (
 	thriftDepth = 24 // Parquet's headers need 7
 )
 
-// thrift parses without allocating: results are slices of b. The first error is kept.
+// thrift parses without allocating: results are slices of b. It keeps the first error.
 type thrift struct {
 	b     []byte
 	at    int
@@ -117,7 +117,7 @@ func (t *thrift) structure(kind byte, field func(id int64, kind byte)) {
 	t.fields(field)
 }
 
-// fields calls field for each field and skips unread values. The value of a bool is its kind.
+// fields skips unread values. The value of a bool is its kind.
 func (t *thrift) fields(field func(id int64, kind byte)) {
 	if t.depth++; t.depth > thriftDepth {
 		t.fail(fmt.Errorf("the header is nested more than %d deep", thriftDepth))
@@ -141,7 +141,7 @@ func (t *thrift) fields(field func(id int64, kind byte)) {
 	}
 }
 
-// list returns the number of elements, each at least a byte, and their kind.
+// list's elements have at least a byte each.
 func (t *thrift) list(kind byte) (n int, of byte) {
 	if kind != thriftList && kind != thriftSet {
 		t.fail(fmt.Errorf("a field of the header has kind %d, expected a list", kind))

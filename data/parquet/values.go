@@ -16,7 +16,7 @@ const (
 	text
 )
 
-// value is valid until the next page is read.
+// value ends with the page.
 type value struct {
 	kind  kind
 	int   int64 // the bits, if unsigned
@@ -26,7 +26,6 @@ type value struct {
 
 type values interface {
 	next(v *value) error
-	// clone returns an independent copy at the same position.
 	clone() values
 }
 
@@ -80,7 +79,7 @@ func newValues(l *leaf, encoding int, b []byte, count int, dict *dictionary) (va
 	return nil, fmt.Errorf("the page has the encoding %d for type %d, which is not supported: expected plain, dictionary, run length, delta or byte stream split", encoding, l.typ)
 }
 
-// width returns the bytes of a plain value; 0 if it varies.
+// width is a plain value's bytes; 0 if it varies.
 func (l *leaf) width() int {
 	switch l.typ {
 	case typeInt32, typeFloat:
@@ -160,7 +159,7 @@ type dictionary struct {
 	buffer []byte
 	count  int
 	starts []uint32 // of typeBytes, in b
-	// classes caches those of the first texts; -1 for none.
+	// classes of the first texts; -1 for none
 	classes []int32
 }
 

@@ -17,24 +17,23 @@ import (
 
 // Format describes how rows of comma-separated values (RFC 4180) become examples. The zero Format expects a header and
 // makes one field "x", float32 [n, columns]. Empty lines are skipped. In a file of one column they are empty cells,
-// except before the header and at the end. [Stream] keeps the slices of its format: do not change them.
+// except before the header and at the end. [Stream] keeps its slices: do not change them.
 type Format struct {
 	// Comma separates the cells; 0 means ','.
 	Comma rune
-	// NoHeader makes the first row an example. The columns are named "1", "2" and so on.
+	// NoHeader makes the first row an example. The columns are named "1", "2", ….
 	NoHeader bool
 	// Fields are an example's fields. Empty means "x" with all columns.
 	Fields []Field
 	// Texts reads each column into its own text field [n], with "" for missing cells, for a [Preparation]. It excludes
-	// Fields. A column without a name is named by its number.
+	// Fields. A column without a name has its number.
 	Texts bool
 	// Missing are texts of a missing cell, besides "".
 	Missing []string
 	// MaxRow is the maximum bytes of a row; 0 means 256 kB. A row has at most 65,536 columns.
 	MaxRow int
 	// Limit is the maximum bytes of a data.Set's values; a text counts 16 more than its length. 0 means 1 GB for
-	// [Read], and for [Open] 16 MB plus four times the file's size (sixteen times with Texts). Streams have no
-	// limit.
+	// [Read], and for [Open] 16 MB plus four times the file's size (sixteen times with Texts). Streams have no limit.
 	Limit int64
 }
 
@@ -44,8 +43,8 @@ type Field struct {
 	// Columns are names from the header, in order. Empty means all that no other field names. The field is [n] for one
 	// named column, else [n, columns].
 	Columns []string
-	// DType is named as by [data.Array.DType]. "" means "float32", or "int32" with Classes. "string" keeps the cells as
-	// texts, without surrounding spaces.
+	// DType is named as by [data.Array.DType]. "" means "float32", or "int32" with Classes. "string" keeps texts,
+	// without surrounding spaces.
 	DType string
 	// Classes are the allowed texts. The value is the index.
 	Classes []string
@@ -90,8 +89,8 @@ func Open(path string, format Format) (*data.Set, error) {
 	return set, nil
 }
 
-// Stream reads a file as [Read], in batches of size examples; the last one may be smaller. Each iteration opens the
-// file and ends at the first error. No examples are an error.
+// Stream is [Read] of a file in batches of size examples; the last one may be smaller. Each iteration opens the file
+// and ends at the first error. No examples are an error.
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		if size < 1 {
@@ -159,7 +158,7 @@ func readCSV(r io.Reader, format Format) (*data.Set, error) {
 	return data.New(all...)
 }
 
-// eachCSV parses blocks of whole rows in parallel. limit is in bytes of values.
+// eachCSV's limit is in bytes of values.
 func eachCSV(r io.Reader, format Format, block int, limit int64, yield func(data.Batch) bool) error {
 	file, err := openCSVFile(r, format, block)
 	if err != nil {

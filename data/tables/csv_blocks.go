@@ -66,8 +66,7 @@ func (s *csvSource) fill(want int) {
 	}
 }
 
-// border returns the end of the last whole row: a line end after an even number of quotes. A misplaced quote ends the
-// reading anyway.
+// border is a line end after an even number of quotes. A misplaced quote ends the reading anyway.
 func (s *csvSource) border() int {
 	inside := bytes.Count(s.held, []byte{'"'})%2 == 1
 	for i := len(s.held) - 1; i >= 0; i-- {
@@ -113,7 +112,7 @@ func (s *csvSource) cut(end int, tooLong bool) csvText {
 	return b
 }
 
-// giveBack returns final empty lines, read before the number of columns was known.
+// giveBack's lines were read before the number of columns was known.
 func (s *csvSource) giveBack(b csvText) csvText {
 	end := len(b.text)
 	for end > 0 && b.text[end-1] == '\n' && emptyLine(b.text[:end-1]) {

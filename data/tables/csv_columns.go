@@ -22,7 +22,7 @@ type csvColumn struct {
 	at     []int
 	single bool
 	values csvValues
-	// No text of Missing is a valid value: only cells that do not parse need a lookup.
+	// No text of Missing is valid: only cells that do not parse need a lookup.
 	missingLast bool
 }
 

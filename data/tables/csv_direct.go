@@ -6,8 +6,7 @@ import (
 	"unsafe"
 )
 
-// Rows are parsed without splitting them into cells if there are several columns, and those of a field are in the
-// file's order.
+// Rows are parsed without cells if there are several columns, and each field's are in the file's order.
 func (f *csvFile) planDirect() {
 	if f.single || f.comma >= utf8.RuneSelf || numeric(string(f.comma)) {
 		return
@@ -40,7 +39,7 @@ func (c *csvColumn) floats() *csvSlice[float32] {
 	return values
 }
 
-// directRow parses a valid row without quotes, or returns false and changes nothing.
+// directRow takes rows without quotes, else changes nothing.
 func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	text, comma := r.text[r.at:], byte(r.comma)
 	at, last := 0, len(r.direct)-1

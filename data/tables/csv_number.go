@@ -5,7 +5,7 @@ import "math"
 var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
 // exactDecimal parses decimals whose digits and power of ten are exact in a float64: one division rounds as
-// strconv.ParseFloat (Clinger, How to Read Floating Point Numbers Accurately, 1990).
+// strconv.ParseFloat (Clinger 1990).
 func exactDecimal(cell string) (float64, bool) {
 	digits, negative := cell, false
 	if numeric(cell) && (cell[0] == '-' || cell[0] == '+') {
@@ -49,8 +49,7 @@ func numeric(cell string) bool {
 	return len(cell) > 0 && (cell[0]-'0' <= 9 || cell[0] == '-' || cell[0] == '+' || cell[0] == '.')
 }
 
-// once reports whether rounding v to float32 surely gives the float32 nearest to the exact number: not for halfway
-// cases and the limits of the range.
+// once: v's float32 is the nearest to the exact number, surely: not for halfway cases and the limits of the range.
 func once(v float64) bool {
 	word := math.Float64bits(v)
 	exponent := word >> 52 & 0x7ff

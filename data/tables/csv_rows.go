@@ -39,7 +39,7 @@ type csvFile struct {
 	limit   int64
 	first   csvText
 	ends    [256]bool
-	// direct is the field of each cell, or -1; nil if rows are split into cells.
+	// direct is each cell's field, or -1; nil if rows are split into cells.
 	direct []int32
 
 	spareCells sync.Pool
@@ -162,7 +162,7 @@ func (f *csvFile) open(format Format) error {
 
 func (f *csvFile) blocks() iter.Seq2[csvText, error] { return f.csvSource.blocks(f.first) }
 
-// The error of a csvPart counts rows from the block's first.
+// The error counts from the block's first row.
 type csvPart struct {
 	block  csvText
 	fields []data.Field
@@ -256,7 +256,7 @@ type csvReader struct {
 
 func (f *csvFile) reader(b csvText) *csvReader { return &csvReader{csvFile: f, csvText: b} }
 
-// row returns cells that are valid until the next call. ok is false after the last row.
+// row's cells are valid until the next call.
 func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *data.RowError) {
 	for r.at < len(r.text) {
 		if c := r.text[r.at]; c == '\n' || c == '\r' && r.at+1 < len(r.text) && r.text[r.at+1] == '\n' {
@@ -285,7 +285,7 @@ func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *d
 	return nil, 0, false, nil
 }
 
-// plainRow returns false for rows with quotes, or of invalid length or number of cells.
+// plainRow refuses rows with quotes or of invalid length.
 func (r *csvReader) plainRow() bool {
 	if r.comma >= utf8.RuneSelf {
 		return false

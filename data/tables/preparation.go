@@ -69,16 +69,15 @@ type Labels struct {
 	Columns []string
 	// Field is the field's name, "y" if "".
 	Field string
-	// Classes are the classes of a single column, as in [Categories].
+	// Classes are a single column's, as in [Categories].
 	Classes []string
-	// Numbers keeps numbers instead of classes: float32 [n] for one column, [n, columns] for several.
+	// Numbers keeps numbers: float32 [n] for one column, [n, columns] for several.
 	Numbers bool
 }
 
-// Fill determines how to replace a missing value. With the zero Fill it is an error.
+// Fill replaces a missing value. With the zero Fill it is an error.
 type Fill int
 
-// The values of Fill.
 const (
 	noFill   Fill = iota
 	FillMean      // of the training data
@@ -87,20 +86,18 @@ const (
 	FillValue
 )
 
-// Scale determines how to scale numbers. The zero Scale leaves them.
+// Scale scales numbers. The zero Scale leaves them. A column that is constant in the training data becomes 0.
 type Scale int
 
-// The values of Scale. A column that is constant in the training data becomes 0.
 const (
 	noScale  Scale = iota
 	Standard       // mean 0, standard deviation 1
 	MinMax         // training minimum 0, maximum 1; no clipping
 )
 
-// Unknown determines how to encode an unknown class. With the zero Unknown it is an error.
+// Unknown encodes an unknown class. With the zero Unknown it is an error.
 type Unknown int
 
-// The values of Unknown.
 const (
 	unknownRefused Unknown = iota
 	UnknownOwn             // an extra class after the others
@@ -120,8 +117,8 @@ const (
 	mostWide   = 1 << 16
 )
 
-// Fit determines classes, fill values and scales from a table of training data. Results equal those of
-// scikit-learn's StandardScaler, MinMaxScaler and SimpleImputer.
+// Fit determines classes, fill values and scales from training data. Results equal those of scikit-learn's
+// StandardScaler, MinMaxScaler and SimpleImputer.
 func Fit(training *data.Set, columns ...Columns) (*Preparation, error) {
 	p, err := fitPreparation(training, columns)
 	if err != nil {

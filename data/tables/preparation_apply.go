@@ -50,7 +50,7 @@ func (c *prepared) names() []string {
 	return []string{c.Column}
 }
 
-// Columns returns the names of the columns of inputs and of labels, in the order of fitting.
+// Columns returns the column names of inputs and of labels, in the order of fitting.
 func (p *Preparation) Columns() (inputs, labels []string) {
 	if p == nil {
 		return nil, nil
@@ -70,7 +70,7 @@ func (p *Preparation) Apply(table data.Batch) (data.Batch, error) {
 	return p.prepare(table, true, "apply")
 }
 
-// Inputs is Apply for prediction, without labels or their columns.
+// Inputs is Apply without labels or their columns.
 func (p *Preparation) Inputs(table data.Batch) (data.Batch, error) {
 	return p.prepare(table, false, "inputs")
 }

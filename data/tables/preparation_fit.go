@@ -155,7 +155,6 @@ func (c Categories) fit(name string, column data.Array) (prepared, error) {
 	return p, nil
 }
 
-// fitClasses returns the sorted texts and the first row with a missing one, or -1.
 func (c *prepared) fitClasses(column data.Array, given []string) (texts []string, first int, err error) {
 	all, err := textsOf(column)
 	if err != nil {
@@ -317,7 +316,7 @@ func written[T any](from []T, text func(T) string) []string {
 	return to
 }
 
-// decimal formats 3.0 as "3", as files do.
+// decimal formats 3.0 as "3".
 func decimal(v float64, bits int) string {
 	switch {
 	case math.IsNaN(v):

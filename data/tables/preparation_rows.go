@@ -97,7 +97,7 @@ func (p *Preparation) MarshalJSON() ([]byte, error) {
 	return json.Marshal(preparationFile{preparationVersion, p.columns, p.missing})
 }
 
-// UnmarshalJSON decodes the output of MarshalJSON of this or an earlier version. On an error p is unchanged.
+// UnmarshalJSON decodes the JSON of this or an earlier version. On an error p is unchanged.
 func (p *Preparation) UnmarshalJSON(text []byte) error {
 	var version struct{ Version int }
 	err := json.Unmarshal(text, &version)

@@ -15,13 +15,13 @@ type merge struct {
 type bpe struct {
 	*vocabulary
 	ranks        map[pair]ranked
-	starts       *[256]int32      // pieces are bytes, whose tokens these are; nil if pieces are characters
-	whole        map[string]int32 // pieces that are tokens without merges; nil if merges count
+	starts       *[256]int32      // tokens of bytes; nil if pieces are characters
+	whole        map[string]int32 // tokens without merges; nil if merges count
 	prefix       string
 	suffix       string
 	unknown      int32
 	fuse         bool
-	bytes        *[256]int32 // of tokens as <0x0A>, or -1; nil without byte_fallback
+	bytes        *[256]int32 // of <0x0A> and so on, or -1; nil without byte_fallback
 	unknownError string
 }
 
@@ -95,7 +95,7 @@ func (b *bpe) consider(e *encoder, at int32) {
 }
 
 func (b *bpe) characters(e *encoder, s string) error {
-	var held []symbol // an unknown token comes after the bytes that follow it, as in tokenizers
+	var held []symbol // as in tokenizers, an unknown token comes after the bytes that follow it
 	flush := func() {
 		for _, x := range held {
 			e.symbol(x.id, x.length)
@@ -126,7 +126,7 @@ func (b *bpe) characters(e *encoder, s string) error {
 		switch {
 		case b.unknownError != "":
 			return fmt.Errorf("text: the unknown token %s is not in the vocabulary, and the text needs it", quoted(b.unknownError))
-		case b.unknown < 0: // tokenizers leaves the character out
+		case b.unknown < 0: // as tokenizers
 		case len(held) > 0 && b.fuse:
 			held[0].length += int32(n)
 		default:

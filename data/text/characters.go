@@ -15,7 +15,7 @@ import (
 //go:embed characters.txt
 var charactersFile string
 
-// property is a set of a character's properties, as tokenizers 0.23.3 sees them.
+// property has a character's, as in tokenizers 0.23.3.
 type property uint64
 
 const (
@@ -68,7 +68,7 @@ func (t *charactersTable) of(r rune) property {
 	return t.properties[t.entries[t.pages[r>>8]][r&255]]
 }
 
-// characters is read once, as Go's own tables change with its versions, and tokens must not.
+// Go's own tables change with its versions; tokens must not.
 var characters = sync.OnceValue(func() *charactersTable {
 	t := &charactersTable{lowered: map[rune]string{}, unknown: map[rune]bool{}}
 	index, pages := map[property]uint8{}, map[[256]uint8]uint16{}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// decoder changes tokens. One that makes longer ones checks that they have at most most bytes together.
+// A decoder that lengthens tokens bounds their bytes by most.
 type decoder func(tokens []string, most int) ([]string, error)
 
 func eachToken(change func(i int, token string) string) decoder {

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/document"
 )
 
-// A tokenizer.json maps each byte to a letter: printable Latin-1 to itself, others to letters from U+0100 on.
+// A tokenizer.json maps each byte to a letter: printable Latin-1 to itself, others from U+0100 on.
 var (
 	letters  [256]rune
 	byLetter [512]int16
@@ -558,7 +558,6 @@ func (u *unigramToken) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// both reads a list of two values.
 func both(text []byte, first, second any) error {
 	var parts []json.RawMessage
 	if err := json.Unmarshal(text, &parts); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 type model interface {
-	// tokens appends the tokens of a piece that is not empty.
+	// tokens appends those of a nonempty piece.
 	tokens(e *encoder, s string) error
 }
 
@@ -130,14 +130,14 @@ func (w *wordLevel) tokens(e *encoder, s string) error {
 	return nil
 }
 
-// unigram finds the tokens of the greatest probability (Kudo 2018) by Viterbi's algorithm.
+// unigram finds the likeliest tokens (Kudo 2018) by Viterbi's algorithm.
 type unigram struct {
 	*vocabulary
 	words   *trie
 	scores  []float64
 	unknown int32
 	least   float64
-	bytes   *[256]int32 // of tokens as <0x0A>, or -1; nil without byte_fallback
+	bytes   *[256]int32 // as of bpe
 	narrow  bool
 }
 

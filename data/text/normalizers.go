@@ -75,7 +75,7 @@ func lowercase(p *span, places bool) error {
 	return nil
 }
 
-// decompose is NFD or NFKD, with the composition NFC or NFKC. Package norm would insert a character into many marks.
+// decompose is NFD or NFKD, composing NFC or NFKC. Package norm would insert a character into many marks.
 func decompose(compatible, composing bool) normalizer {
 	return func(p *span, places bool) error {
 		if isASCII(p.s) {
@@ -121,7 +121,7 @@ func decompose(compatible, composing bool) normalizer {
 	}
 }
 
-// stableByOrder sorts a run of marks. Long runs are those of hostile texts.
+// stableByOrder sorts a run of marks; hostile texts have long ones.
 func stableByOrder(edits []edit, orders []uint8) {
 	if len(edits) < 2 {
 		return
@@ -305,7 +305,7 @@ func replaceAll(of *pattern, content string) normalizer {
 	}
 }
 
-// charsmap is a normalization that sentencepiece compiled: a double array (Yata et al. 2007) over bytes. Its values are
+// charsmap is sentencepiece's compiled normalization: a double array (Yata et al. 2007) over bytes. Its values are
 // places of texts, which end with a zero.
 type charsmap struct {
 	units []uint32
@@ -365,7 +365,7 @@ func (m *charsmap) prefixes(s string, found func(length int, text string) (more 
 	}
 }
 
-// transform returns the text for the shortest source that s begins with, as tokenizers does.
+// transform is for the shortest prefix of s, as tokenizers.
 func (m *charsmap) transform(s string) (text string, ok bool) {
 	m.prefixes(s, func(_ int, of string) bool {
 		text, ok = of, true
@@ -404,7 +404,7 @@ func (m *charsmap) normalize(p *span, places bool) error {
 				continue
 			}
 		}
-		_, n = utf8.DecodeRuneInString(s) // those of a longer grapheme do not begin shorter ones
+		_, n = utf8.DecodeRuneInString(s) // those of a longer grapheme begin no shorter ones
 		whole := n
 		if of := grapheme(s, len(s)); of > n {
 			whole = of
@@ -428,8 +428,8 @@ func (m *charsmap) normalize(p *span, places bool) error {
 	return grown(before, len(p.s), "normalizer Precompiled")
 }
 
-// grapheme returns the length of the first extended grapheme cluster (Unicode annex 29), or one above most. It does not
-// know flags, joined emoji and Indic conjuncts: they are longer than any that is mapped as a whole.
+// grapheme returns the length of the first extended grapheme cluster (Unicode annex 29), or one above most. Flags,
+// joined emoji and Indic conjuncts are longer than any that is mapped as a whole.
 func grapheme(s string, most int) int {
 	t := characters()
 	r, n := utf8.DecodeRuneInString(s)

@@ -27,9 +27,9 @@ type settings struct {
 	left     bool // texts are truncated at their beginning
 }
 
-// Open reads a folder of the Hugging Face hub, or one file .json or .model. Of a folder it reads tokenizer.json, or if
-// there is none sentencepiece's tokenizer.model; and tokenizer_config.json, special_tokens_map.json and
-// chat_template.jinja if they exist. Files are regular and have at most 256 MiB.
+// Open reads a folder of the Hugging Face hub, or one file .json or .model. Of a folder it reads tokenizer.json, or
+// else sentencepiece's tokenizer.model; and tokenizer_config.json, special_tokens_map.json and chat_template.jinja if
+// they exist. Files are regular and have at most 256 MiB.
 func Open(path string) (*Tokenizer, error) {
 	t, err := open(path)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *settings) read(folder string) error {
 				s.roles[role] = string(*token)
 			}
 		}
-		if f.Most != nil && *f.Most >= 1 && *f.Most <= math.MaxInt32 { // transformers writes 1e30 for no limit
+		if f.Most != nil && *f.Most >= 1 && *f.Most <= math.MaxInt32 { // transformers' 1e30 is no limit
 			s.most = int(*f.Most)
 		}
 		if f.Side != nil {

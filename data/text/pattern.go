@@ -10,8 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// pattern is a regular expression as Oniguruma matches it, with lookahead, on any bytes. Go's regexp has none, and
-// Unicode of its own.
+// pattern is a regular expression as Oniguruma's, with lookahead, on any bytes. Go's regexp has its own Unicode.
 type pattern struct {
 	start *instruction
 	loops int
@@ -83,7 +82,7 @@ type expression struct {
 	set              *charset
 	alternatives     []*expression
 	sequence         bool
-	min, max         int // a repetition of alternatives[0], if repeated
+	min, max         int // repeats alternatives[0]
 	repeated         bool
 	lazy, possessive bool
 	look             byte // '=', '!': lookahead; '<', 'n': lookbehind of one character
@@ -721,7 +720,7 @@ func (m *matcher) character(set *charset, at int) int {
 	return 0
 }
 
-// matches appends each match in s, from the left, as Oniguruma's find_iter. It takes steps from those of several texts.
+// matches appends each match, as Oniguruma's find_iter. steps may be those of several texts.
 func (p *pattern) matches(out [][2]int, s string, steps *int) ([][2]int, error) {
 	if p.gpt2 {
 		for at := 0; at < len(s); {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Sampling configures the choice of a token from logits. The zero value chooses the likeliest.
+// Sampling chooses a token from logits. The zero value chooses the likeliest.
 type Sampling struct {
 	// Repetition divides positive logits of tokens that the text has, and multiplies negative ones, before all else
 	// (Keskar et al. 2019); 0 or 1 changes none.
@@ -75,7 +75,7 @@ func (s Sampling) Probabilities(logits []float32, text ...int32) ([]float64, err
 	return p, nil
 }
 
-// Penalize changes logits by Repetition, once for each token that the text has.
+// Penalize changes logits by Repetition, once for each token of the text.
 func (s Sampling) Penalize(logits []float64, text ...int32) error {
 	if !(s.Repetition >= 0) || math.IsInf(s.Repetition, 1) {
 		return fmt.Errorf("text: Repetition is %v, expected a number above 0, or 0 for none", s.Repetition)
@@ -128,9 +128,9 @@ func (s Sampling) cut(p, scores []float64) {
 	}
 }
 
-// greatest returns the k-th greatest element. Sorting a vocabulary takes longer than drawing.
+// greatest is the k-th greatest, faster than by sorting.
 func greatest(x []float64, k int) float64 {
-	var best []float64 // k of them, the least one first
+	var best []float64 // the least one first
 	if k > 1000 {
 		best = slices.Sorted(slices.Values(x))
 		return best[len(best)-k]
@@ -148,7 +148,7 @@ func greatest(x []float64, k int) float64 {
 	return best[0]
 }
 
-// Draw returns the id of a random token by its probability. With Temperature 0, random may be nil.
+// Draw returns a token's id, random by its probability. With Temperature 0, random may be nil.
 func (s Sampling) Draw(random *rand.Rand, logits []float32, text ...int32) (int32, error) {
 	p, err := s.Probabilities(logits, text...)
 	if err != nil {

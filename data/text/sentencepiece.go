@@ -49,7 +49,7 @@ type field struct {
 
 type kinds map[protowire.Number]protowire.Type
 
-// fieldsOf reads the fields that kinds has, each once but for the repeated one.
+// fieldsOf reads each field once but for the repeated one.
 func fieldsOf(message []byte, known kinds, repeated protowire.Number, each func(message []byte) error) (map[protowire.Number]field, error) {
 	fields := map[protowire.Number]field{}
 	for len(message) > 0 {
@@ -293,7 +293,7 @@ func (s *sentencePiece) tokens(e *encoder, text string) error {
 	return nil
 }
 
-// path is Viterbi's in float32, in which symbols that the user defined always win.
+// path is Viterbi's in float32; symbols that the user defined always win.
 func (s *sentencePiece) path(e *encoder, text string) {
 	nodes := e.nodes[:0]
 	for range len(text) + 1 {
@@ -361,7 +361,7 @@ func (s *sentencePiece) merge(e *encoder, text string) {
 		symbols[len(symbols)-1].right = -1
 	}
 	e.symbols = symbols
-	unused := map[string][2]int32{} // the halves of a piece that is not to come out: its length left, and right
+	unused := map[string][2]int32{} // halves of a piece that must not come out
 	consider := func(at int32) {
 		if at < 0 || symbols[at].right < 0 || symbols[at].id >= 0 {
 			return

@@ -6,10 +6,10 @@ import (
 
 type span struct {
 	s     string
-	at    []place // of each byte in the original; nil if the span is the original's text from begin on, or places are not asked for
+	at    []place // of each byte in the original; nil: the original from begin on, or without places
 	begin int
 	id    int32 // of an added token, or -1
-	steps *int  // that patterns may still take for the whole text, beyond those by its length; nil for a text alone
+	steps *int  // further steps of patterns for the whole text, beyond those by its length; nil for a text alone
 }
 
 type place struct{ begin, end int32 }

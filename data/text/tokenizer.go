@@ -16,7 +16,7 @@ func quoted(s string) string { return listed.Quoted(s) }
 // Tokenizer converts between text and token ids. [Open], [Vocabulary.Tokenizer], [BPETraining] and
 // [Tokenizer.UnmarshalJSON] make one. It is safe for concurrent use. The zero Tokenizer encodes nothing.
 type Tokenizer struct {
-	file        []byte // tokenizer.json; nil if it was another
+	file        []byte // nil if it was another file
 	vocabulary  *vocabulary
 	model       model
 	added       added
@@ -27,31 +27,31 @@ type Tokenizer struct {
 	single      []piecePart
 	pair        []piecePart
 	trims       bool // spaces out of offsets
-	trimsFirst  bool // but not the one that was added
+	trimsFirst  bool // but not the added one
 	decoders    []decoder
 	spaced      bool // no decoder: tokens are joined by spaces
-	bytes       bool // tokens are bytes, and any bytes are encoded
+	bytes       bool // tokens of bytes encode any bytes
 	wantsPlaces bool
 	size        int32
 	settings    settings
 	encoders    *sync.Pool
 }
 
-// Input has the texts for [Tokenizer.EncodeText].
+// Input has texts for [Tokenizer.EncodeText].
 type Input struct {
 	Text string
-	// Pair is a second text, such as the paragraph to a question; nil for none.
+	// Pair is a second text, such as a question's paragraph; nil for none.
 	Pair *string
-	// Bare adds no tokens such as [CLS], for text of a chat template, which has them.
+	// Bare adds no tokens such as [CLS], for a chat template's text, which has them.
 	Bare bool
-	// Ordinary treats special tokens in the texts as ordinary text, for untrusted text.
+	// Ordinary treats special tokens in the texts as ordinary text: for untrusted text.
 	Ordinary bool
-	// Most is the maximum number of tokens, added ones included; the longer text is truncated at its end, or at its
-	// beginning if tokenizer_config.json has the truncation_side left. 0: no limit.
+	// Most is the maximum number of tokens, added ones included; 0: no limit. The longer text is truncated at its end,
+	// or at its beginning if tokenizer_config.json has the truncation_side left.
 	Most int
 }
 
-// Inputs are texts without pairs, of at most most tokens each; 0: no limit.
+// Inputs are texts without pairs, of at most most tokens each.
 func Inputs(texts []string, most int) []Input {
 	all := make([]Input, len(texts))
 	for i, t := range texts {
@@ -63,16 +63,16 @@ func Inputs(texts []string, most int) []Input {
 // Encoding has the tokens of an [Input].
 type Encoding struct {
 	IDs []int32
-	// Types are the texts' numbers for the model's embedding of types (token_type_ids).
+	// Types are the texts' numbers for the embedding of types (token_type_ids).
 	Types []int32
 	// Texts has 0 for tokens of Text, 1 for those of Pair, and -1 for added ones.
 	Texts []int
-	// Offsets are the tokens' ranges of bytes in Text or Pair, in whole characters; {0, 0} for added tokens.
+	// Offsets are the tokens' ranges of bytes in Text or Pair, in whole characters; {0, 0} for added ones.
 	Offsets [][2]int
 }
 
-// Encode returns the ids that Python's tokenizers returns: with the tokens that the file adds around a text, and with
-// special tokens in the text. It ignores the file's truncation and padding. Use EncodeOrdinary for untrusted text.
+// Encode returns the ids of Python's tokenizers: with the tokens that the file adds around a text, and with special
+// tokens in the text. It ignores the file's truncation and padding. Use EncodeOrdinary for untrusted text.
 func (t *Tokenizer) Encode(text string) ([]int32, error) {
 	return t.ids(text, false)
 }
@@ -160,7 +160,7 @@ func (e *Encoding) add(id, kind int32, text int, offsets [2]int) {
 	e.IDs, e.Types, e.Texts, e.Offsets = append(e.IDs, id), append(e.Types, kind), append(e.Texts, text), append(e.Offsets, offsets)
 }
 
-// truncate shortens as tokenizers does with longest_first.
+// truncate is tokenizers' longest_first.
 func (t *Tokenizer) truncate(ids [][]int32, offsets [][][2]int, parts []piecePart, in Input) error {
 	most := in.Most
 	for _, part := range parts {
@@ -238,8 +238,8 @@ func (t *Tokenizer) name(id int32) (name string, ok bool) {
 	return t.vocabulary.name(id)
 }
 
-// Token returns a token as the vocabulary has it, such as "##ing", and of a tokenizer of bytes their text, which may be
-// part of a character.
+// Token returns a token of the vocabulary, such as "##ing", and of a tokenizer of bytes their text, which may be part
+// of a character.
 func (t *Tokenizer) Token(id int32) (token string, ok bool) {
 	token, ok = t.name(id)
 	if t.bytes && t.addedNames[id] == nil {
@@ -250,7 +250,7 @@ func (t *Tokenizer) Token(id int32) (token string, ok bool) {
 	return token, ok
 }
 
-// ID returns the id of a token, as Token returns it.
+// ID returns the id of a [Tokenizer.Token].
 func (t *Tokenizer) ID(token string) (id int32, ok bool) {
 	for _, a := range t.added.all {
 		if a.Content == token {
@@ -270,11 +270,10 @@ func (t *Tokenizer) ID(token string) (id int32, ok bool) {
 	return id, ok
 }
 
-// Decode returns the text of tokens as Python's tokenizers, but for tokens of bytes that are not UTF-8, of which it
-// returns the bytes.
+// Decode returns the text of tokens as Python's tokenizers; tokens of bytes that are not UTF-8 remain bytes.
 func (t *Tokenizer) Decode(ids []int32) (string, error) { return t.decode(ids, true) }
 
-// DecodeOrdinary leaves special tokens out.
+// DecodeOrdinary omits special tokens.
 func (t *Tokenizer) DecodeOrdinary(ids []int32) (string, error) { return t.decode(ids, false) }
 
 func (t *Tokenizer) decode(ids []int32, special bool) (string, error) {
@@ -323,13 +322,13 @@ func (t *Tokenizer) Special(role string) (id int32, ok bool) {
 	return t.ID(name)
 }
 
-// ChatTemplate returns the template of conversations (package chat renders it), or "".
+// ChatTemplate returns the template of conversations (package chat), or "".
 func (t *Tokenizer) ChatTemplate() string { return t.settings.template }
 
-// MaxLength returns the number of tokens that the model takes, or 0 if the folder does not say.
+// MaxLength is the model's maximum number of tokens, 0 if unknown.
 func (t *Tokenizer) MaxLength() int { return t.settings.most }
 
-// MarshalJSON returns the tokenizer.json of Hugging Face.
+// MarshalJSON returns a Hugging Face tokenizer.json.
 func (t *Tokenizer) MarshalJSON() ([]byte, error) {
 	if t.file == nil {
 		return nil, fmt.Errorf("text: the tokenizer does not come from a tokenizer.json, and cannot be written as one")
@@ -337,8 +336,8 @@ func (t *Tokenizer) MarshalJSON() ([]byte, error) {
 	return t.file, nil
 }
 
-// UnmarshalJSON reads a tokenizer.json of Hugging Face. Content that would change ids and is not supported is an error,
-// which leaves the Tokenizer unchanged.
+// UnmarshalJSON reads a Hugging Face tokenizer.json. Unsupported content that would change ids is an error, which
+// leaves the Tokenizer unchanged.
 func (t *Tokenizer) UnmarshalJSON(text []byte) error {
 	read, err := parse(bytes.Clone(text))
 	if err != nil {
@@ -446,7 +445,7 @@ func (e *encoder) encode(text string, ordinary bool, offsets *[][2]int) error {
 		from, to = to, from
 	}
 	e.spans = [2][]span{from, to}
-	defer func() { clear(from); clear(to) }() // their texts are the caller's
+	defer func() { clear(from); clear(to) }() // the caller's texts
 	for i := range from {
 		p := &from[i]
 		if p.id >= 0 {
@@ -475,7 +474,7 @@ func (e *encoder) offset(text string, p *span, of token, offsets *[][2]int) {
 	}
 	o := p.original(int(of.from), int(of.to))
 	if e.t.trims {
-		name := p.s // an added token has the spaces that it takes along
+		name := p.s // an added token takes spaces along
 		if p.id < 0 {
 			name, _ = e.t.vocabulary.name(of.id)
 		}

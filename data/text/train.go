@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// BPETraining configures how to learn a vocabulary.
+// BPETraining learns a vocabulary.
 type BPETraining struct {
 	// Size is the maximum number of tokens: special ones, 256 bytes, and merges.
 	Size int
-	// Special tokens have the first ids. They do not occur in the texts, such as "<|endoftext|>".
+	// Special tokens, such as "<|endoftext|>", have the first ids. The texts do not have them.
 	Special []string
 	// MinCount is the minimum occurrences of a pair to be merged; 0 means 2.
 	MinCount int

@@ -10,20 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// Vocabulary is a tokenizer as the metadata of a GGUF file have it.
+// Vocabulary is a tokenizer in a GGUF's metadata.
 type Vocabulary struct {
 	// Model is tokenizer.ggml.model: "gpt2", BPE of bytes. Others are errors.
 	Model string
-	// Pre is tokenizer.ggml.pre, which names how texts are divided: "gpt-2", "smollm", "llama-bpe", "qwen2" and others.
+	// Pre is tokenizer.ggml.pre, the way to divide texts: "gpt-2", "smollm", "llama-bpe", "qwen2" and others.
 	Pre string
-	// Tokens, Types and Merges are those of tokenizer.ggml: tokens, token_type and merges. A token of the type 5, unused,
-	// is an id without a token.
+	// Tokens, Types and Merges are tokenizer.ggml's tokens, token_type and merges. A token of the type 5, unused, is an
+	// id without a token.
 	Tokens []string
 	Types  []int32
 	Merges []string
 	// Special has tokenizer.ggml's token ids by role, such as "bos", "eos", "pad" and "unk".
 	Special map[string]int32
-	// AddBOS is add_bos_token: Encode begins with it.
+	// AddBOS is add_bos_token.
 	AddBOS bool
 	// Template is tokenizer.chat_template.
 	Template string
@@ -46,7 +46,7 @@ var preTokenizers = map[string]preTokenizer{
 	"llama-bpe": {pattern: llama3Pattern, whole: true}, "qwen2": {pattern: qwen2Pattern, nfc: true},
 }
 
-// distinct are those that Tokenizer.Vocabulary may return: others divide texts as one of them.
+// distinct is for Tokenizer.Vocabulary; others divide texts as one of them.
 var distinct = []string{"gpt-2", "smollm", "llama-bpe", "qwen2"}
 
 const (
@@ -56,7 +56,7 @@ const (
 	unusedToken      = 5
 )
 
-// Tokenizer makes the tokenizer with the ids of the model's tokenizer.json.
+// Tokenizer has the ids of the model's tokenizer.json.
 func (v Vocabulary) Tokenizer() (*Tokenizer, error) {
 	t, err := v.tokenizer()
 	if err != nil {
@@ -118,7 +118,6 @@ func (v Vocabulary) tokenizer() (*Tokenizer, error) {
 
 type object map[string]any
 
-// divided are the parts of a file that divide texts, and join tokens.
 func (f *file) divided(pre preTokenizer) []filePart {
 	level := object{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": pre.pattern == ""}
 	steps := []object{level}
@@ -135,10 +134,10 @@ func (f *file) divided(pre preTokenizer) []filePart {
 	return parts
 }
 
-// Vocabulary returns the tokenizer as a GGUF file of a model of size tokens has it: ids without a token are unused.
+// Vocabulary returns the tokenizer for a GGUF file of a model of size tokens: ids without a token are unused.
 //
-// Errors: a tokenizer that is not BPE of bytes by one of the pre-tokenizers, that adds other tokens than a first one,
-// or whose added tokens take spaces along, so that its ids would differ; and more tokens than size.
+// Errors: more tokens than size; a tokenizer that is not BPE of bytes by one of the pre-tokenizers, that adds other
+// tokens than a first one, or whose added tokens take spaces along, so that its ids would differ.
 func (t *Tokenizer) Vocabulary(size int) (Vocabulary, error) {
 	v, err := t.toVocabulary(size)
 	if err != nil {
@@ -207,8 +206,7 @@ func (t *Tokenizer) toVocabulary(size int) (v Vocabulary, err error) {
 	return v, t.same(read)
 }
 
-// same refuses a tokenizer with other ids than the one that a GGUF's vocabulary makes, but for the parts that divide
-// texts.
+// same refuses ids that the GGUF's vocabulary changes.
 func (t *Tokenizer) same(read *Tokenizer) error {
 	for _, a := range t.added.all {
 		if a.SingleWord || a.LStrip || a.RStrip || a.matched != a.Content {
@@ -236,7 +234,7 @@ func (t *Tokenizer) same(read *Tokenizer) error {
 	return nil
 }
 
-// sameParts compares components without fields that change no ids: of decoders, any.
+// sameParts ignores fields that change no ids.
 func sameParts(a, b json.RawMessage, decoders bool) bool {
 	var flat func(part json.RawMessage, all []object) []object
 	flat = func(part json.RawMessage, all []object) []object {

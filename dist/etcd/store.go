@@ -22,7 +22,7 @@ type Store struct {
 	job    *dist.Job
 	client *clientv3.Client
 	at     meeting
-	// At rank 0; else nil.
+	// At rank 0.
 	revoke, stop func() error // the keys; the server
 	closing      sync.Once
 	closed       error
@@ -38,7 +38,7 @@ type meeting struct {
 	Failed    string
 }
 
-// lease is the time that a dead job's keys remain. Rank 0 renews it three times in that time.
+// lease is renewed three times in this time.
 const lease = 60 * time.Second
 
 // Open opens the store of a job in a running etcd. All ranks call it, with the client's settings (endpoints, TLS,
@@ -164,7 +164,6 @@ func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	return nil
 }
 
-// found is false if the key had no value at the revision.
 func (s *Store) get(ctx context.Context, key string) (value []byte, found bool, revision int64, err error) {
 	got, err := s.client.Get(ctx, s.at.Prefix+key)
 	if err != nil {
@@ -218,7 +217,6 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 }
 
-// watch waits for a value from a revision on. found is false if the watch ends first.
 func (s *Store) watch(ctx context.Context, key string, from int64) (value []byte, found bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -244,7 +242,7 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// drop releases the server last, because it waits for its clients.
+// drop releases the server last: it waits for its clients.
 func (s *Store) drop() (err error) {
 	if s.revoke != nil {
 		err = s.revoke()

@@ -8,13 +8,12 @@ import (
 	"syscall"
 )
 
-// attributes puts a process into its own group, so that [Run] handles a Ctrl-C, and sends it a signal at this process's
-// death.
+// attributes: [Run] handles a Ctrl-C, and the process gets a signal at this one's death.
 func attributes(atDeath syscall.Signal) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: atDeath}
 }
 
-// runs reports whether a process has not ended. A zombie has.
+// runs is false for a zombie.
 func runs(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) {

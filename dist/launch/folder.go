@@ -17,7 +17,7 @@ const (
 	leastAge = time.Minute
 )
 
-// makeFolder makes the folder of a start, and removes those of this user's killed ones.
+// makeFolder also removes the folders of this user's killed starts.
 func makeFolder() (dir string, said *os.File, err error) {
 	removeLeft()
 	if dir, err = os.MkdirTemp("", folders); err != nil {

@@ -34,29 +34,29 @@ type Options struct {
 	N int
 	// Command is the ranks' program and its arguments.
 	Command []string
-	// Mpirun is Open MPI's or MPICH's mpirun, a path or a name in PATH. "" means lazo's installed MPI.
+	// Mpirun is Open MPI's or MPICH's mpirun, a path or a name in PATH; "" is lazo's installed MPI.
 	Mpirun string
-	// NoMPI starts the ranks without MPI, with control connections. Programs on the CPU cannot exchange data.
+	// NoMPI starts the ranks without MPI. Programs on the CPU then cannot exchange data.
 	NoMPI bool
 	// Env are additional variables, "NAME=value".
 	Env []string
-	// Dir is the ranks' working directory; "" means this process's.
+	// Dir is the ranks' working directory, by default this process's.
 	Dir string
-	// Stdin is rank 0's standard input; nil means none.
+	// Stdin is rank 0's standard input.
 	Stdin io.Reader
 	// Stdout and Stderr receive the ranks' output; nil drops it. Without Verbose, Stdout is rank 0's only, and lines of
-	// other ranks' standard error are prefixed with the rank. A warning or error of several ranks (a line with WARN or
+	// other ranks' standard error have the rank as prefix. A warning or error of several ranks (a line with WARN or
 	// ERROR, or of the standard logger) is shown once.
 	Stdout, Stderr io.Writer
 	// Verbose shows all ranks' output, each line with its rank, and mpirun's.
 	Verbose bool
 	// Restarts is the number of restarts of a failed job, after pauses from 0.25 s to a minute, but not after exit
-	// codes that would come again (docs/processes.md). $LAZO_ATTEMPT has the number of the start, from 0.
+	// codes that would come again (docs/processes.md). $LAZO_ATTEMPT counts the starts, from 0.
 	Restarts int
 	// Min lets each restart use one rank fewer, down to Min. 0 means always N.
 	Min int
-	// Grace is the time for the ranks to end after the context ended or a rank failed, before they are killed; by
-	// default 30 s.
+	// Grace is the time for the ranks to end after the context ended or a rank failed, before they are killed; default
+	// 30 s.
 	Grace time.Duration
 
 	said *sayings
@@ -83,10 +83,10 @@ func (e *ExitError) Error() string {
 
 const defaultGrace = 30 * time.Second
 
-// told limits how long ranks outlive their job's failure: longer than package dist's last message.
+// told is longer than package dist's last message.
 const told = 3 * time.Second
 
-// stuck limits how long mpirun may outlive its ranks: Open MPI's sometimes deadlocks when several ranks fail at once.
+// stuck: Open MPI's mpirun sometimes deadlocks when several ranks fail at once.
 const stuck = 10 * time.Second
 
 // Run starts the ranks and waits until all have ended, or until mpirun has, which kills the rest. It returns an
@@ -153,8 +153,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// comesAgain returns why each start would end with this exit code, or "". Go's runtime ends a panic with 2, as package
-// flag does wrong usage.
+// comesAgain: Go's runtime ends a panic with 2, as package flag wrong usage.
 func comesAgain(code int, crashed bool) string {
 	switch {
 	case code == 126 || code == 127:
@@ -215,8 +214,8 @@ type mpirun struct {
 	open    bool
 }
 
-// wrapper runs in place of the command. It redirects each rank's output to its own pipes, because mpirun would mix
-// them, and records the process for signals. Its first argument is the pipes' folder.
+// wrapper redirects each rank's output to its own pipes, which mpirun would mix, and records the process. Its first
+// argument is the folder.
 const wrapper = `d=$1; shift; r=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; echo $$ >"$d/$r.pid"; exec "$@" >"$d/$r.1" 2>"$d/$r.2"`
 
 func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
@@ -232,7 +231,7 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	args := []string{"-np", fmt.Sprint(n)}
 	if m.open {
 		args = append(args, "--bind-to", "none") // else XLA's threads share one core per rank
-		// Its own folder is below dir, which a later start removes if all are killed. In versions 4 and 5, as the next.
+		// Its folder is below dir, which a later start removes. In versions 4 and 5, as the next.
 		env = append(env, "OMPI_MCA_orte_tmpdir_base="+dir, "PRTE_MCA_prte_tmpdir_base="+dir)
 		// Allow more ranks than cores.
 		env = append(env, "OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
@@ -347,7 +346,7 @@ func outlives(ctx context.Context, dir string, n int) bool {
 	return true
 }
 
-// bySignal: the words name a rank that a signal ended, which may have had no time to report anything.
+// bySignal: the words name a rank that a signal ended, perhaps before its report.
 var bySignal = regexp.MustCompile(`signal\s+\d+\s+\(|\(signal \d+\)`)
 
 var rankFailed = regexp.MustCompile(`Exit code:\s+(\d+)|on signal (\d+)`)
@@ -369,12 +368,12 @@ func endedBySignal(words string, code int) bool {
 	return strings.Contains(words, fmt.Sprintf("(signal %d)", code))
 }
 
-// improper: a rank ended early with code 0. Open MPI's mpirun then returns 1, as for a rank that returned 1.
+// improper: a rank ended early with code 0. Open MPI's mpirun then returns 1.
 func improper(words string) bool {
 	return strings.Contains(strings.Join(strings.Fields(words), " "), "exiting improperly")
 }
 
-// allLeft finds ranks that did not leave the job, for which MPICH's mpiexec may return 0.
+// allLeft: MPICH's mpiexec may return 0 for ranks that did not leave.
 func (m *mpirun) allLeft(dir string) error {
 	notes, err := filepath.Glob(filepath.Join(dir, "*.joined"))
 	if err != nil || len(notes) == 0 {
@@ -409,8 +408,7 @@ func noted(dir string, rank int) (pid int) {
 	return pid
 }
 
-// ending reports that the ranks are to end, and returns their signal. SIGHUP ends most programs at once, and MPI
-// libraries may ignore it.
+// ending: SIGHUP ends most programs at once, and MPI libraries may ignore it.
 func (o *Options) ending(ctx context.Context) syscall.Signal {
 	signal := syscall.SIGTERM
 	if by, ok := errors.AsType[*loop.SignalError](context.Cause(ctx)); ok && by.Signal != syscall.SIGHUP {
@@ -437,7 +435,7 @@ func exitError(err error, said string) error {
 type alone struct{ *Options }
 
 func (a *alone) start(ctx context.Context, n int, env []string) error {
-	// Rank 0 inherits the open listener: another process could take a port that is only chosen here.
+	// Rank 0 inherits the listener: another process could take a port.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("launch: a port for rank 0: %w", err)

@@ -32,12 +32,12 @@ func (o *Options) output(rank, stream int) io.Writer {
 	return &whole{to: to}
 }
 
-// sayings are the ranks' warnings and errors, without times. Those of other ranks wait briefly for rank 0's same line.
+// sayings are the ranks' warnings and errors, without times. They wait briefly for rank 0's same line.
 type sayings struct {
 	mu   sync.Mutex
 	by   map[string]int // the shown rank
 	news chan struct{}  // closed at the next saying
-	// The newest repeated one that is not a warning, with its ranks.
+	// The newest repeated error, with its ranks.
 	last    string
 	others  []int
 	crashed bool // of this start
@@ -54,7 +54,7 @@ var (
 	logged     = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`) // of the standard logger, as by loop.Exit
 )
 
-// crash begins what Go's runtime writes about a panic. The first line may continue one of the program.
+// crash's first line may continue one of the program.
 var crash = regexp.MustCompile(`^((panic|fatal error|SIG[A-Z]+): |goroutine \d+ .*\[running)`)
 
 func (s *sayings) hear(message []byte) {
@@ -65,7 +65,7 @@ func (s *sayings) hear(message []byte) {
 	}
 }
 
-// reset reports whether a rank of the last start crashed.
+// reset: crashed is the last start's.
 func (s *sayings) reset() (crashed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func messages(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// saying removes times. It returns "" for neither a warning nor an error.
+// saying is "" for neither a warning nor an error.
 func saying(message []byte) string {
 	line, _, _ := bytes.Cut(message, []byte("\n"))
 	if !warnLevel.Match(line) && !errorLevel.Match(line) && !logged.Match(line) {
@@ -126,7 +126,7 @@ func (h heard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sameWithin limits how long a message waits for rank 0's, sameAtEnd after all ranks have ended.
+// sameWithin limits the wait for rank 0, sameAtEnd after all have ended.
 const (
 	sameWithin = time.Second
 	sameAtEnd  = 100 * time.Millisecond
@@ -217,7 +217,7 @@ type lines struct {
 	prefix string
 	said   *sayings
 	rest   []byte
-	// A message that rank 0 may still write waits, and so do the lines after it.
+	// A message that rank 0 may still write waits, and so do later lines.
 	repeats *sayings
 	rank    int
 	mu      sync.Mutex
@@ -288,7 +288,7 @@ func (l *lines) show() {
 		l.waiting = l.waiting[1:]
 		l.mu.Unlock()
 		if next.text == "" || !l.repeats.repeated(l.rank, next.text, next.until, l.hurry, &l.then) {
-			_ = l.put(next.shown) // ignored as in pipes.open
+			_ = l.put(next.shown) // as in pipes.open
 		}
 	}
 }
@@ -361,7 +361,7 @@ func (p *pipes) open(path string, to io.Writer) error {
 					p.complained = true
 					p.mu.Unlock()
 				}
-				_, _ = to.Write(buffer[:n]) // ranks must be able to write even without a reader
+				_, _ = to.Write(buffer[:n]) // ranks must be able to write without a reader
 			}
 			if err != nil {
 				if l, ok := to.(*lines); ok {
@@ -374,7 +374,7 @@ func (p *pipes) open(path string, to io.Writer) error {
 	return nil
 }
 
-// drain waits for the pipes' content after the ranks have ended, not for processes that they left.
+// drain waits for the pipes' content, not for processes that the ranks left.
 func (p *pipes) drain() {
 	for _, end := range p.ends {
 		end.Close()

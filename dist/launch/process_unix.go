@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalAll also signals a process's group, because `go run` does not forward signals.
+// signalAll also signals a process's group: `go run` does not forward signals.
 func signalAll(pid int, s syscall.Signal) {
 	if group, err := unix.Getpgid(pid); err == nil && group == pid {
 		pid = -pid

@@ -18,7 +18,7 @@ type Calibration struct {
 // Temperature returns 1/Scale, above 1 for an overconfident model.
 func (c Calibration) Temperature() float64 { return 1 / c.Scale }
 
-// String returns the temperature, if there is no shift.
+// String is the temperature, without a shift.
 func (c Calibration) String() string {
 	if c.Shift == 0 {
 		return fmt.Sprintf("temperature %.6g", c.Temperature())
@@ -26,7 +26,7 @@ func (c Calibration) String() string {
 	return fmt.Sprintf("scale %.6g, shift %.6g", c.Scale, c.Shift)
 }
 
-// Check returns an error unless Scale is above 0 and both fields are finite.
+// Check returns an error unless Scale is above 0 and both are finite.
 func (c Calibration) Check() error {
 	if !(c.Scale > 0) || math.IsInf(c.Scale, 0) || math.IsNaN(c.Shift) || math.IsInf(c.Shift, 0) {
 		return fmt.Errorf("decision: the calibration is %+v, expected a Scale above 0 and a Shift, both finite", c)
@@ -146,8 +146,8 @@ func fitScale(logits, labels []float64, classes int) (float64, error) {
 	return b, nil
 }
 
-// FitPlatt sets c to the scale and the shift of one class, against the smoothed targets of Platt (1999). positive
-// reports which examples belong to the class.
+// FitPlatt sets c to one class's scale and shift, against the smoothed targets of Platt (1999). positive reports which
+// examples belong to the class.
 //
 // Errors: logits that are not finite; another number of logits; a class that no or each example has; logits that are
 // equal, or higher where positive is false.

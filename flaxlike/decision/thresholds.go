@@ -9,8 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Aim is the goal of a threshold, in at most one field. The zero value is the greatest F1, the harmonic mean of
-// precision and recall.
+// Aim is a threshold's goal, in at most one field. The zero value is the greatest F1.
 type Aim struct {
 	Precision float64 // greatest recall at this precision or more, up to 1
 	Recall    float64 // greatest precision at this recall or more, up to 1

@@ -131,7 +131,7 @@ func fieldOf(set *data.Set, name, usual, what string) (all data.Array, err error
 type classified struct {
 	plots.Classified
 	predicted []int
-	several   bool // an example may have several classes: rows only
+	several   bool // several classes per example: rows only
 	rows      []plots.Row
 }
 
@@ -298,8 +298,7 @@ const (
 	mostWrong = 12
 )
 
-// samples returns images, and how it chose: at most half of them wrong, most probable first, then the first correct
-// ones.
+// samples are at most half wrong, most probable first, then the first correct ones.
 func (r Run) samples(c classified) (samples []plots.Sample, how string, err error) {
 	predicted := c.predicted
 	var wrong, right []int
@@ -352,7 +351,7 @@ func (r Run) samples(c classified) (samples []plots.Sample, how string, err erro
 	return samples, how, nil
 }
 
-// light returns the values of black and white: 0 and 1, 0 and 255, or the extremes.
+// light is 0 and 1, 0 and 255, or the extremes.
 func light(images data.Array) (black, white float32) {
 	all := numbers(images.Flat)
 	low, high := slices.Min(all), slices.Max(all)

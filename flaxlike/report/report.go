@@ -27,10 +27,10 @@ type Run struct {
 	Model *flaxlike.Model
 	// History is the result of Fit.
 	History *loop.History
-	// Test has examples that the model was not trained on, for the model's figures and, of a classifier, the confusion
-	// matrix, curves and input images.
+	// Test has examples that the model was not trained on, for its figures and, of a classifier, the confusion matrix,
+	// curves and input images.
 	Test *data.Set
-	// Output is the output to report, and Label the field of its labels, by default the only output and "y".
+	// Output is the output to report, and Label its labels' field, by default the only output and "y".
 	Output, Label string
 	// Classes are class names, by default the model's (flaxlike.WithClasses) or numbers. They are an error for a model
 	// that is no classifier.
@@ -39,8 +39,9 @@ type Run struct {
 	Images string
 }
 
-// Save writes report.html into a folder, which it creates. The section "Not drawn" lists plots that this model or data
-// does not allow, with reasons. Unknown fields and outputs, and class names that do not fit, are errors.
+// Save writes report.html, which needs no other file, into a folder, which it creates. The section "Not drawn" lists
+// plots that this model or data does not allow, with reasons. Unknown fields and outputs, and class names that do not
+// fit, are errors.
 func (r Run) Save(ctx context.Context, dir string) error {
 	page, err := r.page(ctx)
 	if err == nil {

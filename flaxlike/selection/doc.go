@@ -1,4 +1,4 @@
 // Package selection chooses among models: a [Search] finds the parameters with which a model trains best,
-// [CrossValidate] estimates how well a way of training predicts, and an [Ensemble] averages the predictions of several
-// models. docs/selection.md is the guide.
+// [CrossValidate] estimates how well a way of training predicts, and an [Ensemble] averages several models'
+// predictions. docs/selection.md is the guide.
 package selection

@@ -77,7 +77,7 @@ func (e *Ensemble) Predict(ctx context.Context, set *data.Set, options ...loop.O
 	return p, err
 }
 
-// Answer is [flaxlike.Model.Answer] for the means, for serve.New.
+// Answer is [flaxlike.Model.Answer] for the means.
 func (e *Ensemble) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	p, failed, err := e.mean(func(m *flaxlike.Model) (flaxlike.Prediction, error) { return m.PredictBatch(ctx, batch) })
 	if err != nil {
@@ -97,7 +97,6 @@ func (e *Ensemble) Answer(ctx context.Context, batch data.Batch) (map[string]dat
 	return answers, nil
 }
 
-// decided returns a prediction's outputs, for classes as probabilities, and the errors of those that have none.
 func decided(p flaxlike.Prediction) (outputs map[string]data.Array, failed graphs.OutputErrors) {
 	outputs, failed = map[string]data.Array{}, graphs.OutputErrors{}
 	for _, name := range p.Outputs() {
@@ -114,7 +113,6 @@ func decided(p flaxlike.Prediction) (outputs map[string]data.Array, failed graph
 	return outputs, failed
 }
 
-// mean also returns the errors of outputs without probabilities.
 func (e *Ensemble) mean(predict func(*flaxlike.Model) (flaxlike.Prediction, error)) (means flaxlike.Prediction, failed graphs.OutputErrors, err error) {
 	sums, failed := map[string][]float64{}, graphs.OutputErrors{}
 	var base flaxlike.Prediction

@@ -20,9 +20,9 @@ import (
 
 // CrossValidation is the result of [CrossValidate].
 type CrossValidation struct {
-	// Figures are the results of Evaluate on each fold's held-out part.
+	// Figures are Evaluate's on each fold's held-out part.
 	Figures []map[string]float64
-	// Mean and Deviation (of the population, as numpy's std) are those of Figures.
+	// Mean and Deviation (population's) are those of Figures.
 	Mean, Deviation map[string]float64
 	// Predictions are for all examples in the set's order, by models not trained on them; for classes, calibrated
 	// probabilities.

@@ -36,7 +36,7 @@ type trialRecord struct {
 	Pruned     bool               `json:"pruned,omitempty"`
 	Values     map[int]float64    `json:"values,omitempty"` // of the entry by epoch, with PruneAfter
 	Read       []string           `json:"read,omitempty"`
-	Fit        map[string]string  `json:"fit,omitempty"` // see inWords; nil in older records
+	Fit        map[string]string  `json:"fit,omitempty"` // nil in older records
 
 	began bool
 	err   error // Failed as an error, which a read record lacks
@@ -232,7 +232,7 @@ func (r *searching) sweep(all bool) error {
 	return errors.Join(errs...)
 }
 
-// errOfSearch ends the search, not only the trial.
+// errOfSearch ends the search.
 type errOfSearch struct{ error }
 
 func (e errOfSearch) Unwrap() error { return e.error }
@@ -408,7 +408,6 @@ func (r *searching) fits(f flaxlike.Fit, epochs int) error {
 	return nil
 }
 
-// epochEntry is the entry of a Fit's history that counts the epochs.
 const epochEntry = "progress.epoch"
 
 func (t *trialRecord) of(history *loop.History, entry string, direction loop.Mode) error {

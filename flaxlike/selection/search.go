@@ -23,11 +23,11 @@ import (
 type Search struct {
 	// Space has the parameters.
 	Space []Parameter
-	// Trials is the number of distinct trials, determined by Seed.
+	// Trials is the number of distinct trials, which Seed determines.
 	Trials int
 	Seed   uint64
-	// Grid replaces Trials: it tries all combinations of Values, and of each range this number of evenly spaced points
-	// with the ends, or all its integers if fewer.
+	// Grid replaces Trials by all combinations of Values, and of each range this number of evenly spaced points with
+	// the ends, or all its integers if fewer.
 	Grid int
 	// FirstEpochs and Factor select successive halving (Jamieson and Talwalkar, 2016): all Trials train for
 	// FirstEpochs, the best 1/Factor of them (rounded down) for Factor times as many epochs, and so on. A continued
@@ -66,14 +66,14 @@ type Trial struct {
 	// Number is its place in the order of drawing, from 0.
 	Number     int
 	Parameters map[string]any
-	// Value is the best value of the entry, Epoch its epoch, from 1, Epochs the number of trained epochs, and Figures
-	// the losses and metrics of Epoch.
+	// Value is the entry's best value, Epoch its epoch, from 1, Epochs the number of trained epochs, and Figures the
+	// losses and metrics of Epoch.
 	Value         float64
 	Epoch, Epochs int
 	Figures       map[string]float64
 	// Pruned reports that PruneAfter ended it.
 	Pruned bool
-	// Err is the reason why there is no value, or nil. After a restart it is only the recorded text.
+	// Err is the reason for no value. After a restart it is only the recorded text.
 	Err error
 }
 
@@ -166,10 +166,9 @@ func (s *Result) WriteCSV(w io.Writer) error {
 // fails by an error or panic of Make or Fit, or if a loss or the entry is not finite; the table has the reason. Another
 // Run repeats a failed trial only if its record is removed or it failed in its first epoch. It is an error if all fail.
 //
-// Other errors end the search, with the table until then: a space, method, seed, entry, training set (a sample is
-// compared, see data.Deal) or Fit that differs from the folder's; an entry that Fit does not log; a name that Make
-// reads and the space lacks; a parameter that no trial has read; a record that is damaged or cannot be written; a
-// context that ends, with its cause.
+// Other errors end the search, with the table until then: a setting, training set (a sample is compared, see data.Deal)
+// or Fit that differs from the folder's; an entry that Fit does not log; a name that Make reads and the space lacks; a
+// parameter that no trial has read; a record that is damaged or cannot be written; a context that ends, with its cause.
 func (s Search) Run(ctx context.Context) (*Result, error) {
 	found := &Result{Entry: s.Entry, dir: s.Dir}
 	err := s.check()
@@ -227,7 +226,7 @@ type plan struct {
 
 const searchVersion = 1
 
-// contentSetting is missing in folders of older versions.
+// contentSetting is missing in older folders.
 const contentSetting = "The checksum of examples of Training"
 
 func contentOf(set *data.Set) string {

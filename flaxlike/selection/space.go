@@ -13,18 +13,17 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// Parameter is a parameter of a [Search]: one of the Values, or a number from Low to High, inclusive.
+// Parameter is one of the Values, or a number from Low to High, inclusive.
 type Parameter struct {
 	Name string
 	// Values are distinct strings, ints, float64s or bools, all of one type.
 	Values    []any
 	Low, High float64
-	// Integer restricts the range to integers. Log draws the logarithm uniformly, as for learning rates; Low must be
-	// above 0.
+	// Integer restricts the range to integers. Log draws the logarithm uniformly; Low must be above 0.
 	Integer, Log bool
 }
 
-// setting returns the text of search.json, which a resumed search compares: it must not change.
+// setting must not change: a resumed search compares it.
 func (p Parameter) setting() string {
 	if p.Values != nil {
 		var values []string
@@ -308,8 +307,8 @@ func drawDistinct(space []Parameter, random *rand.Rand, taken func([]any) bool) 
 	return nil
 }
 
-// Parameters are the values of one trial. A name that the Space lacks, or another type, reads as zero and ends the
-// search with an error.
+// Parameters are one trial's values. A name that the Space lacks, or another type, reads as zero and ends the search
+// with an error.
 type Parameters struct {
 	// Number is that of the trial, from 0.
 	Number int

@@ -1,6 +1,4 @@
 // Package strategytest is a test suite for strategies. A test of a new strategy runs it:
 //
-//	func TestMine(t *testing.T) {
-//		strategytest.Run(t, func(t *testing.T) strategies.Strategy { return mine.New(runtime(t)) })
-//	}
+//	strategytest.Run(t, func(t *testing.T) strategies.Strategy { return mine.New(runtime(t)) })
 package strategytest

@@ -33,14 +33,13 @@ import (
 	"github.com/lazo-ml/lazo/xla/ops"
 )
 
-// tolerance bounds the relative difference from jit after [comparedSteps] steps.
 const tolerance = 1e-5
 
 const comparedSteps = 100
 
 // Run runs the suite. Among other checks, 100 Adam steps of a model with loops and branches match jit to 1e-5, and a
 // resumed run is bit-identical, also if parameters join the optimizer's groups later. open returns the strategy on a
-// runtime of the CPU or the Go backend, which the test closes. The Go backend lacks branches and batch normalization.
+// runtime of the CPU or the Go backend, which the test closes.
 func Run(t *testing.T, open func(t *testing.T) strategies.Strategy) {
 	t.Run("values come back", func(t *testing.T) { valuesComeBack(t, open(t)) })
 	t.Run("a step", func(t *testing.T) { aStep(t, open(t)) })
@@ -180,7 +179,7 @@ func wrongBatches(t *testing.T, s strategies.Strategy) {
 }
 
 func deep(b *managed.Builder) {
-	// No bias: its gradient would be rounding error, which Adam amplifies.
+	// A bias's gradient would be rounding error.
 	h := layers.Dense(b.Scope().In("a"), b.Field("x"), false, 16)
 	whole := b.Graph().Backend().Name() == "lazo"
 	if whole {
@@ -356,7 +355,6 @@ func joinLate(t *testing.T, s strategies.Strategy) {
 	t.Logf("%d values of parameters that join late at most %g from jit's", len(values), tolerance)
 }
 
-// folder is the same in all processes of the job.
 func folder(t *testing.T, s strategies.Strategy) string {
 	job := s.Runtime().Job()
 	if job == nil {

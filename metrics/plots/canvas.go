@@ -20,7 +20,7 @@ const (
 	gap        vg.Length = 14
 )
 
-// colours are those of Okabe and Ito (2008) for any colour vision, without yellow, which is too light on white.
+// colours are those of Okabe and Ito (2008) without yellow, too light on white.
 var (
 	blue      = color.RGBA{0x00, 0x72, 0xB2, 0xFF}
 	vermilion = color.RGBA{0xD5, 0x5E, 0x00, 0xFF}
@@ -42,7 +42,7 @@ var (
 
 type canvas struct {
 	draw.Canvas
-	// missing records a character that the font lacks; nil uses the viewer's fonts.
+	// missing records a character that the font lacks; nil: the viewer's fonts.
 	missing *error
 }
 
@@ -57,7 +57,6 @@ func (c canvas) corners(x, y, width, height vg.Length) []vg.Point {
 	return []vg.Point{c.at(x, y), c.at(x+width, y), c.at(x+width, y+height), c.at(x, y+height), c.at(x, y)}
 }
 
-// A nil colour omits the fill or the edge.
 func (c canvas) box(x, y, width, height vg.Length, fill, edge color.Color) {
 	if fill != nil {
 		c.FillPolygon(fill, c.corners(x, y, width, height))
@@ -96,7 +95,7 @@ const quarter = 3.14159265358979 / 2
 
 func (w writing) width(s string) vg.Length { return w.style().Width(clean(s)) }
 
-// text writes one line, centred at y, truncated to width unless that is 0.
+// text writes one line, centred at y, truncated to width if not 0.
 func (c canvas) text(x, y, width vg.Length, w writing, s string) {
 	s = clean(s)
 	style := w.style()

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// chart is a panel with axes and lines. The legend covers no line.
+// The legend covers no line.
 type chart struct {
 	title          string // "" if the figure's title suffices
 	figure         string // follows the title, never truncated
@@ -209,7 +209,7 @@ const largest = 1e300
 
 func finite(v float64) bool { return math.Abs(v) <= largest }
 
-// extent returns the drawable range; low > high if there is none.
+// extent returns low > high without drawable numbers.
 func extent(lists ...[]float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, list := range lists {
@@ -253,7 +253,7 @@ func decades(lists ...[]float64) axis {
 	return axis{low: low, high: high, log: true}
 }
 
-// ticks are about five multiples of 1, 2 or 5 times a power of ten; on a log axis powers of ten.
+// ticks are about five multiples of 1, 2 or 5 times a power of ten.
 func (a axis) ticks() (ticks []plot.Tick) {
 	if a.log {
 		first, last := math.Ceil(math.Log10(a.low)-1e-9), math.Floor(math.Log10(a.high)+1e-9)
@@ -288,7 +288,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// thinned keeps the first, last, least and greatest point of each part, so no peak is lost. x must ascend.
+// thinned keeps the first, last, least and greatest point of each part. x must ascend.
 func thinned(x, y []float64, parts int) (fewX, fewY []float64) {
 	if len(x) <= 4*parts {
 		return x, y

@@ -15,7 +15,7 @@ type Classified struct {
 	// Labels are indices of the examples' classes.
 	Labels []int
 	// Scores has one row per example and one number per class, probabilities or logits. The first greatest is the
-	// prediction. With more than two classes, areas under curves differ between logits and probabilities.
+	// prediction. With more than two classes, areas under curves differ between the two.
 	Scores [][]float64
 }
 
@@ -77,7 +77,7 @@ func (c Classified) Predicted() ([]int, error) {
 	return predicted, nil
 }
 
-// Counts returns the confusion matrix: rows are labels, columns are predictions.
+// Counts returns the confusion matrix: rows are labels, columns predictions.
 func (c Classified) Counts() ([][]int, error) {
 	predicted, err := c.Predicted()
 	if err != nil {
@@ -93,7 +93,7 @@ func (c Classified) Counts() ([][]int, error) {
 	return counts, nil
 }
 
-// Curve has a curve's points over all thresholds, x ascending, and the area under it.
+// Curve has a curve's points, x ascending, and the area under it.
 type Curve struct {
 	X, Y []float64
 	Area float64
@@ -127,7 +127,7 @@ func ROCCurve(positive []bool, scores []float64) (Curve, error) {
 }
 
 // PrecisionRecallCurve returns the precision over the recall, with one point per distinct score, from recall 0 with
-// precision 1 until all positives are found. The area is the average precision, without interpolation.
+// precision 1 until all positives are found. The area is the average precision, not interpolated.
 func PrecisionRecallCurve(positive []bool, scores []float64) (Curve, error) {
 	c := Curve{X: []float64{0}, Y: []float64{1}}
 	positives, err := descend(positive, scores, func(right, wrong int) {

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// ROC draws receiver operating characteristics with their areas: for two classes the second one's, otherwise one class
-// against the rest each, the given ones or by default the ten with the smallest areas. The legend reports classes that
-// no or all examples have.
+// ROC draws receiver operating characteristics with their areas: for two classes the second one's, otherwise each given
+// class against the rest, by default the ten with the smallest areas. The legend reports classes that no or all
+// examples have.
 func ROC(c Classified, classes ...string) *Figure {
 	return c.curves("ROC", "AUC", ROCCurve, chart{xLabel: "false positive rate", yLabel: "true positive rate",
 		lines: []line{{x: []float64{0, 1}, y: []float64{0, 1}, colour: grey, dashes: dotted, thin: true}}}, classes)
 }
 
-// PrecisionRecall draws precision over recall for the classes of [ROC], with the average precisions in the legend.
+// PrecisionRecall draws precision over recall for the classes of [ROC], with average precisions in the legend.
 func PrecisionRecall(c Classified, classes ...string) *Figure {
 	steps := func(positive []bool, scores []float64) (Curve, error) {
 		curve, err := PrecisionRecallCurve(positive, scores)

@@ -1,11 +1,10 @@
-// Package plots draws runs and models as SVG, PNG or HTML: training histories, confusion matrices, curves of
-// classifiers, images with predictions, weights and networks.
+// Package plots draws runs and models as SVG, PNG or HTML: histories, confusion matrices, curves of classifiers, images
+// with predictions, weights and networks.
 //
 //	err := plots.History(history).Save("history.png")
 //
-// Functions return a [Figure]. Invalid data is an error when the figure is written. The legend reports omissions. Names
-// are truncated if there is no room. Colours suit any colour vision and never carry information alone. Output is
-// deterministic.
+// Functions return a [Figure]. The legend reports omissions. Names are truncated if there is no room. Colours suit any
+// colour vision and never carry information alone. Output is deterministic.
 //
-// Package flaxlike/report makes a [Report] from a model, its history and a test set.
+// Package flaxlike/report makes a [Report].
 package plots

@@ -27,7 +27,6 @@ type Figure struct {
 	err     error
 }
 
-// panel is drawn from its upper left corner. alt describes it.
 type panel struct {
 	alt           string
 	width, height vg.Length
@@ -41,7 +40,7 @@ func failed(title string, err error) *Figure {
 // Err returns the error that prevents writing, or nil.
 func (f *Figure) Err() error { return f.err }
 
-// Caption returns the figure with a text below its title. Pages wrap it, images truncate it.
+// Caption returns the figure with a text below its title, which pages wrap and images truncate.
 func (f *Figure) Caption(text string) *Figure {
 	of := *f
 	of.caption = text
@@ -51,7 +50,7 @@ func (f *Figure) Caption(text string) *Figure {
 // Title returns the title.
 func (f *Figure) Title() string { return f.title }
 
-// SVG writes one drawing with the panels in rows.
+// SVG writes one drawing.
 func (f *Figure) SVG(w io.Writer) error {
 	if f.err != nil {
 		return f.err
@@ -69,7 +68,7 @@ func (f *Figure) SVG(w io.Writer) error {
 	return err
 }
 
-// PNG writes an image with 2 x 2 pixels for each pixel of the SVG. Its error may be [ErrGlyph].
+// PNG writes an image with 2 x 2 pixels for each of the SVG. Its error may be [ErrGlyph].
 func (f *Figure) PNG(w io.Writer) error {
 	if f.err != nil {
 		return f.err
@@ -98,7 +97,7 @@ const (
 // ErrGlyph means that the image font lacks a character.
 var ErrGlyph = errors.New("the font of images has no such character")
 
-// HTML writes a self-contained page. Panels wrap with the window's width.
+// HTML writes a self-contained page, whose panels wrap with the window's width.
 func (f *Figure) HTML(w io.Writer) error {
 	if f.err != nil {
 		return f.err
@@ -173,7 +172,7 @@ func (p panel) svg() string {
 		panic(err) // bytes.Buffer cannot fail
 	}
 	_, rest, _ := strings.Cut(text.String(), "<g ")
-	// Few systems other than Linux have Liberation Sans; Arial has the same widths. Quotes in names are escaped.
+	// Few systems other than Linux have Liberation Sans; Arial has the same widths.
 	rest = strings.ReplaceAll(rest, "style=\"font-family:Liberation Sans;", "style=\"")
 	rest = strings.ReplaceAll(rest, "font-variant:normal;", "")
 	rest = strings.ReplaceAll(rest, "xlink:href=\"data:image/jpg;", "xlink:href=\"data:image/png;")

@@ -13,21 +13,21 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// History draws what a run logged, with a panel per figure: training as a solid line, validation dashed in the same
-// colour. "val_loss" or "loss_val" is the validation of "loss"; other test entries have their own panels. names select
-// the figures, by default all losses and metrics that are numbers, without "avg_loss" if there is a "loss". Learning
-// rates ("learning_rate", "learning_rate_<group>") share the last panel, on a log axis if all are above 0.
+// History draws a run's logs, with a panel per figure: training as a solid line, validation dashed in the same colour.
+// "val_loss" or "loss_val" is the validation of "loss"; other test entries have their own panels. names select the
+// figures, by default all losses and metrics that are numbers, without "avg_loss" if there is a "loss". Learning rates
+// ("learning_rate", "learning_rate_<group>") share the last panel, on a log axis if all are above 0.
 //
 // The x axis shows epochs if the history has an entry "epoch", interpolated by step, else steps.
 //
-// A dot marks the best value, of validation if drawn, else of training: the lowest for entries in [loop.Losses] and for
+// A dot marks the best value, of validation if drawn, else of training: the lowest for entries in [loop.Losses] and
 // names with a word that ends in loss, error, mse, mae, mape, msle or perplexity; the highest for acc, accuracy, auc,
 // precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word decides. Other figures have no
 // dot.
 //
 // If few large values would flatten nine tenths of the others, and all are above 0, the axis is logarithmic, as the
 // title says. Values that are not finite or beyond 1e300 leave gaps, which the legend counts. Thousands of rows are
-// thinned to local extremes. A page also has a table of last, lowest and highest values.
+// thinned to local extremes. A page has a table of last, lowest and highest values.
 func History(h *loop.History, names ...string) *Figure {
 	f := &Figure{title: "History"}
 	charts, err := charts(h, names)
@@ -278,7 +278,7 @@ func positive(lists [][]float64) bool {
 	return low > 1e-290 && low <= high
 }
 
-// place converts steps to epochs by interpolation between the nearest rows. An epoch ends at its last row.
+// place converts steps to epochs by interpolation. An epoch ends at its last row.
 func (s series) place(x []float64) {
 	steps, epochs := []float64{}, []float64{}
 	for i, v := range s.values {

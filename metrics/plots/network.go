@@ -13,10 +13,9 @@ import (
 // Block is a layer, an input or an output of a network.
 type Block struct {
 	Name, Kind string
-	// Shape is that of its output.
+	// Shape is its output's.
 	Shape string
-	// Size is the number of trainable parameters. Fixed is the number of other values, such as batch normalization
-	// statistics.
+	// Size is the number of trainable parameters, Fixed that of other values, such as batch normalization statistics.
 	Size, Fixed int64
 	// From are the indices of its input blocks, smaller than its own.
 	From []int
@@ -31,8 +30,8 @@ const (
 	mostBlocks           = 2000
 )
 
-// Network draws the blocks from top to bottom, independent ones next to each other, with arrows. Only arrows from the
-// same block share a line; a dot marks the branch, a gap a crossing.
+// Network draws the blocks from top to bottom, independent ones next to each other. Only arrows from the same block
+// share a line; a dot marks the branch, a gap a crossing.
 func Network(blocks ...Block) *Figure {
 	const title = "Network"
 	if len(blocks) == 0 {

@@ -26,7 +26,7 @@ type span struct {
 	at        int
 }
 
-// apart numbers spans so that equal numbers do not overlap, and returns the count.
+// apart numbers spans, overlapping ones differently.
 func apart(spans []*span) (numbers int) {
 	slices.SortStableFunc(spans, func(a, b *span) int { return cmp.Compare(a.low, b.low) })
 	var ends []vg.Length
@@ -138,7 +138,7 @@ func (n *network) place(rows [][]int) {
 	}
 }
 
-// ports are the ends of the edges above their blocks, left to right, clear of other blocks' lines.
+// ports are the upper ends of edges, left to right, clear of blocks' lines.
 func (n network) ports(rows [][]int) []vg.Length {
 	ports := make([]vg.Length, len(n.edges))
 	first := 0

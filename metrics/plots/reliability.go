@@ -12,13 +12,12 @@ type Reliability struct {
 	// examples.
 	Probabilities, Shares []float64
 	Counts                []int
-	// Error is the expected calibration error: the mean over examples of the difference between share and mean
-	// probability.
+	// Error is the expected calibration error: the examples' mean difference between share and mean probability.
 	Error float64
 }
 
-// ReliabilityOf bins probabilities: (0, 1/bins], (1/bins, 2/bins], …, with 0 in the first. right reports whether the
-// predicted event occurred. It equals scikit-learn's calibration_curve.
+// ReliabilityOf bins probabilities: [0, 1/bins], (1/bins, 2/bins], … right reports whether the predicted event
+// occurred. It equals scikit-learn's calibration_curve.
 func ReliabilityOf(right []bool, probabilities []float64, bins int) (Reliability, error) {
 	r, err := reliabilityOf(right, probabilities, bins)
 	if err != nil {
@@ -68,9 +67,8 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 const reliabilityBins = 10
 
 // ReliabilityDiagram draws observed frequency over predicted probability in ten bins, with the expected calibration
-// error. It draws one curve for each given class. Without classes it draws the second of two classes, or the predicted
-// one of more than two. A curve below the diagonal means overconfidence. Scores must be probabilities, whose sum is 1
-// for each example.
+// error: a curve for each given class, by default for the second of two classes, or for the predicted one of more. A
+// curve below the diagonal means overconfidence. Scores must be probabilities, whose sum is 1 for each example.
 func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 	const title = "Reliability"
 	if err := c.check(); err != nil {

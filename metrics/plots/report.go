@@ -30,7 +30,7 @@ type Row struct{ Name, Value string }
 
 const reportName = "report.html"
 
-// Save writes the self-contained page report.html into a folder, created if needed.
+// Save writes the self-contained page report.html into a folder, which it creates.
 func (r Report) Save(dir string) error {
 	text, err := r.page()
 	if err != nil {

@@ -14,20 +14,19 @@ import (
 // Sample is an image with a classifier's prediction.
 type Sample struct {
 	Image image.Image
-	// Label is the name of the true class, "" if unknown. Predicted is that of the predicted class.
+	// Label names the true class, "" if unknown; Predicted the predicted one.
 	Label, Predicted string
 	// Probability is that of Predicted, 0 to 1.
 	Probability float64
 }
 
 const (
-	picture     = 96 // the longer side of an image in points
+	picture     = 96 // an image's longer side
 	pixels      = 192
 	mostSamples = 200
 )
 
-// Samples draws at most 200 images with their predictions. Wrong ones have a thick frame and a note. Describe the
-// choice of samples in a [Figure.Caption].
+// Samples draws at most 200 images with their predictions. Wrong ones have a thick frame and a note.
 func Samples(samples ...Sample) *Figure {
 	f := &Figure{title: "Samples"}
 	switch {
@@ -87,8 +86,8 @@ func enlarged(from image.Image) image.Image {
 	return to
 }
 
-// Image makes an image of numbers [height, width, channels], with one channel (grey) or three (RGB), from black (no
-// intensity) to white (full); values beyond are clamped.
+// Image makes an image of numbers [height, width, channels], with one channel (grey) or three (RGB), from black to
+// white; values beyond are clamped.
 func Image(values []float32, height, width, channels int, black, white float32) (image.Image, error) {
 	switch {
 	case channels != 1 && channels != 3:

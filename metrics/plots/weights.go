@@ -18,7 +18,7 @@ const (
 )
 
 // Histograms draws each variable's weights in 40 bins, for at most 200 variables. The legend shows number, mean,
-// standard deviation, and the count of non-finite values, which the bars omit.
+// standard deviation, and the count of non-finite values, which have no bar.
 func Histograms(of ...Weights) *Figure {
 	f := &Figure{title: "Weights"}
 	switch {

@@ -3,6 +3,5 @@
 //
 //	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 //
-// [Named] and package flaxlike have the same functions by Keras's names. Like other graph functions, losses panic with
-// an error if labels and output do not fit.
+// [Named] has the same functions by Keras's names. Losses panic with an error if labels and output do not fit.
 package losses

@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	_ "github.com/lazo-ml/lazo/internal/autodiff" // correct gradients of losses
+	_ "github.com/lazo-ml/lazo/internal/autodiff" // right gradients
 	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
@@ -18,14 +18,13 @@ type Func func(labels, output *graph.Node) *graph.Node
 // Named returns a loss by Keras's name, or a short one:
 //
 //	sparse_categorical_crossentropy   integer labels [batch, …] and logits [batch, …, classes], in nats
-//	masked_sparse_categorical_crossentropy  the same over a batch's labels not below 0, as data.PadSequences or a tokenizer
-//	                                  pads: their mean, 0 if none
+//	masked_sparse_categorical_crossentropy  the same: the mean over labels not below 0, 0 if none
 //	categorical_crossentropy          labels as probabilities of the logits' shape
 //	binary_crossentropy               labels 0 or 1 and logits, of one shape
 //	mean_squared_error, mse           labels and output of one shape
 //	mean_absolute_error, mae
 //	huber                             squared up to an error of 1, then linear (Huber 1964)
-//	log_cosh                          the logarithm of the error's hyperbolic cosine: as huber, and smooth
+//	log_cosh                          as huber, and smooth
 //	mean_absolute_percentage_error, mape  in percent of the labels
 //	mean_squared_logarithmic_error, msle  of 1 + labels and 1 + output
 //	poisson                           labels as counts, output as the expected count, above 0
@@ -71,13 +70,13 @@ var byName = map[string]Func{
 	"tversky":                                tversky,
 }
 
-// GoMLX's losses mostly return the mean of the batch, which cannot exclude padding or apply weights.
+// GoMLX's losses mostly return the mean, which cannot exclude padding or apply weights.
 
 const sparseName = "sparse_categorical_crossentropy"
 
 // CrossEntropy is the softmax cross-entropy, in nats, of logits [batch, …, classes] and labels: integers [batch, …], or
 // probabilities of the logits' shape. For an integer outside [0, classes) the loss is NaN, as in optax, and the
-// gradient is 0. [MaskedMean] excludes labels of any value.
+// gradient 0. [MaskedMean] excludes labels.
 func CrossEntropy(labels, logits *graph.Node) *graph.Node {
 	if labels.DType().IsInt() {
 		return sparse(labels, logits)
@@ -95,8 +94,8 @@ func masked(labels, logits *graph.Node) *graph.Node {
 }
 
 // MaskedMean is the mean of the values where mask, of the same dimensions, is true, or 0 if nowhere. With a numeric
-// mask it is the weighted sum divided by the larger of 1 and the sum of the weights. Where the mask is 0 a value may
-// even be NaN.
+// mask it is the weighted sum divided by the larger of 1 and the sum of the weights. Where the mask is 0 a value may be
+// NaN.
 //
 //	b.Loss("loss", losses.MaskedMean(losses.CrossEntropy(labels, logits), mask)) // [batch, time]
 func MaskedMean(values, mask *graph.Node) *graph.Node {
@@ -110,7 +109,7 @@ func MaskedMean(values, mask *graph.Node) *graph.Node {
 }
 
 // Accuracy is 1 for each label [batch, …] that is the argmax of the logits [batch, …, classes], else 0, for
-// Builder.Metric. Package metrics has the accuracy over all batches.
+// Builder.Metric. Package metrics has that over all batches.
 func Accuracy(labels, logits *graph.Node) *graph.Node {
 	labels = outputs.Sparse("Accuracy", labels, logits)
 	outputs.SeveralClasses("Accuracy", logits, "metrics.Accuracy of metrics.Threshold")
@@ -124,7 +123,7 @@ func categorical(labels, logits *graph.Node) *graph.Node {
 	return graph.Neg(graph.ReduceSum(graph.Mul(labels, graph.LogSoftmax(logits)), -1))
 }
 
-// KLDivergence is the divergence of the softmax of logits from labels, which are probabilities.
+// KLDivergence is the divergence of the softmax of logits from labels, probabilities.
 func KLDivergence(labels, logits *graph.Node) *graph.Node {
 	outputs.SeveralClasses("kl_divergence", logits, "binary_crossentropy")
 	outputs.NoProbabilities("kl_divergence", logits)
@@ -134,8 +133,8 @@ func KLDivergence(labels, logits *graph.Node) *graph.Node {
 }
 
 // BinaryCrossEntropy is the cross-entropy, in nats, of labels in [0, 1] and the sigmoid of logits of the same shape,
-// computed as max(z, 0) - z·y + log(1 + exp(-|z|)), which does not overflow. For other labels the loss is NaN and the
-// gradient 0.
+// computed without overflow as max(z, 0) - z·y + log(1 + exp(-|z|)). For other labels the loss is NaN and the gradient
+// 0.
 func BinaryCrossEntropy(labels, z *graph.Node) *graph.Node {
 	outputs.NoProbabilities("binary_crossentropy", z)
 	labels = outputs.Same("binary_crossentropy", labels, z)
@@ -181,7 +180,6 @@ func squaredHinge(labels, output *graph.Node) *graph.Node {
 	return graph.Square(graph.Max(margin, graph.ZerosLike(margin)))
 }
 
-// categoricalHinge is max(0, 1 + the best other class - the label's class).
 func categoricalHinge(labels, output *graph.Node) *graph.Node {
 	outputs.SeveralClasses("categorical_hinge", output, "hinge, with labels -1 or 1")
 	labels = outputs.Same("categorical_hinge", labels, output)
@@ -200,8 +198,8 @@ const (
 	mostLog  = -1.1920929665620834e-07
 )
 
-// FocalCrossEntropy is the cross-entropy of labels, which are probabilities, and logits, multiplied by 0.25·(1-p)², so
-// that easy examples weigh less (Lin et al. 2017).
+// FocalCrossEntropy is the cross-entropy of labels, probabilities, and logits, times 0.25·(1-p)²: easy examples weigh
+// less (Lin et al. 2017).
 func FocalCrossEntropy(labels, logits *graph.Node) *graph.Node {
 	const name, alpha = "categorical_focal_crossentropy", 0.25
 	outputs.SeveralClasses(name, logits, "binary_focal_crossentropy")
@@ -212,7 +210,7 @@ func FocalCrossEntropy(labels, logits *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.ReduceSum(each, -1), -alpha)
 }
 
-// BinaryFocalCrossEntropy is [BinaryCrossEntropy] multiplied by the square of 1 minus the label's probability.
+// BinaryFocalCrossEntropy is [BinaryCrossEntropy] times the square of 1 minus the label's probability.
 func BinaryFocalCrossEntropy(labels, z *graph.Node) *graph.Node {
 	outputs.NoProbabilities("binary_focal_crossentropy", z)
 	labels = outputs.Same("binary_focal_crossentropy", labels, z)
@@ -233,8 +231,7 @@ func Poisson(labels, output *graph.Node) *graph.Node {
 	return graph.Sub(output, graph.Mul(labels, graph.Log(graph.AddScalar(output, tiny))))
 }
 
-// LogCosh is the logarithm of the hyperbolic cosine of the difference, as d + softplus(-2d) - log(2), which does not
-// overflow.
+// LogCosh is the logarithm of the hyperbolic cosine of the difference, without overflow as d + softplus(-2d) - log(2).
 func LogCosh(labels, output *graph.Node) *graph.Node {
 	d := graph.Abs(graph.Sub(output, outputs.Same("log_cosh", labels, output)))
 	return graph.AddScalar(graph.Add(d, graph.Log1P(graph.Exp(graph.MulScalar(d, -2)))), -math.Ln2)
@@ -265,11 +262,10 @@ func Cosine(labels, output *graph.Node) *graph.Node {
 	return graph.Neg(graph.ReduceSum(graph.Mul(unit(labels), unit(output)), -1))
 }
 
-// Dice is 1 minus twice the overlap of labels and probabilities divided by their sum, over the whole batch: a scalar
+// Dice is 1 minus twice the overlap of labels and probabilities divided by their sum, of the whole batch: a scalar
 // (Milletari et al. 2016).
 func Dice(labels, output *graph.Node) *graph.Node { return overlap("dice", labels, output) }
 
-// tversky is [Dice]: false positives and false negatives have equal weights (Salehi et al. 2017).
 func tversky(labels, output *graph.Node) *graph.Node { return overlap("tversky", labels, output) }
 
 func overlap(name string, labels, output *graph.Node) *graph.Node {

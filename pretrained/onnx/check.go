@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// checker checks the graphs of a file, before onnx-gomlx builds them: it would follow cycles without end, and ignore
+// checker checks a file's graphs before onnx-gomlx builds them: it would follow cycles without end, and ignore
 // attributes that it does not know.
 type checker struct {
 	ctx     context.Context
@@ -19,7 +19,6 @@ type checker struct {
 	errs    []error
 }
 
-// names are those that a graph's nodes may use.
 type names struct {
 	own   map[string]bool
 	outer *names
@@ -106,14 +105,14 @@ func (c *checker) graph(g message, known *names, depth int) error {
 		if name := v.text("name"); !known.has(name) {
 			return fmt.Errorf("the output %q is not the output of a node", name)
 		}
-		v.clear("type") // it is not needed, but onnx-gomlx reads one
+		v.clear("type") // not needed, but onnx-gomlx reads one
 		v.mutable("type").mutable("tensor_type").set("elem_type", int32(1))
 	}
 	g.clear("value_info")
 	return nil
 }
 
-// node checks a node. Operators that are not implemented are collected, so that a message lists several.
+// node collects operators that are not implemented: a message lists several.
 func (c *checker) node(node message, known *names, depth int) error {
 	if err := shield.Context(c.ctx); err != nil {
 		return err
@@ -160,7 +159,7 @@ func (c *checker) node(node message, known *names, depth int) error {
 	return nil
 }
 
-// free returns an error for names that values of added nodes may have.
+// free refuses names that values of added nodes may have.
 func free(name string) error {
 	if strings.Contains(name, joint) {
 		return fmt.Errorf("the value %q has a name with %q, expected one without", name, joint)

@@ -1,10 +1,5 @@
 // Package onnx trains and uses networks of ONNX files, by github.com/gomlx/onnx-gomlx. It is a module of its own.
 //
-//	network, err := onnx.Open(ctx, "model.onnx", onnx.Options{})
-//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("mse"))
-//	…
-//	predictions, err := model.Predict(ctx, set)
-//
 // Outputs equal those of ONNX Runtime up to rounding. Operators and attributes that are not implemented are errors of
 // Open. Batches have the file's names of inputs and outputs. docs/pretrained.md has what is supported.
 package onnx

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// message is a message of a file, with the types that onnx-gomlx registers.
+// message has the types that onnx-gomlx registers.
 type message struct{ protoreflect.Message }
 
 func decode(text []byte) (message, error) {
@@ -98,7 +98,6 @@ func (m message) child(name string) message { return message{m.Get(m.field(name)
 
 func (m message) mutable(name string) message { return message{m.Mutable(m.field(name)).Message()} }
 
-// add appends a message to a list and returns it.
 func (m message) add(list string) message {
 	return message{m.Mutable(m.field(list)).List().AppendMutable().Message()}
 }
@@ -133,7 +132,6 @@ func (m message) texts(name string) (all []string) {
 	return all
 }
 
-// named returns the names of a list's messages.
 func (m message) named(list string) (all []string) {
 	for _, of := range m.list(list) {
 		all = append(all, of.text("name"))
@@ -141,7 +139,6 @@ func (m message) named(list string) (all []string) {
 	return all
 }
 
-// keep keeps the messages of a list for which f is true.
 func (m message) keep(list string, f func(message) bool) {
 	of := m.Mutable(m.field(list)).List()
 	kept := 0
@@ -154,7 +151,6 @@ func (m message) keep(list string, f func(message) bool) {
 	of.Truncate(kept)
 }
 
-// inputOf reads a graph's input.
 func inputOf(v message) (in Input, err error) {
 	in.Name = v.text("name")
 	of := v.child("type").child("tensor_type")
@@ -178,7 +174,6 @@ func inputOf(v message) (in Input, err error) {
 	return in, nil
 }
 
-// attribute returns a node's attribute of a name.
 func (m message) attribute(name string) (a message, found bool) {
 	for _, a := range m.list("attribute") {
 		if a.text("name") == name {
@@ -195,7 +190,7 @@ func (m message) setInputs(names []string) {
 	}
 }
 
-// numbers returns an attribute's numbers, or those given if the node lacks it.
+// numbers are those given if the node lacks the attribute.
 func (m message) numbers(name string, otherwise ...int64) (all []int64) {
 	a, found := m.attribute(name)
 	switch {
@@ -210,12 +205,11 @@ func (m message) numbers(name string, otherwise ...int64) (all []int64) {
 	return all
 }
 
-// drop removes a node's attribute.
 func (m message) drop(name string) {
 	m.keep("attribute", func(a message) bool { return a.text("name") != name })
 }
 
-// addInput declares a weight as an input of the graph.
+// addInput declares a weight as an input.
 func (m message) addInput(w weight) {
 	in := m.add("input")
 	in.set("name", w.name)

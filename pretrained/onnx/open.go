@@ -22,18 +22,14 @@ import (
 // Options selects parts of a file.
 type Options struct {
 	// Constants are values of inputs that are the same in all batches, as int64(16000) or a tensor, which the network
-	// keeps. Batches leave these inputs out. Shapes and branches of If may depend on them.
+	// keeps. Batches omit these inputs. Shapes and branches of If may depend on them.
 	Constants map[string]any
-	// Outputs are the names of the outputs, also of values between nodes, such as features for another head. Nil means
-	// those of the file.
+	// Outputs names the outputs, also values between nodes, such as features for another head. Nil means the file's.
 	Outputs []string
 }
 
-// Network is the network of a file. flaxlike.New takes it, with its weights:
-//
-//	model, err := flaxlike.New(ctx, network, flaxlike.WithLoss("sparse_categorical_crossentropy"))
-//
-// An own step builds it at the scope "model" of a state with its weights:
+// Network is the network of a file. flaxlike.New takes it, with its weights. A custom step builds it at the scope
+// "model" of a state with its weights:
 //
 //	state, err := managed.New(strategy, network.Weights(), managed.WithOptimizer(adam))
 //	step := managed.TrainStep(func(b *managed.Builder) {
@@ -46,7 +42,7 @@ type Options struct {
 // They are trained; optim.Frozen excludes some. All else is constant, also limits of Clip, initializers of branches,
 // and means and variances of BatchNormalization, which computes as in predictions.
 type Network struct {
-	// Inputs are the inputs without Options.Constants.
+	// Inputs are those without Options.Constants.
 	Inputs []Input
 
 	names   []string // of the outputs
@@ -71,8 +67,8 @@ type weight struct {
 }
 
 const (
-	mostBytes = 1<<31 - 1 // protobuf has the same limit
-	mostParts = 500_000   // messages and texts in lists, each of which takes at most 250 bytes of memory
+	mostBytes = 1<<31 - 1 // as protobuf
+	mostParts = 500_000   // messages and texts in lists; each takes at most 250 bytes
 	mostNodes = 100_000
 	mostDepth = 8 // of branches in branches
 )
@@ -130,7 +126,7 @@ func open(ctx context.Context, file string, options Options) (*Network, error) {
 	if n.parsed, err = parser.Parse(text); err != nil {
 		return nil, err
 	}
-	n.parsed.DisableFusion() // it would make new weights of those in the file
+	n.parsed.DisableFusion() // it would make new weights
 	n.parsed.WithExternalDataReader(refused{})
 	if len(options.Constants) > 0 {
 		n.parsed.WithInputsAsConstants(maps.Clone(options.Constants))
@@ -138,7 +134,6 @@ func open(ctx context.Context, file string, options Options) (*Network, error) {
 	return n, nil
 }
 
-// describe reads the inputs, and adds the weights to them.
 func (n *Network) describe(g message, constants map[string]any) error {
 	unused := maps.Clone(constants)
 	for _, v := range g.list("input") {
@@ -188,7 +183,7 @@ func (in Input) fits(value any) error {
 	return nil
 }
 
-// refused is the reader of external data. Open has refused such tensors before.
+// refused: Open has refused external data before.
 type refused struct{}
 
 func (refused) ReadInto(info onnx.ExternalDataInfo, _ []byte) error {

@@ -9,17 +9,17 @@ import (
 
 // operator describes the part of an operator that is implemented.
 type operator struct {
-	// least is the number of inputs that must be given; inputs and outputs are the most.
+	// least is the number of required inputs; inputs and outputs are the most.
 	least, inputs, outputs int
-	// attributes are those that a node may have: "name" any, "!name" any, and it must have it, "name:a|b" one of several
-	// values, "name=a" one value that onnx-gomlx does not read, and "-name" any, without an effect on predictions. Others
-	// are errors.
+	// attributes are those that a node may have: "name" any, "!name" any, and it must have it, "name:a|b" one of
+	// several values, "name=a" one value that onnx-gomlx does not read, and "-name" any, without an effect on
+	// predictions. Others are errors.
 	attributes string
 	// constant are the positions of inputs that are not trained, without of those that are not implemented, and gaps of
 	// those that may be missing although a later one is given.
 	constant, without, gaps []int
-	// float are operators of floating-point numbers alone. Those that are wide round more than once, or add many numbers:
-	// float16 and bfloat16 are computed in float32, as by ONNX Runtime.
+	// float are operators of floating-point numbers alone. Those that are wide round more than once, or add many
+	// numbers: float16 and bfloat16 are computed in float32, as by ONNX Runtime.
 	float, wide bool
 }
 
@@ -38,7 +38,7 @@ var (
 	reduce = operator{least: 1, inputs: 2, outputs: 1, attributes: reduction, wide: true}
 )
 
-// operators has the operators of which TestOperators compares all with ONNX Runtime.
+// TestOperators compares all operators with ONNX Runtime.
 var operators = map[string]operator{
 	"Add": two, "Sub": two, "Mul": two, "Div": two, "And": two, "Or": two, "Xor": two,
 	"Pow":   {least: 2, inputs: 2, outputs: 1, constant: []int{1}, wide: true},
@@ -67,7 +67,7 @@ var operators = map[string]operator{
 	"Slice":           {least: 3, inputs: 5, outputs: 1, gaps: []int{3}},
 	"Pad":             {least: 2, inputs: 3, outputs: 1, attributes: "mode:constant|reflect", constant: []int{2}},
 	"Transpose":       {least: 1, inputs: 1, outputs: 1, attributes: "perm"},
-	"Reshape":         {least: 2, inputs: 2, outputs: 1, attributes: "-allowzero"}, // it matters only for arrays without elements
+	"Reshape":         {least: 2, inputs: 2, outputs: 1, attributes: "-allowzero"}, // for arrays without elements alone
 	"Flatten":         {least: 1, inputs: 1, outputs: 1, attributes: "axis"},
 	"Squeeze":         {least: 1, inputs: 2, outputs: 1}, "Unsqueeze": two, "Expand": two, "Tile": two,
 	"Range":  {least: 3, inputs: 3, outputs: 1, constant: []int{0, 1, 2}},
@@ -94,7 +94,7 @@ var operators = map[string]operator{
 	"If":                 {least: 1, inputs: 1, outputs: anyNumber, attributes: "!then_branch !else_branch"},
 }
 
-// operator checks a node by the table, and removes the attributes that onnx-gomlx does not read.
+// operator also removes the attributes that onnx-gomlx does not read.
 func (c *checker) operator(node message) error {
 	of, known := operators[node.text("op_type")]
 	if !known || !ownDomain(node.text("domain")) || node.has("overload") {
@@ -141,7 +141,7 @@ func (c *checker) operator(node message) error {
 	return failed
 }
 
-// attributeTypes are ONNX's types of attributes that are not whole numbers.
+// attributeTypes are those that are not whole numbers.
 var attributeTypes = map[string]int64{
 	"alpha": 1, "beta": 1, "epsilon": 1, "momentum": 1,
 	"mode": 3, "direction": 3, "equation": 3, "approximate": 3, "auto_pad": 3, "reduction": 3,
@@ -177,7 +177,6 @@ func (o operator) attribute(a message) (keep bool, err error) {
 	return false, fmt.Errorf("the attribute %s is not implemented, expected only %q", name, o.attributes)
 }
 
-// is reports whether an attribute has a value, a list at all places.
 func is(a message, value string) bool {
 	of := valueOf(a)
 	return !slices.ContainsFunc(of, func(v string) bool { return v != value })

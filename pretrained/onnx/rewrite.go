@@ -15,12 +15,11 @@ import (
 // rewriter writes what onnx-gomlx lacks, or computes otherwise than ONNX, by other operators.
 type rewriter struct {
 	ctx       context.Context
-	constants map[string]message // tensors of initializers and nodes Constant, by name
-	static    map[string]bool    // the names of inputs that are not trained
+	constants map[string]message // of initializers and nodes Constant, by name
+	static    map[string]bool    // names of untrained inputs
 	types     map[string]int64   // ONNX's data types of values
 }
 
-// graph rewrites the nodes of a graph and its branches.
 func (r *rewriter) graph(g message) error {
 	for _, v := range g.list("input") {
 		r.types[v.text("name")] = v.child("type").child("tensor_type").number("elem_type")
@@ -135,7 +134,6 @@ func (n *nodes) rewrite(operator string, inputs []string) error {
 	return nil
 }
 
-// nodes adds nodes to a graph in place of one.
 type nodes struct {
 	*rewriter
 	graph, node message
@@ -157,17 +155,14 @@ func (n *nodes) add(operator string, inputs ...string) string {
 	return name
 }
 
-// make adds a node with a given output.
 func (n *nodes) make(operator, output string, inputs ...string) message {
 	made := n.graph.addNode(operator, output, inputs...)
 	made.set("doc_string", n.node.text("doc_string"))
 	return made
 }
 
-// number adds a constant, a whole number.
 func (n *nodes) number(x int64) string { return n.constant(nil, x) }
 
-// numbers adds a constant, a list of whole numbers.
 func (n *nodes) numbers(all ...int64) string { return n.constant([]int64{int64(len(all))}, all...) }
 
 func (n *nodes) constant(dims []int64, all ...int64) string {
@@ -194,14 +189,13 @@ func (n *nodes) cast(x string, to int64) string {
 	return name
 }
 
-// become changes the node to another operator.
 func (n *nodes) become(operator string, inputs ...string) {
 	n.node.set("op_type", operator)
 	n.node.clear("attribute")
 	n.node.setInputs(inputs)
 }
 
-// rename changes the name of an output and returns both names: another node makes the first.
+// rename changes an output's name: another node makes the first.
 func (n *nodes) rename(output int) (was, is string) {
 	of := n.node.texts("output")
 	was, is = of[output], n.name()
@@ -213,7 +207,6 @@ func (n *nodes) rename(output int) (was, is string) {
 	return was, is
 }
 
-// widen computes in float32 what is of float16 or bfloat16.
 func (n *nodes) widen() {
 	inputs, kind := n.node.texts("input"), int64(0)
 	for i, name := range inputs {
@@ -234,7 +227,7 @@ func (n *nodes) widen() {
 	}
 }
 
-// filled checks the value of a ConstantOfShape, and makes it a scalar, as shapes without axes need.
+// filled makes the value of a ConstantOfShape a scalar, as shapes without axes need.
 func (n *nodes) filled() error {
 	a, found := n.node.attribute("value")
 	if !found {
@@ -248,7 +241,7 @@ func (n *nodes) filled() error {
 	return nil
 }
 
-// maximum is the maximum over the axes from 2 on.
+// maximum is over the axes from 2 on.
 func (n *nodes) maximum(x string) {
 	rank := n.add("Size", n.add("Shape", x))
 	n.become("ReduceMax", x, n.add("Range", n.number(2), rank, n.number(1)))
@@ -261,7 +254,7 @@ func (n *nodes) steps() {
 	}
 }
 
-// fromEnd counts negative indices from the end, as onnx-gomlx does for Gather and GatherElements alone.
+// fromEnd counts negative indices from the end, as onnx-gomlx for Gather and GatherElements alone.
 func (n *nodes) fromEnd(inputs []string) {
 	if all, err := n.integers(inputs[1]); err == nil && !slices.ContainsFunc(all, negative) {
 		return
@@ -273,7 +266,7 @@ func (n *nodes) fromEnd(inputs []string) {
 	n.node.setInputs(inputs)
 }
 
-// size adds the size of an axis, a list of one number, without a Gather, which GoMLX does not build in both branches of
+// size is the size of an axis, a list of one number, without a Gather, which GoMLX does not build in both branches of
 // an If.
 func (n *nodes) size(x string, axis int64) string {
 	end := axis + 1
@@ -285,7 +278,7 @@ func (n *nodes) size(x string, axis int64) string {
 
 func negative(x int64) bool { return x < 0 }
 
-// modulo computes a Mod with the sign of the divisor without products, which overflow.
+// modulo has the divisor's sign without products, which overflow.
 func (n *nodes) modulo(inputs []string) error {
 	if n.node.numbers("fmod", 0)[0] == 1 {
 		return nil
@@ -303,7 +296,7 @@ func (n *nodes) modulo(inputs []string) error {
 	return nil
 }
 
-// power casts an exponent to the data type of the base.
+// power casts an exponent to the base's data type.
 func (n *nodes) power(inputs []string) error {
 	base, exponent := n.types[inputs[0]], n.types[inputs[1]]
 	if base == exponent {
@@ -340,7 +333,6 @@ func (n *nodes) reflect(inputs []string) {
 	n.node.setInputs([]string{n.add("Pad", inputs[0], n.add("Min", inputs[1], zero)), n.add("Max", inputs[1], zero)})
 }
 
-// withBias adds a bias of zeros to an LSTM.
 func (n *nodes) withBias(inputs []string) {
 	if len(inputs) > 3 && inputs[3] != "" {
 		return
@@ -380,7 +372,6 @@ func (n *nodes) convolve() error {
 	return nil
 }
 
-// einsum writes out the result of an equation.
 func (n *nodes) einsum() error {
 	a, _ := n.node.attribute("equation")
 	equation := string(a.bytes("s"))

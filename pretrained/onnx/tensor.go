@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// normalize checks a tensor and moves its elements into raw_data, so that each dtype has one form.
+// normalize moves the elements into raw_data: each dtype has one form.
 func (m message) normalize() error {
 	fail := func(format string, of ...any) error {
 		return fmt.Errorf("the tensor %q "+format, append([]any{m.text("name")}, of...)...)

@@ -70,7 +70,7 @@ func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Nod
 func (n *Network) call(g *graph.Graph, values map[string]*graph.Node, names []string) (all []*graph.Node, err error) {
 	err = graphs.Catch(func() { all = n.parsed.CallGraph(nil, g, values, names...) })
 	if caught, ok := errors.AsType[*graphs.Error](err); ok {
-		err = caught.Cause // without a line, which is that of the caller
+		err = caught.Cause // its line would be the caller's
 	}
 	return all, err
 }
@@ -92,10 +92,9 @@ func (n *Network) located(g *graph.Graph, values map[string]*graph.Node, err err
 	return fmt.Errorf("onnx: %s: %w", n.steps[at].label, err)
 }
 
-// step is a node that the outputs need.
 type step struct{ output, label string }
 
-// stepsTo returns a graph's nodes that the outputs need, each after those that it needs.
+// stepsTo returns the nodes that the outputs need, each after those that it needs.
 func stepsTo(g message, outputs []string) (all []step) {
 	made := map[string]message{}
 	for _, node := range g.list("node") {

@@ -26,7 +26,7 @@ type message struct {
 	Content *string `json:"content,omitempty"`
 }
 
-// choice is one of a chat, with Message or Delta, or of other completions, with Text.
+// choice is a chat's, with Message or Delta, or another completion's, with Text.
 type choice struct {
 	Index    int      `json:"index"`
 	Message  *message `json:"message,omitempty"`
@@ -93,7 +93,6 @@ func (c *call) complete(asChat bool) error {
 	return w.end()
 }
 
-// read reads the request and finds its model.
 func (c *call) read(of kind) (*served, *request, error) {
 	content, err := c.body()
 	if err != nil {
@@ -110,7 +109,7 @@ func (c *call) read(of kind) (*served, *request, error) {
 	return m, q, err
 }
 
-// prompts returns the tokens of prompts, or of a conversation up to the answer.
+// prompts returns prompts, or a conversation up to the answer.
 func (m *served) prompts(q *request, asChat bool) (all [][]int32, err error) {
 	param := "prompt"
 	if asChat {
@@ -160,7 +159,7 @@ func (m *served) fits(param string, ids []int32, most int) error {
 	return nil
 }
 
-// settings are the model's, with those of the request. Without a seed each request draws others.
+// settings draw others for each request without a seed.
 func (m *served) settings(q *request) pretrained.Generation {
 	of := m.Generation
 	for to, v := range map[*float64]*float64{&of.Sampling.Temperature: q.sampling.temperature, &of.Sampling.TopP: q.sampling.topP, &of.Sampling.MinP: q.sampling.minP,
@@ -182,7 +181,6 @@ func (m *served) settings(q *request) pretrained.Generation {
 	return of
 }
 
-// writing is the answer to a request.
 type writing struct {
 	*call
 	chat   bool

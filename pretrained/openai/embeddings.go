@@ -14,7 +14,7 @@ import (
 type embedding struct {
 	Object    string `json:"object"`
 	Index     int    `json:"index"`
-	Embedding any    `json:"embedding"` // numbers, or their bytes in base64
+	Embedding any    `json:"embedding"` // or bytes in base64
 }
 
 const mostInputs = 2048 // as OpenAI
@@ -70,7 +70,7 @@ func (c *call) embed() error {
 	return c.answer(map[string]any{"object": "list", "model": m.name, "data": all, "usage": map[string]int{"prompt_tokens": used.Prompt, "total_tokens": used.Total}})
 }
 
-// vector embeds one text, padded to a power of two, so that few programs are compiled.
+// vector pads to a power of two: few programs are compiled.
 func (m *served) vector(c *call, in text.Encoding) ([]float32, error) {
 	n, padded := len(in.IDs), 1
 	for padded < n {

@@ -26,14 +26,14 @@ import (
 	"github.com/lazo-ml/lazo/serve"
 )
 
-// Model is a model to serve. It has a Generator, an Embedder, or both.
+// Model has a Generator, an Embedder, or both.
 type Model struct {
 	Tokenizer *text.Tokenizer
-	// Generator makes completions. Nothing else uses it at the same time. nil: none.
+	// Generator makes completions. Nothing else uses it at the same time.
 	Generator *pretrained.Generator
-	// Generation has what a request leaves out, such as the tokens that end a text: [pretrained.Base.Generation].
+	// Generation has what a request omits, such as the tokens that end a text: [pretrained.Base.Generation].
 	Generation pretrained.Generation
-	// Embedder computes the output sentence_embedding, such as a flaxlike.Model of [pretrained.Base.Embedder]. nil: none.
+	// Embedder computes the output sentence_embedding, such as a flaxlike.Model of [pretrained.Base.Embedder].
 	Embedder serve.Predictor
 	// Longest is the maximum number of tokens of an embedded text; the Tokenizer's MaxLength if 0.
 	Longest int
@@ -41,14 +41,14 @@ type Model struct {
 
 // Options are a [Handler]'s limits, key and log. Negative values are errors.
 type Options struct {
-	Key     string        // that a request has as "Authorization: Bearer KEY"; none if empty
-	Queue   int           // the maximum number of requests that wait for a model; 16 if 0
+	Key     string        // of "Authorization: Bearer KEY"; none if empty
+	Queue   int           // the most requests that wait for a model; 16 if 0
 	MaxBody int64         // of a request's body in bytes; 1 MiB if 0
-	Timeout time.Duration // of a request, its queue and its answer included; 5 minutes if 0
-	Log     *slog.Logger  // of internal errors, of which a client gets only an id; nil: no log
+	Timeout time.Duration // of a request with its queue and answer; 5 minutes if 0
+	Log     *slog.Logger  // of internal errors, of which a client gets only an id
 }
 
-// Handler serves models. See the package.
+// Handler serves models.
 type Handler struct {
 	options Options
 	key     [sha256.Size]byte
@@ -112,7 +112,6 @@ const (
 	serverError = "server_error"
 )
 
-// problem is an error with a text for the client.
 type problem struct {
 	status            int
 	kind, param, code string
@@ -121,12 +120,11 @@ type problem struct {
 
 func (p *problem) Error() string { return p.text }
 
-// wrong is a problem of a field of the request, or of all if param is empty.
+// wrong is of all if param is empty.
 func wrong(param, format string, values ...any) error {
 	return &problem{status: http.StatusBadRequest, kind: badRequest, param: param, text: fmt.Sprintf(format, values...)}
 }
 
-// call is a request with its answer.
 type call struct {
 	*Handler
 	w     http.ResponseWriter
@@ -208,7 +206,6 @@ func (h *Handler) model(name string) (*served, error) {
 	return m, nil
 }
 
-// enter waits for the model.
 func (m *served) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case m.queue <- struct{}{}:
@@ -224,7 +221,6 @@ func (m *served) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// ended returns the reason why a context has ended, for an error of that.
 func (c *call) ended(err error) error {
 	return errors.Join(context.Cause(c.r.Context()), err)
 }
@@ -244,7 +240,7 @@ func (c *call) body() (string, error) {
 	return string(content), nil
 }
 
-// send writes within the request's time, for a client that reads nothing would hold the model. An error may come after.
+// send writes within the request's time: a client that reads nothing would hold the model. An error may come after.
 func (c *call) send(content []byte) error {
 	connection, end := http.NewResponseController(c.w), time.Now().Add(time.Second)
 	if late, ok := c.r.Context().Deadline(); ok && late.After(end) {
@@ -268,10 +264,8 @@ func (c *call) answer(v any) error {
 	return nil
 }
 
-// errGone means that the client reads no more.
 var errGone = errors.New("the client has gone")
 
-// event sends a part of a stream.
 func (c *call) event(v any) error {
 	content, err := json.Marshal(v)
 	if err != nil {
@@ -292,7 +286,7 @@ func (c *call) raw(content string) error {
 	return nil
 }
 
-// refuse answers with an error, or ends a stream with it.
+// refuse may end a stream with the error.
 func (c *call) refuse(err error) {
 	p, ctx := (*problem)(nil), c.r.Context()
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// request has a client's fields. Those that it does not give are nil.
+// request has a client's fields, nil without a value.
 type request struct {
 	model         string
 	messages      []chat.Message
@@ -44,7 +44,6 @@ type kind struct {
 	needs   []string
 }
 
-// value is a field's JSON.
 type value struct {
 	name, raw string
 	numbers   bool // a long list of numbers
@@ -93,7 +92,7 @@ func with[V any](maps ...map[string]V) map[string]V {
 	return all
 }
 
-// parse reads a request strictly. null is a field that is not given.
+// parse reads strictly. null is a field that is not given.
 func (k kind) parse(content string) (*request, error) {
 	d, err := document.New(content)
 	q, known := &request{}, false
@@ -181,7 +180,6 @@ func (v value) only(values []string) error {
 	return nil
 }
 
-// list reads a list without null.
 func list[T any](raw string) (all []T, ok bool) {
 	var read []*T
 	if json.Unmarshal([]byte(raw), &read) != nil {
@@ -233,7 +231,7 @@ func (q *request) stop(v value) error {
 	return nil
 }
 
-// input reads a text, its tokens, or a list of either.
+// input is a text, its tokens, or a list of either.
 func (q *request) input(v value) error {
 	var one string
 	if !v.numbers && read(v, &one, "") == nil {
@@ -273,7 +271,7 @@ func (q *request) encoding(v value) error {
 	return nil
 }
 
-// conversation reads messages. Fields other than role and content may be null.
+// conversation's fields other than role and content may be null.
 func (q *request) conversation(v value) error {
 	d, err := document.New(v.raw)
 	if err == nil && v.numbers {
@@ -356,7 +354,6 @@ func contentOf(v value) (content string, err error) {
 	return whole.String(), err
 }
 
-// tokens returns the ids of an input.
 func (in input) tokens(t *text.Tokenizer) ([]int32, error) {
 	if in.ids != nil {
 		return in.ids, nil

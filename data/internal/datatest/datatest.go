@@ -1,4 +1,4 @@
-// Package datatest has what the tests of package data and of its readers of files share.
+// Package datatest is shared by the tests of package data and of its readers.
 package datatest
 
 import (

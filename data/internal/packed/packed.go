@@ -1,5 +1,4 @@
-// Package packed opens files that may be gzip-compressed, for the readers of files of package data. Its errors have the
-// position in the decompressed file.
+// Package packed opens files that may be gzip-compressed. Its errors have the position in the decompressed file.
 package packed
 
 import (
@@ -17,8 +16,7 @@ import (
 
 var ErrShort = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 
-// File calls f with a regular file and its size. It puts the path into a *data.FormatError, and before another error of
-// f.
+// File calls f with a regular file and its size. It adds the path to f's errors.
 func File(path string, f func(file *os.File, size int64) error) error {
 	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -66,7 +64,7 @@ func Errorf(offset int64, format string, args ...any) error {
 	return &data.FormatError{Offset: offset, Err: fmt.Errorf(format, args...)}
 }
 
-// ReadError returns a *data.FormatError for a truncated or malformed file, and otherwise wraps the error of reading.
+// ReadError returns a *data.FormatError for a truncated or malformed file, otherwise the wrapped error.
 func ReadError(offset int64, where string, err error) error {
 	corrupt := flate.CorruptInputError(0)
 	switch {

@@ -2,8 +2,8 @@
 //
 //	cd data/parquet && go run ./bench -variant numbers,classes
 //
-// The file has 200,000 rows of 20 columns of float32, packed by snappy: plain, or in classes 19 columns with a
-// dictionary and one of texts.
+// The file has 200,000 rows of 20 columns of float32, packed by snappy: plain, or in classes 19 with a dictionary and
+// one of texts.
 package main
 
 import (
@@ -123,7 +123,6 @@ func read(path, variant string) (int, error) {
 	return set.Len(), nil
 }
 
-// write makes the file of a variant, whole or not at all.
 func write(path, variant string, rows int) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

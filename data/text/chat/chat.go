@@ -21,7 +21,7 @@ type Template struct {
 	now     func() time.Time
 }
 
-// New returns the template of a tokenizer. A tokenizer without one is an error.
+// New returns a tokenizer's template. Without one it is an error.
 func New(t *text.Tokenizer) (*Template, error) {
 	source := t.ChatTemplate()
 	if source == "" {
@@ -44,7 +44,7 @@ func parse(source string, special map[string]string) (*Template, error) {
 	return &Template{body: body, special: special, now: time.Now}, nil
 }
 
-// Apply returns the text of a conversation. With generate it ends where the model's answer begins. The template decides
+// Apply returns a conversation's text. With generate it ends where the model's answer begins. The template decides
 // which roles may follow each other, and returns errors for others.
 func (t *Template) Apply(messages []Message, generate bool) (string, error) {
 	all := &array{as: list}

@@ -62,9 +62,9 @@ type parser struct {
 	at     int
 	depth  int
 	loops  int
-	trim   bool // the text that follows loses its first line break
+	trim   bool // the following text loses its first line break
 	strip  bool // or its leading space
-	fresh  bool // the text that follows begins a line
+	fresh  bool // the following text begins a line
 }
 
 func parseTemplate(s string) ([]node, error) {

@@ -12,15 +12,14 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Access controls by two gates who may use a state at the same time.
+// Access controls by two gates who may use a state.
 //
-//   - values guards the buffers and the settings' record of the last batch. Readers share it; a change excludes all
-//     others.
-//   - structure has one holder: a build of a step, or a change of what steps are built from. It guards the definition,
-//     the programs, the resident sets, and the settings of optimizers.
+//   - values guards the buffers and the settings' record of the last batch. Readers share it; a change is alone.
+//   - structure has one holder: a build of a step, or a change of what steps are built from. It guards the
+//     definition, the programs, the resident sets, and the settings of optimizers.
 //
 // Data that both use (the list of variables, the strategy, the given values, the saved origins) changes only with both
-// held, so one gate suffices to read it. Structure is entered first. Pins and the last run have their own locks.
+// held: one gate suffices to read it. Structure is entered first. Pins and the last run have their own locks.
 //
 //	call                                            structure    values   for how long
 //	Value, Wait, Snapshot, Content, View, Stepper.Await          shared   the copy; a wait for the last run
@@ -37,8 +36,8 @@ import (
 //	                                                             alone    then new variables are moved in
 //	a training step or block: also the flag training, for all of it
 //
-// All calls but the looks, Stepper.Await and the end of an evaluation first run the functions of OnRead (BeforeRead),
-// without a gate.
+// All calls but the looks, Stepper.Await and the end of an evaluation first run the functions of OnRead, without a
+// gate.
 //
 // The holder of structure is recorded by goroutine: calls of the caller's functions for the same state return
 // xla.ErrBusy.
@@ -66,7 +65,7 @@ func (a *Access) within() *holder {
 	return nil
 }
 
-// NotWithin refuses callers that would wait for themselves or see a change half done.
+// NotWithin refuses callers that would wait for themselves or see half a change.
 func (a *Access) NotWithin() error {
 	if a.within() != nil {
 		return fmt.Errorf("the state is %w: the function of a step that is being built cannot wait for the state: read the state before the step", xla.ErrBusy)

@@ -20,8 +20,8 @@ import (
 type Given struct {
 	Tensors map[string]*Tensor // of a checkpoint
 	Late    Late               // those of both maps that are not in memory
-	// Initial are the program's, for variables that no checkpoint has. If not nil, it has each trainable one, except for
-	// those that MayDraw matches.
+	// Initial are the program's, for variables that no checkpoint has; if not nil, with each trainable one that MayDraw
+	// does not match.
 	Initial map[string]*Tensor
 	MayDraw func(variable string) bool
 	spent   map[string]bool // initial values that variables took
@@ -29,7 +29,7 @@ type Given struct {
 
 func (g *Given) Of(name string) *Tensor { return cmp.Or(g.Tensors[name], g.Initial[name]) }
 
-// All returns the values by their variables' names.
+// All has the values by their variables' names.
 func (g *Given) All() map[string]*Tensor {
 	all := map[string]*Tensor{}
 	maps.Copy(all, g.Initial)
@@ -50,7 +50,7 @@ func (g *Given) Forget(which func(name string) bool) {
 	maps.DeleteFunc(g.spent, func(name string, _ bool) bool { return which(name) })
 }
 
-// InitialLate returns Late without tensors of a checkpoint.
+// InitialLate is Late without tensors of a checkpoint.
 func (g *Given) InitialLate() Late {
 	late := Late{}
 	for _, t := range g.Initial {
@@ -65,7 +65,7 @@ func (g *Given) Clone() Given {
 	return Given{maps.Clone(g.Tensors), g.Late, maps.Clone(g.Initial), g.MayDraw, maps.Clone(g.spent)}
 }
 
-// give assigns all given values or none.
+// give assigns all or none.
 func (g *Given) give(fresh []*Variable) error {
 	var wrong []string
 	unused := g.All()
@@ -109,8 +109,7 @@ func (g *Given) give(fresh []*Variable) error {
 	return nil
 }
 
-// Late are tensors in files, with functions that write their bytes. They are read singly when moved, to save
-// memory.
+// Late are tensors in files, with functions that write their bytes. They are read singly when moved.
 type Late map[*Tensor]func(io.Writer) error
 
 // FromFile makes a late tensor.
@@ -127,7 +126,7 @@ func (l Late) FromFile(t checkpoint.Tensor, dtype dtypes.DType) (*Tensor, error)
 	return loaded, fill(loaded, func(w io.Writer) error { _, err := w.Write(t.Data); return err })
 }
 
-// CopyOf copies a tensor, for a strategy to use up.
+// CopyOf's result a strategy may use up.
 func (l Late) CopyOf(t *Tensor) (*Tensor, error) {
 	write := l[t]
 	if write == nil {
@@ -148,7 +147,6 @@ func fill(t *Tensor, write func(io.Writer) error) error {
 	return errors.Join(err, inner)
 }
 
-// memory counts bytes beyond its size.
 type memory struct {
 	data []byte
 	n    int

@@ -24,8 +24,8 @@ func (s *Store) Fresh(of *model.Store) (fresh []*Variable) {
 	return fresh
 }
 
-// Adopt sets a step's new variables to given or random values on the devices. An error leaves none, and a later step
-// draws the same values.
+// Adopt sets a step's new variables to given or random values on the devices. After an error there are none, and a
+// later step draws the same values.
 func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	if err := given.give(fresh); err != nil {
 		return err
@@ -89,10 +89,10 @@ type drawing struct {
 // RandomName is the full name of GoMLX's random state.
 const RandomName = model.RootScopePath + model.RNGStateVariableName
 
-// drawnAtOnce bounds the host's memory: the number of values drawn before they are moved.
+// drawnAtOnce bounds the host's memory: the values drawn before they are moved.
 const drawnAtOnce = 1 << 20
 
-// draw draws missing values and moves all. The result does not depend on drawnAtOnce.
+// draw draws missing values and moves all.
 func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	if s.strategy.Runtime().Topology() != "" {
 		return s.describe(fresh)
@@ -121,7 +121,7 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 			}
 		}
 	}()
-	// Later variables get an empty value, because GoMLX draws for all without one.
+	// Later variables get an empty value: GoMLX draws for all without one.
 	for _, i := range drawn {
 		if err := fresh[i].SetValuePreservingOld(tensors.FromShape(fresh[i].Shape())); err != nil {
 			return nil, err
@@ -158,7 +158,7 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	}
 	for i, v := range fresh { // those with values, and the random state
 		if buffers[i] == nil {
-			// a copy, since an error needs the value again and a strategy uses up its tensor.
+			// a copy: an error needs the value again, and a strategy uses up its tensor
 			var t *Tensor
 			if t, err = s.late.valueOf(v); err == nil {
 				buffers[i], err = s.strategy.Put(v.Path(), t)
@@ -171,7 +171,7 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	return buffers, nil
 }
 
-// describe sets shapes without numbers, for a described machine.
+// describe sets shapes alone, for a described machine.
 func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 	on := s.strategy
 	buffers := make([]compute.Buffer, 0, len(fresh))
@@ -208,7 +208,7 @@ func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 	return buffers, nil
 }
 
-// HostValue returns a copy of a variable's host value, or nil.
+// HostValue copies a host value, or returns nil.
 func HostValue(v *Variable) (*Tensor, error) {
 	if v == nil || !v.HasValue() {
 		return nil, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Last is the last started run. It has its own lock because readers share it.
+// Last is the last started run, with its own lock: readers share it.
 type Last struct {
 	mu      sync.Mutex
 	running strategies.Running // nil if finished
@@ -31,14 +31,14 @@ func (r *Last) Usable() error {
 	return nil
 }
 
-// Lost returns why the values are lost, or nil. Then it is unknown which buffers exist.
+// Lost returns why the values are lost. Then it is unknown which buffers exist.
 func (r *Last) Lost() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lost
 }
 
-// Follow sets the next run and waits for the previous one, so that one is always queued.
+// Follow sets the next run and waits for the previous one: one is always queued.
 func (r *Last) Follow(next strategies.Running) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

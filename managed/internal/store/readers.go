@@ -11,7 +11,7 @@ type readers struct {
 	list atomic.Pointer[[]*func() error]
 }
 
-// OnRead adds a function until remove, after calling earlier ones.
+// OnRead calls earlier functions first.
 func (a *Access) OnRead(f func() error) (remove func(), err error) {
 	if err := a.BeforeRead(); err != nil {
 		return nil, err
@@ -37,8 +37,7 @@ func (r *readers) change(to func([]*func() error) []*func() error) {
 	}
 }
 
-// BeforeRead is called without a gate. It refuses build functions, because collected steps may need the step being
-// built.
+// BeforeRead is called without a gate. It refuses build functions: collected steps may need the step being built.
 func (a *Access) BeforeRead() error {
 	if err := a.NotWithin(); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Remote is a reported array; device is nil if the run has copied it.
+// Remote is a reported array; without a device the run has copied it.
 type Remote struct {
 	device *onDevice
 	value  *Tensor
@@ -76,7 +76,7 @@ func (d *onDevice) free() error {
 	return d.strategy.Free(b)
 }
 
-// At twice maxUnread unread arrays on the device the oldest are fetched, so that maxUnread stay.
+// At twice maxUnread unread arrays on the device the oldest are fetched: maxUnread stay.
 const maxUnread = 256
 
 type unread struct {

@@ -37,9 +37,8 @@ type Store struct {
 	values []value
 	index  map[*Variable]int
 	// pins are by place; concurrent readers make them.
-	pins    map[int]*Pin
-	pinning sync.Mutex
-	// resident sets, by field.
+	pins     map[int]*Pin
+	pinning  sync.Mutex
 	resident map[*data.Resident][]compute.Buffer
 	unread   unread
 }
@@ -164,7 +163,7 @@ func (s *Store) putEach(
 	return buffers, nil
 }
 
-// copyTo copies all values or none through the host, one at a time.
+// copyTo copies all or none through the host, one at a time.
 func (s *Store) copyTo(ctx context.Context, to strategies.Strategy) ([]compute.Buffer, error) {
 	return s.putEach(ctx, to, func(at int) (*Tensor, error) { return s.strategy.Fetch(s.values[at].buffer) })
 }
@@ -242,7 +241,7 @@ func (s *Store) copyIfPinned(at int) error {
 	return s.strategy.Free(s.swap(at, b))
 }
 
-// Keep removes all other values and changes places.
+// Keep changes places.
 func (s *Store) Keep(which func(*Variable) bool) error {
 	values, pins := s.values, s.pins
 	var left []value
