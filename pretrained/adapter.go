@@ -278,6 +278,9 @@ func (n *Network) renamed() error {
 }
 
 func (n *Network) saveAdapter(folder string, model Values) error {
+	if err := absent(folder, configFile, "transformers would add this adapter to the model there"); err != nil {
+		return err
+	}
 	fields := maps.Clone(n.adapter.fields)
 	base, err := json.Marshal(n.base.folder)
 	if err != nil {

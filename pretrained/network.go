@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // Network is a pretrained network with a head. flaxlike.New takes it, with its weights. A custom step builds it at the
@@ -320,6 +322,16 @@ func (n *Network) Drawn() (names []string) {
 		}
 	}
 	return names
+}
+
+// FreezeBase is the first link of an optimizer that trains the head alone: it freezes the folder's tensors, except those
+// of the head. Variables that the folder lacks are trained.
+func (n *Network) FreezeBase() optim.Transformation {
+	base := map[string]bool{}
+	for _, w := range n.weights {
+		base[w.variable()] = w.stored != nil && !w.head
+	}
+	return optim.Frozen(optim.MatchFunc(func(name string, _ shapes.Shape) bool { return base[name] }))
 }
 
 // Unused are the folder's tensors that the network does not use, such as another head's.

@@ -46,6 +46,9 @@ func (n *Network) save(folder string, model Values) error {
 	if filepath.Ext(folder) == ggufExt {
 		return fmt.Errorf("the name ends with %s, expected that of a folder: Network.SaveGGUF writes such a file", ggufExt)
 	}
+	if err := absent(folder, adapterFile, "transformers would add that adapter to this model"); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -94,6 +97,14 @@ func (n *Network) save(folder string, model Values) error {
 		return err
 	}
 	return regular.Replace(filepath.Join(folder, configFile), func(f *os.File) error { _, err := f.Write(config); return err })
+}
+
+// absent refuses a folder with a file that would change the meaning of those to write.
+func absent(folder, name, why string) error {
+	if _, err := os.Stat(filepath.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(fmt.Errorf("it has %s: %s: use another folder", name, why), err)
+	}
+	return nil
 }
 
 func (n *Network) write(to io.Writer, of map[string]weight, dtype safetensors.DType, model Values) error {
@@ -235,6 +246,9 @@ func (n *Network) config(to safetensors.DType) ([]byte, error) {
 			errs = append(errs, fmt.Errorf("the Labels %q have a name twice, expected a name for each class", n.Labels))
 		}
 		delete(fields, "num_labels")
+		if len(n.Labels) != len(n.base.labels) {
+			delete(fields, "problem_type") // of another head
+		}
 		set("id2label", names)
 		set("label2id", numbers)
 	}

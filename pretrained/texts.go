@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/text"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/document"
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // Tokenizer returns the tokenizer of the folder or of the file .gguf. It reads the files once.
@@ -87,6 +91,32 @@ func (b *Base) tokenize(texts []text.Input) (all encoding, err error) {
 	return all, nil
 }
 
+// typedTokenizers are the classes whose tokenizers return token_type_ids if tokenizer_config.json has no
+// model_input_names; "" is that of the model. Without types, transformers' BERT takes zeros.
+var typedTokenizers = []string{"", "BertTokenizer", "BertTokenizerFast", "MobileBertTokenizer", "MobileBertTokenizerFast"}
+
+func (b *Base) typed() (bool, error) {
+	var of struct {
+		Names []string `json:"model_input_names"`
+		Class string   `json:"tokenizer_class"`
+	}
+	path := filepath.Join(b.folder, "tokenizer_config.json")
+	content, err := regular.Read(path, mostText)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err == nil {
+		err = document.Exact(content, &of, false)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	if of.Names != nil {
+		return slices.Contains(of.Names, typesInput), nil
+	}
+	return slices.Contains(typedTokenizers, of.Class), nil
+}
+
 // encoded are the fields of texts, with a prefix.
 func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) {
 	e, err := b.tokenize(texts)
@@ -103,6 +133,15 @@ func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) 
 	}
 	all := []data.Field{{Name: prefix + idsInput, Array: padded}, {Name: prefix + maskInput, Array: mask}}
 	if f.types {
+		typed, err := b.typed()
+		if err != nil {
+			return nil, err
+		}
+		for _, of := range e.types {
+			if !typed {
+				clear(of)
+			}
+		}
 		padded, _, err := data.PadSequences(e.types, 0)
 		if err != nil {
 			return nil, err

@@ -75,19 +75,25 @@ func (c *call) complete(asChat bool) error {
 		w.used.Prompt += len(ids)
 	}
 	w.texts, w.ends = make([]strings.Builder, len(prompts)), make([]*string, len(prompts))
-	for p, err := range m.Generator.Generate(c.r.Context(), prompts, m.settings(q)) {
-		switch {
-		case err == nil:
-		case c.r.Context().Err() != nil:
-			return c.ended(err)
-		case errors.Is(err, serve.ErrInput):
-			return wrong(of.needs[1], "%v", listed.Short(err))
-		default:
-			return err
+	settings, first := m.settings(q), 0
+	for together := range slices.Chunk(prompts, m.Generator.Rows()) {
+		for p, err := range m.Generator.Generate(c.r.Context(), together, settings) {
+			switch {
+			case err == nil:
+			case c.r.Context().Err() != nil:
+				return c.ended(err)
+			case errors.Is(err, serve.ErrInput):
+				return wrong(of.needs[1], "%v", listed.Short(err))
+			default:
+				return err
+			}
+			p.Prompt += first
+			if err := w.add(p); err != nil {
+				return err
+			}
 		}
-		if err := w.add(p); err != nil {
-			return err
-		}
+		first += len(together)
+		settings.Seed += uint64(len(together)) // as in one batch
 	}
 	leave()
 	return w.end()
@@ -134,8 +140,8 @@ func (m *served) prompts(q *request, asChat bool) (all [][]int32, err error) {
 		}
 		all = append(all, ids)
 	}
-	if most := m.Generator.Rows(); len(all) > most {
-		return nil, wrong(param, "there are %d prompts, expected at most %d", len(all), most)
+	if len(all) > mostInputs {
+		return nil, wrong(param, "there are %d prompts, expected at most %d", len(all), mostInputs)
 	}
 	for _, ids := range all {
 		if err := m.fits(param, ids, m.Generator.Places()); err != nil {
