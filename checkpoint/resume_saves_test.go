@@ -3,9 +3,7 @@ package checkpoint_test
 import (
 	"context"
 	"math"
-	"syscall"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,35 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
-
-// A save fails in the background; the run ends in the step that follows, long before the next save is due.
-func TestF05_aFailedSaveEndsTheRunAtTheNextStep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const saved, failed = 10, 15
-		closed := make(chan struct{})
-		full := vfs.Hook(&vfs.Mem{}, func(c vfs.Call) error {
-			if c.Op == vfs.OpMkdir {
-				<-closed
-				return syscall.ENOSPC
-			}
-			return nil
-		})
-		f := openMem(t, full, checkpoint.Options{})
-		// The disk fails while step failed is made; the step waits until the background knows.
-		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
-			if batch+1 == failed {
-				close(closed)
-				synctest.Wait()
-			}
-			return c, c.step(batch), nil
-		})))
-		result, _, err := run(t.Context(), l, &counter{Rate: 1}, loop.Until(loop.Steps(5000)), saves(f, loop.At(loop.Steps(saved))))
-		require.ErrorIs(t, err, syscall.ENOSPC)
-		require.ErrorContains(t, err, "loop: step 15: a save has failed: checkpoint: ")
-		require.EqualValues(t, failed, result.Elapsed.Steps)
-		t.Logf("F05: a save of step %d failed in the background while step %d was made: the run ended after that step", saved, failed)
-	})
-}
 
 // The look for failures costs the blocks of steps nothing.
 func TestResume_leavesBlocksWhole(t *testing.T) {
