@@ -2,7 +2,6 @@ package xla_test
 
 import (
 	"errors"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -153,37 +152,4 @@ func TestF41_useAfterClose(t *testing.T) {
 	require.ErrorIs(t, x.Finalize(), xla.ErrClosed)
 	require.ErrorIs(t, q.Close(), xla.ErrClosed, "it was freed with the runtime")
 	t.Logf("F41: %d calls after Close: ErrClosed each", len(rows)+3)
-}
-
-// F41: a runtime is closed while programs run.
-func TestF41_closeWhileItRuns(t *testing.T) {
-	const rounds, runs = 30, 40
-	done, refused := 0, 0
-	for range rounds {
-		r, err := xla.Open(t.Context(), xla.CPU)
-		require.NoError(t, err)
-		p, err := r.Compile("plus one", plusOne)
-		require.NoError(t, err)
-		x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
-		require.NoError(t, err)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if err := r.Close(); err != nil {
-				t.Errorf("%v", err)
-			}
-		})
-		inputs := []compute.Buffer{x}
-		for range runs {
-			if _, err := p.Run(inputs, nil); err != nil {
-				require.ErrorIs(t, err, xla.ErrClosed)
-				refused++
-				continue
-			}
-			done++
-		}
-		wg.Wait()
-		require.ErrorIs(t, p.Close(), xla.ErrClosed)
-	}
-	require.Positive(t, refused)
-	t.Logf("F41: %d runtimes closed under %d runs: %d done, %d refused, no crash", rounds, rounds*runs, done, refused)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -141,20 +140,6 @@ func TestR22_eachFlagsAreProbedOnce(t *testing.T) {
 	require.Equal(t, []string{"kept", "kept"}, platforms(false))
 }
 
-func TestSearchPathPlugin(t *testing.T) {
-	path := plugintest.Uncached(t).Plugin().Path
-	emptyHome(t)
-	dir := t.TempDir()
-	require.NoError(t, os.Symlink(path, filepath.Join(dir, "pjrt_c_api_mine_plugin.so")))
-	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", dir)
-	runtime, err := xla.Open(t.Context(), "mine")
-	require.NoError(t, err)
-	defer runtime.Close()
-	assert.Equal(t, "$PJRT_PLUGIN_LIBRARY_PATH", runtime.Plugin().Source)
-	assert.Equal(t, xla.CPU, runtime.Plugin().Kind, "what it is, not what it is called")
-	assert.Equal(t, []float32{6}, double(t, runtime, 0, []float32{3}))
-}
-
 func TestOpenGo(t *testing.T) {
 	runtime := plugintest.Go(t)
 	assert.Contains(t, runtime.Description(), "pure-Go")
@@ -187,45 +172,6 @@ func TestOpenGo_randomStateIsDefined(t *testing.T) {
 		for _, output := range outputs {
 			output.MustFinalizeAll()
 		}
-	}
-}
-
-func TestF41_AfterClose(t *testing.T) {
-	for _, name := range []string{xla.CPU, xla.Go} {
-		t.Run(name, func(t *testing.T) {
-			runtime, err := xla.Open(t.Context(), name)
-			require.NoError(t, err)
-			shape := shapes.Make(dtypes.Float32, 1)
-			buffer, err := runtime.BufferFromFlatData(0, []float32{1}, shape)
-			require.NoError(t, err)
-			require.NoError(t, buffer.Finalize())
-			var group sync.WaitGroup
-			for range 8 {
-				group.Go(func() { assert.NoError(t, runtime.Close()) })
-			}
-			group.Wait()
-			runtime.Finalize()
-			assert.True(t, runtime.IsFinalized())
-			assert.Zero(t, runtime.NumDevices())
-			assert.Empty(t, runtime.Devices())
-			assert.NotEmpty(t, runtime.Description())
-			_, err = runtime.BufferFromFlatData(0, []float32{1}, shape)
-			require.ErrorIs(t, err, xla.ErrClosed)
-			if name == xla.Go {
-				_, _, err = runtime.NewSharedBuffer(0, shape)
-				require.ErrorIs(t, err, xla.ErrClosed)
-			}
-			builder := runtime.Builder("late")
-			_, err = builder.Main().Parameter("x", shape, nil)
-			require.ErrorIs(t, err, xla.ErrClosed)
-			_, err = builder.Compile()
-			require.ErrorIs(t, err, xla.ErrClosed)
-			// Closing one client leaves others alone.
-			other, err := xla.Open(t.Context(), name)
-			require.NoError(t, err)
-			assert.NotZero(t, other.NumDevices())
-			require.NoError(t, other.Close())
-		})
 	}
 }
 

@@ -9,15 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// XLA's CPU refuses a program over more devices without naming the limit, and rank 0 needs half a minute until then.
-func TestRankLimit(t *testing.T) {
-	require.NoError(t, xla.RankLimit(2))
-	require.NoError(t, xla.RankLimit(2048))
-	err := xla.RankLimit(2049)
-	require.ErrorIs(t, err, xla.ErrUnimplemented)
-	require.ErrorContains(t, err, "2048 devices at most")
-}
-
 // Long equal beginnings of lines, such as signatures of large models, are shortened around the difference.
 func TestFirstDifference(t *testing.T) {
 	long := strings.Repeat("%p: tensor<8x8xf32>, ", 200)
