@@ -18,29 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// A method by which a run asks for more is an error if it has another signature: it would be left out without a word.
-func TestRun_methodsOfAnotherSignature(t *testing.T) {
-	_, _, err := oneBatch[longBatch](t)
-	require.EqualError(t, err, "loop: the batch, a *loop_test.longBatch, has the method Samples func() int64, which a run asks for as func() int")
-	_, _, err = oneBatch[lateBatch](t)
-	require.ErrorContains(t, err, "has the method InEpoch func() (int, bool, bool), which a run asks for as func() (int64, bool, bool)")
-	steps, samples, err := oneBatch[audioBatch](t)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, steps)
-	require.EqualValues(t, 1, samples, "samples of sound are no examples")
-
-	for _, row := range []struct {
-		step loop.Stepper[int, int]
-		err  string
-	}{
-		{unblocked{loop.StepFunc(add)}, "loop: task 1 (each step): the step, a loop_test.unblocked, has the method StepBlock "},
-		{unawaited{loop.StepFunc(add)}, "loop: task 1 (each step): the step, a loop_test.unawaited, has the method Await func(context.Context) error, which a run asks for as "},
-	} {
-		_, err := loop.New(loop.On(loop.EachStep, row.step)).Run(t.Context(), 0, numbers(3))
-		require.ErrorContains(t, err, row.err)
-	}
-}
-
 // Ciclo's elapsed is that before the batch: 4·i samples at index i. lazo's includes the turn's own batch.
 func TestB22_countersIncludeTheTurnsOwnBatch(t *testing.T) {
 	data := func(yield func(sized, error) bool) {
