@@ -11,12 +11,15 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/optim"
 )
 
 // Kernels of a whole model begin as Keras's of the same shape and initializer; biases, a recurrence's own kernel,
@@ -104,4 +107,39 @@ func TestWithInitializer_thatTakesNothing(t *testing.T) {
 	require.NoError(t, m.Save(path))
 	_, err = opened(t, path, flaxlike.WithInitializer("he_normal"))
 	require.ErrorContains(t, err, "WithInitializer: all kernels come from the file")
+}
+
+func TestWithPolicy_errors(t *testing.T) {
+	f16 := flaxlike.WithPolicy(optim.MixedFloat16())
+	require.NoError(t, desk{t}.made(f16, flaxlike.WithInnerLosses()))
+	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithOptimizer(optim.GoMLX(optimizer.Adam().Done()))), "cannot scale losses, expected a chain of package optim")
+	require.ErrorContains(t, desk{t}.made(flaxlike.WithPolicy(optim.Policy{})), "expected floating-point types")
+	require.ErrorContains(t, desk{t}.fit(nn.Sequential{nn.Dense{Units: 3}, nn.Activation("softmax")}, sorted(t, 64), flaxlike.Fit{},
+		flaxlike.WithLoss(sparse), flaxlike.WithPolicy(optim.MixedBFloat16())), "went through a softmax")
+}
+
+// The whole network may say its losses itself, as an autoencoder does.
+func TestInnerLosses(t *testing.T) {
+	auto := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		y := nn.Dense{Units: 1}.Apply(scope, x)
+		managed.AddLoss("reconstruction", graph.Square(graph.Sub(x, y)))
+		return y
+	}
+	m := newModel(t, nn.Func(auto), flaxlike.WithInnerLosses())
+	set, err := data.New(line(t, 64).Fields()[0])
+	require.NoError(t, err)
+	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3}))
+	require.NoError(t, err)
+	require.Len(t, series(t, h, "reconstruction"), 3)
+}
+
+// Whole numbers as sample weights are more likely labels; a class weight that a float32 does not hold is infinite
+// there.
+func TestWeights_thatAreNone(t *testing.T) {
+	set := line(t, 64, data.Named("patient", make([]int32, 64), 64))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithSampleWeights("patient"))
+	_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
+	require.ErrorContains(t, err, `field "patient", which WithSampleWeights names, has Int32: expected float32 or float64`)
+	_, err = flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithClassWeights(map[int]float64{0: 1e300}))
+	require.ErrorContains(t, err, "the weight of class 0 is 1e+300, expected a class of 0 or more, and a weight from 0 to the largest float32")
 }
