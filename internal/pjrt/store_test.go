@@ -60,20 +60,3 @@ func (s *mapStore) Put(key string, value []byte) error {
 	}
 	return nil
 }
-
-// failingStore fails or panics on demand.
-type failingStore struct {
-	mapStore
-	err   error
-	panic bool
-}
-
-func (s *failingStore) TryGet(key string) ([]byte, error) {
-	if s.panic {
-		panic("a store's own fault")
-	}
-	if s.err != nil {
-		return nil, s.err
-	}
-	return s.mapStore.TryGet(key)
-}
