@@ -88,5 +88,5 @@ github.com/lazo-ml/lazo/loop.(*run).turns(...)
   goroutine 9 [IO wait, 2 minutes]:
     example.org/mine/source.(*Reader).next
       /u/source/reader.go:33`, pick(dump))
-	require.Contains(t, stacks(), "judge_test.go", "this one")
+	require.Contains(t, stacks(), "beat_test.go", "this one")
 }

@@ -1,3 +1,4 @@
+//lazo:norace
 package main
 
 import (
