@@ -53,25 +53,3 @@ func openTroubled(t *testing.T, s *troubled) *checkpoint.Folder {
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
 	return f
 }
-
-// Data that a store garbles is found when it is read back, before it is a checkpoint. The older checkpoint stays.
-func TestStore_readsBack(t *testing.T) {
-	s := &troubled{}
-	f := openTroubled(t, s)
-	require.NoError(t, f.Save(t.Context(), 1, content(1)))
-	s.garbled = "state.safetensors"
-	require.ErrorContains(t, f.Save(t.Context(), 2, content(2)), "read back: ")
-	require.Equal(t, []checkpoint.Step{1}, steps(t, f))
-}
-
-// A failed deletion is reported.
-func TestStore_thatDeletesNothing(t *testing.T) {
-	s := &troubled{}
-	f := openTroubled(t, s)
-	require.NoError(t, f.Save(t.Context(), 1, content(1)))
-	s.delete = errStore
-	err := f.Save(t.Context(), 2, content(2))
-	require.ErrorIs(t, err, checkpoint.ErrNotPruned)
-	require.ErrorIs(t, err, errStore)
-	s.delete = nil
-}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,55 +52,6 @@ func TestSaveLooksLast(t *testing.T) {
 			require.Equal(t, want, c.Rate)
 		}
 	}
-}
-
-// The reason for a run's end decides whether it is saved at its end.
-func TestEndings(t *testing.T) {
-	for _, row := range []struct {
-		name string
-		task func(cancel func()) error
-		want int64 // of the newest checkpoint
-	}{
-		{"stopped", func(func()) error { return loop.ErrStop }, 10},
-		{"cancelled at a border", func(cancel func()) error { cancel(); return nil }, 10},
-		{"cancelled inside of a turn", func(cancel func()) error { cancel(); return context.Canceled }, 8},
-		{"failed", func(func()) error { return errors.New("no") }, 8},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			l := loop.New(loop.On[*counter, int64](loop.EachStep, blocks{}),
-				loop.On(loop.At(loop.Steps(10)), loop.StepFunc(func(_ context.Context, c *counter, _ int64) (*counter, loop.Logs, error) {
-					return c, loop.Logs{}, row.task(cancel)
-				})),
-			)
-			_, _, _ = run(ctx, l, &counter{Rate: 1}, f.Resume(checkpoint.Every(loop.Steps(4))), loop.Until(loop.Steps(50)))
-			all := steps(t, f)
-			require.EqualValues(t, row.want, all[len(all)-1])
-		})
-	}
-}
-
-// A save that fails ends the run, or does not.
-func TestF05_aRunWhoseSavesFail(t *testing.T) {
-	for tolerate, want := range []error{syscall.ENOSPC, nil} {
-		full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, Err: syscall.ENOSPC})
-		f := openMem(t, full, checkpoint.Options{})
-		_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(60)),
-			f.Resume(checkpoint.Every(loop.Steps(10)), checkpoint.Options{Tolerate: tolerate}))
-		require.ErrorIs(t, err, want)
-		if want == nil {
-			all := steps(t, f)
-			require.EqualValues(t, 60, all[len(all)-1])
-		}
-	}
-	// The last save is not among those that may fail.
-	full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, On: true, Err: syscall.ENOSPC})
-	_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(60)),
-		saves(openMem(t, full, checkpoint.Options{}), loop.Never, checkpoint.Options{Tolerate: 5}))
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	t.Log("F05: ENOSPC in a run: an error.Is of the run, or tolerated, with the last step saved")
 }
 
 // Content that cannot be saved, restored or opened is an error before the first step.
