@@ -55,7 +55,7 @@ func TestOpen_planned(t *testing.T) {
 	for _, where := range s.Where {
 		lines = append(lines, where)
 	}
-	require.Contains(t, lines, "xla/planned_test.go:34")
+	require.Contains(t, lines, "xla/described_program_test.go:34")
 
 	t.Setenv(planned.Variable, "yes")
 	_, err = xla.Open(t.Context(), xla.CPU)

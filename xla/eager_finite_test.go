@@ -57,7 +57,7 @@ func TestCheckFinite(t *testing.T) {
 			require.ErrorAs(t, err, &first)
 			require.Equal(t, row.op, first.Op)
 			require.Equal(t, row.nan, first.NaN)
-			require.Contains(t, first.Where, "xla/eager_test.go:")
+			require.Contains(t, first.Where, "xla/eager_finite_test.go:")
 			require.NotErrorIs(t, err, xla.ErrInvalidArgument)
 		})
 	}

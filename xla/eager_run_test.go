@@ -45,7 +45,7 @@ func TestEager_errors(t *testing.T) {
 			})
 			require.ErrorContains(t, err, row.want)
 			if other == nil {
-				require.ErrorContains(t, err, "xla/eager_test.go:")
+				require.ErrorContains(t, err, "xla/eager_run_test.go:")
 			}
 			other = nil
 			require.ErrorContains(t, err, "xla: run step operation by operation: ")
