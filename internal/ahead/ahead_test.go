@@ -1,4 +1,4 @@
-package data_test
+package ahead_test
 
 import (
 	"iter"
