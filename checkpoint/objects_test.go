@@ -1,8 +1,12 @@
 package checkpoint_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -91,4 +95,42 @@ func TestF05_eachCallOfAStoreFails(t *testing.T) {
 	require.Positive(t, unpruned)
 	t.Logf("F05: %d calls of a store failed: %d saves refused, %d saved but not pruned, %d saved all the same; then %d deaths: 0 errors lost, 0 acknowledged steps lost",
 		tried, failed, unpruned, passed, states)
+}
+
+var errStore = errors.New("the service is away")
+
+// troubled is a store in memory with trouble.
+type troubled struct {
+	memstore.Memory
+	garbled string // the end of keys whose objects lose a bit on their way
+	delete  error
+}
+
+func (s *troubled) Put(ctx context.Context, key string, write func(io.Writer) error) error {
+	return s.Memory.Put(ctx, key, func(w io.Writer) error {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return err
+		}
+		if s.garbled != "" && strings.HasSuffix(key, s.garbled) {
+			b.Bytes()[b.Len()-1] ^= 1
+		}
+		_, err := w.Write(b.Bytes())
+		return err
+	})
+}
+
+func (s *troubled) Delete(ctx context.Context, key string) error {
+	if s.delete != nil {
+		return s.delete
+	}
+	return s.Memory.Delete(ctx, key)
+}
+
+func openTroubled(t *testing.T, s *troubled) *checkpoint.Folder {
+	options := checkpoint.Options{Log: quiet, Keep: []checkpoint.Retention{{Last: 1}}, ReadBack: true}
+	f, err := checkpoint.OpenStore(t.Context(), s, "store", options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	return f
 }

@@ -307,7 +307,7 @@ func (p program) cancels() bool {
 	return p.fault == "cancel" || p.fault == "hang" || slices.ContainsFunc(p.tasks, does) || slices.ContainsFunc(p.watchers, does)
 }
 
-// Without a job the same runs differ: the control of the tests above.
+// Without a job the same runs differ: the control of TestJob_agrees.
 func TestJob_alone(t *testing.T) {
 	different := 0
 	for i := range 20 {
