@@ -46,30 +46,6 @@ func (w *brokenPipe) Write([]byte) (int, error) {
 	return 0, errors.New("broken pipe")
 }
 
-func TestF34_barOnABrokenPipe(t *testing.T) {
-	w := &brokenPipe{}
-	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(200), loop.Until(loop.Steps(200)), callbacks.ProgressBar(w))
-	require.NoError(t, err)
-	require.EqualValues(t, 200, result.Elapsed.Steps)
-	require.Equal(t, 1, w.writes, "a writer that failed is left alone")
-
-	// A real pipe, whose reader closes during the run.
-	read, write, err := os.Pipe()
-	require.NoError(t, err)
-	left := loop.Watch(loop.At(loop.Steps(100)), func(context.Context, loop.Report) error {
-		line := make([]byte, 1<<10)
-		n, err := read.Read(line)
-		require.Contains(t, string(line[:n]), "100/200 - ")
-		return errors.Join(err, read.Close())
-	})
-	left.Order = 1
-	result, err = loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(200), loop.Until(loop.Steps(200)), callbacks.ProgressBar(write), left)
-	require.NoError(t, err)
-	require.EqualValues(t, 200, result.Elapsed.Steps)
-	require.NoError(t, write.Close())
-	t.Log("F34: a bar whose pipe nobody reads any more, from the first line and from the middle: 200 of 200 steps")
-}
-
 func TestF36_etaIsNotNegative(t *testing.T) {
 	negative, lines := regexp.MustCompile(`-\d`), 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -158,23 +134,6 @@ func (w *lineWidths) Write(b []byte) (int, error) {
 	}
 	w.widest[*w.columns] = max(w.widest[*w.columns], n)
 	return w.out.Write(b)
-}
-
-func TestF34_barWithHostileNames(t *testing.T) {
-	for _, name := range []string{"\x1b[2J\x1b[31mred", "two\nlines", "\rback", "bell\a", "\u202eright to left", "\xff\xfe", "\u009b2J", "a\x00b"} {
-		var out bytes.Buffer
-		bar := callbacks.NewBar(&out)
-		report := loop.Report{Elapsed: loop.Elapsed{Steps: 1}, Logs: metric(name, 1)}
-		require.NoError(t, bar.Watch(t.Context(), report))
-		line := strings.TrimSuffix(out.String(), "\n")
-		require.Contains(t, line, ": 1.0000")
-		for _, r := range line {
-			require.True(t, unicode.IsPrint(r) && r != unicode.ReplacementChar, "%q in %q", r, line)
-		}
-	}
-	var out bytes.Buffer
-	require.NoError(t, callbacks.NewBar(&out).Watch(t.Context(), loop.Report{Elapsed: loop.Elapsed{Steps: 1}, Logs: metric("η 学习", 1)}))
-	require.Contains(t, out.String(), "η 学习: 1.0000", "what can be printed stays")
 }
 
 // F34: writing to a pipe without a reader as standard output ends a process. The bar must prevent that.

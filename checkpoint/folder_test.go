@@ -56,31 +56,6 @@ func TestF39_keptFormats(t *testing.T) {
 	t.Log("F39: the kept checkpoint of format 1 is resumed with every bit; that of format 99 is refused by its number")
 }
 
-// A rank that sees another folder of the name, even an older copy of rank 0's, gets an error before the first step.
-func TestJob_seesTwoFolders(t *testing.T) {
-	dir := t.TempDir()
-	f, err := checkpoint.Open(filepath.Join(dir, "one"), checkpoint.Options{})
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	require.NoError(t, os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "one"))))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
-	for _, other := range []string{"copy", "empty"} {
-		errs := together(3, func(rank int, state *cut) error {
-			name := "one"
-			if rank == 1 {
-				name = other
-			}
-			_, _, err := run(t.Context(), cutLoop, state, checkpoint.Resume(filepath.Join(dir, name)), loop.Until(loop.Steps(20)))
-			require.Zero(t, state.Weight)
-			return err
-		})
-		require.ErrorContains(t, errs[1], "sees another folder of that name than rank 0")
-		for _, rank := range []int{0, 2} {
-			require.ErrorContains(t, errs[rank], "rank 1 could not see the folder")
-		}
-	}
-}
-
 // A value that was left in its files can be read after the run has given the folder back.
 func TestJob_readsAfterTheRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")

@@ -2,7 +2,6 @@ package checkpoint_test
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"math"
 	"testing"
@@ -74,25 +73,6 @@ func TestRetentionIsStable(t *testing.T) {
 	})
 }
 
-func TestBestSurvivesARestart(t *testing.T) {
-	m := &vfs.Mem{}
-	for i, loss := range []float64{5, 1, 4, 3, 2} {
-		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "loss"}}})
-		c := content(i + 1)
-		c.Metrics["loss"] = loss
-		require.NoError(t, f.Save(t.Context(), checkpoint.Step(i+1), c))
-		require.NoError(t, f.Close())
-	}
-	f := openMem(t, m, checkpoint.Options{})
-	list, err := f.List(t.Context())
-	require.NoError(t, err)
-	require.Len(t, list, 2)
-	require.Equal(t, 1.0, list[0].Metrics["loss"])
-	require.EqualValues(t, 2, list[0].Step)
-	require.EqualValues(t, 5, list[1].Step)
-	require.EqualValues(t, 756, list[0].Bytes)
-}
-
 func TestSaveWarnsOfAMetricThatIsNotThere(t *testing.T) {
 	var log bytes.Buffer
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{
@@ -122,22 +102,4 @@ func TestKept_ofARetentionThatIsRefused(t *testing.T) {
 	for _, r := range []checkpoint.Retention{{}, {EverySteps: -1}, {EveryTime: -1}, {Best: -1, Metric: "loss"}, {Last: -1}, {Last: 1, Metric: "loss"}} {
 		require.Equal(t, []bool{false, false}, r.Kept(list), r.String())
 	}
-}
-
-func TestTimeIsTheClocks(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{EveryTime: time.Hour}}})
-	now := time.Date(2026, 5, 1, 12, 30, 0, 123456789, time.FixedZone("", 7200))
-	for i := range checkpoint.Step(5) {
-		f.SetClock(func() time.Time { return now.Add(time.Duration(i) * 20 * time.Minute) })
-		save(t, f, i)
-	}
-	list, err := f.List(t.Context())
-	require.NoError(t, err)
-	var times []string
-	for _, i := range list {
-		times = append(times, fmt.Sprint(i.Step, " ", i.Time))
-	}
-	require.Equal(t, []string{
-		"0 2026-05-01 10:30:00.123456789 +0000 UTC", "2 2026-05-01 11:10:00.123456789 +0000 UTC", "4 2026-05-01 11:50:00.123456789 +0000 UTC",
-	}, times, "the first of each hour, and the last in any case")
 }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
-	"github.com/lazo-ml/lazo/internal/memstore"
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
@@ -39,108 +36,6 @@ func mark(t T, f *checkpoint.Folder, number float64, from checkpoint.Step, optio
 	}
 	_, _, err := run(context.Background(), l, &counter{Rate: 1}, append(options, loop.Until(until), f.Resume(resume))...)
 	return err
-}
-
-// fill saves those of the first run that a newer one has replaced, as on a slow disk.
-func fill(t T, f *checkpoint.Folder) {
-	t.Helper()
-	ctx := context.Background()
-	for _, step := range []checkpoint.Step{10, 20, 30, 40} {
-		if err := f.Verify(ctx, step); errors.Is(err, checkpoint.ErrNoStep) {
-			c, err := f.Load(ctx, 40)
-			require.NoError(t, err)
-			content := c.Content()
-			content.Sections["loop"] = map[string]any{"steps": step, "samples": step, "time": 1, "date": 1}
-			require.NoError(t, f.Save(ctx, step, content))
-		}
-	}
-}
-
-// runOf is whose run a checkpoint is.
-func runOf(t T, c *checkpoint.Checkpoint) float64 {
-	t.Helper()
-	var state counter
-	require.NoError(t, state.Restore(context.Background(), c))
-	return state.Weight
-}
-
-// R09: a run that begins before the newest step is refused before its first step. With Overwrite the later steps are
-// replaced by its first checkpoint, in each state that a loss of power, or of the store, may leave.
-func TestR09_newestIsNeverAnotherRuns(t *testing.T) {
-	ctx := t.Context()
-	old := func(t *testing.T) *vfs.Mem {
-		m := &vfs.Mem{}
-		f := openMem(t, m, checkpoint.Options{})
-		require.NoError(t, mark(t, f, 1, 0))
-		fill(t, f)
-		require.NoError(t, f.Close())
-		return m
-	}
-	states := 0
-	for _, from := range []checkpoint.Step{10, 20} {
-		made := 0
-		f := openMem(t, old(t), checkpoint.Options{})
-		err := mark(t, f, 2, from, loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { made++; return nil }))
-		require.ErrorIs(t, err, fs.ErrExist)
-		require.ErrorContains(t, err, fmt.Sprintf("40, and the run begins with %d: resume from the newest, or use another folder; with Overwrite the first save removes them", from))
-		require.Zero(t, made, "before the first step")
-
-		m := old(t)
-		looks := func(crashed *vfs.Mem) { // an invariant of each moment
-			states++
-			g := openMem(t, crashed, checkpoint.Options{})
-			list, err := g.List(ctx)
-			require.NoError(t, err)
-			saved := false
-			for _, i := range list {
-				c, err := g.Load(ctx, i.Step)
-				require.NoError(t, err)
-				saved = saved || runOf(t, c) == 2
-			}
-			newest, err := g.Newest(ctx)
-			require.NoError(t, err)
-			if saved {
-				require.EqualValues(t, 2, runOf(t, newest))
-			} else {
-				require.GreaterOrEqual(t, newest.Step, from)
-			}
-		}
-		random := rand.New(rand.NewPCG(9, 9))
-		f = openMem(t, vfs.Hook(m, func(c vfs.Call) error {
-			if c.Op.Changes() && c.Op != vfs.OpWrite {
-				looks(m.Crash(0, nil))
-				looks(m.Crash(1, nil))
-				looks(m.Crash(0.5, random))
-			}
-			return nil
-		}), checkpoint.Options{Overwrite: true})
-		require.NoError(t, mark(t, f, 2, from))
-		looks(m.Crash(0, nil))
-		c, err := f.Newest(ctx)
-		require.NoError(t, err)
-		require.EqualValues(t, from+15, c.Step)
-		require.EqualValues(t, 2, runOf(t, c))
-		require.NoError(t, f.Close())
-	}
-
-	store := &memstore.Memory{}
-	for run := 1.0; run <= 2; run++ {
-		f := openStore(t, store, checkpoint.Options{Overwrite: true})
-		require.NoError(t, mark(t, f, run, checkpoint.Step(20*(run-1))))
-		if run == 1 {
-			fill(t, f)
-		}
-		list, err := f.List(ctx)
-		require.NoError(t, err)
-		for _, i := range list {
-			c, err := f.Load(ctx, i.Step)
-			require.NoError(t, err)
-			if i.Step > 20 {
-				require.Equal(t, run, runOf(t, c))
-			}
-		}
-	}
-	t.Logf("R09: %d states of a folder that a run goes on in from an earlier step: the newest is another run's in 0 of those in which it has saved", states)
 }
 
 // A full disk does not harm the other run: its newer steps are removed when the new one is durable.

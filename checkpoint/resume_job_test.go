@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -240,30 +239,6 @@ func TestJob_fullDisk(t *testing.T) {
 	})
 }
 
-// One that cannot restore, or finds another folder, is an error of all.
-func TestJob_resumeFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &vfs.Mem{}
-		f := openMem(t, disk, checkpoint.Options{})
-		_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(9)), f.Resume(checkpoint.Every(loop.Steps(5))))
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
-		errs := together(3, func(rank int, state *cut) error {
-			own := disk
-			if rank == 1 {
-				own = &vfs.Mem{}
-			}
-			f := openMem(t, own, checkpoint.Options{ReadOnly: rank > 0})
-			result, _, err := run(t.Context(), cutLoop, state, f.Resume(), loop.Until(loop.Steps(20)))
-			require.Zero(t, result.Elapsed.Steps, "rank %d", rank)
-			return errors.Join(err, f.Close())
-		})
-		require.ErrorContains(t, errs[1], "the folder must be the same for all processes")
-		require.ErrorContains(t, errs[0], "rank 1 could not restore the checkpoint")
-		require.ErrorContains(t, errs[2], "rank 1 could not restore the checkpoint")
-	})
-}
-
 // A rank that cannot write into the folder, not even that its parts will not come, ends the run on all ranks soon,
 // with or without tolerated failures. No rank waits for missing parts.
 func TestJob_folderOfAnotherIsReadOnly(t *testing.T) {
@@ -364,51 +339,6 @@ func TestJob_ofOtherSizes(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A full disk of one rank ends the run everywhere, with its error, and complete checkpoints stay.
-func TestJob_fullDiskOfAnother(t *testing.T) {
-	for n := range int64(9) {
-		synctest.Test(t, func(t *testing.T) {
-			disk := &vfs.Mem{}
-			begin := time.Now()
-			full := vfs.Fail(disk, vfs.Rule{Op: vfs.OpWrite, Name: "*/rank-*.safetensors.part", N: n + 1, On: true, Err: syscall.ENOSPC})
-			if n%2 > 0 {
-				full = vfs.Fail(disk, vfs.Rule{Op: vfs.OpWrite, N: n + 1, On: true, Err: syscall.ENOSPC}, vfs.Rule{Op: vfs.OpCreate, N: n + 2, On: true, Err: syscall.ENOSPC})
-			}
-			errs := together(3, func(rank int, state *cut) error {
-				fs := vfs.FS(disk)
-				if rank == 2 {
-					fs = full
-				}
-				f := openMem(t, fs, checkpoint.Options{ReadOnly: rank > 0})
-				slow := loop.Watch(loop.EachStep, func(context.Context, loop.Report) error { time.Sleep(time.Second); return nil })
-				_, _, err := run(t.Context(), cutLoop, state, loop.Until(loop.Steps(200)), slow, f.Resume(checkpoint.Every(loop.Steps(5))))
-				return err
-			})
-			require.ErrorIs(t, errs[2], syscall.ENOSPC)
-			for _, err := range errs[:2] {
-				require.ErrorContains(t, err, "rank 2")
-				if n%2 == 0 || !strings.Contains(err.Error(), "see the error of") { // a mark has no text on a disk that is full
-					require.ErrorContains(t, err, "no space left on device")
-				}
-			}
-			require.Less(t, time.Since(begin), 4*time.Minute, "nobody waits in vain")
-			f := openMem(t, disk, checkpoint.Options{ReadOnly: true})
-			c, err := f.Newest(t.Context())
-			if err != nil {
-				require.ErrorIs(t, err, checkpoint.ErrNone)
-			} else {
-				require.Zero(t, c.Step%5)
-				require.NotEmpty(t, steps(t, f))
-			}
-			names, err := disk.ReadDir(".")
-			require.NoError(t, err)
-			for _, name := range names {
-				require.NotContains(t, name, ".tmp-", "rank 0 has given the space back")
-			}
-		})
-	}
 }
 
 // While a checkpoint is written, another one is left out, in all processes; the last one is not.

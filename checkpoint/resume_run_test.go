@@ -7,9 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,106 +52,6 @@ func TestSaveLooksLast(t *testing.T) {
 			require.Equal(t, want, c.Rate)
 		}
 	}
-}
-
-func TestBestIsSavedOffSchedule(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 2, Metric: "test", Mode: loop.Lowest}}})
-	result, _ := resumed(t, f, 100)
-	at, values, err := result.History.Series("test")
-	require.NoError(t, err)
-	best := map[int64]float64{}
-	for range 2 {
-		low := -1
-		for i := range values {
-			if _, taken := best[at[i].Steps]; !taken && (low < 0 || values[i] < values[low]) {
-				low = i
-			}
-		}
-		best[at[low].Steps] = values[low]
-	}
-	for step, value := range best {
-		c, err := f.Load(t.Context(), checkpoint.Step(step))
-		require.NoError(t, err)
-		require.Equal(t, value, c.Metrics["test"])
-	}
-	require.Len(t, steps(t, f), 3)
-	_, first, err := result.History.Best("test", loop.Lowest)
-	require.NoError(t, err)
-	c, err := f.Best(t.Context(), "test", loop.Lowest)
-	require.NoError(t, err)
-	require.EqualValues(t, first.Steps, c.Step)
-	_, err = f.Best(t.Context(), "other", loop.Lowest)
-	require.ErrorIs(t, err, checkpoint.ErrNone)
-	for name, want := range map[string]string{"test": "set Mode to loop.Lowest or loop.Highest", "": "the metric has no name"} {
-		_, err = f.Best(t.Context(), name, 0)
-		require.ErrorContains(t, err, want)
-	}
-}
-
-// A value that is no better is not worth a save, though the Retention with the metric keeps the last one too.
-func TestBestIsNotTheLast(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1, Best: 1, Metric: "loss"}}})
-	saved := 0
-	f.SetClock(func() time.Time { saved++; return time.Now() })
-	worse := loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
-		var logs loop.Logs
-		logs.Loss("loss", float64(batch))
-		return c, logs, nil
-	}))
-
-	_, _, err := run(t.Context(), loop.New(worse), &counter{Rate: 1}, saves(f, loop.Never), loop.Until(loop.Steps(20)))
-	require.NoError(t, err)
-	require.Equal(t, []checkpoint.Step{1, 20}, steps(t, f))
-	require.Equal(t, 2, saved)
-}
-
-// The reason for a run's end decides whether it is saved at its end.
-func TestEndings(t *testing.T) {
-	for _, row := range []struct {
-		name string
-		task func(cancel func()) error
-		want int64 // of the newest checkpoint
-	}{
-		{"stopped", func(func()) error { return loop.ErrStop }, 10},
-		{"cancelled at a border", func(cancel func()) error { cancel(); return nil }, 10},
-		{"cancelled inside of a turn", func(cancel func()) error { cancel(); return context.Canceled }, 8},
-		{"failed", func(func()) error { return errors.New("no") }, 8},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			l := loop.New(loop.On[*counter, int64](loop.EachStep, blocks{}),
-				loop.On(loop.At(loop.Steps(10)), loop.StepFunc(func(_ context.Context, c *counter, _ int64) (*counter, loop.Logs, error) {
-					return c, loop.Logs{}, row.task(cancel)
-				})),
-			)
-			_, _, _ = run(ctx, l, &counter{Rate: 1}, f.Resume(checkpoint.Every(loop.Steps(4))), loop.Until(loop.Steps(50)))
-			all := steps(t, f)
-			require.EqualValues(t, row.want, all[len(all)-1])
-		})
-	}
-}
-
-// A save that fails ends the run, or does not.
-func TestF05_aRunWhoseSavesFail(t *testing.T) {
-	for tolerate, want := range []error{syscall.ENOSPC, nil} {
-		full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, Err: syscall.ENOSPC})
-		f := openMem(t, full, checkpoint.Options{})
-		_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(60)),
-			f.Resume(checkpoint.Every(loop.Steps(10)), checkpoint.Options{Tolerate: tolerate}))
-		require.ErrorIs(t, err, want)
-		if want == nil {
-			all := steps(t, f)
-			require.EqualValues(t, 60, all[len(all)-1])
-		}
-	}
-	// The last save is not among those that may fail.
-	full := vfs.Fail(&vfs.Mem{}, vfs.Rule{Op: vfs.OpWrite, N: 1, On: true, Err: syscall.ENOSPC})
-	_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(60)),
-		saves(openMem(t, full, checkpoint.Options{}), loop.Never, checkpoint.Options{Tolerate: 5}))
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	t.Log("F05: ENOSPC in a run: an error.Is of the run, or tolerated, with the last step saved")
 }
 
 // Content that cannot be saved, restored or opened is an error before the first step.

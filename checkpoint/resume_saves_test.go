@@ -2,10 +2,7 @@ package checkpoint_test
 
 import (
 	"context"
-	"math"
-	"syscall"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,35 +10,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 )
-
-// A save fails in the background; the run ends in the step that follows, long before the next save is due.
-func TestF05_aFailedSaveEndsTheRunAtTheNextStep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const saved, failed = 10, 15
-		closed := make(chan struct{})
-		full := vfs.Hook(&vfs.Mem{}, func(c vfs.Call) error {
-			if c.Op == vfs.OpMkdir {
-				<-closed
-				return syscall.ENOSPC
-			}
-			return nil
-		})
-		f := openMem(t, full, checkpoint.Options{})
-		// The disk fails while step failed is made; the step waits until the background knows.
-		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, c *counter, batch int64) (*counter, loop.Logs, error) {
-			if batch+1 == failed {
-				close(closed)
-				synctest.Wait()
-			}
-			return c, c.step(batch), nil
-		})))
-		result, _, err := run(t.Context(), l, &counter{Rate: 1}, loop.Until(loop.Steps(5000)), saves(f, loop.At(loop.Steps(saved))))
-		require.ErrorIs(t, err, syscall.ENOSPC)
-		require.ErrorContains(t, err, "loop: step 15: a save has failed: checkpoint: ")
-		require.EqualValues(t, failed, result.Elapsed.Steps)
-		t.Logf("F05: a save of step %d failed in the background while step %d was made: the run ended after that step", saved, failed)
-	})
-}
 
 // The look for failures costs the blocks of steps nothing.
 func TestResume_leavesBlocksWhole(t *testing.T) {
@@ -77,42 +45,4 @@ func TestResume_savesAfterAllCallbacks(t *testing.T) {
 	result, err := looked(f, &counter{}, at(8))
 	require.NoError(t, err)
 	require.Equal(t, 0.25, result.State.Rate)
-}
-
-// The best state of all processes of the run is restored. The folder keeps it together with the newest.
-func TestKeepBest_survivesRestarts(t *testing.T) {
-	try := func(m *vfs.Mem, until loop.Steps) loop.Result[*counter] {
-		f := openMem(t, m, checkpoint.Options{Keep: []checkpoint.Retention{{Last: 1}}})
-		result, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(until),
-			f.Resume(checkpoint.Every(loop.Steps(20)), checkpoint.Options{Best: "test", Mode: loop.Lowest}))
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(steps(t, f)), 2)
-		require.NoError(t, f.Close())
-		return result
-	}
-	whole := try(&vfs.Mem{}, 200)
-	best, bestAt, err := whole.History.Best("test", loop.Lowest)
-	require.NoError(t, err)
-	require.Less(t, bestAt.Steps, int64(190), "not simply the last one")
-	require.Equal(t, best, math.Cos(whole.State.Weight*5), "the state is that of the best evaluation")
-	at := loop.Steps(bestAt.Steps)
-	for _, stops := range [][]loop.Steps{{at - 3}, {at}, {at + 3, at + 9}, {200}} {
-		m := &vfs.Mem{}
-		for _, stop := range stops {
-			try(m, stop)
-		}
-		require.Equal(t, whole.State.Weight, try(m, 200).State.Weight, "stopped at %v", stops)
-	}
-}
-
-// A folder that keeps all keeps all with KeepBest too. The name of a metric decides which value is the best.
-func TestKeepBest_ofAFolderThatKeepsAll(t *testing.T) {
-	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
-	result, _, err := run(t.Context(), counting(), &counter{Rate: 1}, loop.Until(loop.Steps(60)), f.Resume(checkpoint.Every(loop.Steps(10)), checkpoint.KeepBest("loss")))
-	require.NoError(t, err)
-	best, bestAt, err := result.History.Best("loss", loop.Lowest)
-	require.NoError(t, err)
-	require.Equal(t, best, result.State.Weight)
-	require.Greater(t, len(steps(t, f)), 2)
-	require.Subset(t, steps(t, f), []checkpoint.Step{60, checkpoint.Step(bestAt.Steps)})
 }

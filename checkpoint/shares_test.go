@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -159,41 +158,6 @@ func sharedDisk(t T, steps ...checkpoint.Step) *vfs.Mem {
 		}
 	}
 	return m.Crash(0, nil)
-}
-
-// A manifest whose checksum is right can say anything.
-func TestShares_hostileManifests(t *testing.T) {
-	m := sharedDisk(t, 1)
-	text := string(read(t, m, dir(1)+"/manifest.json"))
-	for _, row := range []struct{ name, old, new, want string }{
-		{"a part that is missing", `{"rank":1,"start":[2],`, `{"rank":1,"start":[4],`, "appears twice"},
-		{"fewer parts", `"dims":[8],"part":[2]`, `"dims":[10],"part":[2]`, "4 parts of dims [2], dims [10] take 5"},
-		{"a part off the grid", `"start":[2]`, `"start":[3]`, "on the grid of"},
-		{"a negative place", `"start":[2]`, `"start":[-2]`, "on the grid of"},
-		{"parts that do not divide", `"dims":[8],"part":[2]`, `"dims":[8],"part":[3]`, "do not divide"},
-		{"parts of nothing", `"dims":[8],"part":[2]`, `"dims":[8],"part":[0]`, "do not divide"},
-		{"another number of axes", `"dims":[8],"part":[2]`, `"dims":[8],"part":[2,1]`, "parts of dims"},
-		{"billions of parts", `"dims":[8],"part":[2]`, `"dims":[4000000000],"part":[1]`, "more than 1000000 parts"},
-		{"more bytes than the file", `"dims":[8],"part":[2]`, `"dims":[8000000000],"part":[2000000000]`, "on the grid of"},
-		{"a rank without a file", `{"rank":1,"start":[2],`, `{"rank":5,"start":[2],`, "rank-00001.safetensors: its parts take 360 bytes"},
-		{"a file that is a path", `"rank-00001.safetensors"`, `"../../rank-00001.safetensors"`, "is not the file name of its rank"},
-		{"numbers of half a byte", `"dtype":"F32","dims":[8]`, `"dtype":"F4","dims":[8]`, "cannot be sharded"},
-		{"no type", `"dtype":"F32","dims":[8]`, `"dtype":"F33","dims":[8]`, "F33"},
-		{"a name twice", `"/whole": `, `"/rows": `, "is listed both as whole and as sharded"},
-		{"an unknown field", `"part":[2]`, `"port":[2]`, "port"},
-		{"null", `"/rows": {`, `"/nothing": null, "/rows": {`, "null"},
-		{"of format 1", `"format": 2`, `"format": 1`, "unknown field"},
-	} {
-		bad := strings.Replace(text, row.old, row.new, 1)
-		require.NotEqual(t, text, bad, row.name)
-		write(t, m, dir(1)+"/manifest.json", []byte(bad))
-		write(t, m, dir(1)+"/COMMIT", []byte(checkpoint.Commit([]byte(bad))))
-		f := openMem(t, m, checkpoint.Options{ReadOnly: true})
-		_, err := f.Newest(t.Context())
-		require.ErrorAs(t, err, new(*checkpoint.DamagedError), row.name)
-		require.ErrorContains(t, err, row.want, row.name)
-		require.NoError(t, f.Close())
-	}
 }
 
 // If any call fails in one of the processes, the step does not exist unless it is complete, the one before does, and
@@ -358,60 +322,6 @@ func TestShares(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, keys, 2*(3+n)+3, "those of the steps that went are gone: %v", keys)
 	}
-}
-
-// Each byte of a rank's file that is flipped is found, and each file that is missing, cut short or another step's is
-// named; the checkpoint before is taken.
-func TestShares_damage(t *testing.T) {
-	m := sharedDisk(t, 1, 2)
-	damaged := func(what string) *checkpoint.DamagedError {
-		t.Helper()
-		f := openMem(t, m, checkpoint.Options{ReadOnly: true})
-		defer f.Close()
-		var found *checkpoint.DamagedError
-		require.ErrorAs(t, f.Verify(t.Context(), 2), &found, what)
-		c, err := f.Newest(t.Context())
-		require.NoError(t, err, what)
-		is(t, c, 1)
-		require.Len(t, c.PassedOver, 1)
-		return found
-	}
-	flips := 0
-	for rank := range 3 {
-		name := fmt.Sprintf("rank-%05d.safetensors", rank)
-		path := dir(2) + "/" + name
-		text := read(t, m, path)
-		for i := range text {
-			bad := bytes.Clone(text)
-			bad[i] ^= 1 << (i % 8)
-			write(t, m, path, bad)
-			require.Equal(t, path, damaged(fmt.Sprint("byte ", i)).Path)
-			flips++
-		}
-		write(t, m, path, text[:len(text)-1])
-		require.Equal(t, path, damaged("cut short").Path)
-		write(t, m, path, read(t, m, dir(1)+"/"+name))
-		require.Equal(t, path, damaged("of another step").Path)
-		require.NoError(t, m.Remove(path))
-		lost := damaged("missing")
-		require.Equal(t, path, lost.Path)
-		require.ErrorIs(t, lost, fs.ErrNotExist)
-		f := openMem(t, m, checkpoint.Options{ReadOnly: true})
-		list, err := f.List(t.Context())
-		require.NoError(t, err)
-		require.ErrorContains(t, list[1].Err, name, "a list knows it without reading")
-		require.NoError(t, f.Close())
-		write(t, m, path, text)
-	}
-	manifest := read(t, m, dir(2)+"/manifest.json")
-	for i := range manifest {
-		bad := bytes.Clone(manifest)
-		bad[i] ^= 1 << (i % 8)
-		write(t, m, dir(2)+"/manifest.json", bad)
-		damaged(fmt.Sprint("byte ", i, " of the manifest"))
-		flips++
-	}
-	t.Logf("F03: %d bytes of three ranks' files and their manifest flipped, all found", flips)
 }
 
 // Tensors left in their files are read on demand, with their checksums verified again.

@@ -122,26 +122,6 @@ func TestLaws_compose(t *testing.T) {
 	})
 }
 
-func TestCacheAsksOnce(t *testing.T) {
-	s := &source{items: got{1, 2, 3}}
-	cached := data.Cache(s.all)
-	require.Equal(t, got{1, 2}, list(t, cached, 2))
-	require.Equal(t, got{1, 2, 3}, list(t, cached, -1))
-	require.Equal(t, 2, s.begun, "a pass that was stopped is not kept")
-	for range 5 {
-		require.Equal(t, got{1, 2, 3}, list(t, cached, -1))
-		require.Equal(t, got{1}, list(t, cached, 1))
-	}
-	require.Equal(t, 2, s.begun)
-
-	failing := &source{items: got{1, -1}}
-	cached = data.Cache(failing.all)
-	for range 3 {
-		require.Equal(t, got{1, -1}, list(t, cached, -1))
-	}
-	require.Equal(t, 3, failing.begun, "an error is not kept")
-}
-
 func TestB106_peekConsumesNothing(t *testing.T) {
 	for name, s := range map[string]iter.Seq2[int, error]{"plain": of(7, 8), "ahead": data.Prefetch(of(7, 8), 2), "parallel": data.ParallelMap(of(7, 8), 2, add1)} {
 		want := list(t, s, -1)
@@ -165,43 +145,6 @@ func TestB80_anEmptySourceIsAnErrorOfPeek(t *testing.T) {
 	require.EqualError(t, err, "data: peek: there is no source (nil)")
 	_, err = data.Peek(of(-1))
 	require.ErrorIs(t, err, errBroken)
-}
-
-func TestChunkAndWindow(t *testing.T) {
-	for _, row := range []struct {
-		name string
-		of   iter.Seq2[[]int, error]
-		want string
-	}{
-		{"kept", data.Chunk(of(1, 2, 3, 4, 5), 2, data.Kept), "[1 2][3 4][5]"},
-		{"dropped", data.Chunk(of(1, 2, 3, 4, 5), 2, data.Dropped), "[1 2][3 4]"},
-		{"an error", data.Chunk(of(1, -1, 2, 3), 2, data.Kept), "!broken[1 2][3]"},
-		{"window", data.Window(of(1, 2, 3, 4), 3, 1), "[1 2 3][2 3 4]"},
-		{"window with gaps", data.Window(of(1, 2, 3, 4, 5, 6, 7, 8), 2, 3), "[1 2][4 5][7 8]"},
-		{"too short", data.Window(of(1, 2), 3, 1), ""},
-		{"padded", data.Chunk(of(1), 2, data.Padded), "!data: chunk: the policy for the remainder is padded, expected data.Dropped or data.Kept"},
-		{"none", data.Chunk(of(1), 0, data.Kept), "!data: chunk of 0 items: expected at least 1"},
-		{"stride", data.Window(of(1), 1, 0), "!data: window with the stride 0: expected at least 1"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			text := ""
-			var held [][]int
-			for c, err := range row.of {
-				if err != nil {
-					text += "!" + err.Error()
-					continue
-				}
-				held = append(held, c)
-				text += fmt.Sprint(c)
-			}
-			require.Equal(t, row.want, text)
-			again := ""
-			for _, c := range held {
-				again += fmt.Sprint(c)
-			}
-			require.Contains(t, row.want, again[:min(len(again), 5)], "chunks stay as they were")
-		})
-	}
 }
 
 func TestB82_tokensOfSeveralLengths(t *testing.T) {

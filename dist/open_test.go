@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -201,53 +200,6 @@ func TestS40_strangersLearnNothing(t *testing.T) {
 	ranks.Wait()
 }
 
-// F59: a process that knows the secret and is of another job or an earlier start is refused with the reason, and the
-// job continues.
-func TestF59_refuses(t *testing.T) {
-	h, me, gathered := opened(t, 2)
-	for says, change := range map[string]func(*hello){
-		`of job "b", this is job "unguessable-6f1c2a"`: func(h *hello) { h.Job = "b" },
-		`of attempt "0", this is attempt "41"`:         func(h *hello) { h.Attempt = "0" },
-		"has 3 ranks, rank 0 that it has 2":            func(h *hello) { h.Size = 3 },
-		"rank 0 of 2 is not a rank that connects":      func(h *hello) { h.Rank = 0 },
-		"rank 2 of 2 is not a rank that connects":      func(h *hello) { h.Rank = 2 },
-	} {
-		_, err := come(t, h, me, 1, change)
-		require.ErrorContains(t, err, says)
-	}
-	// It joins, and all ranks get an error, because it runs something else.
-	_, err := come(t, h, me, 1, func(h *hello) { h.Program = []string{"program", "v8"} })
-	require.ErrorContains(t, err, `rank 1 (host host-of-rank-0) runs another program than rank 0 (host host-of-rank-0): "v8" against "v7"`)
-	require.ErrorContains(t, <-gathered, "another program")
-}
-
-// S56: of two processes with one rank, the second is refused, and the job waits for the missing rank.
-func TestHub_aRankThatIsTakenTwice(t *testing.T) {
-	h, me, gathered := opened(t, 3)
-	joined := make(chan error, 3)
-	join := func(rank int) { _, err := come(t, h, me, rank, nil); joined <- err }
-	go join(1)
-	go join(1)
-	require.ErrorContains(t, <-joined, "refuses this process (rank 1): rank 1 is already connected: host host-of-rank-0, pid 1; this is host host-of-rank-0, pid 1")
-	join(2)
-	require.NoError(t, <-joined)
-	require.NoError(t, <-joined)
-	require.NoError(t, <-gathered)
-}
-
-// S56: rank 0 reads no hello above its limit. Otherwise it would answer that the hello is of another job.
-func TestHub_aLongHello(t *testing.T) {
-	h, me, _ := opened(t, 2)
-	me.Rank, me.Job = 1, strings.Repeat("x", mostHello)
-	c, err := net.Dial("tcp", h.listener.Addr().String())
-	require.NoError(t, err)
-	defer c.Close()
-	require.NoError(t, prove(c, secret))
-	_ = write(c, message{Kind: kindHello, Hello: &me}, time.Minute) // rank 0 may close the connection meanwhile
-	answer, _ := io.ReadAll(c)
-	require.Empty(t, answer)
-}
-
 func TestHub_saysWhoIsMissing(t *testing.T) {
 	h, err := newHub(newJob(0, 3), "127.0.0.1:0", hello{Size: 3}, secret)
 	require.NoError(t, err)
@@ -321,20 +273,4 @@ func TestS42_strangersAreLimited(t *testing.T) {
 	s.leave(s.open[1], nil) // it has proved the secret, so the next one does not end it
 	require.Len(t, s.open, 2)
 	require.Empty(t, s.String())
-}
-
-// Rank 0 reports a refusal: the refused process may write to another host's log.
-func TestHub_reportsARefusal(t *testing.T) {
-	j := newJob(0, 2)
-	me := hello{Job: "j", Attempt: "41", Size: 2, Host: "a", PID: 1}
-	h, err := newHub(j, "127.0.0.1:0", me, secret)
-	require.NoError(t, err)
-	j.hub = h
-	ctx, cancel := context.WithCancel(t.Context())
-	gathered := make(chan error, 1)
-	go func() { gathered <- h.gather(ctx) }()
-	_, err = come(t, h, me, 1, func(h *hello) { h.Attempt = "40" })
-	require.ErrorContains(t, err, `of attempt "40"`)
-	cancel()
-	require.ErrorContains(t, <-gathered, `(ranks 1); rank 1 (host a, pid 1) was refused: it is of attempt "40", this is attempt "41"`)
 }

@@ -122,32 +122,3 @@ func TestFit_augmentBatches(t *testing.T) {
 		require.Less(t, slices.Index(seen, "one "+at), slices.Index(seen, "two "+at))
 	}
 }
-
-// The labels that a function makes are looked at, and not those that the set has.
-func TestFit_augmentChangesLabels(t *testing.T) {
-	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss("categorical_crossentropy"))
-	fit := flaxlike.Fit{Augment: []func(data.Batch) (data.Batch, error){images.MixUp(1, 0.4, 3)}}
-	_, err := m.Fit(t.Context(), sorted(t, 64), quiet(fit))
-	require.NoError(t, err)
-	broken := sorted(t, 64)
-	mapped, err := broken.MapBatches(func(b data.Batch) (data.Batch, error) {
-		b.Fields = []data.Field{b.Fields[0], data.Y([]int32{7}, 1)}
-		for range b.Size - 1 {
-			b.Fields[1].Array.Flat = append(b.Fields[1].Array.Flat.([]int32), 0)
-		}
-		b.Fields[1].Array.Dims = []int{b.Size}
-		return b, nil
-	})
-	require.NoError(t, err)
-	m = newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse))
-	_, err = m.Fit(t.Context(), mapped, quiet(flaxlike.Fit{}))
-	require.ErrorIs(t, err, flaxlike.ErrValue)
-	_, err = m.Fit(t.Context(), broken, quiet(flaxlike.Fit{Validation: mapped}))
-	require.ErrorIs(t, err, flaxlike.ErrValue, "before anything is trained")
-	_, err = m.Evaluate(t.Context(), mapped)
-	require.ErrorIs(t, err, flaxlike.ErrValue)
-	_, err = m.Fit(t.Context(), broken, quiet(flaxlike.Fit{Augment: []func(data.Batch) (data.Batch, error){nil}}))
-	require.EqualError(t, err, "flaxlike: fit: function 1 of 1 in Augment is nil")
-	_, err = m.Fit(t.Context(), broken, quiet(flaxlike.Fit{OnDevice: true, Augment: fit.Augment}))
-	require.ErrorContains(t, err, "both OnDevice and Augment are given")
-}

@@ -1,11 +1,8 @@
 package flaxlike_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -17,7 +14,6 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
@@ -26,7 +22,6 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/train"
-	"github.com/lazo-ml/lazo/xla"
 )
 
 type ctxOf = context.Context
@@ -95,40 +90,4 @@ func TestFit_costsWhatTrainCosts(t *testing.T) {
 	require.LessOrEqual(t, fitCopies, handCopies)
 	require.LessOrEqual(t, fitCopies, int64(epochs), "what nobody reads stays on the device")
 	t.Logf("a step: %.2f allocations by Fit, %.2f by hand; %d and %d copies from the device in %d steps", byFit, byHand, fitCopies, handCopies, steps*epochs)
-}
-
-// A second model of the same form, of another seed, compiles nothing, though the first one is closed.
-//
-//lazo:norace
-func TestSecondModelCompilesNothing(t *testing.T) {
-	var log bytes.Buffer
-	r := plugintest.Uncached(t, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
-	set := sorted(t, 64)
-	for seed := range int64(3) {
-		m, err := flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 7}, nn.Dropout{Rate: 0.2}, nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse),
-			flaxlike.WithMetrics("accuracy", "f1", "precision"), flaxlike.WithClassWeights(map[int]float64{0: 2, 1: 3, 2: 4}),
-			flaxlike.WithSeed(seed), flaxlike.WithStrategy(strategies.Jit(r)))
-		require.NoError(t, err)
-		_, err = m.Fit(t.Context(), set, quiet(flaxlike.Fit{Validation: set}))
-		require.NoError(t, err)
-		_, err = m.Predict(t.Context(), set)
-		require.NoError(t, err)
-		require.NoError(t, m.Close())
-		require.Equal(t, 3, strings.Count(log.String(), "cache=off"), "after seed %d", seed)
-	}
-	t.Log("3 models, 9 programs: 3 compilations")
-}
-
-// A prediction takes its turn at the state once, and its batch is divided once.
-func TestAnswer_takesOneTurn(t *testing.T) {
-	var fetches, batches atomic.Int64
-	set := sorted(t, 32)
-	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithStrategy(counting{jit(t), &fetches, &batches}))
-	batch := first(t, set, 32)
-	for range 3 { // the first compiles
-		batches.Store(0)
-		_, err := m.Answer(t.Context(), batch)
-		require.NoError(t, err)
-	}
-	require.EqualValues(t, 1, batches.Load())
 }

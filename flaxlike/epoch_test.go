@@ -226,44 +226,6 @@ func TestR08_numbersThatAreNotAllowed(t *testing.T) {
 	require.Equal(t, []bool{false, false, true}, []bool{preds[0] != preds[0], preds[1] != preds[1], preds[2] != preds[2]}, "2·5+1 is outside: NaN")
 }
 
-// R08: batches that end before the run was to are an error that says so; what was made of them stays.
-func TestR08_batchesThatEndEarly(t *testing.T) {
-	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
-	h, err := m.FitBatches(t.Context(), loop.Data[data.Batch](line(t, 64).Batches(16).All()), quiet(flaxlike.Fit{Epochs: 5, StepsPerEpoch: 4}))
-	require.ErrorIs(t, err, flaxlike.ErrDataEnded)
-	require.EqualError(t, err, "flaxlike: fit: the batches ended after 4 steps, in epoch 2 of 4 steps each: expected batches until 5 epochs: give more batches, or end the run there, by Epochs, StepsPerEpoch or Until")
-	require.Equal(t, 1, h.Len())
-	_, err = m.FitBatches(t.Context(), line(t, 64).Batches(16), quiet(flaxlike.Fit{StepsPerEpoch: 4}))
-	require.NoError(t, err)
-	bad := line(t, 64)
-	bad.Fields()[1].Array.Flat.([]float32)[40] = float32(math.NaN())
-	_, err = m.FitBatches(t.Context(), bad.Batches(16), quiet(flaxlike.Fit{StepsPerEpoch: 4}))
-	require.ErrorContains(t, err, `flaxlike: fit: step 3: train step: field "y": label NaN of example 8 in the batch is out of range`)
-}
-
-// R08: a callback on an entry that the run will not log is an error before the first step.
-func TestR08_entriesThatNothingLogs(t *testing.T) {
-	set := line(t, 128)
-	for entry, want := range map[string]string{
-		"loss_val":    `a callback waits for "loss_val": no such entry; did you mean "val_loss"?`,
-		"val_los":     `flaxlike: fit: change 1 (on each val_los: keep best): it is not known whether a lower or a higher "val_los" is better (did you mean "val_loss"?): correct the name`,
-		"accuracy":    `these will be logged: epoch, learning_rate, loss, val_loss`,
-		"losses.loss": "", "val_loss": "", "losses.val_loss": "",
-	} {
-		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
-		require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
-		before := values(t, m)
-		_, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2, Validation: set, Callbacks: []loop.Option{callbacks.KeepBest(entry)}}))
-		if want == "" {
-			require.NoError(t, err, entry)
-			continue
-		}
-		require.ErrorContains(t, err, want)
-		require.Equal(t, entry != "val_los", errors.Is(err, loop.ErrNoEntry))
-		require.Equal(t, before, values(t, m), "no step was made")
-	}
-}
-
 // Fit logs the rate by which the parameters move, for each group with its own rate. Where it is unknown none is logged,
 // and a callback that waits for it is an error before the first step.
 func TestKerasLogRate_isTheRateInForce(t *testing.T) {

@@ -174,25 +174,6 @@ func TestS06_schedulesOfEpochsContinue(t *testing.T) {
 	require.Contains(t, lines[len(lines)-1], " at epoch 2")
 }
 
-// InitialEpoch begins there, whatever the number of steps is.
-func TestS06_initialEpoch(t *testing.T) {
-	h, err := unlearning(t).Fit(t.Context(), rising(t, 112), quiet(flaxlike.Fit{InitialEpoch: 3, Epochs: 6, BatchSize: 32}))
-	require.NoError(t, err)
-	require.Equal(t, []float64{4, 5, 6}, series(t, h, "epoch"))
-	require.Equal(t, []float64{16, 20, 24}, series(t, h, "elapsed.steps"))
-	require.Equal(t, []float64{448, 560, 672}, series(t, h, "elapsed.samples"))
-
-	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
-	_, err = unlearning(t).Fit(t.Context(), rising(t, 64), quiet(flaxlike.Fit{Epochs: 2, BatchSize: 32, Callbacks: []loop.Option{resume(folder)}}))
-	require.NoError(t, err)
-	_, err = unlearning(t).Fit(t.Context(), rising(t, 64), quiet(flaxlike.Fit{InitialEpoch: 3, Epochs: 6, BatchSize: 8, Callbacks: []loop.Option{resume(folder)}}))
-	require.ErrorContains(t, err, "before InitialEpoch 3")
-	h, err = unlearning(t).Fit(t.Context(), rising(t, 64), quiet(flaxlike.Fit{InitialEpoch: 2, Epochs: 4, BatchSize: 8, Callbacks: []loop.Option{resume(folder)}}))
-	require.NoError(t, err)
-	require.Equal(t, []float64{1, 2, 3, 4}, series(t, h, "epoch"))
-	require.Equal(t, []float64{2, 4, 12, 20}, series(t, h, "elapsed.steps"))
-}
-
 // Batches that come an epoch at a time are asked for until they are enough, wherever their epochs end. A plain iterator
 // is ranged over once.
 func TestFitBatches_ofSources(t *testing.T) {

@@ -2,10 +2,8 @@ package flaxlike_test
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -88,69 +86,6 @@ func TestLosses_asKeras(t *testing.T) {
 	}
 	require.Equal(t, len(of)-2, figures) // two are short names
 	t.Logf("Keras %s: %d losses, %d slopes, %d metrics; at most %.1e apart, relative to numbers above 1", f.Keras, len(f.Losses), slopes, figures, worst)
-}
-
-// A metric by name takes an output as probabilities if a sigmoid or softmax made them or a loss takes them, as numbers
-// near 0 and 1 with a loss of numbers, else as logits. All have Keras's figures.
-//
-//lazo:norace
-func TestKerasMetrics_ofProbabilitiesNumbersAndLogits(t *testing.T) {
-	var f struct {
-		Cuts map[string]struct {
-			Labels, Output []float32
-			Width          int
-			Values         map[string]float64
-		}
-	}
-	raw, err := os.ReadFile("testdata/keras.json")
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(raw, &f))
-	own := flaxlike.WithLoss(flaxlike.Loss{Name: "own", Func: func(labels, output *graph.Node) *graph.Node { return graph.Square(graph.Sub(labels, output)) }})
-	through := func(name string) nn.Layer {
-		return nn.Sequential{nn.Func(identity), nn.Activation(name)}
-	}
-	odds := func(p float32) float32 { return float32(math.Log(float64(p) / (1 - float64(p)))) }
-	log := func(p float32) float32 { return float32(math.Log(float64(p))) }
-	same := func(p float32) float32 { return p }
-	for _, row := range []struct {
-		kind, name string
-		network    nn.Layer
-		x          func(p float32) float32
-		losses     flaxlike.Option
-	}{
-		{"sigmoid", "dice", through("sigmoid"), odds, flaxlike.WithLoss("dice")},
-		{"sigmoid", "mse", through("sigmoid"), odds, flaxlike.WithLoss("mse")},
-		{"sigmoid", "mae", through("sigmoid"), odds, flaxlike.WithLoss("mae")},
-		{"sigmoid", "own", through("sigmoid"), odds, own},
-		{"sigmoid", "none", through("sigmoid"), odds, flaxlike.WithLoss[string]()},
-		{"sigmoid", "tversky of clipped numbers", nn.Func(clipped), same, flaxlike.WithLoss("tversky")},
-		{"sigmoid", "mse of probabilities that nobody sees", nn.Func(identity), same, flaxlike.WithLoss("mse")},
-		{"sigmoid", "logits", nn.Func(identity), odds, flaxlike.WithLoss("binary_crossentropy")},
-		{"sigmoid", "logits, and a loss of numbers", nn.Func(identity), odds, flaxlike.WithLoss("mae", "binary_focal_crossentropy")},
-		{"numbers", "huber", nn.Func(identity), same, flaxlike.WithLoss("huber")},
-		{"several", "dice", through("sigmoid"), odds, flaxlike.WithLoss("dice")},
-		{"several", "mse", through("sigmoid"), odds, flaxlike.WithLoss("mse")},
-		{"several", "logits", nn.Func(identity), odds, flaxlike.WithLoss("binary_crossentropy")},
-		{"softmax", "mse", through("softmax"), log, flaxlike.WithLoss("mse")},
-		{"softmax", "logits", nn.Func(identity), log, flaxlike.WithLoss("categorical_crossentropy")},
-	} {
-		t.Run(row.kind+" "+row.name, func(t *testing.T) {
-			of := f.Cuts[row.kind]
-			x := make([]float32, len(of.Output))
-			for i, p := range of.Output {
-				x[i] = row.x(p)
-			}
-			n := len(x) / of.Width
-			set := must.M1(data.New(data.X(x, n, of.Width), data.Y(of.Labels, n, of.Width)))
-			require.NotEmpty(t, of.Values)
-			m := newModel(t, row.network, row.losses, flaxlike.WithMetrics(slices.Sorted(maps.Keys(of.Values))...), flaxlike.WithBatchSize(16)) // padded
-			found, err := m.Evaluate(t.Context(), set)
-			require.NoError(t, err)
-			for name, want := range of.Values {
-				require.InDelta(t, want, found[name], 2e-6, name)
-			}
-		})
-	}
 }
 
 func clipped(_ *model.Scope, x *graph.Node) *graph.Node { return graph.ClipScalar(x, 0, 1) }

@@ -102,13 +102,3 @@ func TestOneLayer_ownStepAndFit(t *testing.T) {
 		})
 	}
 }
-
-// Later changes of the caller's list of layers change no model.
-func TestNew_copiesTheLayers(t *testing.T) {
-	inner := []nn.Layer{nn.Dense{Units: 3}}
-	network := nn.Sequential{nn.L1{Rate: 0.1, Layers: inner}, nn.Dense{Units: 2}}
-	m := newModel(t, network)
-	inner[0], network[1] = nn.Dense{Units: 5}, nn.Dense{Units: 7}
-	require.NoError(t, m.Init(t.Context(), first(t, line(t, 4), 4)))
-	require.Equal(t, int64(1*3+3+3*2+2), m.Summary().Total(managed.Parameter).Size)
-}

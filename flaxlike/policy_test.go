@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers/regularizer"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -126,15 +125,6 @@ func TestWithPolicy_sequences(t *testing.T) {
 		kinds = append(kinds, row.Kind)
 	}
 	require.Len(t, kinds, 5)
-}
-
-func TestWithPolicy_errors(t *testing.T) {
-	f16 := flaxlike.WithPolicy(optim.MixedFloat16())
-	require.NoError(t, desk{t}.made(f16, flaxlike.WithInnerLosses()))
-	require.ErrorContains(t, desk{t}.made(f16, flaxlike.WithOptimizer(optim.GoMLX(optimizer.Adam().Done()))), "cannot scale losses, expected a chain of package optim")
-	require.ErrorContains(t, desk{t}.made(flaxlike.WithPolicy(optim.Policy{})), "expected floating-point types")
-	require.ErrorContains(t, desk{t}.fit(nn.Sequential{nn.Dense{Units: 3}, nn.Activation("softmax")}, sorted(t, 64), flaxlike.Fit{},
-		flaxlike.WithLoss(sparse), flaxlike.WithPolicy(optim.MixedBFloat16())), "went through a softmax")
 }
 
 func tensor(v any) *tensors.Tensor { return tensors.MustFromAnyValue(v) }

@@ -119,21 +119,6 @@ func TestFit_tellsOtherDataOfTheSameSize(t *testing.T) {
 	}
 }
 
-// A Fit that had come to its end and is started again makes no step, and says so.
-func TestFit_saysThatItHadFinished(t *testing.T) {
-	folder := openFolder(t, t.TempDir(), checkpoint.Options{})
-	fit := func(epochs int, lines bool) string {
-		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
-		var out bytes.Buffer
-		_, err := m.Fit(t.Context(), line(t, 64), flaxlike.Fit{Epochs: epochs, Callbacks: []loop.Option{resume(folder)}, Lines: lines, Output: &out})
-		require.NoError(t, err)
-		return out.String()
-	}
-	require.NotContains(t, fit(2, false), "finished")
-	require.Equal(t, "fit: the run had finished, at epoch 2, and this run's end is 2 epochs: no step was made: set more Epochs to continue, or use another folder\n", fit(2, false))
-	require.Contains(t, fit(1, true), "fit: the run had finished, at epoch 2, and this run's end is 1 epoch")
-}
-
 // A run whose loss is no number to its end says so and since when.
 func TestFit_saysThatTheLossIsNaN(t *testing.T) {
 	fit := func(rate float64) string {
@@ -145,19 +130,6 @@ func TestFit_saysThatTheLossIsNaN(t *testing.T) {
 	}
 	require.Regexp(t, `fit: the loss is (NaN|\+Inf), and was not finite in any row since that at epoch [12]: `, fit(1e30))
 	require.NotContains(t, fit(1e-3), "fit: ")
-}
-
-// The run has one beginning and one end, of which the fields of Fit say where they are.
-func TestFit_refusesAnotherEndAmongItsCallbacks(t *testing.T) {
-	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
-	for want, option := range map[string]loop.Option{
-		"flaxlike: fit: option 2 of 2 in Callbacks also ends the run, by loop.Until(3 steps), in addition to Epochs, 3: a run has one end: remove the option and set Fit.Until, without Epochs": loop.Until(loop.Steps(3)),
-		"flaxlike: fit: option 2 of 2 in Callbacks sets where the run begins, by loop.Continue(5 steps): use InitialEpoch or checkpoint.Resume instead":                                         loop.Continue(loop.Elapsed{Steps: 5}, nil),
-	} {
-		_, err := m.Fit(t.Context(), line(t, 64), quiet(flaxlike.Fit{Epochs: 3, Callbacks: []loop.Option{nil, option}}))
-		require.EqualError(t, err, want)
-	}
-	require.Empty(t, m.Describe().Inputs, "before the first step")
 }
 
 // The error of an invalid file name has the name that was given.

@@ -2,7 +2,6 @@ package flaxlike_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,72 +42,6 @@ type scaled struct {
 
 func (s scaled) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Dense{Units: s.Units[0]}.Apply(scope, graph.MulScalar(x, s.By))
-}
-
-func squared(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Square(x) }
-
-func leftAndRight(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
-	return map[string]*graph.Node{"a": nn.Dense{Units: 2}.Apply(scope.In("a"), input("left")), "b": scaled{2, []int{3}}.Apply(scope.In("b"), input("right"))}
-}
-
-// What Open makes of a file computes the same bits as the model that was saved, whatever layers it has.
-func TestOpen_everyLayer(t *testing.T) {
-	numbers := func(dims ...int) data.Field {
-		n := 1
-		for _, d := range dims {
-			n *= d
-		}
-		x := make([]float32, n)
-		for i := range x {
-			x[i] = float32(i*7%11)/5 - 1
-		}
-		return data.X(x, dims...)
-	}
-	named := func(name string, f data.Field) data.Field { f.Name = name; return f }
-	words := data.X([]int32{1, 2, 3, 4, 0, 1, 2, 0, 0, 0}, 2, 5)
-	for name, row := range map[string]struct {
-		network nn.Layer
-		fields  []data.Field
-		options []flaxlike.Option
-	}{
-		"images": {nn.Sequential{nn.Conv{Channels: 4, Window: []int{3}}, nn.MaxPool{Window: 2}, nn.BatchNorm{}, nn.Conv{Channels: 4, Window: []int{3, 2}, Strides: []int{2}, Kernel: nn.Initial("he_normal"), NoBias: true},
-			nn.GroupNorm{Groups: 2}, nn.Residual{nn.L2{Rate: 0.1, Layers: []nn.Layer{nn.Dense{Units: 4}}}, nn.Activation("gelu")}, nn.MeanPool{Window: 2}, nn.Named{Name: "last", Layer: nn.Sequential{nn.Reshape{-1}, nn.Dropout{Rate: 0.5},
-				nn.Func(squared), &scaled{0.5, []int{3}}}}}, []data.Field{numbers(2, 8, 8, 2)}, []flaxlike.Option{flaxlike.WithLayer("scaled", &scaled{}), flaxlike.WithLayer("squared", nn.Func(squared))}},
-		"convolutions": {nn.Sequential{nn.DepthwiseConv{Window: []int{3}}, nn.SeparableConv{Channels: 4, Window: []int{3}}, nn.ConvTranspose{Channels: 3, Window: []int{3}, Strides: []int{2}},
-			nn.Conv{Channels: 4, Window: []int{2}, Strides: []int{2}, Dilation: []int{2}, Groups: 1}, nn.DepthwiseConv{Window: []int{3}, Multiplier: 2, Strides: []int{2}, Valid: true},
-			nn.SeparableConv{Channels: 3, Window: []int{1, 2}, Depthwise: nn.Initial("he_normal"), Pointwise: nn.Initial("orthogonal")},
-			nn.ConvTranspose{Channels: 2, Window: []int{2}, Strides: []int{3}, OutputPadding: []int{0}, Valid: true}}, []data.Field{numbers(2, 8, 8, 2)}, nil},
-		"causal": {nn.Conv{Channels: 2, Window: []int{3}, Dilation: []int{2}, Causal: true}, []data.Field{numbers(2, 8, 2)}, nil},
-		"words": {nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 4, Padding: new(0), Initial: nn.RandomNormal(0.3)}, nn.Positions{Length: 6},
-			nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: 2, Width: 2, Causal: true}}, nn.Attention{Heads: 2, KeyHeads: 1, Rotary: 1e4}, nn.LSTM{Units: 3, Bidirectional: true, Layers: 2}, nn.RMSNorm{},
-			nn.TimeDistributed{Layer: nn.Dense{Units: 4}}, nn.SimpleRNN{Units: 3}, nn.GRU{Units: 3, Last: true}, nn.Dense{Units: 2}}, []data.Field{words}, nil},
-		"mean of words": {nn.Sequential{nn.Embedding{Vocabulary: 5, Width: 4}, nn.Attention{Heads: 2, Width: 2}, nn.SimpleRNN{Units: 2, Last: true}, nn.Flatten{}}, []data.Field{words}, nil},
-		"two heads":     {flaxlike.Functional(leftAndRight), []data.Field{named("left", numbers(2, 2)), named("right", numbers(2, 3))}, []flaxlike.Option{flaxlike.WithLayer("leftAndRight", flaxlike.Functional(leftAndRight))}},
-		"policy":        {nn.Sequential{nn.GlobalMeanPool{}, nn.Dense{Units: 3}}, []data.Field{numbers(2, 4, 2)}, nil},
-	} {
-		path := filepath.Join(t.TempDir(), "model.safetensors")
-		var options []flaxlike.Option
-		if name == "policy" {
-			options = append(options, flaxlike.WithPolicy(optim.MixedBFloat16()))
-		}
-		set, m := must.M1(data.New(row.fields...)), newModel(t, row.network, append(options, flaxlike.WithSeed(3), flaxlike.WithBatchSize(2))...)
-		want, err := m.Predict(t.Context(), set)
-		require.NoError(t, err, name)
-		require.NoError(t, m.Save(path), name)
-		again, err := opened(t, path, row.options...)
-		require.NoError(t, err, name)
-		got, err := again.Predict(t.Context(), set)
-		require.NoError(t, err, name)
-		require.Equal(t, want, got, name)
-		require.Equal(t, fmt.Sprint(m.Summary().Layers), fmt.Sprint(again.Summary().Layers), name)
-		other := filepath.Join(t.TempDir(), "again.safetensors")
-		require.NoError(t, again.Save(other), name)
-		require.Equal(t, must.M1(os.ReadFile(path)), must.M1(os.ReadFile(other)), name)
-		if len(row.options) > 0 {
-			_, err = opened(t, path)
-			require.ErrorContains(t, err, "give Open WithLayer(", name)
-		}
-	}
 }
 
 // prepared is a preparation that was fitted on the training set.
@@ -425,19 +358,6 @@ func TestSave_inputsOfTheTraining(t *testing.T) {
 	require.Equal(t, []int{6}, saved(again))
 }
 
-// A description shows the weights of classes and examples, and the batch size: in memory, of a file, and after Open.
-func TestDescribe_weights(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "m.safetensors")
-	m := newModel(t, nn.Dense{Units: 2}, flaxlike.WithLoss(sparse), flaxlike.WithClassWeights(map[int]float64{0: 1, 1: 2.5}), flaxlike.WithSampleWeights("importance"), flaxlike.WithBatchSize(7))
-	require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, 4), 2, 2)}}))
-	require.NoError(t, m.Save(path))
-	again := must.M1(opened(t, path))
-	for _, d := range []flaxlike.Description{m.Describe(), must.M1(flaxlike.Describe(path)), again.Describe()} {
-		require.Regexp(t, `\nclass weights +0: 1, 1: 2.5\nsample weights +importance\noptimizer +adam.*\nbatch size +7\n`, d.String())
-		require.Contains(t, string(must.M1(json.Marshal(d))), `"class_weights":{"0":1,"1":2.5},"sample_weights":"importance"`)
-	}
-}
-
 // Each bit of what a file says of its model counts: one that is turned is an error, and so is a text that is no model.
 func TestOpen_rotten(t *testing.T) {
 	set, path := sorted(t, 64), filepath.Join(t.TempDir(), "model.safetensors")
@@ -514,29 +434,6 @@ func TestS46_openLimitsLayers(t *testing.T) {
 	}
 }
 
-// S46: the end of the context ends Open between two layers, also of a network whose build takes long.
-func TestS46_openEndsWithItsContext(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "model.safetensors")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	built, last := 0, 9
-	stops := nn.Func(func(scope *model.Scope, x *graph.Node) *graph.Node {
-		if built++; built == last {
-			cancel()
-		}
-		return x
-	})
-	network := func(other nn.Layer) nn.Layer { return nn.Sequential{other, other, other, nn.Dense{Units: 1}} }
-	m := newModel(t, network(stops))
-	require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, 2), 1, 2)}}))
-	require.Equal(t, 3, built)
-	require.NoError(t, m.Save(path))
-	built, last = 0, 2
-	_, err := flaxlike.Open(ctx, path, flaxlike.WithStrategy(jit(t)), flaxlike.WithNetwork(network(stops)))
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, 2, built)
-}
-
 // S47: messages about a file repeat no long name of it, whatever it names.
 func TestS47_longNamesOfAFile(t *testing.T) {
 	path, long := filepath.Join(t.TempDir(), "model.safetensors"), strings.Repeat("a", 600_000)
@@ -562,56 +459,4 @@ func writeModel(t testing.TB, path, text string) {
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
-}
-
-// A model whose weights are random draws says so, also from a file; any training or change of the weights ends that.
-func TestCard_untrained(t *testing.T) {
-	set, path := line(t, 32), filepath.Join(t.TempDir(), "m.safetensors")
-	untrained := func(m *flaxlike.Model) bool {
-		of := m.Describe()
-		require.Equal(t, of.Card.Untrained, strings.Contains(of.String(), "nothing: the weights are random draws of the initializers"))
-		return of.Card.Untrained
-	}
-	made := func() *flaxlike.Model {
-		m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
-		require.True(t, untrained(m))
-		_, err := m.Predict(t.Context(), set)
-		require.NoError(t, err, "a baseline is no mistake")
-		require.True(t, untrained(m))
-		return m
-	}
-	random := made()
-	require.NoError(t, random.Save(path))
-	require.NoError(t, random.SetOptimizer(t.Context(), optim.New(0.1, optim.Adam{})))
-	require.True(t, untrained(random), "another optimizer changes no weights")
-	opened, err := flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t)))
-	require.NoError(t, err)
-	defer opened.Close()
-	require.True(t, untrained(opened))
-	_, err = opened.Fit(t.Context(), set, quiet(flaxlike.Fit{}))
-	require.NoError(t, err)
-	require.False(t, untrained(opened))
-	require.NoError(t, opened.Save(path))
-	again, err := flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t)))
-	require.NoError(t, err)
-	defer again.Close()
-	require.False(t, untrained(again))
-	for name, change := range map[string]func(m *flaxlike.Model) error{
-		"Load": func(m *flaxlike.Model) error { return m.Load(t.Context(), path) },
-		"SetValue": func(m *flaxlike.Model) error {
-			v, err := m.Value("/model/kernel")
-			if err != nil {
-				return err
-			}
-			return m.SetValue("/model/kernel", v)
-		},
-		"TrainStep": func(m *flaxlike.Model) error {
-			_, _, err := m.TrainStep(t.Context(), first(t, set, 8))
-			return err
-		},
-	} {
-		m := made()
-		require.NoError(t, change(m), name)
-		require.False(t, untrained(m), name)
-	}
 }

@@ -45,13 +45,3 @@ func TestLoss_ofLogitsRefusesNumbersFrom0To1(t *testing.T) {
 		require.ErrorContains(t, err, "the output went through a function from 0 to 1, expected logits")
 	}
 }
-
-// Without a loss the meaning of an output's numbers is unknown: a metric that needs it is an error.
-func TestMetric_withoutALossAssumesNoLogits(t *testing.T) {
-	set := must.M1(data.New(data.X([]float32{-3, -1, 0.2, 5}, 4, 1), data.Y([]float32{0, 0, 1, 1}, 4, 1)))
-	for _, metric := range []string{"binary_accuracy", "precision", "auc"} {
-		m := newModel(t, nn.Func(identity), flaxlike.WithMetrics(metric))
-		_, err := m.Evaluate(t.Context(), set)
-		require.ErrorContains(t, err, "no loss by name has the output")
-	}
-}

@@ -2,7 +2,6 @@ package flaxlike_test
 
 import (
 	"context"
-	"math"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -138,34 +137,5 @@ func TestActivation_ofKeras3(t *testing.T) {
 		out, err := newModel(t, nn.Activation(name)).Predict(t.Context(), set)
 		require.NoError(t, err)
 		require.InDeltaSlice(t, want, output(t, out).Flat, 1e-6, name)
-	}
-}
-
-// Metrics with the masked loss ignore the same labels, and the padding of a batch.
-func TestMetrics_leaveOutTheMaskedLabels(t *testing.T) {
-	x := data.X([]float32{1, 2, 3, 3, 1, 1, 9, 0, 0, 0, 5, 0, 1, 1, 4, 7, 7, 7}, 3, 2, 3)
-	y := data.Y([]int32{2, 1, -100, -1, 2, -1}, 3, 2) // those that count: 2 (hit), 1 (not), 2 (hit)
-	entropy := func(own int, z ...float64) float64 {
-		var sum float64
-		for _, v := range z {
-			sum += math.Exp(v)
-		}
-		return math.Log(sum) - z[own]
-	}
-	mean := (entropy(2, 1, 2, 3) + entropy(1, 3, 1, 1) + entropy(2, 1, 1, 4)) / 3
-	set, err := data.New(x, y)
-	require.NoError(t, err)
-	for _, size := range []int{3, 2} { // 2: padded
-		names := []string{"accuracy", "sparse_categorical_accuracy", "top_5_accuracy", "perplexity", "crossentropy", "recall", "precision", "f1", "mean_iou"}
-		m := newModel(t, nn.Func(identity), flaxlike.WithLoss(masked), flaxlike.WithMetrics(names...), flaxlike.WithBatchSize(size))
-		found, err := m.Evaluate(t.Context(), set)
-		require.NoError(t, err)
-		require.InDelta(t, 2/3.0, found["accuracy"], 1e-6)
-		require.InDelta(t, 2/3.0, found["sparse_categorical_accuracy"], 1e-6)
-		require.InDelta(t, mean, found["crossentropy"], 1e-5)
-		require.InDelta(t, math.Exp(mean), found["perplexity"], 1e-4)
-		for _, name := range names {
-			require.False(t, math.IsNaN(found[name]), name)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package flaxlike_test
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -11,11 +10,9 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike"
-	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
-	"github.com/lazo-ml/lazo/xla"
 )
 
 // penalised has a loss and a metric of its own.
@@ -41,46 +38,6 @@ func TestB09_averagesOfAllLosses(t *testing.T) {
 		require.NotZero(t, float(t, logs, name), name)
 	}
 	t.Log("B09: 12 entries")
-}
-
-// The steps of a state (parity 1A.9): what each logs and changes.
-func TestSteps(t *testing.T) {
-	m := newModel(t, nn.Sequential{nn.Dense{Units: 8}, nn.BatchNorm{}, nn.Dropout{Rate: 0.5}, nn.Dense{Units: 3}},
-		flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"),
-		flaxlike.WithMetrics(flaxlike.Metric{Name: "largest", Func: func(_, out *graph.Node) *graph.Node { return graph.ReduceAllMax(out) }}))
-	ctx, batch := t.Context(), first(t, sorted(t, 32), 32)
-	require.NoError(t, m.Init(ctx, batch))
-	before := values(t, m)
-
-	_, logs, err := m.TestStep(ctx, batch)
-	require.NoError(t, err)
-	for e := range logs.All() {
-		want := map[string]loop.Collection{"loss": loop.Losses, "avg_loss": loop.Stateful, "accuracy": loop.Stateful, "largest": loop.Stateful}[e.Name]
-		require.Equal(t, want, e.Collection, e.Name)
-	}
-	require.Equal(t, 4, logs.Len())
-	same, err := m.Answer(ctx, batch)
-	require.NoError(t, err)
-	again, err := m.Answer(ctx, batch)
-	require.NoError(t, err)
-	require.Equal(t, same, again, "no dropout in predicting")
-	require.Equal(t, []int{32, 3}, same["preds_probability"].Dims)
-	require.Equal(t, before, values(t, m), "neither a test nor a prediction changes the network")
-
-	_, logs, err = m.TrainStep(ctx, batch)
-	require.NoError(t, err)
-	const sum = 1e-6 // the loss is a sum in float32, the average one in float64
-	require.InDelta(t, float(t, logs, "loss"), float(t, logs, "avg_loss"), sum)
-	firstLoss := float(t, logs, "loss")
-	require.NotEqual(t, before, values(t, m))
-	_, logs, err = m.TrainStep(ctx, batch)
-	require.NoError(t, err)
-	require.InDelta(t, (firstLoss+float(t, logs, "loss"))/2, float(t, logs, "avg_loss"), sum)
-	_, err = m.ResetStep(ctx)
-	require.NoError(t, err)
-	_, logs, err = m.TrainStep(ctx, batch)
-	require.NoError(t, err)
-	require.InDelta(t, float(t, logs, "loss"), float(t, logs, "avg_loss"), sum, "averages begin anew")
 }
 
 // twoHeads has two inputs and two outputs.
@@ -138,53 +95,6 @@ func TestSampleWeights(t *testing.T) {
 	require.InDelta(t, few["mse"], weighed["weighted"], 1e-6)
 }
 
-func TestClassWeights(t *testing.T) {
-	batch := first(t, sorted(t, 30), 30)
-	loss := func(options ...flaxlike.Option) (train, test float64) {
-		m := newModel(t, nn.Dense{Units: 3}, append(options, flaxlike.WithLoss(sparse))...)
-		_, logs, err := m.TestStep(t.Context(), batch)
-		require.NoError(t, err)
-		test = float(t, logs, "loss")
-		_, logs, err = m.TrainStep(t.Context(), batch)
-		require.NoError(t, err)
-		return float(t, logs, "loss"), test
-	}
-	plain, test := loss()
-	require.InDelta(t, plain, test, 1e-6)
-	twice, testTwice := loss(flaxlike.WithClassWeights(map[int]float64{0: 2, 1: 2, 2: 2}))
-	require.InDelta(t, 2*plain, twice, 1e-5)
-	require.InDelta(t, test, testTwice, 1e-6, "in training alone")
-	var sum float64
-	for class := range 3 {
-		only := map[int]float64{0: 0, 1: 0, 2: 0}
-		only[class] = 1
-		v, _ := loss(flaxlike.WithClassWeights(only))
-		sum += v
-	}
-	require.InDelta(t, plain, sum, 1e-5)
-	two := newModel(t, flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
-		return map[string]*graph.Node{"kind": nn.Dense{Units: 3}.Apply(scope.In("kind"), input("x")), "size": nn.Dense{Units: 1}.Apply(scope.In("size"), input("x"))}
-	}), flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind", Label: "y"}, flaxlike.Loss{Name: "mse", Output: "size", Label: "y"}),
-		flaxlike.WithClassWeights(map[int]float64{0: 2}))
-	_, err := two.Fit(t.Context(), sorted(t, 30), quiet(flaxlike.Fit{}))
-	require.ErrorContains(t, err, `before the first step: WithClassWeights: the model has the outputs ["kind" "size"]`)
-}
-
-// The whole network may say its losses itself, as an autoencoder does.
-func TestInnerLosses(t *testing.T) {
-	auto := func(scope *model.Scope, x *graph.Node) *graph.Node {
-		y := nn.Dense{Units: 1}.Apply(scope, x)
-		managed.AddLoss("reconstruction", graph.Square(graph.Sub(x, y)))
-		return y
-	}
-	m := newModel(t, nn.Func(auto), flaxlike.WithInnerLosses())
-	set, err := data.New(line(t, 64).Fields()[0])
-	require.NoError(t, err)
-	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 3}))
-	require.NoError(t, err)
-	require.Len(t, series(t, h, "reconstruction"), 3)
-}
-
 // New opens a runtime of its own, and Close closes it.
 func TestRuntimeByDefault(t *testing.T) {
 	m, err := flaxlike.New(context.Background(), nn.Dense{Units: 1}, flaxlike.WithLoss("mse"))
@@ -195,20 +105,4 @@ func TestRuntimeByDefault(t *testing.T) {
 	require.NoError(t, m.Close())
 	_, err = m.Evaluate(t.Context(), line(t, 64))
 	require.ErrorIs(t, err, managed.ErrClosed)
-}
-
-// R36: New downloads nothing unless it is asked to: without a plugin it says how.
-func TestR36_newDownloadsNothingUnasked(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	for _, name := range []string{"XDG_DATA_HOME", "XDG_CACHE_HOME", "PJRT_PLUGIN_LIBRARY_PATH"} {
-		t.Setenv(name, home)
-	}
-	_, err := flaxlike.New(t.Context(), nn.Dense{Units: 1})
-	require.ErrorIs(t, err, xla.ErrPluginNotFound)
-	require.ErrorContains(t, err, "flaxlike: new model: no PJRT plugin found")
-	require.ErrorContains(t, err, "or give New flaxlike.InstallIfMissing(progress), which downloads it")
-	left, err := os.ReadDir(home)
-	require.NoError(t, err)
-	require.Empty(t, left)
 }

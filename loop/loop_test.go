@@ -55,38 +55,6 @@ func add(_ context.Context, sum, n int) (int, loop.Logs, error) {
 	return sum + n, logs, nil
 }
 
-func TestRun_addsUp(t *testing.T) {
-	result, err := loop.New(loop.On(loop.EachStep, loop.StepFunc(add))).Run(t.Context(), 0, numbers(10))
-	require.NoError(t, err)
-	require.Equal(t, 45, result.State)
-	require.Equal(t, loop.DataEnded, result.Reason)
-	require.EqualValues(t, 10, result.Elapsed.Steps)
-	require.EqualValues(t, 10, result.Elapsed.Samples)
-	_, sums, err := result.History.Series("sum")
-	require.NoError(t, err)
-	require.Equal(t, []float64{0, 1, 3, 6, 10, 15, 21, 28, 36, 45}, sums)
-}
-
-func TestRun_orderInATurn(t *testing.T) {
-	var trace []string
-	note := func(what string) func(context.Context, int, int) (int, loop.Logs, error) {
-		return func(_ context.Context, s, _ int) (int, loop.Logs, error) {
-			trace = append(trace, what)
-			return s, loop.Logs{}, nil
-		}
-	}
-	watch := func(what string) func(context.Context, loop.Report) error {
-		return func(_ context.Context, r loop.Report) error {
-			trace = append(trace, fmt.Sprintf("%s@%d", what, r.Elapsed.Steps))
-			return nil
-		}
-	}
-	l := loop.New(loop.On(loop.Every(loop.Steps(2)), loop.StepFunc(note("even"))), loop.On(loop.EachStep, loop.StepFunc(note("each"))))
-	_, err := l.Run(t.Context(), 0, numbers(3), loop.Watch(loop.EachStep, watch("w1")), loop.Watch(loop.At(loop.Steps(3)), watch("w2")))
-	require.NoError(t, err)
-	require.Equal(t, []string{"each", "w1@1", "even", "each", "w1@2", "each", "w1@3", "w2@3"}, trace)
-}
-
 func failing(at int, err error) loop.Data[int] {
 	return func(yield func(int, error) bool) {
 		for i := range at {
@@ -95,42 +63,6 @@ func failing(at int, err error) loop.Data[int] {
 			}
 		}
 		yield(0, err)
-	}
-}
-
-func TestRun_cancel(t *testing.T) {
-	cause := errors.New("the user went home")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, b int) (int, loop.Logs, error) {
-		if b == 4 {
-			cancel(cause)
-		}
-		return s + 1, loop.Logs{}, nil
-	})))
-	result, err := l.Run(ctx, 0, numbers(1000))
-	require.ErrorIs(t, err, cause)
-	require.Equal(t, loop.Cancelled, result.Reason)
-	require.Equal(t, 5, result.State, "the step that was running is finished, no further one starts")
-	require.EqualValues(t, 5, result.Elapsed.Steps)
-}
-
-// A task may notice the end of the context before the loop does, and return its cause or its error.
-func TestRun_cancelInsideATask(t *testing.T) {
-	cause := errors.New("the user went home")
-	for _, report := range []func(context.Context) error{context.Cause, func(ctx context.Context) error { return ctx.Err() }} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		l := loop.New(loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, b int) (int, loop.Logs, error) {
-			if b == 4 {
-				cancel(cause)
-				return s, loop.Logs{}, fmt.Errorf("step: %w", report(ctx))
-			}
-			return s + 1, loop.Logs{}, nil
-		})))
-		result, err := l.Run(ctx, 0, numbers(1000))
-		require.ErrorIs(t, err, report(ctx))
-		require.Equal(t, loop.Cancelled, result.Reason)
-		require.Equal(t, 4, result.State)
-		require.EqualValues(t, 4, result.Elapsed.Steps, "the turn was not finished")
 	}
 }
 

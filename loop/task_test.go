@@ -18,46 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// A method by which a run asks for more is an error if it has another signature: it would be left out without a word.
-func TestRun_methodsOfAnotherSignature(t *testing.T) {
-	_, _, err := oneBatch[longBatch](t)
-	require.EqualError(t, err, "loop: the batch, a *loop_test.longBatch, has the method Samples func() int64, which a run asks for as func() int")
-	_, _, err = oneBatch[lateBatch](t)
-	require.ErrorContains(t, err, "has the method InEpoch func() (int, bool, bool), which a run asks for as func() (int64, bool, bool)")
-	steps, samples, err := oneBatch[audioBatch](t)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, steps)
-	require.EqualValues(t, 1, samples, "samples of sound are no examples")
-
-	for _, row := range []struct {
-		step loop.Stepper[int, int]
-		err  string
-	}{
-		{unblocked{loop.StepFunc(add)}, "loop: task 1 (each step): the step, a loop_test.unblocked, has the method StepBlock "},
-		{unawaited{loop.StepFunc(add)}, "loop: task 1 (each step): the step, a loop_test.unawaited, has the method Await func(context.Context) error, which a run asks for as "},
-	} {
-		_, err := loop.New(loop.On(loop.EachStep, row.step)).Run(t.Context(), 0, numbers(3))
-		require.ErrorContains(t, err, row.err)
-	}
-}
-
-// Ciclo's elapsed is that before the batch: 4·i samples at index i. lazo's includes the turn's own batch.
-func TestB22_countersIncludeTheTurnsOwnBatch(t *testing.T) {
-	data := func(yield func(sized, error) bool) {
-		for yield(sized{1, 2, 3, 4}, nil) {
-		}
-	}
-	var seen []int64
-	l := loop.New(loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, sized]) error {
-		seen = append(seen, turn.Elapsed.Samples)
-		return nil
-	}))
-	_, err := l.Run(t.Context(), 0, loop.Data[sized](data), loop.Until(loop.Steps(3)))
-	require.NoError(t, err)
-	require.Equal(t, []int64{4, 8, 12}, seen)
-	t.Logf("B22: samples seen in turns 1 to 3: %v", seen)
-}
-
 // If a hook fails at any step, the counted iterations are in the state and in the history, and a resumed run repeats no
 // step and leaves none out.
 func TestF13_failureAtEachStep(t *testing.T) {
@@ -346,21 +306,6 @@ func TestS03_aReadAheadIsRefused(t *testing.T) {
 			}
 		}
 	}
-}
-
-// B23: Ciclo counts the arguments of a function. In Go its type decides: On takes a step of state and batch, OnTurn a
-// function of the turn, and an evaluation needs neither from the outer loop.
-func TestB23_stepsAndTurns(t *testing.T) {
-	var got []int64
-	l := loop.New(
-		loop.On(loop.EachStep, loop.StepFunc(func(_ context.Context, s, b int) (int, loop.Logs, error) { return s + b, loop.Logs{}, nil })),
-		loop.OnTurn(loop.EachStep, func(_ context.Context, turn *loop.Turn[int, int]) error {
-			got = append(got, int64(turn.State), int64(turn.Batch), turn.Elapsed.Steps)
-			return nil
-		}))
-	_, err := l.Run(t.Context(), 10, numbers(2))
-	require.NoError(t, err)
-	require.Equal(t, []int64{10, 0, 1, 11, 1, 2}, got)
 }
 
 func TestRun_ofStepsThatMeasureReadsAllExamples(t *testing.T) {

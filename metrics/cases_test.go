@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
@@ -17,46 +16,6 @@ import (
 func inputs(in ...any) batch { return batch{inputs: in} }
 
 var nan = math.NaN()
-
-func TestB87_meanAndDeviationOfTheSelected(t *testing.T) {
-	line := []float32{1, 2, 3, 6}
-	square := [][]float32{{1, 2}, {3, 4}, {5, 9}}
-	cube := [][][]float32{{{1, 2}, {3, 4}}, {{5, 6}, {7, 9}}}
-	rows := []struct {
-		name       string
-		values     any
-		mask       any
-		mean, wide float64
-	}{
-		{"a scalar", float32(3), nil, 3, 0},
-		{"integers", []int32{1, 2, 6}, nil, 3, math.Sqrt(14. / 3)},
-		{"truth values", []bool{true, false, true, true}, nil, 0.75, math.Sqrt(3. / 16)},
-		{"no mask", line, nil, 3, math.Sqrt(3.5)},
-		{"a mask of examples", line, []bool{true, false, false, true}, 3.5, 2.5},
-		{"nothing selected", line, []bool{false, false, false, false}, nan, nan},
-		{"weights", line, []float32{0.5, 0, 1.5, 0}, 2.5, math.Sqrt(0.75)},
-		{"integer weights", line, []int64{1, 0, 3, 0}, 2.5, math.Sqrt(0.75)},
-		{"one weight for all", line, float32(2), 3, math.Sqrt(3.5)},
-		{"a mask of rows", square, []bool{true, false, true}, 4.25, math.Sqrt(9.6875)},
-		{"a mask of elements", square, [][]bool{{true, false}, {true, true}, {false, false}}, 8. / 3, math.Sqrt(14. / 9)},
-		{"a mask of rows, three axes", cube, []bool{false, true}, 6.75, math.Sqrt(2.1875)},
-		{"a mask of two axes of three", cube, [][]bool{{true, false}, {false, true}}, 4.75, math.Sqrt(171./4 - 4.75*4.75 - 9)},
-	}
-	platforms(t, func(t *testing.T, r *xla.Runtime) {
-		for _, row := range rows {
-			t.Run(row.name, func(t *testing.T) {
-				b := batch{row.mask, []any{row.values}}
-				mean, err := measure(r, metrics.Mean(), b)
-				require.NoError(t, err)
-				near(t, []float64{row.mean}, mean, 1e-12)
-				wide, err := measure(r, metrics.StandardDeviation(), b)
-				require.NoError(t, err)
-				near(t, []float64{row.wide}, wide, 1e-12)
-			})
-		}
-		t.Logf("B87: %d shapes and masks", len(rows))
-	})
-}
 
 func TestMetrics_cases(t *testing.T) {
 	several := inputs([][]int32{{1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 0, 0}, {1, 1, 0}}, [][]int32{{1, 0, 1}, {0, 1, 0}, {0, 1, 0}, {1, 0, 0}, {1, 0, 0}})
@@ -158,20 +117,6 @@ func TestMetrics_cases(t *testing.T) {
 	})
 }
 
-// The last batch that has an example; for several devices the mean.
-func TestLast(t *testing.T) {
-	platforms(t, func(t *testing.T, r *xla.Runtime) {
-		g := newGauge(t, r, metrics.Last())
-		require.True(t, math.IsNaN(g.values(t, g.empty(t))[""][0]))
-		here := g.add(t, g.empty(t), inputs([]float32{1, 2, 3}), inputs([]float32{5}))
-		there := g.add(t, g.empty(t), inputs([]float32{7, 8, 9}))
-		require.EqualValues(t, 5, g.values(t, here)[""][0])
-		require.EqualValues(t, 5, g.values(t, g.add(t, here, batch{[]bool{false}, []any{[]float32{9}}}))[""][0])
-		require.EqualValues(t, 8, g.values(t, join(t, g.merge, here, there))[""][0])
-		require.EqualValues(t, (5+7+8+9)/4., g.values(t, join(t, g.reduce, here, there))[""][0])
-	})
-}
-
 // A float32 count would stop at 16,777,216.
 func TestMetrics_countTo1e8(t *testing.T) {
 	platforms(t, func(t *testing.T, r *xla.Runtime) {
@@ -237,73 +182,6 @@ func TestMetrics_refuse(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := measure(r, row.metric, row.b)
-			require.ErrorContains(t, err, row.want)
-		})
-	}
-}
-
-func TestB90_whatWasNotReducedIsAnError(t *testing.T) {
-	r := plugintest.Go(t)
-	c := every()
-	n := len(c.Accumulators())
-	devices := func(g *graph.Graph) []*graph.Node { // accumulators of two devices, side by side
-		var all []*graph.Node
-		for _, a := range c.Accumulators() {
-			all = append(all, graph.FillScalar(g, shapes.Make(a.Shape.DType, append([]int{2}, a.Shape.Dimensions...)...), a.Initial))
-		}
-		return all
-	}
-	refused := 0
-	for name, f := range map[string]func(g *graph.Graph){
-		"compute": func(g *graph.Graph) { c.Compute(devices(g)) },
-		"merge":   func(g *graph.Graph) { c.Merge(c.Initial(g), devices(g)) },
-		"reduce":  func(g *graph.Graph) { c.Reduce(devices(g), c.Initial(g)) },
-	} {
-		_, err := graph.CallOnce(r, func(g *graph.Graph) *graph.Node { f(g); return graph.Const(g, 1) })
-		require.ErrorContains(t, err, `accumulator "mean/total" has shape (Float64)[2], expected (Float64); those of several devices need Reduce first`, name)
-		refused++
-	}
-	for _, e := range c.Collection {
-		m := e.Metric
-		_, err := graph.CallOnce(r, func(g *graph.Graph) *graph.Node {
-			var two []*graph.Node
-			for _, a := range metrics.Initial(m, g) {
-				two = append(two, graph.Stack([]*graph.Node{a, a}, 0))
-			}
-			m.Merge(two, two)
-			return two[0]
-		})
-		require.ErrorContains(t, err, "need Reduce first", e.Name)
-		refused++
-	}
-	_, err := graph.CallOnce(r, func(g *graph.Graph) *graph.Node { c.Compute(c.Initial(g)[1:]); return graph.Const(g, 1) })
-	require.ErrorContains(t, err, "accumulators given, expected")
-	t.Logf("B90: %d of %d refused, %d accumulators", refused, 3+len(c.Collection), n)
-}
-
-func TestCollection_refuses(t *testing.T) {
-	r := plugintest.Go(t)
-	loss := metrics.Entry{Name: "loss", Metric: metrics.Mean(), Inputs: []string{"loss"}, Weights: "mask"}
-	for _, row := range []struct {
-		name       string
-		collection metrics.Collection
-		outputs    []string
-		want       string
-	}{
-		{"no such output", metrics.Collection{loss}, []string{"mask", "other"}, `metrics: collection: "loss" needs the output "loss"; there are: mask, other`},
-		{"no such mask", metrics.Collection{loss}, []string{"loss"}, `metrics: collection: "loss" needs the output "mask"; there are: loss`},
-		{"a name twice", metrics.Collection{loss, loss}, nil, `metrics: collection: entry 1 has the name "loss": expected a name that is not empty and that no other entry has`},
-		{"no name", metrics.Collection{{Metric: metrics.Mean()}}, nil, `entry 0 has the name ""`},
-		{"no metric", metrics.Collection{{Name: "loss"}}, nil, `metrics: collection: entry "loss" has no metric`},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			_, err := graph.CallOnce(r, func(g *graph.Graph) *graph.Node {
-				outputs := map[string]*graph.Node{}
-				for _, name := range row.outputs {
-					outputs[name] = graph.Const(g, []float32{1})
-				}
-				return row.collection.Update(row.collection.Initial(g), outputs)[0]
-			})
 			require.ErrorContains(t, err, row.want)
 		})
 	}

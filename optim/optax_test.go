@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/plugintest"
-	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
 
@@ -117,28 +116,4 @@ func TestAverage_asOptax(t *testing.T) {
 	most := farthest(t, f.Rules["adam"].Average, got)
 	require.LessOrEqual(t, most, tolerance)
 	t.Logf("issue 6.4: optax %s, ema: 100 steps, at most %.1e apart", f.Optax, most)
-}
-
-// The rate of a step can be logged, and equals the host's.
-func TestRate_inTheLogs(t *testing.T) {
-	o := optim.New(0.5, optim.Accumulate(2), optim.Chain{optim.ScaleBySchedule(warmCosine())})
-	state := newState(t, plugintest.CPU(t), o)
-	step := trainStep(t, func(b *managed.Builder) {
-		loss := bowlLoss(b)
-		b.Loss("loss", loss)
-		b.Metric("rate", o.Rate(b.Scope(), loss))
-	})
-	_, logs, err := step.StepBlock(t.Context(), state, slopes(t, 60, 1))
-	require.NoError(t, err)
-	for i, l := range logs {
-		rate, err := l.Float("rate")
-		require.NoError(t, err)
-		require.InDelta(t, o.RateAt(int64(i/2)), rate, 1e-6, "step %d", i)
-	}
-	require.NoError(t, state.SetLearningRate(1))
-	_, l, err := step.Step(t.Context(), state, slopes(t, 1, 1)[0])
-	require.NoError(t, err)
-	rate, err := l.Float("rate")
-	require.NoError(t, err)
-	require.InDelta(t, 2*o.RateAt(30), rate, 1e-6, "the host's rate moves the whole curve")
 }

@@ -18,39 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// Each part of an optimizer describes its settings: two different ones have different descriptions.
-func TestR13_describe(t *testing.T) {
-	decay := func(m optim.Match) optim.Transformation { return optim.WeightDecay{Rate: 0.1, Match: m} }
-	said := map[string]string{}
-	for _, part := range []optim.Transformation{
-		optim.Adam{}, optim.Adam{Beta1: 0.8}, optim.Adamax{Beta1: 0.8}, optim.LAMB{Decay: optim.WeightDecay{Rate: 0.1}}, optim.LAMB{},
-		optim.Momentum{Decay: 0.9}, optim.Momentum{Decay: 0.9, Nesterov: true}, optim.Momentum{Decay: 0.8}, optim.Muon{Plain: true}, optim.Lion{Beta2: 0.5}, optim.Average{Decay: 0.9},
-		optim.Clip{Value: 1}, optim.Clip{Value: 2}, optim.Clip{Norm: 1}, optim.Clip{GlobalNorm: 1}, optim.TrustRatio(), optim.Scale(2), optim.Scale(3),
-		optim.Accumulate(2), optim.Accumulate(3), optim.SkipNonFinite(), optim.LossScale{}, optim.LossScale{Every: 5},
-		decay(nil), decay(optim.RankFrom(1)), decay(optim.RankFrom(2)), decay(optim.Under("/a")), decay(optim.Under("/b")),
-		decay(optim.Not(optim.Under("/b"))), decay(optim.Optional(optim.Under("/b"))),
-		optim.Frozen(optim.Under("/a")), optim.Frozen(optim.Under("/b")), optim.Masked(optim.Under("/a"), optim.Clip{Value: 1}), optim.Masked(optim.Under("/a"), optim.Clip{Value: 2}),
-		optim.Groups(optim.Group{Name: "a", Match: optim.Under("/a"), Chain: optim.Chain{optim.Adam{}}}, optim.Group{Name: "b", Chain: optim.Chain{optim.Clip{Value: 1}}}),
-		optim.Groups(optim.Group{Name: "a", Match: optim.Under("/a"), Chain: optim.Chain{optim.Adam{}}}, optim.Group{Name: "b", Chain: optim.Chain{optim.Clip{Value: 2}}}),
-		optim.ScaleBySchedule(optim.Constant(1)), optim.ScaleBySchedule(optim.Linear(0, 1, 5).Then(5, optim.Cosine(1, 0, 95))),
-		optim.ScaleBySchedule(optim.Constant(1).Then(5, optim.Constant(2))), optim.ScaleBySchedule(optim.Constant(1).Then(5, optim.Constant(3))),
-		optim.Chain{optim.Clip{Value: 1}}, optim.Chain{optim.Clip{Value: 2}},
-	} {
-		d := optim.New(0.1, part).Describe()
-		require.Equal(t, "0.1", d["rate"])
-		require.Equal(t, part.Name(), d[""])
-		text := part.Name() + ": " + d[part.Name()]
-		require.NotContains(t, said, text)
-		require.NotRegexp(t, "0x[0-9a-f]{4}", text, "no address")
-		said[text] = text
-	}
-	two := optim.New(0.1, optim.Scale(2), nil, optim.Scale(3)).Describe()
-	require.Equal(t, map[string]string{"": "scale, nothing, scale_2", "rate": "0.1", "scale": "scale(2)", "nothing": "", "scale_2": "scale(3)"}, two)
-	sgd := optim.GoMLX(optimizer.StochasticGradientDescent().WithDecay(false).WithLearningRate(0.5).Done()).Describe()
-	require.Equal(t, "0.5", sgd["rate"])
-	t.Logf("R13: %d parts of optimizers and settings of them: no two say the same", len(said))
-}
-
 // Parameters of 16 bits keep their dtype; the optimizer's state is in float32.
 func TestRules_parametersOf16Bits(t *testing.T) {
 	r := plugintest.CPU(t)
@@ -246,65 +213,6 @@ func TestRules_namesOfVariables(t *testing.T) {
 		"/optimizers/average/updates", "/optimizers/average/w/sum", "/optimizers/average/b/sum", "/optimizers/average/w/count", "/optimizers/average/b/count",
 	}, state.Names())
 	require.Equal(t, size, state.Parameters(), "none of them is trainable")
-}
-
-// A single rate is reported from the scales at the end of the chain. A scale before a rule is an error, in a step's
-// logs too.
-func TestFactorsAt(t *testing.T) {
-	half := optim.ScaleBySchedule(optim.Linear(1, 0, 2)) // 0.5 at update 1
-	group := func(name string, chain ...optim.Transformation) optim.Group {
-		return optim.Group{Name: name, Chain: chain}
-	}
-	for _, row := range []struct {
-		name  string
-		chain optim.Chain
-		want  map[string]float64 // nil if there is no single rate
-	}{
-		{"nothing", nil, map[string]float64{"": 1}},
-		{"a schedule and a scale at the end", optim.Chain{optim.Adam{}, half, optim.Scale(0.1)}, map[string]float64{"": 0.05}},
-		{"in a chain", optim.Chain{optim.Adam{}, optim.Chain{half, optim.Chain{optim.Scale(0.1)}}}, map[string]float64{"": 0.05}},
-		{"before what leaves updates as they are", optim.Chain{optim.SkipNonFinite(), optim.Adam{}, half, optim.Accumulate(2), optim.Frozen(nil), optim.Average{Decay: 0.9}}, map[string]float64{"": 0.5}},
-		{"before Adam", optim.Chain{half, optim.Adam{}}, nil},
-		{"a scale before Adam", optim.Chain{optim.Scale(0.1), optim.Adam{}}, nil},
-		{"before a chain with a rule", optim.Chain{half, optim.Chain{optim.Momentum{Decay: 0.9}}}, nil},
-		{"before a clip", optim.Chain{optim.Adam{}, half, optim.Clip{GlobalNorm: 1}}, nil},
-		{"before weight decay", optim.Chain{optim.Adam{}, half, optim.WeightDecay{Rate: 0.1}}, nil},
-		{"before a custom rule", optim.Chain{half, doubled{}}, nil},
-		{"masked", optim.Chain{optim.Adam{}, optim.Masked(optim.RankFrom(2), half)}, nil},
-		{"a mask that scales nothing", optim.Chain{optim.Masked(optim.RankFrom(2), optim.WeightDecay{Rate: 0.1}), half}, map[string]float64{"": 0.5}},
-		{"groups with scales", optim.Chain{optim.Groups(group("a", optim.Adam{}, half), group("b", optim.Momentum{Decay: 0.9})), optim.Scale(0.1)}, map[string]float64{"a": 0.05, "b": 0.1}},
-		{"groups of scales alone", optim.Chain{optim.Adam{}, half, optim.Groups(group("a", optim.Scale(0.1)), group("b"))}, map[string]float64{"a": 0.05, "b": 0.5}},
-		{"groups in groups", optim.Chain{optim.Groups(group("a", optim.Groups(group("c", half), group("d"))), group("b"))}, map[string]float64{"a/c": 0.5, "a/d": 1, "b": 1}},
-		{"groups of rules alone", optim.Chain{optim.Groups(group("a", optim.Adam{}), group("b", optim.Lion{})), half}, map[string]float64{"": 0.5}},
-		{"before groups with rules", optim.Chain{half, optim.Groups(group("a", optim.Adam{}))}, nil},
-		{"before a rule in a group", optim.Chain{optim.Groups(group("a", half, optim.Adam{}))}, nil},
-		{"two groups that scale", optim.Chain{optim.Groups(group("a", half)), optim.Groups(group("b", half))}, nil},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			o := optim.New(0.5, row.chain...)
-			got, err := o.FactorsAt(1)
-			if row.want == nil {
-				require.ErrorContains(t, err, "the chain has no single learning rate")
-				require.True(t, math.IsNaN(o.RateAt(1)))
-				return
-			}
-			require.NoError(t, err)
-			require.InDeltaMapValues(t, row.want, got, 1e-12)
-			if factor, one := row.want[""]; one {
-				require.InDelta(t, 0.5*factor, o.RateAt(1), 1e-12)
-			} else {
-				require.True(t, math.IsNaN(o.RateAt(1)))
-			}
-		})
-	}
-	o := optim.New(0.5, half, optim.Adam{})
-	step := trainStep(t, func(b *managed.Builder) {
-		loss := bowlLoss(b)
-		b.Loss("loss", loss)
-		b.Metric("rate", o.Rate(b.Scope(), loss))
-	})
-	_, _, err := step.Step(t.Context(), newState(t, plugintest.CPU(t), o), slopes(t, 1, 1)[0])
-	require.ErrorContains(t, err, "the chain has no single learning rate")
 }
 
 // States that lazo saved with GoMLX v0.26.0, whose Adam had another name and dtype for its count, continue to optax's

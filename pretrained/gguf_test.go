@@ -49,15 +49,6 @@ func TestGGUF_blocks(t *testing.T) {
 	require.Equal(t, []string{"a", "", "é"}, texts)
 }
 
-// A model in a GGUF file has the outputs and gradients of the folder that it was made of: rows of queries and keys are
-// in transformers' order again.
-func TestGGUF_models(t *testing.T) {
-	for _, kind := range []string{"llama", "qwen3"} {
-		f := fixtureOf(t, kind)
-		require.Positive(t, f.compareOpened(t, "ForCausalLM", filepath.Join("testdata", "gguf", kind+".gguf")))
-	}
-}
-
 // Damaged files are errors, without a panic or a large allocation.
 func TestGGUF_hostile(t *testing.T) {
 	whole, err := os.ReadFile("testdata/gguf/llama.gguf")

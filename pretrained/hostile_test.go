@@ -5,12 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/pretrained"
 )
 
@@ -179,75 +177,4 @@ func parts(t *testing.T) (dir string, list map[string]string) {
 		writeFile(t, filepath.Join(dir, name), shards[i])
 	}
 	return dir, list
-}
-
-func writeIndex(t *testing.T, dir string, list map[string]string) {
-	t.Helper()
-	text, err := json.Marshal(map[string]any{"weight_map": list})
-	require.NoError(t, err)
-	write(t, dir, "model.safetensors.index.json", string(text))
-}
-
-// A folder with shards gives the same numbers. Shards outside the folder, and tensors that are missing, doubled or not
-// listed, are errors.
-func TestOpen_shards(t *testing.T) {
-	f := fixtureOf(t, "bert")
-	dir, list := parts(t)
-	writeIndex(t, dir, list)
-	base, err := pretrained.Open(t.Context(), dir)
-	require.NoError(t, err)
-	f.near(t, "ForSequenceClassification/long/logits", outputsOf(t, base.Classifier(0), f, "long")["logits"], f.all["ForSequenceClassification/long/logits"])
-
-	const words, first = "bert.embeddings.word_embeddings.weight", "model-00001-of-00002.safetensors"
-	for want, change := range map[string]func(dir string, list map[string]string){
-		`is in "../model.safetensors", expected a file of the folder`:                           func(_ string, list map[string]string) { list[words] = "../model.safetensors" },
-		`is in "/etc/passwd", expected a file of the folder`:                                    func(_ string, list map[string]string) { list[words] = "/etc/passwd" },
-		`is in "..", expected a file of the folder`:                                             func(_ string, list map[string]string) { list[words] = ".." },
-		`other.safetensors: no such file`:                                                       func(_ string, list map[string]string) { list["new"] = "other.safetensors" },
-		`lists the tensor "new" in model-00001-of-00002.safetensors, which does not contain it`: func(_ string, list map[string]string) { list["new"] = first },
-		`lists in "other.safetensors", expected each`:                                           func(_ string, list map[string]string) { list[words] = "other.safetensors" },
-		`which model.safetensors.index.json lists in ""`:                                        func(_ string, list map[string]string) { delete(list, words) },
-		`expected each tensor in one file`: func(dir string, _ map[string]string) {
-			all, _ := readFile(t, "testdata/bert/model.safetensors")
-			writeFile(t, filepath.Join(dir, first), all)
-		},
-		`model.safetensors.index.json lists 0 files`: func(_ string, list map[string]string) { clear(list) },
-	} {
-		dir, list := parts(t)
-		change(dir, list)
-		writeIndex(t, dir, list)
-		_, err := pretrained.Open(t.Context(), dir)
-		require.ErrorContains(t, err, want)
-	}
-	require.NoError(t, os.Remove(filepath.Join(dir, "model.safetensors.index.json")))
-	_, err = pretrained.Open(t.Context(), dir)
-	require.ErrorContains(t, err, "the folder has neither model.safetensors nor model.safetensors.index.json")
-}
-
-// Tensors of another shape or dtype, and files that are cut or change after Open, are errors.
-func TestOpen_tensors(t *testing.T) {
-	const words = "bert.embeddings.word_embeddings.weight"
-	for want, change := range map[string]func(all map[string]array){
-		`the folder has no tensor "` + words + `"`:                func(all map[string]array) { delete(all, words) },
-		`"` + words + `" has the shape [16 60], expected [60 16]`: func(all map[string]array) { a := all[words]; a.Dims = []int{16, 60}; all[words] = a },
-		`"` + words + `" is of I32, expected F32, F16 or BF16`:    func(all map[string]array) { a := all[words]; a.DType = safetensors.I32; all[words] = a },
-	} {
-		dir := folderWith(t, nil)
-		all, _ := readFile(t, filepath.Join(dir, "model.safetensors"))
-		change(all)
-		writeFile(t, filepath.Join(dir, "model.safetensors"), all)
-		_, err := pretrained.Open(t.Context(), dir)
-		require.ErrorContains(t, err, want)
-	}
-	dir := folderWith(t, nil)
-	text, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
-	require.NoError(t, err)
-	write(t, dir, "model.safetensors", string(text[:len(text)-1]))
-	_, err = pretrained.Open(t.Context(), dir)
-	require.ErrorContains(t, err, "model.safetensors: ")
-	require.NoError(t, os.Remove(filepath.Join(dir, "model.safetensors")))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "model.safetensors"), 0o755))
-	_, err = pretrained.Open(t.Context(), dir)
-	require.ErrorContains(t, err, "is not a regular file")
-	require.False(t, strings.Contains(err.Error(), "\n"))
 }

@@ -33,50 +33,6 @@ func python(t *testing.T) (interpreter, tools string) {
 	return interpreter, tools
 }
 
-// Folders that lazo saved are loaded by transformers and sentence-transformers without missing or further weights, with
-// the same outputs.
-func TestInteropSave(t *testing.T) {
-	interpreter, _ := python(t)
-	folders := []string{"testdata/models.py", "check"}
-	for _, kind := range kinds {
-		f := fixtureOf(t, kind)
-		for _, task := range append(sortedKeys(tasks), "Sentences", "New") {
-			if _, head := tasks[task]; head && len(f.under(task+"/")) == 0 ||
-				task == "Sentences" && len(f.under("ForCausalLM/"))+len(f.under(imageClasses+"/")) > 0 ||
-				(!head || task == "Sentences") && (len(f.under(seq2seqLM+"/")) > 0 || kind == "clip") {
-				continue // the architecture has no such head
-			}
-			from := f.folder(t, strings.NewReplacer("Sentences", "Model", "New", "Model").Replace(task))
-			if task == "Sentences" {
-				data, err := os.ReadFile(filepath.Join("testdata", "tokenizer.json"))
-				require.NoError(t, err)
-				write(t, from, "tokenizer.json", string(data))
-				write(t, from, "tokenizer_config.json", `{"tokenizer_class": "PreTrainedTokenizerFast"}`)
-			}
-			make, head := tasks[task]
-			switch {
-			case task == "Sentences":
-				make = (*pretrained.Base).Embedder
-			case !head:
-				make = func(b *pretrained.Base) *pretrained.Network { return b.Classifier(7) }
-			}
-			network := make(opened(t, from))
-			m, err := flaxlike.New(t.Context(), network, flaxlike.WithStrategy(host(t)))
-			require.NoError(t, err)
-			dir := filepath.Join(t.TempDir(), kind+task)
-			batch := f.predicted(t, m, network)
-			require.NoError(t, network.Save(dir, m))
-			writeFile(t, filepath.Join(dir, "outputs.safetensors"), batch)
-			require.NoError(t, m.Close())
-			folders = append(folders, dir)
-		}
-	}
-	out, err := exec.CommandContext(t.Context(), interpreter, folders...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Equal(t, len(folders)-2, strings.Count(string(out), "the largest difference is"))
-	t.Logf("%s", out)
-}
-
 // predicted returns a batch and a model's outputs for it, for Python.
 func (f fixture) predicted(t *testing.T, m *flaxlike.Model, network *pretrained.Network) map[string]array {
 	t.Helper()

@@ -188,25 +188,6 @@ func TestJit_fetchedValuesStay(t *testing.T) {
 	require.NoError(t, s.Free(state...))
 }
 
-func TestParse(t *testing.T) {
-	for _, name := range []string{"jit", "jit_donate"} {
-		s, err := strategies.Parse(name, nil)
-		require.NoError(t, err)
-		require.Equal(t, "jit", s.String())
-	}
-	_, err := strategies.Parse("jitt", nil)
-	require.EqualError(t, err, `strategies: unknown strategy "jitt"; known are: jit, jit_donate, data_parallel, data_parallel_donate, eager`)
-}
-
-func TestInputs(t *testing.T) {
-	batch := func(fields ...data.Field) data.Batch { return data.Batch{Fields: fields} }
-	in, err := strategies.Inputs(batch(data.X([]int64{1, 2, 3, 4}, 2, 2)))
-	require.NoError(t, err)
-	require.Equal(t, []strategies.Input{{Name: "x", Shape: shapes.Make(dtypes.Int64, 2, 2)}}, in)
-	_, err = strategies.Inputs(batch(data.X([]int64{1, 2, 3}, 2, 2)))
-	require.EqualError(t, err, `strategies: field "x": dims [2 2] mean 4 elements, but Flat has 3`)
-}
-
 // The host's memory of a run is used again: of many runs it is that of one.
 func TestStart_usesItsMemoryAgain(t *testing.T) {
 	s, shape := jit(t), shapes.Make(dtypes.Float32)

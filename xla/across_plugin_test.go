@@ -358,28 +358,3 @@ func TestAcross_cache(t *testing.T) {
 		}
 	}
 }
-
-func TestAcross_refusals(t *testing.T) {
-	t.Parallel()
-	if !ranks.Over(t, 2, overFake(t)) {
-		return
-	}
-	job := joined(t)
-	library := os.Getenv(fakeVariable)
-	for _, row := range []struct {
-		plugin, says string
-		options      []xla.Option
-	}{
-		{library, "WithStore is for the processes of a job", []xla.Option{xla.WithStore(job)}},
-		{library, "WithStore is given no store", []xla.Option{xla.Across(job), xla.WithStore(nil)}},
-		{library, "Across is given no job", []xla.Option{xla.Across(nil)}},
-		{library, `client option "node_id": Across sets it`, []xla.Option{xla.Across(job), xla.ClientOption("node_id", 0)}},
-		{library, `client option "num_nodes": Across sets it`, []xla.Option{xla.Across(job), xla.ClientOption("num_nodes", 2)}},
-		{xla.CPU, "leave WithStore out", []xla.Option{xla.Across(job), xla.WithStore(job)}},
-		{xla.CPU, "no MPI to exchange by", []xla.Option{xla.Across(job)}},
-		{xla.Go, "expected \"cpu\", \"cuda\" or \"tpu\"", []xla.Option{xla.Across(job)}},
-	} {
-		_, err := xla.Open(t.Context(), row.plugin, row.options...)
-		require.ErrorContains(t, err, row.says)
-	}
-}

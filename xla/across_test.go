@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -97,22 +96,5 @@ func TestAcross_forgottenUntilTheEnd(t *testing.T) {
 	err = job.Barrier(fmt.Sprint("of rank ", job.Rank()))
 	require.ErrorIs(t, err, dist.ErrDisagree)
 	require.NotContains(t, err.Error(), "without")
-	require.NoError(t, job.Close())
-}
-
-// Ranks without MPI cannot exchange.
-func TestF63_noMPI(t *testing.T) {
-	if !ranks.Inside(t) {
-		said, err := ranks.Start(t, 2, withoutMPI)
-		require.NoError(t, err, said)
-		require.Equal(t, 2, strings.Count(said, "F63: "), said)
-		t.Log(said)
-		return
-	}
-	job, err := dist.Join(t.Context())
-	require.NoError(t, err)
-	_, err = xla.Open(t.Context(), xla.CPU, xla.Across(job))
-	require.ErrorContains(t, err, "across 2 processes: the processes have no MPI to exchange by: start them by lazo run or mpirun")
-	os.Stderr.WriteString("F63: " + err.Error() + "\n")
 	require.NoError(t, job.Close())
 }

@@ -1,7 +1,6 @@
 package xla_test
 
 import (
-	"math"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -85,90 +84,6 @@ func TestEager_readsValuesOnTheWay(t *testing.T) {
 	require.Equal(t, before, pjrt.Live())
 }
 
-// A program is compiled once for each operation, shape and attribute; the oldest are freed first.
-//
-//lazo:norace
-func TestEager_compilesOnce(t *testing.T) {
-	e := newEager(t, plugintest.Uncached(t))
-	before := pjrt.Live().Executables
-	sum := func(values []float32, axis int) {
-		require.NoError(t, look(e, func(g *graph.Graph) {
-			x := graph.InsertAxes(graph.Const(g, values), 0)
-			graph.ReduceSum(graph.Add(x, x), axis)
-		}))
-	}
-	for _, row := range []struct {
-		name   string
-		values []float32
-		axis   int
-		want   int
-	}{
-		{"the first time", []float32{1, 2}, 0, 3},
-		{"again", []float32{1, 2}, 0, 3},
-		{"other values", []float32{3, 4}, 0, 3},
-		{"another attribute", []float32{3, 4}, 1, 4},
-		{"another shape", []float32{3, 4, 5}, 1, 7},
-	} {
-		sum(row.values, row.axis)
-		require.Equal(t, row.want, e.Compiled(), row.name)
-		require.Equal(t, int64(row.want), pjrt.Live().Executables-before, row.name)
-	}
-	e.KeepPrograms(7)
-	for n := 4; n < 20; n++ {
-		sum(make([]float32, n), 1)
-		require.Equal(t, int64(7), pjrt.Live().Executables-before)
-	}
-	compiled := e.Compiled()
-	sum(make([]float32, 19), 1)
-	require.Equal(t, compiled, e.Compiled(), "the latest are kept")
-	require.NoError(t, e.Close())
-	require.Equal(t, before, pjrt.Live().Executables)
-	sum(make([]float32, 19), 1)
-	require.Equal(t, compiled+3, e.Compiled(), "after Close it compiles again")
-}
-
-func TestEager_errors(t *testing.T) {
-	r := plugintest.Uncached(t)
-	e := newEager(t, r)
-	x, err := r.BufferFromFlatData(0, []float32{1, 2, 3}, shapes.Make(dtypes.Float32, 3))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, x.Finalize()) }()
-	before := pjrt.Live().Buffers
-	var other *graph.Node
-	for _, row := range []struct {
-		name  string
-		build func(g *graph.Graph)
-		want  string
-	}{
-		{"no value for a parameter", func(g *graph.Graph) { graph.Parameter(g, "y", shapes.Make(dtypes.Float32, 3)) },
-			`no value was given for parameter "y", (Float32)[3]`},
-		{"a value of another shape", func(g *graph.Graph) { graph.Parameter(g, "x", shapes.Make(dtypes.Float32, 2)) },
-			`parameter "x": expected a value of shape (Float32)[2], got (Float32)[3]`},
-		{"operands that do not fit", func(g *graph.Graph) {
-			graph.Dot(graph.Ones(g, shapes.Make(dtypes.Float32, 2, 3)), graph.Ones(g, shapes.Make(dtypes.Float32, 2, 3))).Product()
-		},
-			"DotGeneral((Float32)[2, 3], (Float32)[2, 3])"},
-		{"a node of another graph", func(*graph.Graph) { other = graph.Const(graph.NewGraph(r, "other"), 1) }, "output 0: it belongs to another graph, \"other\""},
-		{"compiling", func(g *graph.Graph) { g.Compile(graph.Const(g, 1)) }, "is not compiled"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			_, err := e.Run("step", map[string]compute.Buffer{"x": x}, func(g *graph.Graph) []*graph.Node {
-				graph.Exp(graph.Const(g, float32(2))) // forces an eviction
-				row.build(g)
-				return []*graph.Node{other}
-			})
-			require.ErrorContains(t, err, row.want)
-			if other == nil {
-				require.ErrorContains(t, err, "xla/eager_test.go:")
-			}
-			other = nil
-			require.ErrorContains(t, err, "xla: run step operation by operation: ")
-			require.Equal(t, before, pjrt.Live().Buffers)
-			t.Log(err)
-		})
-	}
-}
-
 func TestValue_outsideOfARun(t *testing.T) {
 	r := plugintest.Uncached(t)
 	_, err := xla.Value(nil)
@@ -202,55 +117,4 @@ func TestEager_severalDevices(t *testing.T) {
 	require.NoError(t, look(e, func(g *graph.Graph) {
 		require.Equal(t, float32(3), value(t, graph.AddScalar(graph.Const(g, float32(1)), 2)))
 	}))
-}
-
-func TestCheckFinite(t *testing.T) {
-	e := newEager(t, plugintest.Uncached(t))
-	e.CheckFinite = true
-	inf := math.Inf(-1)
-	of := func(g *graph.Graph, t dtypes.DType, x ...float64) *graph.Node {
-		return graph.ConvertDType(graph.Const(g, x), t)
-	}
-	for _, row := range []struct {
-		name  string
-		build func(g *graph.Graph)
-		op    string // "": nothing is found
-		nan   bool
-	}{
-		{"numbers", func(g *graph.Graph) { graph.Exp(of(g, dtypes.Float32, 1, 2)) }, "", false},
-		{"integers", func(g *graph.Graph) { graph.Neg(of(g, dtypes.Int32, 1, 2)) }, "", false},
-		{"an infinite constant", func(g *graph.Graph) { graph.Const(g, []float64{inf}) }, "", false},
-		{"a mask", func(g *graph.Graph) {
-			x := graph.Where(graph.Const(g, []bool{true, false}), of(g, dtypes.Float32, 1, 2), of(g, dtypes.Float32, inf, inf))
-			require.Equal(t, []float32{float32(math.E), 0}, value(t, graph.Exp(x)))
-		}, "", false},
-		{"NaN of infinities", func(g *graph.Graph) {
-			x := of(g, dtypes.Float32, inf)
-			graph.Sub(x, x)
-		}, "Sub", true},
-		{"NaN that is handed on", func(g *graph.Graph) { graph.Neg(graph.Sqrt(of(g, dtypes.Float32, -1))) }, "Sqrt", true},
-		{"float16 too large", func(g *graph.Graph) { graph.Mul(of(g, dtypes.Float16, 6e4), of(g, dtypes.Float16, 2)) }, "Mul", false},
-		{"bfloat16", func(g *graph.Graph) { graph.Log(of(g, dtypes.BFloat16, 1, 0)) }, "Log", false},
-		{"float64", func(g *graph.Graph) { graph.Log(of(g, dtypes.Float64, 1, -1)) }, "Log", true},
-		{"complex", func(g *graph.Graph) {
-			graph.Complex(of(g, dtypes.Float32, 1), graph.Div(of(g, dtypes.Float32, 1), of(g, dtypes.Float32, 0)))
-		}, "Div", false},
-		{"the imaginary part", func(g *graph.Graph) {
-			graph.Mul(graph.Complex(of(g, dtypes.Float32, 0), of(g, dtypes.Float32, 3e38)), graph.Const(g, []complex64{2}))
-		}, "Mul", false},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			err := look(e, row.build)
-			if row.op == "" {
-				require.NoError(t, err)
-				return
-			}
-			var first *xla.NotFiniteError
-			require.ErrorAs(t, err, &first)
-			require.Equal(t, row.op, first.Op)
-			require.Equal(t, row.nan, first.NaN)
-			require.Contains(t, first.Where, "xla/eager_test.go:")
-			require.NotErrorIs(t, err, xla.ErrInvalidArgument)
-		})
-	}
 }

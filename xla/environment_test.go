@@ -59,15 +59,6 @@ func TestR01_flagsThatChangeLater(t *testing.T) {
 	require.Regexp(t, `^xla: open /.*: the plugin does not take these XLA_FLAGS: they are "--xla_cpu_enable_fast_math=true .*", and were "--xla_cpu_enable_fast_math=false" when this process first opened the plugin`, got.Error)
 }
 
-// TestFlags_devicesOfTheHost: XLA's flag for the number of devices applies unless a client option sets it; the plugin
-// ignores it.
-func TestFlags_devicesOfTheHost(t *testing.T) {
-	got := task{}.inChild(t, "", "XLA_FLAGS=--xla_force_host_platform_device_count=2 --xla_force_host_platform_device_count=3")
-	require.Zero(t, got.code, got.stderr)
-	require.Empty(t, got.Error)
-	require.Equal(t, 3, got.Devices)
-}
-
 // TestR22_unknownFlags: flags for which XLA would end the process are an error of Open, for each plugin.
 func TestR22_unknownFlags(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "none")

@@ -2,7 +2,6 @@ package xla_test
 
 import (
 	"errors"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -22,41 +21,6 @@ var pair = shapes.Make(dtypes.Float32, 2)
 // plusOne is x + 1, in place.
 func plusOne(g *graph.Graph) xla.Built {
 	return xla.Built{Outputs: []*graph.Node{graph.OnePlus(graph.Parameter(g, "x", pair))}, InPlace: map[int]int{0: 0}}
-}
-
-// greedy is x + 0 by way of 16 TiB, in place.
-func greedy(g *graph.Graph) xla.Built {
-	x := graph.Parameter(g, "x", pair)
-	column := graph.BroadcastToDims(graph.ReduceAllMax(x), 1<<21, 1)
-	square := graph.Dot(column, graph.Reshape(column, 1, 1<<21)).Product()
-	return xla.Built{Outputs: []*graph.Node{graph.Add(x, graph.ReduceAllMax(graph.Dot(square, column).Product()))}, InPlace: map[int]int{0: 0}}
-}
-
-// F17, F18: a run without enough memory reports its need, and leaves its inputs and nothing else.
-func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
-	r := plugintest.Uncached(t, xla.KeepPrograms(0))
-	before := pjrt.Live()
-	p, err := r.Compile("greedy", greedy)
-	require.NoError(t, err)
-	x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
-	require.NoError(t, err)
-	inputs := []compute.Buffer{x}
-	const runs = 20
-	for range runs {
-		_, err = p.Run(inputs, nil)
-		require.ErrorIs(t, err, xla.ErrOutOfMemory)
-		require.NotErrorIs(t, err, xla.ErrInputsLost)
-		var typed *xla.Error
-		require.ErrorAs(t, err, &typed)
-		require.Equal(t, "run greedy", typed.Context)
-		require.Regexp(t, `(?s)^  the program needs 16\.0 TiB: 8 bytes of arguments.*16\.0 TiB: \(Float32\)\[2097152, 2097152\] of Dot(General)? at xla/fault_test\.go:\d+`, typed.Memory)
-		got := make([]float32, 2)
-		require.NoError(t, inputs[0].ToFlatData(got))
-		require.Equal(t, []float32{1, 2}, got)
-	}
-	require.NoError(t, errors.Join(p.Close(), x.Finalize()))
-	require.Equal(t, before, pjrt.Live())
-	t.Logf("F17: %d of %d failed runs left the inputs; F18: 0 objects left; %v", runs, runs, err)
 }
 
 // F17: a program's first run copies what it overwrites; later runs write in place. Without the copy, a first run that
@@ -122,68 +86,4 @@ func TestF17_buildErrors(t *testing.T) {
 		})
 	}
 	require.Equal(t, before, pjrt.Live())
-}
-
-// F41: a use after Close is an error that names it.
-func TestF41_useAfterClose(t *testing.T) {
-	r, err := xla.Open(t.Context(), xla.CPU)
-	require.NoError(t, err)
-	x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
-	require.NoError(t, err)
-	inputs := []compute.Buffer{x}
-	p, err := r.Compile("plus one", plusOne)
-	require.NoError(t, err)
-	q, err := r.Compile("plus one", plusOne)
-	require.NoError(t, err)
-	require.NoError(t, errors.Join(p.Close(), p.Close()))
-	run := func(p *xla.Program) func() error { return func() error { _, err := p.Run(inputs, nil); return err } }
-	require.EqualError(t, run(p)(), "xla: run plus one: the program is closed")
-	require.ErrorIs(t, run(p)(), xla.ErrClosed)
-	require.NoError(t, errors.Join(r.Close(), r.Close()))
-	rows := map[string]func() error{
-		"xla: compile plus one: the runtime is closed": func() error { _, err := r.Compile("plus one", plusOne); return err },
-		"xla: run plus one: the runtime is closed":     run(q),
-		"xla: the runtime is closed":                   func() error { _, err := r.BufferFromFlatData(0, []float32{1, 2}, pair); return err },
-	}
-	for want, f := range rows {
-		err := f()
-		require.ErrorIs(t, err, xla.ErrClosed)
-		require.EqualError(t, err, want)
-	}
-	require.ErrorIs(t, x.Finalize(), xla.ErrClosed)
-	require.ErrorIs(t, q.Close(), xla.ErrClosed, "it was freed with the runtime")
-	t.Logf("F41: %d calls after Close: ErrClosed each", len(rows)+3)
-}
-
-// F41: a runtime is closed while programs run.
-func TestF41_closeWhileItRuns(t *testing.T) {
-	const rounds, runs = 30, 40
-	done, refused := 0, 0
-	for range rounds {
-		r, err := xla.Open(t.Context(), xla.CPU)
-		require.NoError(t, err)
-		p, err := r.Compile("plus one", plusOne)
-		require.NoError(t, err)
-		x, err := r.BufferFromFlatData(0, []float32{1, 2}, pair)
-		require.NoError(t, err)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if err := r.Close(); err != nil {
-				t.Errorf("%v", err)
-			}
-		})
-		inputs := []compute.Buffer{x}
-		for range runs {
-			if _, err := p.Run(inputs, nil); err != nil {
-				require.ErrorIs(t, err, xla.ErrClosed)
-				refused++
-				continue
-			}
-			done++
-		}
-		wg.Wait()
-		require.ErrorIs(t, p.Close(), xla.ErrClosed)
-	}
-	require.Positive(t, refused)
-	t.Logf("F41: %d runtimes closed under %d runs: %d done, %d refused, no crash", rounds, rounds*runs, done, refused)
 }

@@ -3,12 +3,10 @@ package xla_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -50,59 +48,6 @@ func TestDeviceCount(t *testing.T) {
 	}
 }
 
-// A library from elsewhere is probed the first time, and again after a change.
-func TestForeignLibraryIsProbedOnce(t *testing.T) {
-	path := plugintest.Uncached(t).Plugin().Path
-	emptyHome(t)
-	open := func() xla.Plugin {
-		runtime, err := xla.Open(t.Context(), path)
-		require.NoError(t, err)
-		require.NoError(t, runtime.Close())
-		return runtime.Plugin()
-	}
-	assert.Equal(t, xla.CPU, open().Kind)
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	records, err := filepath.Glob(filepath.Join(cache, "lazo", "probe", "*"))
-	require.NoError(t, err)
-	require.Len(t, records, 1)
-
-	// change rewrites a field of the record, and the reports' platforms, which show whether the record is used.
-	change := func(part, field string, value any) {
-		data, err := os.ReadFile(records[0])
-		require.NoError(t, err)
-		var record map[string]any
-		decoder := json.NewDecoder(bytes.NewReader(data))
-		decoder.UseNumber() // nanoseconds do not fit a float64
-		require.NoError(t, decoder.Decode(&record))
-		for _, report := range record["Reports"].(map[string]any) {
-			report.(map[string]any)["Platform"] = "remembered"
-		}
-		if of := record; field != "" {
-			if part != "" {
-				of = record[part].(map[string]any)
-			}
-			require.Contains(t, of, field)
-			of[field] = value
-		}
-		data, err = json.Marshal(record)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(records[0], data, 0o600))
-	}
-	change("", "", nil)
-	assert.Equal(t, "remembered", open().Kind)
-	for _, field := range []string{"Size", "Modified", "Changed", "Inode", "Device", "MinMinor"} {
-		change("File", field, 1)
-		assert.Equal(t, xla.CPU, open().Kind, "%s changed: probe again", field)
-	}
-	for _, field := range []string{"Boot", "Installed"} {
-		change("", field, "other")
-		assert.Equal(t, xla.CPU, open().Kind, "%s changed: probe again", field)
-	}
-	require.NoError(t, os.WriteFile(records[0], []byte("{damaged"), 0o600))
-	assert.Equal(t, xla.CPU, open().Kind)
-}
-
 // TestR22_eachFlagsAreProbedOnce: also for an installed plugin.
 func TestR22_eachFlagsAreProbedOnce(t *testing.T) {
 	do := task{Root: filepath.Dir(strings.Split(plugintest.Uncached(t).Plugin().Path, "/pjrt-")[0])}
@@ -141,20 +86,6 @@ func TestR22_eachFlagsAreProbedOnce(t *testing.T) {
 	require.Equal(t, []string{"kept", "kept"}, platforms(false))
 }
 
-func TestSearchPathPlugin(t *testing.T) {
-	path := plugintest.Uncached(t).Plugin().Path
-	emptyHome(t)
-	dir := t.TempDir()
-	require.NoError(t, os.Symlink(path, filepath.Join(dir, "pjrt_c_api_mine_plugin.so")))
-	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", dir)
-	runtime, err := xla.Open(t.Context(), "mine")
-	require.NoError(t, err)
-	defer runtime.Close()
-	assert.Equal(t, "$PJRT_PLUGIN_LIBRARY_PATH", runtime.Plugin().Source)
-	assert.Equal(t, xla.CPU, runtime.Plugin().Kind, "what it is, not what it is called")
-	assert.Equal(t, []float32{6}, double(t, runtime, 0, []float32{3}))
-}
-
 func TestOpenGo(t *testing.T) {
 	runtime := plugintest.Go(t)
 	assert.Contains(t, runtime.Description(), "pure-Go")
@@ -187,45 +118,6 @@ func TestOpenGo_randomStateIsDefined(t *testing.T) {
 		for _, output := range outputs {
 			output.MustFinalizeAll()
 		}
-	}
-}
-
-func TestF41_AfterClose(t *testing.T) {
-	for _, name := range []string{xla.CPU, xla.Go} {
-		t.Run(name, func(t *testing.T) {
-			runtime, err := xla.Open(t.Context(), name)
-			require.NoError(t, err)
-			shape := shapes.Make(dtypes.Float32, 1)
-			buffer, err := runtime.BufferFromFlatData(0, []float32{1}, shape)
-			require.NoError(t, err)
-			require.NoError(t, buffer.Finalize())
-			var group sync.WaitGroup
-			for range 8 {
-				group.Go(func() { assert.NoError(t, runtime.Close()) })
-			}
-			group.Wait()
-			runtime.Finalize()
-			assert.True(t, runtime.IsFinalized())
-			assert.Zero(t, runtime.NumDevices())
-			assert.Empty(t, runtime.Devices())
-			assert.NotEmpty(t, runtime.Description())
-			_, err = runtime.BufferFromFlatData(0, []float32{1}, shape)
-			require.ErrorIs(t, err, xla.ErrClosed)
-			if name == xla.Go {
-				_, _, err = runtime.NewSharedBuffer(0, shape)
-				require.ErrorIs(t, err, xla.ErrClosed)
-			}
-			builder := runtime.Builder("late")
-			_, err = builder.Main().Parameter("x", shape, nil)
-			require.ErrorIs(t, err, xla.ErrClosed)
-			_, err = builder.Compile()
-			require.ErrorIs(t, err, xla.ErrClosed)
-			// Closing one client leaves others alone.
-			other, err := xla.Open(t.Context(), name)
-			require.NoError(t, err)
-			assert.NotZero(t, other.NumDevices())
-			require.NoError(t, other.Close())
-		})
 	}
 }
 

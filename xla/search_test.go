@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,63 +43,6 @@ func emptyHome(t *testing.T) string {
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "")
 	return home
-}
-
-func TestF22_PluginMissing(t *testing.T) {
-	calls := offline(t)
-	home := emptyHome(t)
-	one, two, root := t.TempDir(), t.TempDir(), t.TempDir()
-	const install = "go run github.com/lazo-ml/lazo/cmd/lazo install "
-	rows := []struct {
-		name, plugin, search string
-		opts                 []xla.Option
-		want                 []string // in the message
-	}{
-		{"cpu", xla.CPU, "", nil, []string{"$PJRT_PLUGIN_LIBRARY_PATH", "not set", home, install + "cpu", `plugin "go"`}},
-		{"cuda", xla.CUDA, "", nil, []string{home, install + "cuda"}},
-		{"tpu", xla.TPU, "", nil, []string{home, install + "tpu"}},
-		{"folders", xla.CPU, one + ":" + two, []xla.Option{xla.Root(root)}, []string{one, two, root, install + "cpu"}},
-		{"folder that is not there", xla.CPU, one + "/none", nil, []string{one + "/none", home}},
-		{"other platform", "rocm", one, nil, []string{one, "rocm"}},
-		{"path", filepath.Join(one, "plugin.so"), "", nil, []string{filepath.Join(one, "plugin.so")}},
-		{"relative path", "./none/plugin.so", "", nil, []string{"none/plugin.so"}},
-	}
-	longest := time.Duration(0)
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", row.search)
-			begin := time.Now()
-			_, err := xla.Open(t.Context(), row.plugin, row.opts...)
-			took := time.Since(begin)
-			assert.Less(t, took, time.Second, "it takes less than a millisecond")
-			longest = max(longest, took)
-			require.ErrorIs(t, err, xla.ErrPluginNotFound)
-			assert.Contains(t, err.Error(), "\n  tried ")
-			for _, text := range row.want {
-				assert.Contains(t, err.Error(), text)
-			}
-		})
-	}
-	assert.Zero(t, calls.Load(), "network calls")
-	left, err := os.ReadDir(home)
-	require.NoError(t, err)
-	assert.Empty(t, left)
-	t.Logf("F22: %d cases, each in at most %v, %d network calls, %d files written", len(rows), longest.Round(time.Microsecond), calls.Load(), len(left))
-}
-
-// Open installs only if asked to, and reports it.
-func TestInstallIfMissing(t *testing.T) {
-	calls := offline(t)
-	home := emptyHome(t)
-	var lines []string
-	_, err := xla.Open(t.Context(), xla.CPU, xla.InstallIfMissing(func(line string) { lines = append(lines, line) }))
-	require.Error(t, err)
-	assert.NotErrorIs(t, err, xla.ErrPluginNotFound)
-	assert.Positive(t, calls.Load(), "network calls")
-	require.Len(t, lines, 1)
-	assert.Contains(t, lines[0], home)
-	_, err = xla.Open(t.Context(), "rocm", xla.InstallIfMissing(nil))
-	require.ErrorIs(t, err, xla.ErrPluginNotFound, "lazo has none to install")
 }
 
 func TestFindOrder(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/lazo-ml/lazo/internal/pjrt"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -26,59 +25,6 @@ func giveAway(t *testing.T, path string) {
 		path = filepath.Dir(path)
 	}
 	require.NoError(t, os.Chmod(path, 0o777)) //#nosec
-}
-
-// A file that others wrote or may replace is not loaded, wherever it is named: a plugin by path, search path or link;
-// CUDA of others next to a plugin.
-func TestR50_othersPluginIsNotLoaded(t *testing.T) {
-	emptyHome(t)
-	for _, row := range []struct {
-		name string
-		lay  func(dir, library string)
-	}{
-		{"a stranger's", func(_, library string) { giveAway(t, library) }},
-		{"a stranger's, in a sticky folder", func(dir, library string) {
-			giveAway(t, library)
-			require.NoError(t, os.Chmod(dir, 0o777|os.ModeSticky))
-		}},
-		{"in a stranger's folder", func(dir, _ string) { giveAway(t, dir) }},
-		{"a stranger's link", func(_, library string) {
-			require.NoError(t, os.Rename(library, library+"2"))
-			require.NoError(t, os.Symlink(library+"2", library))
-			giveAway(t, library)
-		}},
-		{"a link in everybody's folder", func(dir, library string) {
-			own := t.TempDir()
-			require.NoError(t, os.Rename(library, filepath.Join(own, "a.so")))
-			require.NoError(t, os.Symlink(filepath.Join(own, "a.so"), library))
-			require.NoError(t, os.Chmod(dir, 0o777))
-		}},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "lib")
-			require.NoError(t, os.Mkdir(dir, 0o700))
-			library := filepath.Join(dir, "pjrt_plugin_mine.so")
-			require.NoError(t, os.WriteFile(library, []byte("never loaded"), 0o600))
-			row.lay(dir, library)
-			t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", dir)
-			for _, plugin := range []string{library, "mine"} {
-				_, err := xla.Open(t.Context(), plugin)
-				require.ErrorIs(t, err, xla.ErrPluginInsecure)
-				_, err = xla.Find(plugin)
-				require.ErrorIs(t, err, xla.ErrPluginInsecure)
-			}
-		})
-	}
-	sticky := t.TempDir()
-	beside := filepath.Join(sticky, "nvidia", "cu13")
-	library := filepath.Join(sticky, "lib", "xla_cuda_plugin.so")
-	for _, dir := range []string{filepath.Join(beside, "nvvm", "libdevice"), filepath.Join(beside, "bin"), filepath.Dir(library)} {
-		require.NoError(t, os.MkdirAll(dir, 0o700))
-	}
-	none := func(string) string { return "" }
-	require.Contains(t, pjrt.Environment(library, none)["XLA_FLAGS"], beside)
-	giveAway(t, filepath.Join(sticky, "nvidia"))
-	require.NotContains(t, pjrt.Environment(library, none), "XLA_FLAGS")
 }
 
 // A compiled program of others is not loaded either, and a pipe in its place does not block.

@@ -3,13 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // variantsOf are the variants of lines with this number of ranks.
@@ -25,14 +21,6 @@ func variantsOf(t *testing.T, out []byte, workload string, ranks int) (list []st
 		list = append(list, l.Variant)
 	}
 	return list
-}
-
-func TestControl(t *testing.T) {
-	command := exec.Command(plugintest.Program(t, "."), "-workload", "control", "-variant", "16")
-	command.Stderr = os.Stderr
-	out, err := command.Output()
-	require.NoError(t, err)
-	require.Equal(t, []string{"join", "agree", "watch", "watch traffic", "end"}, variantsOf(t, out, "control", 16))
 }
 
 // By hand: 784-512-10 has 784 weights and a bias a unit, then 512 and one.

@@ -5,13 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/lazo-ml/lazo/internal/plugintest"
 )
 
 // The lines must have the fields that the peers' have, so that one reader takes both.
@@ -41,19 +37,6 @@ func TestLines(t *testing.T) {
 		"inplace/10 us/run", "inplace/150 us/run", "inplace/600 us/run",
 		"predict/1 requests/s", "predict/8 requests/s", "predict/64 requests/s",
 	}, got)
-}
-
-func TestServing(t *testing.T) {
-	command := exec.Command(plugintest.UncachedProgram(t, "."), "-workload", "serve", "-variant", "8", "-steps", "50", "-repeats", "1")
-	command.Stderr = os.Stderr
-	out, err := command.Output()
-	require.NoError(t, err)
-	var l line
-	require.NoError(t, json.Unmarshal(out, &l))
-	require.Equal(t, "serve", l.Workload)
-	require.Positive(t, l.Median)
-	require.Positive(t, l.P50)
-	require.GreaterOrEqual(t, l.P99, l.P50)
 }
 
 func TestMistakes(t *testing.T) {

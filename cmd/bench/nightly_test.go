@@ -4,10 +4,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"io"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/lazo-ml/lazo/dist/launch"
@@ -26,35 +23,4 @@ func TestExchange_sums(t *testing.T) {
 		expected = append(expected, "bare", "program")
 	}
 	require.Equal(t, expected, variantsOf(t, out.Bytes(), "exchange", 2))
-}
-
-func TestCheckpoint(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), []string{"-workload", "ckpt", "-repeats", "1"}, nil, &out, io.Discard))
-	var got []string
-	for d := json.NewDecoder(&out); d.More(); {
-		var l line
-		require.NoError(t, d.Decode(&l))
-		require.Equal(t, "checkpoint", l.Workload)
-		require.Equal(t, 200, l.MB)
-		require.Positive(t, l.Floor)
-		require.InDelta(t, l.Min/l.Floor, l.Ratio, 1e-9)
-		got = append(got, l.Variant)
-	}
-	require.Equal(t, []string{"save: thread blocked", "save: thread blocked, state", "save+fsync", "restore"}, got)
-}
-
-func TestTimeToFirstStep(t *testing.T) {
-	command := exec.Command(plugintest.UncachedProgram(t, "."), "-workload", "ttfs", "-repeats", "1")
-	command.Stderr = os.Stderr
-	out, err := command.Output()
-	require.NoError(t, err)
-	d, n := json.NewDecoder(bytes.NewReader(out)), 0
-	for ; d.More(); n++ {
-		var l line
-		require.NoError(t, d.Decode(&l))
-		require.Positive(t, l.Median)
-	}
-	require.Equal(t, 6, n)
 }

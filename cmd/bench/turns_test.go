@@ -34,11 +34,3 @@ func TestTurns(t *testing.T) {
 	require.False(t, printed.Scan())
 	require.NoError(t, <-done)
 }
-
-// The end of the input is an error, not a measurement.
-func TestTurns_inputEnds(t *testing.T) {
-	in, giver := io.Pipe()
-	require.NoError(t, giver.Close())
-	err := run(t.Context(), []string{"-workload", "inplace", "-variant", "10", "-steps", "5", "-turns"}, in, io.Discard, io.Discard)
-	require.ErrorContains(t, err, "standard input ended")
-}

@@ -125,17 +125,6 @@ go-xla    v0.4.5
 PJRT API  0.81 or a newer 0.x
 `
 
-func TestVersion(t *testing.T) {
-	got := run(t, "version")
-	assert.Equal(t, 0, got.code)
-	assert.Empty(t, cmp.Diff(versions, golden(got.stdout)))
-	module, err := os.ReadFile("../../go.mod")
-	require.NoError(t, err)
-	needs := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(string(module))
-	require.NotNil(t, needs)
-	assert.Contains(t, got.stdout, "needs go"+needs[1]+" or newer", "what go.mod says")
-}
-
 func TestDoctor(t *testing.T) {
 	installed := cpuPlugin(t)
 	got := run(t, "doctor")

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/lazo-ml/lazo/internal/install"
 )
 
 func TestRun(t *testing.T) {
@@ -83,17 +81,4 @@ func TestRun_ends(t *testing.T) {
 			}, time.Minute, 10*time.Millisecond, "%v %v", signal, way)
 		}
 	}
-}
-
-func TestDoctor_mpi(t *testing.T) {
-	got := run(t, "doctor", "--plugin", "mpi")
-	require.Zero(t, got.code, got.stdout+got.stderr)
-	require.Contains(t, got.stdout, "two processes")
-	found, err := install.Find(install.MPI, "")
-	require.NoError(t, err)
-	require.Contains(t, got.stdout, found.Launcher())
-
-	got = run(t, "doctor", "--plugin", "mpi", "--prefix", t.TempDir())
-	require.Equal(t, 1, got.code)
-	require.Contains(t, got.stdout, "lazo install mpi")
 }

@@ -54,55 +54,6 @@ func field(t testing.TB, set *data.Set, name string) data.Array {
 	return a
 }
 
-// The figures of scikit-learn for the same columns: with NaN, constant, close together, and in whatever unit.
-func TestPreparation_numbersAreThoseOfScikitLearn(t *testing.T) {
-	g := readGolden(t)
-	fills := map[string]tables.Fill{"mean": tables.FillMean, "median": tables.FillMedian, "most frequent": tables.FillMostFrequent, "value": tables.FillValue}
-	scales := map[string]tables.Scale{"none": 0, "standard": tables.Standard, "minmax": tables.MinMax}
-	require.Len(t, g.Prepared, 8*4*3)
-	worst := 0.0
-	for _, row := range g.Prepared {
-		name := fmt.Sprint(row)
-		cells := g.Numbers[row.Column]
-		rule := tables.Numbers{Fill: fills[row.Fill], Scale: scales[row.Scale], Indicator: true}
-		if row.Fill == "value" {
-			rule.Value = -1.5
-		}
-		texts := column(t, "a", cells...)
-		numbers := make([]float64, len(cells))
-		for i, cell := range cells {
-			numbers[i] = math.NaN()
-			if cell != "" {
-				var err error
-				numbers[i], err = strconv.ParseFloat(cell, 64)
-				require.NoError(t, err)
-			}
-		}
-		floats, err := data.New(data.Named("a", numbers, len(numbers)))
-		require.NoError(t, err)
-		for _, table := range []*data.Set{texts, floats} {
-			train, err := table.Slice(0, g.Train)
-			require.NoError(t, err)
-			test, err := table.Slice(g.Train, table.Len())
-			require.NoError(t, err)
-			p, err := tables.Fit(train, rule)
-			require.NoError(t, err, name)
-			set, err := test.Map(p.Apply)
-			require.NoError(t, err, name)
-			x := field(t, set, "x")
-			require.Equal(t, []int{test.Len(), 2}, x.Dims)
-			for i, want := range row.Test {
-				got := float64(x.Flat.([]float32)[2*i])
-				apart := math.Abs(got-want) / max(1, math.Abs(want))
-				require.Less(t, apart, 2e-7, "%s, row %d: %v, expected %v", name, i, got, want)
-				worst = max(worst, apart)
-				require.Equal(t, g.Missing[row.Column][i], x.Flat.([]float32)[2*i+1], name)
-			}
-		}
-	}
-	t.Logf("%d columns, fills and scales, as texts and as numbers: at most %.1e apart", len(g.Prepared), worst)
-}
-
 func TestPreparation_classesAreThoseOfScikitLearn(t *testing.T) {
 	g := readGolden(t)
 	for _, want := range []goldenClasses{g.Island, g.Code} {
@@ -169,59 +120,6 @@ func fitBirds(t testing.TB) *tables.Preparation {
 		tables.Labels{Columns: []string{"species"}}, tables.Labels{Columns: []string{"weight"}, Field: "weight", Numbers: true})
 	require.NoError(t, err)
 	return p
-}
-
-func TestPreparation_apply(t *testing.T) {
-	p := fitBirds(t)
-	text, err := json.Marshal(p)
-	require.NoError(t, err)
-	read := &tables.Preparation{}
-	require.NoError(t, json.Unmarshal(text, read))
-	again, err := json.Marshal(read)
-	require.NoError(t, err)
-	require.Equal(t, string(text), string(again))
-
-	for _, p := range []*tables.Preparation{p, read} {
-		set, err := readTable(t, birds).Map(p.Apply)
-		require.NoError(t, err)
-		want, err := data.New(data.X([]float32{
-			0, 0, 0, 1, 0, 0, 1, 0,
-			0.5, 1, 1, 0, 0, 0, 0, 1,
-			0.5, 0, 0, 1, 0, 1, 0, 0,
-			1, 0, 1, 0, 0, 0, 1, 0}, 4, 8),
-			data.Named("age", []int32{0, 1, 2, 0}, 4), data.Y([]int32{1, 0, 1, 0}, 4), data.Named("weight", []float32{0.5, 1, 1, 2}, 4))
-		require.NoError(t, err)
-		require.Equal(t, want, set)
-		names, err := p.Names("x")
-		require.NoError(t, err)
-		require.Equal(t, []string{"mass", "mass missing", "island=Biscoe", "island=Dream", "island unknown", "sex=f", "sex=m", "sex=?"}, names)
-		for f, want := range map[string][]string{"y": {"a", "b"}, "age": {"1", "2", "10"}} {
-			classes, err := p.Classes(f)
-			require.NoError(t, err)
-			require.Equal(t, want, classes)
-		}
-
-		// New data: columns in another order, none of the labels, an unknown island; in a stream, too.
-		table := readTable(t, "age,sex,island,mass\n10,f,Mars,\n")
-		one, err := table.Map(p.Inputs)
-		require.NoError(t, err)
-		wanted, err := data.New(data.X([]float32{0.5, 1, 0, 0, 1, 1, 0, 0}, 1, 8), data.Named("age", []int32{2}, 1))
-		require.NoError(t, err)
-		require.Equal(t, wanted, one)
-		for _, row := range []map[string]any{
-			{"age": 10, "sex": "f", "island": "Mars", "mass": nil},
-			{"age": "10", "sex": " f", "island": "Mars", "mass": ""},
-			{"age": 10.0, "sex": "f", "island": "Mars", "mass": math.NaN()},
-			{"age": json.Number("10"), "sex": "f", "island": "Mars", "mass": nil, "species": "b"},
-		} {
-			got, err := p.Rows(row)
-			require.NoError(t, err)
-			require.Equal(t, wanted, got)
-		}
-		batch, err := data.Peek(data.Map(table.Batches(1).All(), p.Inputs))
-		require.NoError(t, err)
-		require.Equal(t, wanted.Fields(), batch.Fields)
-	}
 }
 
 func TestPreparation_labelsOfSeveralColumns(t *testing.T) {
@@ -351,57 +249,6 @@ func TestPreparation_refuses(t *testing.T) {
 	require.ErrorContains(t, err, `column "a" is float32 [3 2], expected one value for each example`)
 	_, err = tables.Fit(nil, tables.Numbers{})
 	require.ErrorContains(t, err, "the set has no examples")
-}
-
-// A file that is not ours, or of a later version, is an error; none takes more memory than it has bytes, times a small
-// number.
-func FuzzPreparation(f *testing.F) {
-	text, err := json.Marshal(fitBirds(f))
-	require.NoError(f, err)
-	f.Add(text)
-	table, table2 := readTable(f, birds), readTable(f, "a\n1\n")
-	for want, file := range map[string]string{
-		"version 0, expected 1":                    `{}`,
-		"version 2, expected 1":                    `{"version":2}`,
-		`unknown field "more"`:                     `{"version":1,"columns":[],"more":1}`,
-		"no columns":                               `{"version":1,"columns":[]}`,
-		`its As is "text"`:                         `{"version":1,"columns":[{"column":"a","field":"x","as":"text"}]}`,
-		"no scale of 0":                            `{"version":1,"columns":[{"column":"a","field":"x","as":"number"}]}`,
-		"0 classes in a one-hot":                   `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot"}]}`,
-		`the class "b" is listed twice`:            `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b","b"]}]}`,
-		`the class to fill in, "c", is not one of`: `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b"],"fill_class":"c"}]}`,
-		`unknown classes are "zero"`:               `{"version":1,"columns":[{"column":"a","field":"x","as":"one-hot","classes":["b"],"unknown":"zero"}]}`,
-		`a setting that a class label does not`:    `{"version":1,"columns":[{"column":"a","field":"x","as":"class label","classes":["b"],"unknown":"own"}]}`,
-		`its field is ""`:                          `{"version":1,"columns":[{"column":"a","as":"number","scale":1}]}`,
-		`an indicator without a value`:             `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1,"indicator":true}]}`,
-		`cannot unmarshal number 1e999`:            `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1e999}]}`,
-		`appears twice`:                            `{"version":1,"columns":[{"column":"a","field":"x","as":"number","scale":1},{"column":"a","field":"y","as":"number","scale":1}]}`,
-	} {
-		f.Add([]byte(file))
-		before := fitBirds(f)
-		err := json.Unmarshal([]byte(file), before)
-		require.ErrorContains(f, err, "tables: preparation: read JSON: ")
-		require.ErrorContains(f, err, want)
-		after, err := json.Marshal(before)
-		require.NoError(f, err)
-		require.Equal(f, text, after, "it is left as it was")
-	}
-	f.Fuzz(func(t *testing.T, file []byte) {
-		p := &tables.Preparation{}
-		if p.UnmarshalJSON(file) != nil {
-			return
-		}
-		for _, table := range []*data.Set{table, table2} {
-			if set, err := table.Map(p.Apply); err == nil {
-				for _, f := range set.Fields() {
-					require.NoError(t, f.Array.Check())
-				}
-			}
-		}
-		text, err := json.Marshal(p)
-		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(text, &tables.Preparation{}))
-	})
 }
 
 // Texts that stand for a missing value are kept with a preparation: it does without them what another does of a table

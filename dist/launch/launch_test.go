@@ -2,7 +2,6 @@ package launch_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/lazo-ml/lazo/dist"
 	"github.com/lazo-ml/lazo/dist/launch"
-	"github.com/lazo-ml/lazo/loop"
 )
 
 // ways to start ranks. Each has the variable of the rank in $R.
@@ -51,31 +49,6 @@ func sorted(text string) []string {
 	return lines
 }
 
-func TestRun_output(t *testing.T) {
-	for name, way := range ways {
-		t.Run(name, func(t *testing.T) {
-			out, said, code := run(t, way, shell("echo out $R; echo error $R >&2; printf end"))
-			require.Zero(t, code)
-			require.Equal(t, "out 0\nend", out)
-			require.Equal(t, []string{"[1] error 1", "error 0"}, sorted(said))
-
-			o := shell("echo out $R; echo error $R >&2; printf end")
-			o.Verbose = true
-			out, said, code = run(t, way, o)
-			require.Zero(t, code)
-			require.Equal(t, []string{"[0] end", "[0] out 0", "[1] end", "[1] out 1"}, sorted(out))
-			require.Equal(t, []string{"[0] error 0", "[1] error 1"}, sorted(said))
-
-			// More than a pipe holds.
-			o = shell("yes | head -c 300000")
-			o.Verbose = true
-			out, _, code = run(t, way, o)
-			require.Zero(t, code)
-			require.Len(t, out, 2*300_000*3)
-		})
-	}
-}
-
 func TestRun_codes(t *testing.T) {
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -102,27 +75,6 @@ func TestRun_warnings(t *testing.T) {
 			o.Verbose = true
 			_, said, _ = run(t, way, o)
 			require.Equal(t, 2, strings.Count(said, "msg=same"))
-		})
-	}
-}
-
-// An error that ranks have alike is shown once, with all its lines, and the last line says how many had it; one that
-// rank 0 has not is shown for one of them.
-func TestRun_errors(t *testing.T) {
-	for name, way := range ways {
-		t.Run(name, func(t *testing.T) {
-			const says = `[ $R != 0 ] || sleep 0.2; printf "2026/01/01 00:00:0$R train: boom\n\trank 0: x\n" >&2; `
-			const end = `sleep 0.5; exit 3`
-			o := shell(says + end)
-			o.N = 4
-			_, said, code := run(t, way, o)
-			require.Equal(t, 3, code)
-			require.Equal(t, "2026/01/01 00:00:00 train: boom\n\trank 0: x\nlazo run: 3 ranks (1 to 3) said the same as rank 0: train: boom\n", said)
-			o = shell(says + `[ $R = 0 ] || echo "2026/01/01 00:00:00 ERROR rank 0 failed" >&2; ` + end)
-			o.N = 3
-			_, said, _ = run(t, way, o)
-			require.Equal(t, 1, strings.Count(said, "] 2026/01/01 00:00:00 ERROR rank 0 failed\n"), said)
-			require.Regexp(t, `lazo run: rank [12] said the same as rank [12]: ERROR rank 0 failed\n$`, said)
 		})
 	}
 }
@@ -253,45 +205,6 @@ func TestS54_noRestartOfWhatRepeats(t *testing.T) {
 				_, said, code := run(t, way, o)
 				require.Zero(t, code, said)
 				require.Contains(t, said, "lazo run: start 1 of 3 ended with exit code 2: again in 250ms, on 1 ranks\n")
-			}
-		})
-	}
-}
-
-func TestRun_passesSignals(t *testing.T) {
-	for name, way := range ways {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			for _, c := range []struct {
-				text  string
-				cause error
-				grace time.Duration
-				code  int
-			}{
-				{`trap 'exit 5' INT`, &loop.SignalError{Signal: syscall.SIGINT}, 20 * time.Second, 5},
-				{`trap 'exit 6' TERM`, context.Canceled, 20 * time.Second, 6},
-				{`trap 'exit 7' TERM`, &loop.SignalError{Signal: syscall.SIGHUP}, 20 * time.Second, 7}, // S54
-				{`trap '' TERM INT`, &loop.SignalError{Signal: syscall.SIGINT}, 100 * time.Millisecond, 128 + 9},
-			} {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				o := shell(c.text + `; touch ` + dir + `/$R; while :; do sleep 0.05; done`)
-				var said bytes.Buffer
-				o.Grace, o.Stderr = c.grace, &said
-				way(&o)
-				go func() {
-					for r := 0; r < 2 && ctx.Err() == nil; {
-						if os.Remove(filepath.Join(dir, string(rune('0'+r)))) == nil {
-							r++
-						}
-						<-time.After(time.Millisecond)
-					}
-					cancel(c.cause)
-				}()
-				failed := (*launch.ExitError)(nil)
-				require.ErrorAs(t, launch.Run(ctx, o), &failed, c.text)
-				require.Equal(t, c.code, failed.Code, c.text)
-				require.Regexp(t, `(?m)^lazo run: `+c.cause.Error()+`: the ranks receive the signal "(interrupt|terminated)" and have `+c.grace.String()+` to end$`, said.String())
-				cancel(nil)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"github.com/lazo-ml/lazo/callbacks"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/flaxlike/selection"
-	"github.com/lazo-ml/lazo/internal/vfs"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -269,56 +267,6 @@ func TestSearch_direction(t *testing.T) {
 	require.Equal(t, loop.Highest, got)
 }
 
-// The trials of a seed are the same, whatever else was drawn; a grid has all products; the budgets of halving add up.
-func TestSearch_laws(t *testing.T) {
-	space := []selection.Parameter{{Name: "a", Values: []any{"x", "y"}}, {Name: "b", Low: 2, High: 4, Integer: true}, {Name: "c", Low: 1e-4, High: 1, Log: true}, {Name: "d", Low: -1, High: 1}, {Name: "e", Low: 0, High: 100, Integer: true}}
-	grid, err := selection.ValuesOf(selection.Search{Grid: 5, Space: space})
-	require.NoError(t, err)
-	require.Len(t, grid, 2*3*5*5*5)
-	seen := map[string]bool{}
-	for _, values := range grid {
-		seen[fmt.Sprint(values...)] = true
-	}
-	require.Len(t, seen, len(grid))
-	require.Equal(t, []any{"x", 2, 1e-4, -1.0, 0}, grid[0])
-	require.Equal(t, []any{"y", 4, 1.0, 1.0, 100}, grid[len(grid)-1])
-	require.InEpsilon(t, 0.01, grid[2*25][2], 1e-12)
-
-	long, err := selection.ValuesOf(selection.Search{Trials: 500, Space: space, Seed: 11})
-	require.NoError(t, err)
-	short, err := selection.ValuesOf(selection.Search{Trials: 20, Space: space, Seed: 11})
-	require.NoError(t, err)
-	require.Equal(t, long[:20], short)
-	other, err := selection.ValuesOf(selection.Search{Trials: 20, Space: space, Seed: 12})
-	require.NoError(t, err)
-	require.NotEqual(t, short, other)
-	below, integers := 0, map[int]bool{}
-	for _, values := range long {
-		c, d := values[2].(float64), values[3].(float64)
-		require.True(t, c >= 1e-4 && c <= 1 && d >= -1 && d <= 1, values)
-		if c < 0.01 {
-			below++
-		}
-		integers[values[1].(int)] = true
-	}
-	require.InDelta(t, 250, below, 50, "half of the logarithms are below 0.01")
-	require.Equal(t, map[int]bool{2: true, 3: true, 4: true}, integers)
-	all, err := selection.ValuesOf(selection.Search{Trials: 6, Space: []selection.Parameter{{Name: "a", Low: 1, High: 3, Integer: true}, {Name: "b", Values: []any{true, false}}}})
-	require.NoError(t, err)
-	require.Len(t, all, 6)
-
-	for _, of := range []struct{ trials, epochs, factor int }{{27, 1, 3}, {9, 2, 3}, {10, 1, 2}, {1, 5, 4}, {81, 1, 3}, {100, 3, 4}} {
-		rungs := selection.Rungs(selection.Search{Trials: of.trials, FirstEpochs: of.epochs, Factor: of.factor})
-		trials, epochs := of.trials, of.epochs
-		for _, r := range rungs {
-			require.Equal(t, [2]int{trials, epochs}, r)
-			trials, epochs = trials/of.factor, epochs*of.factor
-		}
-		require.Zero(t, trials)
-	}
-	require.Equal(t, [][2]int{{27, 1}, {9, 3}, {3, 9}, {1, 27}}, selection.Rungs(selection.Search{Trials: 27, FirstEpochs: 1, Factor: 3}))
-}
-
 // A callback that stops early or keeps the best works, also when a trial continues.
 func TestSearch_withCallbacks(t *testing.T) {
 	s := rates(t, t.TempDir())
@@ -334,44 +282,4 @@ func TestSearch_withCallbacks(t *testing.T) {
 	best, _ := found.Best()
 	require.Less(t, best.Epochs, 4)
 	require.False(t, math.IsNaN(best.Value))
-}
-
-// A search that is killed at any call that writes a record, or after it, continues and has the same table.
-func TestSearch_killedAtEachRecord(t *testing.T) {
-	of := func(dir string) selection.Search {
-		s := rates(t, dir)
-		s.Space[0], s.Grid, s.Trials, s.FirstEpochs, s.Factor = selection.Parameter{Name: "rate", Low: 1e-4, High: 0.1, Log: true}, 0, 4, 1, 2
-		inner := s.Make
-		s.Make = func(ctx context.Context, p *selection.Parameters) (*flaxlike.Model, flaxlike.Fit, error) {
-			m, f, err := inner(ctx, p)
-			f.Epochs = 0
-			return m, f, err
-		}
-		return s
-	}
-	want, err := of(t.TempDir()).Run(t.Context())
-	require.NoError(t, err)
-	s := of(t.TempDir())
-	files, err := vfs.OS(s.Dir)
-	require.NoError(t, err)
-	defer files.Close()
-	killed := errors.New("killed")
-	runs, passed := 0, map[vfs.Call]bool{}
-	for ; runs < 200; runs++ {
-		dead := false
-		found, err := s.RunOn(t.Context(), vfs.Hook(files, func(c vfs.Call) error { // each call that changes something fails once
-			if dead || c.Op.Changes() && c.Op != vfs.OpLock && !passed[c] {
-				passed[c], dead = true, true
-				return killed
-			}
-			return nil
-		}))
-		if err == nil {
-			require.Equal(t, table(t, want), table(t, found))
-			break
-		}
-		require.ErrorIs(t, err, killed)
-	}
-	require.Greater(t, runs, 4*7, "seven records and that of the search, of some calls each")
-	t.Logf("%d runs, killed at each call that writes", runs)
 }

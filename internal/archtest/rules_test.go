@@ -199,7 +199,7 @@ var sleeps = rule{
 		"internal/install/install_test.go": "a server that drips, against the limit of the whole",
 		"internal/fetch/fetch_test.go":     "a server that drips, against the limit of the whole",
 		"flaxlike/ends_test.go":            "a step that hangs",
-		"flaxlike/sharing_test.go":         "the time for which others use a model beside its Fit",
+		"flaxlike/model_test.go":           "the time for which others use a model beside its Fit",
 		"managed/fault_sharing_test.go":    "the time for which others use a state beside a training",
 		"internal/pjrt/object_test.go":     "the collector says to nobody when it is done",
 	},

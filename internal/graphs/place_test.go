@@ -96,17 +96,6 @@ func TestInLibrary(t *testing.T) {
 	require.False(t, inLibrary("/home/somebody/main.go"))
 }
 
-func TestPoint(t *testing.T) {
-	boom := errors.New("strategies: no room")
-	inside := &Failure{"managed", "train step", fmt.Errorf("xla: %w", boom)}
-	require.EqualError(t, inside, "managed: train step: strategies: no room")
-	require.EqualError(t, &Failure{"flaxlike", "fit", inside}, "flaxlike: fit: strategies: no room")
-	require.EqualError(t, &Failure{"flaxlike", "", boom}, "flaxlike: no room")
-	require.EqualError(t, fmt.Errorf("flaxlike: fit: %w", Inner(boom)), "flaxlike: fit: no room")
-	require.ErrorIs(t, Inner(inside), boom)
-	require.NoError(t, Inner(nil))
-}
-
 // The compiler writes a method value, so it has no line in the source.
 func TestLineOf_ofWhatTheCompilerWrote(t *testing.T) {
 	require.Regexp(t, `^graphs/place_test\.go:\d+$`, lineOf(func() {}))

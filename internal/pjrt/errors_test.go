@@ -2,12 +2,9 @@ package pjrt
 
 import (
 	"errors"
-	"os"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -83,43 +80,4 @@ func TestF17_F18_G30_FailCallK(t *testing.T) {
 	failCallK(t, library)
 	t.Setenv(fakeRemote, "1")
 	failCallK(t, library)
-}
-
-func TestKeyValueStore(t *testing.T) {
-	p, err := Load(freshFake(t, buildFake(t)))
-	require.NoError(t, err)
-	before := Live()
-	rows := []struct {
-		name    string
-		store   *failingStore
-		want    error
-		message string
-	}{
-		{"good", &failingStore{}, nil, ""},
-		{"deadline", &failingStore{err: os.ErrDeadlineExceeded}, ErrDeadline, "i/o timeout"},
-		{"code", &failingStore{err: &Error{"x", Unavailable, "gone"}}, ErrUnavailable, "gone"},
-		{"unknown", &failingStore{err: errors.New("own words")}, nil, "own words"},
-		{"panic", &failingStore{panic: true}, nil, "a store's own fault"},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			row.store.values = map[string][]byte{}
-			c, err := p.NewClient(nil, row.store)
-			if row.message == "" {
-				require.NoError(t, err)
-				assert.Equal(t, "hello", string(row.store.values["fake"]))
-				assert.Equal(t, 1500*time.Millisecond, row.store.timeout)
-				require.NoError(t, c.Close())
-			} else {
-				require.Error(t, err)
-				assert.Contains(t, err.Error(), row.message)
-				if row.want != nil {
-					require.ErrorIs(t, err, row.want)
-				}
-			}
-			assert.Equal(t, before, Live())
-			left, _, _ := fakeState(t, p)
-			assert.Zero(t, left)
-		})
-	}
 }

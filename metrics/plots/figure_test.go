@@ -3,7 +3,6 @@ package plots_test
 import (
 	"bytes"
 	"image/png"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,13 +38,4 @@ func TestSave(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 3)
-}
-
-// A character that an image's font lacks is an error there, and text in an SVG.
-func TestPNG_lacksCharacters(t *testing.T) {
-	f := plots.History(learned(2, "損失", -1))
-	require.NoError(t, f.SVG(io.Discard))
-	err := f.PNG(io.Discard)
-	require.ErrorIs(t, err, plots.ErrGlyph)
-	require.ErrorContains(t, err, "損")
 }

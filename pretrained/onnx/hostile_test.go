@@ -1,7 +1,6 @@
 package onnx_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -76,26 +75,6 @@ func TestHostile(t *testing.T) {
 	t.Logf("%d files are refused, of %d others %d can be built", refused, opened, built)
 	require.Greater(t, refused, 100)
 	require.Greater(t, built, 20)
-}
-
-func TestOpen_options(t *testing.T) {
-	for want, options := range map[string]onnx.Options{
-		`the constants are ["sr"], expected names of inputs: ["x"]`:     {Constants: map[string]any{"sr": 1}},
-		`the constant "x" is (Float64)[1, 4], expected (Float32)[-1 4]`: {Constants: map[string]any{"x": [][]float64{{1, 2, 3, 4}}}},
-		`the constant "x": `:                          {Constants: map[string]any{"x": "text"}},
-		`the network has no input`:                    {Constants: map[string]any{"x": [][]float32{{1, 2, 3, 4}}}},
-		`Options.Outputs has "hidden"`:                {Outputs: []string{"hidden"}},
-		`Options.Outputs has "logits", expected each`: {Outputs: []string{"logits", "logits"}},
-	} {
-		_, err := onnx.Open(t.Context(), "testdata/mlp.onnx", options)
-		require.ErrorContains(t, err, want)
-	}
-	_, err := onnx.Open(t.Context(), t.TempDir(), onnx.Options{})
-	require.ErrorContains(t, err, "is not a regular file")
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = onnx.Open(ended, "testdata/mlp.onnx", onnx.Options{})
-	require.ErrorIs(t, err, context.Canceled)
 }
 
 // Inputs of another dtype or shape than in the file are errors of the step.

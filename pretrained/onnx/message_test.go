@@ -2,11 +2,8 @@ package onnx_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
-	"fmt"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,36 +32,4 @@ func TestOpen_parts(t *testing.T) {
 		require.ErrorContains(t, err, "more than 500000 messages and texts", name)
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20), name)
 	}
-}
-
-// ending is a context that ends when it is asked often.
-type ending struct {
-	context.Context
-	left *int
-}
-
-func (e ending) Err() error {
-	if *e.left--; *e.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-// The context's end stops a long Open, which asks at each weight and node.
-func TestOpen_ends(t *testing.T) {
-	const weights = 3000
-	node := slices.Concat(field(1, []byte("x")), field(2, []byte("z")), field(4, []byte("Relu")))
-	shape := field(2, field(1, []byte{1 << 3, 1}))
-	graph := slices.Concat(field(1, node), field(11, slices.Concat(field(1, []byte("x")), field(2, field(1, append([]byte{1 << 3, 1}, shape...))))), field(12, field(1, []byte("z"))))
-	for i := range weights {
-		name := fmt.Append(nil, "w", i)
-		graph = append(graph, field(5, slices.Concat([]byte{1 << 3, 1, 2 << 3, 1}, field(8, name), field(9, make([]byte, 4))))...)
-	}
-	path := written(t, slices.Concat(field(8, []byte{2 << 3, 18}), field(7, graph)))
-	left := weights
-	_, err := onnx.Open(ending{t.Context(), &left}, path, onnx.Options{})
-	require.ErrorIs(t, err, context.Canceled)
-	left = 2 * weights
-	_, err = onnx.Open(ending{t.Context(), &left}, path, onnx.Options{})
-	require.NoError(t, err)
 }

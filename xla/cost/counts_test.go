@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,61 +72,6 @@ func TestCount_cuDNN(t *testing.T) {
 	require.Equal(t, counted(t, fixture(t, "cpu-convolution.hlo")).Matrix["f32"], counted(t, fixture(t, "gpu-convolution.hlo")).Matrix["f32"])
 }
 
-func TestCount_loops(t *testing.T) {
-	const product, bytes = 2 * 8 * 8 * 8, 4 * 8 * 8
-	const less = "%i.1, %n), direction=LT"
-	known := `, backend_config={"known_trip_count":{"n":"5"}}`
-	for name, tt := range map[string]struct {
-		text  string
-		trips float64
-	}{
-		"said":              {looped(known, less, "1", "%zero"), 5},
-		"counted":           {looped("", less, "1", "%zero"), 7},
-		"by two":            {looped("", less, "2", "%zero"), 4},
-		"up to and with":    {looped("", "%i.1, %n), direction=LE", "1", "%zero"), 8},
-		"the other way":     {looped("", "%n, %i.1), direction=GT", "1", "%zero"), 7},
-		"from an argument":  {looped("", less, "1", "%m"), 0},
-		"another condition": {looped("", "%i.1, %n), direction=NE", "1", "%zero"), 0},
-		"going nowhere":     {looped("", less, "0", "%zero"), 0},
-	} {
-		c := counted(t, tt.text, Axis{"data", 4})
-		trips := tt.trips
-		if trips == 0 {
-			trips = 1 // and reported
-			require.Equal(t, []string{"loop"}, c.Unknown, name)
-		} else {
-			require.Empty(t, c.Unknown, name)
-		}
-		require.Equal(t, trips*product, c.Matrix["f32"], name)
-		require.Equal(t, []Exchange{{"all-reduce", "data", 4, trips * bytes, 1.5 * trips * bytes}}, c.Exchanged, name)
-	}
-
-	// A nested loop: 3 times 7.
-	outer := strings.Replace(looped("", less, "1", "%zero"), "ENTRY %main (p: f32[8,8], m: s32[]) -> f32[8,8] {\n  %p = f32[8,8]{1,0} parameter(0)\n  %m = s32[] parameter(1)",
-		"%outer_body (o: (f32[8,8])) -> (f32[8,8]) {\n  %o = (f32[8,8]{1,0}) parameter(0)\n  %p = f32[8,8]{1,0} get-tuple-element(%o), index=0", 1)
-	outer = strings.Replace(outer, "  ROOT %out = f32[8,8]{1,0} get-tuple-element(%loop), index=1\n}", `  %out = f32[8,8]{1,0} get-tuple-element(%loop), index=1
-  ROOT %made = (f32[8,8]{1,0}) tuple(%out)
-}
-
-%outer_condition (q: (f32[8,8])) -> pred[] {
-  %q = (f32[8,8]{1,0}) parameter(0)
-  ROOT %yes = pred[] constant(true)
-}
-
-ENTRY %main (v: f32[8,8]) -> (f32[8,8]) {
-  %v = f32[8,8]{1,0} parameter(0)
-  %first = (f32[8,8]{1,0}) tuple(%v)
-  ROOT %all = (f32[8,8]{1,0}) while(%first), condition=%outer_condition, body=%outer_body, backend_config={"known_trip_count":{"n":"3"}}
-}`, 1)
-	require.Equal(t, 21.0*product, counted(t, outer).Matrix["f32"])
-
-	// XLA counts 8,454,146 FLOPs and 16,384 transcendentals for this program, whose loop runs 7 times.
-	c := counted(t, fixture(t, "tpu-loop.hlo"))
-	require.Equal(t, map[string]float64{"f32": 7 * 2 * 64 * 256 * 256}, c.Matrix)
-	require.Equal(t, 7.0*16_384, c.Transcendentals)
-	require.Empty(t, counted(t, fixture(t, "cpu-loops.hlo")).Unknown)
-}
-
 // A data-parallel step exchanges its gradients, 4 bytes per parameter, and the loss.
 func TestCount_dataParallel(t *testing.T) {
 	const parameters = 64*64 + 64 + 64*10 + 10
@@ -156,51 +100,6 @@ func TestCount_sharded(t *testing.T) {
 	}, c.Exchanged)
 }
 
-func TestCount_exchanged(t *testing.T) {
-	mesh := []Axis{{"data", 2}, {"model", 4}}
-	p0, p1 := "%x = f32[64,32]{1,0} parameter(0)", "%h = bf16[64,32]{1,0} parameter(1)"
-	for _, tt := range []struct {
-		lines []string
-		want  Exchange
-	}{
-		{[]string{p0, "%s = f32[64,32]{1,0} all-reduce-start(%x), channel_id=1, replica_groups=[2,4]<=[8], to_apply=%sum", "ROOT %d = f32[64,32]{1,0} all-reduce-done(%s)"},
-			Exchange{"all-reduce", "model", 4, 8192, 1.5 * 8192}},
-		{[]string{p0, p1, "ROOT %s = (f32[64,32]{1,0}, bf16[64,32]{1,0}) all-reduce(%x, %h), channel_id=1, replica_groups={{0,4},{1,5},{2,6},{3,7}}, to_apply=%sum"},
-			Exchange{"all-reduce", "data", 2, 12288, 12288}},
-		{[]string{p0, "ROOT %s = f32[16,32]{1,0} reduce-scatter(%x), channel_id=1, replica_groups=[2,4]<=[8], dimensions={0}, to_apply=%sum"},
-			Exchange{"reduce-scatter", "model", 4, 8192, 6144}},
-		{[]string{p0, "%s = (f32[64,32]{1,0}, f32[128,32]{1,0}) all-gather-start(%x), channel_id=1, replica_groups=[4,2]<=[2,4]T(1,0), dimensions={0}", "ROOT %d = f32[128,32]{1,0} all-gather-done(%s)"},
-			Exchange{"all-gather", "data", 2, 8192, 8192}},
-		{[]string{p0, "ROOT %s = f32[64,32]{1,0} all-to-all(%x), channel_id=1, replica_groups=mesh['a'=2,'b'=4] {'a','b'}, dimensions={0}"},
-			Exchange{"all-to-all", "data,model", 8, 8192, 7168}},
-		{[]string{p0, "ROOT %s = f32[64,32]{1,0} all-gather(%x), channel_id=1, replica_groups=mesh['a'=2,'b'=4] {'b'}, dimensions={0}"},
-			Exchange{"all-gather", "model", 4, 8192, 3 * 8192}},
-		{[]string{p0, "ROOT %s = f32[64,32]{1,0} all-gather(%x), channel_id=1, replica_groups=mesh['a'=4,'b'=2], device_ids=([2,4]T(1,0)) {'b'}, dimensions={0}"},
-			Exchange{"all-gather", "data", 2, 8192, 8192}},
-		{[]string{p0, "ROOT %s = f32[64,32]{1,0} all-gather(%x), channel_id=1, replica_groups=mesh['a'=4,'b'=2], device_ids=(0,4,1,5,2,6,3,7) {'a'}, dimensions={0}"},
-			Exchange{"all-gather", "model", 4, 8192, 3 * 8192}},
-		{[]string{p0, "ROOT %s = f32[64,32]{1,0} collective-permute(%x), channel_id=1, source_target_pairs={{0,1},{1,2},{2,3},{3,0}}"},
-			Exchange{"collective-permute", "model", 2, 8192, 8192}},
-		{[]string{p0, "ROOT %s = f32[64,32]{1,0} all-reduce(%x), channel_id=1, replica_groups={}, to_apply=%sum"},
-			Exchange{"all-reduce", "data,model", 8, 8192, 2 * 7 * 1024}},
-		{[]string{p0, "ROOT %s = f32[64,32]{1,0} all-reduce(%x), channel_id=1, replica_groups={{0,1},{2,3},{4,5},{6,7}}, to_apply=%sum"},
-			Exchange{"all-reduce", "", 2, 8192, 8192}},
-	} {
-		require.Equal(t, []Exchange{tt.want}, counted(t, program(tt.lines...), mesh...).Exchanged, "%v", tt.lines)
-	}
-
-	// An asynchronous computation counts where it starts.
-	c := counted(t, strings.Replace(program(p0,
-		"%s = ((f32[64,32]{1,0}), f32[16,32]{1,0}, u32[]) async-start(%x), calls=%wrapped", "%u = ((f32[64,32]{1,0}), f32[16,32]{1,0}, u32[]) async-update(%s)",
-		"ROOT %d = f32[16,32]{1,0} async-done(%u)"), "ENTRY", `%wrapped (w: f32[64,32]) -> f32[16,32] {
-  %w = f32[64,32]{1,0} parameter(0)
-  ROOT %rs = f32[16,32]{1,0} reduce-scatter(%w), channel_id=3, replica_groups=[2,4]<=[8], dimensions={0}, to_apply=%sum
-}
-
-ENTRY`, 1), mesh...)
-	require.Equal(t, []Exchange{{"reduce-scatter", "model", 4, 8192, 6144}}, c.Exchanged)
-}
-
 func TestCount_largest(t *testing.T) {
 	c := counted(t, program("%x = f32[64,32]{1,0} parameter(0)", "%small = f32[32]{0} parameter(1)",
 		`%a = f32[256,32]{1,0} broadcast(%small), dimensions={1}, metadata={op_name="wide" source_file="-" source_line=12}`,
@@ -225,34 +124,6 @@ func TestCount_largest(t *testing.T) {
 	// A tiled layout takes whole tiles.
 	c = counted(t, program("ROOT %x = f32[9,10]{1,0:T(8,128)} parameter(0)"))
 	require.EqualValues(t, 4*16*128, c.Largest[0].Bytes)
-}
-
-func TestCount_wrong(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                          `line 1: it begins with ""`,
-		"ELF":                       "expected HLO as XLA writes it",
-		"HloModule m\n":             "no entry computation",
-		"HloModule m\n\nnonsense\n": `line 3: "nonsense": expected the beginning of a computation`,
-		program("ROOT %x = f32[2]{0} negate(%y)"):                                                               `its operand "y" is not an instruction`,
-		program("ROOT %x = f32[2]{0} negate(%x)"):                                                               `comes before its operand "x"`,
-		program("ROOT %x = g32[2]{0} parameter(0)"):                                                             "an unknown type of number",
-		program("ROOT %x = f32[2]{1} parameter(0)"):                                                             "layout {1} of 1 axes",
-		program("ROOT %x = f32[1000000000,1000000000]{1,0} parameter(0)"):                                       "more than 2^50 elements",
-		program("ROOT %x = f32[2]{0} parameter(4)"):                                                             "expected each number below 1 once",
-		program("%x = f32[2]{0} parameter(0)", "ROOT %y = f32[2]{0} fusion(%x), calls=%none"):                   "no such computation",
-		program("%x = f32[2]{0} parameter(0)", "ROOT %y = f32[2]{0} all-reduce(%x), replica_groups=[3,4]<=[8]"): "3 groups of 4 of 8 devices",
-		program("%x = f32[2]{0} parameter(0)", "ROOT %y = f32[2]{0} fusion(%x), calls=%main"):                   `computation "main" calls itself`,
-		program("%x = f32[2]{0} parameter(0)", "ROOT %y = f32[2]{0} convolution(%x, %x), dim_labels=bf_io->bf"): "too few axes",
-		program("%x = f32[2]{0} parameter(0)", "ROOT %y = f32[2]{0} dot(%x, %x), lhs_contracting_dims={3}"):     "axis 3 of f32[2]",
-		program("%x = f32[2]{0} parameter(0)", "ROOT %y = f32[2]{0} dot(%x), lhs_contracting_dims={0}"):         "dot with 1 operands",
-	} {
-		_, err := Count(text, nil)
-		require.ErrorContains(t, err, want, "%s", text)
-	}
-	_, err := Count("HloModule m\n\n\nnonsense", nil)
-	require.ErrorContains(t, err, "line 4: ")
-	_, err = Count(fixture(t, "tpu-loop.hlo"), []Axis{{"data", 0}})
-	require.ErrorContains(t, err, `axis "data" of the mesh has 0 devices`)
 }
 
 func FuzzCount(f *testing.F) {

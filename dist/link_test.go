@@ -1,0 +1,42 @@
+package dist
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A process that was stopped for the deadline says nothing of the others, who have given it up.
+func TestWakefulness(t *testing.T) {
+	var w wakefulness
+	now := time.Now()
+	require.False(t, w.look(now))
+	require.False(t, w.look(now.Add(second)))
+	require.False(t, w.givenUp(now.Add(2*second), 10*second))
+	require.True(t, w.givenUp(now.Add(9*second), 10*second), "it has not looked since")
+	require.True(t, w.look(now.Add(9*second)))
+	require.True(t, w.givenUp(now.Add(9*second), 10*second))
+	require.False(t, w.look(now.Add(9500*time.Millisecond)))
+	require.False(t, w.givenUp(now.Add(10500*time.Millisecond), 10*second))
+	require.True(t, w.look(now.Add(12*second)))
+	require.False(t, w.givenUp(now.Add(12*second), 10*second), "not for so long")
+}
+
+// A process that is stopped as soon as it has joined knows it when it wakes.
+func TestWatch_stoppedAtOnce(t *testing.T) {
+	h := &hub{j: three(), over: true, links: make([]*link, 3), views: make([]view, 3)}
+	h.watch()
+	here, there := net.Pipe()
+	s := &spoke{j: h.j, left: true, link: newLink(here, time.Minute, func(error) {})}
+	s.watch()
+	later := time.Now().Add(11 * second)
+	s.mu.Lock()
+	require.True(t, s.awake.givenUp(later, 10*second))
+	s.mu.Unlock()
+	h.mu.Lock()
+	require.True(t, h.awake.givenUp(later, 10*second))
+	h.mu.Unlock()
+	require.NoError(t, there.Close())
+}
