@@ -54,6 +54,8 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 	if first >= 0 && ends && now.Sub(latest(views[first].leaving, pardon)) > j.closeWithin() {
 		return j.failed(&views[first], first), false
 	}
+	var waiting []int
+	large := false // an exchange takes longer
 	for w := range views {
 		b := &views[w].beat
 		if views[w].left || views[w].error != "" || !waits(w) {
@@ -70,42 +72,46 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 		if now.Sub(from) <= limit {
 			continue
 		}
-		var behind, waiting []int
+		var behind []int
 		for x := range views {
-			c := &views[x].beat
-			if x == w || b.Call != "" && c.Calls >= b.Calls || b.Call == "" && c.Begun >= b.Begun {
-				continue
-			}
-			if waits(x) || views[x].left {
-				waiting = append(waiting, x)
-			} else {
+			if !views[x].left && !waits(x) && !views[x].beat.reached(b) {
 				behind = append(behind, x)
 			}
 		}
+		// v has the result that w waits for.
+		v := slices.IndexFunc(views, func(v view) bool { return v.left || v.beat.passed(b) })
 		switch {
 		case len(behind) > 0:
 			return j.stuck(views, now, w, behind, allowed), false
 		case slices.ContainsFunc(views, func(v view) bool { return !v.left && now.Sub(v.seen) > 2*beatEvery }):
 			continue // it may be stopped, and its wait over
-		case len(waiting) > 0:
-			// They may wait for a later rank.
-			if slices.ContainsFunc(views, func(v view) bool { return !v.left && v.beat.Call == "" && !v.beat.Waits }) {
-				continue
-			}
-			// A result that w has was sent to all.
-			if x := slices.IndexFunc(views, func(v view) bool { return b.Call != "" && v.beat.Call != "" && v.beat.Calls < b.Calls }); x >= 0 {
-				return j.failure(ExitLost, x, views[x].beat, age(x), fmt.Sprintf("%s waits %s for a result that %s has: the network link to it does not respond",
-					j.who(x), views[x].beat.sentence(age(x)), j.who(w))), false
-			}
-			return j.disagree(views, now, append([]int{w}, waiting...)), false
+		case first >= 0:
+			return j.failed(&views[first], first), false
 		case b.Call == "" && now.Sub(from) <= limit+time.Duration(float64(b.Bytes)/slowest*1e9):
-			continue // a large exchange, joined by all
-		default:
-			return j.failure(ExitStuck, w, *b, age(w), fmt.Sprintf("%s waits %s, and no other rank is late: the network link to it, or its MPI library, does not respond",
-				j.who(w), b.sentence(age(w)))), false
+			large = true
+			continue
+		case v >= 0:
+			return j.failure(ExitLost, w, *b, age(w), fmt.Sprintf("%s waits %s for a result that %s has: the network link to it does not respond",
+				j.who(w), b.sentence(age(w)), j.who(v))), false
+		}
+		waiting = append(waiting, w)
+	}
+	// Nobody has a result that these wait for. They may wait for a later rank.
+	if len(waiting) == 0 || large || slices.ContainsFunc(views, func(v view) bool { return v.beat.Call == "" && !v.beat.Waits }) {
+		return nil, false
+	}
+	w := waiting[0]
+	apart := []int{w}
+	for x := range views {
+		if !views[x].beat.reached(&views[w].beat) {
+			apart = append(apart, x)
 		}
 	}
-	return nil, false
+	if len(apart) > 1 {
+		return j.disagree(views, now, apart), false
+	}
+	return j.failure(ExitLost, w, views[w].beat, age(w), fmt.Sprintf("%s waits %s, and no rank is late: the network link to it or to another rank, or an MPI library, does not respond",
+		j.who(w), views[w].beat.sentence(age(w)))), false
 }
 
 // reportTo writes who is late: f is of judge with less than the deadline.

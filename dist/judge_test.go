@@ -59,7 +59,12 @@ func TestJudge(t *testing.T) {
 		"different places":             {beats: [3]beat{exchanges(5, 11*second), {Step: 7, Begun: 4, Calls: 1, Call: "Close", CallFor: 11 * second, CallLimit: 60 * second}, exchanges(5, 11*second)}, code: ExitDisagree, rank: 1, says: "do not run the same program: rank 0 (host h0, pid 100) waits at step 5, in all_reduce"},
 		"Close waits longer":           {beats: [3]beat{computes(5), {Calls: 1, Call: "Close", CallFor: 50 * second, CallLimit: 60 * second}, computes(5)}},
 		"but not for ever":             {beats: [3]beat{computes(5), {Calls: 1, Call: "Close", CallFor: 61 * second, CallLimit: 60 * second}, computes(5)}, code: ExitStuck, rank: 0, says: "waits for it at step 0, in Close"},
-		"all are in it":                {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, 11*second)}, code: ExitStuck, says: "no other rank is late"},
+		"all are in it":                {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, 11*second)}, code: ExitLost, says: "no rank is late: the network link to it or to another rank, or an MPI library, does not respond"},
+		"a cut link, one computes":     {beats: [3]beat{{Step: 5, Calls: 5}, calls(5, 11*second), {Step: 5, Calls: 5}}, code: ExitLost, rank: 1, says: "for a result that rank 0 (host h0, pid 100) has: the network link to it does not respond"},
+		"a cut link, the first waits":  {beats: [3]beat{calls(4, 12*second), calls(5, 11*second), calls(5, 11*second)}, code: ExitLost, rank: 0, says: "for a result that rank 1 (host h1, pid 101) has"},
+		"a cut link in an exchange":    {beats: [3]beat{exchanges(6, 11*second), exchanges(5, 12*second), exchanges(6, 11*second)}, code: ExitLost, rank: 1, says: "for a result that rank 0 (host h0, pid 100) has"},
+		"a cut link, then a program":   {beats: [3]beat{{Calls: 7, Begun: 3, Waits: true, ExchangeFor: 11 * second}, {Calls: 7, Begun: 3, Waits: true, ExchangeFor: 11 * second}, {Calls: 7, Begun: 2, Call: "the comparison of run 3", CallFor: 11 * second}}, code: ExitLost, rank: 2, says: "waits at step 0, in the comparison of run 3 for 11s for a result that rank 0 (host h0, pid 100) has"},
+		"a cut link in Close":          {beats: [3]beat{calls(5, 61*second), calls(5, 61*second), {Calls: 5}}, left: true, code: ExitLost, says: "for a result that rank 2 (host h2, pid 102) has"},
 		"silent":                       {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, code: ExitLost, rank: 2, says: "rank 2 (host h2, pid 102) gives no sign of life for 11s"},
 		"silent since it waited":       {beats: [3]beat{{Calls: 5}, {Calls: 5}, calls(5, 9*second)}, silent: 2 * second},
 		"silent in what others wait":   {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, second)}, silent: 9 * second},
@@ -110,8 +115,9 @@ func TestJudge(t *testing.T) {
 		{exchanges(5, second), beat{Begun: 4}, second, true},
 		{exchanges(5, second), beat{Begun: 5}, second, false},
 		{computes(5), computes(5), 2 * time.Minute, true},
+		{calls(5, 11*second), beat{Calls: 5}, second, true}, // rank 1 failed in it
 	} {
-		views := []view{{beat: c.zero, seen: now}, {beat: c.one, seen: now, error: "no such file", leaving: now.Add(-c.since)}, {beat: computes(5), seen: now}}
+		views := []view{{beat: c.zero, seen: now}, {beat: c.one, seen: now, error: "no such file", leaving: now.Add(-c.since)}, {beat: beat{Calls: 5, Begun: 5}, seen: now}}
 		f, _ := three().judge(views, now, now.Add(-time.Hour), now.Add(-time.Hour), three().deadline)
 		require.Equal(t, c.fails, f != nil, c)
 		if c.fails {
@@ -122,8 +128,10 @@ func TestJudge(t *testing.T) {
 	}
 	large := exchanges(5, 11*second)
 	large.Bytes = 100e6 // ten seconds more
-	f, _ := three().judge([]view{{beat: large, seen: now}, {beat: large, seen: now}, {beat: large, seen: now}}, now, now.Add(-time.Hour), now.Add(-time.Hour), three().deadline)
-	require.Nil(t, f, "a large exchange may be at work")
+	for _, other := range []beat{large, exchanges(6, 11*second)} {
+		f, _ := three().judge([]view{{beat: large, seen: now}, {beat: other, seen: now}, {beat: other, seen: now}}, now, now.Add(-time.Hour), now.Add(-time.Hour), three().deadline)
+		require.Nil(t, f, "a large exchange may be at work")
+	}
 }
 
 // S53: ranks wait for one for 30 s of a deadline of a minute, and then go on. Rank 0 reports that one once, and the job
