@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -175,13 +176,16 @@ func (h *hub) lost(r int, err error) {
 	if fault := fault(err); fault != "" {
 		reason = "its connection broke" + fault
 	}
-	f := h.j.failure(ExitLost, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s was lost: %s before Job.Close: it died, was killed, or its program ended early. It was last %s",
-		h.j.who(r), reason, v.beat.sentence(time.Since(v.seen))))
+	f := h.j.failure(ExitLost, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s was lost: %s before Job.Close: it died, was killed, or its program ended early. Its last heartbeat was %s",
+		h.j.who(r), reason, v.beat.sentence(0)))
 	if silent := time.Since(v.seen); silent > tooLong {
 		f = h.j.silent(&v, r, silent)
 	}
 	if v.error != "" {
 		f = h.j.failed(&v, r)
+	}
+	if bad, ok := errors.AsType[*messageError](err); ok {
+		f = h.j.failure(bad.code, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s. Its last heartbeat was %s", bad.text(h.j.who(r)), v.beat.sentence(0)))
 	}
 	if f.Here = !givenUp; givenUp {
 		h.j.end(f)

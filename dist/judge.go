@@ -128,7 +128,7 @@ func (j *Job) failed(v *view, r int) *Failure {
 }
 
 func (j *Job) silent(v *view, r int, since time.Duration) *Failure {
-	return j.failure(ExitLost, r, v.beat, since, fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down. It was last %s",
+	return j.failure(ExitLost, r, v.beat, since, fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down. Its last heartbeat was %s",
 		j.who(r), round(since), v.beat.sentence(0)))
 }
 

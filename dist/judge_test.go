@@ -3,6 +3,7 @@ package dist
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
@@ -355,6 +356,90 @@ func TestSpoke_reportsSilence(t *testing.T) {
 		require.Contains(t, m.Failure.Text, "rank 2 (host h2, pid 102) has received nothing from rank 0 for 11s: the link between them was down. It was at step 0")
 		require.Equal(t, ExitLost, <-codes)
 	})
+}
+
+// A message that cannot be read or sent is not a death.
+func TestLost_byAMessage(t *testing.T) {
+	defer func() { exit = os.Exit }()
+	framed := func(body string) []byte { return append([]byte{0, 0, 0, byte(len(body))}, body...) }
+	_, tooLong := frame(message{Kind: kindCall, Call: "AllGather", Data: make([]byte, 30)}, 60)
+	require.Error(t, tooLong)
+	for name, c := range map[string]struct {
+		sent []byte
+		code int
+		says string
+	}{
+		"a length":  {[]byte{0xff, 0, 0, 0}, ExitLost, "a message from RANK could not be read: expected at most 1073741824 bytes, got 4278190080: the network or a host changed it. "},
+		"its JSON":  {framed(`{"Kind":"bea`), ExitLost, `a message from RANK could not be read: expected JSON, got "{\"Kind\":\"bea" (unexpected end of JSON input): `},
+		"its kind":  {framed(`{"Kind":"bebt"}`), ExitLost, `a message from RANK could not be read: expected a kind of message, got "bebt": `},
+		"too large": {nil, ExitFailed, `a message to RANK ("AllGather") could not be sent: expected at most 60 bytes, got 8`},
+	} {
+		t.Run("of rank 1: "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				codes, failures := make(chan int, 1), make(chan *Failure, 1)
+				exit = func(code int) { codes <- code }
+				here, there := net.Pipe()
+				defer there.Close()
+				defer here.Close()
+				j := three()
+				j.onFailure = func(f *Failure) { failures <- f }
+				h := &hub{j: j, links: make([]*link, 3), views: make([]view, 3)}
+				h.links[1] = newLink(here, time.Minute, func(err error) { h.lost(1, err) })
+				h.views[1] = view{beat: beat{Step: 7}, seen: time.Now()}
+				h.watch()
+				go func() { _, _ = io.Copy(io.Discard, there) }()
+				if c.sent == nil {
+					go h.lost(1, tooLong)
+				} else {
+					_, err := there.Write(c.sent)
+					require.NoError(t, err)
+				}
+				require.Equal(t, c.code, <-codes)
+				f := <-failures
+				require.True(t, f.Here)
+				require.Contains(t, f.Text, strings.ReplaceAll(c.says, "RANK", "rank 1 (host h1, pid 101)"))
+				require.Contains(t, f.Text, "Its last heartbeat was at step 7")
+				require.NotContains(t, f.Text, "died")
+				<-time.After(second) // until look has ended
+			})
+		})
+		t.Run("of rank 0: "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				codes := make(chan int, 1)
+				exit = func(code int) { codes <- code }
+				here, there := net.Pipe()
+				defer there.Close()
+				defer here.Close()
+				j := three()
+				j.rank = 1
+				s := &spoke{j: j, seen: time.Now()}
+				s.link = newLink(here, time.Minute, s.lost)
+				s.watch()
+				reported := make(chan *Failure, 1)
+				go func() {
+					for m, err := read(there, mostMessage); err == nil; m, err = read(there, mostMessage) {
+						if m.Kind == kindFail {
+							reported <- m.Failure
+						}
+					}
+				}()
+				if c.sent == nil {
+					go s.lost(tooLong)
+				} else {
+					_, err := there.Write(c.sent)
+					require.NoError(t, err)
+				}
+				f := <-reported
+				require.Equal(t, c.code, <-codes)
+				require.Equal(t, c.code, f.Code)
+				require.Contains(t, f.Text, strings.ReplaceAll(c.says, "RANK", "rank 0 (host h0, pid 100)"))
+				s.mu.Lock()
+				s.left = true
+				s.mu.Unlock()
+				<-time.After(second) // until its heartbeats have ended
+			})
+		})
+	}
 }
 
 // A process that is stopped as soon as it has joined knows it when it wakes.

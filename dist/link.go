@@ -85,7 +85,7 @@ const mostBeats = 64
 
 // send queues a message. It returns false if the link is closed, or for a beat that the peer does not read.
 func (l *link) send(m message) bool {
-	f, err := frame(m)
+	f, err := frame(m, mostMessage)
 	if err != nil {
 		go l.failed(err) // takes the caller's locks
 		return false
@@ -117,7 +117,7 @@ func (l *link) flush(limit time.Duration) {
 
 // tell encodes once for all links: a welcome names all ranks.
 func tell(links []*link, m message) {
-	f, err := frame(m)
+	f, err := frame(m, mostMessage)
 	for _, l := range links {
 		switch {
 		case l == nil:

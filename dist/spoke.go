@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -110,8 +111,17 @@ func (s *spoke) lost(err error) {
 	s.mu.Lock()
 	left, silent := s.left, time.Since(s.seen)
 	s.mu.Unlock()
+	bad, ok := errors.AsType[*messageError](err)
 	switch {
 	case left:
+		return
+	case ok: // rank 0 reports it
+		b := s.j.beat()
+		f := s.j.failure(bad.code, 0, beat{}, 0, fmt.Sprintf("%s. %s was %s", bad.text(s.j.who(0)), s.j.who(s.j.rank), b.sentence(0)))
+		s.send(message{Kind: kindFail, Failure: f})
+		s.link.flush(answerWithin)
+		time.Sleep(beforeSpeaker)
+		s.j.end(f)
 		return
 	case silent > tooLong: // another rank reported its silence, and the launcher ends rank 0
 		s.silent(silent)

@@ -1303,4 +1303,12 @@ var controls = []control{
 		edits: []edit{{"check(link == 0, ", "check(link >= 0, "}}},
 	{name: "a variance that loses the digits of the mean", file: "nn/batchnorm.go", pkg: "nn", test: "TestBatchNorm_meansFarFromZero",
 		edits: []edit{{"spread := meanOf(graph.Square(off))", "spread := graph.Sub(meanOf(graph.Square(rows)), graph.Square(average))"}}},
+	{name: "a message that rank 0 cannot read and that is a death", file: "dist/hub.go", pkg: "dist", test: "TestLost_byAMessage",
+		edits: []edit{{"[*messageError](err); ok {", "[*messageError](err); ok && givenUp {"}}},
+	{name: "a message of rank 0 that cannot be read and is its death", file: "dist/spoke.go", pkg: "dist", test: "TestLost_byAMessage",
+		edits: []edit{{"case ok: // rank 0", "case ok && left: // rank 0"}}},
+	{name: "an unknown kind of message that is passed over", file: "dist/frame.go", pkg: "dist", test: "TestLost_byAMessage",
+		edits: []edit{{"if !slices.Contains(kinds, m.Kind) {", "if slices.Contains(kinds, \"\") {"}}},
+	{name: "a last heartbeat that is a last step", file: "dist/hub.go", pkg: "dist", test: "TestF54_killed",
+		edits: []edit{{"Its last heartbeat was %s\",\n\t\th.j.who(r), reason", "It was last %s\",\n\t\th.j.who(r), reason"}}},
 }
