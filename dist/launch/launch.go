@@ -350,7 +350,8 @@ func outlives(ctx context.Context, dir string, n int) bool {
 // bySignal: the words name a rank that a signal ended, which may have had no time to report anything.
 var bySignal = regexp.MustCompile(`signal\s+\d+\s+\(|\(signal \d+\)`)
 
-var rankFailed = regexp.MustCompile(`Exit code:\s+(\d+)|on signal (\d+)`)
+// rankFailed: Open MPI 4 and 5, which break lines, and MPICH. They also report daemons.
+var rankFailed = regexp.MustCompile(`Exit\s+code:\s+(\d+)|(?:exited\s+on\s+signal|\(signal)\s+(\d+)`)
 
 func failedBy(words string) int {
 	found := rankFailed.FindStringSubmatch(words)

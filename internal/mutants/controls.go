@@ -1311,4 +1311,8 @@ var controls = []control{
 		edits: []edit{{"if !slices.Contains(kinds, m.Kind) {", "if slices.Contains(kinds, \"\") {"}}},
 	{name: "a last heartbeat that is a last step", file: "dist/hub.go", pkg: "dist", test: "TestF54_killed",
 		edits: []edit{{"Its last heartbeat was %s\",\n\t\th.j.who(r), reason", "It was last %s\",\n\t\th.j.who(r), reason"}}},
+	{name: "a launcher's line that must not be broken", file: "dist/launch/launch.go", pkg: "dist/launch", test: "TestRun_mpirunHangs",
+		edits: []edit{{`(?:exited\s+on\s+signal|`, `(?:exited on signal|`}}},
+	{name: "a launcher's daemon that is a rank", file: "dist/launch/launch.go", pkg: "dist/launch", test: "TestRun_mpirunHangs",
+		edits: []edit{{`(?:exited\s+on\s+signal|`, `(?:on\s+signal|`}}},
 }
