@@ -68,14 +68,12 @@ func (h *hub) watch() {
 
 // look ends the job for a rank that is late or lost, and before reports it to w.
 func (h *hub) look(w io.Writer) {
-	awake, pardon, sent, said := time.Now(), time.Now(), time.Time{}, time.Time{}
+	pardon, sent, said := time.Now(), time.Time{}, time.Time{}
 	for {
 		time.Sleep(lookEvery)
 		now := time.Now()
 		h.mu.Lock()
-		if h.awake.look(now) { // messages of that time are unread
-			awake, pardon = now, now
-		}
+		h.awake.look(now)
 		if h.over {
 			h.mu.Unlock()
 			return
@@ -96,12 +94,12 @@ func (h *hub) look(w io.Writer) {
 			close(h.dismissed)
 			return
 		}
-		f, busy := h.j.judge(h.views, now, awake, pardon, h.j.deadline)
+		f, busy := h.j.judge(h.views, now, &h.awake, pardon, h.j.deadline)
 		if busy {
 			pardon = now
 		}
 		if f == nil && h.j.deadline > patient && now.Sub(said) >= again {
-			if late, _ := h.j.judge(h.views, now, awake, pardon, patient); late != nil {
+			if late, _ := h.j.judge(h.views, now, &h.awake, pardon, patient); late != nil {
 				said = now
 				go h.j.reportTo(w, late) // it may block
 			}
@@ -171,6 +169,7 @@ func (h *hub) lost(r int, err error) {
 		return
 	}
 	v, givenUp := h.views[r], h.awake.givenUp(time.Now(), h.j.deadline)
+	silent := time.Since(h.awake.excuse(v.seen))
 	h.mu.Unlock()
 	reason := "its connection ended"
 	if fault := fault(err); fault != "" {
@@ -178,7 +177,7 @@ func (h *hub) lost(r int, err error) {
 	}
 	f := h.j.failure(ExitLost, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s was lost: %s before Job.Close: it died, was killed, or its program ended early. Its last heartbeat was %s",
 		h.j.who(r), reason, v.beat.sentence(0)))
-	if silent := time.Since(v.seen); silent > tooLong {
+	if silent > tooLong {
 		f = h.j.silent(&v, r, silent)
 	}
 	if v.error != "" {

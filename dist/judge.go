@@ -20,15 +20,15 @@ type view struct {
 // slowest is the lowest plausible rate of a joined exchange, in bytes per second.
 const slowest = 10e6
 
-// judge returns the failure of a rank that keeps others waiting longer than allowed, or nil. Silence before awake does
-// not count, because this process did not run, nor do waits before pardon, when a rank was in an announced phase. busy
-// reports such a phase. The job ends if allowed is the deadline; less is for a report.
-func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Duration) (f *Failure, busy bool) {
+// judge returns the failure of a rank that keeps others waiting longer than allowed, or nil. Naps of this process do not
+// count, nor do waits before pardon, when a rank was in an announced phase. busy reports such a phase. The job ends if
+// allowed is the deadline; less is for a report.
+func (j *Job) judge(views []view, now time.Time, awake *wakefulness, pardon time.Time, allowed time.Duration) (f *Failure, busy bool) {
 	ends := allowed >= j.deadline
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	for r := range views {
 		v := &views[r]
-		if silent := now.Sub(latest(v.seen, awake)); r != 0 && !v.left && silent > allowed {
+		if silent := now.Sub(awake.excuse(v.seen)); r != 0 && !v.left && silent > allowed {
 			return j.silent(v, r, silent), false
 		}
 	}
@@ -51,7 +51,7 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 			return nil, true
 		}
 	}
-	if first >= 0 && ends && now.Sub(latest(views[first].leaving, pardon)) > j.closeWithin() {
+	if first >= 0 && ends && now.Sub(awake.excuse(latest(views[first].leaving, pardon))) > j.closeWithin() {
 		return j.failed(&views[first], first), false
 	}
 	var waiting []int
@@ -68,7 +68,7 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 				limit = max(b.CallLimit, allowed)
 			}
 		}
-		from := latest(now.Add(-waited-age(w)), pardon)
+		from := awake.excuse(latest(now.Add(-waited-age(w)), pardon))
 		if now.Sub(from) <= limit {
 			continue
 		}
@@ -82,7 +82,7 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 		v := slices.IndexFunc(views, func(v view) bool { return v.left || v.beat.passed(b) })
 		switch {
 		case len(behind) > 0:
-			return j.stuck(views, now, w, behind, allowed), false
+			return j.stuck(views, now, awake, w, behind, allowed), false
 		case slices.ContainsFunc(views, func(v view) bool { return !v.left && now.Sub(v.seen) > 2*beatEvery }):
 			continue // it may be stopped, and its wait over
 		case first >= 0:
@@ -132,12 +132,12 @@ func (j *Job) silent(v *view, r int, since time.Duration) *Failure {
 		j.who(r), round(since), v.beat.sentence(0)))
 }
 
-func (j *Job) stuck(views []view, now time.Time, w int, behind []int, allowed time.Duration) *Failure {
+func (j *Job) stuck(views []view, now time.Time, awake *wakefulness, w int, behind []int, allowed time.Duration) *Failure {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	first := behind[0]
 	for _, r := range behind {
-		if r != 0 && age(r) > tooLong { // the others were in their call before
-			return j.silent(&views[r], r, age(r))
+		if silent := now.Sub(awake.excuse(views[r].seen)); r != 0 && silent > tooLong { // the others were in their call before
+			return j.silent(&views[r], r, silent)
 		}
 	}
 	text := fmt.Sprintf("%s is stuck %s. %s waits for it %s", j.who(first), views[first].beat.sentence(age(first)), j.who(w), views[w].beat.sentence(age(w)))

@@ -40,7 +40,7 @@ func TestJudge(t *testing.T) {
 		beats  [3]beat
 		silent time.Duration // of rank 2
 		left   bool          // rank 2 has
-		awake  time.Duration // since then this process runs
+		nap    time.Duration // of this process, until a second ago
 		pardon time.Duration // so long ago
 		code   int
 		rank   int
@@ -71,7 +71,10 @@ func TestJudge(t *testing.T) {
 		"silent in what others wait":   {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, second)}, silent: 9 * second},
 		"silent in an earlier call":    {beats: [3]beat{calls(5, 11*second), calls(5, 11*second), calls(4, second)}, silent: 9 * second},
 		"in an earlier call":           {beats: [3]beat{calls(5, 11*second), calls(5, 11*second), calls(4, 12*second)}, code: ExitLost, rank: 2, says: "rank 2 (host h2, pid 102) waits at step 4, in Agree of 2 words for 12s for a result that rank 0 (host h0, pid 100) has: the network link to it"},
-		"silent, as this process was":  {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, awake: second, pardon: second},
+		"silent, as this process was":  {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, nap: 10 * second},
+		"silent, as this one starves":  {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 13 * second, nap: 2 * second, code: ExitLost, rank: 2, says: "gives no sign of life for 11s"},
+		"behind, as this process was":  {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), computes(4)}, nap: 2 * second},
+		"behind, as this one starves":  {beats: [3]beat{exchanges(5, 13*second), exchanges(5, 13*second), computes(4)}, nap: 2 * second, code: ExitStuck, rank: 2, says: "is stuck"},
 		"silent in a phase":            {beats: [3]beat{exchanges(5, 11*second), computes(5), busy(time.Hour)}, silent: 11 * second, pardon: second, code: ExitLost, rank: 2, says: "gives no sign of life for 11s"},
 		"silent beside a phase":        {beats: [3]beat{exchanges(5, 11*second), busy(time.Hour), computes(5)}, silent: 11 * second, pardon: second, code: ExitLost, rank: 2, says: "gives no sign of life for 11s"},
 		"silent, and left":             {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, left: true},
@@ -85,14 +88,14 @@ func TestJudge(t *testing.T) {
 				views = append(views, view{beat: c.beats[r], seen: now})
 			}
 			views[2].seen, views[2].left = now.Add(-c.silent), c.left
-			awake, pardon := now.Add(-time.Hour), now.Add(-time.Hour)
-			if c.awake > 0 {
-				awake = now.Add(-c.awake)
-			}
+			var awake wakefulness
+			awake.look(now.Add(-second - c.nap))
+			awake.look(now.Add(-second))
+			pardon := now.Add(-time.Hour)
 			if c.pardon > 0 {
 				pardon = now.Add(-c.pardon)
 			}
-			f, busy := three().judge(views, now, awake, pardon, three().deadline)
+			f, busy := three().judge(views, now, &awake, pardon, three().deadline)
 			require.Equal(t, c.busy, busy)
 			if c.code == 0 {
 				require.Nil(t, f)
@@ -119,7 +122,7 @@ func TestJudge(t *testing.T) {
 		{calls(5, 11*second), beat{Calls: 5}, second, true}, // rank 1 failed in it
 	} {
 		views := []view{{beat: c.zero, seen: now}, {beat: c.one, seen: now, error: "no such file", leaving: now.Add(-c.since)}, {beat: beat{Calls: 5, Begun: 5}, seen: now}}
-		f, _ := three().judge(views, now, now.Add(-time.Hour), now.Add(-time.Hour), three().deadline)
+		f, _ := three().judge(views, now, new(wakefulness), now.Add(-time.Hour), three().deadline)
 		require.Equal(t, c.fails, f != nil, c)
 		if c.fails {
 			require.Equal(t, ExitFailed, f.Code)
@@ -130,7 +133,7 @@ func TestJudge(t *testing.T) {
 	large := exchanges(5, 11*second)
 	large.Bytes = 100e6 // ten seconds more
 	for _, other := range []beat{large, exchanges(6, 11*second)} {
-		f, _ := three().judge([]view{{beat: large, seen: now}, {beat: other, seen: now}, {beat: other, seen: now}}, now, now.Add(-time.Hour), now.Add(-time.Hour), three().deadline)
+		f, _ := three().judge([]view{{beat: large, seen: now}, {beat: other, seen: now}, {beat: other, seen: now}}, now, new(wakefulness), now.Add(-time.Hour), three().deadline)
 		require.Nil(t, f, "a large exchange may be at work")
 	}
 }
@@ -180,16 +183,24 @@ func TestS53_aLateRankIsReportedFirst(t *testing.T) {
 func TestWakefulness(t *testing.T) {
 	var w wakefulness
 	now := time.Now()
-	require.False(t, w.look(now))
-	require.False(t, w.look(now.Add(second)))
+	w.look(now)
+	w.look(now.Add(second))
 	require.False(t, w.givenUp(now.Add(2*second), 10*second))
 	require.True(t, w.givenUp(now.Add(9*second), 10*second), "it has not looked since")
-	require.True(t, w.look(now.Add(9*second)))
+	require.Equal(t, now, w.excuse(now))
+	w.look(now.Add(9 * second))
 	require.True(t, w.givenUp(now.Add(9*second), 10*second))
-	require.False(t, w.look(now.Add(9500*time.Millisecond)))
+	w.look(now.Add(9500 * time.Millisecond))
 	require.False(t, w.givenUp(now.Add(10500*time.Millisecond), 10*second))
-	require.True(t, w.look(now.Add(12*second)))
+	w.look(now.Add(12 * second))
 	require.False(t, w.givenUp(now.Add(12*second), 10*second), "not for so long")
+	require.Equal(t, now.Add(10500*time.Millisecond), w.excuse(now), "both naps")
+	require.Equal(t, now.Add(12*second), w.excuse(now.Add(10*second)), "the rest of one")
+	require.Equal(t, now.Add(12*second), w.excuse(now.Add(12*second)))
+	for i := range 2 * mostNaps {
+		w.look(now.Add(time.Duration(100+2*i) * second))
+	}
+	require.Len(t, w.naps, mostNaps)
 }
 
 func TestPeers_onHosts(t *testing.T) {

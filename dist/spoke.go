@@ -46,10 +46,8 @@ func (s *spoke) watch() {
 				s.mu.Unlock()
 				return
 			}
-			if s.awake.look(now) {
-				s.seen = now
-			}
-			silent := now.Sub(s.seen)
+			s.awake.look(now)
+			silent := now.Sub(s.awake.excuse(s.seen))
 			s.link.send(message{Kind: kindBeat, Beat: &b})
 			s.mu.Unlock()
 			switch {
@@ -109,7 +107,7 @@ func (s *spoke) quiet(since time.Duration) string {
 
 func (s *spoke) lost(err error) {
 	s.mu.Lock()
-	left, silent := s.left, time.Since(s.seen)
+	left, silent := s.left, time.Since(s.awake.excuse(s.seen))
 	s.mu.Unlock()
 	bad, ok := errors.AsType[*messageError](err)
 	switch {

@@ -713,7 +713,7 @@ var controls = []control{
 	{name: "a rank that gives up and does not report it to rank 0", file: "dist/spoke.go", pkg: "dist", test: "TestSpoke_reportsSilence",
 		edits: []edit{{"s.send(message{Kind: kindFail,", "_ = s.send; _ = (message{Kind: kindFail,"}}},
 	{name: "a rank that stopped within a phase that it had announced", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
-		edits: []edit{{"latest(v.seen, awake)); r != 0", "latest(v.seen, latest(awake, pardon))); r != 0"}}},
+		edits: []edit{{"awake.excuse(v.seen)); r != 0", "awake.excuse(latest(v.seen, pardon))); r != 0"}}},
 	{name: "a wait that a stopped rank reported last", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
 		edits: []edit{{"!v.left && now.Sub(v.seen) > 2*beatEvery", "v.left && now.Sub(v.seen) < 0"}}},
 	{name: "a rank that stopped", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
@@ -1315,4 +1315,8 @@ var controls = []control{
 		edits: []edit{{`(?:exited\s+on\s+signal|`, `(?:exited on signal|`}}},
 	{name: "a launcher's daemon that is a rank", file: "dist/launch/launch.go", pkg: "dist/launch", test: "TestRun_mpirunHangs",
 		edits: []edit{{`(?:exited\s+on\s+signal|`, `(?:on\s+signal|`}}},
+	{name: "a starved rank 0 for which a silence begins again", file: "dist/link.go", pkg: "dist", test: "TestJudge",
+		edits: []edit{{"moved = moved.Add(max(0, min(n.took, n.woke.Sub(begin))))", "moved = latest(moved, n.woke)"}}},
+	{name: "a silence while rank 0 was stopped", file: "dist/link.go", pkg: "dist", test: "TestJudge",
+		edits: []edit{{"moved = moved.Add(max(0, min(n.took, n.woke.Sub(begin))))", "_ = n"}}},
 }
