@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,7 @@ type hub struct {
 	own       chan message
 	stack     chan string
 	dismissed chan struct{}
+	byes      chan struct{} // one of each other rank
 }
 
 func newHub(j *Job, address string, h hello, secret string) (*hub, error) {
@@ -42,7 +44,7 @@ func newHub(j *Job, address string, h hello, secret string) (*hub, error) {
 	}
 	return &hub{
 		j: j, listener: l, hello: h, secret: secret, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]*message, j.size),
-		own: make(chan message, 1), stack: make(chan string, j.size), dismissed: make(chan struct{}),
+		own: make(chan message, 1), stack: make(chan string, j.size), dismissed: make(chan struct{}), byes: make(chan struct{}, j.size),
 	}, nil
 }
 
@@ -143,7 +145,10 @@ func (h *hub) take(r int, m message) {
 		}
 		h.views[r].error, h.views[r].leaving = m.Text, time.Now()
 	case kindBye:
-		h.views[r].left = true
+		if !h.views[r].left {
+			h.views[r].left = true
+			h.byes <- struct{}{} // has room
+		}
 	case kindPut, kindGet, kindTry, kindForget:
 		h.j.values.answer(r, m, func(m message) { h.links[r].send(m) })
 	}
@@ -292,15 +297,26 @@ func differ(texts []string) string {
 	return "the ranks make different calls: " + strings.Join(parts, ", ") + ": all must make the same, in the same order"
 }
 
+// close waits until the others have left: one that does not receive the result of Close is reported.
 func (h *hub) close() {
 	h.mu.Lock()
-	if h.over {
-		h.mu.Unlock()
-		return
+	h.views[0].left = true
+	h.mu.Unlock()
+	late, cancel := context.WithTimeout(context.Background(), 2*h.j.closeWithin())
+	defer cancel()
+	for range h.j.size - 1 {
+		select {
+		case <-h.byes:
+		case <-late.Done():
+		}
 	}
+	h.mu.Lock()
+	over := h.over
 	h.over = true
 	h.mu.Unlock()
-	h.sayBye()
+	if !over {
+		h.sayBye()
+	}
 }
 
 func (h *hub) sayBye() {

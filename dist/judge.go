@@ -62,9 +62,11 @@ func (j *Job) judge(views []view, now time.Time, awake *wakefulness, pardon time
 			continue
 		}
 		waited, limit := b.ExchangeFor, allowed
+		// v has the result that w waits for.
+		v := slices.IndexFunc(views, func(v view) bool { return v.left || v.beat.passed(b) })
 		if b.Call != "" {
 			waited = b.CallFor
-			if ends {
+			if ends && v < 0 {
 				limit = max(b.CallLimit, allowed)
 			}
 		}
@@ -78,8 +80,6 @@ func (j *Job) judge(views []view, now time.Time, awake *wakefulness, pardon time
 				behind = append(behind, x)
 			}
 		}
-		// v has the result that w waits for.
-		v := slices.IndexFunc(views, func(v view) bool { return v.left || v.beat.passed(b) })
 		switch {
 		case len(behind) > 0:
 			return j.stuck(views, now, awake, w, behind, allowed), false

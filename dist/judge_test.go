@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 		"a cut link, the first waits":  {beats: [3]beat{calls(4, 12*second), calls(5, 11*second), calls(5, 11*second)}, code: ExitLost, rank: 0, says: "for a result that rank 1 (host h1, pid 101) has"},
 		"a cut link in an exchange":    {beats: [3]beat{exchanges(6, 11*second), exchanges(5, 12*second), exchanges(6, 11*second)}, code: ExitLost, rank: 1, says: "for a result that rank 0 (host h0, pid 100) has"},
 		"a cut link, then a program":   {beats: [3]beat{{Calls: 7, Begun: 3, Waits: true, ExchangeFor: 11 * second}, {Calls: 7, Begun: 3, Waits: true, ExchangeFor: 11 * second}, {Calls: 7, Begun: 2, Call: "the comparison of run 3", CallFor: 11 * second}}, code: ExitLost, rank: 2, says: "waits at step 0, in the comparison of run 3 for 11s for a result that rank 0 (host h0, pid 100) has"},
-		"a cut link in Close":          {beats: [3]beat{calls(5, 61*second), calls(5, 61*second), {Calls: 5}}, left: true, code: ExitLost, says: "for a result that rank 2 (host h2, pid 102) has"},
+		"a cut link in Close":          {beats: [3]beat{{Calls: 5, Call: "Close", CallFor: 11 * second, CallLimit: 60 * second}, {Calls: 5}, {Calls: 5}}, left: true, code: ExitLost, says: "in Close for 11s for a result that rank 1 (host h1, pid 101) has"},
 		"silent":                       {beats: [3]beat{computes(5), computes(5), computes(4)}, silent: 11 * second, code: ExitLost, rank: 2, says: "rank 2 (host h2, pid 102) gives no sign of life for 11s"},
 		"silent since it waited":       {beats: [3]beat{{Calls: 5}, {Calls: 5}, calls(5, 9*second)}, silent: 2 * second},
 		"silent in what others wait":   {beats: [3]beat{exchanges(5, 11*second), exchanges(5, 11*second), exchanges(5, second)}, silent: 9 * second},
@@ -486,6 +486,43 @@ func TestHub_takesItsOwnSilence(t *testing.T) {
 			h.take(2, message{Kind: kindFail, Failure: j.failure(ExitLost, 2, beat{}, 0, "rank 2 has received nothing from rank 0")})
 			require.Equal(t, ExitLost, <-codes)
 			require.Equal(t, slept == 0, (<-failures).Here)
+		})
+	}
+}
+
+// Rank 0 leaves after the others, and reports one that does not receive the result of Close.
+func TestHub_closesLast(t *testing.T) {
+	defer func() { exit = os.Exit }()
+	for _, cut := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			codes, failures := make(chan int, 1), make(chan *Failure, 1)
+			exit = func(c int) { codes <- c }
+			j := three()
+			j.activity.start = time.Now()
+			j.onFailure = func(f *Failure) { failures <- f }
+			h := &hub{j: j, links: make([]*link, 3), views: make([]view, 3), byes: make(chan struct{}, 3)}
+			for r := range h.views {
+				h.views[r].seen = time.Now()
+			}
+			go h.look(io.Discard)
+			j.activity.enter("Close", time.Minute)
+			j.activity.leave()
+			closed := make(chan struct{})
+			go func() { h.close(); close(closed) }()
+			h.take(1, message{Kind: kindBye})
+			begin := time.Now()
+			for ; len(codes) == 0 && (cut || time.Since(begin) < 5*second); time.Sleep(beatEvery) {
+				require.Empty(t, closed)
+				h.take(2, message{Kind: kindBeat, Beat: &beat{Calls: 1, Call: "Close", CallFor: time.Since(begin), CallLimit: time.Minute}})
+			}
+			h.take(2, message{Kind: kindBye})
+			<-closed
+			if cut {
+				require.Equal(t, ExitLost, <-codes)
+				require.Contains(t, (<-failures).Text, "rank 2 (host h2, pid 102) waits at step 0, in Close for 10.")
+			}
+			require.Empty(t, codes)
+			<-time.After(second) // until look has ended
 		})
 	}
 }

@@ -1319,4 +1319,8 @@ var controls = []control{
 		edits: []edit{{"moved = moved.Add(max(0, min(n.took, n.woke.Sub(begin))))", "moved = latest(moved, n.woke)"}}},
 	{name: "a silence while rank 0 was stopped", file: "dist/link.go", pkg: "dist", test: "TestJudge",
 		edits: []edit{{"moved = moved.Add(max(0, min(n.took, n.woke.Sub(begin))))", "_ = n"}}},
+	{name: "a rank 0 that leaves before a rank has the result of Close", file: "dist/hub.go", pkg: "dist", test: "TestHub_closesLast",
+		edits: []edit{{"for range h.j.size - 1 {", "for range 0 {"}}},
+	{name: "a result of Close that is waited for as a late rank is", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
+		edits: []edit{{"if ends && v < 0 {", "if ends {"}}},
 }
