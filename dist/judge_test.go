@@ -507,8 +507,8 @@ func TestHub_closesLast(t *testing.T) {
 			go h.look(io.Discard)
 			j.activity.enter("Close", time.Minute)
 			j.activity.leave()
-			closed := make(chan struct{})
-			go func() { h.close(); close(closed) }()
+			closed := make(chan struct{}, 1)
+			go func() { h.close(); closed <- struct{}{} }()
 			h.take(1, message{Kind: kindBye})
 			begin := time.Now()
 			for ; len(codes) == 0 && (cut || time.Since(begin) < 5*second); time.Sleep(beatEvery) {
