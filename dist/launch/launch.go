@@ -307,7 +307,8 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		fmt.Fprintln(m.Stderr, words)
 	}
 	// Open MPI's mpirun may crash, and MPICH's mpiexec fails where a rank dies before MPI_Init.
-	failed := child.Signal(err) != 0 && ctx.Err() == nil || strings.Contains(words, "process manager error")
+	signal := child.Signal(err)
+	failed := signal != 0 && ctx.Err() == nil || strings.Contains(words, "process manager error")
 	if err = exitError(err, words); failed {
 		err = &ExitError{Code: cmp.Or(failedBy(words), dist.ExitLost), Said: words}
 	}
@@ -319,6 +320,9 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		}
 		err = &ExitError{Code: cmp.Or(code, dist.ExitLost), Said: words}
 	default:
+		if signal != 0 && failed {
+			fmt.Fprintf(m.Stderr, "lazo run: %s itself was ended by the signal %q\n", filepath.Base(m.path), signal)
+		}
 	}
 	if exit := (*ExitError)(nil); m.open && errors.As(err, &exit) && exit.Code == 1 && improper(words) {
 		exit.Code = dist.ExitLost

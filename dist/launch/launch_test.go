@@ -215,6 +215,7 @@ YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)
 		o.Mpirun = path
 		_, said, code := run(t, ways["MPI"], o)
 		require.Equal(t, want, code, said)
+		require.Equal(t, strings.Contains(script, "kill"), strings.Contains(said, "lazo run: mpirun itself was ended by the signal \"killed\"\n"), said)
 	}
 }
 

@@ -1323,4 +1323,6 @@ var controls = []control{
 		edits: []edit{{"for range h.j.size - 1 {", "for range 0 {"}}},
 	{name: "a result of Close that is waited for as a late rank is", file: "dist/judge.go", pkg: "dist", test: "TestJudge",
 		edits: []edit{{"if ends && v < 0 {", "if ends {"}}},
+	{name: "an mpirun that was killed, of which nothing is said", file: "dist/launch/launch.go", pkg: "dist/launch", test: "TestRun_mpirunFails",
+		edits: []edit{{"if signal != 0 && failed {", "if signal != 0 && !failed {"}}},
 }
