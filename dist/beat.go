@@ -48,6 +48,16 @@ func (b *beat) doing() string {
 	return b.Doing
 }
 
+// reached reports whether a rank has begun the call or the exchange that another one waits in.
+func (b *beat) reached(w *beat) bool {
+	return w.Call != "" && b.Calls >= w.Calls || w.Call == "" && b.Begun >= w.Begun
+}
+
+// passed reports whether a rank has ended it: all ranks make the same ones in the same order.
+func (b *beat) passed(w *beat) bool {
+	return b.reached(w) && (w.Call != "" && (b.Calls > w.Calls || b.Call == "") || w.Call == "" && (b.Begun > w.Begun || !b.Waits))
+}
+
 // sentence returns "at step 3, in data for 10.2s".
 func (b *beat) sentence(age time.Duration) string {
 	since := b.DoingFor

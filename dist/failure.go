@@ -28,7 +28,7 @@ type Failure struct {
 	Rank  int           // the rank that probably caused it
 	Host  string        // its host
 	PID   int           // its process
-	Step  int64         // from [Job.At]
+	Step  int64         // from [Job.At], of a lost rank that of its last heartbeat
 	Doing string        // from [Job.At] and [Job.Busy]
 	For   time.Duration // how long it did that
 	Text  string        // the message, one line

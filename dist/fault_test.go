@@ -48,10 +48,10 @@ func killSelf(s syscall.Signal) func(*dist.Job) {
 func readData(*dist.Job) { <-make(chan int) }
 
 var faults = map[string]fault{
-	"killed":             {1, killSelf(syscall.SIGKILL), dist.ExitLost, []string{"rank 1", "was lost", "at step 3, in data"}, true},
-	"exits early":        {1, func(*dist.Job) { os.Exit(0) }, dist.ExitLost, []string{"rank 1", "was lost", "at step 3, in data"}, true},
+	"killed":             {1, killSelf(syscall.SIGKILL), dist.ExitLost, []string{"rank 1", "was lost", "Its last heartbeat was at step 3, in data"}, true},
+	"exits early":        {1, func(*dist.Job) { os.Exit(0) }, dist.ExitLost, []string{"rank 1", "was lost", "Its last heartbeat was at step 3, in data"}, true},
 	"panics":             {2, func(*dist.Job) { go panic("no luck"); select {} }, dist.ExitLost, []string{"rank 2", "was lost", "at step 3"}, true},
-	"stopped":            {1, killSelf(syscall.SIGSTOP), dist.ExitLost, []string{"rank 1", "no sign of life for ", "stopped", "at step 3"}, false},
+	"stopped":            {1, killSelf(syscall.SIGSTOP), dist.ExitLost, []string{"rank 1", "no sign of life for ", "stopped", "Its last heartbeat was at step 3"}, false},
 	"hangs":              {1, readData, dist.ExitStuck, []string{"rank 1", "is stuck at step 3, in data for ", "waits for it at step 3, in Agree of 1 words", "deadline of 4s", "dist_test.readData", "fault_test.go:"}, false},
 	"hangs, last":        {2, readData, dist.ExitStuck, []string{"rank 2", "is stuck at step 3", "dist_test.readData"}, false},
 	"0 hangs":            {0, readData, dist.ExitStuck, []string{"rank 0", "is stuck at step 3, in data for ", "dist_test.readData"}, false},

@@ -1,11 +1,13 @@
 package dist
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -31,6 +33,11 @@ const (
 	kindNone    kind = "none"
 	kindLeave   kind = "leave" // a program ends with an error; its counts
 )
+
+var kinds = []kind{
+	kindHello, kindRefused, kindWelcome, kindBeat, kindCall, kindResult, kindStack, kindFail, kindEnd, kindBye, kindPut, kindGet, kindTry, kindForget,
+	kindValue, kindTaken, kindNone, kindLeave,
+}
 
 // message is sent as its length in four bytes, and JSON.
 type message struct {
@@ -75,13 +82,30 @@ const (
 	mostMessage = 1 << 30
 )
 
-func frame(m message) ([]byte, error) {
+// messageError means that a message is at fault, and not its connection.
+type messageError struct {
+	code int    // of the job's end
+	way  string // "from" or "to" the other rank
+	what string
+}
+
+func (e *messageError) Error() string { return "a message " + e.what }
+
+func (e *messageError) text(rank string) string {
+	return fmt.Sprintf("a message %s %s %s", e.way, rank, e.what)
+}
+
+func unreadable(expected string, got any) error {
+	return &messageError{ExitLost, "from", fmt.Sprintf("could not be read: expected %s, got %v: the network or a host changed it", expected, got)}
+}
+
+func frame(m message, most int) ([]byte, error) {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > mostMessage {
-		return nil, fmt.Errorf("a message of %d bytes, the limit is %d", len(body), mostMessage)
+	if len(body) > most {
+		return nil, &messageError{ExitFailed, "to", fmt.Sprintf("(%q) could not be sent: expected at most %d bytes, got %d: join the ranks by MPI, or pass less data", cmp.Or(m.Call, string(m.Kind)), most, len(body))}
 	}
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, len(body)+4), uint32(len(body))), body...), nil
 }
@@ -95,7 +119,7 @@ func put(c net.Conn, frame []byte, limit time.Duration) error {
 }
 
 func write(c net.Conn, m message, limit time.Duration) error {
-	f, err := frame(m)
+	f, err := frame(m, mostMessage)
 	if err != nil {
 		return err
 	}
@@ -109,11 +133,17 @@ func read(c io.Reader, most int) (m message, err error) {
 	}
 	n := binary.BigEndian.Uint32(head[:])
 	if int64(n) > int64(most) {
-		return m, fmt.Errorf("a message of %d bytes, the limit is %d", n, most)
+		return m, unreadable(fmt.Sprintf("at most %d bytes", most), n)
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(c, body); err != nil {
 		return m, err
 	}
-	return m, json.Unmarshal(body, &m)
+	if err := json.Unmarshal(body, &m); err != nil {
+		return m, unreadable("JSON", fmt.Sprintf("%.40q (%v)", body, err))
+	}
+	if !slices.Contains(kinds, m.Kind) {
+		return m, unreadable("a kind of message", fmt.Sprintf("%.40q", m.Kind))
+	}
+	return m, nil
 }

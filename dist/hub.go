@@ -1,6 +1,8 @@
 package dist
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -29,6 +31,7 @@ type hub struct {
 	own       chan message
 	stack     chan string
 	dismissed chan struct{}
+	byes      chan struct{} // one of each other rank
 }
 
 func newHub(j *Job, address string, h hello, secret string) (*hub, error) {
@@ -41,7 +44,7 @@ func newHub(j *Job, address string, h hello, secret string) (*hub, error) {
 	}
 	return &hub{
 		j: j, listener: l, hello: h, secret: secret, links: make([]*link, j.size), views: make([]view, j.size), calls: make([]*message, j.size),
-		own: make(chan message, 1), stack: make(chan string, j.size), dismissed: make(chan struct{}),
+		own: make(chan message, 1), stack: make(chan string, j.size), dismissed: make(chan struct{}), byes: make(chan struct{}, j.size),
 	}, nil
 }
 
@@ -66,14 +69,12 @@ func (h *hub) watch() {
 }
 
 func (h *hub) look(w io.Writer) {
-	awake, pardon, sent, said := time.Now(), time.Now(), time.Time{}, time.Time{}
+	pardon, sent, said := time.Now(), time.Time{}, time.Time{}
 	for {
 		time.Sleep(lookEvery)
 		now := time.Now()
 		h.mu.Lock()
-		if h.awake.look(now) { // messages of that time are unread
-			awake, pardon = now, now
-		}
+		h.awake.look(now)
 		if h.over {
 			h.mu.Unlock()
 			return
@@ -94,12 +95,12 @@ func (h *hub) look(w io.Writer) {
 			close(h.dismissed)
 			return
 		}
-		f, busy := h.j.judge(h.views, now, awake, pardon, h.j.deadline)
+		f, busy := h.j.judge(h.views, now, &h.awake, pardon, h.j.deadline)
 		if busy {
 			pardon = now
 		}
 		if f == nil && h.j.deadline > patient && now.Sub(said) >= again {
-			if late, _ := h.j.judge(h.views, now, awake, pardon, patient); late != nil {
+			if late, _ := h.j.judge(h.views, now, &h.awake, pardon, patient); late != nil {
 				said = now
 				go h.j.reportTo(w, late) // it may block
 			}
@@ -143,7 +144,10 @@ func (h *hub) take(r int, m message) {
 		}
 		h.views[r].error, h.views[r].leaving = m.Text, time.Now()
 	case kindBye:
-		h.views[r].left = true
+		if !h.views[r].left {
+			h.views[r].left = true
+			h.byes <- struct{}{} // has room
+		}
 	case kindPut, kindGet, kindTry, kindForget:
 		h.j.values.answer(r, m, func(m message) { h.links[r].send(m) })
 	}
@@ -169,18 +173,22 @@ func (h *hub) lost(r int, err error) {
 		return
 	}
 	v, givenUp := h.views[r], h.awake.givenUp(time.Now(), h.j.deadline)
+	silent := time.Since(h.awake.excuse(v.seen))
 	h.mu.Unlock()
 	reason := "its connection ended"
 	if fault := fault(err); fault != "" {
 		reason = "its connection broke" + fault
 	}
-	f := h.j.failure(ExitLost, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s was lost: %s before Job.Close: it died, was killed, or its program ended early. It was last %s",
-		h.j.who(r), reason, v.beat.sentence(time.Since(v.seen))))
-	if silent := time.Since(v.seen); silent > tooLong {
+	f := h.j.failure(ExitLost, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s was lost: %s before Job.Close: it died, was killed, or its program ended early. Its last heartbeat was %s",
+		h.j.who(r), reason, v.beat.sentence(0)))
+	if silent > tooLong {
 		f = h.j.silent(&v, r, silent)
 	}
 	if v.error != "" {
 		f = h.j.failed(&v, r)
+	}
+	if bad, ok := errors.AsType[*messageError](err); ok {
+		f = h.j.failure(bad.code, r, v.beat, time.Since(v.seen), fmt.Sprintf("%s. Its last heartbeat was %s", bad.text(h.j.who(r)), v.beat.sentence(0)))
 	}
 	if f.Here = !givenUp; givenUp {
 		h.j.end(f)
@@ -287,15 +295,26 @@ func differ(texts []string) string {
 	return "the ranks make different calls: " + strings.Join(parts, ", ") + ": all must make the same, in the same order"
 }
 
+// close waits until the others have left: one that does not receive the result of Close is reported.
 func (h *hub) close() {
 	h.mu.Lock()
-	if h.over {
-		h.mu.Unlock()
-		return
+	h.views[0].left = true
+	h.mu.Unlock()
+	late, cancel := context.WithTimeout(context.Background(), 2*h.j.closeWithin())
+	defer cancel()
+	for range h.j.size - 1 {
+		select {
+		case <-h.byes:
+		case <-late.Done():
+		}
 	}
+	h.mu.Lock()
+	over := h.over
 	h.over = true
 	h.mu.Unlock()
-	h.sayBye()
+	if !over {
+		h.sayBye()
+	}
 }
 
 func (h *hub) sayBye() {

@@ -449,7 +449,7 @@ func (j *Job) close() error {
 			return fmt.Errorf("dist: Close: %w", err)
 		}
 		return nil
-	case <-time.After(max(j.deadline, 10*time.Second)):
-		return fmt.Errorf("dist: Close: MPI_Finalize does not return: another rank died during Close")
+	case <-time.After(j.deadline + 10*time.Second): // rank 0 reports others first
+		return fmt.Errorf("dist: Close: MPI_Finalize does not return: another rank died during Close, or the link to it was cut")
 	}
 }

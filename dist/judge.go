@@ -20,15 +20,15 @@ type view struct {
 // slowest is the lowest plausible rate of a joined exchange, in bytes per second.
 const slowest = 10e6
 
-// judge returns the failure of a rank that keeps others waiting longer than allowed. Silence before awake does not
-// count, as this process did not run, nor do waits before pardon, when a rank was in an announced phase. busy reports
-// such a phase. The job ends if allowed is the deadline.
-func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Duration) (f *Failure, busy bool) {
+// judge returns the failure of a rank that keeps others waiting longer than allowed, or nil. Naps of this process do not
+// count, nor do waits before pardon, when a rank was in an announced phase. busy reports such a phase. The job ends if
+// allowed is the deadline; less is for a report.
+func (j *Job) judge(views []view, now time.Time, awake *wakefulness, pardon time.Time, allowed time.Duration) (f *Failure, busy bool) {
 	ends := allowed >= j.deadline
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	for r := range views {
 		v := &views[r]
-		if silent := now.Sub(latest(v.seen, awake)); r != 0 && !v.left && silent > allowed {
+		if silent := now.Sub(awake.excuse(v.seen)); r != 0 && !v.left && silent > allowed {
 			return j.silent(v, r, silent), false
 		}
 	}
@@ -51,61 +51,67 @@ func (j *Job) judge(views []view, now, awake, pardon time.Time, allowed time.Dur
 			return nil, true
 		}
 	}
-	if first >= 0 && ends && now.Sub(latest(views[first].leaving, pardon)) > j.closeWithin() {
+	if first >= 0 && ends && now.Sub(awake.excuse(latest(views[first].leaving, pardon))) > j.closeWithin() {
 		return j.failed(&views[first], first), false
 	}
+	var waiting []int
+	large := false // an exchange takes longer
 	for w := range views {
 		b := &views[w].beat
 		if views[w].left || views[w].error != "" || !waits(w) {
 			continue
 		}
 		waited, limit := b.ExchangeFor, allowed
+		// v has the result that w waits for.
+		v := slices.IndexFunc(views, func(v view) bool { return v.left || v.beat.passed(b) })
 		if b.Call != "" {
 			waited = b.CallFor
-			if ends {
+			if ends && v < 0 {
 				limit = max(b.CallLimit, allowed)
 			}
 		}
-		from := latest(now.Add(-waited-age(w)), pardon)
+		from := awake.excuse(latest(now.Add(-waited-age(w)), pardon))
 		if now.Sub(from) <= limit {
 			continue
 		}
-		var behind, waiting []int
+		var behind []int
 		for x := range views {
-			c := &views[x].beat
-			if x == w || b.Call != "" && c.Calls >= b.Calls || b.Call == "" && c.Begun >= b.Begun {
-				continue
-			}
-			if waits(x) || views[x].left {
-				waiting = append(waiting, x)
-			} else {
+			if !views[x].left && !waits(x) && !views[x].beat.reached(b) {
 				behind = append(behind, x)
 			}
 		}
 		switch {
 		case len(behind) > 0:
-			return j.stuck(views, now, w, behind, allowed), false
+			return j.stuck(views, now, awake, w, behind, allowed), false
 		case slices.ContainsFunc(views, func(v view) bool { return !v.left && now.Sub(v.seen) > 2*beatEvery }):
 			continue // it may be stopped, and its wait over
-		case len(waiting) > 0:
-			// They may wait for a later rank.
-			if slices.ContainsFunc(views, func(v view) bool { return !v.left && v.beat.Call == "" && !v.beat.Waits }) {
-				continue
-			}
-			// A result that w has was sent to all.
-			if x := slices.IndexFunc(views, func(v view) bool { return b.Call != "" && v.beat.Call != "" && v.beat.Calls < b.Calls }); x >= 0 {
-				return j.failure(ExitLost, x, views[x].beat, age(x), fmt.Sprintf("%s waits %s for a result that %s has: the network link to it does not respond",
-					j.who(x), views[x].beat.sentence(age(x)), j.who(w))), false
-			}
-			return j.disagree(views, now, append([]int{w}, waiting...)), false
+		case first >= 0:
+			return j.failed(&views[first], first), false
 		case b.Call == "" && now.Sub(from) <= limit+time.Duration(float64(b.Bytes)/slowest*1e9):
-			continue // a large exchange, joined by all
-		default:
-			return j.failure(ExitStuck, w, *b, age(w), fmt.Sprintf("%s waits %s, and no other rank is late: the network link to it, or its MPI library, does not respond",
-				j.who(w), b.sentence(age(w)))), false
+			large = true
+			continue
+		case v >= 0:
+			return j.failure(ExitLost, w, *b, age(w), fmt.Sprintf("%s waits %s for a result that %s has: the network link to it does not respond",
+				j.who(w), b.sentence(age(w)), j.who(v))), false
+		}
+		waiting = append(waiting, w)
+	}
+	// Nobody has a result that these wait for. They may wait for a later rank.
+	if len(waiting) == 0 || large || slices.ContainsFunc(views, func(v view) bool { return v.beat.Call == "" && !v.beat.Waits }) {
+		return nil, false
+	}
+	w := waiting[0]
+	apart := []int{w}
+	for x := range views {
+		if !views[x].beat.reached(&views[w].beat) {
+			apart = append(apart, x)
 		}
 	}
-	return nil, false
+	if len(apart) > 1 {
+		return j.disagree(views, now, apart), false
+	}
+	return j.failure(ExitLost, w, views[w].beat, age(w), fmt.Sprintf("%s waits %s, and no rank is late: the network link to it or to another rank, or an MPI library, does not respond",
+		j.who(w), views[w].beat.sentence(age(w)))), false
 }
 
 func (j *Job) reportTo(w io.Writer, f *Failure) {
@@ -121,16 +127,16 @@ func (j *Job) failed(v *view, r int) *Failure {
 }
 
 func (j *Job) silent(v *view, r int, since time.Duration) *Failure {
-	return j.failure(ExitLost, r, v.beat, since, fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down. It was last %s",
+	return j.failure(ExitLost, r, v.beat, since, fmt.Sprintf("%s gives no sign of life for %v: its process is stopped, or its host or the link to it is down. Its last heartbeat was %s",
 		j.who(r), round(since), v.beat.sentence(0)))
 }
 
-func (j *Job) stuck(views []view, now time.Time, w int, behind []int, allowed time.Duration) *Failure {
+func (j *Job) stuck(views []view, now time.Time, awake *wakefulness, w int, behind []int, allowed time.Duration) *Failure {
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
 	first := behind[0]
 	for _, r := range behind {
-		if r != 0 && age(r) > tooLong { // the others were in their call before
-			return j.silent(&views[r], r, age(r))
+		if silent := now.Sub(awake.excuse(views[r].seen)); r != 0 && silent > tooLong { // the others were in their call before
+			return j.silent(&views[r], r, silent)
 		}
 	}
 	text := fmt.Sprintf("%s is stuck %s. %s waits for it %s", j.who(first), views[first].beat.sentence(age(first)), j.who(w), views[w].beat.sentence(age(w)))

@@ -17,25 +17,45 @@ const (
 	answerWithin = 500 * time.Millisecond
 )
 
-// wakefulness: this process was stopped. Its user locks it.
+// wakefulness detects that this process was stopped, or starved. Its user locks it.
 type wakefulness struct {
-	looked, woke time.Time
-	slept        time.Duration
+	looked time.Time
+	naps   []nap
 }
 
-// look is called several times per second. slept exceeds a busy machine's pause.
-func (w *wakefulness) look(now time.Time) (slept bool) {
+type nap struct {
+	woke time.Time
+	took time.Duration
+}
+
+const mostNaps = 1000
+
+// look is called several times per second. A nap exceeds a busy machine's pause.
+func (w *wakefulness) look(now time.Time) {
 	if gap := now.Sub(w.looked); !w.looked.IsZero() && gap > time.Second {
-		w.woke, w.slept, slept = now, gap, true
+		w.naps = append(w.naps[max(0, len(w.naps)+1-mostNaps):], nap{now, gap})
 	}
 	w.looked = now
-	return slept
+}
+
+// excuse moves the begin of a silence or a wait by the naps since then: messages of that time were unread. Further ones
+// do not begin the time again, else a rank would be silent without end while this process starves.
+func (w *wakefulness) excuse(begin time.Time) time.Time {
+	moved := begin
+	for _, n := range w.naps {
+		moved = moved.Add(max(0, min(n.took, n.woke.Sub(begin))))
+	}
+	return moved
 }
 
 // givenUp: the process woke up so late that the others have reported it lost.
 func (w *wakefulness) givenUp(now time.Time, deadline time.Duration) bool {
 	enough := deadline * 3 / 4
-	return !w.looked.IsZero() && now.Sub(w.looked) > max(enough, time.Second) || w.slept > enough && now.Sub(w.woke) < time.Second
+	last := nap{}
+	if len(w.naps) > 0 {
+		last = w.naps[len(w.naps)-1]
+	}
+	return !w.looked.IsZero() && now.Sub(w.looked) > max(enough, time.Second) || last.took > enough && now.Sub(last.woke) < time.Second
 }
 
 type link struct {
@@ -85,7 +105,7 @@ const mostBeats = 64
 
 // send returns false if the link is closed, or for a beat that the peer does not read.
 func (l *link) send(m message) bool {
-	f, err := frame(m)
+	f, err := frame(m, mostMessage)
 	if err != nil {
 		go l.failed(err) // takes the caller's locks
 		return false
@@ -117,7 +137,7 @@ func (l *link) flush(limit time.Duration) {
 
 // tell encodes once for all links: a welcome names all ranks.
 func tell(links []*link, m message) {
-	f, err := frame(m)
+	f, err := frame(m, mostMessage)
 	for _, l := range links {
 		switch {
 		case l == nil:

@@ -12,16 +12,24 @@ import (
 func TestWakefulness(t *testing.T) {
 	var w wakefulness
 	now := time.Now()
-	require.False(t, w.look(now))
-	require.False(t, w.look(now.Add(second)))
+	w.look(now)
+	w.look(now.Add(second))
 	require.False(t, w.givenUp(now.Add(2*second), 10*second))
 	require.True(t, w.givenUp(now.Add(9*second), 10*second), "it has not looked since")
-	require.True(t, w.look(now.Add(9*second)))
+	require.Equal(t, now, w.excuse(now))
+	w.look(now.Add(9 * second))
 	require.True(t, w.givenUp(now.Add(9*second), 10*second))
-	require.False(t, w.look(now.Add(9500*time.Millisecond)))
+	w.look(now.Add(9500 * time.Millisecond))
 	require.False(t, w.givenUp(now.Add(10500*time.Millisecond), 10*second))
-	require.True(t, w.look(now.Add(12*second)))
+	w.look(now.Add(12 * second))
 	require.False(t, w.givenUp(now.Add(12*second), 10*second), "not for so long")
+	require.Equal(t, now.Add(10500*time.Millisecond), w.excuse(now), "both naps")
+	require.Equal(t, now.Add(12*second), w.excuse(now.Add(10*second)), "the rest of one")
+	require.Equal(t, now.Add(12*second), w.excuse(now.Add(12*second)))
+	for i := range 2 * mostNaps {
+		w.look(now.Add(time.Duration(100+2*i) * second))
+	}
+	require.Len(t, w.naps, mostNaps)
 }
 
 // A process that is stopped as soon as it has joined knows it when it wakes.

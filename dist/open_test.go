@@ -63,7 +63,7 @@ var tricks = []func(c net.Conn) (zero []byte){
 	func(c net.Conn) []byte { _, _ = c.Write([]byte("GET / HTTP/1.1\r\n\r\n")); return nil },
 	func(net.Conn) []byte { return nil },
 	func(c net.Conn) []byte { // a hello without a proof, as of protocol 2
-		f, _ := frame(message{Kind: kindHello, Hello: &hello{Rank: 1, Size: 3}})
+		f, _ := frame(message{Kind: kindHello, Hello: &hello{Rank: 1, Size: 3}}, mostMessage)
 		_, _ = c.Write(f)
 		return nil
 	},
@@ -88,7 +88,7 @@ var tricks = []func(c net.Conn) (zero []byte){
 	},
 	func(c net.Conn) []byte { // a hello in place of the proof
 		return opens(c, func(own, zero []byte) []byte {
-			f, _ := frame(message{Kind: kindHello, Hello: &hello{Rank: 1, Size: 3}})
+			f, _ := frame(message{Kind: kindHello, Hello: &hello{Rank: 1, Size: 3}}, mostMessage)
 			return f
 		})
 	},

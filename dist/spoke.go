@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -45,10 +46,8 @@ func (s *spoke) watch() {
 				s.mu.Unlock()
 				return
 			}
-			if s.awake.look(now) {
-				s.seen = now
-			}
-			silent := now.Sub(s.seen)
+			s.awake.look(now)
+			silent := now.Sub(s.awake.excuse(s.seen))
 			s.link.send(message{Kind: kindBeat, Beat: &b})
 			s.mu.Unlock()
 			switch {
@@ -108,12 +107,21 @@ func (s *spoke) quiet(since time.Duration) string {
 
 func (s *spoke) lost(err error) {
 	s.mu.Lock()
-	left, silent := s.left, time.Since(s.seen)
+	left, silent := s.left, time.Since(s.awake.excuse(s.seen))
 	s.mu.Unlock()
+	bad, ok := errors.AsType[*messageError](err)
 	switch {
 	case left:
 		return
-	case silent > tooLong: // another rank reported its silence; the launcher ends rank 0
+	case ok: // rank 0 reports it
+		b := s.j.beat()
+		f := s.j.failure(bad.code, 0, beat{}, 0, fmt.Sprintf("%s. %s was %s", bad.text(s.j.who(0)), s.j.who(s.j.rank), b.sentence(0)))
+		s.send(message{Kind: kindFail, Failure: f})
+		s.link.flush(answerWithin)
+		time.Sleep(beforeSpeaker)
+		s.j.end(f)
+		return
+	case silent > tooLong: // another rank reported its silence, and the launcher ends rank 0
 		s.silent(silent)
 		return
 	}

@@ -140,6 +140,7 @@ var (
 	examplesDesc = desc("lazo_training_examples_total", "Examples of this process.", "run")
 	secondsDesc  = desc("lazo_training_seconds_total", "Time in runs.", "run")
 	waitDesc     = desc("lazo_training_data_wait_seconds_total", "Time in which runs waited for data.", "run")
+	idleDesc     = desc("lazo_training_idle_seconds", "Time since a run in progress began its newest step, task, callback or wait for data.", "run")
 	valueDesc    = desc("lazo_training_value", "Newest values of losses, metrics and other numbers.", "run", "collection", "name")
 	endsDesc     = desc("lazo_training_ends_total", "Runs that ended, by reason.", "run", "reason")
 	rankDesc     = desc("lazo_job_rank", "Rank of this process in the job of its run.", "run")
@@ -147,7 +148,7 @@ var (
 )
 
 func (r *runs) Describe(to chan<- *client.Desc) {
-	for _, d := range []*client.Desc{runningDesc, stepDesc, epochDesc, stepsDesc, examplesDesc, secondsDesc, waitDesc, valueDesc, endsDesc, rankDesc, ranksDesc} {
+	for _, d := range []*client.Desc{runningDesc, stepDesc, epochDesc, stepsDesc, examplesDesc, secondsDesc, waitDesc, idleDesc, valueDesc, endsDesc, rankDesc, ranksDesc} {
 		to <- d
 	}
 }
@@ -173,6 +174,11 @@ func (r *run) collect(name string, to chan<- client.Metric) {
 	send(examplesDesc, client.CounterValue, float64(r.examples))
 	send(secondsDesc, client.CounterValue, r.took.Seconds())
 	send(waitDesc, client.CounterValue, r.wait(time.Now()).Seconds())
+	idle := time.Duration(0)
+	if r.running > 0 {
+		idle = time.Since(r.active)
+	}
+	send(idleDesc, client.GaugeValue, idle.Seconds())
 	send(rankDesc, client.GaugeValue, float64(r.rank))
 	send(ranksDesc, client.GaugeValue, float64(r.ranks))
 	for e, v := range r.values {

@@ -64,6 +64,8 @@ func TestTraining(t *testing.T) {
 				require.Contains(t, values(t, m, "lazo_training"), `lazo_training_running{run="digits"} 1`)
 				require.Contains(t, values(t, m, "lazo_training"), `lazo_training_data_wait_seconds_total{run="digits"} 0.45`, "with the wait in progress")
 				require.Contains(t, values(t, m, "lazo_training"), `lazo_training_step{run="digits"} 4`)
+				time.Sleep(time.Hour)
+				require.Contains(t, values(t, m, "lazo_training"), `lazo_training_idle_seconds{run="digits"} 3600.05`, "it is stuck")
 			}
 		}), metrics)
 		require.NoError(t, err)
@@ -77,6 +79,7 @@ lazo_job_ranks{run="digits"} 1
 	for line := range strings.Lines(`lazo_training_ends_total{reason="data ended",run="digits"} 1
 lazo_training_ends_total{reason="failed",run="digits"} 1
 lazo_training_running{run="digits"} 0
+lazo_training_idle_seconds{run="digits"} 0
 lazo_training_step{run="digits"} 6
 lazo_training_steps_total{run="digits"} 6
 lazo_training_examples_total{run="digits"} 192

@@ -306,7 +306,8 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		fmt.Fprintln(m.Stderr, words)
 	}
 	// Open MPI's mpirun may crash, and MPICH's mpiexec fails where a rank dies before MPI_Init.
-	failed := child.Signal(err) != 0 && ctx.Err() == nil || strings.Contains(words, "process manager error")
+	signal := child.Signal(err)
+	failed := signal != 0 && ctx.Err() == nil || strings.Contains(words, "process manager error")
 	if err = exitError(err, words); failed {
 		err = &ExitError{Code: cmp.Or(failedBy(words), dist.ExitLost), Said: words}
 	}
@@ -318,6 +319,9 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 		}
 		err = &ExitError{Code: cmp.Or(code, dist.ExitLost), Said: words}
 	default:
+		if signal != 0 && failed {
+			fmt.Fprintf(m.Stderr, "lazo run: %s itself was ended by the signal %q\n", filepath.Base(m.path), signal)
+		}
 	}
 	if exit := (*ExitError)(nil); m.open && errors.As(err, &exit) && exit.Code == 1 && improper(words) {
 		exit.Code = dist.ExitLost
@@ -349,7 +353,8 @@ func outlives(ctx context.Context, dir string, n int) bool {
 // bySignal: the words name a rank that a signal ended, perhaps before its report.
 var bySignal = regexp.MustCompile(`signal\s+\d+\s+\(|\(signal \d+\)`)
 
-var rankFailed = regexp.MustCompile(`Exit code:\s+(\d+)|on signal (\d+)`)
+// rankFailed: Open MPI 4 and 5, which break lines, and MPICH. They also report daemons.
+var rankFailed = regexp.MustCompile(`Exit\s+code:\s+(\d+)|(?:exited\s+on\s+signal|\(signal)\s+(\d+)`)
 
 func failedBy(words string) int {
 	found := rankFailed.FindStringSubmatch(words)

@@ -126,7 +126,14 @@ func mpirunOf(t *testing.T, script string) string {
 // An mpirun that does not end after its ranks, as Open MPI 5.0.11's does now and then where several fail at once, is
 // killed. The job has the exit code of the rank that failed, or was lost if mpirun does not say which did.
 func TestRun_mpirunHangs(t *testing.T) {
-	for says, want := range map[string]int{"   Exit code:    3": 3, "exited on signal 9 (Killed)": 128 + 9, "": dist.ExitLost} {
+	for says, want := range map[string]int{
+		"prterun detected that one or more processes exited with non-zero status,\nthus causing the job to be terminated. The first process to do so was:\n\n   Process name: [prterun-vm-1855@1,1]\n   Exit code:    3": 3,
+		"prterun noticed that process rank 1 with PID 1580 on node vm exited on\nsignal 9 (Killed).":                                                                                                                     128 + 9,
+		"mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 11 (Segmentation fault).":                                                                                                             128 + 11, // Open MPI 4
+		"prterun noticed that process rank 1 with PID 1580 on node host.example.org\nexited on signal 9 (Killed).":                                                                                                       128 + 9,
+		"A daemon died unexpectedly on signal 9  while attempting to\nlaunch so we are aborting.":                                                                                                                        dist.ExitLost,
+		"": dist.ExitLost,
+	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
 			path := mpirunOf(t, `[ $1 != --version ] || { echo "mpirun (Open MPI) 5.0.0"; exit; }
@@ -139,7 +146,7 @@ exec sleep 25
 			o.Mpirun = path
 			_, said, code := run(t, ways["MPI"], o)
 			require.Equal(t, want, code)
-			require.Equal(t, says == "", strings.Contains(said, "lazo run: mpirun did not end within 10s of its last rank: it was killed"))
+			require.Equal(t, want == dist.ExitLost, strings.Contains(said, "lazo run: mpirun did not end within 10s of its last rank: it was killed"))
 		})
 	}
 }
@@ -148,13 +155,19 @@ exec sleep 25
 func TestRun_mpirunFails(t *testing.T) {
 	for script, want := range map[string]int{
 		`[ $1 != --version ] || { echo "HYDRA build details:"; exit; }; echo "[mpiexec@a] main: process manager error waiting for completion"; exit 255`: dist.ExitLost,
-		`[ $1 != --version ] || { echo "Open MPI"; exit; }; echo "   Exit code:    76"; kill -KILL $$`:                                                   76,
+		`[ $1 != --version ] || { echo "HYDRA build details:"; exit; }; echo "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   PID 1850 RUNNING AT vm
+=   EXIT CODE: 9
+YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)
+[mpiexec@a] main: process manager error waiting for completion"; exit 255`: 128 + 11,
+		`[ $1 != --version ] || { echo "Open MPI"; exit; }; echo "   Exit code:    76"; kill -KILL $$`: 76,
 	} {
 		path := mpirunOf(t, script)
 		o := shell("")
 		o.Mpirun = path
 		_, said, code := run(t, ways["MPI"], o)
 		require.Equal(t, want, code, said)
+		require.Equal(t, strings.Contains(script, "kill"), strings.Contains(said, "lazo run: mpirun itself was ended by the signal \"killed\"\n"), said)
 	}
 }
 
