@@ -5,12 +5,14 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -18,6 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/pretrained"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -209,4 +212,50 @@ func TestOutputs_ofBFloat16(t *testing.T) {
 	require.InDelta(t, sum/counted, logs["loss"], 1e-5)
 	half := bfloat16.FromFloat32(float32(logs["loss"])).Float32()
 	require.NotEqual(t, half, float32(logs["loss"]), "a loss with the digits of float32")
+}
+
+// FreezeBase trains the head, and what the folder lacks of the network, alone.
+func TestNetwork_freezeBase(t *testing.T) {
+	for kind, want := range map[string][]string{"roberta": {"/model/classifier/bias", "/model/classifier/kernel", "/model/dense/bias", "/model/dense/kernel"}, "gpt2": {"/model/score/kernel"}} {
+		network := opened(t, fixtureOf(t, kind).folder(t, "Model")).Classifier(4)
+		m := fitted(t, network, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithOptimizer(optim.New(0.1, network.FreezeBase(), optim.Adam{})))
+		ids, mask := []int32{5, 6, 7, 8, 9, 10}, []int32{1, 1, 1, 1, 1, 1}
+		set, err := data.New(data.Named("input_ids", ids, 2, 3), data.Named("attention_mask", mask, 2, 3), data.Y([]int32{0, 1}, 2))
+		require.NoError(t, err)
+		require.NoError(t, m.Init(t.Context(), first(t, set)))
+		before := map[string]string{}
+		for _, name := range m.Names() {
+			before[name] = must.M1(m.Value(name)).String()
+		}
+		_, err = m.Fit(t.Context(), set, flaxlike.Fit{Epochs: 1, Output: io.Discard})
+		require.NoError(t, err)
+		var changed []string
+		for name, value := range before {
+			if strings.HasPrefix(name, "/model/") && must.M1(m.Value(name)).String() != value {
+				changed = append(changed, name)
+			}
+		}
+		slices.Sort(changed)
+		require.Equal(t, want, changed)
+	}
+}
+
+// A folder has a model or an adapter: transformers would add an adapter to the model beside it. A head of another
+// number of classes leaves the kind of problem of the folder's out.
+func TestSave_beside(t *testing.T) {
+	network, f := adapted(t, "adapter-bert")
+	network = network.LoadAdapter("testdata/adapter-bert")
+	state := stateOf(t, network, f, "ForSequenceClassification")
+	model, adapter := t.TempDir(), t.TempDir()
+	require.NoError(t, network.Save(model, state))
+	require.NoError(t, network.SaveAdapter(adapter, state))
+	require.ErrorContains(t, network.Save(adapter, state), "it has adapter_config.json: transformers would add that adapter to this model: use another folder")
+	require.ErrorContains(t, network.SaveAdapter(model, state), "it has config.json: transformers would add this adapter to the model there: use another folder")
+
+	base := opened(t, folderWith(t, map[string]any{"problem_type": "multi_label_classification"}))
+	for classes, want := range map[int]string{3: "multi_label_classification", 5: ""} {
+		network, dir := base.Classifier(classes), t.TempDir()
+		require.NoError(t, network.Save(dir, stateOf(t, network, fixtureOf(t, "bert"), "ForSequenceClassification")))
+		require.Equal(t, want, opened(t, dir).Describe().Problem)
+	}
 }

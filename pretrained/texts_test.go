@@ -77,20 +77,31 @@ func TestBase_setTruncated(t *testing.T) {
 	require.ErrorContains(t, err, `truncation_side is "middle", expected left or right`)
 }
 
-// The second text of a pair has its own type.
+// The second text of a pair has its own type, if the tokenizer has types as in transformers: by model_input_names, or by
+// its class.
 func TestBase_setOfPairs(t *testing.T) {
 	dir := withTokenizer(t, "bert")
 	words, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
 	require.NoError(t, err)
 	write(t, dir, "tokenizer.json", strings.Replace(string(words), `"post_processor": null`, `"post_processor": {"type": "TemplateProcessing",
 		"single": [{"Sequence": {"id": "A", "type_id": 0}}], "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}], "special_tokens": {}}`, 1))
-	base, err := pretrained.Open(t.Context(), dir)
-	require.NoError(t, err)
-	set, err := base.Set([]text.Input{{Text: "w2 w3", Pair: new("w4")}, {Text: "w5", Pair: new("w6")}})
-	require.NoError(t, err)
-	for b, err := range set.Batches(2).All() {
+	typed, zeros := []int32{0, 0, 1, 0, 1, 0}, make([]int32, 6)
+	for settings, want := range map[string][]int32{
+		``:                                     typed,
+		`, "tokenizer_class": "BertTokenizer"`: typed,
+		`, "tokenizer_class": "PreTrainedTokenizerFast"`:                                                       zeros,
+		`, "model_input_names": ["input_ids", "attention_mask"], "tokenizer_class": "BertTokenizer"`:           zeros,
+		`, "model_input_names": ["input_ids", "token_type_ids"], "tokenizer_class": "PreTrainedTokenizerFast"`: typed,
+	} {
+		write(t, dir, "tokenizer_config.json", `{"pad_token": "w7"`+settings+`}`)
+		base, err := pretrained.Open(t.Context(), dir)
 		require.NoError(t, err)
-		require.Equal(t, []int32{0, 0, 1, 0, 1, 0}, b.Fields[2].Array.Flat)
+		set, err := base.Set([]text.Input{{Text: "w2 w3", Pair: new("w4")}, {Text: "w5", Pair: new("w6")}})
+		require.NoError(t, err)
+		for b, err := range set.Batches(2).All() {
+			require.NoError(t, err)
+			require.Equal(t, want, b.Fields[2].Array.Flat, settings)
+		}
 	}
 }
 

@@ -175,7 +175,7 @@ func readTexts(path string, stdin io.Reader) (all []text.Input, lines bool, err 
 				return inJSON(err, `an object of texts, as {"text": "…"}, and maybe with "pair"`)
 			}
 			in, pair := text.Input{Text: row["text"]}, row["pair"]
-			if _, there := row["pair"]; there {
+			if pair != "" { // else a text alone, as in transformers
 				in.Pair = &pair
 			}
 			_, there := row["text"]
@@ -219,7 +219,7 @@ func textsOfCSV(path string) (all []text.Input, err error) {
 	}
 	for i, t := range columns["text"] {
 		in := text.Input{Text: t}
-		if pairs := columns["pair"]; pairs != nil {
+		if pairs := columns["pair"]; pairs != nil && pairs[i] != "" { // else a text alone, as in transformers
 			in.Pair = &pairs[i]
 		}
 		all = append(all, in)

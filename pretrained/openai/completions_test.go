@@ -78,11 +78,22 @@ func TestCompletions(t *testing.T) {
 		require.Empty(t, at(t, parts[len(parts)-1], "choices"))
 		require.Equal(t, answer["usage"], at(t, parts[len(parts)-1], "usage"))
 	}
-	_, both := post(t, h, "/v1/completions", `{"model": "small", "prompt": ["w20 w30 w40", "w5"]}`)
-	second, _, _ := want([]int32{5}, pretrained.Generation{Most: 8})
-	require.Equal(t, plain, at(t, both, "choices", 0, "text"))
-	require.Equal(t, second, at(t, both, "choices", 1, "text"))
-	require.Equal(t, 1.0, at(t, both, "choices", 1, "index"))
+	// More prompts than the Generator has rows, each as alone with the next seed.
+	body := `{"model": "small", "prompt": ["w20 w30 w40", "w5", "w5", "w5"], "temperature": 2, "seed": 3`
+	_, all := post(t, h, "/v1/completions", body+"}")
+	streamed := make([]string, 4)
+	for _, p := range events(t, h, "/v1/completions", body+`, "stream": true}`) {
+		streamed[int(at(t, p, "choices", 0, "index").(float64))] += at(t, p, "choices", 0, "text").(string)
+	}
+	for i, prompt := range [][]int32{{20, 30, 40}, {5}, {5}, {5}} {
+		text, _, _ := want(prompt, pretrained.Generation{Most: 8, Seed: 3 + uint64(i), Sampling: text.Sampling{Temperature: 2}})
+		require.Equal(t, text, at(t, all, "choices", i, "text"))
+		require.Equal(t, float64(i), at(t, all, "choices", i, "index"))
+		require.Equal(t, text, streamed[i])
+	}
+	status, refused := post(t, h, "/v1/completions", `{"model": "small", "prompt": [`+strings.Repeat("[1],", 2048)+`[1]]}`)
+	require.Equal(t, 400, status)
+	require.Equal(t, "there are 2049 prompts, expected at most 2048", at(t, refused, "error", "message"))
 
 	const conversation = `{"model": "small", "messages": [{"role": "system", "content": "w11"}, {"role": "user", "name": null, "content": [{"type": "text", "text": "w12 "}, {"type": "text", "text": "w13"}]}], "max_completion_tokens": 6`
 	answer, end, n := want([]int32{7, 11, 8, 7, 12, 13, 8, 9}, pretrained.Generation{Most: 6})

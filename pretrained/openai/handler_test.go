@@ -149,7 +149,6 @@ func TestHandler_refuses(t *testing.T) {
 		{"completions", `{"model": "small", "prompt": ""}`, "prompt has no tokens", 400, "prompt", nil},
 		{"completions", `{"model": "small", "prompt": ["w1", null]}`, "a list of tokens, or a list of texts", 400, "prompt", nil},
 		{"completions", `{"model": "small", "prompt": [1, 60]}`, "expected tokens from 0 to 59", 400, "prompt", nil},
-		{"completions", `{"model": "small", "prompt": [[1], [2], [3]]}`, "there are 3 prompts, expected at most 2", 400, "prompt", nil},
 		{"completions", `{"model": "small", "prompt": "w1", "logprobs": 0}`, "not implemented", 400, "logprobs", nil},
 		{"completions", `{"model": "small", "prompt": "w1", "echo": true}`, "not implemented", 400, "echo", nil},
 		{"embeddings", `{"model": "bare", "input": "w1"}`, "makes completions only", 400, "model", nil},
