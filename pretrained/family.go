@@ -27,9 +27,11 @@ type family struct {
 	dtype   dtypes.DType
 	body    []module
 	pooler  []module // empty if the folder or the architecture has none
-	// build returns the hidden state of each place, [batch, places, width]. pool is of the first place.
+	// build returns the hidden state of each place, [batch, places, width], or with first at least that of the first one.
+	// pool is of the first place.
 	build func(s *model.Scope, in inputs) *graph.Node
 	pool  func(s *model.Scope, hidden *graph.Node) *graph.Node
+	first bool
 	// outputs are in place of build, of networks of several inputs without one hidden state.
 	outputs func(s *model.Scope, in inputs) map[string]*graph.Node
 	heads   map[task]head
@@ -67,6 +69,7 @@ type head struct {
 	class   string   // empty for the family's and the task
 	modules []module // with names of files that have no prefix
 	pooled  bool     // it needs the pooler
+	first   bool     // it reads the first place alone
 	build   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
 	err     error
 }
