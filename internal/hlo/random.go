@@ -1,6 +1,7 @@
 package hlo
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute"
@@ -31,8 +32,10 @@ func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (new
 		case float:
 			bitsShape.DType = unsignedOf(shape.DType.Size())
 		}
-		draw := func() (next, bits *value, err error) { return stablehlo.RNGBitGenerator(v[0], toXLA(bitsShape), types.RNGPhilox) }
-		if n := bitsShape.Size(); f.b.cpu && len(f.b.meshes) == 0 && s.Size() == 3 && bitsShape.DType.Bits() == 32 && n >= fewElements && n%4 == 0 {
+		draw := func() (next, bits *value, err error) {
+			return stablehlo.RNGBitGenerator(v[0], toXLA(bitsShape), types.RNGPhilox)
+		}
+		if n := bitsShape.Size(); f.b.cpu && len(f.b.meshes) == 0 && s.Size() == 3 && bitsShape.DType.Bits() == 32 && n >= fewElements && n%(4*philoxParts) == 0 {
 			draw = func() (next, bits *value, err error) { return f.philox(v[0], toXLA(bitsShape)) }
 		}
 		next, bits, err := draw()
@@ -55,68 +58,111 @@ func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (new
 	return ops[0], ops[1], nil
 }
 
+// philoxParts is the number of iterations in which philox writes the bits.
+const philoxParts = 4
+
 // philox writes the bits of XLA's Philox4x32-10 (Salmon et al. 2011) for XLA's CPU, which computes its own form element
-// by element, four times as often as needed. Here each number of 64 bits is half of a block, and a round's products
-// are of 32 bits, which it vectorizes.
+// by element, four times as often as needed. Here an element is half a block, 64 bits, and a round multiplies numbers of
+// 32 bits, which it vectorizes. Without the loop it would compute the bits again for each of their uses.
 func (f *Function) philox(state *value, shape xlashapes.Shape) (next, bits *value, err error) {
-	const rounds = 10
-	multiply, raise := [2]uint64{0xd2511f53, 0xcd9e8d57}, [2]uint64{0x9e3779b9, 0xbb67ae85}
-	c, all := &chain{}, xlashapes.Make(dtypes.Uint64, shape.Size()/2)
-	number := func(n uint64) *value {
-		return c.do(func() (*value, error) { return constant(f.text, []uint64{n}, xlashapes.Make(dtypes.Uint64)) })
+	c, more, body := &chain{}, f.text.Closure(), f.text.Closure()
+	main, test, each := words{c, f.text}, words{c, more}, words{c, body}
+	half := xlashapes.Make(dtypes.Uint64, shape.Size()/2)
+	start := []*value{main.number(0), state, c.do(func() (*value, error) { return full(f.text, half, 0) })}
+	var tested, in []*value
+	for _, v := range start {
+		tested = append(tested, c.do(func() (*value, error) { return more.Input(v.Shape()) }))
+		in = append(in, c.do(func() (*value, error) { return body.Input(v.Shape()) }))
 	}
-	spread := func(x *value) *value {
-		return c.do(func() (*value, error) { return stablehlo.BroadcastInDim(x, all, nil) })
+	size := half.Size() / philoxParts
+	from := each.with(stablehlo.Multiply, in[0], uint64(size))
+	part := each.blocks(in[1], from, xlashapes.Make(dtypes.Uint64, size))
+	all := c.do(func() (*value, error) { return stablehlo.DynamicUpdateSlice(in[2], part, []*value{from}) })
+	again, count := c.compare(tested[0], test.number(philoxParts), types.CompareLT), each.with(stablehlo.Add, in[0], 1)
+	if c.err == nil {
+		c.err = errors.Join(more.Return(again), body.Return(count, in[1], all))
 	}
-	with := func(op func(lhs, rhs *value) (*value, error), x *value, n uint64) *value {
-		if c.err != nil {
-			return nil
+	bits = c.do(func() (*value, error) {
+		results, err := stablehlo.While(more, body, start...)
+		if err != nil {
+			return nil, err
 		}
-		y := number(n)
-		if x.Shape().Rank() > 0 {
-			y = spread(y)
-		}
-		return c.two(op, x, y)
-	}
-	low := func(x *value) *value { return with(stablehlo.And, x, 1<<32-1) }
-	high := func(x *value) *value { return with(stablehlo.ShiftRightLogical, x, 32) }
-	of := func(i int) *value {
-		one := c.do(func() (*value, error) { return stablehlo.Slice(state, []int{i}, []int{i + 1}, []int{1}) })
-		return c.do(func() (*value, error) { return stablehlo.Reshape(one, xlashapes.Make(dtypes.Uint64)) })
-	}
-	// later is the counter of 128 bits plus n.
-	from := [2]*value{of(1), of(2)}
-	later := func(n *value, first, second *value) (l, h *value) {
-		l = c.two(stablehlo.Add, first, n)
-		return l, c.choose(c.compare(l, first, types.CompareLT), with(stablehlo.Add, second, 1), second)
-	}
-	place := c.do(func() (*value, error) { return f.text.Iota(all, 0) })
-	l, h := later(with(stablehlo.ShiftRightLogical, place, 1), spread(from[0]), spread(from[1]))
-	x, key := [4]*value{low(l), high(l), low(h), high(h)}, [2]*value{low(of(0)), high(of(0))}
-	for range rounds {
-		p, q := with(stablehlo.Multiply, x[0], multiply[0]), with(stablehlo.Multiply, x[2], multiply[1])
-		mix := func(p, x, key *value) *value {
-			return c.two(stablehlo.Xor, c.two(stablehlo.Xor, high(p), x), spread(key))
-		}
-		x = [4]*value{mix(q, x[1], key[0]), low(q), mix(p, x[3], key[1]), low(p)}
-		key = [2]*value{low(with(stablehlo.Add, key[0], raise[0])), low(with(stablehlo.Add, key[1], raise[1]))}
-	}
-	half := func(x, y *value) *value { return c.two(stablehlo.Or, x, with(stablehlo.ShiftLeft, y, 32)) }
-	first := c.compare(with(stablehlo.And, place, 1), spread(number(0)), types.CompareEQ)
-	bits = c.choose(first, half(x[0], x[1]), half(x[2], x[3]))
-	bits = c.do(func() (*value, error) { return kept(bits) }) // else each use would draw again
-	bits = c.do(func() (*value, error) { return stablehlo.BitcastConvert(bits, shape.DType) })
+		return stablehlo.BitcastConvert(results[2], shape.DType)
+	})
 	bits = c.do(func() (*value, error) { return stablehlo.Reshape(bits, shape) })
-	l, h = later(number(uint64(shape.Size()/4)), from[0], from[1])
+	key := main.at(state, 0)
+	low, high := main.later(main.at(state, 1), main.at(state, 2), main.number(uint64(shape.Size()/4)))
 	next = c.do(func() (*value, error) {
-		var words []*value
-		for _, word := range []*value{of(0), l, h} {
-			words = append(words, c.do(func() (*value, error) { return stablehlo.Reshape(word, xlashapes.Make(dtypes.Uint64, 1)) }))
+		var parts []*value
+		for _, w := range []*value{key, low, high} {
+			parts = append(parts, c.do(func() (*value, error) { return stablehlo.Reshape(w, xlashapes.Make(dtypes.Uint64, 1)) }))
 		}
 		if c.err != nil {
 			return nil, c.err
 		}
-		return stablehlo.Concatenate(0, words...)
+		return stablehlo.Concatenate(0, parts...)
 	})
 	return next, bits, c.err
+}
+
+// words writes operations on uint64 in a function.
+type words struct {
+	*chain
+	of *stablehlo.Function
+}
+
+func (w words) number(n uint64) *value {
+	return w.do(func() (*value, error) { return scalar(w.of, dtypes.Uint64, n) })
+}
+
+func (w words) spread(x *value, to xlashapes.Shape) *value {
+	return w.do(func() (*value, error) { return stablehlo.BroadcastInDim(x, to, nil) })
+}
+
+func (w words) with(op func(lhs, rhs *value) (*value, error), x *value, n uint64) *value {
+	return w.do(func() (*value, error) {
+		y, err := full(w.of, x.Shape(), n)
+		if err != nil {
+			return nil, err
+		}
+		return op(x, y)
+	})
+}
+
+func (w words) low(x *value) *value  { return w.with(stablehlo.And, x, 1<<32-1) }
+func (w words) high(x *value) *value { return w.with(stablehlo.ShiftRightLogical, x, 32) }
+
+func (w words) at(state *value, i int) *value {
+	one := w.do(func() (*value, error) { return stablehlo.Slice(state, []int{i}, []int{i + 1}, []int{1}) })
+	return w.do(func() (*value, error) { return stablehlo.Reshape(one, xlashapes.Make(dtypes.Uint64)) })
+}
+
+// later returns a counter of 128 bits plus n.
+func (w words) later(low, high, n *value) (l, h *value) {
+	l = w.two(stablehlo.Add, low, n)
+	return l, w.choose(w.compare(l, low, types.CompareLT), w.with(stablehlo.Add, high, 1), high)
+}
+
+// blocks returns halves of Philox's blocks after those of the state's counter, from a half on.
+func (w words) blocks(state, from *value, shape xlashapes.Shape) *value {
+	const rounds = 10
+	multiply, raise := [2]uint64{0xd2511f53, 0xcd9e8d57}, [2]uint64{0x9e3779b9, 0xbb67ae85}
+	place := w.two(stablehlo.Add, w.do(func() (*value, error) { return w.of.Iota(shape, 0) }), w.spread(from, shape))
+	l, h := w.later(w.spread(w.at(state, 1), shape), w.spread(w.at(state, 2), shape), w.with(stablehlo.ShiftRightLogical, place, 1))
+	key := w.at(state, 0)
+	x, keys := [4]*value{w.low(l), w.high(l), w.low(h), w.high(h)}, [2]*value{w.low(key), w.high(key)}
+	for range rounds {
+		p, q := w.with(stablehlo.Multiply, x[0], multiply[0]), w.with(stablehlo.Multiply, x[2], multiply[1])
+		mix := func(product, x, key *value) *value {
+			return w.two(stablehlo.Xor, w.two(stablehlo.Xor, w.high(product), x), w.spread(key, shape))
+		}
+		x = [4]*value{mix(q, x[1], keys[0]), w.low(q), mix(p, x[3], keys[1]), w.low(p)}
+		for i := range keys {
+			keys[i] = w.low(w.with(stablehlo.Add, keys[i], raise[i]))
+		}
+	}
+	pair := func(low, high *value) *value { return w.two(stablehlo.Or, low, w.with(stablehlo.ShiftLeft, high, 32)) }
+	first := w.do(func() (*value, error) { return full(w.of, shape, 0) })
+	first = w.compare(w.with(stablehlo.And, place, 1), first, types.CompareEQ)
+	return w.choose(first, pair(x[0], x[1]), pair(x[2], x[3]))
 }
