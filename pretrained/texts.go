@@ -188,7 +188,9 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	if set, err = set.Gather(order); err != nil {
 		return p, err
 	}
-	if set, err = set.MapBatches(func(b data.Batch) (data.Batch, error) { return trim(b, func(n int) int { return rounded(n, 8) }, "", nil) }); err != nil {
+	if set, err = set.MapBatches(func(b data.Batch) (data.Batch, error) {
+		return trim(b, func(n int) int { return rounded(n, 8) }, "", nil)
+	}); err != nil {
 		return p, err
 	}
 	if p, err = m.Predict(ctx, set); err != nil {
