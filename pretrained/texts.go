@@ -199,7 +199,7 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	return p.Gather(rows)
 }
 
-// rounded has at most 4 lengths between a long one and its double, for few programs, and adds less than a quarter to it.
+// rounded has at most 4 lengths between a long one and its double, for few programs, and adds less than a quarter.
 func rounded(n, step int) int {
 	for n > 8*step {
 		step *= 2

@@ -61,9 +61,9 @@ func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (new
 // philoxParts is the number of iterations in which philox writes the bits.
 const philoxParts = 4
 
-// philox writes the bits of XLA's Philox4x32-10 (Salmon et al. 2011) for XLA's CPU, which computes its own form element
-// by element, four times as often as needed. Here an element is half a block, 64 bits, and a round multiplies numbers of
-// 32 bits, which it vectorizes. Without the loop it would compute the bits again for each of their uses.
+// philox writes XLA's Philox4x32-10 (Salmon et al. 2011) for XLA's CPU, which computes its own form element by element,
+// four times as often as needed. Here an element is half a block, 64 bits, and a round multiplies numbers of 32 bits.
+// Without the loop it would be computed again in each use.
 func (f *Function) philox(state *value, shape xlashapes.Shape) (next, bits *value, err error) {
 	c, more, body := &chain{}, f.text.Closure(), f.text.Closure()
 	main, test, each := words{c, f.text}, words{c, more}, words{c, body}

@@ -67,7 +67,7 @@ func TestRandomBits(t *testing.T) {
 	}
 }
 
-// The form for CPUs has the bits of XLA's generator, also where the counter's first half overflows.
+// The form for CPUs draws the same as XLA's generator, also where the counter's first half overflows.
 func TestRandomBits_asXLA(t *testing.T) {
 	d := open(t)
 	for _, kind := range []dtypes.DType{dtypes.Uint32, dtypes.Int32, dtypes.Float32} {
