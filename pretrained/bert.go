@@ -23,10 +23,10 @@ func bert(c *config) *family {
 		ids := in.ids(idsInput)
 		x := graph.Add(e.embed(s.In("words"), ids, e.vocabulary, e.padding), e.embed(s.In("types"), in.ids(typesInput), e.types, -1))
 		x = nn.Positions{Length: e.places}.Apply(s.In("positions"), x)
-		return e.encode(s, e.embedded(s, x), in.mask(ids), nil)
+		return e.encode(s, e.embedded(s, x), in.mask(ids), nil, f.first)
 	}
 	f.heads = map[task]head{
-		classification: {pooled: true, modules: []module{{"classifier", "classifier", linear(e.width, c.classes)}}, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
+		classification: {pooled: true, first: true, modules: []module{{"classifier", "classifier", linear(e.width, c.classes)}}, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
 			x := nn.Dropout{Rate: dropout}.Apply(s, e.pool(s, hidden))
 			return logits(e.draw(s.In("classifier"), x, c.classes))
 		}},

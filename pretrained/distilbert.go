@@ -30,11 +30,11 @@ func distilBERT(c *config) *family {
 	f.build = func(s *model.Scope, in inputs) *graph.Node {
 		ids := in.ids(idsInput)
 		x := nn.Positions{Length: e.places}.Apply(s.In("positions"), e.embed(s.In("words"), ids, e.vocabulary, e.padding))
-		return e.encode(s, e.embedded(s, x), in.mask(ids), nil)
+		return e.encode(s, e.embedded(s, x), in.mask(ids), nil, f.first)
 	}
 	modules := []module{{"pre_classifier", "dense", linear(e.width, e.width)}, {"classifier", "classifier", linear(e.width, c.classes)}}
 	f.heads = map[task]head{
-		classification: {modules: modules, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
+		classification: {modules: modules, first: true, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
 			x := nn.Relu(e.draw(s.In("dense"), first(hidden), e.width))
 			return logits(e.draw(s.In("classifier"), nn.Dropout{Rate: dropout}.Apply(s, x), c.classes))
 		}},

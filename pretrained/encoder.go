@@ -134,17 +134,30 @@ func (e encoder) embedded(s *model.Scope, sum *graph.Node) *graph.Node {
 	return nn.Dropout{Rate: e.dropout}.Apply(s, e.norm(s.In("norm"), sum))
 }
 
-// encode's layers are attention and two dense layers, normalized after each sum.
-func (e encoder) encode(s *model.Scope, x, mask, bias *graph.Node) *graph.Node {
+// encode applies the layers, each of attention and two dense layers, normalized after each sum. If the head reads the
+// first place alone, the last layer computes no other.
+func (e encoder) encode(s *model.Scope, x, mask, bias *graph.Node, firstAlone bool) *graph.Node {
 	for i := range e.layers {
 		s := s.In("layer_%d", i)
 		x = e.layer(x, func(x *graph.Node) *graph.Node {
-			y := nn.Attention{Heads: e.heads, Mask: mask, Bias: bias, Dropout: e.scoresDropout}.Apply(s.In("attention"), x)
+			a, y := nn.Attention{Heads: e.heads, Mask: mask, Bias: bias, Dropout: e.scoresDropout}, x
+			if firstAlone && i == e.layers-1 {
+				x = graph.SliceAxis(x, 1, graph.AxisRange(0, 1))
+				if bias != nil {
+					a.Bias = graph.SliceAxis(bias, 2, graph.AxisRange(0, 1))
+				}
+				y = a.Cross(s.In("attention"), x, y)
+			} else {
+				y = a.Apply(s.In("attention"), x)
+			}
 			x = e.norm(s.In("attention_norm"), graph.Add(x, nn.Dropout{Rate: e.attentionDropout}.Apply(s, y)))
 			y = e.activation.Apply(s, nn.Dense{Units: e.inner}.Apply(s.In("up"), x))
 			y = nn.Dense{Units: e.width}.Apply(s.In("down"), y)
 			return e.norm(s.In("norm"), graph.Add(x, nn.Dropout{Rate: e.dropout}.Apply(s, y)))
 		})
+	}
+	if x.Shape().Dimensions[1] < mask.Shape().Dimensions[1] {
+		mask = graph.SliceAxis(mask, 1, graph.AxisRange(0, 1))
 	}
 	return nn.Masked(x, mask)
 }
@@ -194,7 +207,7 @@ func (e encoder) answers(dropout float64) head {
 // twoLayers is of the first place, with tanh.
 func (e encoder) twoLayers(dropout float64, labels int) head {
 	modules := []module{{"classifier.dense", "dense", linear(e.width, e.width)}, {"classifier.out_proj", "classifier", linear(e.width, labels)}}
-	return head{modules: modules, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
+	return head{modules: modules, first: true, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
 		drop := nn.Dropout{Rate: dropout}
 		x := graph.Tanh(e.draw(s.In("dense"), drop.Apply(s, first(hidden)), e.width))
 		return logits(e.draw(s.In("classifier"), drop.Apply(s, x), labels))

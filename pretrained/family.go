@@ -26,9 +26,10 @@ type family struct {
 	dtype   dtypes.DType
 	body    []module
 	pooler  []module // empty if folder or architecture lack one
-	// build returns [batch, places, width]. pool is of the first place.
+	// build returns [batch, places, width], with first at least the first place. pool is of the first place.
 	build func(s *model.Scope, in inputs) *graph.Node
 	pool  func(s *model.Scope, hidden *graph.Node) *graph.Node
+	first bool
 	// outputs replace build, in networks of several inputs without one hidden state.
 	outputs func(s *model.Scope, in inputs) map[string]*graph.Node
 	heads   map[task]head
@@ -65,6 +66,7 @@ type head struct {
 	class   string   // if not the family's and the task
 	modules []module // their names have no prefix
 	pooled  bool     // needs the pooler
+	first   bool     // reads the first place alone
 	build   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
 	err     error
 }

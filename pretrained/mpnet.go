@@ -25,7 +25,7 @@ func mpNet(c *config) *family {
 		ids := in.ids(idsInput)
 		x := graph.Add(e.embed(s.In("words"), ids, e.vocabulary, pad), e.numbered(s.In("positions"), ids, pad))
 		x = e.embedded(s, x)
-		return e.encode(s, x, in.mask(ids), nn.RelativePositions{Heads: e.heads}.Apply(s.In("relative"), x))
+		return e.encode(s, x, in.mask(ids), nn.RelativePositions{Heads: e.heads}.Apply(s.In("relative"), x), f.first)
 	}
 	f.heads = map[task]head{
 		classification: e.twoLayers(e.dropout, c.classes),

@@ -212,7 +212,7 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 	if h.err != nil {
 		return fail(h.err)
 	}
-	n.outputs = h.build
+	n.outputs, f.first = h.build, h.first
 	maybe := func(prefix string, rows []module, there bool) {
 		for _, t := range f.listed(rows) {
 			s, err := b.find(prefix, t)

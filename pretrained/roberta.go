@@ -32,7 +32,7 @@ func robertaOf(c *config, class string) *family {
 		}
 		x := graph.Add(e.embed(s.In("words"), ids, e.vocabulary, e.padding), e.embed(s.In("types"), types, e.types, -1))
 		x = graph.Add(x, e.numbered(s.In("positions"), ids, e.padding))
-		return e.encode(s, e.embedded(s, x), in.mask(ids), nil)
+		return e.encode(s, e.embedded(s, x), in.mask(ids), nil, f.first)
 	}
 	f.heads = map[task]head{
 		classification: e.twoLayers(dropout, c.classes),

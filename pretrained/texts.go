@@ -151,13 +151,14 @@ func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) 
 	return all, nil
 }
 
-// Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has a
-// token. The others are rounded up to a multiple of places. Each length compiles a program, for pairs each combination
-// of lengths. It trims the networks' inputs and the named fields, such as labels [texts, places]; those of [Base.Pairs]
-// each to an own length.
+// Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has
+// a token, so that short texts cost less. Their number is rounded up to a multiple of places, above 8 times places to
+// one of twice places, above 16 times of 4 times, and so on: with 8 to 8, 16, …, 64, 80, …, 128, 160. Each length
+// compiles a program, for pairs each combination of lengths. It trims the networks' inputs and the named fields, such
+// as labels [texts, places]; those of [Base.Pairs] each to an own length.
 func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
 	fields = slices.Clone(fields)
-	round := func(n int) int { return (n + places - 1) / places * places }
+	round := func(n int) int { return rounded(n, places) }
 	return func(b data.Batch) (data.Batch, error) {
 		if places < 1 || places > mostSize {
 			return b, fmt.Errorf("pretrained: trim: a multiple of %d places, expected 1 to %d", places, mostSize)
@@ -225,7 +226,9 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	if set, err = set.Gather(order); err != nil {
 		return p, err
 	}
-	if set, err = set.MapBatches(func(b data.Batch) (data.Batch, error) { return trim(b, eighths, "", nil) }); err != nil {
+	if set, err = set.MapBatches(func(b data.Batch) (data.Batch, error) {
+		return trim(b, func(n int) int { return rounded(n, 8) }, "", nil)
+	}); err != nil {
 		return p, err
 	}
 	if p, err = m.Predict(ctx, set); err != nil {
@@ -234,9 +237,8 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	return p.Gather(rows)
 }
 
-// eighths rounds up to a multiple of 8, above 64 of 16, above 128 of 32 and so on: few programs, and little padding.
-func eighths(n int) int {
-	step := 8
+// rounded has at most 4 lengths between a long one and its double, for few programs, and adds less than a quarter.
+func rounded(n, step int) int {
 	for n > 8*step {
 		step *= 2
 	}

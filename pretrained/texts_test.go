@@ -178,6 +178,17 @@ func TestTrim(t *testing.T) {
 	require.ErrorContains(t, err, `the batch has no field "attention_mask"`)
 }
 
+// Above 8 times the given places, the multiples double.
+func TestTrim_longTexts(t *testing.T) {
+	for seen, kept := range map[int]int{1: 4, 31: 32, 33: 40, 64: 64, 65: 80, 129: 160, 199: 200} {
+		mask := make([]bool, 200)
+		mask[seen-1] = true
+		got, err := pretrained.Trim(4)(data.Batch{Size: 1, Fields: []data.Field{data.Named("attention_mask", mask, 1, 200), data.Named("input_ids", make([]int32, 200), 1, 200)}})
+		require.NoError(t, err)
+		require.Equal(t, []int{1, kept}, got.Fields[1].Array.Dims)
+	}
+}
+
 // tracing lists the places of compiled batches.
 type tracing struct {
 	*pretrained.Network

@@ -60,7 +60,7 @@ func main() {
 			optim.ScaleBySchedule(optim.Linear(0, 1, steps/10).Then(steps/10, optim.Linear(1, 0, steps-steps/10))))),
 		flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()
-	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, BatchSize: size, Augment: []func(data.Batch) (data.Batch, error){pretrained.Trim(16)}}))
+	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, BatchSize: size, Augment: []func(data.Batch) (data.Batch, error){pretrained.Trim(8)}}))
 	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, test))["accuracy"])
 	if *save != "" {
 		must.M(network.Save(*save, model))

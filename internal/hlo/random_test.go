@@ -1,7 +1,9 @@
 package hlo_test
 
 import (
+	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -62,5 +64,29 @@ func TestRandomBits(t *testing.T) {
 			share := float64(ones) / float64(total)
 			require.InDelta(t, 0.5, share, 0.06, "share of bits that are 1")
 		})
+	}
+}
+
+// The form for CPUs draws the same as XLA's generator, also where the counter's first half overflows.
+func TestRandomBits_asXLA(t *testing.T) {
+	d := open(t)
+	for _, kind := range []dtypes.DType{dtypes.Uint32, dtypes.Int32, dtypes.Float32} {
+		for _, from := range [][]uint64{{0x0123456789abcdef, 2, 3}, {1, math.MaxUint64 - 700, 1<<32 - 1}, {math.MaxUint64, math.MaxUint64, math.MaxUint64}} {
+			var all [2][]array
+			for i, cpu := range []bool{false, true} {
+				b := programOf(hlo.New("bits", d.compile).ForCPU(cpu))
+				state := must1(t)(b.Parameter("state", shapes.Make(dtypes.Uint64, 3), nil))
+				next, bits, err := b.RNGBitGenerator(state, shapes.Make(kind, 6, 1000))
+				require.NoError(t, err)
+				exec, err := b.Finish([]compute.Value{next, bits})
+				require.NoError(t, err)
+				t.Cleanup(exec.Finalize)
+				require.Equal(t, cpu, !strings.Contains(d.last.Text(), "rng_bit_generator"))
+				all[i], err = execute(d, exec, 1, of([]int{3}, from...))
+				require.NoError(t, err)
+			}
+			require.Equal(t, all[0][0], all[1][0], "the next state after %v", from)
+			require.True(t, bytes.Equal(memory(all[0][1].flat), memory(all[1][1].flat)), "%s from %v", kind, from)
+		}
 	}
 }
