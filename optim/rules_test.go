@@ -26,7 +26,7 @@ func TestR13_describe(t *testing.T) {
 		optim.Adam{}, optim.Adam{Beta1: 0.8}, optim.Adamax{Beta1: 0.8}, optim.LAMB{Decay: optim.WeightDecay{Rate: 0.1}}, optim.LAMB{},
 		optim.Momentum{Decay: 0.9}, optim.Momentum{Decay: 0.9, Nesterov: true}, optim.Momentum{Decay: 0.8}, optim.Muon{Plain: true}, optim.Lion{Beta2: 0.5}, optim.Average{Decay: 0.9},
 		optim.Clip{Value: 1}, optim.Clip{Value: 2}, optim.Clip{Norm: 1}, optim.Clip{GlobalNorm: 1}, optim.TrustRatio(), optim.Scale(2), optim.Scale(3),
-		optim.Accumulate(2), optim.Accumulate(3), optim.SkipNonFinite(), optim.LossScale{}, optim.LossScale{Every: 5},
+		optim.Accumulate(2), optim.Accumulate(3), optim.SkipNonFinite(), optim.LossScale{}, optim.Noise{Eta: 1}, optim.Noise{Eta: 2}, optim.Lookahead{}, optim.Lookahead{Every: 2}, optim.LossScale{Every: 5},
 		decay(nil), decay(optim.RankFrom(1)), decay(optim.RankFrom(2)), decay(optim.Under("/a")), decay(optim.Under("/b")),
 		decay(optim.Not(optim.Under("/b"))), decay(optim.Optional(optim.Under("/b"))),
 		optim.Frozen(optim.Under("/a")), optim.Frozen(optim.Under("/b")), optim.Masked(optim.Under("/a"), optim.Clip{Value: 1}), optim.Masked(optim.Under("/a"), optim.Clip{Value: 2}),
@@ -54,7 +54,8 @@ func TestR13_describe(t *testing.T) {
 // Parameters of 16 bits keep their dtype; the optimizer's state is in float32.
 func TestRules_parametersOf16Bits(t *testing.T) {
 	r := plugintest.CPU(t)
-	for name, rule := range map[string]optim.Transformation{"adam": optim.Adam{}, "lion": optim.Lion{}, "adafactor": optim.Adafactor{}} {
+	for name, rule := range map[string]optim.Transformation{"adam": optim.Adam{}, "lion": optim.Lion{}, "adafactor": optim.Adafactor{},
+		"lookahead": optim.Chain{optim.Noise{Eta: 0.01}, optim.Adam{}, optim.Lookahead{}}} {
 		t.Run(name, func(t *testing.T) {
 			state := newState(t, r, optim.New(0.05, rule))
 			step := trainStep(t, func(b *managed.Builder) {
@@ -140,6 +141,10 @@ func TestRules_refuse(t *testing.T) {
 		{"scale in a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a", Chain: optim.Chain{optim.LossScale{}}})}, "loss_scale is at /optimizers/groups/a/loss_scale; it may be in a chain once, and not inside a group"},
 		{"scale after another", 1, []optim.Transformation{optim.Clip{Norm: 1}, optim.LossScale{}}, "LossScale is link 2 of the chain, after clip_by_norm, which would see scaled gradients: put it first"},
 		{"average", 1, []optim.Transformation{optim.Average{}}, "Average.Decay is 0, so the average would be the parameter: expected a share such as 0.999"},
+		{"noise", 1, []optim.Transformation{optim.Noise{}}, "Noise.Eta is 0, expected a positive, finite number"},
+		{"noise that grows", 1, []optim.Transformation{optim.Noise{Eta: 1, Gamma: -1}}, "Noise.Gamma is -1, expected a positive, finite number"},
+		{"lookahead", 1, []optim.Transformation{optim.Lookahead{Every: -1}}, "Lookahead.Every is -1, expected a positive number of updates"},
+		{"lookahead too far", 1, []optim.Transformation{optim.Lookahead{Share: 2}}, "Lookahead.Share is 2, expected a number above 0, at most 1"},
 		{"scale", 1, []optim.Transformation{optim.Scale(math.NaN())}, "Scale is given NaN, expected a finite number"},
 		{"adafactor", 1, []optim.Transformation{optim.Adafactor{Factored: -1}}, "Adafactor.Factored is -1, expected a positive number"},
 	} {
@@ -225,6 +230,7 @@ func TestRules_namesOfVariables(t *testing.T) {
 	r := plugintest.CPU(t)
 	scale := optim.LossScale{}
 	o := optim.New(0.01, scale, optim.SkipNonFinite(), optim.Accumulate(2), optim.Clip{GlobalNorm: 1}, optim.Momentum{Decay: 0.5}, optim.Momentum{Decay: 0.5},
+		optim.Noise{Eta: 0.1}, optim.Lookahead{},
 		optim.Groups(
 			optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}, optim.Lion{}, optim.RMSProp{}, optim.Adafactor{Factored: 2}, optim.Adagrad{}, optim.Adadelta{}, optim.Nadam{}}},
 			optim.Group{Name: "others", Chain: optim.Chain{optim.Adam{}, optim.LAMB{}}}),
@@ -236,6 +242,7 @@ func TestRules_namesOfVariables(t *testing.T) {
 		"/optimizers/loss_scale/scale", "/optimizers/loss_scale/good", "/optimizers/skip_non_finite/skipped",
 		"/optimizers/accumulate/w/batches", "/optimizers/accumulate/b/batches", "/optimizers/accumulate/w/mean", "/optimizers/accumulate/b/mean",
 		"/optimizers/accumulate/w/count", "/optimizers/accumulate/b/count",
+		"/optimizers/noise/count", "/optimizers/lookahead/w/updates", "/optimizers/lookahead/b/updates", "/optimizers/lookahead/w/slow", "/optimizers/lookahead/b/slow",
 		"/optimizers/momentum/w/sum", "/optimizers/momentum/b/sum", "/optimizers/momentum_2/w/sum", "/optimizers/momentum_2/b/sum",
 		"/optimizers/groups/matrices/muon/w/momentum", "/optimizers/groups/matrices/lion/w/momentum",
 		"/optimizers/groups/matrices/rmsprop/w/squares", "/optimizers/groups/matrices/adafactor/w/rows", "/optimizers/groups/matrices/adafactor/w/columns",
@@ -263,11 +270,12 @@ func TestFactorsAt(t *testing.T) {
 		{"nothing", nil, map[string]float64{"": 1}},
 		{"a schedule and a scale at the end", optim.Chain{optim.Adam{}, half, optim.Scale(0.1)}, map[string]float64{"": 0.05}},
 		{"in a chain", optim.Chain{optim.Adam{}, optim.Chain{half, optim.Chain{optim.Scale(0.1)}}}, map[string]float64{"": 0.05}},
-		{"before what leaves updates as they are", optim.Chain{optim.SkipNonFinite(), optim.Adam{}, half, optim.Accumulate(2), optim.Frozen(nil), optim.Average{Decay: 0.9}}, map[string]float64{"": 0.5}},
+		{"before what leaves updates as they are", optim.Chain{optim.SkipNonFinite(), optim.Adam{}, half, optim.Accumulate(2), optim.Frozen(nil), optim.Lookahead{}, optim.Average{Decay: 0.9}}, map[string]float64{"": 0.5}},
 		{"before Adam", optim.Chain{half, optim.Adam{}}, nil},
 		{"a scale before Adam", optim.Chain{optim.Scale(0.1), optim.Adam{}}, nil},
 		{"before a chain with a rule", optim.Chain{half, optim.Chain{optim.Momentum{Decay: 0.9}}}, nil},
 		{"before a clip", optim.Chain{optim.Adam{}, half, optim.Clip{GlobalNorm: 1}}, nil},
+		{"before noise", optim.Chain{optim.Adam{}, half, optim.Noise{Eta: 1}}, nil},
 		{"before weight decay", optim.Chain{optim.Adam{}, half, optim.WeightDecay{Rate: 0.1}}, nil},
 		{"before a custom rule", optim.Chain{half, doubled{}}, nil},
 		{"masked", optim.Chain{optim.Adam{}, optim.Masked(optim.RankFrom(2), half)}, nil},
