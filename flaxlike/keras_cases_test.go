@@ -1,6 +1,7 @@
 package flaxlike_test
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -195,14 +196,15 @@ func ofLoss(c *kerasCase) (r replay, why string) {
 		return r, "ignore_class"
 	case !c.is("axis", -1.0) && !c.is("axis", nil):
 		return r, "another axis"
-	case !c.is("delta", 1.0):
-		return r, "another delta"
-	case strings.Contains(c.Name, "Focal") && (!c.is("gamma", 2.0) || !c.is("alpha", 0.25) || !c.is("apply_class_balancing", false)):
-		return r, "another gamma, alpha or class balancing"
 	case c.Name == "Tversky" && (!c.is("alpha", 0.5) || !c.is("beta", 0.5)):
 		return r, "another alpha or beta"
 	}
-	r.loss = flaxlike.Loss{Name: name, Smoothing: c.number("label_smoothing")}
+	r.loss = flaxlike.Loss{Name: name, Smoothing: c.number("label_smoothing"), Delta: c.number("delta")}
+	if strings.Contains(c.Name, "Focal") {
+		if r.loss.Gamma = cmp.Or(c.number("gamma"), 1e-30); c.Name != "BinaryFocalCrossentropy" || c.is("apply_class_balancing", true) {
+			r.loss.Alpha = c.number("alpha")
+		}
+	}
 	if !c.is("from_logits", true) {
 		r.output = logOf
 		if strings.HasPrefix(c.Name, "Binary") {

@@ -30,6 +30,13 @@ type Loss struct {
 	// Smoothing is the share of each label spread evenly over all classes, in training and in tests (Szegedy et al.,
 	// 2016): at least 0, below 1. It is for crossentropies by Name, except the masked one.
 	Smoothing float64
+	// Delta, Gamma and Alpha are those of losses.Settings, for "huber" and the focal crossentropies by Name; 0 is the
+	// default.
+	Delta, Gamma, Alpha float64
+}
+
+func (l Loss) numbers() losses.Settings {
+	return losses.Settings{Delta: l.Delta, Gamma: l.Gamma, Alpha: l.Alpha}
 }
 
 const maskedSparse = "masked_sparse_categorical_crossentropy"
@@ -93,11 +100,13 @@ func (l Loss) kind() lossKind {
 
 func (l Loss) check() error {
 	if l.Func == nil {
-		if _, err := losses.Named(l.Name); err != nil {
+		if _, err := losses.Named(l.Name, l.numbers()); err != nil {
 			return err
 		}
 	}
 	switch {
+	case l.Func != nil && l.numbers() != losses.Settings{}:
+		return fmt.Errorf("loss %s: it has a Func, and Delta, Gamma or Alpha, which are for losses by Name", listed.Quoted(l.Name))
 	case l.Weight < 0 || math.IsNaN(l.Weight) || math.IsInf(l.Weight, 0):
 		return fmt.Errorf("loss %s: the weight is %v, expected a finite number of at least 0", listed.Quoted(l.Name), l.Weight)
 	case l.Off && l.Weight != 0:
@@ -112,7 +121,7 @@ func (l Loss) check() error {
 }
 
 func (l Loss) byName() losses.Func {
-	f, _ := losses.Named(l.Name)
+	f, _ := losses.Named(l.Name, l.numbers())
 	if l.kind().ofBatch {
 		return func(labels, output *graph.Node) *graph.Node {
 			if !outputs.From0To1(output) {
@@ -178,11 +187,15 @@ type judge struct {
 	Off       bool    `json:"off,omitempty"`
 	Weighted  bool    `json:"weighted,omitempty"`
 	Smoothing float64 `json:"smoothing,omitempty"`
+	Delta     float64 `json:"delta,omitempty"`
+	Gamma     float64 `json:"gamma,omitempty"`
+	Alpha     float64 `json:"alpha,omitempty"`
 }
 
 func judgesOf(losses []Loss) (judges []judge) {
 	for _, l := range losses {
-		judges = append(judges, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})
+		judges = append(judges, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing,
+			Delta: l.Delta, Gamma: l.Gamma, Alpha: l.Alpha})
 	}
 	return judges
 }
@@ -201,8 +214,10 @@ func sayJudges(judges []judge) (lines []string) {
 		if j.Weight != 0 && j.Weight != 1 {
 			line += fmt.Sprintf(", weight %g", j.Weight)
 		}
-		if j.Smoothing != 0 {
-			line += fmt.Sprintf(", smoothing %g", j.Smoothing)
+		for i, v := range []float64{j.Smoothing, j.Delta, j.Gamma, j.Alpha} {
+			if v != 0 {
+				line += fmt.Sprintf(", %s %g", []string{"smoothing", "delta", "gamma", "alpha"}[i], v)
+			}
 		}
 		if j.Off {
 			line += ", off"

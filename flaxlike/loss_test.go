@@ -2,11 +2,13 @@ package flaxlike_test
 
 import (
 	"math"
+	"path/filepath"
 	"reflect"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -182,10 +184,29 @@ func TestLoss_smoothing(t *testing.T) {
 	}
 	for want, l := range map[string]flaxlike.Loss{
 		`loss "mse": Smoothing is not supported, expected a loss with one of the Names ["binary_crossentropy"`: {Name: "mse", Smoothing: 0.1},
+		`loss "mse": Delta is 2, and this loss does not have it`:                                               {Name: "mse", Delta: 2},
+		`loss "huber": Gamma is 2, and this loss does not have it`:                                             {Name: "huber", Gamma: 2},
+		`loss "huber": Delta is -1, expected a positive, finite number, or 0 for the default`:                  {Name: "huber", Delta: -1},
+		`loss "binary_focal_crossentropy": Alpha is 2, expected a share up to 1`:                               {Name: "binary_focal_crossentropy", Alpha: 2},
+		`it has a Func, and Delta, Gamma or Alpha`:                                                             {Name: "huber", Delta: 2, Func: func(_, o *graph.Node) *graph.Node { return o }},
 		`loss "categorical_crossentropy": the smoothing is 1, expected a share`:                                {Name: "categorical_crossentropy", Smoothing: 1},
-		`Smoothing is not supported`: {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *graph.Node) *graph.Node { return o }},
+		`Smoothing is not supported`:                                                                           {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *graph.Node) *graph.Node { return o }},
 	} {
 		_, err := flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithLoss(l))
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// The numbers of a loss are in the file of the model and in its description.
+func TestLoss_numbersAreSaved(t *testing.T) {
+	set := must.M1(data.New(data.X([]float32{-4, 1, 6}, 3, 1), data.Named("y", []float32{0, 1, 0}, 3)))
+	m := newModel(t, nn.Dense{Units: 1, NoBias: true, Kernel: nn.Initial("ones")}, flaxlike.WithLoss(flaxlike.Loss{Name: "huber", Delta: 2.5}, flaxlike.Loss{Name: "binary_focal_crossentropy", Gamma: 3, Alpha: 0.75}))
+	before := must.M1(m.Evaluate(t.Context(), set))
+	require.InDelta(t, (2.5*4-3.125+0+2.5*6-3.125)/3, before["huber"], 1e-5)
+	require.Contains(t, m.Describe().String(), "binary_focal_crossentropy, gamma 3, alpha 0.75")
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	must.M(m.Save(path))
+	again := must.M1(flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t))))
+	defer again.Close()
+	require.Equal(t, before, must.M1(again.Evaluate(t.Context(), set)))
 }
