@@ -33,6 +33,9 @@ type Loss struct {
 	// Delta, Gamma and Alpha are those of losses.Settings, for "huber" and the focal crossentropies by Name; 0 is the
 	// default.
 	Delta, Gamma, Alpha float64
+	// Ignore has labels that masked_sparse_categorical_crossentropy leaves out besides those below 0, as does each metric
+	// of its Output and Label (Keras's ignore_class).
+	Ignore []int
 }
 
 func (l Loss) numbers() losses.Settings {
@@ -105,6 +108,8 @@ func (l Loss) check() error {
 		}
 	}
 	switch {
+	case len(l.Ignore) > 0 && (l.Func != nil || l.Name != maskedSparse):
+		return fmt.Errorf("loss %s: Ignore is %d, and only the loss %q leaves labels out: take it, or sample weights of 0", listed.Quoted(l.Name), l.Ignore, maskedSparse)
 	case l.Func != nil && l.numbers() != losses.Settings{}:
 		return fmt.Errorf("loss %s: it has a Func, and Delta, Gamma or Alpha, which are for losses by Name", listed.Quoted(l.Name))
 	case l.Weight < 0 || math.IsNaN(l.Weight) || math.IsInf(l.Weight, 0):
@@ -118,6 +123,16 @@ func (l Loss) check() error {
 		return fmt.Errorf("loss %s: Smoothing is not supported, expected a loss with one of the Names %q", listed.Quoted(l.Name), smooth)
 	}
 	return nil
+}
+
+// counted returns whether each label counts: it is not below 0, nor ignored.
+func (l Loss) counted(labels, output *graph.Node) *graph.Node {
+	counts := outputs.AtLeastZero(labels, output)
+	each := graph.Reshape(labels, counts.Shape().Dimensions...)
+	for _, label := range l.Ignore {
+		counts = graph.LogicalAnd(counts, graph.NotEqual(each, graph.Scalar(each.Graph(), each.DType(), label)))
+	}
+	return counts
 }
 
 func (l Loss) byName() losses.Func {
@@ -190,12 +205,13 @@ type judge struct {
 	Delta     float64 `json:"delta,omitempty"`
 	Gamma     float64 `json:"gamma,omitempty"`
 	Alpha     float64 `json:"alpha,omitempty"`
+	Ignore    []int   `json:"ignore,omitempty"`
 }
 
 func judgesOf(losses []Loss) (judges []judge) {
 	for _, l := range losses {
 		judges = append(judges, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing,
-			Delta: l.Delta, Gamma: l.Gamma, Alpha: l.Alpha})
+			Delta: l.Delta, Gamma: l.Gamma, Alpha: l.Alpha, Ignore: l.Ignore})
 	}
 	return judges
 }
@@ -218,6 +234,9 @@ func sayJudges(judges []judge) (lines []string) {
 			if v != 0 {
 				line += fmt.Sprintf(", %s %g", []string{"smoothing", "delta", "gamma", "alpha"}[i], v)
 			}
+		}
+		if len(j.Ignore) > 0 {
+			line += fmt.Sprintf(", ignore %d", j.Ignore)
 		}
 		if j.Off {
 			line += ", off"

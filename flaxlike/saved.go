@@ -195,7 +195,7 @@ func (d *description) fill(s *settings) error {
 				continue
 			}
 			if err := WithLoss(Loss{Name: l.Name, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing,
-				Delta: l.Delta, Gamma: l.Gamma, Alpha: l.Alpha})(s); err != nil {
+				Delta: l.Delta, Gamma: l.Gamma, Alpha: l.Alpha, Ignore: l.Ignore})(s); err != nil {
 				return err
 			}
 		}

@@ -62,7 +62,7 @@ func zeroOrOne(labels *graph.Node) *graph.Node {
 
 // Each names the elements of a value of m that is an array, such as the score of each class of [PerClass], so that each
 // is a number of its own in the logs.
-func Each(m Metric, names ...string) Metric { return each{m, names} }
+func Each(m Metric, names ...string) Metric { return each{m, slices.Clone(names)} }
 
 type each struct {
 	Metric

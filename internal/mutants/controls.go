@@ -1018,6 +1018,8 @@ var controls = []control{
 		edits: []edit{{"\tif mask == nil {\n\t\treturn graph.Squeeze(", "\tif mask != nil || true {\n\t\treturn graph.Squeeze("}}},
 	{name: "a depthwise convolution that sees later places", file: "nn/convolution.go", pkg: "nn", test: "TestPeers",
 		edits: []edit{{"c.Multiplier, c.Valid, c.Causal, c.Kernel)", "c.Multiplier, c.Valid, false, c.Kernel)"}}},
+	{name: "a metric that counts the labels that its loss ignores", file: "flaxlike/build_figures.go", pkg: "flaxlike", test: "TestLoss_ignoredLabels",
+		edits: []edit{{"\t\tplaces = outputs.Both(l.counted(labels, output), places)\n\t}", "\t\tplaces = outputs.Both(Loss{}.counted(labels, output), places)\n\t\t_ = l\n\t}"}}},
 	{name: "updates that all parameters count together", file: "optim/counts.go", pkg: "optim", test: "TestS16_parametersAsOptax",
 		edits: []edit{{"return model.JoinPath(link, p.Name(), countSlot)", "return model.JoinPath(link, countSlot)"}}},
 	{name: "a buffer for the count of each parameter", file: "optim/counts.go", pkg: "optim", test: "TestAdam_buffers",
