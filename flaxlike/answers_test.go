@@ -80,3 +80,17 @@ func TestS36_nilContext(t *testing.T) {
 		require.ErrorContains(t, f(), "the context is nil, expected one such as context.Background()", name)
 	}
 }
+
+// The values of each class and of each threshold are numbers of their own, by their names.
+func TestEvaluate_metricsOfSeveralValues(t *testing.T) {
+	set := must.M1(data.New(data.Named("a", []float32{3, 1, 0, 1, 2, 0, 0, 1, 2}, 3, 3), data.Named("kind", []int32{0, 1, 1}, 3),
+		data.Named("b", []float32{0.5, 0.9, 0.8}, 3, 1), data.Named("yes", []float32{1, 1, 0}, 3)))
+	m := newModel(t, asIs(nil, "a", "b"), flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "a", Label: "kind"}), flaxlike.WithMetrics(
+		flaxlike.Metric{Name: "recall", Output: "a", Label: "kind", Metric: metrics.Each(metrics.Recall(3, metrics.PerClass), "cat", "dog", "cow")},
+		flaxlike.Metric{Name: "recall", Output: "b", Label: "yes", Metric: metrics.AtThresholds(metrics.Recall(2, metrics.Binary), 0.3, 0.7)}))
+	figures := must.M1(m.Evaluate(t.Context(), set))
+	for name, want := range map[string]float64{"a_recall/cat": 1, "a_recall/dog": 0.5, "a_recall/cow": 0, "b_recall/0.3": 1, "b_recall/0.7": 0.5} {
+		require.Contains(t, figures, name)
+		require.InDelta(t, want, figures[name], 1e-9, name)
+	}
+}

@@ -24,6 +24,7 @@ type bound struct {
 	class     bool
 	input     bool
 	weights   string // weight 0 disables the check
+	except    string // labels that are ignored, as "|255|"
 	why, hint string
 }
 
@@ -37,6 +38,9 @@ func labelsOf(l Loss, field string, output *graph.Node, weights string) bound {
 		r.why, r.hint = fmt.Sprintf("the output has %d", outputs.Classes(output)), "make the last layer wider, or number the classes from 0"
 		if l.Name == maskedSparse {
 			r.low = math.MinInt64
+			for _, label := range l.Ignore {
+				r.except += fmt.Sprintf("|%d|", label)
+			}
 		}
 	case signLabels:
 		r.signs, r.why = true, l.Name+" takes only -1 and 1"
@@ -66,7 +70,7 @@ func lookAt(bounds []bound, batch data.Batch, in string, inputs bool) error {
 			continue
 		}
 		at, ok := r.first(field, 0)
-		for ; !ok && !counts(batch, r, field, at); at, ok = r.first(field, at+1) {
+		for ; !ok && (!counts(batch, r, field, at) || strings.Contains(r.except, fmt.Sprintf("|%v|", element(field.Flat, at)))); at, ok = r.first(field, at+1) {
 		}
 		if ok {
 			continue

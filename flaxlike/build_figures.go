@@ -72,7 +72,7 @@ func (m *Model) report(b *managed.Builder) {
 			v = f(labels, output)
 		case l.Name == maskedSparse:
 			v = outputs.CrossEntropies(maskedSparse, "binary_crossentropy, and WithSampleWeights for the mask", labels, output)
-			places = outputs.Both(outputs.AtLeastZero(labels, output), places)
+			places = outputs.Both(l.counted(labels, output), places)
 		default:
 			v, places = ofWhole(l.Name, f, labels, output, outputs.Both(places, b.Mask())), nil
 		}
@@ -265,8 +265,8 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 	labels, output := m.judged(b, "metric", metric.Name, out, metric.Output, metric.Label)
 	sample = m.weightsOf(b, metric, out, labels, output, sample)
 	places := nn.MaskOf(output)
-	if metric.Func == nil && m.set.masked(metric, out) && labels.DType().IsInt() && labels.Rank() > 0 {
-		places = outputs.Both(outputs.AtLeastZero(labels, output), places)
+	if l, ok := m.set.masked(metric, out); metric.Func == nil && ok && labels.DType().IsInt() && labels.Rank() > 0 {
+		places = outputs.Both(l.counted(labels, output), places)
 	}
 	if places != nil {
 		sample = timesWeights(metric.Name, graph.ConvertDType(places, dtypes.Float32), sample)
@@ -320,8 +320,12 @@ func (s *settings) besides(metric Metric, out map[string]*graph.Node, such func(
 	})
 }
 
-func (s *settings) masked(metric Metric, out map[string]*graph.Node) bool {
-	return s.besides(metric, out, func(l Loss) bool { return l.Func == nil && l.Name == maskedSparse })
+func (s *settings) masked(metric Metric, out map[string]*graph.Node) (loss Loss, ok bool) {
+	ok = s.besides(metric, out, func(l Loss) bool {
+		loss = l
+		return l.Func == nil && l.Name == maskedSparse
+	})
+	return loss, ok
 }
 
 func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output *graph.Node) metrics.Metric {

@@ -40,6 +40,13 @@ func TestLayersOfOldFiles(t *testing.T) {
 		require.Equal(t, want[i], got[i], old.Layers[i].Layer)
 	}
 
+	later := nn.Sequential{nn.LastStep{}, nn.DepthwiseConv{Window: three, Causal: true}}
+	kept, err := writing{}.config(later, "")
+	require.NoError(t, err)
+	read, err := reading{}.layer(kept)
+	require.NoError(t, err)
+	require.Equal(t, later, read)
+
 	again, err := writing{}.config(want[:30], "")
 	require.NoError(t, err)
 	for i, c := range again.Layers {

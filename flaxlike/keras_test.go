@@ -26,10 +26,11 @@ func TestLosses_asKeras(t *testing.T) {
 	var f struct {
 		Keras  string
 		Losses []struct {
-			Name           string
-			Labels, Output []float32
-			Value          float64
-			Gradient       []*float64
+			Name                string
+			Delta, Gamma, Alpha float64
+			Labels, Output      []float32
+			Value               float64
+			Gradient            []*float64
 		}
 	}
 	raw, err := os.ReadFile("testdata/keras.json") // written by make_fixtures.py there
@@ -40,7 +41,7 @@ func TestLosses_asKeras(t *testing.T) {
 		"squared_hinge", "categorical_hinge", "kl_divergence", "categorical_crossentropy", "binary_crossentropy", "mean_squared_error", "mean_absolute_error"} {
 		of[name] = flaxlike.WithMetrics(name)
 	}
-	require.Len(t, f.Losses, 18)
+	require.Len(t, f.Losses, 22)
 	worst, slopes, figures := 0.0, 0, 0
 	for _, row := range f.Losses {
 		t.Run(row.Name, func(t *testing.T) {
@@ -51,7 +52,7 @@ func TestLosses_asKeras(t *testing.T) {
 				worst = max(worst, off)
 			}
 			const n, width = 6, 4
-			loss, err := losses.Named(row.Name)
+			loss, err := losses.Named(row.Name, losses.Settings{Delta: row.Delta, Gamma: row.Gamma, Alpha: row.Alpha})
 			require.NoError(t, err)
 			gradient, err := graph.CallOnce(plugintest.CPU(t), func(labels, output *graph.Node) *graph.Node {
 				return graph.Gradient(graph.ReduceAllMean(loss(labels, output)), output)[0]
@@ -67,7 +68,7 @@ func TestLosses_asKeras(t *testing.T) {
 				require.False(t, math.IsNaN(float64(got[i])))
 			}
 			set := must.M1(data.New(data.X(row.Output, n, width), data.Y(row.Labels, n, width)))
-			options := []flaxlike.Option{flaxlike.WithLoss(row.Name), flaxlike.WithBatchSize(n + 2)}
+			options := []flaxlike.Option{flaxlike.WithLoss(flaxlike.Loss{Name: row.Name, Delta: row.Delta, Gamma: row.Gamma, Alpha: row.Alpha}), flaxlike.WithBatchSize(n + 2)}
 			if o, there := of[row.Name]; there {
 				options = append(options, o)
 			}

@@ -30,6 +30,16 @@ type Loss struct {
 	// Smoothing is the share of each label spread evenly over all classes, in training and in tests (Szegedy et al.,
 	// 2016): at least 0, below 1. It is for crossentropies by Name, except the masked one.
 	Smoothing float64
+	// Delta, Gamma and Alpha are those of losses.Settings, for "huber" and the focal crossentropies by Name; 0 is the
+	// default.
+	Delta, Gamma, Alpha float64
+	// Ignore has labels that masked_sparse_categorical_crossentropy leaves out besides those below 0, as does each metric
+	// of its Output and Label (Keras's ignore_class).
+	Ignore []int
+}
+
+func (l Loss) numbers() losses.Settings {
+	return losses.Settings{Delta: l.Delta, Gamma: l.Gamma, Alpha: l.Alpha}
 }
 
 const maskedSparse = "masked_sparse_categorical_crossentropy"
@@ -93,11 +103,15 @@ func (l Loss) kind() lossKind {
 
 func (l Loss) check() error {
 	if l.Func == nil {
-		if _, err := losses.Named(l.Name); err != nil {
+		if _, err := losses.Named(l.Name, l.numbers()); err != nil {
 			return err
 		}
 	}
 	switch {
+	case len(l.Ignore) > 0 && (l.Func != nil || l.Name != maskedSparse):
+		return fmt.Errorf("loss %s: Ignore is %d, and only the loss %q leaves labels out: take it, or sample weights of 0", listed.Quoted(l.Name), l.Ignore, maskedSparse)
+	case l.Func != nil && l.numbers() != losses.Settings{}:
+		return fmt.Errorf("loss %s: it has a Func, and Delta, Gamma or Alpha, which are for losses by Name", listed.Quoted(l.Name))
 	case l.Weight < 0 || math.IsNaN(l.Weight) || math.IsInf(l.Weight, 0):
 		return fmt.Errorf("loss %s: the weight is %v, expected a finite number of at least 0", listed.Quoted(l.Name), l.Weight)
 	case l.Off && l.Weight != 0:
@@ -111,8 +125,18 @@ func (l Loss) check() error {
 	return nil
 }
 
+// counted returns whether each label counts: it is not below 0, nor ignored.
+func (l Loss) counted(labels, output *graph.Node) *graph.Node {
+	counts := outputs.AtLeastZero(labels, output)
+	each := graph.Reshape(labels, counts.Shape().Dimensions...)
+	for _, label := range l.Ignore {
+		counts = graph.LogicalAnd(counts, graph.NotEqual(each, graph.Scalar(each.Graph(), each.DType(), label)))
+	}
+	return counts
+}
+
 func (l Loss) byName() losses.Func {
-	f, _ := losses.Named(l.Name)
+	f, _ := losses.Named(l.Name, l.numbers())
 	if l.kind().ofBatch {
 		return func(labels, output *graph.Node) *graph.Node {
 			if !outputs.From0To1(output) {
@@ -176,11 +200,16 @@ type judge struct {
 	Off       bool    `json:"off,omitempty"`
 	Weighted  bool    `json:"weighted,omitempty"`
 	Smoothing float64 `json:"smoothing,omitempty"`
+	Delta     float64 `json:"delta,omitempty"`
+	Gamma     float64 `json:"gamma,omitempty"`
+	Alpha     float64 `json:"alpha,omitempty"`
+	Ignore    []int   `json:"ignore,omitempty"`
 }
 
 func judgesOf(losses []Loss) (judges []judge) {
 	for _, l := range losses {
-		judges = append(judges, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})
+		judges = append(judges, judge{Name: l.Name, Code: l.Func != nil, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing,
+			Delta: l.Delta, Gamma: l.Gamma, Alpha: l.Alpha, Ignore: l.Ignore})
 	}
 	return judges
 }
@@ -199,8 +228,13 @@ func sayJudges(judges []judge) (lines []string) {
 		if j.Weight != 0 && j.Weight != 1 {
 			line += fmt.Sprintf(", weight %g", j.Weight)
 		}
-		if j.Smoothing != 0 {
-			line += fmt.Sprintf(", smoothing %g", j.Smoothing)
+		for i, v := range []float64{j.Smoothing, j.Delta, j.Gamma, j.Alpha} {
+			if v != 0 {
+				line += fmt.Sprintf(", %s %g", []string{"smoothing", "delta", "gamma", "alpha"}[i], v)
+			}
+		}
+		if len(j.Ignore) > 0 {
+			line += fmt.Sprintf(", ignore %d", j.Ignore)
 		}
 		if j.Off {
 			line += ", off"

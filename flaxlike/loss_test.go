@@ -2,11 +2,14 @@ package flaxlike_test
 
 import (
 	"math"
+	"path/filepath"
 	"reflect"
 	"testing"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -166,10 +169,54 @@ func TestLoss_smoothing(t *testing.T) {
 	}
 	for want, l := range map[string]flaxlike.Loss{
 		`loss "mse": Smoothing is not supported, expected a loss with one of the Names ["binary_crossentropy"`: {Name: "mse", Smoothing: 0.1},
+		`loss "mse": Delta is 2, and this loss does not have it`:                                               {Name: "mse", Delta: 2},
+		`loss "huber": Gamma is 2, and this loss does not have it`:                                             {Name: "huber", Gamma: 2},
+		`loss "huber": Delta is -1, expected a positive, finite number, or 0 for the default`:                  {Name: "huber", Delta: -1},
+		`loss "binary_focal_crossentropy": Alpha is 2, expected a share up to 1`:                               {Name: "binary_focal_crossentropy", Alpha: 2},
+		`Ignore is [3], and only the loss "masked_sparse_categorical_crossentropy" leaves labels out`:          {Name: sparse, Ignore: []int{3}},
+		`it has a Func, and Delta, Gamma or Alpha`:                                                             {Name: "huber", Delta: 2, Func: func(_, o *graph.Node) *graph.Node { return o }},
 		`loss "categorical_crossentropy": the smoothing is 1, expected a share`:                                {Name: "categorical_crossentropy", Smoothing: 1},
-		`Smoothing is not supported`: {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *graph.Node) *graph.Node { return o }},
+		`Smoothing is not supported`:                                                                           {Name: "binary_crossentropy", Smoothing: 0.1, Func: func(_, o *graph.Node) *graph.Node { return o }},
 	} {
 		_, err := flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithLoss(l))
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// The numbers of a loss are in the file of the model and in its description.
+func TestLoss_numbersAreSaved(t *testing.T) {
+	set := must.M1(data.New(data.X([]float32{-4, 1, 6}, 3, 1), data.Named("y", []float32{0, 1, 0}, 3)))
+	m := newModel(t, nn.Dense{Units: 1, NoBias: true, Kernel: nn.Initial("ones")}, flaxlike.WithLoss(flaxlike.Loss{Name: "huber", Delta: 2.5}, flaxlike.Loss{Name: "binary_focal_crossentropy", Gamma: 3, Alpha: 0.75}))
+	before := must.M1(m.Evaluate(t.Context(), set))
+	require.InDelta(t, (2.5*4-3.125+0+2.5*6-3.125)/3, before["huber"], 1e-5)
+	require.Contains(t, m.Describe().String(), "binary_focal_crossentropy, gamma 3, alpha 0.75")
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	must.M(m.Save(path))
+	again := must.M1(flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t))))
+	defer again.Close()
+	require.Equal(t, before, must.M1(again.Evaluate(t.Context(), set)))
+}
+
+// Ignored labels, outside of the classes or one of them, count in neither the loss nor its metrics, also of a saved
+// model. Another label outside of the classes is an error.
+func TestLoss_ignoredLabels(t *testing.T) {
+	x := data.X([]float32{2, 0, 1, 0, 3, 0, 0, 0, 5, 1, 1, 0}, 4, 3)
+	set := must.M1(data.New(x, data.Y([]int32{0, 255, 2, 1}, 4)))
+	m := newModel(t, nn.Dense{Units: 3, NoBias: true, Kernel: func(g *graph.Graph, s shapes.Shape) *graph.Node {
+		return graph.DiagonalWithValue(graph.Const(g, float32(1)), 3)
+	}},
+		flaxlike.WithLoss(flaxlike.Loss{Name: masked, Ignore: []int{255, 1}}), flaxlike.WithMetrics("accuracy", "mean_iou"))
+	entropy := func(z ...float64) float64 { return math.Log(math.Exp(z[0])+math.Exp(z[1])+math.Exp(z[2])) - z[0] }
+	before := must.M1(m.Evaluate(t.Context(), set))
+	require.InDelta(t, (entropy(2, 0, 1)+entropy(5, 0, 0))/2, before["loss"], 1e-6)
+	require.Equal(t, 1.0, before["accuracy"])
+	require.Equal(t, 1.0, before["mean_iou"])
+	require.Contains(t, m.Describe().String(), "ignore [255 1]")
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	must.M(m.Save(path))
+	again := must.M1(flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t))))
+	defer again.Close()
+	require.Equal(t, before, must.M1(again.Evaluate(t.Context(), set)))
+	_, err := m.Evaluate(t.Context(), must.M1(data.New(x, data.Y([]int32{0, 255, 254, 1}, 4))))
+	require.ErrorContains(t, err, `label 254 of example 2`)
 }

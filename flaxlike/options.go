@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/gomlx/compute/shapes"
@@ -67,6 +68,7 @@ func WithLoss[L string | Loss](losses ...L) Option {
 		case Loss:
 			list[i] = l
 		}
+		list[i].Ignore = slices.Clone(list[i].Ignore)
 	}
 	return func(s *settings) error {
 		for _, l := range list {

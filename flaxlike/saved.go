@@ -194,7 +194,8 @@ func (d *description) fill(s *settings) error {
 				s.noTests = code("loss", l.Name)
 				continue
 			}
-			if err := WithLoss(Loss{Name: l.Name, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing})(s); err != nil {
+			if err := WithLoss(Loss{Name: l.Name, Output: l.Output, Label: l.Label, Weight: l.Weight, Off: l.Off, Smoothing: l.Smoothing,
+				Delta: l.Delta, Gamma: l.Gamma, Alpha: l.Alpha, Ignore: l.Ignore})(s); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
@@ -101,6 +102,12 @@ func TestMetrics_cases(t *testing.T) {
 		{"several labels, none of them", metrics.MultiLabel(metrics.Recall(2, metrics.Macro)), inputs([][]int32{{0, 0}}, [][]int32{{0, 1}}), []float64{0}},
 		{"several labels, no example", metrics.MultiLabel(metrics.Recall(2, metrics.Macro)), batch{[]bool{false}, []any{[][]int32{{1, 0}}, [][]int32{{-1, 1}}}}, []float64{nan}},
 		{"several labels, a NaN", metrics.MultiLabel(metrics.Recall(2, metrics.Macro)), inputs([][]int32{{1, 0}}, [][]int32{{-1, 1}}), []float64{nan}},
+		{"two thresholds", metrics.AtThresholds(metrics.Recall(2, metrics.Binary), 0.3, 0.7), inputs([]bool{true, true, false}, []float32{0.5, 0.9, 0.8}), []float64{1, 0.5}},
+		{"thresholds of several labels", metrics.AtThresholds(metrics.MultiLabel(metrics.Precision(2, metrics.Micro)), 0.3, 0.7), batch{[]float32{1, 2}, []any{[][]float32{{1, 0}, {1, 1}}, [][]float32{{0.5, 0.9}, {0.8, 0.2}}}}, []float64{0.75, 2 * third}},
+		{"thresholds of a soft label", metrics.AtThresholds(metrics.Recall(2, metrics.Binary), 0.5), inputs([]float32{1, 0.7}, []float32{0.5, 0.9}), []float64{nan}},
+		{"each class by its name", metrics.Each(metrics.Recall(3, metrics.PerClass), "a", "b", "c"), inputs([]int32{0, 1, 1}, []int32{0, 1, 2}), []float64{1, 0.5, 0}},
+		{"the highest of equals", highest(2), inputs([][]float32{{1, 3, 3, 3}, {0, -1, -2, -1}}), []float64{0, 1, 1, 0, 1, 1, 0, 0}},
+		{"the highest of a NaN", highest(1), inputs([][]float32{{1, 3, float32(nan), 3}}), []float64{-1, -1, -1, -1}},
 		{"a NaN that counts", metrics.Mean(), inputs([]float32{1, float32(nan)}), []float64{nan}},
 		{"threshold", metrics.MapInputs(metrics.Sum(), func(in []*graph.Node) []*graph.Node {
 			return []*graph.Node{metrics.Threshold(in[0], 0.5)}
@@ -176,6 +183,10 @@ func TestMetrics_refuse(t *testing.T) {
 		{"logits of one class", metrics.Perplexity(), inputs([][]float32{{0}, {1}}, [][]float32{{1}, {2}}), "metrics: Perplexity: logits (Float32)[2, 1] are of one class"},
 		{"several labels of no classes", metrics.MultiLabel(metrics.Accuracy()), inputs([]int32{0}, []int32{0}), "is not a metric that scores classes"},
 		{"several labels of other classes", metrics.MultiLabel(metrics.FBeta(1, 3, metrics.Macro)), inputs([][]int32{{0, 1}}, [][]int32{{0, 1}}), "metrics: MultiLabel(FBeta(1)(3, macro)): labels (Int32)[1, 2]"},
+		{"no threshold", metrics.AtThresholds(metrics.Recall(2, metrics.Binary)), inputs([]int32{1}, []float32{1}), "metrics: AtThresholds: expected at least 1 threshold, and labels"},
+		{"a threshold twice", metrics.AtThresholds(metrics.Recall(2, metrics.Binary), 0.5, 0.5), inputs([]int32{1}, []float32{1}), `entry 1 has the name "0.5": expected a name that is not empty and that no other entry has`},
+		{"another number of names", metrics.Each(metrics.Recall(2, metrics.PerClass), "a"), inputs([]int32{1}, []int32{1}), `metrics: Each: the value is (Float64)[2], expected an array of 1 numbers, as many as the names ["a"]`},
+		{"the highest of too few", highest(3), inputs([][]float32{{1, 2}}), "metrics: Highest(3): expected scores, floats [examples…, classes], and a number from 1 to that of the classes, got (Float32)[1, 2]"},
 		{"no vectors", metrics.CosineSimilarity(), inputs([]float32{1, 2}, []float32{1, 2}),
 			"metrics: CosineSimilarity: the predictions (Float32)[2] have one number an example, whose cosine is 1 or -1 whatever its size"},
 		{"vectors of one number", metrics.CosineSimilarity(), inputs([][]float32{{1}, {2}}, [][]float32{{1}, {2}}), "have one number an example"},
@@ -185,4 +196,19 @@ func TestMetrics_refuse(t *testing.T) {
 			require.ErrorContains(t, err, row.want)
 		})
 	}
+}
+
+// highest shows the classes that Highest makes.
+func highest(k int) metrics.Metric { return shown{k} }
+
+type shown struct{ k int }
+
+func (shown) Accumulators() []metrics.Accumulator { return nil }
+
+func (shown) Merge(a, _ []*graph.Node) []*graph.Node { return a }
+
+func (shown) Compute(acc []*graph.Node) []metrics.Value { return []metrics.Value{{Node: acc[0]}} }
+
+func (s shown) Update(_ []*graph.Node, _ *graph.Node, in ...*graph.Node) []*graph.Node {
+	return []*graph.Node{graph.ConvertDType(metrics.Highest(in[0], s.k), dtypes.Float64)}
 }

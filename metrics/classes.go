@@ -20,6 +20,18 @@ func Threshold(x *graph.Node, threshold float64) *graph.Node {
 	return orNoClass(x, graph.ConvertDType(above, classType))
 }
 
+// Highest makes binary classes from scores [examples…, classes]: 1 for the k highest of an example, else 0, as integers
+// of their shape. Of equal scores the first are taken. All classes of an example with a NaN are invalid.
+func Highest(scores *graph.Node, k int) *graph.Node {
+	s := scores.Shape()
+	if !s.DType.IsFloat() || s.Rank() == 0 || k < 1 || k > s.Dimensions[s.Rank()-1] {
+		panic(fmt.Errorf("metrics: Highest(%d): expected scores, floats [examples…, classes], and a number from 1 to that of the classes, got %s", k, s))
+	}
+	highest := graph.ConvertDType(graph.TopKMask(scores, k, -1), classType)
+	broken := graph.BroadcastToDims(graph.ExpandAxes(graph.LogicalAny(graph.IsNaN(scores), -1), -1), s.Dimensions...)
+	return graph.Where(broken, graph.FillScalar(scores.Graph(), highest.Shape(), noClass), highest)
+}
+
 func orNoClass(x, class *graph.Node) *graph.Node {
 	if !x.DType().IsFloat() {
 		return class

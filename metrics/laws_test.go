@@ -24,6 +24,9 @@ func every() together {
 	several := metrics.MapInputs(metrics.MultiLabel(metrics.ClassScores(3, metrics.Macro)), func(in []*graph.Node) []*graph.Node {
 		return []*graph.Node{metrics.Threshold(in[0], 0), metrics.Threshold(in[1], 0)}
 	})
+	two := metrics.MapInputs(metrics.MultiLabel(metrics.Precision(3, metrics.Micro)), func(in []*graph.Node) []*graph.Node {
+		return []*graph.Node{metrics.Highest(in[0], 1), metrics.Highest(in[1], 2)}
+	})
 	c := metrics.Collection{
 		{Name: "mean", Metric: metrics.Mean(), Inputs: []string{"a"}},
 		{Name: "mean of vectors", Metric: metrics.Mean(), Inputs: []string{"vectors"}},
@@ -57,6 +60,9 @@ func every() together {
 		{Name: "sensitivity at specificity", Metric: metrics.BestAt("recall", "specificity", 0.5, 50), Inputs: curve},
 		{Name: "specificity at sensitivity", Metric: metrics.BestAt("specificity", "recall", 0.5, 50), Inputs: curve},
 		{Name: "concordance", Metric: metrics.Concordance(1), Inputs: both},
+		{Name: "thresholds", Metric: metrics.AtThresholds(metrics.ClassScores(2, metrics.Binary), 0.3, 0.5), Inputs: curve},
+		{Name: "precision at 2", Metric: two, Inputs: []string{"scores", "vectors"}},
+		{Name: "each class", Metric: metrics.Each(metrics.ClassScores(3, metrics.PerClass), "a", "b", "c"), Inputs: scored},
 		{Name: "ap", Metric: metrics.AveragePrecision(50), Inputs: curve},
 	}
 	for i := range c {

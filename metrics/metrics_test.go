@@ -111,7 +111,7 @@ func (g *gauge) values(t require.TestingT, s state) map[string][]float64 {
 	return all
 }
 
-// measure returns a metric's only value for one batch, in one program.
+// measure returns a metric's values for one batch, in one program.
 func measure(r *xla.Runtime, m metrics.Metric, b batch) ([]float64, error) {
 	in := b.inputs
 	if b.weights != nil {
@@ -122,7 +122,11 @@ func measure(r *xla.Runtime, m metrics.Metric, b batch) ([]float64, error) {
 		if b.weights != nil {
 			weights, in = in[0], in[1:]
 		}
-		return m.Compute(m.Update(metrics.Initial(m, in[0].Graph()), weights, in...))[0].Node
+		var all []*graph.Node
+		for _, v := range m.Compute(m.Update(metrics.Initial(m, in[0].Graph()), weights, in...)) {
+			all = append(all, graph.Reshape(v.Node, -1))
+		}
+		return graph.Concatenate(all, 0)
 	})
 	if err != nil {
 		return nil, err

@@ -42,13 +42,7 @@ func (c Conv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 		}
 		x = padded("Conv", scope, x, c.Padding)
 	}
-	paddings := w.paddings("Conv", scope, x, c.Valid)
-	if c.Causal {
-		if c.Valid || len(w.window) != 1 {
-			fail("Conv", scope, "Causal puts zeros in front of one spatial axis: expected the input [batch, places, n] and not Valid, got %s", x.Shape())
-		}
-		paddings = [][2]int{{w.reach(0) - 1, 0}}
-	}
+	paddings := w.paddings("Conv", scope, x, c.Valid, c.Causal)
 	y := w.convolve(x, variable(scope, x, "kernel", c.Kernel, glorotUniform, w.kernel(n/groups, c.Channels)...), paddings, groups)
 	return biased(scope, y, c.NoBias, c.Bias)
 }
@@ -65,13 +59,14 @@ func padded(layer string, scope *model.Scope, x *graph.Node, padding []int) *gra
 }
 
 // DepthwiseConv convolves each channel separately: [batch, spatial…, n] to [batch, spatial…, n·multiplier], with a
-// channel's outputs adjacent. Window to Valid are as in [Conv].
+// channel's outputs adjacent. Window to Causal are as in [Conv].
 type DepthwiseConv struct {
 	Multiplier int // outputs per channel; 1 if 0
 	Window     []int
 	Strides    []int
 	Dilation   []int
 	Valid      bool
+	Causal     bool
 	NoBias     bool
 	Kernel     model.VariableInitializer
 	Bias       model.VariableInitializer
@@ -84,7 +79,7 @@ func (c DepthwiseConv) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 
 func (c DepthwiseConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	w := windowsOf("DepthwiseConv", scope, x, c.Window, c.Strides, c.Dilation)
-	y := w.depthwise("DepthwiseConv", "kernel", scope, x, c.Multiplier, c.Valid, c.Kernel)
+	y := w.depthwise("DepthwiseConv", "kernel", scope, x, c.Multiplier, c.Valid, c.Causal, c.Kernel)
 	return biased(scope, y, c.NoBias, c.Bias)
 }
 
@@ -97,6 +92,7 @@ type SeparableConv struct {
 	Strides    []int
 	Dilation   []int
 	Valid      bool
+	Causal     bool
 	NoBias     bool
 	Depthwise  model.VariableInitializer
 	Pointwise  model.VariableInitializer
@@ -112,7 +108,7 @@ func (c SeparableConv) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 func (c SeparableConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	w := windowsOf("SeparableConv", scope, x, c.Window, c.Strides, c.Dilation)
 	atLeastOne("SeparableConv", scope, "Channels", c.Channels)
-	y := w.depthwise("SeparableConv", "depthwise_kernel", scope, x, c.Multiplier, c.Valid, c.Depthwise)
+	y := w.depthwise("SeparableConv", "depthwise_kernel", scope, x, c.Multiplier, c.Valid, c.Causal, c.Depthwise)
 	one := windows{ones(len(w.window)), ones(len(w.window)), ones(len(w.window))}
 	kernel := variable(scope, x, "pointwise_kernel", c.Pointwise, glorotUniform, one.kernel(y.Shape().Dimensions[y.Rank()-1], c.Channels)...)
 	return biased(scope, one.convolve(y, kernel, nil, 1), c.NoBias, c.Bias)
@@ -230,8 +226,14 @@ func (w windows) kernel(in, out int) []int { return append(slices.Clone(w.window
 
 func (w windows) reach(axis int) int { return (w.window[axis]-1)*w.dilation[axis] + 1 }
 
-// paddings depend on the stride, unlike GoMLX's.
-func (w windows) paddings(layer string, scope *model.Scope, x *graph.Node, valid bool) [][2]int {
+// paddings returns the zeros before and after each spatial axis. GoMLX's ignore the stride, unlike Keras's and flax's.
+func (w windows) paddings(layer string, scope *model.Scope, x *graph.Node, valid, causal bool) [][2]int {
+	if causal {
+		if valid || len(w.window) != 1 {
+			fail(layer, scope, "Causal puts zeros in front of one spatial axis: expected the input [batch, places, n] and not Valid, got %s", x.Shape())
+		}
+		return [][2]int{{w.reach(0) - 1, 0}}
+	}
 	paddings := make([][2]int, len(w.window))
 	for i, stride := range w.strides {
 		n := x.Shape().Dimensions[1+i]
@@ -251,13 +253,13 @@ func (w windows) convolve(x, kernel *graph.Node, paddings [][2]int, groups int) 
 	return graph.ConvGeneral(x, kernel, axesOf(len(w.window)), w.strides, paddings, nil, w.dilation, groups, 1)
 }
 
-func (w windows) depthwise(layer, name string, scope *model.Scope, x *graph.Node, multiplier int, valid bool, initial model.VariableInitializer) *graph.Node {
+func (w windows) depthwise(layer, name string, scope *model.Scope, x *graph.Node, multiplier int, valid, causal bool, initial model.VariableInitializer) *graph.Node {
 	n := x.Shape().Dimensions[x.Rank()-1]
 	if multiplier < 0 {
 		fail(layer, scope, "Multiplier is %d, expected 0, which means 1, or more", multiplier)
 	}
 	multiplier = max(multiplier, 1)
-	paddings := w.paddings(layer, scope, x, valid)
+	paddings := w.paddings(layer, scope, x, valid, causal)
 	kernel := variable(scope, x, name, initial, glorotUniform, w.kernel(n, multiplier)...)
 	return w.convolve(x, graph.Reshape(kernel, w.kernel(1, n*multiplier)...), paddings, n)
 }

@@ -102,6 +102,16 @@ var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) 
 	"depthwise2d dilation": one(func(s *model.Scope, x *node) *node {
 		return nn.DepthwiseConv{Multiplier: 3, Window: []int{2, 3}, Dilation: []int{2}, Valid: true, NoBias: true}.Apply(s, x)
 	}),
+	"depthwise1d causal": one(func(s *model.Scope, x *node) *node {
+		return nn.DepthwiseConv{Window: []int{3}, Dilation: []int{2}, Causal: true}.Apply(s, x)
+	}),
+	"separable1d causal": one(func(s *model.Scope, x *node) *node {
+		return nn.SeparableConv{Channels: 5, Multiplier: 2, Window: []int{3}, Causal: true, NoBias: true}.Apply(s, x)
+	}),
+	"last step": one(func(s *model.Scope, x *node) *node { return nn.LastStep{}.Apply(s, x) }),
+	"last step lengths": func(s *model.Scope, in, fixed map[string]*node) []*node {
+		return []*node{nn.LastStep{}.Apply(s, nn.Masked(in["x"], fixed["lengths"]))}
+	},
 	"separable1d": one(func(s *model.Scope, x *node) *node {
 		return nn.SeparableConv{Channels: 5, Window: []int{3}, Dilation: []int{2}}.Apply(s, x)
 	}),

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -56,6 +58,27 @@ func (GlobalMeanPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
 		return graph.Div(graph.ReduceSum(graph.Where(counts, x, graph.ZerosLike(x)), axes...), graph.MaxScalar(places, 1))
 	}
 	return graph.ReduceMean(x, axes...)
+}
+
+// LastStep is the last time step of each sequence: [batch, places, …] to [batch, …]. With a mask ([MaskOf]) it is the
+// last place that counts, or 0 if there is none.
+type LastStep struct{}
+
+func (l LastStep) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(l, scope, x) }
+
+func (LastStep) build(scope *model.Scope, x *graph.Node) *graph.Node {
+	if x.Rank() < 2 {
+		fail("LastStep", scope, "the input is %s, expected [batch, places, …]", x.Shape())
+	}
+	mask := MaskOf(x)
+	if mask == nil {
+		return graph.Squeeze(graph.Slice(x, graph.AxisRange(), graph.AxisElem(-1)), 1)
+	}
+	at := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, mask.Shape().Dimensions...), 1)
+	last := graph.ReduceAndKeep(graph.Where(mask, at, graph.MulScalar(graph.OnesLike(at), -1)), graph.ReduceMax, 1)
+	is := graph.Equal(at, graph.BroadcastToShape(last, at.Shape()))
+	is = graph.BroadcastToDims(outputs.Expanded(is, x), x.Shape().Dimensions...)
+	return graph.ReduceSum(graph.Where(is, x, graph.ZerosLike(x)), 1)
 }
 
 func spatial(layer string, scope *model.Scope, x *graph.Node) {

@@ -17,7 +17,7 @@ func TestR13_describe(t *testing.T) {
 		optim.Adam{}, optim.Adam{Beta1: 0.8}, optim.Adamax{Beta1: 0.8}, optim.LAMB{Decay: optim.WeightDecay{Rate: 0.1}}, optim.LAMB{},
 		optim.Momentum{Decay: 0.9}, optim.Momentum{Decay: 0.9, Nesterov: true}, optim.Momentum{Decay: 0.8}, optim.Muon{Plain: true}, optim.Lion{Beta2: 0.5}, optim.Average{Decay: 0.9},
 		optim.Clip{Value: 1}, optim.Clip{Value: 2}, optim.Clip{Norm: 1}, optim.Clip{GlobalNorm: 1}, optim.TrustRatio(), optim.Scale(2), optim.Scale(3),
-		optim.Accumulate(2), optim.Accumulate(3), optim.SkipNonFinite(), optim.LossScale{}, optim.LossScale{Every: 5},
+		optim.Accumulate(2), optim.Accumulate(3), optim.SkipNonFinite(), optim.LossScale{}, optim.Noise{Eta: 1}, optim.Noise{Eta: 2}, optim.Lookahead{}, optim.Lookahead{Every: 2}, optim.LossScale{Every: 5},
 		decay(nil), decay(optim.RankFrom(1)), decay(optim.RankFrom(2)), decay(optim.Under("/a")), decay(optim.Under("/b")),
 		decay(optim.Not(optim.Under("/b"))), decay(optim.Optional(optim.Under("/b"))),
 		optim.Frozen(optim.Under("/a")), optim.Frozen(optim.Under("/b")), optim.Masked(optim.Under("/a"), optim.Clip{Value: 1}), optim.Masked(optim.Under("/a"), optim.Clip{Value: 2}),

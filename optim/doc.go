@@ -17,6 +17,7 @@
 //	add_decayed_weights(mask)            WeightDecay{Match}
 //	MultiSteps                           Accumulate
 //	ema (of parameters)                  Average
+//	add_noise                            Noise
 //	apply_if_finite                      SkipNonFinite
 //	(jmp, flax: DynamicScale)            LossScale
 //	(jmp.Policy)                         Policy

@@ -26,6 +26,7 @@ type fixture struct {
 		Parameters [][]float32
 		Average    []float32
 	}
+	Noise     []float64 // the standard deviation at each of Steps
 	Points    []int64
 	Schedules map[string][]float64
 }
@@ -83,6 +84,12 @@ var rules = map[string]func() *optim.Optimizer{
 	},
 	"schedule adamw": func() *optim.Optimizer {
 		return optim.New(1, optim.Adam{}, optim.WeightDecay{Rate: 0.05}, optim.ScaleBySchedule(optim.ExponentialDecay(0.05, 0.5, 20)))
+	},
+	"lookahead": func() *optim.Optimizer {
+		return optim.New(0.05, optim.Adam{}, optim.Lookahead{Every: 3, Share: 0.25})
+	},
+	"lookahead of the paper": func() *optim.Optimizer {
+		return optim.New(0.1, optim.Momentum{Decay: 0.9}, optim.Lookahead{})
 	},
 	"frozen": func() *optim.Optimizer { return optim.New(0.02, optim.Frozen(optim.Not(optim.Matrices)), optim.Adam{}) },
 	"masked": func() *optim.Optimizer { return optim.New(0.1, optim.Masked(optim.Matrices, optim.Clip{Value: 0.125})) },

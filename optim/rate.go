@@ -196,7 +196,7 @@ func linkOf(t Transformation, at *place) (l link, err error) {
 	}
 	scope := claim(at.taken, at.scope, t.Name())
 	switch t := t.(type) {
-	case Average, accumulate, skipNonFinite: // no change, or a mean
+	case Average, Lookahead, accumulate, skipNonFinite: // no change of updates, or a mean
 		return link{}, nil
 	case scaleBySchedule:
 		return link{scales: map[string][]scaling{"": {{t.Schedule, model.JoinPath(scope, countSlot)}}}}, nil

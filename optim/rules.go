@@ -3,7 +3,9 @@ package optim
 import (
 	"cmp"
 	"fmt"
+	"math"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 )
@@ -142,4 +144,30 @@ func (t scaleBySchedule) Update(s *Step) {
 	s.Set(count, graph.AddScalar(updates, 1))
 	factor := t.Node(updates, s.dtype)
 	s.each(func(p *Parameter) *graph.Node { return graph.Mul(p.Update, factor) })
+}
+
+// Noise adds normal noise to the updates; as the first link, to the gradients. Its variance is Eta / (1 + t)^Gamma
+// after t earlier updates of its chain (Neelakantan et al. 2015, "Adding gradient noise improves learning for very deep
+// networks"). The seed of the state decides it, as that of dropout, and a checkpoint continues it.
+type Noise struct {
+	// Eta is the variance at first, for example 0.01. There is no default.
+	Eta float64
+	// Gamma is the exponent of the decay. Default 0.55. For noise that does not decay, give a tiny number such as 1e-30.
+	Gamma float64
+}
+
+func (Noise) Name() string { return "noise" }
+
+func (t Noise) Update(s *Step) {
+	gamma := cmp.Or(t.Gamma, 0.55)
+	positive("Noise.Eta", t.Eta)
+	positive("Noise.Gamma", gamma)
+	count := s.Number(countSlot, int64(0))
+	n := graph.AddScalar(count.NodeValue(s.graph), 1)
+	s.Set(count, n)
+	deviation := graph.MulScalar(graph.Pow(graph.ConvertDType(n, s.dtype), graph.Scalar(s.graph, s.dtype, -gamma/2)), math.Sqrt(t.Eta))
+	s.each(func(p *Parameter) *graph.Node {
+		draw := s.model.RandomNormal(s.graph, shapes.Make(s.dtype, p.Shape().Dimensions...))
+		return graph.Add(p.Update, graph.Mul(draw, deviation))
+	})
 }

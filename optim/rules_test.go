@@ -21,7 +21,8 @@ import (
 // Parameters of 16 bits keep their dtype; the optimizer's state is in float32.
 func TestRules_parametersOf16Bits(t *testing.T) {
 	r := plugintest.CPU(t)
-	for name, rule := range map[string]optim.Transformation{"adam": optim.Adam{}, "lion": optim.Lion{}, "adafactor": optim.Adafactor{}} {
+	for name, rule := range map[string]optim.Transformation{"adam": optim.Adam{}, "lion": optim.Lion{}, "adafactor": optim.Adafactor{},
+		"lookahead": optim.Chain{optim.Noise{Eta: 0.01}, optim.Adam{}, optim.Lookahead{}}} {
 		t.Run(name, func(t *testing.T) {
 			state := newState(t, r, optim.New(0.05, rule))
 			step := trainStep(t, func(b *managed.Builder) {
@@ -107,6 +108,10 @@ func TestRules_refuse(t *testing.T) {
 		{"scale in a group", 1, []optim.Transformation{optim.Groups(optim.Group{Name: "a", Chain: optim.Chain{optim.LossScale{}}})}, "loss_scale is at /optimizers/groups/a/loss_scale; it may be in a chain once, and not inside a group"},
 		{"scale after another", 1, []optim.Transformation{optim.Clip{Norm: 1}, optim.LossScale{}}, "LossScale is link 2 of the chain, after clip_by_norm, which would see scaled gradients: put it first"},
 		{"average", 1, []optim.Transformation{optim.Average{}}, "Average.Decay is 0, so the average would be the parameter: expected a share such as 0.999"},
+		{"noise", 1, []optim.Transformation{optim.Noise{}}, "Noise.Eta is 0, expected a positive, finite number"},
+		{"noise that grows", 1, []optim.Transformation{optim.Noise{Eta: 1, Gamma: -1}}, "Noise.Gamma is -1, expected a positive, finite number"},
+		{"lookahead", 1, []optim.Transformation{optim.Lookahead{Every: -1}}, "Lookahead.Every is -1, expected a positive number of updates"},
+		{"lookahead too far", 1, []optim.Transformation{optim.Lookahead{Share: 2}}, "Lookahead.Share is 2, expected a number above 0, at most 1"},
 		{"scale", 1, []optim.Transformation{optim.Scale(math.NaN())}, "Scale is given NaN, expected a finite number"},
 		{"adafactor", 1, []optim.Transformation{optim.Adafactor{Factored: -1}}, "Adafactor.Factored is -1, expected a positive number"},
 	} {
@@ -192,6 +197,7 @@ func TestRules_namesOfVariables(t *testing.T) {
 	r := plugintest.CPU(t)
 	scale := optim.LossScale{}
 	o := optim.New(0.01, scale, optim.SkipNonFinite(), optim.Accumulate(2), optim.Clip{GlobalNorm: 1}, optim.Momentum{Decay: 0.5}, optim.Momentum{Decay: 0.5},
+		optim.Noise{Eta: 0.1}, optim.Lookahead{},
 		optim.Groups(
 			optim.Group{Name: "matrices", Match: optim.Matrices, Chain: optim.Chain{optim.Muon{}, optim.Lion{}, optim.RMSProp{}, optim.Adafactor{Factored: 2}, optim.Adagrad{}, optim.Adadelta{}, optim.Nadam{}}},
 			optim.Group{Name: "others", Chain: optim.Chain{optim.Adam{}, optim.LAMB{}}}),
@@ -203,6 +209,7 @@ func TestRules_namesOfVariables(t *testing.T) {
 		"/optimizers/loss_scale/scale", "/optimizers/loss_scale/good", "/optimizers/skip_non_finite/skipped",
 		"/optimizers/accumulate/w/batches", "/optimizers/accumulate/b/batches", "/optimizers/accumulate/w/mean", "/optimizers/accumulate/b/mean",
 		"/optimizers/accumulate/w/count", "/optimizers/accumulate/b/count",
+		"/optimizers/noise/count", "/optimizers/lookahead/w/updates", "/optimizers/lookahead/b/updates", "/optimizers/lookahead/w/slow", "/optimizers/lookahead/b/slow",
 		"/optimizers/momentum/w/sum", "/optimizers/momentum/b/sum", "/optimizers/momentum_2/w/sum", "/optimizers/momentum_2/b/sum",
 		"/optimizers/groups/matrices/muon/w/momentum", "/optimizers/groups/matrices/lion/w/momentum",
 		"/optimizers/groups/matrices/rmsprop/w/squares", "/optimizers/groups/matrices/adafactor/w/rows", "/optimizers/groups/matrices/adafactor/w/columns",

@@ -3,7 +3,7 @@
     pip install numpy keras jax
     KERAS_BACKEND=jax python make_fixtures.py > keras.json
 
-Made with Keras 3.15.0, JAX 0.10.2. The numbers are multiples of 1/8, so that both sides start from the same bits. Where lazo takes
+Made with Keras 3.15.1, JAX 0.10.2. The numbers are multiples of 1/8, so that both sides start from the same bits. Where lazo takes
 logits, Keras is told so, or given the softmax of them.
 """
 import json
@@ -53,6 +53,10 @@ ROWS = [
     ("binary_focal_crossentropy", losses.BinaryFocalCrossentropy(from_logits=True), bits, logits, logits),
     ("dice", losses.Dice(), bits, shares, shares),
     ("tversky", losses.Tversky(), bits, shares, shares),
+    ("huber", losses.Huber(delta=2.5), targets, numbers, numbers, dict(delta=2.5)),
+    ("categorical_focal_crossentropy", losses.CategoricalFocalCrossentropy(from_logits=True, gamma=0.5, alpha=0.75), soft, logits, logits, dict(gamma=0.5, alpha=0.75)),
+    ("binary_focal_crossentropy", losses.BinaryFocalCrossentropy(from_logits=True, gamma=3.5), bits, logits, logits, dict(gamma=3.5)),
+    ("binary_focal_crossentropy", losses.BinaryFocalCrossentropy(apply_class_balancing=True, from_logits=True, gamma=1, alpha=0.875), bits, logits, logits, dict(gamma=1, alpha=0.875)),
 ]
 
 
@@ -65,8 +69,8 @@ def slope(loss, y, given, output):
     return [s if np.isfinite(s) else None for s in slopes]  # Keras's cosine has none at a vector of zeros
 
 
-def row(name, loss, y, given, output):
-    return dict(name=name, labels=y.ravel().tolist(), output=output.ravel().tolist(), value=float(loss(y, given)), gradient=slope(loss, y, given, output))
+def row(name, loss, y, given, output, settings={}):
+    return dict(**settings, name=name, labels=y.ravel().tolist(), output=output.ravel().tolist(), value=float(loss(y, given)), gradient=slope(loss, y, given, output))
 
 
 units = 3

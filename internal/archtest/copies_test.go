@@ -81,7 +81,7 @@ func TestR11_listsAreCopiedOrSaidToBeKept(t *testing.T) {
 // The treatment of each list in an exported struct that a caller fills in. A new one needs a row.
 var fieldsThatAreLists = map[string]string{
 	// Copied when the struct is passed.
-	"checkpoint.Options.Keep": "copied", "optim.Group.Chain": "copied",
+	"checkpoint.Options.Keep": "copied", "flaxlike.Loss.Ignore": "copied", "optim.Group.Chain": "copied",
 	// Used only during the call that takes the struct or has it as receiver.
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "strategies.Part.Start": "given", "checkpoint/safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike/selection.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data/tables.Scaling.Mean": "call", "data/tables.Scaling.Std": "call",

@@ -1,6 +1,7 @@
 package losses
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -23,8 +24,8 @@ type Func func(labels, output *graph.Node) *graph.Node
 //	binary_crossentropy               labels 0 or 1 and logits, of one shape
 //	mean_squared_error, mse           labels and output of one shape
 //	mean_absolute_error, mae
-//	huber                             squared up to an error of 1, then linear (Huber 1964)
-//	log_cosh                          as huber, and smooth
+//	huber                             squared up to an error of Delta, then linear (Huber 1964)
+//	log_cosh                          the logarithm of the error's hyperbolic cosine: as huber, and smooth
 //	mean_absolute_percentage_error, mape  in percent of the labels
 //	mean_squared_logarithmic_error, msle  of 1 + labels and 1 + output
 //	poisson                           labels as counts, output as the expected count, above 0
@@ -32,8 +33,8 @@ type Func func(labels, output *graph.Node) *graph.Node
 //	hinge, squared_hinge              labels -1 or 1
 //	categorical_hinge                 labels one-hot
 //	kl_divergence                     labels as probabilities, output as logits
-//	categorical_focal_crossentropy    as categorical_crossentropy, with gamma 2 and alpha 0.25 (Lin et al. 2017)
-//	binary_focal_crossentropy         as binary_crossentropy, with gamma 2
+//	categorical_focal_crossentropy    as categorical_crossentropy, with Gamma and Alpha (Lin et al. 2017)
+//	binary_focal_crossentropy         as binary_crossentropy, with Gamma, and Alpha if given
 //	dice, tversky                     labels 0 or 1 and probabilities, of one shape: of the whole batch, so other batch sizes
 //	                                  have other values
 //
@@ -41,7 +42,62 @@ type Func func(labels, output *graph.Node) *graph.Node
 //
 // The crossentropies refuse an output of softmax, sigmoid or a clip to [0, 1], also before a Reshape, a Dropout, a pool
 // or a mean. In flaxlike, dice and tversky refuse logits.
-func Named(name string) (Func, error) { return names.Find("loss", name, byName) }
+//
+// Settings, at most one, has the numbers of the losses that its fields name.
+func Named(name string, settings ...Settings) (Func, error) {
+	f, err := names.Find("loss", name, byName)
+	if err != nil || len(settings) == 0 {
+		return f, err
+	}
+	s := settings[0]
+	for _, of := range []struct {
+		name  string
+		value float64
+		takes bool
+	}{
+		{"Delta", s.Delta, name == huber},
+		{"Gamma", s.Gamma, name == focal || name == binaryFocal},
+		{"Alpha", s.Alpha, name == focal || name == binaryFocal},
+	} {
+		switch {
+		case of.value != 0 && !of.takes:
+			return nil, fmt.Errorf("loss %q: %s is %g, and this loss does not have it: expected 0", name, of.name, of.value)
+		case !(of.value >= 0) || math.IsInf(of.value, 0):
+			return nil, fmt.Errorf("loss %q: %s is %g, expected a positive, finite number, or 0 for the default", name, of.name, of.value)
+		}
+	}
+	switch {
+	case len(settings) > 1:
+		return nil, fmt.Errorf("loss %q: %d settings given, expected at most one", name, len(settings))
+	case name == binaryFocal && s.Alpha > 1:
+		return nil, fmt.Errorf("loss %q: Alpha is %g, expected a share up to 1", name, s.Alpha)
+	case s == Settings{}:
+		return f, nil
+	case name == huber:
+		return s.huber, nil
+	case name == focal:
+		return s.focal, nil
+	}
+	return s.binaryFocal, nil
+}
+
+// Settings are numbers of losses; 0 is the default.
+type Settings struct {
+	// Delta is the error from which huber is linear. Default 1.
+	Delta float64
+	// Gamma is the exponent of 1 minus the label's probability in the focal losses. Default 2. For an exponent of 0, give
+	// a tiny number such as 1e-30.
+	Gamma float64
+	// Alpha is a factor of categorical_focal_crossentropy, default 0.25. In binary_focal_crossentropy it is the weight of
+	// label 1, and 1 - Alpha that of label 0 (Keras's apply_class_balancing); by default both are 1.
+	Alpha float64
+}
+
+const (
+	huber       = "huber"
+	focal       = "categorical_focal_crossentropy"
+	binaryFocal = "binary_focal_crossentropy"
+)
 
 var byName = map[string]Func{
 	sparseName:                               sparse,
@@ -52,7 +108,7 @@ var byName = map[string]Func{
 	"mse":                                    SquaredError,
 	"mean_absolute_error":                    AbsoluteError,
 	"mae":                                    AbsoluteError,
-	"huber":                                  Huber,
+	huber:                                    Huber,
 	"log_cosh":                               LogCosh,
 	"mean_absolute_percentage_error":         percentageError,
 	"mape":                                   percentageError,
@@ -64,8 +120,8 @@ var byName = map[string]Func{
 	"squared_hinge":                          squaredHinge,
 	"categorical_hinge":                      categoricalHinge,
 	"kl_divergence":                          KLDivergence,
-	"categorical_focal_crossentropy":         FocalCrossEntropy,
-	"binary_focal_crossentropy":              BinaryFocalCrossEntropy,
+	focal:                                    FocalCrossEntropy,
+	binaryFocal:                              BinaryFocalCrossEntropy,
 	"dice":                                   Dice,
 	"tversky":                                tversky,
 }
@@ -157,11 +213,14 @@ func AbsoluteError(labels, output *graph.Node) *graph.Node {
 	return graph.Abs(graph.Sub(outputs.Same("mean_absolute_error", labels, output), output)) // this order gives Keras's slope at 0
 }
 
-// Huber is half the squared difference up to 1, and linear beyond it (Huber 1964).
-func Huber(labels, output *graph.Node) *graph.Node {
-	d := graph.Abs(graph.Sub(output, outputs.Same("huber", labels, output)))
-	near := graph.MinScalar(d, 1)
-	return graph.Add(graph.MulScalar(graph.Square(near), 0.5), graph.Sub(d, near))
+// Huber is half the squared difference up to 1, and linear beyond it (Huber 1964). [Settings] has another Delta.
+func Huber(labels, output *graph.Node) *graph.Node { return Settings{}.huber(labels, output) }
+
+func (s Settings) huber(labels, output *graph.Node) *graph.Node {
+	delta := cmp.Or(s.Delta, 1)
+	d := graph.Abs(graph.Sub(output, outputs.Same(huber, labels, output)))
+	near := graph.MinScalar(d, delta)
+	return graph.Add(graph.MulScalar(graph.Square(near), 0.5), graph.MulScalar(graph.Sub(d, near), delta))
 }
 
 // Hinge is max(0, 1 - label·output), for labels -1 or 1.
@@ -198,27 +257,46 @@ const (
 	mostLog  = -1.1920929665620834e-07
 )
 
-// FocalCrossEntropy is the cross-entropy of labels, probabilities, and logits, times 0.25·(1-p)²: easy examples weigh
-// less (Lin et al. 2017).
+// FocalCrossEntropy is the cross-entropy of labels, which are probabilities, and logits, multiplied by 0.25·(1-p)², so
+// that easy examples weigh less (Lin et al. 2017). [Settings] has another exponent and factor.
 func FocalCrossEntropy(labels, logits *graph.Node) *graph.Node {
-	const name, alpha = "categorical_focal_crossentropy", 0.25
-	outputs.SeveralClasses(name, logits, "binary_focal_crossentropy")
-	outputs.NoProbabilities(name, logits)
-	labels = outputs.Same(name, labels, logits)
-	log := graph.ClipScalar(graph.LogSoftmax(logits), leastLog, mostLog)
-	each := graph.Mul(graph.Square(graph.OneMinus(graph.Exp(log))), graph.Mul(labels, log))
-	return graph.MulScalar(graph.ReduceSum(each, -1), -alpha)
+	return Settings{}.focal(labels, logits)
 }
 
-// BinaryFocalCrossEntropy is [BinaryCrossEntropy] times the square of 1 minus the label's probability.
+func (s Settings) focal(labels, logits *graph.Node) *graph.Node {
+	outputs.SeveralClasses(focal, logits, binaryFocal)
+	outputs.NoProbabilities(focal, logits)
+	labels = outputs.Same(focal, labels, logits)
+	log := graph.ClipScalar(graph.LogSoftmax(logits), leastLog, mostLog)
+	each := graph.Mul(s.modulating(graph.OneMinus(graph.Exp(log))), graph.Mul(labels, log))
+	return graph.MulScalar(graph.ReduceSum(each, -1), -cmp.Or(s.Alpha, 0.25))
+}
+
+// modulating is lacks^Gamma. Its slope below [tiny] is 0, where that of an exponent below 1 is infinite.
+func (s Settings) modulating(lacks *graph.Node) *graph.Node {
+	if s.Gamma == 0 || s.Gamma == 2 {
+		return graph.Square(lacks)
+	}
+	return graph.Pow(graph.MaxScalar(lacks, tiny), graph.Scalar(lacks.Graph(), lacks.DType(), s.Gamma))
+}
+
+// BinaryFocalCrossEntropy is [BinaryCrossEntropy] multiplied by the square of 1 minus the label's probability.
+// [Settings] has another exponent, and weights of the labels.
 func BinaryFocalCrossEntropy(labels, z *graph.Node) *graph.Node {
-	outputs.NoProbabilities("binary_focal_crossentropy", z)
-	labels = outputs.Same("binary_focal_crossentropy", labels, z)
+	return Settings{}.binaryFocal(labels, z)
+}
+
+func (s Settings) binaryFocal(labels, z *graph.Node) *graph.Node {
+	outputs.NoProbabilities(binaryFocal, z)
+	labels = outputs.Same(binaryFocal, labels, z)
 	p := graph.Sigmoid(z)
 	lacks := graph.Add(graph.Mul(labels, graph.OneMinus(p)), graph.Mul(graph.OneMinus(labels), p))
 	one := graph.ClipScalar(graph.Neg(softPlus(graph.Neg(z))), leastLog, mostLog) // log p
 	zero := graph.ClipScalar(graph.Neg(softPlus(z)), -15.942385152878742, -tiny)
-	return binary(labels, graph.Neg(graph.Mul(graph.Square(lacks), graph.Add(graph.Mul(labels, one), graph.Mul(graph.OneMinus(labels), zero)))))
+	if s.Alpha != 0 {
+		one, zero = graph.MulScalar(one, s.Alpha), graph.MulScalar(zero, 1-s.Alpha)
+	}
+	return binary(labels, graph.Neg(graph.Mul(s.modulating(lacks), graph.Add(graph.Mul(labels, one), graph.Mul(graph.OneMinus(labels), zero)))))
 }
 
 func softPlus(z *graph.Node) *graph.Node {

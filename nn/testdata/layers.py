@@ -111,10 +111,19 @@ for n in (7, 8):
              {"kernel": (4, 3, 2), "bias": (6,)})
 of_keras("depthwise2d", lambda t: keras.layers.DepthwiseConv2D(3, padding="same", dtype=t), image, {"kernel": (3, 3, 4, 1), "bias": (4,)})
 of_keras("depthwise2d dilation", lambda t: keras.layers.DepthwiseConv2D((2, 3), dilation_rate=2, depth_multiplier=3, use_bias=False, dtype=t), image, {"kernel": (2, 3, 4, 3)})
+of_keras("depthwise1d causal", lambda t: keras.layers.Conv1D(4, 3, groups=4, padding="causal", dilation_rate=2, dtype=t), {"x": (2, 7, 4)},
+         {"kernel": (3, 4, 1), "bias": (4,)})
+case("separable1d causal", lambda w, x, fixed, t: [jax.lax.conv_general_dilated(
+    jnp.pad(x["x"], ((0, 0), (2, 0), (0, 0))), w["depthwise_kernel"].reshape(3, 1, 8), (1,), "VALID", dimension_numbers=("NWC", "WIO", "NWC"),
+    feature_group_count=4) @ w["pointwise_kernel"][0]], {"x": (2, 7, 4)}, {"depthwise_kernel": (3, 4, 2), "pointwise_kernel": (1, 8, 5)})
 of_keras("separable1d", lambda t: keras.layers.SeparableConv1D(5, 3, dilation_rate=2, padding="same", dtype=t), {"x": (2, 6, 3)},
          {"depthwise_kernel": (3, 3, 1), "pointwise_kernel": (1, 3, 5), "bias": (5,)})
 of_keras("separable2d", lambda t: keras.layers.SeparableConv2D(5, (3, 2), strides=2, depth_multiplier=2, dtype=t), image,
          {"depthwise_kernel": (3, 2, 4, 2), "pointwise_kernel": (1, 1, 8, 5), "bias": (5,)})
+
+# x[:, -1], and of sequences of different lengths
+case("last step", lambda w, x, fixed, t: [x["x"][:, -1]], seq, {})
+case("last step lengths", lambda w, x, fixed, t: [x["x"][np.arange(B), fixed["lengths"] - 1]], seq, {}, {"lengths": LENGTHS})
 
 # Transposed: every form of padding, with windows and strides of which either is longer
 for n, window, stride in ((4, 3, 2), (5, 4, 2), (3, 2, 3), (4, 5, 3), (3, 1, 2), (3, 4, 1)):

@@ -88,6 +88,8 @@ RULES = {
     "accumulate clipped": optax.MultiSteps(optax.chain(optax.clip_by_global_norm(0.5), optax.sgd(warm_cosine(0.2), momentum=0.9)), 3).gradient_transformation(),
     "schedule": optax.sgd(warm_cosine(0.2), momentum=0.9),
     "schedule adamw": optax.adamw(optax.exponential_decay(0.05, 20, 0.5), weight_decay=0.05),
+    "lookahead": optax.lookahead(optax.adam(0.05), 3, 0.25),
+    "lookahead of the paper": optax.lookahead(optax.sgd(0.1, momentum=0.9), 5, 0.5),
     "frozen": optax.partition({"trained": optax.adam(0.02), "frozen": optax.set_to_zero()}, labels("trained", "frozen")),
     "masked": optax.chain(optax.masked(optax.clip(0.125), matrices), optax.sgd(0.1)),
     "groups": optax.partition({"matrix": optax.adamw(0.02, weight_decay=0.1), "other": optax.sgd(0.005, momentum=0.5)}, labels("matrix", "other")),
@@ -98,19 +100,33 @@ def flat(params):
     return [float(str(np.float32(x))) for k in ("w", "b") for x in np.asarray(params[k]).ravel()]
 
 
-def trajectory(rule):
-    params = tree(START)
+def deviations(eta, gamma):
+    """Returns the standard deviations of add_noise's steps: the same draws divided by those of deviation 1."""
+    zero, kept = jnp.zeros(1), []
+    noise, one = optax.add_noise(eta, gamma, 7), optax.add_noise(1.0, 0.0, 7)
+    state, unit = noise.init(zero), one.init(zero)
+    for t in range(STEPS):
+        update, state = noise.update(zero, state)
+        drawn, unit = one.update(zero, unit)
+        if t + 1 in KEPT:
+            kept.append(float(update[0] / drawn[0]))
+    return kept
+
+
+def trajectory(rule, looks):
+    params = optax.LookaheadParams.init_synced(tree(START)) if looks else tree(START)
+    fast = lambda: params.fast if looks else params
     state = rule.init(params)
     ema = optax.ema(0.9)
-    averages = ema.init(params)
+    averages = ema.init(fast())
     step = jax.jit(lambda p, s, g: rule.update(g, s, p))
     kept, averaged = [], None
     for t in range(STEPS):
-        updates, state = step(params, state, gradient(params, t))
+        updates, state = step(params, state, gradient(fast(), t))
         params = optax.apply_updates(params, updates)
-        averaged, averages = ema.update(params, averages)
+        averaged, averages = ema.update(fast(), averages)
         if t + 1 in KEPT:
-            kept.append(flat(params))
+            kept.append(flat(fast()))
     return {"parameters": kept, "average": flat(averaged)}
 
 
@@ -132,7 +148,8 @@ SCHEDULES = {
 json.dump({
     "optax": optax.__version__,
     "steps": KEPT,
-    "rules": {name: trajectory(rule) for name, rule in RULES.items()},
+    "rules": {name: trajectory(rule, name.startswith("lookahead")) for name, rule in RULES.items()},
+    "noise": deviations(0.3, 0.55),
     "points": POINTS,
     "schedules": {name: [float(str(np.float32(s(jnp.int32(t))))) for t in POINTS] for name, s in SCHEDULES.items()},
 }, sys.stdout, separators=(",", ":"))
