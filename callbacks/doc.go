@@ -8,5 +8,5 @@
 // the last that sets a field counts. Files of [JSONL], [CSV] and [Heartbeat] must be regular.
 //
 // In a job ([loop.Job]), rank 0 shows and writes: bars, logs, files, profiles. Callbacks that decide by the run's
-// numbers run in all ranks. See also callbacks/tensorboard and callbacks/prometheus.
+// numbers run in all ranks. See also callbacks/tensorboard, callbacks/prometheus and callbacks/mlflow.
 package callbacks
