@@ -277,7 +277,10 @@ func (r *recorder) once(ctx context.Context) (more bool, err error) {
 
 // loseBatch leaves out what the server refuses: it would refuse it again.
 func (r *recorder) loseBatch(b batch, err error) {
-	r.err = cmp.Or(r.err, err)
+	if r.err == nil {
+		r.err = err
+		slog.Warn("mlflow: the server refused a part of the record", "server", r.api.host, "values", len(b.Metrics), "parameters", len(b.Params), "tags", len(b.Tags), "error", err)
+	}
 	if len(b.Metrics) > 0 {
 		if r.lost == 0 {
 			r.from = b.Metrics[0].Step
@@ -287,7 +290,6 @@ func (r *recorder) loseBatch(b batch, err error) {
 	for _, t := range slices.Concat(b.Params, b.Tags) {
 		r.left = append(r.left, t.Key)
 	}
-	slog.Warn("mlflow: the server refused a part of the record", "server", r.api.host, "values", len(b.Metrics), "parameters", len(b.Params), "tags", len(b.Tags), "error", err)
 }
 
 type batch struct {
