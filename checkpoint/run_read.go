@@ -43,8 +43,8 @@ const (
 	Interrupted RunStatus = "interrupted"
 )
 
-// Run reads the description of the saved run, without its state. A damaged checkpoint is skipped, as by [Folder.Newest].
-// A folder that no process has opened for writing is [ErrNone].
+// Run reads the description of the saved run, without its state. A damaged checkpoint is skipped, as by
+// [Folder.Newest]. A folder that no process has opened for writing is [ErrNone].
 func (f *Folder) Run(ctx context.Context) (*Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -136,7 +136,7 @@ func (c *client) model(ctx context.Context, of *run, save func(dir string) (Sign
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "MLmodel"), append(text, '\n'), 0o600); err != nil {
+	if err := regular.Write(filepath.Join(dir, "MLmodel"), append(text, '\n'), 0o600); err != nil {
 		return err
 	}
 	if err := c.artifact(ctx, of, dir); err != nil {
@@ -196,7 +196,7 @@ func (c *client) store(of *run) (func(ctx context.Context, name string, in *os.F
 			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 				return err
 			}
-			out, err := os.Create(to)
+			out, err := regular.Open(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 			if err != nil {
 				return err
 			}

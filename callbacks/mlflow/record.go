@@ -66,7 +66,8 @@ const (
 // warning when the server does not answer, when values are lost, when it answers again, and at the end if anything is
 // missing. A parameter of a resumed run that differs is recorded as the tag "changed.<name>".
 //
-// Artifacts need a server that stores them (--serve-artifacts, its default), or one of this machine with a local folder.
+// Artifacts need a server that stores them (--serve-artifacts, its default), or one of this machine with a local
+// folder.
 func Record(to Run, when loop.Schedule) loop.Callback {
 	to.Artifacts, to.Tags, to.Parameters = slices.Clone(to.Artifacts), maps.Clone(to.Tags), maps.Clone(to.Parameters)
 	to.Timeout, to.Deadline, to.Experiment = cmp.Or(to.Timeout, timeout), cmp.Or(to.Deadline, deadline), cmp.Or(to.Experiment, "Default")

@@ -1116,7 +1116,7 @@ var controls = []control{
 	{name: "a number below a text", file: "cmd/lazo/runs_table.go", pkg: "cmd/lazo", test: "TestRuns",
 		edits: []edit{{"return comparable && order > 0", "return order > 0"}}},
 	{name: "a record that ends a run", file: "callbacks/mlflow/record.go", pkg: "callbacks/mlflow", test: "TestFaults",
-		edits: []edit{{"\"mlflow: the record is incomplete\", missing...)\n\t}\n\treturn nil", "\"mlflow: the record is incomplete\", missing...)\n\t\treturn a.err\n\t}\n\treturn a.down"}}},
+		edits: []edit{{"\"mlflow: the record is incomplete\", missing...)\n\t}\n\treturn nil", "\"mlflow: the record is incomplete\", missing...)\n\t\treturn a.down\n\t}\n\treturn nil"}}},
 	{name: "a record without a bound", file: "callbacks/mlflow/send.go", pkg: "callbacks/mlflow", test: "TestFaults_boundedMemory",
 		edits: []edit{{"len(r.pending) >= most", "len(r.pending) >= 9*most"}}},
 	{name: "values that one failed request loses", file: "callbacks/mlflow/send.go", pkg: "callbacks/mlflow", test: "TestFaults_thatEnd",

@@ -28,7 +28,8 @@ func (p *Place) add(o Place) {
 	p.saves, p.rows, p.events = append(p.saves, o.saves...), append(p.rows, o.rows...), append(p.events, o.events...)
 }
 
-// one reports whether the files can be of one run: at most one of each kind, but any number of rows beside checkpoints.
+// one reports whether the files can be of one run: at most one of each kind, but any number of files of rows if there
+// are checkpoints.
 func (p *Place) one() bool {
 	stems := map[string]bool{}
 	for _, path := range p.rows {
@@ -173,7 +174,7 @@ func (s *searching) folder(path string) (*folder, error) {
 		f.own.saves = []string{path}
 	}
 	if i := slices.IndexFunc(f.inner, func(sub *folder) bool { return filepath.Base(sub.path) == training && sub.own.events != nil }); i >= 0 {
-		events = true // and the evaluations' beside it are of the same run
+		events = true // the folders of evaluations are of the same run
 		for _, sub := range f.inner {
 			sub.own.events = nil
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// tries is how often a file is read that its run changes meanwhile.
+// tries limits the reads of a file that its run changes meanwhile.
 const tries = 5
 
 func steady(path string, read func(*os.File, int64) (part, error)) (p part, err error) {

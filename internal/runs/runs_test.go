@@ -184,7 +184,7 @@ func TestRuns_whoseLastLineIsIncomplete(t *testing.T) {
 	require.ErrorContains(t, read(t, dir)[filepath.Base(dir)].Err, "wrong checksum")
 }
 
-// Steps of an event file that a resumed run made anew do not count.
+// Steps of an event file that a resumed run made again do not count.
 func TestRuns_hiddenEvents(t *testing.T) {
 	dir := t.TempDir()
 	write := func() loop.Option { return tensorboard.Write(dir, loop.EachStep) }
