@@ -225,7 +225,7 @@ func (r *recorder) saw(err error) (ending bool) {
 			r.tries++
 		}
 	case r.failing:
-		r.failing, r.losing, r.down = false, false, nil
+		r.failing, r.down = false, nil
 		slog.Warn("mlflow: recorded again", "server", r.api.host, "lost", r.lost, "lost_from", r.from, "lost_to", r.last)
 	}
 	return r.ending
@@ -270,7 +270,7 @@ func (r *recorder) once(ctx context.Context) (more bool, err error) {
 		delete(r.tags, t.Key)
 	}
 	if len(r.pending) == 0 {
-		r.pending = nil // the memory of a long outage
+		r.pending, r.losing = nil, false // the memory of a long outage
 	}
 	return true, nil
 }
