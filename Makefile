@@ -130,6 +130,10 @@ interop: setup ## files exchanged with the Python package safetensors, ids of to
 pretrained: setup ## saved models in transformers, embeddings of all-MiniLM-L6-v2, and ONNX files in ONNX Runtime (torch, 6 GB, is installed into .tools)
 	GO="$(GO)" bash scripts/pretrained_check.sh
 
+.PHONY: mlflow
+mlflow: setup ## runs recorded with a real MLflow server, read by its own client (mlflow, 1 GB, is installed into .tools)
+	GO="$(GO)" bash scripts/mlflow_check.sh
+
 .PHONY: export-check
 export-check: setup ## exported programs, run by JAX (installed into .tools): the same outputs
 	GO="$(GO)" bash scripts/export_check.sh
@@ -179,4 +183,5 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 	@for module in $(MODULES) $(SLOW_MODULES); do (cd "$$module" && GOGC=400 $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod staticcheck ./...) || exit 1; done
 	@# A real Prometheus: Debian's package prometheus.
 	cd callbacks/prometheus && $(GO) test -tags nightly ./...
+	$(MAKE) mlflow
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

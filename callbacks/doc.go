@@ -7,5 +7,6 @@
 // An error of a caller's function, also [loop.ErrStop], ends the run. A nil logger logs nothing. Of several settings,
 // the last that sets a field counts. Files of [JSONL], [CSV] and [Heartbeat] must be regular.
 //
-// In a job ([loop.Job]), rank 0 shows and writes. Callbacks that decide by the run's numbers run in all ranks.
+// In a job ([loop.Job]), rank 0 shows and writes: bars, logs, files, profiles. Callbacks that decide by the run's
+// numbers run in all ranks. See also callbacks/tensorboard, callbacks/prometheus and callbacks/mlflow.
 package callbacks

@@ -16,7 +16,7 @@
 //
 // [Folder.Save] writes under a temporary name (.tmp-…), syncs and renames. Checkpoints to remove are renamed first
 // (.trash-…). A step that is saved again gets a numbered folder (step-000000001200.2). The file END has one line: why
-// the run ended.
+// the run ended. After an error, a cancellation or a pause it is named BROKEN. [Folder.Run] reads both.
 //
 // One process locks the folder and writes; those that save with it add files. Any number may read ([Options.ReadOnly]).
 // The file system needs atomic renames and flock. [OpenStore] keeps the same files in an object store.

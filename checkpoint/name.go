@@ -12,6 +12,7 @@ import (
 const (
 	lockName     = "LOCK"
 	endName      = "END"
+	brokenName   = "BROKEN"
 	commitName   = "COMMIT"
 	manifestName = "manifest.json"
 	stateName    = "state.safetensors"

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,10 @@ const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not finished the save %s later", savePatience)
 
-// A cancelled run must be saved.
+// markPatience limits the mark of a run that failed, as by a hanging store.
+const markPatience = 10 * time.Second
+
+// lasting returns a context that outlives the run's: a cancelled run must be saved.
 func lasting(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
@@ -320,8 +324,22 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	}
 	if err == nil && e.Normal() && !errors.Is(e.Stop, loop.ErrPause) && !s.over {
 		err = s.folder.markEnd(ctx, e)
+	} else if begun && !s.over {
+		s.markBroken(ctx, e, err)
 	}
 	return err
+}
+
+// markBroken is for readers of [Folder.Run]: an error of it is not one of the run.
+func (s *saving) markBroken(ctx context.Context, e loop.Ending, err error) {
+	if e.Err = cmp.Or(e.Err, err); err != nil {
+		e.Reason = loop.Failed
+	}
+	ctx, done := context.WithTimeout(ctx, markPatience)
+	defer done()
+	if err := s.folder.markBroken(ctx, e); err != nil {
+		s.folder.Options().Log.Warn("checkpoint: why the run ended is not in the folder", "folder", s.folder.Dir(), "error", err)
+	}
 }
 
 type sharing struct{ *saving }

@@ -206,7 +206,7 @@ func exported(t *testing.T, internal bool) declarations {
 	out, err := exec.Command("go", args...).Output()
 	require.NoError(t, err)
 	all := declarations{map[string]bool{}, map[string][]string{}}
-	modules := "github.com/lazo-ml/lazo/data/parquet ../data/parquet\ngithub.com/lazo-ml/lazo/dist/etcd ../dist/etcd\ngithub.com/lazo-ml/lazo/callbacks/prometheus ../callbacks/prometheus\ngithub.com/lazo-ml/lazo/pretrained/onnx ../pretrained/onnx" // of their own
+	modules := "github.com/lazo-ml/lazo/data/parquet ../data/parquet\ngithub.com/lazo-ml/lazo/dist/etcd ../dist/etcd\ngithub.com/lazo-ml/lazo/callbacks/prometheus ../callbacks/prometheus\ngithub.com/lazo-ml/lazo/callbacks/mlflow ../callbacks/mlflow\ngithub.com/lazo-ml/lazo/pretrained/onnx ../pretrained/onnx" // of their own
 	for line := range strings.Lines(string(out) + modules) {
 		importPath, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if !internal && strings.Contains(importPath, "lazo/internal/") || strings.Contains(importPath, "lazo/examples/") {

@@ -101,6 +101,8 @@ var fieldsThatAreLists = map[string]string{
 	"nn.Recurrent.Initial": "call", "nn.Attention.Rates": "call", "pretrained.Generation.Stop": "call", "pretrained.Hub.Files": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "dist/launch.Options.Command": "call",
 	"dist/launch.Options.Env": "call", "pretrained.LoRA.Targets": "call", "pretrained.LoRA.Modules": "call", "pretrained.Generation.StopTexts": "call", "nn.Conv.Padding": "call", "pretrained/onnx.Options.Outputs": "copied",
 	"pretrained/onnx.Network.Inputs": "given", "pretrained/onnx.Input.Dims": "given",
+	"callbacks/mlflow.Run.Artifacts": "copied", "callbacks/mlflow.Signature.Inputs": "call", "callbacks/mlflow.Signature.Outputs": "call",
+	"callbacks/mlflow.Tensor.Dims": "call",
 	// Kept by a sequence or a set that is made from it, as its doc says.
 	"data.Array.Dims": "kept", "data.Batch.Fields": "kept", "data/tables.Format.Fields": "kept", "data/tables.Format.Missing": "kept", "data/tables.Field.Columns": "kept",
 	"data/tables.Field.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",

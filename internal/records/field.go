@@ -47,14 +47,15 @@ var ofFiles = append(Fields[:len(Fields):len(Fields)], rowField)
 
 func (f Field) Path() string { return Collection + "." + f.Name }
 
-func fieldOf(path string) *Field {
+var byPath = func() map[string]*Field {
+	all := map[string]*Field{}
 	for i := range ofFiles {
-		if ofFiles[i].Path() == path {
-			return &ofFiles[i]
-		}
+		all[ofFiles[i].Path()] = &ofFiles[i]
 	}
-	return nil
-}
+	return all
+}()
+
+func fieldOf(path string) *Field { return byPath[path] }
 
 func integer(name string, of func(*Elapsed) *int64) Field {
 	return Field{

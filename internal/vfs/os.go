@@ -9,6 +9,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 const (
@@ -170,8 +173,27 @@ func (o osFS) Lock(name, note string) (io.Closer, error) {
 	return file, nil // closing releases the lock; the file stays, because another may have it open
 }
 
+// Locked reports whether a process has the lock of this file.
+func Locked(path string) (bool, error) {
+	file, err := regular.Open(path, os.O_RDONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	taken, err := tryLockShared(file)
+	return taken, errors.Join(err, file.Close())
+}
+
+// lookers limits the tries: Locked holds the lock for a moment.
+const lookers = 20
+
 func lock(file *os.File, name, note string) error {
 	taken, err := TryLock(file)
+	for try := 1; taken && try < lookers; try++ {
+		time.Sleep(time.Millisecond)
+		taken, err = TryLock(file)
+	}
 	if taken {
 		owner := make([]byte, noteLimit)
 		n, readErr := file.ReadAt(owner, 0)

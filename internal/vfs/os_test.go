@@ -3,6 +3,8 @@ package vfs_test
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,4 +43,42 @@ func TestLargeFileOfTheDisk(t *testing.T) {
 	require.NoError(t, err)
 	_, err = f.Write(make([]byte, 9<<20))
 	require.NoError(t, errors.Join(err, f.Close(), fs.Remove("half")))
+}
+
+// Locked does not keep another from the lock.
+func TestLocked(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "LOCK")
+	fsys, err := vfs.OS(dir)
+	require.NoError(t, err)
+	defer fsys.Close()
+	for range 2 {
+		locked, err := vfs.Locked(path)
+		require.NoError(t, err)
+		require.False(t, locked)
+		held, err := fsys.Lock("LOCK", "me")
+		require.NoError(t, err)
+		locked, err = vfs.Locked(path)
+		require.NoError(t, err)
+		require.True(t, locked)
+		require.NoError(t, held.Close())
+	}
+	var over atomic.Bool
+	looks := make(chan error, 1)
+	go func() {
+		var failed error
+		for !over.Load() {
+			if _, err := vfs.Locked(path); err != nil {
+				failed = err
+			}
+		}
+		looks <- failed
+	}()
+	for range 300 {
+		held, err := fsys.Lock("LOCK", "me")
+		require.NoError(t, err)
+		require.NoError(t, held.Close())
+	}
+	over.Store(true)
+	require.NoError(t, <-looks)
 }
