@@ -324,8 +324,8 @@ func (n *Network) Drawn() (names []string) {
 	return names
 }
 
-// FreezeBase is the first link of an optimizer that trains the head alone: it freezes the folder's tensors, except those
-// of the head. Variables that the folder lacks are trained.
+// FreezeBase is the first link of an optimizer that trains the head alone: it freezes the folder's tensors, except the
+// head's. Variables that the folder lacks are trained.
 func (n *Network) FreezeBase() optim.Transformation {
 	base := map[string]bool{}
 	for _, w := range n.weights {

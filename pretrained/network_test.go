@@ -240,9 +240,9 @@ func TestNetwork_freezeBase(t *testing.T) {
 	}
 }
 
-// A folder has a model or an adapter: transformers would add an adapter to the model beside it. A head of another
+// A folder has a model or an adapter: transformers would add an adapter to the model there. A head of another
 // number of classes leaves the kind of problem of the folder's out.
-func TestSave_beside(t *testing.T) {
+func TestSave_inAnUsedFolder(t *testing.T) {
 	network, f := adapted(t, "adapter-bert")
 	network = network.LoadAdapter("testdata/adapter-bert")
 	state := stateOf(t, network, f, "ForSequenceClassification")
