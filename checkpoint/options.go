@@ -16,8 +16,9 @@ import (
 
 // Options configure a folder, and how [Resume] saves a run.
 type Options struct {
-	// Keep has rules; a checkpoint stays if any keeps it. Without rules, [Open] keeps all. [Resume] also keeps the two
-	// newest if no rule has a Last. The newest complete checkpoint and the one just saved always stay.
+	// Keep has rules; a checkpoint stays if any keeps it. Without rules, [Open] keeps all and [Resume] the two
+	// newest. [Resume] keeps these if no rule has a Last. The newest complete checkpoint and the one just saved
+	// always stay.
 	Keep []Retention
 	// Overwrite allows saving an undamaged step again, and a run to begin before the newest checkpoint, otherwise
 	// [fs.ErrExist]; right before its first save is complete, later ones are removed.
@@ -31,10 +32,10 @@ type Options struct {
 	// ReadOnly takes no lock and changes nothing.
 	ReadOnly bool
 	// Log receives removals at opening, skipped damaged checkpoints, tolerated failures, and a resumed run's
-	// differences. Nil: no log.
+	// differences, if not nil.
 	Log *slog.Logger
-	// Saved, if set, is called after each write of a checkpoint, or of this process's part, with its duration and error
-	// ([Folder.Save]), perhaps in the background.
+	// Saved, if set, is called after each write of a checkpoint, or of this process's part, perhaps in the
+	// background.
 	Saved func(step Step, took time.Duration, err error)
 
 	// Open refuses the fields below.
@@ -51,11 +52,11 @@ type Options struct {
 	Tolerate int
 	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed. An unexported
 	// field is an error, unless marked `json:"-"`. Count a data position before the batch is returned; a save with
-	// batches taken ahead ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap, which is
-	// ahead, must not change these values.
+	// batches taken ahead ([loop.Report].Ahead) is an error. A source that is ahead, in data.Prefetch or
+	// data.ParallelMap, must not change these values.
 	Also map[string]any
-	// Same has settings, a struct or a map, that must equal the saved ones as JSON. A difference is an error; nothing
-	// is restored then.
+	// Same has settings, a struct or a map, that must equal the saved ones as JSON. After a difference, an error,
+	// nothing is restored.
 	Same any
 	// Changed is called, in a job by rank 0, for each [Difference] of a resumed run, before the first step or, for the
 	// data and batch size, after it. An error ends the run.

@@ -42,7 +42,7 @@ type saving struct {
 	list      []Info
 	failures  int
 	best      bool // the newest must not be replaced
-	final     bool // the newest has the effects of what ran at the end
+	final     bool
 	err       error
 	job       loop.Job
 	shared    bool
@@ -113,7 +113,6 @@ const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not finished the save %s later", savePatience)
 
-// markPatience limits the mark of a run that failed, as by a hanging store.
 const markPatience = 10 * time.Second
 
 // lasting returns a context that outlives the run's: a cancelled run must be saved.
@@ -311,7 +310,7 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	if begun {
 		s.Tolerate = 0
 	}
-	if e.Reason != loop.Failed { // after a failure, ranks may be at different steps
+	if e.Reason != loop.Failed {
 		var metrics map[string]float64
 		var lastErr error
 		if begun && whole {

@@ -29,7 +29,7 @@ type Optimizer struct {
 var _ optimizer.Interface = (*Optimizer)(nil)
 
 // New makes an optimizer from a learning rate and a chain; an empty chain is gradient descent. An invalid rate or
-// setting is an error when the training step is compiled.
+// setting is an error of the training step.
 //
 // The host can change the rate without compiling again (managed.State.SetLearningRate). [ScaleBySchedule] multiplies
 // it.

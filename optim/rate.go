@@ -17,9 +17,9 @@ var errNoRate = errors.New("the chain has no single learning rate")
 // Base returns the initial learning rate, without schedules. ok is false for a GoMLX optimizer.
 func (o *Optimizer) Base() (rate float64, ok bool) { return o.rate, o.other == nil }
 
-// Rate returns the learning rate of the next update, a scalar for a step's logs: the rate variable times the factor of
-// [Optimizer.FactorsAt]. It panics if that returns an error or several factors. loss, the first of several, supplies
-// the graph and the dtype.
+// Rate returns the learning rate of the next update, a scalar for a step's logs: the rate variable times the factor
+// of [Optimizer.FactorsAt]. It panics if there is no single one. loss, the first of several, supplies the graph and
+// the dtype.
 func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 	scales, err := o.one(scope)
 	if err != nil {

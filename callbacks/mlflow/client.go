@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// client makes requests. Its errors have the host and the API's name alone: addresses and headers may have secrets.
+// client makes requests. Its errors have only the host and the API's name: addresses and headers may have secrets.
 type client struct {
 	transport http.RoundTripper
 	base      *url.URL
@@ -94,7 +94,7 @@ func (c *client) do(ctx context.Context, method, name string, query url.Values, 
 	if response.StatusCode/100 == 4 && refused.Code != "" && response.StatusCode != http.StatusTooManyRequests {
 		return nil, fmt.Errorf("%s: %s: %w", c.host, name, refused)
 	}
-	return nil, fmt.Errorf("%s: %s: %s", c.host, name, refused) // a proxy's, or one of a server that starts
+	return nil, fmt.Errorf("%s: %s: %s", c.host, name, refused)
 }
 
 const api = "api/2.0/mlflow/"
@@ -149,7 +149,6 @@ type runAnswer struct {
 // idTag finds the run of an ID, also if the answer to its creation was lost.
 const idTag = "lazo.run"
 
-// open finds the run or creates it, and its experiment.
 func (c *client) open(ctx context.Context, to Run, id string) (*run, error) {
 	experiment, err := c.experiment(ctx, to.Experiment)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/lazo-ml/lazo/data/files"
 )
 
-// events has what tensorboard.Write wrote for a run.
 type events struct {
 	part
 	settings    map[string]string
@@ -27,7 +26,7 @@ type events struct {
 	first, last float64 // seconds since 1970
 }
 
-// logged adds the hyperparameters and the status, unless they are known, and returns the values, if these are wanted.
+// logged adds the hyperparameters and the status, unless known, and returns the values, if wanted.
 func (r *Run) logged(dir string, wanted bool) (part, error) {
 	e := events{part: part{values: values{}}, settings: map[string]string{}, first: math.Inf(1), last: math.Inf(-1)}
 	err := e.folder(dir, "")
@@ -117,7 +116,6 @@ func (e *events) add(folder string, event message, hidden int64) {
 
 var escapeForm = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// unescape is the inverse of package tensorboard's escape.
 func unescape(text string) string {
 	return escapeForm.ReplaceAllStringFunc(text, func(code string) string {
 		b, _ := strconv.ParseUint(code[1:], 16, 8)
@@ -125,7 +123,6 @@ func unescape(text string) string {
 	})
 }
 
-// session reads a value of the plugin "hparams".
 func (e *events) session(v message) {
 	for content := range v.each(metadataField, pluginField, contentField) {
 		for begin := range content.each(beginField) {

@@ -76,7 +76,6 @@ func rowsOf(file *os.File, size int64) (p part, err error) {
 	return p, err
 }
 
-// lastLine returns the end of the last whole line.
 func lastLine(file io.ReaderAt, size int64) (int64, error) {
 	chunk := make([]byte, 64<<10)
 	for end := size; end > 0; {
