@@ -39,7 +39,6 @@ var kinds = []kind{
 	kindValue, kindTaken, kindNone, kindLeave,
 }
 
-// message is sent as its length in four bytes, and JSON.
 type message struct {
 	Kind    kind
 	Hello   *hello   `json:",omitempty"`

@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// hub is rank 0's side of the control connections.
 type hub struct {
 	j        *Job
 	listener net.Listener

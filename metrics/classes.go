@@ -38,7 +38,6 @@ func orNoClass(x, class *graph.Node) *graph.Node {
 	return graph.Where(graph.IsNaN(x), graph.FillScalar(x.Graph(), class.Shape(), noClass), class)
 }
 
-// classes reads labels and predictions. known is the number of classes by the scores, else 0.
 func classes(name string, inputs []*graph.Node) (labels, predictions *graph.Node, known int) {
 	take(name, inputs, "labels", "predictions")
 	labels, n := classOf(name, "labels", inputs[0])

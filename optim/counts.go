@@ -45,7 +45,6 @@ func countsIn(store *model.Store) map[string]count {
 	return all
 }
 
-// counted returns the count of a parameter's updates at this link, which this step increments.
 func (s *Step) counted(p *Parameter) count {
 	link := p.gatedBy
 	if link == "" {
@@ -94,7 +93,6 @@ func (s *Step) pack(link string, names []string) *model.Variable {
 
 func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
 
-// together computes with one count if all are equal and the gates update all together.
 func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
 	switch {

@@ -107,7 +107,6 @@ func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
 	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
 }
 
-// unbias is a moving average's bias correction.
 func unbias(decay float64, n *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
 }

@@ -107,7 +107,6 @@ func (c *config) adapter() (p parameters) {
 	return p
 }
 
-// optional is "" for a field that is not a text.
 func (c *config) optional(name string) (text string) {
 	if c.decode(name, &text) != nil {
 		return ""
@@ -163,7 +162,6 @@ func expression(before, text string) (*regexp.Regexp, error) {
 	return regexp.Compile(before + text + ")$")
 }
 
-// patterns reads numbers by regular expressions of the ends of names.
 func (c *config) patterns(field string) func(module string, standard float64) (float64, error) {
 	var numbers map[string]float64
 	expected := fmt.Sprintf("an object of at most %d numbers above 0, by modules' names of %d bytes and regular expressions of %d bytes in all", mostPatterns, mostPatterned, mostExpression)
@@ -314,7 +312,6 @@ func (n *Network) saveAdapter(folder string, model Values) error {
 	return regular.Replace(filepath.Join(folder, adapterFile), func(f *os.File) error { _, err := f.Write(config); return err })
 }
 
-// merged adds the network's addition to a kernel.
 func (n *Network) merged(w weight, data []byte, dtype safetensors.DType, model Values) ([]byte, error) {
 	own, err := fileDType(w.dtype)
 	if err != nil {

@@ -153,7 +153,6 @@ func (s *beamSearch) candidates(logits func(beam int) []float32) ([]beam, error)
 	return beams, nil
 }
 
-// search continues each prompt's beams in rows of their own.
 func (g *Generator) search(ctx context.Context, texts []*continued, of Generation, yield func(Piece, error) bool) error {
 	n := of.Beams.Count
 	searches := make([]*beamSearch, len(texts))

@@ -9,7 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/data/text"
 )
 
-// decoding makes text of tokens as they come.
 type decoding struct {
 	of     *text.Tokenizer
 	stops  []string

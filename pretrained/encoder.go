@@ -69,7 +69,6 @@ const (
 	typesInput = "token_type_ids"
 )
 
-// ids are integers [batch, places].
 func (in inputs) ids(name string) *graph.Node {
 	x := in(name)
 	if !x.DType().IsInt() || x.Rank() != 2 {
@@ -176,12 +175,10 @@ func first(x *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Slice(x, graph.AxisRange(), graph.AxisElem(0), graph.AxisRange()), dims[0], dims[2])
 }
 
-// pool is of the first place.
 func (e encoder) pool(s *model.Scope, hidden *graph.Node) *graph.Node {
 	return graph.Tanh(e.draw(s.In("pooler"), first(hidden), e.width))
 }
 
-// draw is a dense layer of a head, which may be new.
 func (e encoder) draw(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return nn.Dense{Units: units, Kernel: nn.RandomNormal(e.deviation)}.Apply(s, x)
 }
@@ -204,7 +201,6 @@ func (e encoder) answers(dropout float64) head {
 	}}
 }
 
-// twoLayers is of the first place, with tanh.
 func (e encoder) twoLayers(dropout float64, labels int) head {
 	modules := []module{{"classifier.dense", "dense", linear(e.width, e.width)}, {"classifier.out_proj", "classifier", linear(e.width, labels)}}
 	return head{modules: modules, first: true, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
@@ -214,7 +210,6 @@ func (e encoder) twoLayers(dropout float64, labels int) head {
 	}}
 }
 
-// words predicts tokens with the embeddings of the words.
 func (e encoder) words(dense, norm2, bias string, activation nn.Activation) head {
 	modules := []module{{dense, "transform", linear(e.width, e.width)}, {norm2, "transform_norm", norm(e.width)}, {bias, "words_bias", vector("bias", e.vocabulary)}}
 	return head{modules: modules, err: e.untied, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {

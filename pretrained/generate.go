@@ -111,7 +111,6 @@ func (g *Generator) step(b *managed.Builder, begins, moves bool) {
 	g.network.end(s)
 }
 
-// placeOf takes one place of each row: [rows, 1, width].
 func placeOf(x, place *graph.Node) *graph.Node {
 	dims := x.Shape().Dimensions
 	chosen := graph.Equal(graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims...), 1), graph.BroadcastToDims(graph.Reshape(place, -1, 1, 1), dims...))

@@ -34,7 +34,6 @@ const ggufTokens = "tokenizer.ggml."
 
 var attentionProjection = regexp.MustCompile(`^model\.layers\.\d+\.self_attn\.([qk])_proj\.`)
 
-// model returns a config.json and tensors as transformers has them.
 func (g *ggufFile) model() (*config, map[string]stored, error) {
 	var errs []error
 	arch, _ := ggufValue[string](g, "general.architecture", &errs)

@@ -133,7 +133,6 @@ func (n *Network) adapt(c *config, tensors map[string]stored) error {
 	return errors.Join(errs[:]...)
 }
 
-// trainWhole marks variables of modules that are trained themselves, and returns these modules.
 func (n *Network) trainWhole(p parameters, all bool) (whole []string, err error) {
 	whole = slices.Clone(p.modules)
 	matched := map[string]bool{}

@@ -49,7 +49,6 @@ type Network struct {
 	err       error
 }
 
-// weight is a variable, and its tensor in the folder, nil if it is drawn.
 type weight struct {
 	tensor
 	stored *stored
@@ -184,7 +183,6 @@ func (b *Base) lacks(f *family, of task, h head) error {
 	return err
 }
 
-// network draws a head's weights where the folder lacks them.
 func (b *Base) network(of task, classes int, head func(*family, *Network) head) *Network {
 	n := &Network{base: b, task: of}
 	fail := func(err error) *Network {

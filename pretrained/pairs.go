@@ -80,7 +80,6 @@ func (n *Network) Contrastive(scale float64) *Network {
 	return &with
 }
 
-// contrast uses the network's variables again for further texts.
 func (n *Network) contrast(s *model.Scope, in inputs, anchors *graph.Node) {
 	step := layering.StepOf(anchors)
 	has := func(prefix string) bool { return step != nil && slices.Contains(step.Fields(), prefix+idsInput) }

@@ -182,7 +182,6 @@ func valueOf(model Values, name string, dtype dtypes.DType, dims ...int) (*tenso
 	return value, nil
 }
 
-// writeBack is writeTo's inverse for a transposed tensor.
 func (t tensor) writeBack(to io.Writer, data []byte, width int) error {
 	out, in, places := t.dims[0], t.dims[1], t.places()
 	if places == 1 {
@@ -196,7 +195,6 @@ func (t tensor) writeBack(to io.Writer, data []byte, width int) error {
 	return err
 }
 
-// tokenizerFiles are transformers' of a file .gguf, none if lazo does not have its tokenizer.
 func (b *Base) tokenizerFiles() (map[string][]byte, error) {
 	t, err := b.tokenizer()
 	if err != nil {
@@ -219,7 +217,6 @@ func (b *Base) tokenizerFiles() (map[string][]byte, error) {
 	return map[string][]byte{"tokenizer.json": tokenizer, "tokenizer_config.json": append(text, '\n')}, err
 }
 
-// savedName is the name in folders of this task's models.
 func (n *Network) savedName(w weight) string {
 	if w.head || n.task == bare {
 		return w.name

@@ -52,7 +52,6 @@ func (b *Base) Embedder() *Network {
 
 const embedding = "sentence_embedding"
 
-// unit vectors have the length 1.
 func unit(x *graph.Node) *graph.Node {
 	norm := graph.Sqrt(graph.ReduceAndKeep(graph.Square(x), graph.ReduceSum, -1))
 	return graph.Div(x, graph.MaxScalar(norm, 1e-12))
@@ -269,7 +268,6 @@ var poolings = map[string]func(hidden, mask *graph.Node) *graph.Node{
 
 func numbers32(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }
 
-// weighted sums in float32.
 func weighted(hidden, weights *graph.Node) *graph.Node {
 	return graph.ReduceSum(graph.Mul(numbers32(hidden), graph.ExpandAxes(weights, -1)), 1)
 }

@@ -93,7 +93,6 @@ func (k *stack) readDense(c *config) {
 	k.activation, k.gated = a, gated
 }
 
-// modules are written out: each stack has its own number of layers.
 func (k stack) modules() (all []module) {
 	heads := k.heads * k.headWidth
 	attention := func(file, own string) []module {
@@ -123,7 +122,6 @@ func (k stack) modules() (all []module) {
 	return all
 }
 
-// apply adds attention, in a decoder also to memory, and dense layers, each normalized before.
 func (k stack) apply(s *model.Scope, x, mask, memory, memoryMask *graph.Node) *graph.Node {
 	drop := func(x *graph.Node) *graph.Node { return nn.Dropout{Rate: k.dropout}.Apply(s, x) }
 	norm := func(s *model.Scope, x *graph.Node) *graph.Node { return nn.RMSNorm{Epsilon: k.epsilon}.Apply(s, x) }

@@ -117,7 +117,6 @@ func (b *Base) typed() (bool, error) {
 	return slices.Contains(typedTokenizers, of.Class), nil
 }
 
-// encoded are the fields of texts, with a prefix.
 func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) {
 	e, err := b.tokenize(texts)
 	if err != nil {

@@ -38,7 +38,6 @@ func newClient(to Run, u *url.URL) *client {
 	return c
 }
 
-// refusedError is an answer that another request would get too.
 type refusedError struct {
 	status        int
 	Code, Message string
@@ -130,7 +129,6 @@ func (c *client) post(ctx context.Context, name string, question, answer any) er
 	return c.call(ctx, http.MethodPost, name, nil, question, answer)
 }
 
-// run is the server's.
 type run struct {
 	id, artifacts string
 	parameters    map[string]string

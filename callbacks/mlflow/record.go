@@ -126,7 +126,6 @@ func (r *recorder) flatten(before string, parameters map[string]any) {
 	}
 }
 
-// attendant is called by the run.
 type attendant struct {
 	*recorder
 	reader loop.Attendant
@@ -186,7 +185,6 @@ func statusOf(e loop.Ending) string {
 	return "FINISHED"
 }
 
-// reading is called in the background.
 type reading struct{ of *recorder }
 
 func (r reading) Watch(_ context.Context, report loop.Report) error {

@@ -150,7 +150,6 @@ func (t *runsTable) column(name string) (int, error) {
 	return i, nil
 }
 
-// sort puts numbers before texts and empty cells last.
 func (t *runsTable) sort(by string) error {
 	i, err := t.column(by)
 	sign := 1

@@ -15,7 +15,6 @@ import (
 //go:embed characters.txt
 var charactersFile string
 
-// property has a character's, as in tokenizers 0.23.3.
 type property uint64
 
 const (

@@ -130,7 +130,6 @@ func (w *wordLevel) tokens(e *encoder, s string) error {
 	return nil
 }
 
-// unigram finds the likeliest tokens (Kudo 2018) by Viterbi's algorithm.
 type unigram struct {
 	*vocabulary
 	words   *trie

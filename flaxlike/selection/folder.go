@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
-// folder has the records of a search, each written whole or not at all.
 type folder struct{ files vfs.FS }
 
 type sealed struct {
@@ -24,7 +23,6 @@ type sealed struct {
 // patience limits the wait for the folder's lock, which processes hold for milliseconds.
 const patience = 30 * time.Second
 
-// lock waits for other processes that choose a trial.
 func (f *folder) lock(ctx context.Context) (io.Closer, error) {
 	limit := time.Now().Add(patience)
 	for {

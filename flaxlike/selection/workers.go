@@ -23,7 +23,6 @@ type claimed struct {
 	lock          io.Closer
 }
 
-// alone runs f while no other process chooses a trial.
 func (r *searching) alone(ctx context.Context, f func() error) error {
 	lock, err := r.folder.lock(ctx)
 	if err != nil {
@@ -123,7 +122,6 @@ func (r *searching) halve() (c *claimed, waits bool, err error) {
 	return nil, false, nil
 }
 
-// promote prefers the highest rung that has a trial to continue to a new trial.
 func (r *searching) promote() (c *claimed, waits bool, err error) {
 	for level := range r.rungs {
 		if _, err := r.missing(r.numbers(), level); err != nil {
@@ -272,7 +270,6 @@ func (r *searching) readDrawn(number int) (bool, error) {
 	return true, nil
 }
 
-// parse is the inverse of inGo.
 func (p Parameter) parse(text string) (any, error) {
 	for _, v := range p.Values {
 		if inGo(v) == text {
@@ -290,7 +287,6 @@ func (p Parameter) parse(text string) (any, error) {
 
 const fewestToPrune = 5
 
-// limits are the medians of other trials by epoch.
 func (r *searching) limits() map[int]float64 {
 	if r.PruneAfter == 0 {
 		return nil
@@ -314,7 +310,6 @@ func (r *searching) limits() map[int]float64 {
 	return limits
 }
 
-// prune stops a trial whose best value is worse than the median, as optuna's MedianPruner.
 func (r *searching) prune(report loop.Report, limits map[int]float64, record *trialRecord) error {
 	epoch := int(report.Elapsed.Epochs)
 	limit, there := limits[epoch]

@@ -139,7 +139,6 @@ func (e *events) session(v message) {
 	}
 }
 
-// text returns a google.protobuf.Value as text.
 func (m message) text() string {
 	for _, f := range parse(m.bytes(parameterValue)) {
 		switch f.number {
@@ -165,7 +164,6 @@ const (
 	statusField, endedWell                              = 1, 1       // of its end
 )
 
-// message is a protocol buffer taken apart.
 type message []field
 
 type field struct {
@@ -223,7 +221,6 @@ func (m message) number(number protowire.Number) uint64 {
 	return 0
 }
 
-// each yields the inner messages at a path of fields.
 func (m message) each(path ...protowire.Number) func(yield func(message) bool) {
 	return func(yield func(message) bool) {
 		for _, f := range m {

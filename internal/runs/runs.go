@@ -46,7 +46,6 @@ type Value struct {
 
 type values map[string]Value
 
-// progress is the collection of a Fit's epoch number.
 const progress = "progress"
 
 func (v values) add(path string, step int64, x float64) {
@@ -96,7 +95,6 @@ func (v values) merge(from values) {
 	}
 }
 
-// part is the content of one record.
 type part struct {
 	at     loop.Elapsed
 	values values

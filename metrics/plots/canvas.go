@@ -95,7 +95,6 @@ const quarter = 3.14159265358979 / 2
 
 func (w writing) width(s string) vg.Length { return w.style().Width(clean(s)) }
 
-// text writes one line, centred at y, truncated to width if not 0.
 func (c canvas) text(x, y, width vg.Length, w writing, s string) {
 	s = clean(s)
 	style := w.style()
@@ -140,7 +139,6 @@ func lacking(f font.Font, s string) error {
 	return nil
 }
 
-// clean makes a name one line of valid XML text.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

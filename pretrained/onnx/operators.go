@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// operator describes the part of an operator that is implemented.
 type operator struct {
 	// least is the number of required inputs; inputs and outputs are the most.
 	least, inputs, outputs int
@@ -141,7 +140,6 @@ func (c *checker) operator(node message) error {
 	return failed
 }
 
-// attributeTypes are those that are not whole numbers.
 var attributeTypes = map[string]int64{
 	"alpha": 1, "beta": 1, "epsilon": 1, "momentum": 1,
 	"mode": 3, "direction": 3, "equation": 3, "approximate": 3, "auto_pad": 3, "reduction": 3,

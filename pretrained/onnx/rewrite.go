@@ -195,7 +195,6 @@ func (n *nodes) become(operator string, inputs ...string) {
 	n.node.setInputs(inputs)
 }
 
-// rename changes an output's name: another node makes the first.
 func (n *nodes) rename(output int) (was, is string) {
 	of := n.node.texts("output")
 	was, is = of[output], n.name()
@@ -241,7 +240,6 @@ func (n *nodes) filled() error {
 	return nil
 }
 
-// maximum is over the axes from 2 on.
 func (n *nodes) maximum(x string) {
 	rank := n.add("Size", n.add("Shape", x))
 	n.become("ReduceMax", x, n.add("Range", n.number(2), rank, n.number(1)))

@@ -94,7 +94,6 @@ func (n *Network) located(g *graph.Graph, values map[string]*graph.Node, err err
 
 type step struct{ output, label string }
 
-// stepsTo returns the nodes that the outputs need, each after those that it needs.
 func stepsTo(g message, outputs []string) (all []step) {
 	made := map[string]message{}
 	for _, node := range g.list("node") {
