@@ -39,6 +39,7 @@ var kinds = []kind{
 	kindValue, kindTaken, kindNone, kindLeave,
 }
 
+// message is sent as its length in four bytes, and JSON.
 type message struct {
 	Kind    kind
 	Hello   *hello   `json:",omitempty"`
@@ -81,7 +82,7 @@ const (
 	mostMessage = 1 << 30
 )
 
-// messageError means that a message is at fault, and not its connection.
+// messageError is a fault of a message, not of its connection.
 type messageError struct {
 	code int    // of the job's end
 	way  string // "from" or "to" the other rank

@@ -294,7 +294,7 @@ func differ(texts []string) string {
 	return "the ranks make different calls: " + strings.Join(parts, ", ") + ": all must make the same, in the same order"
 }
 
-// close waits until the others have left: one that does not receive the result of Close is reported.
+// close waits until the others have left: a rank that misses the result of Close is reported.
 func (h *hub) close() {
 	h.mu.Lock()
 	h.views[0].left = true

@@ -197,6 +197,7 @@ func slurmAddress(get func(string) string) (string, error) {
 	return fmt.Sprintf("%s:%d", host, 61000+(job*16+step)%4500), nil
 }
 
+// firstHost of Slurm's "node[03-05,9],login" is node03.
 func firstHost(list string) string {
 	head, rest, bracket := strings.Cut(list, "[")
 	if before, _, comma := strings.Cut(head, ","); comma || !bracket {

@@ -69,8 +69,8 @@ const (
 	rateEntry  = "learning_rate"
 )
 
-// meansOf returns for each entry the index of its running mean, -1 for a running mean; and the means of all trained
-// losses, with their weights in parts.
+// meansOf returns each entry's index of its running mean, -1 for a running mean; and the means of all trained losses,
+// with their weights in parts.
 func meansOf(entries []loop.Entry, parts map[string]float64) (shown []int, losses []part) {
 	places := map[string]int{}
 	for i, e := range entries {

@@ -124,6 +124,7 @@ func (l Loss) check() error {
 	return nil
 }
 
+// counted returns whether each label counts: it is not below 0, nor ignored.
 func (l Loss) counted(labels, output *graph.Node) *graph.Node {
 	counts := outputs.AtLeastZero(labels, output)
 	each := graph.Reshape(labels, counts.Shape().Dimensions...)

@@ -24,8 +24,8 @@ type settings struct {
 	undealt bool
 }
 
-// noteBatch runs once per block. goesOn: the state was restored. Then a set's first batch shows a set made for this
-// run, as by Gather, and the run's data are unknown.
+// noteBatch runs once per block. goesOn: the state was restored. A set's first batch then shows a set made for this
+// run, as by Gather, and its data are unknown.
 func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	if b.Deal == c.deal && c.batches != nil && (b.Deal != nil || b.Samples() == c.size) {
 		return

@@ -36,7 +36,7 @@ func BestAt(best, at string, least float64, thresholds int) Metric {
 	})
 }
 
-// rate is a value per threshold, from the counts of labels 1 and 0 above it and in total.
+// rate is a value per threshold, from the counts of labels 1 and 0 above it and of all.
 type rate struct {
 	of func(hits, misses, ones, zeros *graph.Node) *graph.Node
 	// zeros: it is undefined without examples of label 0.

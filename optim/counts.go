@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// counts is one variable with the counts of parameters that a link first sees in the same step with the same count.
-// With an element per parameter XLA would compile the rule for each; it compiles equal kernels once.
+// counts is one variable with the counts of parameters that a link first sees in the same step with equal counts.
+// With an element per parameter XLA would compile the rule for each.
 type counts struct {
 	variable *model.Variable
 	equal    bool
@@ -93,6 +93,7 @@ func (s *Step) pack(link string, names []string) *model.Variable {
 
 func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
 
+// together computes with one count if all are equal and the gates update all together.
 func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
 	switch {

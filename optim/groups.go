@@ -27,6 +27,7 @@ func (c Chain) Update(s *Step) {
 	}
 }
 
+// claim assigns scopes to the links, as [Chain.Update]; "" without variables.
 func (c Chain) claim(taken map[string]bool, scope string) []string {
 	scopes := make([]string, len(c))
 	for i, t := range c {

@@ -75,8 +75,7 @@ func (o optional) Takes(name string, shape shapes.Shape) bool { return takes(o.M
 
 func takes(m Match, name string, shape shapes.Shape) bool { return m == nil || m.Takes(name, shape) }
 
-// selects is m.Takes for a step. It panics if a Match by name selects none of the variables that the groups in before
-// leave.
+// selects is m.Takes, but panics if a Match by name selects none of the variables that the groups in before leave.
 func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) bool {
 	named, inverted := m, false
 	for n, ok := named.(not); ok; n, ok = named.(not) {

@@ -144,7 +144,7 @@ func (c *config) names(field string) []string {
 }
 
 // pythonSyntax finds what Python and Go may understand differently. Counts, and classes of Unicode or of any case,
-// could also take much memory.
+// could take much memory.
 var pythonSyntax = regexp.MustCompile(`\\[^wWdDsSbB!-/:-@[-\x60{-~]|\(\?[^:P]|\{|\[:|[^\x00-\x7f]`)
 
 var plainName = regexp.MustCompile(`^\^?(\w|\\?\.)*\$?$`)

@@ -130,7 +130,7 @@ type faults struct {
 
 const mostFaults = 10
 
-// collected is [errors.Join] for loops over an input: it keeps the first errors and counts the others.
+// collected is [errors.Join] that keeps the first errors of an input and counts the others.
 func collected(all, err error) error {
 	switch f, many := all.(*faults); {
 	case err == nil:
@@ -297,7 +297,7 @@ func (c *config) activation(name, standard string) nn.Activation {
 	return a
 }
 
-// labels are the names of classes: of id2label, or of a number of classes, which is 2 if the config has neither.
+// labels are the names of classes: of id2label, or of a number of classes, default 2.
 func (c *config) labels() []string {
 	var names map[string]string
 	if c.has("id2label") {

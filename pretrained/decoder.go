@@ -27,7 +27,7 @@ type decoder struct {
 	tied                        bool // output and embeddings
 }
 
-// decoderOf's keyHeads and headWidth are standards, 0 for those that follow from the others.
+// decoderOf's keyHeads and headWidth are standards, 0 for those that follow from others.
 func decoderOf(c *config, keyHeads, headWidth int, rates func(c *config, width int) (all, local []float64)) decoder {
 	c.encoder()
 	d := decoder{encoder: encoder{

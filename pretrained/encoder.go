@@ -69,6 +69,7 @@ const (
 	typesInput = "token_type_ids"
 )
 
+// ids are integers [batch, places].
 func (in inputs) ids(name string) *graph.Node {
 	x := in(name)
 	if !x.DType().IsInt() || x.Rank() != 2 {
@@ -106,7 +107,7 @@ func (e encoder) embed(s *model.Scope, ids *graph.Node, rows, padding int) *grap
 	return graph.Where(graph.BroadcastToDims(graph.ExpandAxes(pad, -1), y.Shape().Dimensions...), graph.StopGradient(y), y)
 }
 
-// numbered adds positions from after the padding's id on, to tokens other than padding, as RoBERTa.
+// numbered adds positions from after the padding's id on, but not to padding, as RoBERTa.
 func (e encoder) numbered(s *model.Scope, ids *graph.Node, padding int) *graph.Node {
 	g, places := ids.Graph(), ids.Shape().Dimensions[1]
 	if most := e.places - padding - 1; places > most {
@@ -133,8 +134,8 @@ func (e encoder) embedded(s *model.Scope, sum *graph.Node) *graph.Node {
 	return nn.Dropout{Rate: e.dropout}.Apply(s, e.norm(s.In("norm"), sum))
 }
 
-// encode applies the layers, each of attention and two dense layers, normalized after each sum. If the head reads the
-// first place alone, the last layer computes no other.
+// encode applies the layers of attention and two dense layers, normalized after each sum. For a head of the first
+// place, the last layer computes only this.
 func (e encoder) encode(s *model.Scope, x, mask, bias *graph.Node, firstAlone bool) *graph.Node {
 	for i := range e.layers {
 		s := s.In("layer_%d", i)

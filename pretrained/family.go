@@ -80,7 +80,7 @@ func (f *family) classOf(of task) string {
 	return cmp.Or(f.heads[of].class, f.class+string(of))
 }
 
-// module is a row of a table: a module of PyTorch, the scope of its layer here, and its tensors.
+// module is a row of a table: PyTorch's module, its layer's scope here, and its tensors.
 type module struct {
 	file, own string
 	parts     []part

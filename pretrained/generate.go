@@ -71,8 +71,8 @@ const (
 	sourceInput   = "source"   // continued row
 )
 
-// step returns the logits after prompts, which may have padding, or after a token of each row. Later tokens replace the
-// padding's keys and values before a place sees them.
+// step returns the logits after prompts, which may have padding, or after a token of each row. Later tokens replace
+// the padding's keys and values before use.
 func (g *Generator) step(b *managed.Builder, begins, moves bool) {
 	f, s := g.network.family, b.Scope().In(networkScope)
 	g.network.begin(s, b.Graph())
@@ -111,6 +111,7 @@ func (g *Generator) step(b *managed.Builder, begins, moves bool) {
 	g.network.end(s)
 }
 
+// placeOf takes one place of each row: [rows, 1, width].
 func placeOf(x, place *graph.Node) *graph.Node {
 	dims := x.Shape().Dimensions
 	chosen := graph.Equal(graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims...), 1), graph.BroadcastToDims(graph.Reshape(place, -1, 1, 1), dims...))
@@ -240,7 +241,7 @@ func (c *continued) add(id int32) (p Piece, err error) {
 	return p, err
 }
 
-// draw's rows without a text, or of one that has ended, compute something unused.
+// draw computes something unused for rows without a text or with an ended one.
 func (g *Generator) draw(ctx context.Context, texts []*continued, of Generation, yield func(Piece, error) bool) error {
 	logits, err := g.begin(ctx, texts, 1)
 	for {
@@ -281,7 +282,7 @@ func row(logits data.Array, i int) []float32 {
 	return logits.Flat.([]float32)[i*width:][:width]
 }
 
-// begin reads the prompts, each into the first of some rows. It pads to powers of two: few programs are compiled.
+// begin reads the prompts into the first of some rows. Padding to powers of two compiles few programs.
 func (g *Generator) begin(ctx context.Context, texts []*continued, each int) (data.Array, error) {
 	longest, padded := 1, 1
 	for _, c := range texts {

@@ -133,8 +133,8 @@ func (c *config) ids(name string) (ids []int32) {
 	return ids
 }
 
-// generationFields are transformers', with the values that change nothing; nil: any value, for those that are read or
-// never change a text.
+// generationFields are transformers', with the values that change nothing; nil: any value, for those read or without
+// effect.
 var generationFields = map[string][]string{
 	"eos_token_id": nil, "do_sample": nil, "temperature": nil, "top_k": nil, "top_p": nil, "min_p": nil, "repetition_penalty": nil, "max_new_tokens": nil,
 	"stop_strings": nil, "num_beams": nil, "length_penalty": nil, "early_stopping": {"false", "true", `"never"`},

@@ -130,6 +130,7 @@ func (n *Network) readsAs(g *ggufFile) error {
 	return n.family.decoder.same(f.decoder, n.base.file)
 }
 
+// same refuses settings that another decoder, read from a file .gguf, lacks.
 func (d decoder) same(o *decoder, file string) error {
 	near := func(x, y []float64) bool {
 		return slices.EqualFunc(x, y, func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(a) }) // they are float32

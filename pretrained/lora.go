@@ -169,7 +169,7 @@ func (n *Network) trainWhole(p parameters, all bool) (whole []string, err error)
 	return whole, nil
 }
 
-// widen has outputs of float32 for losses, and a head of float32 if parts of it are trained themselves.
+// widen has outputs of float32 for losses, and a head of float32 if it is partly trained itself.
 func (n *Network) widen() {
 	head := slices.ContainsFunc(n.weights, func(w weight) bool { return w.tail && n.adapter.trained[w.own] })
 	for i := range n.weights {

@@ -65,8 +65,8 @@ func isPacked(x *graph.Node) bool {
 	return step != nil && slices.Contains(step.Fields(), segmentsInput)
 }
 
-// texts returns the mask of ids, and the one of the keys that a place attends to, for packed rows also the number of
-// each place in its text.
+// texts returns the mask of ids, that of the keys that a place attends to, and for packed rows each place's number in
+// its text.
 func (in inputs) texts(ids *graph.Node) (mask, keys, numbers *graph.Node) {
 	if !isPacked(ids) {
 		mask = in.mask(ids)

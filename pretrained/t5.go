@@ -93,6 +93,7 @@ func (k *stack) readDense(c *config) {
 	k.activation, k.gated = a, gated
 }
 
+// modules are written out: each stack has its own number of layers.
 func (k stack) modules() (all []module) {
 	heads := k.heads * k.headWidth
 	attention := func(file, own string) []module {

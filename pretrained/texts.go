@@ -91,8 +91,8 @@ func (b *Base) tokenize(texts []text.Input) (all encoding, err error) {
 	return all, nil
 }
 
-// typedTokenizers are the classes whose tokenizers return token_type_ids if tokenizer_config.json has no
-// model_input_names; "" is that of the model. Without types, transformers' BERT takes zeros.
+// typedTokenizers are the classes whose tokenizers return token_type_ids without model_input_names in
+// tokenizer_config.json; "" is that of the model. Without types, transformers' BERT takes zeros.
 var typedTokenizers = []string{"", "BertTokenizer", "BertTokenizerFast", "MobileBertTokenizer", "MobileBertTokenizerFast"}
 
 func (b *Base) typed() (bool, error) {
@@ -236,7 +236,7 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	return p.Gather(rows)
 }
 
-// rounded has at most 4 lengths between a long one and its double, for few programs, and adds less than a quarter.
+// rounded has at most 4 lengths between a length and its double, for few programs, and adds less than a quarter.
 func rounded(n, step int) int {
 	for n > 8*step {
 		step *= 2

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// client makes requests. Its errors have only the host and the API's name: addresses and headers may have secrets.
+// client's errors have only the host and the API's name: addresses and headers may have secrets.
 type client struct {
 	transport http.RoundTripper
 	base      *url.URL
@@ -38,6 +38,7 @@ func newClient(to Run, u *url.URL) *client {
 	return c
 }
 
+// refusedError is an answer that another request would get too.
 type refusedError struct {
 	status        int
 	Code, Message string
@@ -50,7 +51,7 @@ func (e *refusedError) Error() string {
 // answerLimit limits an answer: those of runs/search have a run's parameters.
 const answerLimit = 16 << 20
 
-// do makes a request to a path below the URL. Redirects are not followed.
+// do does not follow redirects.
 func (c *client) do(ctx context.Context, method, name string, query url.Values, header http.Header, body io.Reader, size int64) ([]byte, error) {
 	u := *c.base
 	u.User, u.RawQuery, u.Fragment = nil, query.Encode(), ""
@@ -144,7 +145,7 @@ type runAnswer struct {
 	} `json:"data"`
 }
 
-// idTag finds the run of an ID, also if the answer to its creation was lost.
+// idTag finds a run, also if the answer to its creation was lost.
 const idTag = "lazo.run"
 
 func (c *client) open(ctx context.Context, to Run, id string) (*run, error) {

@@ -272,7 +272,7 @@ func (r *recorder) once(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// loseBatch leaves out what the server refuses: it would refuse it again.
+// loseBatch leaves out what the server would refuse again.
 func (r *recorder) loseBatch(b batch, err error) {
 	if r.err == nil {
 		r.err = err

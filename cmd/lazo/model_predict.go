@@ -75,7 +75,7 @@ func ofProgram(path string, err error) error {
 	return err
 }
 
-// withFlags replaces package tables's advice about a cell that is not a number by the command's.
+// withFlags replaces package tables's advice about a cell that is not a number.
 func withFlags(err error, prepared, lines bool) error {
 	for _, advice := range []string{": if it marks a missing value, ", ": if it is a class, "} {
 		text, _, ours := strings.Cut(err.Error(), advice)

@@ -75,6 +75,7 @@ func moveOf[T arrays.Element](source []T, from, dims []int, pixels func(image in
 	return to
 }
 
+// run is copied forwards (step 1) or backwards (-1).
 type run struct{ to, from, n, step int }
 
 func runsOf(columns []int) (runs []run) {

@@ -130,6 +130,7 @@ func (c *cursor) open(k chunk, end int64) error {
 	return nil
 }
 
+// peek decodes the next level and value; false is the chunk's end.
 func (c *cursor) peek() (bool, error) {
 	for !c.loaded {
 		if c.left == 0 {

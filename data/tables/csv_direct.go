@@ -39,6 +39,7 @@ func (c *csvColumn) floats() *csvSlice[float32] {
 	return values
 }
 
+// directRow takes rows without quotes, else changes nothing.
 func (r *csvReader) directRow(part *csvPart, limit int64) bool {
 	text, comma := r.text[r.at:], byte(r.comma)
 	at, last := 0, len(r.direct)-1

@@ -15,6 +15,7 @@ import (
 //go:embed characters.txt
 var charactersFile string
 
+// property has a character's, as in tokenizers 0.23.3.
 type property uint64
 
 const (

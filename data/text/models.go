@@ -130,6 +130,7 @@ func (w *wordLevel) tokens(e *encoder, s string) error {
 	return nil
 }
 
+// unigram finds the likeliest tokens (Kudo 2018) by Viterbi's algorithm.
 type unigram struct {
 	*vocabulary
 	words   *trie

@@ -242,6 +242,7 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
+// drop releases the server last: it waits for its clients.
 func (s *Store) drop() (err error) {
 	if s.revoke != nil {
 		err = s.revoke()

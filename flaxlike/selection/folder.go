@@ -13,6 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/vfs"
 )
 
+// folder has the records of a search, each written whole or not at all.
 type folder struct{ files vfs.FS }
 
 type sealed struct {
@@ -20,7 +21,7 @@ type sealed struct {
 	Record json.RawMessage `json:"record"`
 }
 
-// patience limits the wait for the folder's lock, which processes hold for milliseconds.
+// patience limits the wait for the lock, which processes hold for milliseconds.
 const patience = 30 * time.Second
 
 func (f *folder) lock(ctx context.Context) (io.Closer, error) {

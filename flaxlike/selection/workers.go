@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// claimed is a trial that this process trains: it has the lock, which ends with the process.
+// claimed is a trial that this process trains, with a lock that ends with the process.
 type claimed struct {
 	number, level int
 	lock          io.Closer
@@ -122,6 +122,7 @@ func (r *searching) halve() (c *claimed, waits bool, err error) {
 	return nil, false, nil
 }
 
+// promote prefers the highest rung that has a trial to continue to a new trial.
 func (r *searching) promote() (c *claimed, waits bool, err error) {
 	for level := range r.rungs {
 		if _, err := r.missing(r.numbers(), level); err != nil {
@@ -310,6 +311,7 @@ func (r *searching) limits() map[int]float64 {
 	return limits
 }
 
+// prune stops a trial whose best value is worse than the median, as optuna's MedianPruner.
 func (r *searching) prune(report loop.Report, limits map[int]float64, record *trialRecord) error {
 	epoch := int(report.Elapsed.Epochs)
 	limit, there := limits[epoch]

@@ -5,6 +5,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
+// conv has a convolution's parameters, with defaults, one value per spatial axis.
 type conv struct {
 	axes                                     compute.ConvolveAxesConfig
 	strides, inputDilations, kernelDilations []int

@@ -77,6 +77,7 @@ func atan2(node, v *graph.Node) []*graph.Node {
 // Piecewise constant functions have slope 0, as in JAX.
 func level(node, _ *graph.Node) []*graph.Node { return make([]*graph.Node, len(node.Inputs())) }
 
+// div divides by b after the sum over axes along which b is broadcast.
 func div(node, v *graph.Node) []*graph.Node {
 	a, b := node.Inputs()[0], node.Inputs()[1]
 	return []*graph.Node{

@@ -26,7 +26,7 @@ type events struct {
 	first, last float64 // seconds since 1970
 }
 
-// logged adds the hyperparameters and the status, unless known, and returns the values, if wanted.
+// logged adds the hyperparameters and the status, unless known, and returns the wanted values.
 func (r *Run) logged(dir string, wanted bool) (part, error) {
 	e := events{part: part{values: values{}}, settings: map[string]string{}, first: math.Inf(1), last: math.Inf(-1)}
 	err := e.folder(dir, "")
@@ -245,7 +245,7 @@ func (m message) each(path ...protowire.Number) func(yield func(message) bool) {
 
 const longestEvent = 1 << 30
 
-// eachEvent ends before an incomplete last record, which may be being written.
+// eachEvent ends before an incomplete last record: it may be being written.
 func eachEvent(path string, do func(message) (more bool)) error {
 	for record, err := range files.StreamTFRecords(path, longestEvent) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {

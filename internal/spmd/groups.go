@@ -98,6 +98,7 @@ func deviceList(message field) (lists [][]int64, err error) {
 	return lists, err
 }
 
+// most limits the memory that a broken module can take.
 const most = 1 << 20
 
 func iotaGroups(message field) ([][]int64, error) {

@@ -95,6 +95,7 @@ const quarter = 3.14159265358979 / 2
 
 func (w writing) width(s string) vg.Length { return w.style().Width(clean(s)) }
 
+// text writes one line, centred at y, truncated to width if not 0.
 func (c canvas) text(x, y, width vg.Length, w writing, s string) {
 	s = clean(s)
 	style := w.style()

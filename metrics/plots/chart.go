@@ -253,6 +253,7 @@ func decades(lists ...[]float64) axis {
 	return axis{low: low, high: high, log: true}
 }
 
+// ticks are about five multiples of 1, 2 or 5 times a power of ten.
 func (a axis) ticks() (ticks []plot.Tick) {
 	if a.log {
 		first, last := math.Ceil(math.Log10(a.low)-1e-9), math.Floor(math.Log10(a.high)+1e-9)

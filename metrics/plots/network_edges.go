@@ -138,6 +138,7 @@ func (n *network) place(rows [][]int) {
 	}
 }
 
+// ports are the upper ends of edges, left to right, clear of blocks' lines.
 func (n network) ports(rows [][]int) []vg.Length {
 	ports := make([]vg.Length, len(n.edges))
 	first := 0

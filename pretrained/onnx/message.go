@@ -219,7 +219,7 @@ func (m message) addInput(w weight) {
 	}
 }
 
-// kinds has the data types of tensors by ONNX's number, and the field that has the elements if raw_data has not.
+// kinds has tensors' data types by ONNX's number, and the field of the elements without raw_data.
 var kinds = map[int64]struct {
 	dtype dtypes.DType
 	field string

@@ -75,7 +75,7 @@ func (n *Network) call(g *graph.Graph, values map[string]*graph.Node, names []st
 	return all, err
 }
 
-// located finds the node that cannot be built: the last one of the least beginning of the steps with an error.
+// located finds the node that cannot be built: the last of the shortest failing beginning of the steps.
 func (n *Network) located(g *graph.Graph, values map[string]*graph.Node, err error) error {
 	at := sort.Search(len(n.steps), func(i int) bool {
 		var names []string

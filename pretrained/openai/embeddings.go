@@ -70,6 +70,7 @@ func (c *call) embed() error {
 	return c.answer(map[string]any{"object": "list", "model": m.name, "data": all, "usage": map[string]int{"prompt_tokens": used.Prompt, "total_tokens": used.Total}})
 }
 
+// vector pads to a power of two: few programs are compiled.
 func (m *served) vector(c *call, in text.Encoding) ([]float32, error) {
 	n, padded := len(in.IDs), 1
 	for padded < n {
