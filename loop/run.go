@@ -23,7 +23,7 @@ type run[S, B any] struct {
 	history   *History
 	latest    Logs
 	clock     clock
-	// false if no one observes the time: the clock is slower than the rest of an iteration
+	// false if no one observes the time: the clock is slow
 	readsClock, untilByClock bool
 	monitors                 bool
 	size                     func() int // of the newest batch; nil if it counts as one

@@ -29,8 +29,7 @@ type rule interface {
 type needs struct {
 	samples, epochs, clock bool
 	// joint: it may be due in a range of steps and in none of them ("every 2 steps and every 3 steps"). inverse: in a
-	// step and not in the range ("not every 2 steps"). isNever, which asks about the whole run as one range, trusts
-	// neither.
+	// step and not in the range ("not every 2 steps"). isNever trusts neither.
 	joint, inverse bool
 }
 
@@ -53,8 +52,7 @@ var (
 	// AtStart is due once, before the first iteration of a run. At the start of a run that continues another
 	// ([Continue], checkpoint.Resume), callbacks are due, tasks are not.
 	AtStart = Schedule{name: "at start", starts: true}
-	// AtEnd is due once, after the last iteration of a run that made one and ends without an error or a pause
-	// ([ErrPause]).
+	// AtEnd is due once, after the last iteration of a run that made one and ends without an error or [ErrPause].
 	AtEnd = Schedule{name: "at end", ends: true}
 )
 
@@ -115,7 +113,7 @@ func (s *Schedule) always() bool {
 	return each
 }
 
-// Possible reports whether the schedule may be due at the start or in some iteration.
+// Possible reports whether the schedule may be due at all.
 func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 
 // Err returns the mistake in the schedule or its parts, or nil. [Loop.Run] returns it.

@@ -47,8 +47,8 @@ func (p *ranks[S, B]) samplesTaken() int64 {
 	return p.last.tasks.Samples
 }
 
-// agreeOnData agrees on the batches, and on reasons to end the run before them. ended: this process's data ended (1) or
-// failed (2). end: the run ends after the batches that all have.
+// agreeOnData agrees on the batches, and on reasons to end the run before them. ended: this process's data ended (1)
+// or failed (2). end: the run ends after all's batches.
 func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err error) {
 	p.made = p.from.Steps + p.taken - int64(len(p.blocks.batches)) - waiting
 	p.say(p.taken, samples, ended, causeCode(p.ctx))

@@ -81,7 +81,7 @@ func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
 	return nil
 }
 
-// One meeting: the error is any process's failure, or that they are at different places.
+// One meeting: the error is any process's failure, or different places.
 func (p *ranks[S, B]) agree(where place, failure error) error {
 	if errors.As(failure, new(*apartError)) { // from a run within this one
 		p.met, p.broken = true, true

@@ -42,7 +42,7 @@ func (t Average) Update(s *Step) {
 // (frozen, or not updated yet) keep their values. managed compiles a step again when parameters were added to the
 // training.
 //
-// In panics if the optimizer's Average has another Decay, and without averages: of an earlier training step, perhaps
+// In panics if the optimizer's Average has another Decay, and without averages of an earlier training step, perhaps
 // only compiled (managed.Stepper.Prepare), or of a restored checkpoint. A training step with In sees the averages
 // before its own update.
 //

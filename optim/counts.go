@@ -93,7 +93,7 @@ func (s *Step) pack(link string, names []string) *model.Variable {
 
 func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
 
-// together computes with one count if all are equal and the gates update all together.
+// together computes with one count if all are equal and updated together.
 func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
 	switch {

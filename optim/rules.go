@@ -57,8 +57,8 @@ func mix(old, new *graph.Node, decay float64) *graph.Node {
 	return graph.Add(graph.MulScalar(old, decay), graph.MulScalar(new, 1-decay))
 }
 
-// Lion is the sign of a mix of momentum and gradient (Chen et al. 2023). Compared with Adam, it needs a rate 3 to 10
-// times smaller and a [WeightDecay] larger by the same factor.
+// Lion is the sign of a mix of momentum and gradient (Chen et al. 2023). It needs a rate 3 to 10 times smaller than
+// Adam's and a [WeightDecay] larger by the same factor.
 type Lion struct {
 	// Beta1 is the momentum's share in the mix, default 0.9, Beta2 its decay, default 0.99.
 	Beta1, Beta2 float64
@@ -128,8 +128,7 @@ func Scale(factor float64) Transformation {
 const scaleName = "scale"
 
 // ScaleBySchedule multiplies the updates by a function of the number of earlier updates. At the end of the chain it
-// is a factor of the learning rate; before a rule it scales only the gradients, which [Adam] and similar rules
-// cancel.
+// is a factor of the learning rate; before a rule it scales the gradients, which [Adam] and similar rules cancel.
 //
 // As in optax, it counts the steps in which its chain updates any parameter: one trained later has the others' rate.
 func ScaleBySchedule(schedule Schedule) Transformation { return scaleBySchedule{schedule} }

@@ -93,7 +93,7 @@ func (s *Step) Count(p *Parameter) *graph.Node {
 }
 
 // ofTime returns f(n + ahead), a scalar, for n the number of this update from 1. It calls f once for all parameters
-// counted together, with a scalar if their counts are equal, else with an array. Each f needs its own key.
+// counted together, with a scalar if their counts are equal, else an array. Each f needs its own key.
 func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *graph.Node) *graph.Node {
 	c := s.counted(p)
 	at := factor{c.in, ahead, key}
@@ -150,8 +150,8 @@ func (s *Step) ofAll(v *model.Variable) *model.Variable {
 	return v.SetTrainable(false)
 }
 
-// Set assigns a variable's value after the step. It keeps its value if an earlier link holds back its parameter or, for
-// a [Step.Number], all of the link.
+// Set assigns a variable's value after the step. The variable keeps its value if an earlier link holds back its
+// parameter or, for a [Step.Number], all of the link.
 func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	gate := s.gate()
 	if p := s.owners[v]; p != nil {

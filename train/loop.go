@@ -20,8 +20,7 @@ import (
 //  4. Hooks.BatchEnd
 //  5. Tasks
 type Loop[S, B any] struct {
-	// Step is the training step. With StepBlock it makes several steps at once while no hook or task is due in each
-	// iteration.
+	// Step is the training step. With StepBlock it makes several steps at once while no hook or task is due between.
 	Step loop.Stepper[S, B]
 	// Reset resets the state's metrics after an epoch's last step has logged. A test has its own Reset.
 	Reset func(ctx context.Context, state S) (S, error)
