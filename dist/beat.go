@@ -106,7 +106,7 @@ func (a *activity) now() int64 { return int64(time.Since(a.start)) }
 func (a *activity) set(step int64, doing string) {
 	a.step.Store(step)
 	if last := a.doing.Load(); doing != "" && (last == nil || *last != doing) {
-		word := doing // doing itself would be allocated
+		word := doing
 		a.doing.Store(&word)
 	}
 	a.at.Store(a.now())
@@ -235,7 +235,6 @@ func pick(dump string) string {
 	return strings.Join(all[:min(len(all), mostGoroutines)], "\n")
 }
 
-// standard: the first path element has no dot.
 func standard(function string) bool {
 	first, _, path := strings.Cut(function, "/")
 	if path {

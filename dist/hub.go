@@ -25,12 +25,12 @@ type hub struct {
 	links     []*link // by rank; nil for rank 0
 	views     []view
 	over      bool
-	calls     []*message // the current agreement's parts, by rank
+	calls     []*message
 	came      int
 	own       chan message
 	stack     chan string
 	dismissed chan struct{}
-	byes      chan struct{} // one of each other rank
+	byes      chan struct{}
 }
 
 func newHub(j *Job, address string, h hello, secret string) (*hub, error) {

@@ -33,7 +33,7 @@ func (j *Job) judge(views []view, now time.Time, awake *wakefulness, pardon time
 		}
 	}
 	waits := func(r int) bool { return views[r].beat.Call != "" || views[r].beat.Waits }
-	first := -1 // that ends with an error
+	first := -1
 	for r := range views {
 		if v := &views[r]; v.error != "" && (first < 0 || v.leaving.Before(views[first].leaving)) {
 			first = r
@@ -43,7 +43,7 @@ func (j *Job) judge(views []view, now time.Time, awake *wakefulness, pardon time
 		b, last := &v.beat, &views[first].beat
 		return v.error == "" && !v.left && (b.Call != "" && b.Calls > last.Calls || b.Waits && b.Begun > last.Begun)
 	}) {
-		return j.failed(&views[first], first), false // waiting is in vain
+		return j.failed(&views[first], first), false
 	}
 	for r := range views {
 		// A waiting rank has ended its phase, even if unreported.

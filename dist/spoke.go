@@ -9,10 +9,9 @@ import (
 )
 
 type spoke struct {
-	j       *Job
-	link    *link
-	results chan message
-	// dismissed is closed when rank 0 leaves.
+	j         *Job
+	link      *link
+	results   chan message
 	dismissed chan struct{}
 	dismiss   sync.Once
 
@@ -113,7 +112,7 @@ func (s *spoke) lost(err error) {
 	switch {
 	case left:
 		return
-	case ok: // rank 0 reports it
+	case ok:
 		b := s.j.beat()
 		f := s.j.failure(bad.code, 0, beat{}, 0, fmt.Sprintf("%s. %s was %s", bad.text(s.j.who(0)), s.j.who(s.j.rank), b.sentence(0)))
 		s.send(message{Kind: kindFail, Failure: f})

@@ -69,7 +69,7 @@ func (s *Step) counted(p *Parameter) count {
 		}
 	}
 	c := s.counts[nameOf(p)]
-	if len(c.in.gates) == 0 { // the first of them in this step
+	if len(c.in.gates) == 0 {
 		gates := map[int]*graph.Node{}
 		for other := range s.all() {
 			if of, there := s.counts[nameOf(other)]; there && of.in == c.in && other.gatedBy == p.gatedBy && other.gate == p.gate {
@@ -127,7 +127,7 @@ func (c count) of(all *graph.Node) *graph.Node {
 func (s *Step) setCounts() {
 	for _, name := range slices.Sorted(maps.Keys(s.counts)) {
 		c := s.counts[name]
-		if len(c.in.gates) == 0 || c.at > 0 { // once for each variable
+		if len(c.in.gates) == 0 || c.at > 0 {
 			continue
 		}
 		before := c.in.variable.NodeValue(s.graph)

@@ -41,7 +41,6 @@ func (u under) Takes(name string, _ shapes.Shape) bool {
 
 func (u under) String() string { return fmt.Sprintf("Under(%q)", string(u)) }
 
-// byShape may select nothing.
 type byShape struct {
 	words string
 	takes func(shapes.Shape) bool

@@ -23,7 +23,7 @@ import (
 type Optimizer struct {
 	rate  float64
 	chain Chain
-	other optimizer.Interface // or a GoMLX optimizer
+	other optimizer.Interface
 }
 
 var _ optimizer.Interface = (*Optimizer)(nil)

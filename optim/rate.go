@@ -130,11 +130,10 @@ type place struct {
 }
 
 type link struct {
-	scales map[string][]scaling // empty if it scales nothing
-	rule   string               // the last link in it that makes new updates
+	scales map[string][]scaling
+	rule   string // the last link in it that makes new updates
 }
 
-// scales returns the factors of the rate by the names of groups that differ, else under "".
 func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err error) {
 	links := make([]link, len(c))
 	for i, t := range c {
@@ -167,7 +166,6 @@ func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err 
 	return scales, rule, nil
 }
 
-// linkOf claims the link's scope as [Chain.Update].
 func linkOf(t Transformation, at *place) (l link, err error) {
 	switch t := t.(type) {
 	case nil:

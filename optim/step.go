@@ -31,8 +31,8 @@ type Step struct {
 }
 
 type update struct {
-	model   *model.Scope // as given to the optimizer
-	trained []*Parameter // the parameters of all links
+	model   *model.Scope
+	trained []*Parameter
 	graph   *graph.Graph
 	dtype   dtypes.DType
 	after   []func()
@@ -225,7 +225,7 @@ func scopeIn(scope *model.Scope) string { return model.JoinPath(scope.Scope(), o
 
 type stateless struct {
 	name   string
-	of     any // its setting, or nil
+	of     any
 	update func(s *Step)
 }
 

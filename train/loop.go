@@ -74,7 +74,7 @@ func (l Loop[S, B]) tasks() []loop.Task[S, B] {
 	}
 	ends = append(ends, call(epoch, "epoch end", hooks, func(h Hooks[S, B]) hook[S, B] { return h.EpochEnd })...)
 	if len(ends) == 0 {
-		err = errors.Join(err, epoch.Err()) // which no task would report
+		err = errors.Join(err, epoch.Err())
 	}
 	return around("train", hooks, nil, loop.On(loop.EachStep, l.Step).WithErr(err), ends, l.Tasks)
 }

@@ -56,7 +56,7 @@ func (p Predict[S, B, P]) All(ctx context.Context, state S, data loop.Source[B],
 		defer func() {
 			if waiting {
 				more <- false
-				<-outputs // closed when the run is over
+				<-outputs
 			}
 		}()
 		for output := range outputs {
