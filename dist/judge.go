@@ -96,7 +96,7 @@ func (j *Job) judge(views []view, now time.Time, awake *wakefulness, pardon time
 		}
 		waiting = append(waiting, w)
 	}
-	// Nobody has a result that these wait for. They may wait for a later rank.
+	// No rank has a result that these wait for. They may wait for a later rank.
 	if len(waiting) == 0 || large || slices.ContainsFunc(views, func(v view) bool { return v.beat.Call == "" && !v.beat.Waits }) {
 		return nil, false
 	}

@@ -107,9 +107,9 @@ func (a Attention) NewCache(scope *model.Scope, x *graph.Node, length int) Cache
 	return Cache{Key: empty, Value: empty, Position: graph.Scalar(x.Graph(), dtypes.Int32, 0)}
 }
 
-// Decode is Apply of a Causal attention for the places after those of the cache: a prompt, or a new place. It also
-// returns the extended cache. If the cache is too short, the output is NaN. Mask may be lengths [batch] or bool [batch,
-// length], for the cache's places.
+// Decode is Apply of a Causal attention for the places after the cache: a prompt, or a new place. It also returns the
+// extended cache. If the cache is too short, the output is NaN. Mask may be lengths [batch] or bool [batch, length],
+// for the cache's places.
 func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*graph.Node, Cache) {
 	a = a.checked(scope, x)
 	if !a.Causal {

@@ -124,7 +124,7 @@ func (r Recurrent) noReset(layer string, scope *model.Scope) {
 }
 
 // cell computes one place from the input's contribution, [batch, gates·units], from times (a state's product with the
-// kernels of gates first to end-1), and from the states.
+// kernels of gates first to end-1), and the states.
 type cell struct {
 	gates, biases, states int
 	bias                  model.VariableInitializer

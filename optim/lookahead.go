@@ -12,7 +12,7 @@ import (
 type Lookahead struct {
 	// Every is the number of a parameter's updates between moves. Default 5.
 	Every int
-	// Share is how far the copies move. Default 0.5.
+	// Share is the part of the way that the copies move. Default 0.5.
 	Share float64
 }
 

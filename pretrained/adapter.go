@@ -32,9 +32,9 @@ const (
 	mostAdapterRow = 10       // errors in a message
 )
 
-// LoadAdapter returns the network with the additions of a folder of peft or of [Network.SaveAdapter], as
-// PeftModel.from_pretrained. They may be trained further. Fields of adapter_config.json that would change numbers and
-// are not implemented are errors, and so are missing and further tensors. Files are untrusted.
+// LoadAdapter returns the network with the additions of a folder of peft or [Network.SaveAdapter], as
+// PeftModel.from_pretrained. They may be trained further. Unimplemented fields of adapter_config.json that would
+// change numbers are errors, as are missing and further tensors. Files are untrusted.
 func (n *Network) LoadAdapter(folder string) *Network {
 	if n.err != nil {
 		return n
@@ -114,7 +114,7 @@ func (c *config) optional(name string) (text string) {
 	return text
 }
 
-// modules reads a list of ends of names, or a regular expression of whole names. Without the field nothing matches.
+// modules reads a list of ends of names, or a regular expression of whole names, or matches nothing.
 func (c *config) modules(field string) (list []string, match func(module string) bool) {
 	if text := c.optional(field); text != "" {
 		of, err := expression("^(?:", text)
@@ -248,8 +248,8 @@ func (n *Network) adapterName(w weight) string {
 }
 
 // SaveAdapter writes a folder that peft loads with PeftModel.from_pretrained: adapter_config.json and
-// adapter_model.safetensors, with the additions and the modules that are trained themselves. It makes the folder, and
-// replaces these files. Do not train the model meanwhile.
+// adapter_model.safetensors, with the additions and the modules trained themselves. It makes the folder, and replaces
+// these files. Do not train the model meanwhile.
 func (n *Network) SaveAdapter(folder string, model Values) error {
 	err := n.err
 	if err == nil && n.adapter == nil {

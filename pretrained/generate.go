@@ -19,8 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Generator continues texts with a network of [Base.CausalLM]. The keys and values of earlier places are variables of
-// the state: a token costs one place. Use it from one goroutine.
+// Generator continues texts with a network of [Base.CausalLM]. The keys and values of earlier places are in the
+// state: a token costs one place. Use it from one goroutine.
 type Generator struct {
 	network      *Network
 	state        *managed.State
@@ -123,7 +123,7 @@ type Piece struct {
 	Prompt int
 	ID     int32
 	// Text has the characters that the token completes, if there is a Tokenizer. A text's pieces make up its
-	// continuation, without special tokens, and without the token or text that ends it.
+	// continuation, without special tokens and the token or text that ends it.
 	Text string
 	// End is "stop" for the last piece of a text that a token of Stop or a text of StopTexts ends, "length" for the
 	// last one of other texts, and "" before.

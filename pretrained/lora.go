@@ -34,7 +34,7 @@ type LoRA struct {
 }
 
 // LoRA returns the network with additions to its layers. Its other variables are not trained, except for those of
-// Modules. Network.Save adds the additions to the weights, and [Network.SaveAdapter] writes them alone.
+// Modules. Network.Save adds them to the weights, [Network.SaveAdapter] writes them alone.
 func (n *Network) LoRA(l LoRA) *Network {
 	if n.err != nil {
 		return n

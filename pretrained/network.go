@@ -237,8 +237,8 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 	return n
 }
 
-// Outputs builds the network at a scope and returns its outputs by name, float32 for any DType of the base, for losses.
-// input returns a field of the batch.
+// Outputs builds the network at a scope and returns its outputs by name, in float32 for any DType of the base. input
+// returns a field of the batch.
 func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 	if n.err != nil {
 		panic(n.err)
@@ -322,8 +322,8 @@ func (n *Network) Drawn() (names []string) {
 	return names
 }
 
-// FreezeBase is the first link of an optimizer that trains the head alone: it freezes the folder's tensors, except those
-// of the head. Variables that the folder lacks are trained.
+// FreezeBase is the first link of an optimizer that trains the head alone: it freezes the folder's tensors of other
+// parts. Variables that the folder lacks are trained.
 func (n *Network) FreezeBase() optim.Transformation {
 	base := map[string]bool{}
 	for _, w := range n.weights {

@@ -28,9 +28,9 @@ type Values interface {
 var copied = []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
 	"sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "chat_template.jinja", "generation_config.json", imagesFile}
 
-// Save writes a folder that transformers loads, with the network's values in a model, or with the folder's if model is
-// nil: config.json with the classes of Labels, model.safetensors, and the files of the tokenizer, also of a file .gguf
-// if lazo has its tokenizer. It makes the folder, and replaces these files. Do not train the model meanwhile.
+// Save writes a folder that transformers loads, with the network's values in a model, or the folder's if model is
+// nil: config.json with the classes of Labels, model.safetensors, and the tokenizer's files, also of a file .gguf if
+// lazo has its tokenizer. It makes the folder, and replaces these files. Do not train the model meanwhile.
 func (n *Network) Save(folder string, model Values) error {
 	err := n.err
 	if err == nil {
