@@ -240,8 +240,8 @@ func TestNetwork_freezeBase(t *testing.T) {
 	}
 }
 
-// A folder has a model or an adapter: transformers would add an adapter to the model beside it. A head of another
-// number of classes leaves the kind of problem of the folder's out.
+// A folder has a model or an adapter: transformers would add an adapter to a model in the same folder. A head of
+// another number of classes leaves the kind of problem of the folder's out.
 func TestSave_beside(t *testing.T) {
 	network, f := adapted(t, "adapter-bert")
 	network = network.LoadAdapter("testdata/adapter-bert")

@@ -77,8 +77,8 @@ func TestBase_setTruncated(t *testing.T) {
 	require.ErrorContains(t, err, `truncation_side is "middle", expected left or right`)
 }
 
-// The second text of a pair has its own type, if the tokenizer has types as in transformers: by model_input_names, or by
-// its class.
+// The second text of a pair has its own type, if the tokenizer has types as in transformers: by model_input_names, or
+// by its class.
 func TestBase_setOfPairs(t *testing.T) {
 	dir := withTokenizer(t, "bert")
 	words, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))

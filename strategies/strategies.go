@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// ErrStateLost reports that a step failed on the device after it began to overwrite the state, which must be recreated
-// or restored. A program's first run never returns it, even if memory runs out.
+// ErrStateLost reports that a step failed on the device while it overwrote the state, which must be recreated or
+// restored. A program's first run never returns it, even if memory runs out.
 var ErrStateLost = errors.New("the state is lost")
 
 // Part is a block of a sharded value.

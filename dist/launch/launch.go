@@ -64,8 +64,8 @@ type Options struct {
 
 // ExitError means that a job failed.
 type ExitError struct {
-	// Code is the exit code of the first rank that failed, or 128 plus the number of the signal that ended it. Package
-	// dist has the codes of lost and stuck ranks; a rank that ended with 0 while others ran is also [dist.ExitLost].
+	// Code is the exit code of the first rank that failed, or 128 plus the signal that ended it. Package dist has the
+	// codes of lost and stuck ranks; a rank that ended with 0 while others ran is also [dist.ExitLost].
 	Code int
 	// Attempts is the number of starts.
 	Attempts int
@@ -90,8 +90,8 @@ const told = 3 * time.Second
 const stuck = 10 * time.Second
 
 // Run starts the ranks and waits until all have ended, or until mpirun has, which kills the rest. It returns an
-// [*ExitError] if the job failed. When ctx ends, the ranks receive its signal if the cause is a [*loop.SignalError] of
-// another signal than SIGHUP, otherwise SIGTERM, and are killed after Grace.
+// [*ExitError] if the job failed. When ctx ends, the ranks receive the signal of a [*loop.SignalError], except
+// SIGHUP, else SIGTERM, and are killed after Grace.
 func Run(ctx context.Context, o Options) error {
 	switch {
 	case o.N < 1:

@@ -28,7 +28,7 @@ func (p *Place) add(o Place) {
 	p.saves, p.rows, p.events = append(p.saves, o.saves...), append(p.rows, o.rows...), append(p.events, o.events...)
 }
 
-// one reports whether one run may have written the files: at most one of each kind, but any number of rows beside
+// one reports whether one run may have written the files: at most one of each kind, but any number of rows with
 // checkpoints.
 func (p *Place) one() bool {
 	stems := map[string]bool{}

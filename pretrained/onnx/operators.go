@@ -10,15 +10,15 @@ import (
 type operator struct {
 	// least is the number of required inputs; inputs and outputs are the most.
 	least, inputs, outputs int
-	// attributes are those that a node may have: "name" any, "!name" any, and it must have it, "name:a|b" one of
-	// several values, "name=a" one value that onnx-gomlx does not read, and "-name" any, without an effect on
-	// predictions. Others are errors.
+	// attributes are a node's: "name" any, "!name" any, and it must have it, "name:a|b" one of several values,
+	// "name=a" one value that onnx-gomlx does not read, and "-name" any, without an effect on predictions. Others are
+	// errors.
 	attributes string
-	// constant are the positions of inputs that are not trained, without of those that are not implemented, and gaps of
-	// those that may be missing although a later one is given.
+	// constant are the positions of untrained inputs, without of unimplemented ones, and gaps of those that may be
+	// missing before a given one.
 	constant, without, gaps []int
-	// float are operators of floating-point numbers alone. Those that are wide round more than once, or add many
-	// numbers: float16 and bfloat16 are computed in float32, as by ONNX Runtime.
+	// float are operators of floating-point numbers alone. Wide ones round more than once, or add many numbers:
+	// float16 and bfloat16 are computed in float32, as by ONNX Runtime.
 	float, wide bool
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // takeWeights removes a graph's initializers. The floating-point ones of at least one axis are returned, the others
-// become nodes Constant. So onnx-gomlx has no variables, and computes with the values that it is given.
+// become nodes Constant. So onnx-gomlx has no variables, and computes with given values.
 func (m message) takeWeights(static map[string]bool) (weights []weight) {
 	names := map[string]bool{}
 	for _, t := range m.list("initializer") {
