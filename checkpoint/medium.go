@@ -41,6 +41,7 @@ type creator func(name string, write func(io.Writer) error) error
 
 type writing struct {
 	begun string
+	// files creates all but COMMIT, its result. open reads other processes' files in dir.
 	files func(create creator, open opener, dir string) (commit []byte, err error)
 	// called when all is durable but not visible
 	last  func() error

@@ -16,9 +16,8 @@ import (
 
 // Options configure a folder, and how [Resume] saves a run.
 type Options struct {
-	// Keep has rules; a checkpoint stays if any keeps it. Without rules, [Open] keeps all and [Resume] the two
-	// newest. [Resume] keeps these if no rule has a Last. The newest complete checkpoint and the one just saved
-	// always stay.
+	// Keep has rules; a checkpoint stays if any keeps it. Without rules, [Open] keeps all. [Resume] also keeps the two
+	// newest if no rule has a Last. The newest complete checkpoint and the one just saved always stay.
 	Keep []Retention
 	// Overwrite allows saving an undamaged step again, and a run to begin before the newest checkpoint, otherwise
 	// [fs.ErrExist]; right before its first save is complete, later ones are removed.

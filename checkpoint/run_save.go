@@ -42,7 +42,7 @@ type saving struct {
 	list      []Info
 	failures  int
 	best      bool // the newest must not be replaced
-	final     bool
+	final     bool // the newest has the effects of what ran at the end
 	err       error
 	job       loop.Job
 	shared    bool
@@ -310,7 +310,7 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	if begun {
 		s.Tolerate = 0
 	}
-	if e.Reason != loop.Failed {
+	if e.Reason != loop.Failed { // after a failure, ranks may be at different steps
 		var metrics map[string]float64
 		var lastErr error
 		if begun && whole {

@@ -49,8 +49,8 @@ type Batches struct {
 // All returns the batches of the first epoch.
 func (b Batches) All() iter.Seq2[Batch, error] { return b.sequence(0, 1) }
 
-// From returns the batches from a position on, 0 or more, epoch after epoch without end. Without [Kept] the remainder
-// is dropped.
+// From returns the batches from a position on, 0 or more, epoch after epoch without end. It does not make the skipped
+// batches. Without [Kept] the remainder is dropped.
 func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }

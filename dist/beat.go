@@ -106,7 +106,7 @@ func (a *activity) now() int64 { return int64(time.Since(a.start)) }
 func (a *activity) set(step int64, doing string) {
 	a.step.Store(step)
 	if last := a.doing.Load(); doing != "" && (last == nil || *last != doing) {
-		word := doing
+		word := doing // doing itself would be allocated
 		a.doing.Store(&word)
 	}
 	a.at.Store(a.now())

@@ -142,7 +142,7 @@ func (j *Job) AgreeOn(what string, words []int64) error { return j.agree("Agree 
 func (j *Job) agree(shown string, words []int64) error {
 	return j.call(part{text: fmt.Sprintf("Agree of %d words", len(words)), shown: shown, words: words}, func() error {
 		if len(words) <= freeWords {
-			return nil
+			return nil // sent with the comparison
 		}
 		return j.world.Max(words)
 	}, nil)

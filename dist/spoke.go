@@ -112,7 +112,7 @@ func (s *spoke) lost(err error) {
 	switch {
 	case left:
 		return
-	case ok:
+	case ok: // rank 0 reports it
 		b := s.j.beat()
 		f := s.j.failure(bad.code, 0, beat{}, 0, fmt.Sprintf("%s. %s was %s", bad.text(s.j.who(0)), s.j.who(s.j.rank), b.sentence(0)))
 		s.send(message{Kind: kindFail, Failure: f})

@@ -65,7 +65,8 @@ type Fit struct {
 
 	// FastDevRun makes one training step and evaluates one batch of each set, without checkpoints.
 	FastDevRun bool
-	// OverfitBatches trains and validates on the set's first batches, this many: a correct model fits them exactly.
+	// OverfitBatches trains and validates on the set's first batches, this many, in order: a correct model fits
+	// them exactly.
 	OverfitBatches int
 	// SanityEvaluation evaluates two batches of each set before the first step.
 	SanityEvaluation bool

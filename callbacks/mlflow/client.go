@@ -94,7 +94,7 @@ func (c *client) do(ctx context.Context, method, name string, query url.Values, 
 	if response.StatusCode/100 == 4 && refused.Code != "" && response.StatusCode != http.StatusTooManyRequests {
 		return nil, fmt.Errorf("%s: %s: %w", c.host, name, refused)
 	}
-	return nil, fmt.Errorf("%s: %s: %s", c.host, name, refused)
+	return nil, fmt.Errorf("%s: %s: %s", c.host, name, refused) // a proxy's, or one of a server that starts
 }
 
 const api = "api/2.0/mlflow/"

@@ -34,7 +34,7 @@ type Run struct {
 	// ID makes a resumed run continue its record: put the pointer into checkpoint.Options.Also too. An empty text
 	// gets a random one. It becomes the tag lazo.run.
 	ID *string
-	// Parameters are added to the state's settings, such as the optimizer and the batch size. Maps become names with
+	// Parameters are added to the state's settings, such as the batch size, and the run's end. Maps become names with
 	// dots.
 	Parameters map[string]any
 	Tags       map[string]string

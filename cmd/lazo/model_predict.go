@@ -131,7 +131,7 @@ type alike struct {
 	rows []int
 }
 
-// The lengths of lines may differ, and from the build's: the model refuses what it cannot take.
+// Lines may differ in length, also from the build's: the model refuses what it cannot take.
 func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []flaxlike.Input) ([]answered, error) {
 	rows, lots, by := 0, []*alike(nil), map[string]*alike{}
 	for _, in := range inputs {

@@ -185,6 +185,7 @@ func Locked(path string) (bool, error) {
 	return taken, errors.Join(err, file.Close())
 }
 
+// lookers limits the tries: Locked holds the lock for a moment.
 const lookers = 20
 
 func lock(file *os.File, name, note string) error {
