@@ -82,7 +82,7 @@ func (h *hub) open(ctx context.Context, complaints io.Writer) <-chan comer {
 				fmt.Fprintf(complaints, "lazo: rank 0 cannot accept connections at %v, and tries again: %v\n", h.listener.Addr(), err)
 			}
 			h.strangers.mu.Lock()
-			h.strangers.endOldest()
+			h.strangers.endOldest() // it may have the last file descriptor
 			h.strangers.mu.Unlock()
 			select {
 			case <-ctx.Done():

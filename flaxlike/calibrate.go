@@ -13,7 +13,7 @@ import (
 )
 
 // Calibrate fits the model's probabilities to a set that it was not trained on, and returns the calibration by
-// output. The default is all outputs whose loss defines probabilities.
+// output. The default is all outputs with probabilities by their loss.
 //
 // For one of several classes it fits a temperature ([decision.Calibration.FitTemperature]), for binary_crossentropy a
 // scale and a shift for each class ([decision.Calibration.FitPlatt]), with their errors. A softmax or sigmoid in the

@@ -195,7 +195,7 @@ func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 	return p
 }
 
-// WithOutputs returns a prediction of these outputs in place of the model's, as the means of several models, with the
+// WithOutputs returns a prediction of these outputs in place of the model's, as several models' means, with the
 // threshold 0.5. Outputs of classes are probabilities. It keeps the arrays. A name that p lacks, arrays of several
 // lengths, and numbers of classes outside 0 to 1 are errors.
 func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, error) {

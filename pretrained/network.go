@@ -21,8 +21,8 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// Network is a pretrained network with a head. flaxlike.New takes it, with its weights. A custom step builds it at the
-// scope "model" of a state with its weights:
+// Network is a pretrained network with a head. flaxlike.New takes it, with its weights. A custom step builds it at
+// the scope "model" of a state with its weights:
 //
 //	state, err := managed.New(strategy, network.Weights(), managed.WithOptimizer(adam))
 //	step := managed.TrainStep(func(b *managed.Builder) {
@@ -31,7 +31,7 @@ import (
 //
 // Inputs are input_ids and attention_mask, integers [batch, places], and token_type_ids for BERT. The mask is 0 at
 // padding. T5 has them also with the prefix decoder_. Images are pixel_values [batch, height, width, channels]:
-// floating-point numbers as those of transformers, or uint8, which the network prepares by preprocessor_config.json.
+// floating-point numbers as transformers', or uint8, which the network prepares by preprocessor_config.json.
 // flaxlike.New and the state return an error of the method of [Base] that made the network.
 type Network struct {
 	// Labels are the names of the classes: the folder's if it has as many, otherwise LABEL_0, LABEL_1, ….

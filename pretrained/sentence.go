@@ -25,8 +25,7 @@ const (
 )
 
 // Embedder returns the network with sentence-transformers' pooling: the output sentence_embedding [batch, width].
-// modules.json and the pooling's config.json configure it; without them, as in a file .gguf, it is the mean over the
-// tokens.
+// modules.json and the pooling's config.json configure it; without them it is the mean over the tokens.
 func (b *Base) Embedder() *Network {
 	return b.network(bare, 1, func(f *family, n *Network) (h head) {
 		if f.of != "" {

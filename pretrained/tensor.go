@@ -16,7 +16,7 @@ import (
 // piece bounds the bytes that are converted at once.
 const piece = 1 << 20
 
-// writeTo writes the elements in another dtype and as the variable of a row has them. Only a transposed tensor is in
+// writeTo writes the elements in another dtype and in the form of a row's variable. Only a transposed tensor is in
 // memory as a whole.
 func (s stored) writeTo(w io.Writer, as safetensors.DType, of tensor) error {
 	if of.count {

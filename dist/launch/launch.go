@@ -44,9 +44,9 @@ type Options struct {
 	Dir string
 	// Stdin is rank 0's standard input.
 	Stdin io.Reader
-	// Stdout and Stderr receive the ranks' output; nil drops it. Without Verbose, Stdout is rank 0's only, and lines of
-	// other ranks' standard error have the rank as prefix. A warning or error of several ranks (a line with WARN or
-	// ERROR, or of the standard logger) is shown once.
+	// Stdout and Stderr receive the ranks' output; nil drops it. Without Verbose, Stdout is rank 0's only, and lines
+	// of other ranks' standard error have the rank as prefix. A warning or error of several ranks (a line with WARN
+	// or ERROR, or of the standard logger) appears once.
 	Stdout, Stderr io.Writer
 	// Verbose shows all ranks' output, each line with its rank, and mpirun's.
 	Verbose bool
