@@ -134,7 +134,7 @@ type finiteGuard struct {
 
 	found        []bool
 	newest, good copied
-	last         loop.Elapsed // of the last possible copy
+	last         loop.Elapsed
 	wasBad       bool
 	undone       int
 }

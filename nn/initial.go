@@ -176,10 +176,10 @@ func uniform(g *graph.Graph, shape shapes.Shape, limit float64) *graph.Node {
 	return RandomUniform(-limit, limit)(g, shape)
 }
 
-// cutDeviation is the deviation of the standard normal distribution truncated at ±2.
+// cutDeviation is that of the standard normal distribution truncated at ±2.
 const cutDeviation = 0.87962566103423978
 
-// cutNormal has the given deviation after truncation: the inverse error function, as a polynomial (Giles 2010), of
+// cutNormal has the given deviation after truncation: the inverse error function (a polynomial, Giles 2010) of
 // uniform numbers.
 func cutNormal(g *graph.Graph, shape shapes.Shape, deviation float64) *graph.Node {
 	u := random(g).RandomUniform(g, single(shape))

@@ -16,8 +16,7 @@ import (
 // [GlobalMeanPool], [LastStep], [BatchNorm], and the losses and metrics of package flaxlike exclude masked places.
 func MaskOf(x *graph.Node) *graph.Node { return layering.Masks(x)[x] }
 
-// Masked replaces the mask of a sequence ([MaskOf]) by lengths, integers [batch], or bool [batch, places]; nil for
-// none.
+// Masked replaces a sequence's mask ([MaskOf]) by lengths, integers [batch], or bool [batch, places]; nil for none.
 func Masked(x, mask *graph.Node) *graph.Node {
 	if x.Rank() < 2 {
 		panic(fmt.Errorf("nn: Masked: the input is %s, expected [batch, places, …]", x.Shape()))
