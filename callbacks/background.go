@@ -16,7 +16,7 @@ import (
 // Background runs callbacks in separate goroutines: a slow disk or server does not delay steps.
 //
 // Each callback receives its reports in order, without History and State. A full queue drops the oldest.
-// [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when the callback is due next.
+// [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when the callback is next due.
 type Background struct {
 	// Queue is the length of each callback's queue, default 64.
 	Queue int
@@ -25,8 +25,7 @@ type Background struct {
 	Deadline time.Duration
 	// Dropped, if not nil, is called at the end for each callback that missed reports.
 	Dropped func(callback string, reports int64)
-	// Strict ends the run after a callback's error, when it is due next. Otherwise the end of the run returns the
-	// first.
+	// Strict ends the run after a callback's error, when next due. Otherwise the end of the run returns the first.
 	Strict bool
 }
 

@@ -26,16 +26,16 @@ type Bar struct {
 	// place of the value, and the examples per second. The last line has the reason of the end, on other writers than
 	// terminals only if the run was stopped, cancelled or failed.
 	//
-	// A terminal also shows the running epoch in one row: its progress, the run's time left, the newest values, and why
-	// the run waits (compilation, evaluation, data). A narrow row omits values, the loss and the validation loss last.
+	// A terminal also shows the running epoch in one row: its progress, the time left, the newest values, and why the
+	// run waits (compilation, evaluation, data). A narrow row omits values, the loss and the validation loss last.
 	Epoch loop.Period
 	// EpochSteps is the number of steps per epoch, for the progress within loop.Epochs(1).
 	EpochSteps loop.Steps
 	// Below has the [Lines] above the bar.
 	Below []*Lines
-	// Stages shows how much of the time (of the epoch, or without Epoch of the run) the run waits for data, and for
-	// which stages: "data 42% (decode 30%, resize 12%)". It iterates over the stages and their working time so far, as
-	// All of a data.Stages, and must be safe for concurrent use.
+	// Stages shows how much of the time (of the epoch, or without Epoch of the run) the run waits for data, by
+	// stages: "data 42% (decode 30%, resize 12%)". It yields the stages and their working time so far, as All of a
+	// data.Stages, and must be safe for concurrent use.
 	Stages iter.Seq2[string, time.Duration]
 
 	drawing func(*bar)
@@ -102,12 +102,12 @@ const (
 	rateFor = 2 * time.Second
 )
 
-// ProgressBar shows the progress of a run on w, usually [os.Stderr]: the part done in the unit of [loop.Until], the
-// time left, the newest losses and metrics, and examples per second.
+// ProgressBar shows a run's progress on w, usually [os.Stderr]: the part done in the unit of [loop.Until], the time
+// left, the newest losses and metrics, and examples per second.
 //
-// On a terminal it redraws one line, at most 20 times per second. Otherwise it writes lines: after the first iteration,
-// each tenth of Until, every 30 seconds, and at the end. It reads values only then, and does not split blocks of steps
-// in between. Colours need a terminal and an empty NO_COLOR.
+// On a terminal it redraws one line, at most 20 times per second. Otherwise it writes lines: after the first
+// iteration, each tenth of Until, every 30 seconds, and at the end. It reads values only then, and does not split
+// blocks of steps in between. Colours need a terminal and an empty NO_COLOR.
 //
 // Other output must go through [Lines]. If writing fails, the bar stops and the run continues. A nil writer shows
 // nothing.

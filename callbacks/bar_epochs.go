@@ -30,9 +30,8 @@ type epochs struct {
 	compiler abilities.Compiler
 	began    measurePoint
 	ended    int64
-	ofSteps  map[string]bool // not logged by ends of epochs alone
+	ofSteps  map[string]bool
 
-	// for the run's goroutine and the waiting one
 	mu       sync.Mutex
 	line     []item
 	waitsFor string

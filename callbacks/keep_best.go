@@ -44,8 +44,8 @@ func (b *onBest) resume(from loop.Beginning) error {
 // ([loop.Ending.Normal]). [loop.Result].Elapsed is that of the last iteration. A state that changes in place needs a
 // method Snapshot ([loop.Stepper]).
 //
-// A run resumed with its history lacks the best state: if it finds none better, it ends with an error and its last
-// state. checkpoint.KeepBest restores the best across restarts.
+// A run resumed with its history lacks the best state: if none is better, it ends with an error and its last state.
+// checkpoint.KeepBest restores the best across restarts.
 //
 // Callbacks and changes earlier in the options end later and see the best state.
 func KeepBest(entry string, settings ...Monitor) loop.Callback {

@@ -96,11 +96,10 @@ func (m Monitor) notOfPlateau() error {
 // The history restores a monitor, which depends on an entry's values only.
 type monitor struct {
 	Monitor
-	entry  string
-	best   float64
-	bestAt loop.Elapsed
-	found  bool
-	// since is the time of the best or first value.
+	entry     string
+	best      float64
+	bestAt    loop.Elapsed
+	found     bool
 	since     loop.Elapsed
 	waited    int64
 	begun     bool

@@ -18,10 +18,10 @@ type Recovery struct {
 	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error,
 	// with the restored state. With 0 the first is an error, with the state after it.
 	Limit int
-	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used only
-	// after a later iteration had finite values: a step can corrupt the state while its own loss is finite. Without
-	// Copies each iteration is copied, and the state before the bad iteration is restored; if the next is bad too, the
-	// older copy.
+	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used
+	// only after a later iteration with finite values: a step can corrupt the state while its own loss is finite.
+	// Without Copies each iteration is copied, and the state before the bad iteration is restored; if the next is bad
+	// too, the older copy.
 	Copies loop.Schedule
 	// OnUndo is called after an undo, for example to lower the learning rate. The report has the restored state; cause
 	// wraps [loop.ErrNonFinite].
@@ -134,7 +134,7 @@ type finiteGuard struct {
 
 	found        []bool
 	newest, good copied
-	last         loop.Elapsed // of the last possible copy
+	last         loop.Elapsed
 	wasBad       bool
 	undone       int
 }

@@ -52,8 +52,8 @@ func (e *backgroundError) Error() string {
 
 func (e *backgroundError) Unwrap() error { return e.Err }
 
-// Save copies the content, until ctx ends, and starts writing the copy. It returns an error of the content at once, and
-// errors of earlier saves, each once. If Write failed, it drops the waiting checkpoint too.
+// Save copies the content, until ctx ends, and starts writing the copy. It returns an error of the content at once,
+// and errors of earlier saves, each once. After a failed Write it drops the waiting checkpoint too.
 func (a *Async) Save(ctx context.Context, step Step, content Content) error {
 	d, err := newDraft(step, content)
 	if err == nil {

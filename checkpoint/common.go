@@ -8,8 +8,8 @@ import (
 )
 
 // Common returns the newest step that this folder and all others have undamaged, or [ErrNone]. It reads checkpoints
-// fully. Processes with separate folders resume from it ([Options].At), with the others' folders opened ReadOnly; a
-// folder with newer steps needs [Options].Overwrite.
+// fully. Processes with separate folders resume from it ([Options].At): open the others' ReadOnly; newer steps need
+// [Options].Overwrite.
 func (f *Folder) Common(ctx context.Context, others ...*Folder) (Step, error) {
 	folders := slices.Concat([]*Folder{f}, others)
 	var steps []Step

@@ -186,7 +186,6 @@ func (f *Folder) wrap(err error, doing string, args ...any) error {
 // Close releases the lock.
 func (f *Folder) Close() error { return f.close(false) }
 
-// close with readable keeps files open for [Options].LeaveSharded.
 func (f *Folder) close(readable bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

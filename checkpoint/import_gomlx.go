@@ -32,8 +32,8 @@ const (
 // Tensors have the variables' full names ("/model/dense/weights"). Step is the number in the file's name, or 0. GoMLX
 // does not save which variables are trainable: use State.Transfer, not State.Restore.
 //
-// The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"). "params.other"
-// has those of other types, such as lists, as objects with type and value.
+// The section "params" has the parameters as [Params], by scope and key ("/optimizer/learning_rate"). Others, such as
+// lists, are in "params.other" as objects with type and value.
 //
 // A malformed file is a [*DamagedError]. It wraps [safetensors.ErrLimit] for more than 50,000 variables, 10,000
 // parameters, 2 MB of parameters or 8 MB of JSON, or a file that expands to more than maxBytes. Zero means twice the

@@ -3,8 +3,8 @@ package checkpoint
 import "context"
 
 // State is a run's state that can be saved and restored, such as a managed.State. [Resume] saves and compares the
-// results of two more methods, if it has them: Versions() map[string]string, as the plugin and the number of devices,
-// and Settings() []Setting, without those not known yet.
+// results of two more methods, if it has them: Versions() map[string]string, such as the plugin and the number of
+// devices, and Settings() []Setting, without those not known yet.
 //
 // A struct that embeds a State needs its own Content and Restore, or its other fields are not saved.
 type State interface {

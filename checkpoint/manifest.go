@@ -40,7 +40,6 @@ type stateSum struct {
 	HeaderSum  crc   `json:"header_crc32c"`
 }
 
-// crc is a CRC-32C, in JSON as 8 hexadecimal digits.
 type crc uint32
 
 func (c crc) String() string               { return fmt.Sprintf("%08x", uint32(c)) }

@@ -16,7 +16,7 @@ type medium interface {
 	open(ctx context.Context, path string) (file, error)
 	// After an error the checkpoint does not exist.
 	put(ctx context.Context, name string, writing writing) error
-	// For several processes: giveUp removes all, share writes one process's file, mark records that it will not come.
+	// For several processes: giveUp removes all, share writes one process's file, mark records a missing one.
 	begin(ctx context.Context, temp string) error
 	giveUp(ctx context.Context, name, temp string) error
 	share(ctx context.Context, name, temp, file string, write func(io.Writer) error) error

@@ -31,10 +31,10 @@ type Options struct {
 	// ReadOnly takes no lock and changes nothing.
 	ReadOnly bool
 	// Log receives removals at opening, skipped damaged checkpoints, tolerated failures, and a resumed run's
-	// differences. Nil: no log.
+	// differences, if not nil.
 	Log *slog.Logger
-	// Saved, if set, is called after each write of a checkpoint, or of this process's part, with its duration and error
-	// ([Folder.Save]), perhaps in the background.
+	// Saved, if set, is called after each write of a checkpoint, or of this process's part, perhaps in the
+	// background.
 	Saved func(step Step, took time.Duration, err error)
 
 	// Open refuses the fields below.
@@ -51,11 +51,11 @@ type Options struct {
 	Tolerate int
 	// Also has pointers to values, by section, that are saved as JSON and read when the run is resumed. An unexported
 	// field is an error, unless marked `json:"-"`. Count a data position before the batch is returned; a save with
-	// batches taken ahead ([loop.Report].Ahead) is an error. A source in data.Prefetch or data.ParallelMap, which is
-	// ahead, must not change these values.
+	// batches taken ahead ([loop.Report].Ahead) is an error. A source that is ahead, in data.Prefetch or
+	// data.ParallelMap, must not change these values.
 	Also map[string]any
-	// Same has settings, a struct or a map, that must equal the saved ones as JSON. A difference is an error; nothing
-	// is restored then.
+	// Same has settings, a struct or a map, that must equal the saved ones as JSON. After a difference, an error,
+	// nothing is restored.
 	Same any
 	// Changed is called, in a job by rank 0, for each [Difference] of a resumed run, before the first step or, for the
 	// data and batch size, after it. An error ends the run.

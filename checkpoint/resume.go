@@ -15,16 +15,15 @@ import (
 // Resume is an option of a run that saves it into a folder and resumes it from there.
 //
 // The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]), if any, into the
-// state, which must be a [State]. Counts, data, history and the callbacks that follow an entry continue from there.
-// With the same model, data, options, plugin, devices and version of lazo, the result is bit-identical to that of a run
-// that was never stopped.
+// state, a [State]. Counts, data, history and the callbacks that follow an entry continue. With the same model, data,
+// options, plugin, devices and version of lazo, the result is bit-identical to an unstopped run's.
 //
 // The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
-// program's. Differences of the [State]'s Settings and Versions, and of the versions of Go, lazo and GoMLX, are logged
-// as warnings; [Options].Changed may refuse them. Another model is an error.
+// program's. Differences of the [State]'s Settings and Versions, and of the versions of Go, lazo and GoMLX, are
+// logged as warnings; [Options].Changed may refuse them. Another model is an error.
 //
-// A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no step when started again, unless its
-// [loop.Until] differs.
+// A run that was stopped ([loop.ErrStop], not [loop.ErrPause]) makes no further step, unless its [loop.Until]
+// differs.
 //
 // A run is saved on a schedule ([Every]), in each iteration whose metric is good enough to be kept ([KeepBest],
 // [Options].Keep), and at its end, even if cancelled, but not if it failed or was cancelled within an iteration. A

@@ -21,8 +21,8 @@ type Run struct {
 	// Elapsed and History are those of the newest good checkpoint; zero and empty before the first.
 	Elapsed loop.Elapsed
 	History *loop.History
-	// Settings are those of the [State], and the fields of Options.Same, as JSON unless they are texts. A field with
-	// the name of a setting has the prefix "same.".
+	// Settings are the [State]'s, and the fields of Options.Same, as JSON unless texts. A field with a setting's name
+	// gets the prefix "same.".
 	Settings map[string]string
 	Status   RunStatus
 	// Why is the reason of the end, such as "until reached after 100 steps", with the error; "" if it is unknown.
@@ -122,7 +122,6 @@ func (f *Folder) readStatus(ctx context.Context, r *Run) error {
 	return err
 }
 
-// readRows reads the manifest and the history alone.
 func (f *Folder) readRows(ctx context.Context, at place, r *Run) error {
 	m, err := readManifest(f.opener(ctx), at.String(), at.step)
 	if err != nil {

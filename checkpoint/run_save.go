@@ -113,10 +113,9 @@ const savePatience = 5 * time.Minute
 
 var errPatience = fmt.Errorf("the run was cancelled, and the store has not finished the save %s later", savePatience)
 
-// markPatience limits the mark of a run that failed, as by a hanging store.
 const markPatience = 10 * time.Second
 
-// lasting returns a context that outlives the run's: a cancelled run must be saved.
+// lasting outlives the run's context: a cancelled run must be saved.
 func lasting(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
@@ -268,8 +267,8 @@ func (s *saving) saved(r loop.Report) (Info, bool) {
 	return s.list[i], true
 }
 
-// outdated reports whether the step is saved without what has run at the end. A changed state does not replace a best
-// checkpoint, whose metric is another state's.
+// outdated reports whether the step is saved without the effects of the run's end. A changed state does not replace a
+// best checkpoint, whose metric is another state's.
 func (s *saving) outdated(r loop.Report) bool {
 	ran, changed := r.RanAtEnd()
 	was, has := s.saved(r)
@@ -330,7 +329,7 @@ func (s *saving) End(ctx context.Context, e loop.Ending) error {
 	return err
 }
 
-// markBroken is for readers of [Folder.Run]: an error of it is not one of the run.
+// markBroken's errors are not the run's: only readers of [Folder.Run] use the mark.
 func (s *saving) markBroken(ctx context.Context, e loop.Ending, err error) {
 	if e.Err = cmp.Or(e.Err, err); err != nil {
 		e.Reason = loop.Failed

@@ -49,7 +49,6 @@ func (c *shardedTensor) checkForm() error {
 	return err
 }
 
-// The parts must cover the tensor, each once.
 func (c *shardedTensor) check() error {
 	if err := c.checkForm(); err != nil {
 		return err

@@ -21,7 +21,7 @@ var errGivenUp = errors.New("the folder that rank 0 made for the parts does not 
 
 const patience = 10 * time.Minute
 
-// lastCall replaces patience when the others write nothing more: another host's file may become visible late.
+// lastCall replaces patience when the others write nothing more: another host's file may appear late.
 const lastCall = 10 * time.Second
 
 func shareName(rank int) string { return fmt.Sprintf("rank-%05d.safetensors", rank) }

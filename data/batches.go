@@ -29,7 +29,7 @@ type dealing struct {
 	shuffle  bool
 	seed     uint64
 	rest     Remainder
-	chosen   bool // rest is an option's
+	chosen   bool
 	rank, of int
 	shared   bool
 	watch    *watch
@@ -70,13 +70,13 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 
 var errNoBatches = errors.New("data: the Batches are the zero value: make them with Set.Batches")
 
-// Batches divides the set into batches of size examples, in order by default. If the size does not divide the examples,
-// an epoch ends with a smaller batch ([Kept]), for which most steps compile again, or without it ([Dropped]), by
-// default only in training.
+// Batches divides the set into batches of size examples, in order by default. If the size does not divide the
+// examples, an epoch ends with a smaller batch ([Kept]), which most steps compile again, or without it ([Dropped]),
+// by default only in training.
 //
 // Ordered batches are views of the set's memory: write to them only in [Map], which copies them. Shuffled batches are
-// copies, which the consumer may change until a step receives them. Small ones are contiguous in memory, for blocks of
-// steps ([Stacked]); one keeps up to a hundred alive.
+// copies, which the consumer may change until a step receives them. Small ones are contiguous, for blocks of steps
+// ([Stacked]); one keeps up to a hundred alive.
 //
 // An invalid argument, or a set smaller than one batch, is an error as the only item.
 func (s *Set) Batches(size int, opts ...Option) Batches {

@@ -25,8 +25,7 @@
 //	})
 //
 // Its functions must yield one batch per batch; with one that combines k, as Chunk(k), start the set at k*position.
-// Pass any other pipeline, or streams from files, as a plain iterator, loop.Data: a resumed run skips the earlier
-// batches.
+// Pass other pipelines, or streams from files, as a plain iterator, loop.Data: a resumed run skips earlier batches.
 //
 // Sequences that read an io.Reader can be iterated once, all others repeatedly.
 package data

@@ -18,8 +18,8 @@ type Part struct {
 // Partial reports whether the batch has a [Part].
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
-// Share yields only rank's part of each batch, 0 <= rank < of. The parts of all ranks, in order, form the whole
-// batches, whose positions, Deal and [Batch.Samples] they have; At and Size are the part's. Of must divide each batch.
+// Share yields only rank's part of each batch, 0 <= rank < of. All ranks' parts, in order, form the whole batches,
+// whose positions, Deal and [Batch.Samples] they have; At and Size are the part's. Of must divide each batch.
 func Share(rank, of int) Option {
 	return option(func(d *dealing) { d.rank, d.of, d.shared = rank, of, true })
 }

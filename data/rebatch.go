@@ -8,7 +8,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// Remainder decides about examples that do not fill a batch or divide evenly over shards.
+// Remainder decides about examples that fill no batch or do not divide evenly over shards.
 type Remainder int
 
 const (
@@ -195,8 +195,8 @@ func (b Batch) names() []string {
 	return names
 }
 
-// Checked yields an error for a batch that fails [Batch.Check] or differs from the first one in fields, dtypes or dims
-// after the first.
+// Checked yields an error for a batch that fails [Batch.Check] or differs from the first in fields, dtypes or later
+// dims.
 func Checked(source iter.Seq2[Batch, error]) iter.Seq2[Batch, error] {
 	if source == nil {
 		return failed[Batch](fmt.Errorf("data: checked: %w", errNoSource))

@@ -2,7 +2,7 @@ package data
 
 import "fmt"
 
-// Rows is the length of the first axis, which all fields with axes must share, with padding rows; 1 if none has any.
+// Rows is the length of the first axis, which all fields with axes share, with padding; 1 if none has any.
 func (b Batch) Rows() (int, error) {
 	rows, of := 1, -1
 	for i, f := range b.Fields {
@@ -54,8 +54,8 @@ func (b Batch) Slice(i, j int) (Batch, error) {
 	return b.slice(i, j, rows), nil
 }
 
-// Check returns an error if a step refuses the batch: field names must be unique, each field must pass [Array.Check], a
-// [Mask] needs one value per row, and Resident must come from [OnDevice].
+// Check returns an error if a step refuses the batch: field names must be unique, fields pass [Array.Check], a [Mask]
+// has one value per row, and Resident comes from [OnDevice].
 func (b Batch) Check() error {
 	if err := b.valid(); err != nil {
 		return fmt.Errorf("data: %w", err)

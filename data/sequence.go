@@ -8,7 +8,7 @@ import (
 
 var errNoSource = errors.New("there is no source (nil)")
 
-// Repeat iterates source times times (math.MaxInt: without end), with positions ([Batch].At) that continue. A pass with
+// Repeat iterates source times times (math.MaxInt: without end), with continuing positions ([Batch].At). A pass with
 // an error is the last one. A pass without a batch is an error.
 func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 	if times < 1 {

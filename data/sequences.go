@@ -8,11 +8,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// PadSequences pads sequences with fill to one array [len(sequences), length], and returns a mask of the same dims,
-// true for original items. Fill labels with a value that the loss ignores, such as -100. At least one sequence must
-// have an item.
+// PadSequences pads sequences with fill to one array [len(sequences), length], and returns a mask of these dims, true
+// for original items. Fill labels with a value that the loss ignores, such as -100. At least one sequence must have
+// an item.
 //
-// The length is the smallest sufficient one of lengths (in any order), without lengths that of the longest sequence. A
+// The length is the smallest sufficient one of lengths (in any order), without lengths the longest sequence's. A
 // longer sequence is an error.
 func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, lengths ...int) (values, mask Array, err error) {
 	longest := 0
@@ -43,10 +43,10 @@ func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, 
 	return Array{flat, dims}, Array{there, slices.Clone(dims)}, nil
 }
 
-// PackSequences puts several sequences one after another into each row of an array [rows, length], and returns the
-// number of each item's sequence in its row: int32 of the same dims, from 1 on, 0 where a row is filled. A sequence
-// goes into the fullest row with enough space: sequences of the same lengths, such as tokens and labels, get the same
-// places. Empty and longer sequences are errors.
+// PackSequences puts several sequences one after another into each row of an array [rows, length], and returns each
+// item's number of its sequence in its row: int32 of the same dims, from 1 on, 0 for filling. A sequence goes into
+// the fullest row with enough space: sequences of equal lengths, such as tokens and labels, get the same places.
+// Empty and longer sequences are errors.
 func PackSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, length int) (values, numbers Array, err error) {
 	all := len(sequences)
 	fail := func(format string, of ...any) (Array, Array, error) {
@@ -109,12 +109,12 @@ type Bucket[E any] struct {
 	Length int // at least that of each item
 }
 
-// Buckets groups items of similar length, n at a time: each item goes into the smallest sufficient bucket of lengths
-// (in any order), and a full bucket is yielded in its own memory.
+// Buckets groups items of similar length, n at a time: each goes into the smallest sufficient bucket of lengths (in
+// any order), and a full bucket is yielded in its own memory.
 //
-// length returns an item's length, 0 or more. An item longer than all buckets becomes an error in its place. At the
-// end, incomplete buckets are yielded, the shortest length first, or dropped. To shuffle, put [ShuffleBuffer] in
-// [Passes] before Buckets: incomplete buckets continue in the next pass.
+// length returns an item's length, 0 or more. An item too long for all becomes an error in its place. At the end,
+// incomplete buckets are yielded, the shortest length first, or dropped. To shuffle, put [ShuffleBuffer] in [Passes]
+// before Buckets: incomplete buckets continue in the next pass.
 func Buckets[E any](
 	source iter.Seq2[E, error], n int, rest Remainder, length func(E) int, lengths ...int,
 ) iter.Seq2[Bucket[E], error] {

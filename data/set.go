@@ -66,7 +66,7 @@ func distinctNames(fields []Field, of string) error {
 // Len returns the number of examples.
 func (s *Set) Len() int { return s.len }
 
-// MapBatches returns a set whose [Set.Batches] yields f of each batch, after the functions of earlier calls. As in
+// MapBatches returns a set whose [Set.Batches] yields f of each batch, after earlier calls' functions. As in
 // [ParallelMap], f runs on several goroutines, ahead of the consumer. f may change its batch.
 //
 // [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and tables.Fit refuse such a set.
@@ -156,8 +156,8 @@ func (s *Set) gather(rows []int) *Set {
 type Batch struct {
 	Fields []Field
 	// Size is the number of examples without padding rows. If 0, [Batch.Samples] counts them. If it is less than the
-	// number of rows, the field [Mask] must mark the examples, or a step that reports numbers refuses the batch; of a
-	// step that only returns outputs, drop the rows from Size on.
+	// number of rows, the field [Mask] must mark the examples, or a step that reports numbers refuses the batch; drop
+	// outputs from row Size on.
 	Size int
 	// Epoch counts from 0.
 	Epoch int
@@ -209,14 +209,14 @@ func find(fields []Field, name, what string) (Array, error) {
 	return Array{}, fmt.Errorf("%s has no field %q; there are %s", what, name, strings.Join(names, ", "))
 }
 
-// InEpoch returns the epoch and whether the batch is its last, known for batches of [Set.Batches], but not after
-// functions that may drop, join or reorder: [Rebatch], [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard].
+// InEpoch returns the epoch and whether the batch is its last, known for batches of [Set.Batches] unless functions
+// drop, join or reorder: [Rebatch], [Take], [Filter], [Zip], [Interleave], [ShuffleBuffer], [Shard].
 func (b Batch) InEpoch() (epoch int64, last, known bool) {
 	return int64(b.Epoch), b.end == epochEnds, b.end != epochUnknown
 }
 
-// LeftOut returns, for an epoch's last batch, how many examples [Set.Batches] left out because they do not fill a
-// batch; otherwise, and with [Dropped], 0. Evaluations of package loop refuse such a batch.
+// LeftOut returns, for an epoch's last batch, how many examples [Set.Batches] left out because they fill no batch;
+// otherwise, and with [Dropped], 0. Evaluations of package loop refuse such a batch.
 func (b Batch) LeftOut() int { return b.left }
 
 // Shuffled reports whether [Set.Batches] shuffled the examples.

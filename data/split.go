@@ -93,9 +93,8 @@ func classesIn[T comparable](values []T, format string) *classed {
 	return c
 }
 
-// Split splits the examples at random into two nonempty copies. Of n examples train receives fraction·n, rounded down;
-// with [Stratified] that fraction of each class, rounded to nearest; with [Grouped] as many groups, in random order, as
-// fit into it.
+// Split splits the examples at random into two nonempty copies. Of n examples train receives fraction·n, rounded
+// down; with [Stratified] this share of each class, rounded to nearest; with [Grouped] as many random groups as fit.
 func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (train, test *Set, err error) {
 	how, by, err := s.classed(options)
 	what := "split"
@@ -169,9 +168,9 @@ type Fold struct {
 	TestRows []int
 }
 
-// Folds splits the examples at random into k parts; each is the test set of one fold of a cross-validation. Sizes
-// differ by at most one example; with [Stratified] also per class, of at least k examples; with [Grouped] by whole
-// groups, at least k.
+// Folds splits the examples at random into k parts, each the test set of one fold of a cross-validation. Sizes differ
+// by at most one example; with [Stratified] also per class, of at least k examples; with [Grouped] by whole groups,
+// at least k.
 func (s *Set) Folds(k int, seed uint64, options ...SplitOption) iter.Seq2[Fold, error] {
 	parts, rows, err := s.folds(k, seed, options)
 	if err != nil {

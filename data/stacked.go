@@ -6,7 +6,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// stack is memory of consecutive batches, per field.
 type stack struct {
 	fields []any
 	shared bool

@@ -48,7 +48,7 @@ func (b *beat) doing() string {
 	return b.Doing
 }
 
-// reached reports whether a rank has begun the call or the exchange that another one waits in.
+// reached reports whether a rank has begun what another one waits in.
 func (b *beat) reached(w *beat) bool {
 	return w.Call != "" && b.Calls >= w.Calls || w.Call == "" && b.Begun >= w.Begun
 }
@@ -191,7 +191,7 @@ const (
 	mostFrames     = 8
 )
 
-// stacks has the innermost lines of a user's goroutines: the loop's, main's, and those outside Go's and lazo's code.
+// stacks has the innermost lines of a user's goroutines: the loop's, main's, and others outside Go's and lazo's code.
 func stacks() string {
 	buffer := make([]byte, 1<<20)
 	return pick(string(buffer[:runtime.Stack(buffer, true)]))
@@ -235,7 +235,6 @@ func pick(dump string) string {
 	return strings.Join(all[:min(len(all), mostGoroutines)], "\n")
 }
 
-// standard: the first path element has no dot.
 func standard(function string) bool {
 	first, _, path := strings.Cut(function, "/")
 	if path {

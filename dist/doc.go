@@ -2,10 +2,10 @@
 // job when a process hangs or dies.
 //
 // [Join] reads the launcher's variables (mpirun, srun, torchrun, a Kubernetes Job, or LAZO_RANK and so on). Without a
-// launcher the job has size 1, and nothing is opened. Each rank has a TCP connection to rank 0, the control connection,
-// over which it reports its step and activity four times per second. [Job.Agree], [Job.Barrier], [Job.Broadcast] and
-// [Job.AllGather] use MPI if the launcher has it, otherwise the control connections. All ranks must make the same calls
-// in the same order; different methods, names or lengths are an error on all ranks.
+// launcher the job has size 1, and nothing is opened. Each rank reports its step and activity four times per second
+// over a TCP connection to rank 0, the control connection. [Job.Agree], [Job.Barrier], [Job.Broadcast] and
+// [Job.AllGather] use MPI if the launcher has it, otherwise the control connections. All ranks must make the same
+// calls in the same order; different methods, names or lengths are an error on all.
 //
 // # Stuck and lost ranks
 //
@@ -17,7 +17,7 @@
 // # Who may join
 //
 // First a rank and rank 0 prove that they know the job's secret. MPI distributes it; without MPI it is $LAZO_SECRET,
-// which `lazo run` sets. A process without it learns nothing of the job and cannot delay it.
+// which `lazo run` sets. A process without it learns nothing and cannot delay the job.
 //
 // docs/processes.md has the commands of launchers, the variables and the exit codes.
 package dist

@@ -73,7 +73,6 @@ func (j *Job) say(f *Failure) {
 	}
 }
 
-// patient is the time until a wait is reported, and between reports.
 const (
 	patient = 10 * time.Second
 	again   = time.Minute

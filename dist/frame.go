@@ -18,14 +18,14 @@ const (
 	kindRefused kind = "refused" // with the reason
 	kindWelcome kind = "welcome" // all have joined
 	kindBeat    kind = "beat"
-	kindCall    kind = "call" // a rank's part in an agreement
+	kindCall    kind = "call"
 	kindResult  kind = "result"
-	kindStack   kind = "stack" // rank 0 asks, the rank answers
+	kindStack   kind = "stack"
 	kindFail    kind = "fail"
 	kindEnd     kind = "end"
 	kindBye     kind = "bye" // the sender leaves normally
 	kindPut     kind = "put"
-	kindGet     kind = "get"    // waits for a value
+	kindGet     kind = "get"
 	kindTry     kind = "try"    // does not wait
 	kindForget  kind = "forget" // ends a get
 	kindValue   kind = "value"  // a value, or put succeeded
@@ -82,9 +82,9 @@ const (
 	mostMessage = 1 << 30
 )
 
-// messageError means that a message is at fault, and not its connection.
+// messageError is a fault of a message, not of its connection.
 type messageError struct {
-	code int    // of the job's end
+	code int
 	way  string // "from" or "to" the other rank
 	what string
 }

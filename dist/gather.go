@@ -120,7 +120,6 @@ func samePrograms(hellos []*hello) error {
 	return nil
 }
 
-// peers numbers ranks unless the launcher did.
 func peers(hellos []*hello) []peer {
 	list := make([]peer, len(hellos))
 	here := map[string]int{}

@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// hub is rank 0's side of the control connections.
 type hub struct {
 	j        *Job
 	listener net.Listener
@@ -26,12 +25,12 @@ type hub struct {
 	links     []*link // by rank; nil for rank 0
 	views     []view
 	over      bool
-	calls     []*message // the current agreement's parts, by rank
+	calls     []*message
 	came      int
 	own       chan message
 	stack     chan string
 	dismissed chan struct{}
-	byes      chan struct{} // one of each other rank
+	byes      chan struct{}
 }
 
 func newHub(j *Job, address string, h hello, secret string) (*hub, error) {
@@ -295,7 +294,7 @@ func differ(texts []string) string {
 	return "the ranks make different calls: " + strings.Join(parts, ", ") + ": all must make the same, in the same order"
 }
 
-// close waits until the others have left: one that does not receive the result of Close is reported.
+// close waits until the others have left: a rank that misses the result of Close is reported.
 func (h *hub) close() {
 	h.mu.Lock()
 	h.views[0].left = true

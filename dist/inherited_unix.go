@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// inherited returns the launcher's listener for rank 0. A program in between may have closed it: the descriptor may be
-// of something else.
+// inherited returns the launcher's listener for rank 0. A program in between may have closed it, and the descriptor
+// be something else.
 func inherited() net.Listener {
 	fd, err := strconv.Atoi(os.Getenv(variableListener))
 	if err != nil {

@@ -38,7 +38,7 @@ type Job struct {
 	note       string // until this rank leaves
 
 	activity activity
-	together sync.Mutex // one agreement at a time
+	together sync.Mutex
 	ending   sync.Once
 	closing  sync.Once
 	closed   error
@@ -72,15 +72,15 @@ func (j *Job) Handlers() map[string]unsafe.Pointer {
 	return j.world.Handlers()
 }
 
-// Rewrite turns a program that XLA has divided over the job's processes into that of one process, in which calls of
+// Rewrite turns a program that XLA has divided over the job's processes into one process's, in which calls of
 // [Job.Handlers] replace XLA's collectives. Both are serialized HloModuleProtos.
 func (j *Job) Rewrite(module []byte) ([]byte, error) {
 	rewritten, _, err := spmd.Rewrite(module, j.size)
 	return rewritten, err
 }
 
-// String describes the rank, its host, how the ranks are joined, and slow settings, such as a launcher that binds each
-// process to one processor.
+// String describes the rank, its host, how the ranks are joined, and slow settings, such as binding each process to
+// one processor.
 func (j *Job) String() string {
 	if j.size == 1 {
 		return "one process"
@@ -102,7 +102,7 @@ func (j *Job) String() string {
 // keeps the last activity.
 func (j *Job) At(step int64, doing string) { j.activity.set(step, doing) }
 
-// Note sets a text that messages about failures and differing calls show for this rank in brackets; "" removes it.
+// Note sets a text that messages about failures and differing calls show for this rank; "" removes it.
 func (j *Job) Note(text string) { j.activity.note.Store(&text) }
 
 // Busy announces a phase that may take longer than the deadline, such as "compile" or "save". The others wait for limit
@@ -123,8 +123,8 @@ func (j *Job) beat() beat {
 	return b
 }
 
-// Calls counts the calls of Agree, Same, Barrier, Broadcast, AllGather and Close that this rank has begun, in the
-// program and in lazo.
+// Calls counts the calls of Agree, Same, Barrier, Broadcast, AllGather and Close that this rank has begun, also in
+// lazo.
 func (j *Job) Calls() uint64 {
 	j.activity.mu.Lock()
 	defer j.activity.mu.Unlock()
@@ -135,8 +135,8 @@ func (j *Job) Calls() uint64 {
 // or an error.
 func (j *Job) Agree(words []int64) error { return j.agree("", words) }
 
-// AgreeOn is [Job.Agree] with a description for messages, such as "a batch for the next step", which may differ between
-// ranks.
+// AgreeOn is [Job.Agree] with a description for messages, such as "a batch for the next step", perhaps different
+// between ranks.
 func (j *Job) AgreeOn(what string, words []int64) error { return j.agree("Agree on "+what, words) }
 
 func (j *Job) agree(shown string, words []int64) error {
@@ -239,14 +239,14 @@ const freeWords = 20
 
 type part struct {
 	text  string
-	shown string        // in messages, if not ""
+	shown string
 	limit time.Duration // how late others may be, above the deadline
 	words []int64
 	data  *[]byte // over control connections, in place of words
 }
 
-// call runs a call of all ranks. With MPI, one exchange of fixed length compares the calls and carries the first words;
-// byMPI does the rest. Otherwise taken receives all data.
+// call runs a call of all ranks. With MPI, one exchange of fixed length compares the calls and carries the first
+// words; byMPI the rest. Otherwise taken receives all data.
 func (j *Job) call(p part, byMPI func() error, taken func(parts [][]byte)) error {
 	if j.size == 1 {
 		return nil
@@ -344,8 +344,8 @@ func (j *Job) differ(text string) error {
 
 func nothing() error { return nil }
 
-// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has err. It does not return, except in a
-// job of one process or a closed one, where it does nothing. For an error that main returns use [Job.Leave].
+// Fail ends the job at once: all ranks exit with [ExitFailed], and the message has err. It does not return, but does
+// nothing in a job of one process or a closed one. For an error that main returns use [Job.Leave].
 func (j *Job) Fail(err error) {
 	if j.size == 1 || j.left.Load() {
 		return
@@ -365,8 +365,8 @@ func (j *Job) Fail(err error) {
 // closeWithin is at least a minute: one rank may write files.
 func (j *Job) closeWithin() time.Duration { return max(j.deadline, time.Minute) }
 
-// Close waits until all ranks have called it, then leaves the job. Call it last: a program must not end before. A rank
-// that is later than the deadline, and than a minute, without [Job.Busy], ends the job as stuck. In a panicking program
+// Close waits until all ranks have called it, then leaves the job. Call it last: a program must not end before. A
+// rank later than the deadline, and than a minute, without [Job.Busy], ends the job as stuck. In a panicking program
 // a deferred Close does nothing: the others report a lost rank.
 func (j *Job) Close() error {
 	if j.size == 1 || panicking() {
@@ -376,9 +376,9 @@ func (j *Job) Close() error {
 	return j.closed
 }
 
-// Leave is [Job.Close] if err is nil. Otherwise it ends this rank's part with err, which it returns. If the programs of
-// all ranks end with errors, each returns its own. If another rank waits for this one or does not end within the time
-// of Close, the job ends as by [Job.Fail]. An error of Close is treated like err. loop.Exit calls Leave.
+// Leave is [Job.Close] if err is nil. Otherwise it ends this rank's part with err, which it returns. If the programs
+// of all ranks end with errors, each returns its own. If another rank waits for this one or does not end within the
+// time of Close, the job ends as by [Job.Fail]. An error of Close is treated like err. loop.Exit calls Leave.
 //
 //	defer func() { err = job.Leave(err) }()
 func (j *Job) Leave(err error) error {

@@ -48,13 +48,13 @@ func StartWithin(d time.Duration) Option { return func(o *options) { o.start = d
 // returns, or after 2 s.
 func OnFailure(f func(*Failure)) Option { return func(o *options) { o.onFailure = f } }
 
-// Join makes this process a rank of its job, according to the launcher's variables, and waits for all other ranks.
-// Close the job at the end of the program.
+// Join makes this process a rank of its job, by the launcher's variables, and waits for all other ranks. Close the
+// job at the end of the program.
 //
-// If the launcher has prepared MPI (mpirun, srun --mpi), Join initializes a library: $LAZO_MPI, or the first that fits
-// of the launcher's folder, $LD_LIBRARY_PATH, the folders next to mpirun in $PATH and the system's, or lazo's installed
-// one. Errors: missing variables, another library than the launcher's, ranks that do not join or run different
-// programs. ctx applies to Join only.
+// If the launcher has prepared MPI (mpirun, srun --mpi), Join initializes a library: $LAZO_MPI, or the first that
+// fits of the launcher's folder, $LD_LIBRARY_PATH, the folders next to mpirun in $PATH and the system's, or lazo's
+// installed one. Errors: missing variables, another library than the launcher's, ranks that do not join or run
+// different programs. ctx applies to Join only.
 func Join(ctx context.Context, opts ...Option) (*Job, error) {
 	o := options{deadline: defaultDeadline, start: defaultStart}
 	for _, option := range opts {
@@ -193,7 +193,7 @@ func (m *meeting) share(w *mpi.World) error {
 }
 
 // listenAt keeps a job of one host on loopback. Otherwise rank 0 listens on all interfaces: its name may not be its
-// address, as for a Kubernetes service.
+// address, as of a Kubernetes service.
 func listenAt(coordinator string) string {
 	host, port, err := net.SplitHostPort(coordinator)
 	if err != nil {

@@ -20,9 +20,9 @@ type view struct {
 // slowest is the lowest plausible rate of a joined exchange, in bytes per second.
 const slowest = 10e6
 
-// judge returns the failure of a rank that keeps others waiting longer than allowed, or nil. Naps of this process do
-// not count, nor do waits before pardon, when a rank was in an announced phase. busy reports such a phase. The job ends
-// if allowed is the deadline; less is for a report.
+// judge returns the failure of a rank that keeps others waiting longer than allowed, or nil. This process's naps, and
+// waits before pardon, when a rank was in an announced phase (busy), do not count. If allowed is the deadline, the
+// job ends; less is for a report.
 func (j *Job) judge(views []view, now time.Time, awake *wakefulness, pardon time.Time, allowed time.Duration) (f *Failure, busy bool) {
 	ends := allowed >= j.deadline
 	age := func(r int) time.Duration { return now.Sub(views[r].seen) }
@@ -33,7 +33,7 @@ func (j *Job) judge(views []view, now time.Time, awake *wakefulness, pardon time
 		}
 	}
 	waits := func(r int) bool { return views[r].beat.Call != "" || views[r].beat.Waits }
-	first := -1 // that ends with an error
+	first := -1
 	for r := range views {
 		if v := &views[r]; v.error != "" && (first < 0 || v.leaving.Before(views[first].leaving)) {
 			first = r
@@ -43,7 +43,7 @@ func (j *Job) judge(views []view, now time.Time, awake *wakefulness, pardon time
 		b, last := &v.beat, &views[first].beat
 		return v.error == "" && !v.left && (b.Call != "" && b.Calls > last.Calls || b.Waits && b.Begun > last.Begun)
 	}) {
-		return j.failed(&views[first], first), false // waiting is in vain
+		return j.failed(&views[first], first), false
 	}
 	for r := range views {
 		// A waiting rank has ended its phase, even if unreported.

@@ -23,7 +23,7 @@ const (
 	variableJob         = "LAZO_JOB"
 	variableAttempt     = "LAZO_ATTEMPT"
 	variableDeadline    = "LAZO_DEADLINE" // for time.ParseDuration
-	// variableRun is where `lazo run` sees that a rank has joined and not left.
+	// variableRun is where `lazo run` sees whether a rank has joined and not left.
 	variableRun = "LAZO_RUN"
 )
 

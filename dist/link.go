@@ -38,8 +38,8 @@ func (w *wakefulness) look(now time.Time) {
 	w.looked = now
 }
 
-// excuse moves the begin of a silence or a wait by the naps since then: messages of that time were unread. Further ones
-// do not begin the time again, else a rank would be silent without end while this process starves.
+// excuse moves the begin of a silence or a wait by the naps since then: messages were unread. It does not restart the
+// time, else a rank could stay silent forever while this process starves.
 func (w *wakefulness) excuse(begin time.Time) time.Time {
 	moved := begin
 	for _, n := range w.naps {
@@ -48,7 +48,7 @@ func (w *wakefulness) excuse(begin time.Time) time.Time {
 	return moved
 }
 
-// givenUp: the process woke up so late that the others have reported it lost.
+// givenUp: the process woke so late that the others reported it lost.
 func (w *wakefulness) givenUp(now time.Time, deadline time.Duration) bool {
 	enough := deadline * 3 / 4
 	last := nap{}
@@ -103,7 +103,7 @@ func (l *link) next() (f []byte, ok bool) {
 // mostBeats: longer queues drop beats. Waiting calls bound other messages.
 const mostBeats = 64
 
-// send returns false if the link is closed, or for a beat that the peer does not read.
+// send returns false if the link is closed, or the peer does not read beats.
 func (l *link) send(m message) bool {
 	f, err := frame(m, mostMessage)
 	if err != nil {

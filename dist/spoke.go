@@ -9,10 +9,9 @@ import (
 )
 
 type spoke struct {
-	j       *Job
-	link    *link
-	results chan message
-	// dismissed is closed when rank 0 leaves.
+	j         *Job
+	link      *link
+	results   chan message
 	dismissed chan struct{}
 	dismiss   sync.Once
 

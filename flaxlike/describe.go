@@ -21,8 +21,7 @@ type Description struct {
 	// custom ones. Code is the reason for no network.
 	Network []string `json:"network,omitempty"`
 	Code    string   `json:"code,omitempty"`
-	// Inputs are the fields that the network takes, as in the last training batch that built it, else in the first
-	// batch.
+	// Inputs are the network's fields as in the last training batch that built it, else in the first batch.
 	Inputs []Input `json:"inputs,omitempty"`
 	// Losses and Metrics have a line for each: "mse, weight 2".
 	Losses  []string            `json:"losses,omitempty"`

@@ -3,7 +3,7 @@
 // A [Model] wraps a managed.State, and its Fit a train.Loop. Layers are those of package nn, and GoMLX's functions as
 // nn.Func. Callbacks are any loop.Option; in Fit they count epochs.
 //
-// docs/from-keras.md and docs/from-ciclo.md list the names and arguments of Keras and Ciclo with those here.
+// docs/from-keras.md and docs/from-ciclo.md list the names and arguments of Keras and Ciclo.
 //
 // Fit checks labels, sample weights, indices of an Embedding, and that float inputs are finite: for a set before the
 // first step, for batches before each step.

@@ -7,7 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// ErrNotBuilt is wrapped by the error about a model that has met no batch: its shapes are unknown.
+// ErrNotBuilt is wrapped by the error about a model without a batch: its shapes are unknown.
 var ErrNotBuilt = errors.New("the model has no variables before its first batch")
 
 // ErrValue is wrapped by the error about a label that is no class of the output, an index outside an nn.Embedding, a

@@ -15,7 +15,7 @@ import (
 )
 
 // Evaluate returns the losses and metrics over a set's examples, by name: "accuracy". It omits arrays, such as a
-// confusion matrix, which train.TestOf logs.
+// confusion matrix; train.TestOf logs them.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
@@ -69,7 +69,6 @@ func (m *Model) testOn(batches loop.Source[data.Batch]) evaluation {
 	return testBy(step{of: m.test, means: true, stream: new(stream)}, batches)
 }
 
-// testBy names figures as Keras.
 func testBy(s step, batches loop.Source[data.Batch]) evaluation {
 	e := evaluation{loop.Evaluate[*Model, data.Batch]("", s, batches), s}
 	e.Prefix = true
@@ -100,7 +99,6 @@ func (m *Model) takesNoPadding(ctx context.Context, batches iter.Seq2[data.Batch
 	return errors.Is(err, managed.ErrPadded)
 }
 
-// changed is data.Map without copies.
 func changed(batches iter.Seq2[data.Batch, error], f func(data.Batch) (data.Batch, error)) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		for b, err := range batches {

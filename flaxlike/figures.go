@@ -12,7 +12,7 @@ import (
 
 // Card describes the training of a model.
 type Card struct {
-	// Examples and Fields describe the set of the last Fit; a field is "x float32[28 28]". Examples is 0 for batches.
+	// Examples and Fields describe the last Fit's set; a field is "x float32[28 28]". Examples is 0 for batches.
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
 	// Epochs is the number of rows in the last or running Fit's history. Fit has the figures of the epoch whose weights
@@ -20,8 +20,8 @@ type Card struct {
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
-	// Untrained means that the weights are the random draws of the initializers: no Fit, step, Open, Load or other
-	// change has set them, or not before they were saved.
+	// Untrained means that the weights are the initializers' random draws: no Fit, step, Open, Load or other change
+	// has set them, or not before the save.
 	Untrained bool `json:"untrained,omitempty"`
 	// ClassWeights and SampleWeights are the options' arguments.
 	ClassWeights  map[int]float64 `json:"class_weights,omitempty"`
@@ -69,8 +69,8 @@ const (
 	rateEntry  = "learning_rate"
 )
 
-// meansOf returns for each entry the index of its running mean, -1 for a running mean; and the means of all trained
-// losses, with their weights in parts.
+// meansOf returns each entry's index of its running mean, -1 for a running mean; and the means of all trained losses,
+// with their weights in parts.
 func meansOf(entries []loop.Entry, parts map[string]float64) (shown []int, losses []part) {
 	places := map[string]int{}
 	for i, e := range entries {

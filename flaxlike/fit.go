@@ -40,7 +40,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 // and OverfitBatches must be zero. Each batch must own its memory and not change later: up to a hundred wait for a
 // block of steps.
 //
-// After an InitialEpoch or a checkpoint, the run continues with the batches after the earlier steps. A plain iterator
+// After an InitialEpoch or a checkpoint, the run continues after the earlier steps' batches. A plain iterator
 // ([loop.Data]) is read once, and its earlier batches are skipped. Batches that end before the run are an
 // [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch], f Fit) (*loop.History, error) {

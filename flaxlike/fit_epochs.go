@@ -36,8 +36,8 @@ func placeAfter(elapsed loop.Elapsed, history *loop.History, epochSteps int64) r
 	return at
 }
 
-// epochsOf marks the last batch of each epoch, and reads an ended source again unless it is a plain iterator. With
-// whole, a run continues at the same place of an epoch of the data.
+// epochsOf marks each epoch's last batch, and reads an ended source again unless it is a plain iterator. With whole,
+// a run continues within an epoch of the data.
 func epochsOf(batches loop.Source[data.Batch], begin *runPlace, epochSteps int64, whole bool) loop.Source[data.Batch] {
 	_, plain := batches.(loop.Data[data.Batch])
 	ended := false

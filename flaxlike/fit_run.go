@@ -251,7 +251,7 @@ func sayNonFinite(history *loop.History, say func(format string, args ...any)) {
 		values[len(values)-1], placeOf(at[since], history))
 }
 
-// bringIn creates the variables after a run that had ended, or leaves them to the next batch.
+// bringIn creates the variables after an ended run, or leaves them to the next batch.
 func (m *Model) bringIn(ctx context.Context, source iter.Seq2[data.Batch, error], say func(format string, args ...any)) error {
 	var batch data.Batch
 	came := make(chan error, 1)

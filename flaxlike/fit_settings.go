@@ -29,7 +29,7 @@ type Fit struct {
 	// OnDevice keeps the training set in device memory (data.OnDevice).
 	OnDevice bool
 	// Augment changes each training batch, in order, as images.Augment and images.MixUp, possibly in place. The
-	// functions run ahead of the steps on several goroutines, and should depend on their batch alone.
+	// functions run ahead of the steps on several goroutines: let them depend on their batch alone.
 	Augment []func(data.Batch) (data.Batch, error)
 	// InOrder disables shuffling.
 	InOrder bool
@@ -40,7 +40,7 @@ type Fit struct {
 	// ValidationBatches replaces Validation. An evaluation takes ValidationSteps, or all batches: of a set, one epoch.
 	// The first batch is also read before the first step.
 	ValidationBatches loop.Source[data.Batch]
-	// ValidationSplit is the share of the set held out for Validation: its last examples, unshuffled.
+	// ValidationSplit is the set's share held out for Validation: its last examples, unshuffled.
 	ValidationSplit float64
 	// ValidationEvery is the number of epochs between evaluations, default 1; ValidationAt lists epochs instead, from
 	// 1. ValidationSteps limits an evaluation's batches. ValidationBatchSize is by default BatchSize.
@@ -50,12 +50,11 @@ type Fit struct {
 	// Callbacks are options of the run, such as callbacks.StopEarly("val_loss", …), but not loop.Until or
 	// loop.Continue.
 	//
-	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation. With the context of f, the
-	// model can evaluate and predict, also if several processes train it.
+	// loop.Watch(loop.Every(loop.Epochs(1)), f) calls f after each epoch and its validation. With the context of f,
+	// the model can evaluate and predict, also if several processes train it.
 	//
 	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run, and resumes it. An ended run continues
-	// with more Epochs, or more patience after a callbacks.StopEarly. Output lists settings that differ from the saved
-	// run's.
+	// with more Epochs, or more patience after a callbacks.StopEarly. Output lists settings that differ.
 	Callbacks []loop.Option
 	// Output receives a progress bar, or a line for each epoch if it is no terminal or Lines is set. The default is
 	// os.Stderr; io.Discard disables it. Lines of a callbacks.Lines appear above the bar.
@@ -66,8 +65,8 @@ type Fit struct {
 
 	// FastDevRun makes one training step and evaluates one batch of each set, without checkpoints.
 	FastDevRun bool
-	// OverfitBatches trains and validates on the set's first batches, this many, in order: a correct model fits them
-	// exactly.
+	// OverfitBatches trains and validates on the set's first batches, this many, in order: a correct model fits
+	// them exactly.
 	OverfitBatches int
 	// SanityEvaluation evaluates two batches of each set before the first step.
 	SanityEvaluation bool

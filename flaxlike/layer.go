@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Functional is a network with several inputs or outputs, by name. input returns a field of the batch. Apply each layer
-// in its own scope: dense.Apply(scope.In("digit"), h).
+// Functional is a network with several inputs or outputs, by name. input returns a field of the batch. Apply each
+// layer in its own scope: dense.Apply(scope.In("digit"), h).
 //
 // Any other layer is a network with the input "x" and the output "preds".
 type Functional func(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node

@@ -18,7 +18,7 @@ type Loss struct {
 	// Name is the loss's or, with a Func and several losses, the log entry's. An only loss is logged as loss.
 	Name string
 	// Func is of package losses or custom. It gets labels [batch] and output [batch, 1], of a Dense of one unit,
-	// unchanged. If scalar, it cannot be weighted, and Evaluate uses a smaller last batch in place of padding.
+	// unchanged. A scalar cannot be weighted; Evaluate then uses a smaller last batch instead of padding.
 	Func losses.Func
 	// Output names the output, and Label its labels' field, by default of the same name. A model with one output needs
 	// neither; its label is "y".
@@ -27,14 +27,13 @@ type Loss struct {
 	Weight float64
 	// Off logs the loss without training on it.
 	Off bool
-	// Smoothing is the share of each label spread evenly over all classes, in training and in tests (Szegedy et al.,
-	// 2016): at least 0, below 1. It is for crossentropies by Name, except the masked one.
+	// Smoothing is the share of each label spread evenly over all classes, also in tests (Szegedy et al., 2016): at
+	// least 0, below 1. It is for named crossentropies, except the masked one.
 	Smoothing float64
-	// Delta, Gamma and Alpha are those of losses.Settings, for "huber" and the focal crossentropies by Name; 0 is the
-	// default.
+	// Delta, Gamma and Alpha are losses.Settings of "huber" and the focal crossentropies, by Name; default 0.
 	Delta, Gamma, Alpha float64
-	// Ignore has labels that masked_sparse_categorical_crossentropy leaves out besides those below 0, as does each metric
-	// of its Output and Label (Keras's ignore_class).
+	// Ignore has labels that masked_sparse_categorical_crossentropy and the metrics of its Output and Label leave
+	// out, besides those below 0 (Keras's ignore_class).
 	Ignore []int
 }
 

@@ -15,9 +15,9 @@ import (
 type Metric struct {
 	// Name is that in the logs; with an Output it is "<output>_<name>".
 	Name string
-	// Metric accumulates labels and output over an epoch or an evaluation. With labels [batch] an output [batch, 1] is
-	// given as [batch]. Labels below 0 and those of Ignore have weight 0 if the same Output and Label have the loss
-	// masked_sparse_categorical_crossentropy, also in a metric by name.
+	// Metric accumulates labels and output over an epoch or an evaluation. With labels [batch] an output [batch, 1]
+	// is given as [batch]. Labels below 0 and those of Ignore have weight 0 if the Output and Label have the loss
+	// masked_sparse_categorical_crossentropy.
 	Metric metrics.Metric
 	// Func gets both as in [Loss]. It returns values for examples, or a scalar of the batch; the metric is the mean
 	// over all examples.

@@ -93,7 +93,7 @@ func (m *Model) SetValue(name string, t *tensors.Tensor) error {
 	return m.change(func() error { return m.state.SetValue(name, t) })
 }
 
-// change counts before the change, for concurrent predictions, and after it, for a calibration that began earlier.
+// change counts before the change for concurrent predictions, after it for a calibration that began earlier.
 func (m *Model) change(f func() error) error {
 	m.seen.changes.Add(1)
 	defer m.seen.changes.Add(1)

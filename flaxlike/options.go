@@ -201,8 +201,8 @@ func WithSampleWeights(field string) Option {
 }
 
 // WithClassWeights sets the weight of classes in training, default 1, for integer labels and for labels 0 and 1 of
-// binary_crossentropy. Errors before the first step: several outputs; no loss with such labels; a class that the output
-// or the set lacks; weights by which no example counts.
+// binary_crossentropy. Errors before the first step: several outputs; no loss with such labels; a class that the
+// output or the set lacks; no example that counts.
 func WithClassWeights(weights map[int]float64) Option {
 	weights = maps.Clone(weights)
 	return func(s *settings) error {

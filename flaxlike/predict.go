@@ -149,7 +149,7 @@ func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.A
 }
 
 // prediction's calibration, thresholds and class names are current if their count of changes equals before and after,
-// the counts around the reading of the weights.
+// those around the reading of the weights.
 func (m *Model) prediction(outputs map[string]data.Array, before, after int64) Prediction {
 	m.seen.mu.Lock()
 	defer m.seen.mu.Unlock()
@@ -223,8 +223,7 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 	return outputs, m.dropLeftover(batch, outputs)
 }
 
-// ofOtherInputs adds the fields that differ from the build's to an error, which they then caused: networks may take
-// other lengths.
+// ofOtherInputs adds the fields that differ from the build's to an error: networks may take other lengths.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
 	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)

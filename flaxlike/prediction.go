@@ -62,10 +62,10 @@ func (p Prediction) Kind(output ...string) (string, error) {
 	return of.odds.kindOf(lastAxis(a)), nil
 }
 
-// Probabilities returns the probabilities of an output of classes, in its shape: calibrated ([Model.Calibrate]), after
-// a softmax over the last axis for one of several classes, or a sigmoid for binary_crossentropy. An output after a
-// softmax or sigmoid, or with the loss dice or tversky, is unchanged. NaN and infinity are errors. An output of another
-// loss is an [ErrNoProbabilities].
+// Probabilities returns the probabilities of an output of classes, in its shape: calibrated ([Model.Calibrate]), by a
+// softmax over the last axis for one of several classes, or a sigmoid for binary_crossentropy. An output after a
+// softmax or sigmoid, or with the loss dice or tversky, is unchanged. NaN and infinity are errors. An output of
+// another loss is an [ErrNoProbabilities].
 func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	return p.answer("probabilities", func(a data.Array, of answering) (data.Array, error) {
 		numbers, err := finiteIn(a)
@@ -144,8 +144,8 @@ func (p Prediction) classes(a data.Array, of answering) (data.Array, error) {
 	return data.Array{Flat: flat, Dims: narrow}, nil
 }
 
-// Labels returns each example's class names ([WithClasses]), or numbers: one, any number if it may have several
-// classes, or one for each position of a sequence, also a masked one.
+// Labels returns each example's class names ([WithClasses]), or numbers: one, any number for several classes, or one
+// per position of a sequence, also a masked one.
 func (p Prediction) Labels(output ...string) ([][]string, error) {
 	classes, err := p.Classes(output...)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 	return p
 }
 
-// WithOutputs returns a prediction of these outputs in place of the model's, as the means of several models, with the
+// WithOutputs returns a prediction of these outputs in place of the model's, as several models' means, with the
 // threshold 0.5. Outputs of classes are probabilities. It keeps the arrays. A name that p lacks, arrays of several
 // lengths, and numbers of classes outside 0 to 1 are errors.
 func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, error) {

@@ -22,11 +22,11 @@ import (
 )
 
 // Save writes the model to one file, from which [Open] makes it in any program: the network's variables and, as
-// metadata, the network with its settings, losses and metrics by name, the policy, class names, the preparation of the
-// data and the [Card]. The format is safetensors; variables have names such as "0/kernel".
+// metadata, the network with its settings, losses and metrics by name, the policy, class names, the data's
+// preparation and the [Card]. The format is safetensors; variables have names such as "0/kernel".
 //
-// The file lacks the optimizer's state, which a checkpoint has, and a network that is code without a name. An existing
-// file is replaced atomically.
+// The file lacks the optimizer's state, which a checkpoint has, and a network that is code without a name. An
+// existing file is replaced atomically.
 func (m *Model) Save(path string) error {
 	if err := m.save(path); err != nil {
 		return fmt.Errorf("flaxlike: save %s: %w", path, graphs.Inner(err))

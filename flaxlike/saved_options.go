@@ -42,8 +42,8 @@ func WithLayer(name string, layer nn.Layer) Option {
 }
 
 // WithClasses names the classes in the order of their numbers, for the only output or for outputs by name. They may
-// translate the names in [WithPreparation] or the file of [Open]; one of those at another number is an error, as is
-// another number of names than the preparation's.
+// translate the names in [WithPreparation] or the file of [Open]; another place of one of those, or another number of
+// names, is an error.
 func WithClasses[C []string | map[string][]string](classes C) Option {
 	all, several := any(classes).(map[string][]string)
 	if !several {

@@ -72,9 +72,9 @@ func (m *Model) SetLearningRate(rate float64) error {
 	return m.state.SetLearningRate(rate)
 }
 
-// SetOptimizer replaces the optimizer from the next step on, without the previous one's state and learning rate. The
-// steps are compiled again. During a Fit it is an xla.ErrBusy. With a policy that scales losses it is an error: Load
-// the saved weights into a new model.
+// SetOptimizer replaces the optimizer from the next step on, without the old state and learning rate. The steps are
+// compiled again. During a Fit it is an xla.ErrBusy. With a policy that scales losses it is an error: Load the saved
+// weights into a new model.
 func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	err := m.setOptimizer(ctx, o)
 	if err != nil {

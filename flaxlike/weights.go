@@ -18,9 +18,9 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// Load sets the network's variables to those of a file of [Model.Save], or none after an error. The file must have
-// exactly these variables, with the same shapes and dtypes. The model must be built ([Model.Init]). The optimizer's
-// state does not change. Damaged values are a [safetensors.ErrChecksum], except in files of other programs.
+// Load sets the network's variables to a file's of [Model.Save], or none after an error. The file must have exactly
+// these variables, with the same shapes and dtypes. The model must be built ([Model.Init]). The optimizer's state
+// does not change. Damaged values are a [safetensors.ErrChecksum], except in files of other programs.
 func (m *Model) Load(ctx context.Context, path string) error {
 	if err := m.load(ctx, path); err != nil {
 		return fmt.Errorf("flaxlike: load %s: %w", path, graphs.Inner(err))
@@ -101,8 +101,8 @@ func (m *Model) LoadSome(ctx context.Context, path string, match optim.Match) (C
 }
 
 // CopyFrom copies the network's variables that match selects, such as optim.Under("/model/body"), from another model,
-// by name, with equal shapes and dtypes. A nil match copies all that fit. Selecting or fitting nothing is an error; no
-// error changes a value. Both models must be built ([Model.Init]).
+// by name, with equal shapes and dtypes. A nil match copies all that fit. Selecting or fitting nothing is an error;
+// no error changes a value. Both models must be built ([Model.Init]).
 func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (Copied, error) {
 	if from == nil {
 		return Copied{}, errors.New("flaxlike: copy: the model to copy from is nil")

@@ -22,12 +22,11 @@ type blocks[B any] struct {
 }
 
 type blockTask struct {
-	size int
-	// limit starts at 1 and grows while blocks take less than blockTime.
+	size  int
 	limit int
 }
 
-// blockTime bounds the times to gather and to run a block: clocks and the context are checked between blocks.
+// blockTime bounds the times to gather and to run a block: clocks and the context are checked between.
 const blockTime = 50 * time.Millisecond
 
 func (b *blocks[B]) pending() bool { return len(b.batches) > 0 }
@@ -106,7 +105,7 @@ func (r *run[S, B]) gather(samples int64) (end bool, err error) {
 	return r.add(task, last, now, stop, !stop && !after)
 }
 
-// watchMemory turns blocks off if the newest batch was written over an earlier one. It is an error in a job, whose
+// watchMemory turns blocks off if the newest batch was written over an earlier one. This is an error in a job, whose
 // blocks end together, or if the earlier one waits.
 func (r *run[S, B]) watchMemory() error {
 	b := &r.blocks

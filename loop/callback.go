@@ -20,34 +20,34 @@ type Callback struct {
 	// WhenRun, if set, computes When for each run.
 	When    Schedule
 	WhenRun func(Beginning) Schedule
-	// Entry, if set, restricts the calls to iterations that logged this name ([Logs.Get]); When is then optional. A run
-	// whose tasks have all run without logging it ends with an error.
+	// Entry, if set, restricts the calls to iterations that logged this name ([Logs.Get]); When is then optional. A
+	// run without such an entry ends with an error when all its tasks have run.
 	Entry string
 	// Needs are further names that some task must log.
 	Needs []string
 	// Monitor: the callback follows Entry; see [MonitorsWhen].
 	Monitor bool
-	// Order sorts a run's callbacks, default 0: they start and run from lowest to highest, and end in reverse. Equal
-	// ones keep the order of the options.
+	// Order sorts a run's callbacks, default 0: they start and run from lowest to highest, and end in reverse; equal
+	// ones in the options' order.
 	Order int
-	// AtRank0 runs the callback in rank 0 of a [Job] alone, for example to write numbers. It must not need the others,
-	// as reading a sharded state does.
+	// AtRank0 runs the callback in rank 0 of a [Job] alone. It must not need the others, as reading a sharded state
+	// does.
 	AtRank0 bool
-	// Changes allows changes of the state ([Report.SetState]): the callback runs before the row enters the history and
-	// before other callbacks. It excludes AtRank0.
+	// Changes allows changes of the state ([Report.SetState]): the callback runs before the row enters the history
+	// and other callbacks run. It excludes AtRank0.
 	Changes bool
-	// Start is called at the start of a run. An error ends the run; [ErrStop] ends it without an error before its first
+	// Start is called at the start of a run. An error ends the run, [ErrStop] without an error before its first
 	// iteration.
 	Start func(Beginning) (Attendant, error)
 	// Err is a mistake that a run returns before anything starts.
 	Err error
 }
 
-// Attendant is a [Callback] started for one run. Its optional method Interrupts() bool, which must be fast, asks for a
-// call outside its schedule, as after a failed save. The run calls it after each iteration, or before a step that may
-// wait in a block.
+// Attendant is a [Callback] started for one run. Its optional method Interrupts() bool, which must be fast, asks for
+// a call outside its schedule, as after a failed save. The run calls it after each iteration, or before a step that
+// may wait in a block.
 type Attendant interface {
-	// Watch is called when the callback is due. An error ends the run; [ErrStop] ends it after the iteration.
+	// Watch is called when the callback is due. An error ends the run, [ErrStop] after the iteration without one.
 	Watch(ctx context.Context, report Report) error
 	// End is called once, also after an error, with a context that does not end.
 	End(ctx context.Context, ending Ending) error

@@ -7,12 +7,11 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// ErrStop is returned by a task or callback to end the run without an error after the iteration. The run uses the state
-// and logs returned with it.
+// ErrStop is returned by a task or callback to end the run without an error after the iteration. The run uses its
+// state and logs.
 var ErrStop = errors.New("stop")
 
-// ErrPause is an [ErrStop] that ends this run and not the training: a resumed run makes further iterations
-// ([Continue]).
+// ErrPause is an [ErrStop] that does not end the training: a resumed run makes further iterations ([Continue]).
 var ErrPause error = pause{}
 
 type pause struct{}

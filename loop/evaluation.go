@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Evaluation measures a state on its own data, each time from the beginning and with its own metrics ([Evaluate]).
+// Evaluation measures a state on its own data, from the beginning and with its own metrics ([Evaluate]).
 type Evaluation[S, B any] struct {
 	// Name is appended to the names of entries: accuracy_test.
 	Name string
@@ -58,7 +58,7 @@ func (e Evaluation[S, B]) On(when Schedule) Task[S, B] {
 	}}
 }
 
-// Run evaluates once. The history has a row for each batch, the logs a value for each name.
+// Run evaluates once. The history has a row per batch, the logs a value per name.
 func (e Evaluation[S, B]) Run(ctx context.Context, state S, options ...Option) (result Result[S], logs Logs, err error) {
 	e.Options = slices.Concat(e.Options, options)
 	if err = e.check(); err == nil {
@@ -165,7 +165,7 @@ func (e Evaluation[S, B]) label() string {
 	return "evaluation " + e.Name
 }
 
-// nestedError hides the second "loop: ", and an ErrStop of a panic or the data, which would end the failed outer run
+// nestedError hides the second "loop: ", and a panic's or the data's ErrStop, which would end the failed outer run
 // without an error.
 type nestedError struct{ err error }
 

@@ -2,9 +2,9 @@ package loop
 
 import "fmt"
 
-// Thin limits the history, and its memory on the device, to this many rows (at least 1) spread over the run: every k-th
-// and the newest. Above the limit it doubles k and drops every second row unread. It also keeps rows that a callback
-// follows ([Callback].Monitor). [History.Mean] uses the remaining rows.
+// Thin limits the history, and its memory on the device, to this many rows (at least 1): every k-th and the newest.
+// Above the limit it doubles k and drops every second row unread. It also keeps rows that a callback follows
+// ([Callback].Monitor). [History.Mean] uses the remaining rows.
 func Thin(rows int) Option {
 	return setting(func(s *settings) {
 		if rows <= 0 {

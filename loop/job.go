@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Job is a group of processes that run one loop, each on its own state and data, as in package dist. A state belongs to
-// a job if it has the method
+// Job is a group of processes that run one loop, each on its own state and data, as in package dist. A state belongs
+// to a job if it has the method
 //
 //	Job() loop.Job
 //
@@ -20,17 +20,17 @@ import (
 //
 // All processes must have the same tasks, callbacks, schedules, logged names and steps; otherwise they wait forever.
 // They agree on clocks, signals, data and errors: all runs end between the same iterations. Schedules of time use the
-// time agreed before the iteration, and may be due one iteration late.
+// time agreed before the iteration, and may be one iteration late.
 //
-// The context of a task or callback does not end with that of the run, because one process would leave its iteration
-// alone; that of a run within it, as an [Evaluation], does. A second concurrent run of a job is an error, except within
-// a task or callback of the first.
+// The context of a task or callback does not end with the run's, because one process would leave its iteration alone;
+// that of a run within it, as an [Evaluation], does. A second concurrent run of a job is an error, except within a
+// task or callback of the first.
 type Job interface {
 	// Rank returns the number of this process, from 0 to Size()-1.
 	Rank() int
 	Size() int
-	// Agree replaces each word by the largest that any process passed in its place. It waits for all, which must call
-	// it equally often with equally many words. After an error the processes can no longer agree.
+	// Agree replaces each word by the largest that any process passed in its place. All must call it equally often
+	// with equally many words; it waits for all. After an error the processes can no longer agree.
 	Agree(words []int64) error
 }
 

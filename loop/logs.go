@@ -60,8 +60,8 @@ type inline struct {
 	filled  int
 }
 
-// SetAll is [Logs.Set] for a list. Empty logs keep the slice, which then must not have a nil value or a name twice in a
-// collection.
+// SetAll is [Logs.Set] for a list. Empty logs keep the slice, which then must not have a nil value or a name twice in
+// a collection.
 func (l *Logs) SetAll(entries []Entry) { l.Merge(Logs{entries: entries}) }
 
 // Set logs a number of any type, a [Value], or any other value, in place of an entry of the same collection and name.
@@ -224,8 +224,8 @@ func (l Logs) Float(name string) (float64, error) {
 	return v, nil
 }
 
-// String returns names and numbers with six digits, such as "loss=0.25 accuracy=0.9375", and the types of other values.
-// It may wait for a device.
+// String returns names and six-digit numbers, "loss=0.25 accuracy=0.9375", and the types of other values. It may wait
+// for a device.
 func (l Logs) String() string {
 	words := make([]string, len(l.entries))
 	for i, e := range l.entries {

@@ -21,22 +21,23 @@ func New[S, B any](tasks ...Task[S, B]) Loop[S, B] { return Loop[S, B]{slices.Cl
 type Result[S any] struct {
 	State   S
 	History *History
-	// Elapsed counts the iterations in State. A failed one counts if one of its tasks had changed the state.
+	// Elapsed counts the iterations in State. A failed one counts if a task had changed the state.
 	Elapsed Elapsed
 	Reason  Reason
 	// Stop is set if Reason is [Stopped]: it wraps [ErrStop] and names the task or callback.
 	Stop error
 }
 
-// Run makes an iteration for each batch until the data ends, [Until] is reached, a task or callback returns [ErrStop],
-// the context ends, or an error occurs. Without Until it makes one pass over the data. Iterations run on a goroutine of
-// the run.
+// Run makes an iteration for each batch until the data ends, [Until] is reached, a task or callback returns
+// [ErrStop], the context ends, or an error occurs. Without Until it makes one pass over the data. Iterations run on a
+// goroutine of the run.
 //
 // If the context ends, the run ends after the iteration with an error that wraps its cause. It does not interrupt
-// compilations, steps, or tasks and callbacks that ignore the context. It waits half a second for a batch, which still
-// has its iteration, then abandons the source ([ErrSourceLeft]).
+// compilations, steps, or tasks and callbacks that ignore the context. It waits half a second for a batch, which
+// still has its iteration, then abandons the source ([ErrSourceLeft]).
 //
-// Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic becomes a [*PanicError].
+// Errors name the step and the task: "loop: step 300: every 100 steps: checkpoint: …". A panic becomes a
+// [*PanicError].
 func (l Loop[S, B]) Run(ctx context.Context, state S, data Source[B], options ...Option) (result Result[S], err error) {
 	r := &run[S, B]{tasks: l.tasks, turn: Turn[S, B]{State: state}}
 	job, err := jobOf(state, &r.turn.State)

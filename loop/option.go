@@ -29,12 +29,12 @@ func Options(options ...Option) Option {
 	})
 }
 
-// Prepare is an option made by f when a run starts: each run calls f once, in the order of the options, before it
-// checks them. nil adds nothing. f may change the run's state ([Beginning.State]). Its error ends the run before
-// anything starts. In a [Job], all processes call f.
+// Prepare is an option made by f at the start of each run, in the order of the options, before the run checks them.
+// nil adds nothing. f may change the run's state ([Beginning.State]). Its error ends the run before anything starts.
+// In a [Job], all processes call f.
 //
-// A returned Continue replaces one among the options. A returned [io.Closer] is closed after the callbacks, also if the
-// run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.
+// A returned Continue replaces one among the options. A returned [io.Closer] is closed after the callbacks, also if
+// the run was refused. [Loop.Plan] and the check of an [Evaluation] ignore a Prepare.
 func Prepare(name string, f func(ctx context.Context, from Beginning) (Option, error)) Option {
 	return preparation{name, f}
 }
@@ -135,8 +135,8 @@ func (s *settings) beginning() Beginning {
 	return Beginning{From: s.from, Skipped: skipped, History: s.resumed, Until: s.until, MonitorsWhen: s.monitored, Job: s.job}
 }
 
-// Until ends the run at a period, counted from the start of the first of the runs that continue each other
-// ([Continue]). Zero means no iteration; a negative period is an error.
+// Until ends the run at a period, counted from the start of the first of runs that continue each other ([Continue]).
+// Zero means no iteration; a negative period is an error.
 func Until(p Period) Option {
 	return setting(func(s *settings) {
 		if p == nil || p.Length() < 0 {
@@ -147,8 +147,8 @@ func Until(p Period) Option {
 	})
 }
 
-// Keep selects the iterations whose rows the history keeps, by default all that logged anything. Rows of [AtStart] and
-// [AtEnd], and rows that a monitor follows, are always kept.
+// Keep selects the iterations whose rows the history keeps, by default all that logged anything. Rows of [AtStart],
+// of [AtEnd], and that a monitor follows are always kept.
 func Keep(when Schedule) Option { return setting(func(s *settings) { s.keep = when }) }
 
 // MonitorsWhen restricts callbacks that follow an entry, such as callbacks.StopEarly, to a schedule. Their patience

@@ -13,7 +13,7 @@ type Report struct {
 	Until Period
 	// Stop is the first request to stop, as in [Result].Stop, or nil.
 	Stop error
-	// Ahead is the number of batches taken from the data and not in the state, without those of data.Prefetch. It is 0,
+	// Ahead is the number of batches taken from the data and not in the state, without data.Prefetch's. It is 0,
 	// except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report the end of an
 	// epoch, it is 1 except at the last batch.
 	Ahead   int64
@@ -24,8 +24,8 @@ type Report struct {
 
 type edge struct{ ran, changed bool }
 
-// RanAtEnd reports whether tasks or changes have run since the last iteration, which are those due at the end of the
-// run. changed is false if these were evaluations: the state is that of the last iteration.
+// RanAtEnd reports whether tasks or changes due at the end of the run have run. changed is false if these were
+// evaluations: the state is the last iteration's.
 func (r Report) RanAtEnd() (ran, changed bool) { return r.edge.ran, r.edge.changed }
 
 // State returns the state after the iteration's tasks, or nil outside a run. A callback without Changes must not change
@@ -61,8 +61,7 @@ type Ending struct {
 	Report
 	Reason Reason
 	Err    error
-	// Partial: the last iteration counts but is not complete, as when an evaluation after the training step was
-	// cancelled.
+	// Partial: the last iteration counts but is incomplete, as when an evaluation after the step was cancelled.
 	Partial bool
 }
 

@@ -26,7 +26,7 @@ type run[S, B any] struct {
 	// false if no one observes the time: the clock is slower than the rest of an iteration
 	readsClock, untilByClock bool
 	monitors                 bool
-	size                     func() int // of the newest batch; nil if it counts as one
+	size                     func() int
 	elapsed                  Elapsed
 	last                     lastIteration
 	reason                   Reason
@@ -37,15 +37,15 @@ type run[S, B any] struct {
 	failure                  error
 	taken                    int64
 	early                    *epochs.Early
-	shared                   int64 // those that all processes have
-	nextTaken                bool  // the newest batch is the next iteration's
+	shared                   int64
+	nextTaken                bool
 	changed                  bool
 	acted                    bool  // anything but steps ran since the last agreement
 	refused                  error // in a job: an error of the data, before the agreement
 	halted                   bool  // in a job: the run ends after the batches that all have
 	interrupted              bool
 	edge                     edge
-	partial                  bool // ended within an iteration that counts
+	partial                  bool
 	expected                 expectedEntries
 	blocks                   blocks[B]
 	reading                  reading
@@ -208,7 +208,7 @@ func (r *run[S, B]) epochs(data Source[B]) epochs.Range[B] {
 // position must match the state.
 func (r *run[S, B]) receive(failure error) (end bool, err error) {
 	switch {
-	case r.over: // the source's read of the state ended the run
+	case r.over:
 		return true, r.failure
 	case failure == nil:
 		r.taken++

@@ -53,8 +53,7 @@ var (
 	// AtStart is due once, before the first iteration of a run. At the start of a run that continues another
 	// ([Continue], checkpoint.Resume), callbacks are due, tasks are not.
 	AtStart = Schedule{name: "at start", starts: true}
-	// AtEnd is due once, after the last iteration of a run that made one and ends without an error or a pause
-	// ([ErrPause]).
+	// AtEnd is due once, after the last iteration of a run that made one and ends without an error or [ErrPause].
 	AtEnd = Schedule{name: "at end", ends: true}
 )
 
@@ -115,7 +114,7 @@ func (s *Schedule) always() bool {
 	return each
 }
 
-// Possible reports whether the schedule may be due at the start or in some iteration.
+// Possible reports whether the schedule may be due at all.
 func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 
 // Err returns the mistake in the schedule or its parts, or nil. [Loop.Run] returns it.

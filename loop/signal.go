@@ -19,12 +19,12 @@ func (e *SignalError) Error() string { return e.Signal.String() }
 // ExitCode returns 128 plus the signal's number, as for a process that it ended.
 func (e *SignalError) ExitCode() int { return 128 + int(e.Signal) }
 
-// WithSignals returns a context that the first SIGINT (Ctrl-C), SIGTERM or SIGHUP cancels with a [*SignalError] as its
-// cause. The second signal ends the process at once. An ignored SIGHUP, as under nohup, remains ignored. stop restores
-// the earlier effects.
+// WithSignals returns a context that the first SIGINT (Ctrl-C), SIGTERM or SIGHUP cancels with a [*SignalError] as
+// its cause. The second signal ends the process at once. An ignored SIGHUP, as under nohup, remains ignored. stop
+// restores the earlier effects.
 //
-// Until then a write to a standard output or error without a reader (a pipe to head) returns an error instead of ending
-// the process.
+// Until then a write to a standard output or error without a reader (a pipe to head) returns an error and does not
+// end the process.
 func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	return signals.Context(parent, func(s syscall.Signal) error { return &SignalError{s} })
 }
@@ -41,9 +41,9 @@ func exitCode(err error) int {
 	return 1
 }
 
-// Exit ends the program if err is not nil: it logs err and exits with [SignalError.ExitCode], or with 1. Deferred calls
-// do not run. In a job of package dist the other processes receive the error and end too. In main, with this line an
-// error exits instead of panicking:
+// Exit ends the program if err is not nil: it logs err and exits with [SignalError.ExitCode], or with 1. Deferred
+// calls do not run. In a job of package dist the other processes receive the error and end too. In main, with this
+// line an error exits instead of panicking:
 //
 //	must.M = loop.Exit
 func Exit(err error) {

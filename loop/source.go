@@ -21,12 +21,12 @@ type Source[B any] interface {
 }
 
 // Data makes a [Source] of a plain iterator. A run at a later position skips the earlier batches. If [Until] is in
-// [Epochs], the iterator must begin again for each epoch. Shuffled batches of a set in epoch 0 again are an error: the
-// order would repeat.
+// [Epochs], the iterator must begin again for each epoch. Shuffled batches of a set in epoch 0 again are an error:
+// the order would repeat.
 //
-// A batch must not change until its step is over; a block holds several. If one of the first batches is in the memory
-// of an earlier one, the run makes single steps. The iterator runs on a goroutine of the run; if it waits, it should
-// end with the run's context.
+// A batch must not change until its step is over; a block holds several. If an early batch is in the memory of an
+// earlier one, the run makes single steps. The iterator runs on a goroutine of the run; if it waits, it should end
+// with the run's context.
 type Data[B any] func(yield func(B, error) bool)
 
 // From skips the batches before the position. Fewer batches are an error.
@@ -83,8 +83,8 @@ func epochsOf[B any](data Source[B], from Elapsed, until Period) epochs.Range[B]
 	return epochs.Range[B]{Source: data, Plain: iter.Seq2[B, error](plain), Position: from.Steps, Epochs: from.Epochs, Once: until == nil, Until: int64(most)}
 }
 
-// ErrSourceLeft is wrapped by the error of a run that abandoned its data source, which neither yielded a batch nor
-// ended within half a second after the context ended. Its goroutine continues until the source returns.
+// ErrSourceLeft is wrapped by the error of a run that abandoned its data source, which did not return within half a
+// second after the context ended. Its goroutine continues until then.
 var ErrSourceLeft = errors.New("the data source did not return within " + reader.Grace.String() + ": it was abandoned, with its goroutine")
 
 var errNoData = errors.New("no data given")

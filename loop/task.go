@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// Stepper makes one step: from a state and a batch to the next state and the logs. After an error other than [ErrStop],
-// the run keeps the old state, which must still be valid.
+// Stepper makes one step: from a state and a batch to the next state and the logs. After an error other than
+// [ErrStop], the run keeps the old state, which must still be valid.
 //
 // A run asks a Stepper for further methods. Steps that may still run after Step returns, as on a device, have
 //
@@ -34,8 +34,8 @@ import (
 //
 // # Methods of a state
 //
-// Callbacks and options ask a state, or the result of its method State() any, for methods, also of a pointer receiver.
-// A state that changes in place must be copied to be kept:
+// Callbacks and options ask a state, or the result of its method State() any, for methods, also of a pointer
+// receiver. A state that changes in place must be copied to be kept:
 //
 //	Snapshot(ctx context.Context) (loop.Snapshot, error)
 //
@@ -48,9 +48,9 @@ import (
 //
 //	OnRead(f func() error) (remove func(), err error)
 //
-// which calls the functions registered earlier, then registers f. The state calls f on any goroutine before each read,
-// and returns its error. While the data source has control, f makes the steps of all batches that were handed out. On a
-// goroutine of data.Prefetch or data.ParallelMap, f returns an error. See also [Job] and checkpoint.State.
+// which calls the functions registered earlier, then registers f. The state calls f on any goroutine before each
+// read, and returns its error. While the data source has control, f makes the steps of all batches that were handed
+// out. On a goroutine of data.Prefetch or data.ParallelMap, f returns an error. See also [Job] and checkpoint.State.
 //
 // # Blocks
 //
@@ -59,9 +59,8 @@ import (
 //	BlockSize() int
 //	StepBlock(ctx context.Context, state S, batches []B) (S, []Logs, error)
 //
-// StepBlock makes the steps in order and returns the logs of each, with the same names. With an error, ErrStop
-// included, it returns the logs of the steps before the error and the state after them. A panic loses all steps of the
-// block.
+// StepBlock makes the steps in order and returns the logs of each, with the same names. With an error, or ErrStop, it
+// returns the logs of the earlier steps and the state after them. A panic loses all steps of the block.
 //
 // BlockSize returns the largest number of steps in a block, when a run starts. Below 2 the loop calls Step, otherwise
 // only StepBlock. A block never crosses a point at which another task, a callback or the end of the run is due; but

@@ -9,8 +9,7 @@ import (
 type agreement interface {
 	// called at both ends of a run with this process's failure, and the one known to all
 	meet(where place, known, failure error) error
-	// called before batches that only this process may have, with the samples up to the newest; waiting: batches in no
-	// block
+	// called before batches that only this process may have, with the newest's samples; waiting: batches in no block
 	use(waiting, samples int64) (end bool, err error)
 	// ends the run before an unusable batch
 	refuse(err error) (end bool, _ error)

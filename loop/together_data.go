@@ -8,7 +8,7 @@ import (
 
 func (p *ranks[S, B]) refuse(err error) (bool, error) {
 	p.refused = err
-	p.taken = p.last.tasks.Steps - p.from.Steps + int64(len(p.blocks.batches)) // those with a step
+	p.taken = p.last.tasks.Steps - p.from.Steps + int64(len(p.blocks.batches))
 	return false, nil
 }
 
@@ -47,8 +47,8 @@ func (p *ranks[S, B]) samplesTaken() int64 {
 	return p.last.tasks.Samples
 }
 
-// agreeOnData agrees on the batches, and on reasons to end the run before them. ended: this process's data ended (1) or
-// failed (2). end: the run ends after the batches that all have.
+// agreeOnData agrees on the batches, and on reasons to end the run before them. ended: this process's data ended (1)
+// or failed (2). end: the run ends after all's batches.
 func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err error) {
 	p.made = p.from.Steps + p.taken - int64(len(p.blocks.batches)) - waiting
 	p.say(p.taken, samples, ended, causeCode(p.ctx))
@@ -62,7 +62,7 @@ func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err 
 		p.limitBlock(p.block, p.steps, time.Duration(p.words[factTook]))
 		p.steps, p.took = 0, 0
 	}
-	if p.stops() { // in an iteration with steps only
+	if p.stops() {
 		p.leaveOut(p.taken)
 		p.reason = Stopped
 		return true, nil
@@ -85,7 +85,7 @@ func (p *ranks[S, B]) agreeOnData(ended, waiting, samples int64) (end bool, err 
 		p.halted, p.halt = true, halt{reason: DataEnded}
 	case latest == 1:
 		p.halted, p.halt = true, halt{reason: Failed, err: p.uneven(most, least, a, b)}
-	case most != least: // for example different numbers of samples
+	case most != least:
 		return false, p.differ("rank %d makes a step after batch %d and rank %d only after batch %d", b, least, a, most)
 	}
 	return end, nil

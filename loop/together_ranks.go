@@ -15,11 +15,10 @@ import (
 type ranks[S, B any] struct {
 	*run[S, B]
 	Job
-	watch  abilities.Watched
-	rank   int64
-	words  [facts]int64
-	passed time.Duration
-	// of the newest block
+	watch        abilities.Watched
+	rank         int64
+	words        [facts]int64
+	passed       time.Duration
 	block, steps int
 	took         time.Duration
 	made         int64
@@ -81,9 +80,9 @@ func (p *ranks[S, B]) exchange(topic string, words []int64) (err error) {
 	return nil
 }
 
-// One meeting: the error is any process's failure, or that they are at different places.
+// One meeting: the error is any process's failure, or different places.
 func (p *ranks[S, B]) agree(where place, failure error) error {
-	if errors.As(failure, new(*apartError)) { // from a run within this one
+	if errors.As(failure, new(*apartError)) {
 		p.met, p.broken = true, true
 		return failure
 	}
@@ -276,7 +275,6 @@ func (p *ranks[S, B]) timed(steps int, _ time.Duration) {
 	p.block, p.steps, p.took = p.blocks.current, steps, time.Since(p.blocks.since)
 }
 
-// for runs within this one
 func cancelledElsewhere(err error) bool {
 	var ranked *rankError
 	return errors.As(err, &ranked) && ranked.reason == Cancelled
@@ -308,7 +306,7 @@ func (p *ranks[S, B]) end(left bool, err error) error {
 			if err := p.agree(atEnd, nil); err != nil {
 				return false, err
 			}
-			if p.stops() { // in the last iteration, with steps only
+			if p.stops() {
 				r.reason = Stopped
 			}
 			if most, _, _, _ := p.of(pairStop); r.reason == Stopped && most == 1 { // all pause

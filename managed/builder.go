@@ -67,7 +67,7 @@ func (b *Builder) Training() bool { return b.scope.IsTraining(b.graph) }
 
 // Inference calls build with Training false, for an untrained part such as a teacher: its layers have no dropout, and
 // normalize by their averages. Stop the gradient of its result ([graph.StopGradient]): variables first used in build
-// that no gradient reaches are not updated, not even by weight decay.
+// without a gradient are not updated, not even by weight decay.
 func (b *Builder) Inference(build func()) {
 	store, training := b.scope.Store(), b.Training()
 	used := map[*model.Variable]bool{}
@@ -131,8 +131,8 @@ func stepsBy(scope *model.Scope) *model.Variable {
 
 const stepsByName = "steps_by"
 
-// Samples returns the number of earlier training examples, without padding, as int64, counted from the first training
-// step that calls it.
+// Samples returns the number of earlier training examples, without padding, as int64, from the first training step
+// that calls it.
 func (b *Builder) Samples() *graph.Node {
 	v := b.scope.VariableWithValue("samples", int64(0)).SetTrainable(false)
 	n := v.NodeValue(b.graph)

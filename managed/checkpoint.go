@@ -132,10 +132,10 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 // step creates them. If the model differs, Restore or that step ([Stepper.Prepare] checks earlier) returns a
 // [*MismatchError]. After an error the state is unchanged. A successful Restore repairs lost values.
 //
-// A step used before the checkpoint must have the same variables, except for metrics. A training step first used later
-// gives missing variables initial values. Optimizer variables are new for parameters that the optimizer has not
-// trained. Layers are new if the step has another function or its own optimizer ([WithStepOptimizer]), and the process
-// has made the earlier training steps; otherwise prepare one of these first. Variables that the checkpoint lacks are
+// A step used before the checkpoint must have the same variables, except for metrics. A training step first used
+// later gives missing variables initial values. Optimizer variables are new for parameters that it has not trained.
+// Layers are new if the step has another function or its own optimizer ([WithStepOptimizer]), and the process has
+// made the earlier training steps; otherwise prepare one of these first. Variables that the checkpoint lacks are
 // removed.
 func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	if err := s.restore(ctx, c, nil); err != nil {
@@ -144,9 +144,9 @@ func (s *State) Restore(ctx context.Context, c *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// Transfer copies tensors of any checkpoint into variables of another model. from returns the tensor's name for a
-// variable's full name, or "" to keep or draw its value. A missing or unfitting tensor is a [*MismatchError], of later
-// variables from the step that creates them. It is an error if no variable takes a tensor.
+// Transfer copies tensors of any checkpoint into variables of another model. from returns a tensor's name for a
+// variable's full name, or "" to keep or draw its value. A missing or unfitting tensor is a [*MismatchError], of
+// later variables from the step that creates them. It is an error if no variable takes a tensor.
 //
 //	err := state.Transfer(ctx, c, func(name string) string {
 //		if strings.HasPrefix(name, "/logits/") { return "" } // a new last layer

@@ -11,7 +11,6 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// oldCounts are common to all parameters.
 type oldCounts struct {
 	values map[string]*tensors.Tensor
 	own    bool

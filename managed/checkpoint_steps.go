@@ -68,7 +68,7 @@ func (s *saved) note(step usedStep) {
 	}
 }
 
-// must reports whether a missing variable is an error. related: the step shares variables with the checkpoint or is the
+// must reports whether a missing variable is an error. related: the step shares the checkpoint's variables or is the
 // first after it; trained: it shares a training step's.
 func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	v := m.variable
@@ -87,8 +87,8 @@ func (r *restored) must(step *asking, m missing, related, trained bool) bool {
 	return !r.recorded || len(r.same(step.stepID)) > 0
 }
 
-// comesLater reports whether a training step is first used after the checkpoint: its function or optimizer is new, and
-// this process made all earlier training steps. A renamed function is not new.
+// comesLater reports whether a training step is first used after the checkpoint: its function or optimizer is new,
+// and this process made all earlier ones. A renamed function is not new.
 func (r *restored) comesLater(step *asking) bool {
 	for _, s := range r.steps {
 		place, made := madeSteps.Load(s.stepID)
@@ -104,8 +104,8 @@ func (r *restored) same(id stepID) []usedStep {
 	return slices.DeleteFunc(slices.Clone(r.steps), func(s usedStep) bool { return s.stepID != id })
 }
 
-// hadRule reports whether the step's optimizer had this variable: one per trained parameter, and shared ones since the
-// first of their parameters.
+// hadRule reports whether the step's optimizer had this variable: one per trained parameter, shared ones since their
+// first.
 func (r *restored) hadRule(step *asking, name string) bool {
 	parameter := owner(name, step.Trains)
 	if !r.recorded { // Another parameter's variable shows the same optimizer, which did not train this one.
@@ -140,7 +140,7 @@ func ofOptimizers(name string) bool {
 	return strings.Contains(name, "/"+optimizer.Scope+"/") || strings.Contains(name, "/"+optimizer.AdamDefaultScope)
 }
 
-// left are tensors that the step used before and does not use, the fewest among candidate steps.
+// left are tensors that the step used and does not use, the fewest among candidate steps.
 func (r *restored) left(step *asking, waits func(name string) bool) (names []string) {
 	for i, s := range r.same(step.stepID) {
 		var left []string

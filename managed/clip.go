@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/xla/ops"
 )
 
-// ClipByExample returns the losses of the examples, [batch], and clips each example's gradient over all updated
-// variables to norm limit (Abadi et al. 2016). [Builder.Loss] of the result trains with the mean gradient.
+// ClipByExample returns the examples' losses, [batch], and clips each example's gradient over all updated variables
+// to norm limit (Abadi et al. 2016). [Builder.Loss] of them trains with the mean gradient.
 //
 // The fields' first axis is the batch. loss is called once, with fields of shape [1, …], and returns a scalar. Batch
 // normalization in it is an error.

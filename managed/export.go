@@ -23,7 +23,7 @@ import (
 //
 // The program is that of [Stepper.Step] under jit. Inputs are the used fields, then the state. Outputs are the new
 // state and the numbers as one float32 array "logs". GELU's error function may differ in the last bits. Export waits
-// for started steps, and for a build or compilation of another step on the state.
+// for started steps, and for another build or compilation on the state.
 func (s *Stepper) Export(dir string, state *State, batch data.Batch, options ExportOptions) error {
 	if err := s.export(dir, state, batch, nil, options); err != nil {
 		return fmt.Errorf("managed: export: %w", err)

@@ -7,8 +7,8 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// MoveTo moves the whole state to another strategy, even of another runtime. It waits for started steps and reads all
-// logs: the old runtime may be closed. Steppers compile again.
+// MoveTo moves the state to another strategy, even of another runtime. It waits for started steps and reads all logs:
+// the old runtime may be closed. Steppers compile again.
 //
 // Both copies exist meanwhile. After an error the state has not moved, unless only freeing the old values failed.
 func (s *State) MoveTo(ctx context.Context, to strategies.Strategy) error {

@@ -15,7 +15,7 @@ import (
 
 // WithPolicy enables mixed precision (Micikevicius et al. 2018). Build functions see floating-point fields and
 // trainable variables in the policy's Compute dtype. The state and the optimizer keep variables in Parameters. Losses
-// and metrics are converted to Outputs. Untrained variables keep their dtype.
+// and metrics become Outputs. Untrained variables keep their dtype.
 //
 // Use [Builder.ToOutputType] before the loss, [Builder.DType] for layers that need a dtype, and [FullPrecision] for
 // normalizations. float16 usually needs an [optim.LossScale]; without one, New logs a warning ([xla.Log]).
@@ -50,8 +50,8 @@ func (b *Builder) ToOutputType(x *graph.Node) *graph.Node {
 	return b.casting.policy.Out(x)
 }
 
-// FullPrecision builds a part of a model in the parameters' dtype and converts the result to x's dtype, for
-// normalizations, whose sums are inaccurate in 16 bits. It works only in this package's build functions.
+// FullPrecision builds a part of a model in the parameters' dtype and converts the result to x's, for normalizations,
+// whose sums are inaccurate in 16 bits. It works only in this package's build functions.
 func FullPrecision(scope *model.Scope, x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node {
 	c := builderOf(x, "FullPrecision").casting
 	if c == nil || c.dtype == c.policy.Parameters {

@@ -15,7 +15,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// Prepare creates the step's variables and compiles it as loops run it ([Stepper.StepBlock]). It runs no step. Only the
+// Prepare creates the step's variables and compiles it as loops run it ([Stepper.StepBlock]), without a run. Only the
 // batch's names, shapes and dtypes matter ([ZeroBatch]).
 func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) error {
 	if err := s.prepare(ctx, state, batch); err != nil {

@@ -27,9 +27,9 @@ var _ abilities.LearningRater = (*State)(nil)
 
 const rateName = model.RootScopePath + optimizer.Scope + model.ScopeSeparator + "learning_rate"
 
-// LearningRate reads the optimizer's base rate from the device: 0.1 in float32 is 0.10000000149011612. It lacks changes
-// within the optimizer, such as a decay. Before the first training step it is [ErrNoLearningRate], unless a rate was
-// set.
+// LearningRate reads the optimizer's base rate from the device: 0.1 in float32 is 0.10000000149011612. It lacks the
+// optimizer's own changes, such as a decay. Before the first training step it is [ErrNoLearningRate], unless a rate
+// was set.
 func (s *State) LearningRate() (float64, error) {
 	rate, err := s.rate(func() error { return nil })
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *State) learningRate() (float64, error) {
 	return scalarOf(t)
 }
 
-// RatesInForce returns [State.LearningRate] times the factors of the last update at the end of an optim chain: one rate
+// RatesInForce returns [State.LearningRate] times the last update's factors at the end of an optim chain: one rate
 // under "", or one per group if optim.Groups scale. It is an error if the chain scales elsewhere. For GoMLX's
 // optimizers it is the base rate.
 func (s *State) RatesInForce() (map[string]float64, error) {

@@ -39,9 +39,9 @@ func (b *Builder) Metric(name string, v *graph.Node) {
 }
 
 // Track reports a metric over all batches since the last [Reset] or the start of the evaluation. The state keeps its
-// accumulators, separate for training and test steps. weights are per example, nil for 1 each; padding is excluded. On
-// a padded batch, an input computed from the batch without a row per example is [ErrPadded], unless the function asked
-// for the mask. Several values are logged as name/value, numbers as [Builder.Metric], arrays as [Builder.Output].
+// accumulators, separate for training and test steps. weights are per example, nil for 1 each; padding is excluded.
+// On a padded batch, an input from the batch without a row per example is [ErrPadded], unless the function asked for
+// the mask. Several values are logged as name/value, numbers as [Builder.Metric], arrays as [Builder.Output].
 func (b *Builder) Track(name string, m metrics.Metric, weights *graph.Node, inputs ...*graph.Node) {
 	if mask := b.mask(); mask != nil {
 		rows := false
@@ -109,7 +109,7 @@ func (b *Builder) Mean(name string, v *graph.Node) {
 // ErrPadded reports that a value of the whole padded batch would include the padding.
 var ErrPadded = errors.New("the batch is padded")
 
-// Output reports an array, such as a prediction per example, which stays on the device until [Array] reads it. A step
+// Output reports an array, such as a prediction per example; it stays on the device until [Array] reads it. A step
 // with outputs runs singly, not in blocks.
 func (b *Builder) Output(name string, v *graph.Node) { b.whole(loop.Outputs, name, v) }
 

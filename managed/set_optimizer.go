@@ -13,9 +13,9 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// SetOptimizer replaces the state's optimizer from the next step on, and removes the old one's variables, learning rate
-// and step count, but not optimizers of [WithStepOptimizer]. It is an error if values of a checkpoint wait for their
-// first use. Existing views return [xla.ErrBusy].
+// SetOptimizer replaces the state's optimizer from the next step on, and removes the old one's variables, learning
+// rate and step count, but no [WithStepOptimizer]. It is an error if values of a checkpoint wait for their first use.
+// Existing views return [xla.ErrBusy].
 func (s *State) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	if err := s.setOptimizer(ctx, o); err != nil {
 		return &graphs.Failure{Package: "managed", What: "set the optimizer", Err: err}

@@ -24,8 +24,8 @@ type settings struct {
 	undealt bool
 }
 
-// noteBatch runs once per block. goesOn: the state was restored. Then a set's first batch shows a set made for this
-// run, as by Gather, and the run's data are unknown.
+// noteBatch runs once per block. goesOn: the state was restored. A set's first batch then shows a set made for this
+// run, as by Gather, and its data are unknown.
 func (c *settings) noteBatch(b data.Batch, goesOn bool) {
 	if b.Deal == c.deal && c.batches != nil && (b.Deal != nil || b.Samples() == c.size) {
 		return
@@ -65,8 +65,8 @@ func dealt(b data.Batch) map[string]string {
 
 // Settings returns the training's settings as text: "optimizer", "optimizer.<link>" ([optim.Optimizer.Describe]),
 // "optimizer.rate", "policy" and "seed"; after a training step also "batch", "data", "data.content" and "order", if
-// equal in all batches, the last three empty if no batch came from a [data.Set]. Optimizers of compiled steps with
-// [WithStepOptimizer] have the step's name as prefix.
+// equal in all batches, the last three empty without a [data.Set]. Those of compiled steps with [WithStepOptimizer]
+// have the step's name as prefix.
 func (s *State) Settings() []checkpoint.Setting {
 	defer s.values.PeekAll()()
 	var all []checkpoint.Setting

@@ -248,8 +248,8 @@ var _ interface {
 	Snapshot(ctx context.Context) (loop.Snapshot, error)
 } = (*State)(nil)
 
-// OnRead has the state call f before it is read or changed from outside, until remove. A loop's f runs the steps of the
-// collected batches. The reader gets f's error. OnRead calls earlier functions first. Methods without an error result
+// OnRead has the state call f before it is read or changed from outside, until remove. A loop's f runs the collected
+// batches' steps. The reader gets f's error. OnRead calls earlier functions first. Methods without an error result
 // call none.
 func (s *State) OnRead(f func() error) (remove func(), err error) {
 	if s == nil {

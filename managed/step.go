@@ -61,7 +61,7 @@ func TrainOnly(match func(name string) bool) StepOption {
 }
 
 // WithStepOptimizer sets a training step's own optimizer, as for a generator and its discriminator, with values under
-// the scope name: several optimizers of one parameter are independent. GoMLX's own Adams ([optim.GoMLX]) share their
+// the scope name: several optimizers of a parameter are independent. GoMLX's own Adams ([optim.GoMLX]) share their
 // moments.
 func WithStepOptimizer(name string, o *optim.Optimizer) StepOption {
 	return func(s *stepSettings) { s.scope, s.rule = name, o }
@@ -73,9 +73,8 @@ func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = 
 // OutputsAlone restricts a step's reports to outputs. The step then accepts unmarked padding.
 func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone = true } }
 
-// LearningRates has a training step report its rate, as in [State.RatesInForce], as the metric learning_rate, or
-// learning_rate_<group>, and none if there is no single rate. A step that holds its update back reports the rate of the
-// next one.
+// LearningRates has a training step report its rate ([State.RatesInForce]) as the metric learning_rate, or
+// learning_rate_<group>, or none without a single rate. A step that holds its update back reports the next one's.
 func LearningRates() StepOption { return func(s *stepSettings) { s.rates = true } }
 
 // MaxShapes limits the shapes of batches for which a step is compiled on one state, default 100. Beyond it a training

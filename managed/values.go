@@ -20,8 +20,8 @@ import (
 // another state. A variable takes its value when a step creates it. The tensors must not change until then. A
 // checkpoint.Tensor with a Write is read only then, one variable after another.
 //
-// Each trainable variable must be listed, except for [DrawMissing], with its shape and dtype. Otherwise the step
-// returns an error that lists all differences. Unused values are ignored.
+// Each trainable variable must be listed, except for [DrawMissing], with its shape and dtype, else the step returns
+// an error with all differences. Unused values are ignored.
 func WithValues[T *tensors.Tensor | checkpoint.Tensor](values map[string]T) Option {
 	return func(s *State) error {
 		initial, late := make(map[string]*tensors.Tensor, len(values)), store.Late{}

@@ -17,8 +17,8 @@ func Accuracy() Metric {
 	}, nil, "labels", "predictions")
 }
 
-// TopK is the weighted share of examples in which fewer than k classes have a higher score than the label's: ties count
-// as correct. Its inputs are labels and scores.
+// TopK is the weighted share of examples in which fewer than k classes score higher than the label's: ties are
+// correct. Its inputs are labels and scores.
 func TopK(k int) Metric {
 	name := fmt.Sprintf("TopK(%d)", k)
 	return newMean(name, func(in []*graph.Node) *graph.Node {

@@ -8,12 +8,12 @@ import (
 )
 
 // AUC is the area under the ROC curve: the probability that an example with label 1 has a higher prediction than one
-// with label 0, with ties counted half. Its inputs are labels, 0 or 1 of any dtype, and predictions, probabilities in
-// [0, 1], of one shape. Each element is an example.
+// with label 0; ties count half. Its inputs are labels, 0 or 1 of any dtype, and predictions, probabilities in [0,
+// 1], of one shape. Each element is an example.
 //
-// The thresholds are evenly spaced in [0, 1]. Predictions between two adjacent ones count as ties: the error is at most
-// half the share of such pairs. AUC is NaN if a label is not 0 or 1, a prediction is outside [0, 1] or NaN, or a label
-// has no examples.
+// The thresholds are evenly spaced in [0, 1]. Predictions between two adjacent ones count as ties: the error is at
+// most half the share of such pairs. AUC is NaN if a label is not 0 or 1, a prediction is outside [0, 1] or NaN, or a
+// label has no examples.
 func AUC(thresholds int) Metric {
 	return newCurve("AUC", thresholds, func(ones, zeros *graph.Node) *graph.Node {
 		pairs := graph.Mul(zeros, graph.Sub(atLeast(ones), graph.DivScalar(ones, 2)))

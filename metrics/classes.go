@@ -13,15 +13,14 @@ const classType = dtypes.Int64
 
 const noClass = -1
 
-// Threshold makes binary classes from probabilities or scores: 1 if x > threshold, else 0, of x's shape. NaN becomes an
-// invalid class.
+// Threshold makes binary classes: 1 if x > threshold, else 0, of x's shape. NaN becomes an invalid class.
 func Threshold(x *graph.Node, threshold float64) *graph.Node {
 	above := graph.GreaterThan(graph.ConvertDType(x, dtype), graph.Scalar(x.Graph(), dtype, threshold))
 	return orNoClass(x, graph.ConvertDType(above, classType))
 }
 
-// Highest makes binary classes from scores [examples…, classes]: 1 for the k highest of an example, else 0, as integers
-// of their shape. Of equal scores the first are taken. All classes of an example with a NaN are invalid.
+// Highest makes binary classes from scores [examples…, classes]: 1 for the k highest of an example, else 0, as
+// integers of their shape. Of equal scores the first are taken. With a NaN, all classes of the example are invalid.
 func Highest(scores *graph.Node, k int) *graph.Node {
 	s := scores.Shape()
 	if !s.DType.IsFloat() || s.Rank() == 0 || k < 1 || k > s.Dimensions[s.Rank()-1] {
@@ -39,7 +38,6 @@ func orNoClass(x, class *graph.Node) *graph.Node {
 	return graph.Where(graph.IsNaN(x), graph.FillScalar(x.Graph(), class.Shape(), noClass), class)
 }
 
-// classes reads labels and predictions. known is the number of classes by the scores, else 0.
 func classes(name string, inputs []*graph.Node) (labels, predictions *graph.Node, known int) {
 	take(name, inputs, "labels", "predictions")
 	labels, n := classOf(name, "labels", inputs[0])

@@ -1,9 +1,7 @@
-// Package metrics computes metrics over many batches inside the graph: means, accuracies, scores of classes, areas
-// under curves.
+// Package metrics computes metrics over many batches inside the graph.
 //
 // The caller keeps a [Metric]'s accumulators as variables that a step updates, or as inputs and outputs. [Initial]
-// makes them before the first batch, and resets them. A custom metric is a type with Metric's methods, or [MapInputs]
-// of a metric here.
+// makes or resets them. A custom metric is a type with Metric's methods, or [MapInputs] of a metric here.
 //
 // # Classes
 //
@@ -11,11 +9,11 @@
 // additional axis of classes (scores, logits, probabilities, one-hot), of which the first maximum counts. For binary
 // classes by a probability, use [Threshold]; for examples with several classes, [MultiLabel].
 //
-// If an example that counts has a label or prediction that is no class, or a NaN score, the value is NaN until a reset.
-// To exclude labels such as -100, give them weight 0: graph.NotEqual(labels, …) is a mask.
+// If an example that counts has an invalid label or prediction, or a NaN score, the value is NaN until a reset. To
+// exclude labels such as -100, give them weight 0: graph.NotEqual(labels, …) is a mask.
 //
 // # Names
 //
-// docs/from-keras.md lists Keras's names, docs/maintain/parity.tsv those of clu, with the differences. Without examples
-// a mean or a score is NaN.
+// docs/from-keras.md lists Keras's names, docs/maintain/parity.tsv those of clu, with the differences. Without
+// examples a mean or a score is NaN.
 package metrics

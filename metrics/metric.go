@@ -44,7 +44,7 @@ type Accumulator struct {
 
 // Value is a result of a metric, usually a scalar.
 type Value struct {
-	// Name distinguishes several values of a metric; it is empty for a single one.
+	// Name distinguishes several values; it is empty for a single one.
 	Name string
 	Node *graph.Node
 }

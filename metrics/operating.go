@@ -7,10 +7,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// BestAt is the best value of one rate of a binary classifier over all thresholds at which another rate is at least the
-// given value, or 0 if there is none. The rates are "precision", "recall" (sensitivity) and "specificity".
-// BestAt("precision", "recall", 0.5, 200) is Keras's PrecisionAtRecall(0.5). Class 1 is above the threshold. Inputs,
-// thresholds and NaN are as in [AUC].
+// BestAt is the best value of one rate of a binary classifier over all thresholds at which another rate is at least
+// the given value, else 0. The rates are "precision", "recall" (sensitivity) and "specificity". BestAt("precision",
+// "recall", 0.5, 200) is Keras's PrecisionAtRecall(0.5). Class 1 is above the threshold. Inputs, thresholds and NaN
+// are as in [AUC].
 func BestAt(best, at string, least float64, thresholds int) Metric {
 	name := fmt.Sprintf("BestAt(%s, %s, %g)", best, at, least)
 	return newCurve(name, thresholds, func(ones, zeros *graph.Node) *graph.Node {
@@ -36,7 +36,7 @@ func BestAt(best, at string, least float64, thresholds int) Metric {
 	})
 }
 
-// rate is a value per threshold, from the counts of labels 1 and 0 above it and in total.
+// rate is a value per threshold, from the counts of labels 1 and 0 above it and of all.
 type rate struct {
 	of func(hits, misses, ones, zeros *graph.Node) *graph.Node
 	// zeros: it is undefined without examples of label 0.

@@ -54,7 +54,6 @@ func ClassScores(classes int, average Average) Metric {
 	return newScores("ClassScores", classes, average, precision, recall, f1, specificity)
 }
 
-// score is a class's value, from sums of weights.
 type score struct {
 	name string
 	of   func(hit, predicted, labelled, all *graph.Node) *graph.Node

@@ -10,9 +10,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// AtThresholds has the values of m at several thresholds, each named as its threshold, "0.5". m is [MultiLabel] of a
-// metric, or of classes 0 and 1, such as Precision(2, Binary). The inputs are labels, 0 or 1 of any dtype, and
-// predictions of their shape. For another label, or a NaN, a value is NaN.
+// AtThresholds has the values of m at several thresholds, named as these: "0.5". m is [MultiLabel] of a metric, or of
+// classes 0 and 1, such as Precision(2, Binary). The inputs are labels, 0 or 1 of any dtype, and predictions of their
+// shape. For another label, or a NaN, a value is NaN.
 func AtThresholds(m Metric, thresholds ...float64) Metric {
 	var all Collection
 	for _, threshold := range thresholds {
@@ -26,7 +26,6 @@ func AtThresholds(m Metric, thresholds ...float64) Metric {
 
 type atThresholds struct{ Collection }
 
-// Accumulators are those of the collection, with names that a variable may have.
 func (a atThresholds) Accumulators() []Accumulator {
 	all := a.Collection.Accumulators()
 	for i := range all {
@@ -60,8 +59,7 @@ func zeroOrOne(labels *graph.Node) *graph.Node {
 	return graph.Where(is(1), value(1), graph.Where(is(0), value(0), value(noClass)))
 }
 
-// Each names the elements of a value of m that is an array, such as the score of each class of [PerClass], so that each
-// is a number of its own in the logs.
+// Each names the elements of an array, such as the scores of [PerClass], so that each is logged as a number.
 func Each(m Metric, names ...string) Metric { return each{m, slices.Clone(names)} }
 
 type each struct {

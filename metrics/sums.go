@@ -37,7 +37,6 @@ func (s *sums) Compute(acc []*graph.Node) []Value {
 
 func single(v *graph.Node) []Value { return []Value{{Node: v}} }
 
-// newMean is the weighted mean of each's values, then after, if any.
 func newMean(name string, each func(inputs []*graph.Node) *graph.Node, after func(*graph.Node) *graph.Node, inputs ...string) Metric {
 	return &sums{name: name, inputs: inputs, keeps: scalars("total", "weight"),
 		batch: func(weights *graph.Node, inputs []*graph.Node) []*graph.Node {

@@ -46,7 +46,7 @@ func ratio(a, b *graph.Node) *graph.Node {
 	return graph.Where(none, graph.ZerosLike(b), graph.Div(a, graph.Where(none, graph.OnesLike(b), b)))
 }
 
-// poison is NaN if any example with a weight is invalid, else 0: graphs cannot return errors.
+// poison is NaN if any weighted example is invalid, else 0: graphs cannot return errors.
 func poison(weights, invalid *graph.Node) *graph.Node {
 	g := weights.Graph()
 	bad := graph.GreaterThan(graph.ReduceAllSum(counted(weights, invalid)), graph.ScalarZero(g, dtype))

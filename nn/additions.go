@@ -10,9 +10,9 @@ const additionsParam = "lazo.nn.additions"
 
 type additions func(at *model.Scope) Layer
 
-// Additions adds the output of another layer of the same input to that of each Dense at a scope and below, also within
-// [Attention], as an adapter (Hu et al. 2021). layer returns it for the Dense's scope, which both have, or nil. The sum
-// is computed in the other layer's dtype. Call it before the layers are built.
+// Additions adds another layer's output for the same input to that of each Dense at a scope and below, also within
+// [Attention], as an adapter (Hu et al. 2021). layer returns it for the Dense's scope, which both have, or nil. The
+// sum is computed in the other layer's dtype. Call it before the layers are built.
 func Additions(scope *model.Scope, g *graph.Graph, layer func(at *model.Scope) Layer) {
 	scope.SetGraphParam(g, additionsParam, additions(layer))
 }
@@ -40,9 +40,9 @@ const weightsParam = "lazo.nn.weights"
 
 type weights func(at *model.Scope, name string) *graph.Node
 
-// Weights computes weights of layers at a scope and below in place of variables, as of frozen ones that are stored in
-// another form. weight returns that of a layer's scope and name, such as "kernel", or nil. Call it before the layers
-// are built.
+// Weights computes layers' weights at a scope and below in place of variables, as of frozen ones stored in another
+// form. weight returns that of a layer's scope and name, such as "kernel", or nil. Call it before the layers are
+// built.
 func Weights(scope *model.Scope, g *graph.Graph, weight func(at *model.Scope, name string) *graph.Node) {
 	scope.SetGraphParam(g, weightsParam, weights(weight))
 }

@@ -29,7 +29,7 @@ type Attention struct {
 	// Rotary is the base of rotary position embeddings (Su et al. 2021), for example 10000. A pair is one element from
 	// each half of a head. None if 0.
 	Rotary float64
-	// Rates replace Rotary's base by the angles per place: one for each of Width/2 pairs, as scaled for long texts.
+	// Rates replace Rotary's base by the angles per place of Width/2 pairs, as scaled for long texts.
 	Rates []float64
 	// Window bounds the places that each attends to with Causal: itself and those before it. All if 0.
 	Window int
@@ -46,7 +46,7 @@ type Attention struct {
 	Dropout float64
 	// HeadNorm normalizes each head of queries and keys, before rotary positions (Henry et al. 2020).
 	HeadNorm     *RMSNorm
-	Fused        bool // one kernel and bias in qkv, in place of query, key and value
+	Fused        bool // one kernel and bias, qkv, for query, key and value
 	NoBias       bool
 	NoOutputBias bool                      // output has no bias
 	NoKeyBias    bool                      // key has no bias, which would not change the weights
@@ -107,9 +107,9 @@ func (a Attention) NewCache(scope *model.Scope, x *graph.Node, length int) Cache
 	return Cache{Key: empty, Value: empty, Position: graph.Scalar(x.Graph(), dtypes.Int32, 0)}
 }
 
-// Decode is Apply of a Causal attention for the places after those of the cache: a prompt, or a new place. It also
-// returns the extended cache. If the cache is too short, the output is NaN. Mask may be lengths [batch] or bool [batch,
-// length], for the cache's places.
+// Decode is Apply of a Causal attention for the places after the cache: a prompt, or a new place. It also returns the
+// extended cache. If the cache is too short, the output is NaN. Mask may be lengths [batch] or bool [batch, length],
+// for the cache's places.
 func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*graph.Node, Cache) {
 	a = a.checked(scope, x)
 	if !a.Causal {
@@ -267,7 +267,6 @@ func (a Attention) mask(scope *model.Scope, q, k *graph.Node) *graph.Node {
 	return nil
 }
 
-// bias is [batch, heads, queries, keys], or nil.
 func (a Attention) bias(scope *model.Scope, q, k *graph.Node, layout attention.AxesLayout) *graph.Node {
 	if a.Bias == nil {
 		return nil
@@ -280,7 +279,7 @@ func (a Attention) bias(scope *model.Scope, q, k *graph.Node, layout attention.A
 	return graph.BroadcastToDims(a.Bias, batch, a.Heads, queries, keys)
 }
 
-// attend uses GoMLX's core if the backend has a fused form.
+// attend uses GoMLX's core for a backend's fused form.
 func (a Attention) attend(scope *model.Scope, q, k, v *graph.Node, layout attention.AxesLayout, mask *graph.Node, causal bool) *graph.Node {
 	scale, bias := cmp.Or(a.Scale, 1/math.Sqrt(float64(a.Width))), a.bias(scope, q, k, layout)
 	if a.Cap == 0 && q.Graph().Backend().Capabilities().Operations[compute.OpTypeFusedScaledDotProductAttention] {

@@ -15,9 +15,9 @@ import (
 // BatchNorm normalizes all axes but the last, [batch, …, n]: in training by mean and variance of the batch, else by
 // running averages (Ioffe and Szegedy 2015). The statistics exclude padding examples and masked places ([MaskOf]).
 //
-// If the optimizer freezes scale and offset (optim.Frozen), it uses the running averages in training too, and keeps
-// them. If a step trains neither for another reason (managed.TrainOnly, graph.StopGradient), it normalizes by the batch
-// and keeps the averages.
+// If the optimizer freezes scale and offset (optim.Frozen), training also uses the running averages, and keeps them.
+// If a step trains neither for another reason (managed.TrainOnly, graph.StopGradient), it normalizes by the batch and
+// keeps the averages.
 //
 // Step n uses the momentum min(Momentum, 1 - 1/n): the averages have no initial bias.
 type BatchNorm struct {

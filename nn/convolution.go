@@ -237,7 +237,7 @@ func (w windows) paddings(layer string, scope *model.Scope, x *graph.Node, valid
 	paddings := make([][2]int, len(w.window))
 	for i, stride := range w.strides {
 		n := x.Shape().Dimensions[1+i]
-		last := (n - 1) / stride * stride // start of the last window
+		last := (n - 1) / stride * stride
 		switch more := last + w.reach(i) - n; {
 		case valid && w.reach(i) > n:
 			fail(layer, scope, "windows %v with the dilation %v do not fit the input %s: expected windows that reach over at most %d places in each spatial axis, "+

@@ -74,7 +74,7 @@ func (e Embedding) Logits(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.DotGeneral(x, []int{x.Rank() - 1}, nil, table, []int{1}, nil)
 }
 
-// table uses an existing variable's dtype, which a policy may have converted.
+// table uses an existing variable's dtype, perhaps of a policy.
 func (e Embedding) table(scope *model.Scope, x *graph.Node) *graph.Node {
 	if e.Padding != nil && (*e.Padding < 0 || *e.Padding >= e.Vocabulary) {
 		fail("Embedding", scope, "the padding is %d, expected a number from 0 to %d", *e.Padding, e.Vocabulary-1)
@@ -175,7 +175,7 @@ func angles(x, start *graph.Node, places int, rates []float64) *graph.Node {
 type RelativePositions struct {
 	Heads    int
 	Buckets  int                       // 32 if 0
-	Distance int                       // from here on all places share a bucket; 128 if 0
+	Distance int                       // places from here on share a bucket; 128 if 0
 	Causal   bool                      // only for earlier places; later ones are as near as the place itself
 	Initial  model.VariableInitializer // "glorot_uniform" if nil
 }
@@ -204,7 +204,7 @@ func (r RelativePositions) build(scope *model.Scope, x *graph.Node) *graph.Node 
 	return graph.ExpandAxes(graph.TransposeAllAxes(graph.Gather(rows, graph.ExpandAxes(at, -1)), 2, 0, 1), 0)
 }
 
-// bucket computes in float32, as torch: at some distances float64 has another bucket.
+// bucket computes in float32, as torch: float64 has other buckets at some distances.
 func (r RelativePositions) bucket(distance int) int32 {
 	buckets, first := r.Buckets, 0
 	if r.Causal {

@@ -35,7 +35,7 @@ var initializers = map[string]model.VariableInitializer{
 //	orthogonal        orthonormal columns, or rows if fewer (Saxe et al. 2013); all axes but the last are one
 //	zeros, ones       Constant(0), Constant(1)
 //
-// Inputs and outputs count once per place of a window. Random numbers follow the seed of the model's store. An unknown
+// Inputs and outputs count per place of a window. Random numbers follow the seed of the model's store. An unknown
 // name is an error when the variable is made.
 func Initial(name string) model.VariableInitializer {
 	initial, err := names.Find("initializer", name, initializers)
@@ -141,7 +141,7 @@ func orthogonal(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	x := random(g).RandomNormal(g, shapes.Make(dtypes.Float32, long, short))
 	gram := func() *graph.Node { return graph.Dot(graph.TransposeAllAxes(x, 1, 0), x).Product() }
 	// This computes U·Vᵀ of x = U·S·Vᵀ. A norm of the Gram matrix scales the singular values to at most 1. Each step
-	// moves them towards 1: by a polynomial of degree 5 for small ones, then Newton–Schulz.
+	// moves them towards 1: a polynomial of degree 5 for small ones, then Newton–Schulz.
 	norm := graph.ReduceAllMax(graph.ReduceSum(graph.Abs(gram()), 1))
 	x = graph.Div(x, graph.Sqrt(norm))
 	m, n := math.Sqrt(float64(long)), math.Sqrt(float64(short))
@@ -176,10 +176,10 @@ func uniform(g *graph.Graph, shape shapes.Shape, limit float64) *graph.Node {
 	return RandomUniform(-limit, limit)(g, shape)
 }
 
-// cutDeviation is the deviation of the standard normal distribution truncated at ±2.
+// cutDeviation is that of the standard normal distribution truncated at ±2.
 const cutDeviation = 0.87962566103423978
 
-// cutNormal has the given deviation after truncation: the inverse error function, as a polynomial (Giles 2010), of
+// cutNormal has the given deviation after truncation: the inverse error function (a polynomial, Giles 2010) of
 // uniform numbers.
 func cutNormal(g *graph.Graph, shape shapes.Shape, deviation float64) *graph.Node {
 	u := random(g).RandomUniform(g, single(shape))

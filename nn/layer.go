@@ -112,8 +112,7 @@ func (d TimeDistributed) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.Reshape(y, append([]int{dims[0], dims[1]}, y.Shape().Dimensions[1:]...)...)
 }
 
-// L2 adds a penalty on the kernels of its layers, applied in order, to the loss: the rate times the sum of their
-// squares. aux_loss logs it.
+// L2 adds a penalty on its layers' kernels to the loss: the rate times the sum of their squares. aux_loss logs it.
 type L2 struct {
 	Rate   float64
 	Layers []Layer

@@ -26,8 +26,8 @@ type Recurrent struct {
 	Mask *graph.Node
 	// Initial has the initial states, as ApplyStates returns. 0 if nil.
 	Initial []*graph.Node
-	// Dropout is the rate between layers, RecurrentDropout the state's before the recurrent products, with one mask for
-	// all places.
+	// Dropout is the rate between layers, RecurrentDropout the state's before the recurrent products, with one mask
+	// for all places.
 	Dropout, RecurrentDropout float64
 	// ResetBefore makes a GRU reset the state before the candidate's product, (r·h)·U, with one bias [3·units] (Cho et
 	// al. 2014).
@@ -124,7 +124,7 @@ func (r Recurrent) noReset(layer string, scope *model.Scope) {
 }
 
 // cell computes one place from the input's contribution, [batch, gates·units], from times (a state's product with the
-// kernels of gates first to end-1), and from the states.
+// kernels of gates first to end-1), and the states.
 type cell struct {
 	gates, biases, states int
 	bias                  model.VariableInitializer
@@ -191,7 +191,7 @@ func (r Recurrent) apply(layer string, scope *model.Scope, x *graph.Node, c cell
 	if r.Mask != nil {
 		mask = []*graph.Node{graph.TransposeAllAxes(placesMask(layer, scope, r.Mask, batch, places), 1, 0)}
 	}
-	x = graph.TransposeAllAxes(x, 1, 0, 2) // places first, as the loop takes them
+	x = graph.TransposeAllAxes(x, 1, 0, 2)
 	for i := range depth {
 		at := scope
 		if depth > 1 {

@@ -2,11 +2,11 @@ package optim
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// Accumulate makes one update from k batches: every k-th batch passes on the mean of their updates, the others hold the
-// parameters back. Earlier links see every batch, later ones only the means; their counts and schedules advance only
-// then.
+// Accumulate updates once per k batches: every k-th passes on the mean of their updates, the others hold the
+// parameters back. Earlier links see every batch, later ones, with their counts and schedules, only the means.
 //
-// Each parameter counts its own batches, also in a group and with managed.TrainOnly. A run can be resumed at any batch.
+// Each parameter counts its own batches, also in a group and with managed.TrainOnly. A run can be resumed at any
+// batch.
 func Accumulate(k int) Transformation { return accumulate(k) }
 
 type accumulate int

@@ -16,8 +16,8 @@ import (
 // Its variables have the names of GoMLX's Adam, /AdamOptimizer/…, under a managed.WithStepOptimizer's scope: either can
 // continue the other's training.
 type Adam struct {
-	// Beta1 and Beta2 are the decays of the averages of updates and squares. Defaults 0.9 and 0.999. For a decay of 0, as
-	// in Wasserstein GANs, give a tiny number such as 1e-30.
+	// Beta1 and Beta2 are the decays of the averages of updates and squares. Defaults 0.9 and 0.999. For 0, as in
+	// Wasserstein GANs, give a tiny number such as 1e-30.
 	Beta1, Beta2 float64
 	// Epsilon is added to the root. Default 1e-8.
 	Epsilon float64
@@ -50,8 +50,8 @@ func (t Adam) update(s *Step, size func(moment *model.Variable, update, unbiased
 	share("Adam.Beta1", b1)
 	share("Adam.Beta2", b2)
 	positive("Adam.Epsilon", epsilon)
-	// GoMLX names the moments after the parameter alone; the link's name separates them. With common moments but its
-	// own counts, an optimizer with a scope would not be Adam.
+	// GoMLX names the moments after the parameter alone; the link's name separates them. With common moments but own
+	// counts, an optimizer with a scope would not be Adam.
 	link := strings.TrimPrefix(strings.TrimPrefix(s.scope, scopeIn(s.model)), "/adam")
 	moment := func(p *Parameter, which string) *model.Variable {
 		return s.zerosAt(p, adamPath(s.model.Scope(), link, p.Name()+which), p.Shape().Dimensions)

@@ -42,12 +42,12 @@ func (t Average) Update(s *Step) {
 // (frozen, or not updated yet) keep their values. managed compiles a step again when parameters were added to the
 // training.
 //
-// In panics if the optimizer's Average has another Decay, and without averages: of an earlier training step, which may
-// only be compiled (managed.Stepper.Prepare), or of a restored checkpoint. A training step with In sees the averages
+// In panics if the optimizer's Average has another Decay, and without averages of an earlier training step, perhaps
+// only compiled (managed.Stepper.Prepare), or of a restored checkpoint. A training step with In sees the averages
 // before its own update.
 //
-// The averages are those of the optimizer in this scope, else in the nearest enclosing one, else of the only optimizer
-// with averages. In panics and lists them if there are several (managed.WithStepOptimizer).
+// They are those of the optimizer in this scope, else in the nearest enclosing one, else of the only one with
+// averages. In panics if there are several (managed.WithStepOptimizer).
 func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	n := t.find(scope, g)
 	kept := model.GetParamOr(scope.Store().Scope(n.Scope()), decayParam, t.Decay)

@@ -58,8 +58,8 @@ func shorten(s *Step, update, norm *graph.Node, limit float64) *graph.Node {
 	return graph.Mul(update, graph.Where(graph.LessThan(norm, most), graph.OnesLike(norm), graph.Div(most, norm)))
 }
 
-// GlobalNorm returns the L2 norm of all updates, a scalar, or nil without updates. Parameters that are held back
-// individually do not count.
+// GlobalNorm returns the L2 norm of all updates, a scalar, or nil without updates. Parameters held back individually
+// do not count.
 func (s *Step) GlobalNorm() *graph.Node {
 	var sum *graph.Node
 	for p := range s.Parameters() {

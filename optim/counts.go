@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/packs"
 )
 
-// counts is one variable with the counts of parameters that a link first sees in the same step with the same count.
-// With an element per parameter XLA would compile the rule for each; it compiles equal kernels once.
+// counts is one variable with the counts of parameters that a link first sees in the same step with equal counts.
+// With an element per parameter XLA would compile the rule for each.
 type counts struct {
 	variable *model.Variable
 	equal    bool
@@ -45,7 +45,6 @@ func countsIn(store *model.Store) map[string]count {
 	return all
 }
 
-// counted returns the count of a parameter's updates at this link, which this step increments.
 func (s *Step) counted(p *Parameter) count {
 	link := p.gatedBy
 	if link == "" {
@@ -70,7 +69,7 @@ func (s *Step) counted(p *Parameter) count {
 		}
 	}
 	c := s.counts[nameOf(p)]
-	if len(c.in.gates) == 0 { // the first of them in this step
+	if len(c.in.gates) == 0 {
 		gates := map[int]*graph.Node{}
 		for other := range s.all() {
 			if of, there := s.counts[nameOf(other)]; there && of.in == c.in && other.gatedBy == p.gatedBy && other.gate == p.gate {
@@ -94,7 +93,7 @@ func (s *Step) pack(link string, names []string) *model.Variable {
 
 func (s *Step) all() iter.Seq[*Parameter] { return s.in("", s.trained).Parameters() }
 
-// together computes with one count if all are equal and the gates update all together.
+// together computes with one count if all are equal and updated together.
 func (s *Step) together(c *counts, gates map[int]*graph.Node) {
 	store, equal := s.model.Store(), awaited.Of(s.graph).Equal
 	switch {
@@ -128,7 +127,7 @@ func (c count) of(all *graph.Node) *graph.Node {
 func (s *Step) setCounts() {
 	for _, name := range slices.Sorted(maps.Keys(s.counts)) {
 		c := s.counts[name]
-		if len(c.in.gates) == 0 || c.at > 0 { // once for each variable
+		if len(c.in.gates) == 0 || c.at > 0 {
 			continue
 		}
 		before := c.in.variable.NodeValue(s.graph)

@@ -57,7 +57,6 @@ type describer struct {
 	rate  string
 }
 
-// deep limits the levels of fields; deeper values are not settings.
 const deep = 6
 
 func (d *describer) say(v reflect.Value, depth int) string {

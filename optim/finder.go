@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// SuggestRate suggests a learning rate from a sweep over rates (Smith 2017): the rate at which the smoothed loss falls
-// fastest over the logarithm of the rate, as "steep" in fastai and Lightning's finder.
+// SuggestRate suggests a learning rate from a sweep over rates (Smith 2017): where the smoothed loss falls fastest
+// over the logarithm of the rate, as "steep" in fastai and Lightning.
 //
-// To sweep, train n steps at rate 1 with a [ScaleBySchedule] of ExponentialDecay(first, last/first, n-1), then restore
-// a snapshot. The rates are the values of [Schedule.At] and must rise. Losses from the first non-finite or diverged
-// one, and a fall after the minimum, are ignored. At least 10 losses must remain.
+// To sweep, train n steps at rate 1 with a [ScaleBySchedule] of ExponentialDecay(first, last/first, n-1), then
+// restore a snapshot. The rates are the values of [Schedule.At] and must rise. Losses from the first non-finite or
+// diverged one, and a fall after the minimum, are ignored. At least 10 losses must remain.
 func SuggestRate(rates, losses []float64) (float64, error) {
 	rate, err := suggestRate(rates, losses)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // SkipNonFinite holds the step back if an update has an infinity or a NaN. Put it first in the chain, or first in a
-// group, where it holds back only that group. Its variable skipped counts skipped steps. It does not end a run;
-// callbacks.NonFinite does.
+// group to hold back only that. Its variable skipped counts skipped steps. It does not end a run; callbacks.NonFinite
+// does.
 func SkipNonFinite() Transformation { return skipNonFinite{} }
 
 type skipNonFinite struct{}
@@ -65,9 +65,8 @@ type LossScale struct {
 
 func (LossScale) Name() string { return "loss_scale" }
 
-// ScaleLoss returns the loss with its value unchanged and its gradient multiplied by the scale of the chain's
-// [LossScale]; without one, the loss. The gradients for [Optimizer.UpdateGraphWithGradients] are those of the returned
-// loss. scope is that of the update.
+// ScaleLoss returns the loss with its gradient multiplied by the scale of the chain's [LossScale], if any. The
+// gradients for [Optimizer.UpdateGraphWithGradients] are those of the returned loss. scope is that of the update.
 func (o *Optimizer) ScaleLoss(scope *model.Scope, loss *graph.Node) *graph.Node {
 	t, link := o.chain.lossScale()
 	if link < 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// GoMLX makes an [Optimizer] from a GoMLX optimizer, with its own rule and rate. If it cannot take gradients, the
-// training step is an error; those of GoMLX's package optimizer can. GoMLX(nil) is nil.
+// GoMLX makes an [Optimizer] from a GoMLX optimizer, with its own rule and rate. It must take gradients, as those of
+// GoMLX's package optimizer, else the training step is an error. GoMLX(nil) is nil.
 //
 // GoMLX's Adams correct a parameter that joins late by the count of all steps; [Adam] counts per parameter.
 func GoMLX(o optimizer.Interface) *Optimizer {
@@ -37,8 +37,8 @@ func (o *Optimizer) updateOther(scope *model.Scope, gradients []*graph.Node, los
 }
 
 // apart lets a GoMLX optimizer work in a scope. GoMLX trains the variables below its scope and counts steps at the
-// root. So each variable has a stand-in whose path leads into the scope and out again ("/generator/../dense/weights"),
-// and the scope's count replaces the root's. together undoes this.
+// root. So each variable has a stand-in whose path leads into the scope and out again
+// ("/generator/../dense/weights"), and the scope's count replaces the root's, until together.
 func apart(scope *model.Scope, g *graph.Graph, trained []*model.Variable) (together func()) {
 	var ends []func()
 	for _, v := range trained {

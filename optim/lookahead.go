@@ -7,10 +7,10 @@ import (
 )
 
 // Lookahead keeps a slow copy of each parameter. After every few updates it moves the copies towards the parameters,
-// and sets the parameters to their copies (Zhang et al. 2019, "Lookahead optimizer: k steps forward, 1 step back"). Put
-// it last in the chain, before an [Average].
+// and sets the parameters to them (Zhang et al. 2019, "Lookahead optimizer: k steps forward, 1 step back"). Put it
+// last in the chain, before an [Average].
 type Lookahead struct {
-	// Every is the number of a parameter's updates from one move of the copies to the next. Default 5.
+	// Every is the number of a parameter's updates between moves. Default 5.
 	Every int
 	// Share is the part of the way that the copies move. Default 0.5.
 	Share float64

@@ -14,8 +14,8 @@ import (
 
 // Match selects parameters: [Under], [RankFrom], [Matrices], [Not] of one of them, or a [MatchFunc].
 //
-// A Match by name must match at least one variable that steps have made so far; otherwise the training step is an error
-// that lists them. A Match by shape, and one in [Optional], may match none.
+// A Match by name must match a variable that steps have made; otherwise the training step is an error that lists
+// them. A Match by shape, and one in [Optional], may match none.
 type Match interface {
 	// Takes reports whether the Match selects the parameter of this full name ("/dense/weights") and shape.
 	Takes(name string, shape shapes.Shape) bool
@@ -41,7 +41,6 @@ func (u under) Takes(name string, _ shapes.Shape) bool {
 
 func (u under) String() string { return fmt.Sprintf("Under(%q)", string(u)) }
 
-// byShape may select nothing.
 type byShape struct {
 	words string
 	takes func(shapes.Shape) bool
@@ -66,7 +65,7 @@ type not struct{ Match }
 
 func (n not) Takes(name string, shape shapes.Shape) bool { return !takes(n.Match, name, shape) }
 
-// Optional is m, but may select nothing: for one optimizer of several models, or steps that add parts of a model.
+// Optional is m, but may select nothing: for an optimizer of several models, or parts added later.
 func Optional(m Match) Match { return optional{m} }
 
 type optional struct{ Match }
@@ -75,8 +74,7 @@ func (o optional) Takes(name string, shape shapes.Shape) bool { return takes(o.M
 
 func takes(m Match, name string, shape shapes.Shape) bool { return m == nil || m.Takes(name, shape) }
 
-// selects is m.Takes for a step. It panics if a Match by name selects none of the variables that the groups in before
-// leave.
+// selects is m.Takes, but panics if a Match by name selects none of the variables that the groups in before leave.
 func (s *Step) selects(what string, m Match, before ...Match) func(*Parameter) bool {
 	named, inverted := m, false
 	for n, ok := named.(not); ok; n, ok = named.(not) {

@@ -44,7 +44,7 @@ func (t Muon) Update(s *Step) {
 	})
 }
 
-// orthogonal approximates U·Vᵀ of x = U·S·Vᵀ: the singular values end between 0.7 and 1.2.
+// orthogonal approximates U·Vᵀ of x = U·S·Vᵀ: singular values end between 0.7 and 1.2.
 func orthogonal(x *graph.Node, epsilon float64) *graph.Node {
 	const steps, a, b, c = 5, 3.4445, -4.7750, 2.0315
 	tall := x.Shape().Dimensions[0] > x.Shape().Dimensions[1]

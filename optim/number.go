@@ -7,7 +7,6 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// number is a scalar on the host or in a graph, for one formula.
 type number struct {
 	host float64
 	node *graph.Node

@@ -23,13 +23,13 @@ import (
 type Optimizer struct {
 	rate  float64
 	chain Chain
-	other optimizer.Interface // or a GoMLX optimizer
+	other optimizer.Interface
 }
 
 var _ optimizer.Interface = (*Optimizer)(nil)
 
 // New makes an optimizer from a learning rate and a chain; an empty chain is gradient descent. An invalid rate or
-// setting is an error when the training step is compiled.
+// setting is an error of the training step.
 //
 // The host can change the rate without compiling again (managed.State.SetLearningRate). [ScaleBySchedule] multiplies
 // it.

@@ -17,9 +17,9 @@ var errNoRate = errors.New("the chain has no single learning rate")
 // Base returns the initial learning rate, without schedules. ok is false for a GoMLX optimizer.
 func (o *Optimizer) Base() (rate float64, ok bool) { return o.rate, o.other == nil }
 
-// Rate returns the learning rate of the next update, a scalar for a step's logs: the rate variable times the factor of
-// [Optimizer.FactorsAt]. It panics if that returns an error or several factors. loss, the first of several, supplies
-// the graph and the dtype.
+// Rate returns the learning rate of the next update, a scalar for a step's logs: the rate variable times the factor
+// of [Optimizer.FactorsAt]. It panics if there is no single one. loss, the first of several, supplies the graph and
+// the dtype.
 func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 	scales, err := o.one(scope)
 	if err != nil {
@@ -29,7 +29,7 @@ func (o *Optimizer) Rate(scope *model.Scope, loss *graph.Node) *graph.Node {
 }
 
 // Rates is [Optimizer.Rate] for each name of [Optimizer.FactorsAt]; empty if that is an error. Call it before the
-// update and after() afterwards: a GoMLX optimizer creates its rate variable in between.
+// update and after() afterwards: a GoMLX optimizer then has its rate variable.
 func (o *Optimizer) Rates(scope *model.Scope, loss *graph.Node) (after func() map[string]*graph.Node) {
 	rates := map[string]*graph.Node{}
 	scales, err := o.scales(scope)
@@ -60,8 +60,7 @@ func (o *Optimizer) scaled(scope *model.Scope, loss *graph.Node, scales []scalin
 	return graph.StopGradient(rate)
 }
 
-// RateAt returns on the host the rate of an update, counted from 0, if unchanged since [New]; NaN if there is no single
-// rate.
+// RateAt returns on the host the rate of an update, from 0, if unchanged since [New]; NaN without a single rate.
 func (o *Optimizer) RateAt(update int64) float64 {
 	scales, err := o.one(nil)
 	if err != nil {
@@ -70,9 +69,9 @@ func (o *Optimizer) RateAt(update int64) float64 {
 	return o.rate * at(scales, func(string) int64 { return update })
 }
 
-// FactorsAt returns the factor of the rate at an update: the product of [Scale] and [ScaleBySchedule] at the end of the
-// chain, after all rules, by "", or by the name of each group if [Groups] have scales. A scale elsewhere is an error:
-// the chain has no single rate.
+// FactorsAt returns the rate's factor at an update: the product of [Scale] and [ScaleBySchedule] at the end of the
+// chain, after all rules, by "", or by the group's name if [Groups] have scales. A scale elsewhere is an error: the
+// chain has no single rate.
 func (o *Optimizer) FactorsAt(update int64) (map[string]float64, error) {
 	return o.Factors(func(string) int64 { return update })
 }
@@ -131,11 +130,10 @@ type place struct {
 }
 
 type link struct {
-	scales map[string][]scaling // empty if it scales nothing
-	rule   string               // the last link in it that makes new updates
+	scales map[string][]scaling
+	rule   string // the last link in it that makes new updates
 }
 
-// scales returns the factors of the rate by the names of groups that differ, else under "".
 func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err error) {
 	links := make([]link, len(c))
 	for i, t := range c {
@@ -168,7 +166,6 @@ func (c Chain) scales(at *place) (scales map[string][]scaling, rule string, err 
 	return scales, rule, nil
 }
 
-// linkOf claims the link's scope as [Chain.Update].
 func linkOf(t Transformation, at *place) (l link, err error) {
 	switch t := t.(type) {
 	case nil:

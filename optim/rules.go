@@ -57,8 +57,8 @@ func mix(old, new *graph.Node, decay float64) *graph.Node {
 	return graph.Add(graph.MulScalar(old, decay), graph.MulScalar(new, 1-decay))
 }
 
-// Lion is the sign of a mix of momentum and gradient (Chen et al. 2023). Compared with Adam, it needs a rate 3 to 10
-// times smaller and a [WeightDecay] larger by the same factor.
+// Lion is the sign of a mix of momentum and gradient (Chen et al. 2023). It needs a rate 3 to 10 times smaller than
+// Adam's and a [WeightDecay] larger by the same factor.
 type Lion struct {
 	// Beta1 is the momentum's share in the mix, default 0.9, Beta2 its decay, default 0.99.
 	Beta1, Beta2 float64
@@ -127,11 +127,10 @@ func Scale(factor float64) Transformation {
 
 const scaleName = "scale"
 
-// ScaleBySchedule multiplies the updates by a function of the number of earlier updates. At the end of the chain it is
-// a factor of the learning rate; before a rule it scales only the gradients, which [Adam] and similar rules cancel.
+// ScaleBySchedule multiplies the updates by a function of the number of earlier updates. At the end of the chain it
+// is a factor of the learning rate; before a rule it scales the gradients, which [Adam] and similar rules cancel.
 //
-// As in optax, it counts the steps in which its chain, of the optimizer or a group, updates any parameter: a parameter
-// that is trained later has the others' rate.
+// As in optax, it counts the steps in which its chain updates any parameter: one trained later has the others' rate.
 func ScaleBySchedule(schedule Schedule) Transformation { return scaleBySchedule{schedule} }
 
 type scaleBySchedule struct{ Schedule }
@@ -147,12 +146,12 @@ func (t scaleBySchedule) Update(s *Step) {
 }
 
 // Noise adds normal noise to the updates; as the first link, to the gradients. Its variance is Eta / (1 + t)^Gamma
-// after t earlier updates of its chain (Neelakantan et al. 2015, "Adding gradient noise improves learning for very deep
-// networks"). The seed of the state decides it, as that of dropout, and a checkpoint continues it.
+// after t earlier updates of its chain (Neelakantan et al. 2015). The state's seed decides it, as for dropout, and a
+// checkpoint continues it.
 type Noise struct {
-	// Eta is the variance at first, for example 0.01. There is no default.
+	// Eta is the initial variance, for example 0.01. There is no default.
 	Eta float64
-	// Gamma is the exponent of the decay. Default 0.55. For noise that does not decay, give a tiny number such as 1e-30.
+	// Gamma is the exponent of the decay. Default 0.55. For constant noise, give a tiny number such as 1e-30.
 	Gamma float64
 }
 

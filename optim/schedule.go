@@ -175,8 +175,8 @@ func InverseSqrt(from float64, steps int) Schedule {
 	})
 }
 
-// Then returns a schedule that follows s for the given number of updates, then next, which counts from its own start.
-// updates counts from the start of s, also if s is a result of Then: in a.Then(100, b).Then(300, c), c begins at 300.
+// Then returns a schedule that follows s for the given number of updates, then next, from next's start. updates
+// counts from the start of s, also if s is a result of Then: in a.Then(100, b).Then(300, c), c begins at 300.
 func (s Schedule) Then(updates int, next Schedule) Schedule {
 	var w wrong
 	for i, part := range []Schedule{s, next} {

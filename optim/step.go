@@ -31,8 +31,8 @@ type Step struct {
 }
 
 type update struct {
-	model   *model.Scope // as given to the optimizer
-	trained []*Parameter // the parameters of all links
+	model   *model.Scope
+	trained []*Parameter
 	graph   *graph.Graph
 	dtype   dtypes.DType
 	after   []func()
@@ -93,7 +93,7 @@ func (s *Step) Count(p *Parameter) *graph.Node {
 }
 
 // ofTime returns f(n + ahead), a scalar, for n the number of this update from 1. It calls f once for all parameters
-// counted together, with a scalar if their counts are equal, else with an array. Each f needs its own key.
+// counted together, with a scalar if their counts are equal, else an array. Each f needs its own key.
 func (s *Step) ofTime(p *Parameter, ahead, key float64, f func(n *graph.Node) *graph.Node) *graph.Node {
 	c := s.counted(p)
 	at := factor{c.in, ahead, key}
@@ -107,7 +107,6 @@ func (s *Step) unbias(p *Parameter, decay, ahead float64) *graph.Node {
 	return s.ofTime(p, ahead, decay, func(n *graph.Node) *graph.Node { return unbias(decay, n) })
 }
 
-// unbias is a moving average's bias correction.
 func unbias(decay float64, n *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.OneMinus(graph.Pow(graph.Scalar(n.Graph(), n.DType(), decay), n)))
 }
@@ -151,8 +150,8 @@ func (s *Step) ofAll(v *model.Variable) *model.Variable {
 	return v.SetTrainable(false)
 }
 
-// Set assigns a variable's value after the step. It keeps its value if an earlier link holds back its parameter or, for
-// a [Step.Number], all of the link.
+// Set assigns a variable's value after the step. The variable keeps its value if an earlier link holds back its
+// parameter or, for a [Step.Number], all of the link.
 func (s *Step) Set(v *model.Variable, value *graph.Node) {
 	gate := s.gate()
 	if p := s.owners[v]; p != nil {
@@ -226,7 +225,7 @@ func scopeIn(scope *model.Scope) string { return model.JoinPath(scope.Scope(), o
 
 type stateless struct {
 	name   string
-	of     any // its setting, or nil
+	of     any
 	update func(s *Step)
 }
 

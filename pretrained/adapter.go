@@ -32,9 +32,9 @@ const (
 	mostAdapterRow = 10       // errors in a message
 )
 
-// LoadAdapter returns the network with the additions of a folder of peft or of [Network.SaveAdapter], as
-// PeftModel.from_pretrained. They may be trained further. Fields of adapter_config.json that would change numbers and
-// are not implemented are errors, and so are missing and further tensors. Files are untrusted.
+// LoadAdapter returns the network with the additions of a folder of peft or [Network.SaveAdapter], as
+// PeftModel.from_pretrained. They may be trained further. Unimplemented fields of adapter_config.json that would
+// change numbers are errors, as are missing and further tensors. Files are untrusted.
 func (n *Network) LoadAdapter(folder string) *Network {
 	if n.err != nil {
 		return n
@@ -107,7 +107,6 @@ func (c *config) adapter() (p parameters) {
 	return p
 }
 
-// optional is "" for a field that is not a text.
 func (c *config) optional(name string) (text string) {
 	if c.decode(name, &text) != nil {
 		return ""
@@ -115,7 +114,7 @@ func (c *config) optional(name string) (text string) {
 	return text
 }
 
-// modules reads a list of ends of names, or a regular expression of whole names. Without the field nothing matches.
+// modules reads a list of ends of names, or a regular expression of whole names, or matches nothing.
 func (c *config) modules(field string) (list []string, match func(module string) bool) {
 	if text := c.optional(field); text != "" {
 		of, err := expression("^(?:", text)
@@ -145,7 +144,7 @@ func (c *config) names(field string) []string {
 }
 
 // pythonSyntax finds what Python and Go may understand differently. Counts, and classes of Unicode or of any case,
-// could also take much memory.
+// could take much memory.
 var pythonSyntax = regexp.MustCompile(`\\[^wWdDsSbB!-/:-@[-\x60{-~]|\(\?[^:P]|\{|\[:|[^\x00-\x7f]`)
 
 var plainName = regexp.MustCompile(`^\^?(\w|\\?\.)*\$?$`)
@@ -163,7 +162,6 @@ func expression(before, text string) (*regexp.Regexp, error) {
 	return regexp.Compile(before + text + ")$")
 }
 
-// patterns reads numbers by regular expressions of the ends of names.
 func (c *config) patterns(field string) func(module string, standard float64) (float64, error) {
 	var numbers map[string]float64
 	expected := fmt.Sprintf("an object of at most %d numbers above 0, by modules' names of %d bytes and regular expressions of %d bytes in all", mostPatterns, mostPatterned, mostExpression)
@@ -250,8 +248,8 @@ func (n *Network) adapterName(w weight) string {
 }
 
 // SaveAdapter writes a folder that peft loads with PeftModel.from_pretrained: adapter_config.json and
-// adapter_model.safetensors, with the additions and the modules that are trained themselves. It makes the folder, and
-// replaces these files. Do not train the model meanwhile.
+// adapter_model.safetensors, with the additions and the modules trained themselves. It makes the folder, and replaces
+// these files. Do not train the model meanwhile.
 func (n *Network) SaveAdapter(folder string, model Values) error {
 	err := n.err
 	if err == nil && n.adapter == nil {
@@ -314,7 +312,6 @@ func (n *Network) saveAdapter(folder string, model Values) error {
 	return regular.Replace(filepath.Join(folder, adapterFile), func(f *os.File) error { _, err := f.Write(config); return err })
 }
 
-// merged adds the network's addition to a kernel.
 func (n *Network) merged(w weight, data []byte, dtype safetensors.DType, model Values) ([]byte, error) {
 	own, err := fileDType(w.dtype)
 	if err != nil {

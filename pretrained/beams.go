@@ -17,9 +17,9 @@ type Beams struct {
 	// LengthPenalty divides the logarithm of a text's probability by its number of tokens to this power: 1 is the mean,
 	// transformers' standard, 0 the sum.
 	LengthPenalty float64
-	// Early ends the search. "": when the best continued text, with the penalty of its length, is not better than Count
-	// texts that have ended. "never": likewise with the penalty of Most tokens, if LengthPenalty is above 0. "first":
-	// when Count texts have ended. They are early_stopping's False, "never" and True.
+	// Early ends the search. "": when the best continued text, with its length's penalty, is not better than Count
+	// ended texts. "never": likewise with the penalty of Most tokens, if LengthPenalty is above 0. "first": when
+	// Count texts have ended. They are early_stopping's False, "never" and True.
 	Early string
 }
 
@@ -153,7 +153,6 @@ func (s *beamSearch) candidates(logits func(beam int) []float32) ([]beam, error)
 	return beams, nil
 }
 
-// search continues each prompt's beams in rows of their own.
 func (g *Generator) search(ctx context.Context, texts []*continued, of Generation, yield func(Piece, error) bool) error {
 	n := of.Beams.Count
 	searches := make([]*beamSearch, len(texts))

@@ -7,7 +7,6 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// bert is also MiniLM.
 func bert(c *config) *family {
 	e := encoderOf(c, 1e-12, 0)
 	e.types = c.size("type_vocab_size", 2)

@@ -10,9 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 )
 
-// blocks are the types of GGUF's tensors: the numbers and bytes of a block, and how it is read. Those without numbers
-// are dtypes of safetensors. As in Python's gguf, products are rounded to float32 before sums: float32(x) forbids to
-// fuse them.
+// blocks are the types of GGUF's tensors: the numbers and bytes of a block, and its reader. Those without numbers are
+// dtypes of safetensors. As in Python's gguf, products are rounded to float32 before sums: float32(x) forbids fusing.
 var blocks = map[uint64]struct {
 	name            string
 	elements, bytes int
@@ -104,7 +103,7 @@ func scaleK(b []byte, part int) (scale, offset float32) {
 	return float32(b[8+part]&15 | b[part]>>6<<4), float32(b[8+part]>>4 | b[4+part]>>6<<4)
 }
 
-// q8 writes 32 numbers as a block of Q8_0; as in Python's gguf, halves are rounded away from zero.
+// q8 writes 32 numbers as a block of Q8_0; halves are rounded away from zero, as in Python's gguf.
 func q8(x []float32, b []byte) error {
 	most := float32(0)
 	for _, v := range x {

@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// tower reads what the texts and the images share, in one of two objects.
 func tower(c *config, name string, width, inner, heads int, more func(in *config, d *decoder)) decoder {
 	if c.has(name + "_dict") {
 		name += "_dict" // of older files, which transformers prefers
@@ -67,7 +66,6 @@ func (d decoder) tower(s *model.Scope, x, mask *graph.Node, causal bool) *graph.
 	return x
 }
 
-// clip also trains the scale of the similarities.
 func clip(c *config) *family {
 	c.encoder()
 	end, patch, size, channels := 0, 1, 1, 3

@@ -23,7 +23,6 @@ import (
 
 const configFile = "config.json"
 
-// config collects errors in err.
 type config struct {
 	fields  map[string]json.RawMessage
 	file    string // config.json if empty
@@ -124,7 +123,6 @@ func (c *config) fail(name, format string, values ...any) {
 	c.err = collected(c.err, fmt.Errorf("%s: %s is %s, expected %s", cmp.Or(c.file, configFile), name, listed.Quoted(string(c.fields[name])), fmt.Sprintf(format, values...)))
 }
 
-// faults are an input's first errors.
 type faults struct {
 	first []error
 	more  int
@@ -132,7 +130,7 @@ type faults struct {
 
 const mostFaults = 10
 
-// collected is [errors.Join] for loops over an input: it keeps the first errors and counts the others.
+// collected is [errors.Join] that keeps the first errors of an input and counts the others.
 func collected(all, err error) error {
 	switch f, many := all.(*faults); {
 	case err == nil:
@@ -196,7 +194,6 @@ func (c *config) counts(name string, most int, standard ...int) []int {
 	return list
 }
 
-// pair is a height and a width, or one number for both.
 func (c *config) pair(name string, standard int) (height, width int) {
 	var both []int
 	if c.decode(name, &both) != nil || both == nil {
@@ -287,7 +284,6 @@ func (c *config) only(name string, implemented ...string) {
 	}
 }
 
-// activations has nn's names by those of transformers.
 var activations = map[string]nn.Activation{
 	"gelu": "gelu", "gelu_python": "gelu", "quick_gelu": "quick_gelu", "gelu_new": "gelu_approx", "gelu_fast": "gelu_approx", "gelu_accurate": "gelu_approx",
 	"gelu_pytorch_tanh": "gelu_approx", "gelu_python_tanh": "gelu_approx", "relu": "relu", "silu": "swish", "swish": "swish", "tanh": "tanh", "sigmoid": "sigmoid",
@@ -301,7 +297,7 @@ func (c *config) activation(name, standard string) nn.Activation {
 	return a
 }
 
-// labels are the names of classes: of id2label, or of a number of classes, which is 2 if the config has neither.
+// labels are the names of classes: of id2label, or of a number of classes, default 2.
 func (c *config) labels() []string {
 	var names map[string]string
 	if c.has("id2label") {

@@ -27,7 +27,7 @@ type decoder struct {
 	tied                        bool // output and embeddings
 }
 
-// decoderOf's keyHeads and headWidth are standards, 0 for those that follow from the others.
+// decoderOf's keyHeads and headWidth are standards, 0 for those that follow from others.
 func decoderOf(c *config, keyHeads, headWidth int, rates func(c *config, width int) (all, local []float64)) decoder {
 	c.encoder()
 	d := decoder{encoder: encoder{
@@ -78,7 +78,6 @@ func (d decoder) described(class, prefix string) *family {
 	return f
 }
 
-// family has the tables of Llama, without those of heads.
 func (d decoder) family(class string) *family {
 	f := d.described(class, "model.")
 	f.decoder = &d
@@ -127,7 +126,6 @@ func (d decoder) classifiers(f *family, c *config) *family {
 	return f
 }
 
-// last takes the last place that is not padding.
 func last(x *graph.Node) *graph.Node {
 	dims := x.Shape().Dimensions
 	at := graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims[0], dims[1]), 1)

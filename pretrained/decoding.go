@@ -9,7 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/data/text"
 )
 
-// decoding makes text of tokens as they come.
 type decoding struct {
 	of     *text.Tokenizer
 	stops  []string
@@ -25,8 +24,8 @@ func newDecoding(of *text.Tokenizer, stops []string, prompt []int32) (*decoding,
 	return &decoding{of: of, stops: stops, ids: prompt[:len(prompt):len(prompt)], before: len(prompt), known: known}, err
 }
 
-// add returns the text that is certain after a token, and whether one of stops has come. A token that ends a text by
-// itself has no text.
+// add returns the text that is certain after a token, and whether one of stops has come. A token that ends a text has
+// none.
 func (d *decoding) add(id int32, end string) (certain string, stopped bool, err error) {
 	if end != endStop {
 		d.ids = append(d.ids, id)
@@ -67,7 +66,7 @@ func (d *decoding) add(id int32, end string) (certain string, stopped bool, err 
 	return certain, false, nil
 }
 
-// begun returns the length of the longest end of the held text with which one of stops begins.
+// begun returns the length of the longest end of the held text that begins one of stops.
 func (d *decoding) begun() (longest int) {
 	for _, s := range d.stops {
 		for n := min(len(s)-1, len(d.held)); n > longest; n-- {
@@ -79,7 +78,7 @@ func (d *decoding) begun() (longest int) {
 	return longest
 }
 
-// unfinished reports whether a text ends within a character, or as a decoder of single bytes writes that.
+// unfinished reports whether a text ends within a character, also as a byte decoder writes that.
 func unfinished(s string) bool {
 	for i := max(0, len(s)-utf8.UTFMax+1); i < len(s); i++ {
 		if utf8.RuneStart(s[i]) && !utf8.FullRuneInString(s[i:]) {
@@ -89,7 +88,7 @@ func unfinished(s string) bool {
 	return strings.HasSuffix(s, "\ufffd")
 }
 
-// lossy replaces bytes that are not UTF-8 as Python: those that begin a character together.
+// lossy replaces bytes that are not UTF-8 as Python: together if they begin a character.
 func lossy(s string) string {
 	if utf8.ValidString(s) {
 		return s

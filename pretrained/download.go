@@ -38,12 +38,12 @@ type Hub struct {
 	Progress func(file string, done, total int64)
 }
 
-// Download downloads a model by its name, such as "sentence-transformers/all-MiniLM-L6-v2", and returns its folder for
-// [Open]. It verifies digests, also of files in the cache, which it does not request, and continues a broken download.
+// Download downloads a model by its name, such as "sentence-transformers/all-MiniLM-L6-v2", and returns its folder
+// for [Open]. It verifies digests, also of cached files, which it does not request, and continues a broken download.
 // With the hash of a commit as Revision, a complete folder needs no request.
 //
-// Errors: those of the network and the disk, a name, revision or file that the hub does not have, and bytes that differ
-// from the hub's digest.
+// Errors: those of the network and the disk, a name, revision or file that the hub lacks, and bytes that differ from
+// its digest.
 func Download(ctx context.Context, name string, from Hub) (folder string, err error) {
 	folder, err = from.download(ctx, name)
 	if err != nil {

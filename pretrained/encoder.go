@@ -107,7 +107,7 @@ func (e encoder) embed(s *model.Scope, ids *graph.Node, rows, padding int) *grap
 	return graph.Where(graph.BroadcastToDims(graph.ExpandAxes(pad, -1), y.Shape().Dimensions...), graph.StopGradient(y), y)
 }
 
-// numbered adds positions from after the padding's id on, to tokens other than padding, as RoBERTa.
+// numbered adds positions from after the padding's id on, but not to padding, as RoBERTa.
 func (e encoder) numbered(s *model.Scope, ids *graph.Node, padding int) *graph.Node {
 	g, places := ids.Graph(), ids.Shape().Dimensions[1]
 	if most := e.places - padding - 1; places > most {
@@ -134,8 +134,8 @@ func (e encoder) embedded(s *model.Scope, sum *graph.Node) *graph.Node {
 	return nn.Dropout{Rate: e.dropout}.Apply(s, e.norm(s.In("norm"), sum))
 }
 
-// encode applies the layers, each of attention and two dense layers, normalized after each sum. If the head reads the
-// first place alone, the last layer computes no other.
+// encode applies the layers of attention and two dense layers, normalized after each sum. For a head of the first
+// place, the last layer computes only this.
 func (e encoder) encode(s *model.Scope, x, mask, bias *graph.Node, firstAlone bool) *graph.Node {
 	for i := range e.layers {
 		s := s.In("layer_%d", i)
@@ -176,12 +176,10 @@ func first(x *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Slice(x, graph.AxisRange(), graph.AxisElem(0), graph.AxisRange()), dims[0], dims[2])
 }
 
-// pool is of the first place.
 func (e encoder) pool(s *model.Scope, hidden *graph.Node) *graph.Node {
 	return graph.Tanh(e.draw(s.In("pooler"), first(hidden), e.width))
 }
 
-// draw is a dense layer of a head, which may be new.
 func (e encoder) draw(s *model.Scope, x *graph.Node, units int) *graph.Node {
 	return nn.Dense{Units: units, Kernel: nn.RandomNormal(e.deviation)}.Apply(s, x)
 }
@@ -204,7 +202,6 @@ func (e encoder) answers(dropout float64) head {
 	}}
 }
 
-// twoLayers is of the first place, with tanh.
 func (e encoder) twoLayers(dropout float64, labels int) head {
 	modules := []module{{"classifier.dense", "dense", linear(e.width, e.width)}, {"classifier.out_proj", "classifier", linear(e.width, labels)}}
 	return head{modules: modules, first: true, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {
@@ -214,7 +211,6 @@ func (e encoder) twoLayers(dropout float64, labels int) head {
 	}}
 }
 
-// words predicts tokens with the embeddings of the words.
 func (e encoder) words(dense, norm2, bias string, activation nn.Activation) head {
 	modules := []module{{dense, "transform", linear(e.width, e.width)}, {norm2, "transform_norm", norm(e.width)}, {bias, "words_bias", vector("bias", e.vocabulary)}}
 	return head{modules: modules, err: e.untied, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {

@@ -80,7 +80,7 @@ func (f *family) classOf(of task) string {
 	return cmp.Or(f.heads[of].class, f.class+string(of))
 }
 
-// module is a row of a table: a module of PyTorch, the scope of its layer here, and its tensors.
+// module is a row of a table: PyTorch's module, its layer's scope here, and its tensors.
 type module struct {
 	file, own string
 	parts     []part
@@ -143,12 +143,10 @@ func table(rows, n int) []part {
 	return []part{{file: "weight", own: "embeddings", dims: []int{rows, n}}}
 }
 
-// vector is a parameter that is not in a layer.
 func vector(name string, n int) []part {
 	return []part{{file: name, own: name, dims: []int{n}}}
 }
 
-// tensor is a row of a table for one layer.
 type tensor struct {
 	name, older string
 	own         string // below the network's scope
@@ -177,7 +175,6 @@ func (t tensor) places() int {
 	return n
 }
 
-// listed has a table's rows for all layers.
 func (f *family) listed(modules []module) (all []tensor) {
 	add := func(m module, layer string) {
 		for _, p := range m.parts {

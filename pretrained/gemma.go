@@ -41,7 +41,6 @@ func gemma3(c *config) *family {
 	return f
 }
 
-// limit is 0 for null.
 func (c *config) limit(name string, standard float64) float64 {
 	if _, there := c.fields[name]; there && !c.has(name) || !there && standard == 0 {
 		return 0

@@ -19,8 +19,8 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Generator continues texts with a network of [Base.CausalLM]. The keys and values of earlier places are variables of
-// the state: a token costs one place. Use it from one goroutine.
+// Generator continues texts with a network of [Base.CausalLM]. The keys and values of earlier places are in the
+// state: a token costs one place. Use it from one goroutine.
 type Generator struct {
 	network      *Network
 	state        *managed.State
@@ -71,8 +71,8 @@ const (
 	sourceInput   = "source"   // continued row
 )
 
-// step returns the logits after prompts, which may have padding, or after a token of each row. Later tokens replace the
-// padding's keys and values before a place sees them.
+// step returns the logits after prompts, which may have padding, or after a token of each row. Later tokens replace
+// the padding's keys and values before use.
 func (g *Generator) step(b *managed.Builder, begins, moves bool) {
 	f, s := g.network.family, b.Scope().In(networkScope)
 	g.network.begin(s, b.Graph())
@@ -123,7 +123,7 @@ type Piece struct {
 	Prompt int
 	ID     int32
 	// Text has the characters that the token completes, if there is a Tokenizer. A text's pieces make up its
-	// continuation, without special tokens, and without the token or text that ends it.
+	// continuation, without special tokens and the token or text that ends it.
 	Text string
 	// End is "stop" for the last piece of a text that a token of Stop or a text of StopTexts ends, "length" for the
 	// last one of other texts, and "" before.
@@ -241,7 +241,7 @@ func (c *continued) add(id int32) (p Piece, err error) {
 	return p, err
 }
 
-// draw's rows without a text, or of one that has ended, compute something unused.
+// draw computes something unused for rows without a text or with an ended one.
 func (g *Generator) draw(ctx context.Context, texts []*continued, of Generation, yield func(Piece, error) bool) error {
 	logits, err := g.begin(ctx, texts, 1)
 	for {
@@ -282,7 +282,7 @@ func row(logits data.Array, i int) []float32 {
 	return logits.Flat.([]float32)[i*width:][:width]
 }
 
-// begin reads the prompts, each into the first of some rows. It pads to powers of two: few programs are compiled.
+// begin reads the prompts into the first of some rows. Padding to powers of two compiles few programs.
 func (g *Generator) begin(ctx context.Context, texts []*continued, each int) (data.Array, error) {
 	longest, padded := 1, 1
 	for _, c := range texts {

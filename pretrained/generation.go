@@ -42,11 +42,11 @@ func (of Generation) check() error {
 
 const generationFile = "generation_config.json"
 
-// Generation returns the folder's settings, those of generation_config.json, as transformers uses them: with do_sample
-// Temperature 1 and TopK 50 unless the file has others, and without it none of them. Stop has eos_token_id, also of
-// config.json if the folder has no such file. Tokenizer is the folder's, if it has one; one that Base.Tokenizer refuses
-// is an error. max_length is not read: the generator's places bound a text. Other fields that would change texts are
-// errors by their names.
+// Generation returns the folder's settings, those of generation_config.json, as transformers uses them: with
+// do_sample Temperature 1 and TopK 50 unless the file has others, and without it none of them. Stop has eos_token_id,
+// also of config.json if the folder has no such file. Tokenizer is the folder's, if it has one; one that
+// Base.Tokenizer refuses is an error. max_length is not read: the generator's places bound a text. Other fields that
+// would change texts are errors.
 func (b *Base) Generation() (Generation, error) {
 	of, err := b.generation()
 	if err == nil {
@@ -133,8 +133,8 @@ func (c *config) ids(name string) (ids []int32) {
 	return ids
 }
 
-// generationFields are transformers', with the values that change nothing; nil: any value, for those that are read or
-// never change a text.
+// generationFields are transformers', with the values that change nothing; nil: any value, for those read or without
+// effect.
 var generationFields = map[string][]string{
 	"eos_token_id": nil, "do_sample": nil, "temperature": nil, "top_k": nil, "top_p": nil, "min_p": nil, "repetition_penalty": nil, "max_new_tokens": nil,
 	"stop_strings": nil, "num_beams": nil, "length_penalty": nil, "early_stopping": {"false", "true", `"never"`},

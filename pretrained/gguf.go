@@ -186,7 +186,6 @@ func (r *ggufReader) number(bytes int) uint64 {
 
 func (r *ggufReader) text() string { return string(r.bytes(r.number(8))) }
 
-// count is a number of values of at least some bytes each, 0 after an error.
 func (r *ggufReader) count(n, bytes, most uint64) uint64 {
 	if r.err == nil && (n > uint64(r.left)/bytes || n > most) {
 		r.fail("the header announces %d values at byte %d, expected at most %d, and no more than fit into the %d bytes after it", n, r.read, most, r.left)
@@ -199,10 +198,8 @@ func (r *ggufReader) count(n, bytes, most uint64) uint64 {
 
 const ggufText, ggufList = 8, 9
 
-// ggufSizes are the bytes of numbers and truth values by their type.
 var ggufSizes = map[uint64]int{0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 
-// ggufNumbers are as in the file.
 type ggufNumbers struct {
 	kind uint64
 	data []byte
@@ -337,7 +334,6 @@ func (g *ggufFile) named() (map[string]stored, error) {
 	return all, nil
 }
 
-// ggufName is named's inverse, "" without a name in files.
 func ggufName(name string) string {
 	dot := max(strings.LastIndexByte(name, '.'), 0)
 	module, end := name[:dot], name[dot:]

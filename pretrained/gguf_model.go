@@ -16,14 +16,14 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// ggufModels are model types by general.architecture, and whether the rows of queries and keys are permuted. also is a
-// type that is written as this one.
+// ggufModels are model types by general.architecture, and whether rows of queries and keys are permuted. also is a
+// type written as this one.
 var ggufModels = map[string]struct {
 	class, also string
 	permuted    bool
 }{"llama": {"Llama", "mistral", true}, "qwen2": {class: "Qwen2"}, "qwen3": {class: "Qwen3"}}
 
-// ggufFields are fields of a config.json with the keys of an architecture that have the same values.
+// ggufFields are fields of a config.json with equal keys of an architecture.
 var ggufFields = map[string]string{
 	"hidden_size": "embedding_length", "intermediate_size": "feed_forward_length", "num_hidden_layers": "block_count", "max_position_embeddings": "context_length",
 	"num_attention_heads": "attention.head_count", "num_key_value_heads": "attention.head_count_kv", "head_dim": "attention.key_length",
@@ -34,7 +34,6 @@ const ggufTokens = "tokenizer.ggml."
 
 var attentionProjection = regexp.MustCompile(`^model\.layers\.\d+\.self_attn\.([qk])_proj\.`)
 
-// model returns a config.json and tensors as transformers has them.
 func (g *ggufFile) model() (*config, map[string]stored, error) {
 	var errs []error
 	arch, _ := ggufValue[string](g, "general.architecture", &errs)

@@ -24,12 +24,13 @@ var ggufKinds = map[string]struct{ kind, file uint64 }{"F32": {0, 0}, "F16": {1,
 const ggufAlignment = 32
 
 // SaveGGUF writes one file .gguf with the network's values in a model, or with the folder's if model is nil, and with
-// the tokenizer, by the names and keys of llama.cpp. [Open] and transformers read it. kind is the type of tensors of at
-// least 2 axes: F32, F16, BF16 or Q8_0; others are F32. It replaces a file at once. Do not train the model meanwhile.
+// the tokenizer, by the names and keys of llama.cpp. [Open] and transformers read it. kind is the type of tensors of
+// at least 2 axes: F32, F16, BF16 or Q8_0; others are F32. It replaces a file at once. Do not train the model
+// meanwhile.
 //
-// Errors: a network that is not a CausalLM of llama, mistral, qwen2 or qwen3, settings that such files do not have, as
-// a sliding window, a tokenizer that [text.Tokenizer.Vocabulary] refuses, and in Q8_0 tensors whose rows are not
-// multiples of 32 numbers. A file has one token that ends texts, and no limits of texts.
+// Errors: a network that is not a CausalLM of llama, mistral, qwen2 or qwen3, settings that such files lack, as a
+// sliding window, a tokenizer that [text.Tokenizer.Vocabulary] refuses, and in Q8_0 rows that are not multiples of 32
+// numbers. A file has one token that ends texts, and no limits of texts.
 func (n *Network) SaveGGUF(file string, model Values, kind string) error {
 	err := n.err
 	if err == nil {

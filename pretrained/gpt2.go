@@ -2,7 +2,6 @@ package pretrained
 
 import "github.com/lazo-ml/lazo/nn"
 
-// gpt2 has learned positions, and one matrix for queries, keys and values.
 func gpt2(c *config) *family {
 	c.encoder()
 	c.only("add_cross_attention", "false")

@@ -88,7 +88,6 @@ func (c *config) perChannel(name string, channels int) (list []float64) {
 	return list
 }
 
-// sizes reads a number, for all names, or an object of numbers.
 func (c *config) sizes(name string) map[string]int {
 	var all map[string]int
 	if !c.has(name) {

@@ -2,7 +2,6 @@ package pretrained
 
 import "github.com/lazo-ml/lazo/nn"
 
-// llama is also SmolLM.
 func llama(c *config) *family {
 	c.only("pretraining_tp", "1")
 	c.only("original_max_position_embeddings")

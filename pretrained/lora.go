@@ -34,7 +34,7 @@ type LoRA struct {
 }
 
 // LoRA returns the network with additions to its layers. Its other variables are not trained, except for those of
-// Modules. Network.Save adds the additions to the weights, and [Network.SaveAdapter] writes them alone.
+// Modules. Network.Save adds them to the weights, [Network.SaveAdapter] writes them alone.
 func (n *Network) LoRA(l LoRA) *Network {
 	if n.err != nil {
 		return n
@@ -133,7 +133,6 @@ func (n *Network) adapt(c *config, tensors map[string]stored) error {
 	return errors.Join(errs[:]...)
 }
 
-// trainWhole marks variables of modules that are trained themselves, and returns these modules.
 func (n *Network) trainWhole(p parameters, all bool) (whole []string, err error) {
 	whole = slices.Clone(p.modules)
 	matched := map[string]bool{}
@@ -170,7 +169,7 @@ func (n *Network) trainWhole(p parameters, all bool) (whole []string, err error)
 	return whole, nil
 }
 
-// widen has outputs of float32 for losses, and a head of float32 if parts of it are trained themselves.
+// widen has outputs of float32 for losses, and a head of float32 if it is partly trained itself.
 func (n *Network) widen() {
 	head := slices.ContainsFunc(n.weights, func(w weight) bool { return w.tail && n.adapter.trained[w.own] })
 	for i := range n.weights {

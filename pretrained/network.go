@@ -21,8 +21,8 @@ import (
 	"github.com/lazo-ml/lazo/optim"
 )
 
-// Network is a pretrained network with a head. flaxlike.New takes it, with its weights. A custom step builds it at the
-// scope "model" of a state with its weights:
+// Network is a pretrained network with a head. flaxlike.New takes it, with its weights. A custom step builds it at
+// the scope "model" of a state with its weights:
 //
 //	state, err := managed.New(strategy, network.Weights(), managed.WithOptimizer(adam))
 //	step := managed.TrainStep(func(b *managed.Builder) {
@@ -31,7 +31,7 @@ import (
 //
 // Inputs are input_ids and attention_mask, integers [batch, places], and token_type_ids for BERT. The mask is 0 at
 // padding. T5 has them also with the prefix decoder_. Images are pixel_values [batch, height, width, channels]:
-// floating-point numbers as those of transformers, or uint8, which the network prepares by preprocessor_config.json.
+// floating-point numbers as transformers', or uint8, which the network prepares by preprocessor_config.json.
 // flaxlike.New and the state return an error of the method of [Base] that made the network.
 type Network struct {
 	// Labels are the names of the classes: the folder's if it has as many, otherwise LABEL_0, LABEL_1, ….
@@ -49,7 +49,6 @@ type Network struct {
 	err       error
 }
 
-// weight is a variable, and its tensor in the folder, nil if it is drawn.
 type weight struct {
 	tensor
 	stored *stored
@@ -184,7 +183,6 @@ func (b *Base) lacks(f *family, of task, h head) error {
 	return err
 }
 
-// network draws a head's weights where the folder lacks them.
 func (b *Base) network(of task, classes int, head func(*family, *Network) head) *Network {
 	n := &Network{base: b, task: of}
 	fail := func(err error) *Network {
@@ -239,8 +237,8 @@ func (b *Base) network(of task, classes int, head func(*family, *Network) head) 
 	return n
 }
 
-// Outputs builds the network at a scope and returns its outputs by name, float32 for any DType of the base, for losses.
-// input returns a field of the batch.
+// Outputs builds the network at a scope and returns its outputs by name, in float32 for any DType of the base. input
+// returns a field of the batch.
 func (n *Network) Outputs(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node {
 	if n.err != nil {
 		panic(n.err)
@@ -324,8 +322,8 @@ func (n *Network) Drawn() (names []string) {
 	return names
 }
 
-// FreezeBase is the first link of an optimizer that trains the head alone: it freezes the folder's tensors, except the
-// head's. Variables that the folder lacks are trained.
+// FreezeBase is the first link of an optimizer that trains the head alone: it freezes the folder's tensors of other
+// parts. Variables that the folder lacks are trained.
 func (n *Network) FreezeBase() optim.Transformation {
 	base := map[string]bool{}
 	for _, w := range n.weights {

@@ -22,11 +22,11 @@ type Base struct {
 	// DType is that of the variables of networks that are made later: Float32, Float16 or BFloat16. Open sets that of
 	// the files.
 	DType dtypes.DType
-	// Recompute lets the gradient compute the values within each layer again, in networks that are made later: training
-	// takes less memory and more time, and its numbers are the same. It is transformers' gradient_checkpointing.
+	// Recompute lets the gradient compute each layer's values again, in networks made later: training takes less
+	// memory and more time, with the same numbers. It is transformers' gradient_checkpointing.
 	Recompute bool
-	// Quantized keeps the Q8_0 and Q4_0 tensors of a file .gguf in their blocks on the device, in networks that are
-	// made later. They are not trained, and become DType where a layer uses them.
+	// Quantized keeps a file .gguf's Q8_0 and Q4_0 tensors in their blocks on the device, in networks made later.
+	// They are not trained, and become DType where a layer uses them.
 	Quantized bool
 
 	folder  string
@@ -45,8 +45,8 @@ type Base struct {
 // checks the names and shapes of the tensors. In place of a folder it takes a file .gguf, whose quantized tensors
 // become float32. Files are untrusted. It reads no weights.
 //
-// Errors: files that are missing or damaged, an architecture that the package does not have, fields of config.json that
-// would change numbers and are not implemented, and tensors that are missing or have other shapes than in config.json.
+// Errors: missing or damaged files, an unknown architecture, unimplemented fields of config.json that would change
+// numbers, and tensors that are missing or have other shapes than in config.json.
 func Open(ctx context.Context, folder string) (*Base, error) {
 	b, err := open(ctx, folder)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 
 const segmentsInput = "segment_ids"
 
-// Packed encodes texts as [Base.Set], and puts several into each row of a number of places, for [Base.CausalLM]. In
-// place of attention_mask it has segment_ids, the number of each token's text in its row, from 1, and 0 at padding. The
-// labels y are the next tokens, and -100 at the last of each text and at padding, for the loss
+// Packed encodes texts as [Base.Set], several into each row of a number of places, for [Base.CausalLM]. In place of
+// attention_mask it has segment_ids, the number of each token's text in its row, from 1, and 0 at padding. The labels
+// y are the next tokens, and -100 at the last of each text and at padding, for the loss
 // masked_sparse_categorical_crossentropy. Other labels are packed by data.PackSequences.
 //
 // A text is computed as alone, up to rounding: it attends only to itself, and learned positions begin at 0. Other
@@ -65,8 +65,8 @@ func isPacked(x *graph.Node) bool {
 	return step != nil && slices.Contains(step.Fields(), segmentsInput)
 }
 
-// texts returns the mask of ids, and the one of the keys that a place attends to, for packed rows also the number of
-// each place in its text.
+// texts returns the mask of ids, that of the keys that a place attends to, and for packed rows each place's number in
+// its text.
 func (in inputs) texts(ids *graph.Node) (mask, keys, numbers *graph.Node) {
 	if !isPacked(ids) {
 		mask = in.mask(ids)

@@ -22,9 +22,9 @@ const (
 	negativePrefix = "negative_"
 )
 
-// Pairs is [Base.Set] with two or three texts for each example, for [Network.Contrastive]: an anchor, such as a
-// question, a positive that belongs to it, and a negative that does not; negatives may be nil. The fields of positives
-// are positive_input_ids, positive_attention_mask and positive_token_type_ids, and likewise negative_.
+// Pairs is [Base.Set] with two or three texts per example, for [Network.Contrastive]: an anchor, such as a question,
+// a positive that belongs to it, and a negative that does not; negatives may be nil. The fields of positives are
+// positive_input_ids, positive_attention_mask and positive_token_type_ids, and likewise negative_.
 func (b *Base) Pairs(anchors, positives, negatives []text.Input, fields ...data.Field) (*data.Set, error) {
 	examples, all := len(anchors), []data.Field(nil)
 	add := func(what, prefix string, texts []text.Input) error {
@@ -80,7 +80,6 @@ func (n *Network) Contrastive(scale float64) *Network {
 	return &with
 }
 
-// contrast uses the network's variables again for further texts.
 func (n *Network) contrast(s *model.Scope, in inputs, anchors *graph.Node) {
 	step := layering.StepOf(anchors)
 	has := func(prefix string) bool { return step != nil && slices.Contains(step.Fields(), prefix+idsInput) }

@@ -19,7 +19,6 @@ func (c *config) within(name string, read func(in *config)) {
 	}
 }
 
-// rates are the angles per place of rotary positions, with the config's scaling for long texts.
 func (c *config) rates(width int) (rates, _ []float64) {
 	c.only("partial_rotary_factor", "1", "1.0")
 	base, places := c.positive("rope_theta", 1e4), c.positive("max_position_embeddings", 2048)
@@ -97,7 +96,6 @@ func (c *config) smooth(rates []float64, places float64) {
 	}
 }
 
-// window is 0 for null.
 func (c *config) window() int {
 	if _, there := c.fields["sliding_window"]; there && !c.has("sliding_window") {
 		return 0
@@ -117,7 +115,6 @@ func (c *config) qwenWindows(layers int) func(layer int) int {
 	return c.windows(layers, window, func(layer int) bool { return layer >= first })
 }
 
-// windows are by layer_types or standard.
 func (c *config) windows(layers, window int, standard func(layer int) bool) func(layer int) int {
 	kinds := c.texts("layer_types")
 	if kinds == nil {

@@ -28,9 +28,9 @@ type Values interface {
 var copied = []string{"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
 	"sentencepiece.bpe.model", "spiece.model", "tokenizer.model", "chat_template.jinja", "generation_config.json", imagesFile}
 
-// Save writes a folder that transformers loads, with the network's values in a model, or with the folder's if model is
-// nil: config.json with the classes of Labels, model.safetensors, and the files of the tokenizer, also of a file .gguf
-// if lazo has its tokenizer. It makes the folder, and replaces these files. Do not train the model meanwhile.
+// Save writes a folder that transformers loads, with the network's values in a model, or the folder's if model is
+// nil: config.json with the classes of Labels, model.safetensors, and the tokenizer's files, also of a file .gguf if
+// lazo has its tokenizer. It makes the folder, and replaces these files. Do not train the model meanwhile.
 func (n *Network) Save(folder string, model Values) error {
 	err := n.err
 	if err == nil {
@@ -99,7 +99,7 @@ func (n *Network) save(folder string, model Values) error {
 	return regular.Replace(filepath.Join(folder, configFile), func(f *os.File) error { _, err := f.Write(config); return err })
 }
 
-// absent refuses a folder with a file that would change the meaning of those to write.
+// absent refuses a folder with a file that would change the new files' meaning.
 func absent(folder, name, why string) error {
 	if _, err := os.Stat(filepath.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fmt.Errorf("it has %s: %s: use another folder", name, why), err)
@@ -129,7 +129,7 @@ func (n *Network) write(to io.Writer, of map[string]weight, dtype safetensors.DT
 	return out.Close()
 }
 
-// writeTensor writes a variable with its addition, or without a model the folder's tensor, as files have it.
+// writeTensor writes a variable with its addition, or without a model the folder's tensor.
 func (n *Network) writeTensor(to io.Writer, w weight, dtype safetensors.DType, model Values) error {
 	if model == nil {
 		if w.stored == nil || n.adapter != nil {
@@ -182,7 +182,6 @@ func valueOf(model Values, name string, dtype dtypes.DType, dims ...int) (*tenso
 	return value, nil
 }
 
-// writeBack is writeTo's inverse for a transposed tensor.
 func (t tensor) writeBack(to io.Writer, data []byte, width int) error {
 	out, in, places := t.dims[0], t.dims[1], t.places()
 	if places == 1 {
@@ -196,7 +195,6 @@ func (t tensor) writeBack(to io.Writer, data []byte, width int) error {
 	return err
 }
 
-// tokenizerFiles are transformers' of a file .gguf, none if lazo does not have its tokenizer.
 func (b *Base) tokenizerFiles() (map[string][]byte, error) {
 	t, err := b.tokenizer()
 	if err != nil {
@@ -219,7 +217,6 @@ func (b *Base) tokenizerFiles() (map[string][]byte, error) {
 	return map[string][]byte{"tokenizer.json": tokenizer, "tokenizer_config.json": append(text, '\n')}, err
 }
 
-// savedName is the name in folders of this task's models.
 func (n *Network) savedName(w weight) string {
 	if w.head || n.task == bare {
 		return w.name

@@ -25,8 +25,7 @@ const (
 )
 
 // Embedder returns the network with sentence-transformers' pooling: the output sentence_embedding [batch, width].
-// modules.json and the pooling's config.json configure it; without them, as in a file .gguf, it is the mean over the
-// tokens.
+// modules.json and the pooling's config.json configure it; without them it is the mean over the tokens.
 func (b *Base) Embedder() *Network {
 	return b.network(bare, 1, func(f *family, n *Network) (h head) {
 		if f.of != "" {
@@ -52,7 +51,6 @@ func (b *Base) Embedder() *Network {
 
 const embedding = "sentence_embedding"
 
-// unit vectors have the length 1.
 func unit(x *graph.Node) *graph.Node {
 	norm := graph.Sqrt(graph.ReduceAndKeep(graph.Square(x), graph.ReduceSum, -1))
 	return graph.Div(x, graph.MaxScalar(norm, 1e-12))
@@ -269,7 +267,6 @@ var poolings = map[string]func(hidden, mask *graph.Node) *graph.Node{
 
 func numbers32(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.Float32) }
 
-// weighted sums in float32.
 func weighted(hidden, weights *graph.Node) *graph.Node {
 	return graph.ReduceSum(graph.Mul(numbers32(hidden), graph.ExpandAxes(weights, -1)), 1)
 }

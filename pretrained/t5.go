@@ -123,7 +123,6 @@ func (k stack) modules() (all []module) {
 	return all
 }
 
-// apply adds attention, in a decoder also to memory, and dense layers, each normalized before.
 func (k stack) apply(s *model.Scope, x, mask, memory, memoryMask *graph.Node) *graph.Node {
 	drop := func(x *graph.Node) *graph.Node { return nn.Dropout{Rate: k.dropout}.Apply(s, x) }
 	norm := func(s *model.Scope, x *graph.Node) *graph.Node { return nn.RMSNorm{Epsilon: k.epsilon}.Apply(s, x) }

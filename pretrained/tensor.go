@@ -16,7 +16,7 @@ import (
 // piece bounds the bytes that are converted at once.
 const piece = 1 << 20
 
-// writeTo writes the elements in another dtype and as the variable of a row has them. Only a transposed tensor is in
+// writeTo writes the elements in another dtype and in the form of a row's variable. Only a transposed tensor is in
 // memory as a whole.
 func (s stored) writeTo(w io.Writer, as safetensors.DType, of tensor) error {
 	if of.count {
@@ -72,7 +72,6 @@ func (s stored) writeCount(w io.Writer, as safetensors.DType, n int) error {
 // mostCount is within the range of float16.
 const mostCount = 1 << 15
 
-// count is writeCount's inverse.
 func count(data []byte, as safetensors.DType) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(numbers[as].read(data)))
 }
@@ -140,7 +139,6 @@ func converted(data []byte, from, to safetensors.DType) ([]byte, error) {
 	return out, nil
 }
 
-// numbers has the dtypes of networks.
 var numbers = map[safetensors.DType]struct {
 	read  func([]byte) float32
 	write func([]byte, float32)

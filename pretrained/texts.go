@@ -25,13 +25,13 @@ func (b *Base) Tokenizer() (*text.Tokenizer, error) {
 	return t, nil
 }
 
-// Set encodes texts with the folder's tokenizer, as the fields input_ids, int32 [texts, places], attention_mask, bool,
-// and token_type_ids, int32, for networks that take them. It pads at the end, to the length of the longest. The set
-// also has the given fields, such as the labels.
+// Set encodes texts with the folder's tokenizer, as the fields input_ids, int32 [texts, places], attention_mask,
+// bool, and token_type_ids, int32, for networks that take them. It pads at the end, to the length of the longest. The
+// set also has the given fields, such as the labels.
 //
-// Errors: no texts or an empty one without added tokens, and ids that the model does not have, also for the padding.
-// Texts are truncated to Most of an input only, not to max_seq_length of sentence-transformers: networks refuse texts
-// that are too long for them.
+// Errors: no texts or an empty one without added tokens, and ids that the model lacks, also for the padding. Texts
+// are truncated to Most of an input only, not to max_seq_length of sentence-transformers: networks refuse longer
+// ones.
 func (b *Base) Set(texts []text.Input, fields ...data.Field) (*data.Set, error) {
 	set, err := b.set(texts, fields)
 	if err != nil {
@@ -91,8 +91,8 @@ func (b *Base) tokenize(texts []text.Input) (all encoding, err error) {
 	return all, nil
 }
 
-// typedTokenizers are the classes whose tokenizers return token_type_ids if tokenizer_config.json has no
-// model_input_names; "" is that of the model. Without types, transformers' BERT takes zeros.
+// typedTokenizers are the classes whose tokenizers return token_type_ids without model_input_names in
+// tokenizer_config.json; "" is that of the model. Without types, transformers' BERT takes zeros.
 var typedTokenizers = []string{"", "BertTokenizer", "BertTokenizerFast", "MobileBertTokenizer", "MobileBertTokenizerFast"}
 
 func (b *Base) typed() (bool, error) {
@@ -117,7 +117,6 @@ func (b *Base) typed() (bool, error) {
 	return slices.Contains(typedTokenizers, of.Class), nil
 }
 
-// encoded are the fields of texts, with a prefix.
 func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) {
 	e, err := b.tokenize(texts)
 	if err != nil {
@@ -152,10 +151,10 @@ func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) 
 }
 
 // Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has
-// a token, so that short texts cost less. Their number is rounded up to a multiple of places, above 8 times places to
-// one of twice places, above 16 times of 4 times, and so on: with 8 to 8, 16, …, 64, 80, …, 128, 160. Each length
-// compiles a program, for pairs each combination of lengths. It trims the networks' inputs and the named fields, such
-// as labels [texts, places]; those of [Base.Pairs] each to an own length.
+// a token. Their number is rounded up to a multiple of places, above 8 times places to one of twice places, above 16
+// times of 4 times, and so on: with 8 to 8, 16, …, 64, 80, …, 128, 160. Each length compiles a program, for pairs
+// each combination of lengths. It trims the networks' inputs and the named fields, such as labels [texts, places];
+// those of [Base.Pairs] each to an own length.
 func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
 	fields = slices.Clone(fields)
 	round := func(n int) int { return rounded(n, places) }
@@ -176,9 +175,9 @@ func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
 	}
 }
 
-// Predict is [flaxlike.Model.Predict] for a set of [Base.Set]: texts of similar lengths are in a batch, without padding
-// that they do not need, and the answers are in the set's order. It is for outputs of texts. Those of places are an
-// error, if batches have different numbers of places.
+// Predict is [flaxlike.Model.Predict] for a set of [Base.Set]: a batch has texts of similar lengths, without needless
+// padding; answers are in the set's order. It is for outputs of texts. Those of places are an error if batches have
+// different numbers of them.
 func Predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (flaxlike.Prediction, error) {
 	p, err := predict(ctx, m, set)
 	if err != nil {
@@ -237,7 +236,7 @@ func predict(ctx context.Context, m *flaxlike.Model, set *data.Set) (p flaxlike.
 	return p.Gather(rows)
 }
 
-// rounded has at most 4 lengths between a long one and its double, for few programs, and adds less than a quarter.
+// rounded has at most 4 lengths between a length and its double, for few programs, and adds less than a quarter.
 func rounded(n, step int) int {
 	for n > 8*step {
 		step *= 2

@@ -8,7 +8,6 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// vit encodes patches of images after a token for the whole.
 func vit(c *config) *family {
 	c.encoder()
 	c.only("qkv_bias", "true")
@@ -65,7 +64,6 @@ func vit(c *config) *family {
 	return f
 }
 
-// patched has a vector for the whole image and one for each patch, with their positions.
 func (d decoder) patched(s *model.Scope, x *graph.Node, down, across int, noBias bool) *graph.Node {
 	x = nn.Conv{Channels: d.width, Window: []int{down, across}, Strides: []int{down, across}, Valid: true, NoBias: noBias, Kernel: notGiven}.Apply(s.In("patches"), x)
 	batch := x.Shape().Dimensions[0]

@@ -220,9 +220,9 @@ func cloned(list []Tensor) []Tensor {
 	return list
 }
 
-// Answer waits for the batch of a request of 1 to MaxBatch examples. A context that ends removes a waiting request; a
-// running batch continues. The batch's memory is free when Answer returns. If the predictor fails for some outputs
-// only, as a flaxlike.Model by an outdated calibration, Answer returns the others with the error.
+// Answer waits for the batch of a request of 1 to MaxBatch examples. A context that ends removes a waiting request,
+// not a running one. The batch's memory is free when Answer returns. If the predictor fails for some outputs only, as
+// by an outdated calibration, Answer returns the others with the error.
 func (b *Batcher) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	r, err := b.request(batch)
 	if err != nil {

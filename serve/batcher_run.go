@@ -181,8 +181,8 @@ func rowsOf(outputs map[string]data.Array, from, to int) map[string]data.Array {
 	return own
 }
 
-// Close refuses new requests and waits for the accepted ones, without end if the predictor does not return: a batch's
-// call has a context that does not end. It does not close the predictor. It may be repeated.
+// Close refuses new requests and waits for the accepted ones, without end if the predictor does not return. It does
+// not close the predictor. It may be repeated.
 func (b *Batcher) Close() error {
 	b.mu.Lock()
 	b.closed = true

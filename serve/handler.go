@@ -128,7 +128,7 @@ type call struct {
 	told  Served
 }
 
-// reply is JSON, or, if json is not 0, that many bytes of JSON and binary data.
+// reply is JSON, or, if json is not 0, that many bytes of JSON, then binary data.
 type reply struct {
 	text []byte
 	json int
@@ -139,7 +139,7 @@ func inJSON(v any) (reply, error) {
 	return reply{text: text}, err
 }
 
-// route makes the answers that are recorded. The mux has others, of redirects and unknown paths.
+// route records its answers. The mux has others, of redirects and unknown paths.
 type route http.HandlerFunc
 
 func (f route) ServeHTTP(w http.ResponseWriter, r *http.Request) { f(w, r) }
@@ -230,7 +230,7 @@ func failed(status int, format string, args ...any) error {
 
 var errTimeout = errors.New("the request took too long")
 
-// problemOf returns nil for an internal error, whose text may be of the model, the device or other clients.
+// problemOf returns nil for an internal error: its text may be of the model, the device or other clients.
 func problemOf(ctx context.Context, err error) *problem {
 	known := (*problem)(nil)
 	switch {

@@ -20,7 +20,7 @@ type version struct {
 	using   sync.WaitGroup
 }
 
-// Load adds a version of a model, a number from 1, or replaces it: later requests use the new batcher. Load waits for
+// Load adds or replaces a version of a model, a number from 1: later requests use the new batcher. Load waits for
 // those that use the old one, and returns it for its Close, or nil. A request without a version uses the highest one.
 func (h *Handler) Load(name string, number int, b *Batcher) (old *Batcher, err error) {
 	switch {

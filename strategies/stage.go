@@ -14,7 +14,6 @@ type field struct {
 	starts []int        // first element per device
 }
 
-// part returns the elements of device d of this process, whose first is from.
 func (f *field) part(from, d int, flat any) any {
 	if len(f.starts) == 1 {
 		return flat

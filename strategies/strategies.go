@@ -15,8 +15,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// ErrStateLost reports that a step failed on the device after it began to overwrite the state, which must be recreated
-// or restored. A program's first run never returns it, even if memory runs out.
+// ErrStateLost reports that a step failed on the device while it overwrote the state, which must be recreated or
+// restored. A program's first run never returns it, even if memory runs out.
 var ErrStateLost = errors.New("the state is lost")
 
 // Part is a block of a sharded value.
@@ -38,7 +38,7 @@ type Strategy interface {
 	Fetch(b compute.Buffer) (*tensors.Tensor, error)
 	// FetchInto is Fetch into memory of exactly the value's size, row-major in host byte order.
 	FetchInto(b compute.Buffer, memory []byte) error
-	// Parts returns the parts of a value sharded over processes that this process saves, each part in one process.
+	// Parts returns the parts of a value sharded over processes that this process saves, each in one process.
 	// FetchInto copies a part's buffer without waiting. cut is false for values that each process can fetch whole.
 	Parts(b compute.Buffer) (parts []Part, cut bool)
 	Free(buffers ...compute.Buffer) error
@@ -97,11 +97,11 @@ type Program interface {
 	// sizes.
 	Block() int
 	// Start runs a step per batch in order, at most Block, and may return before they end. Fields are in the order of
-	// [Step].Batch, state and changed in that of [Built].State. changed is nil for unchanged values; others replace the
-	// old values, which are used up. Outputs have a new first axis of length Block if that is above 1.
+	// [Step].Batch, state and changed in [Built].State's. changed is nil for unchanged values; others replace the old
+	// values, which are used up. Outputs have a new first axis of length Block if that is above 1.
 	//
-	// After an error the state is unchanged, unless the error wraps [ErrStateLost]. running.Wait returns later errors,
-	// which wrap ErrStateLost if the run changes the state. running is nil if the run has ended.
+	// After an error the state is unchanged, unless the error wraps [ErrStateLost]. running.Wait returns later
+	// errors, which wrap ErrStateLost if the run changes the state. running is nil if the run has ended.
 	Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running Running, err error)
 	// Rebuilds reports whether Start calls [Step].Build.
 	Rebuilds() bool
@@ -127,7 +127,7 @@ type Running interface {
 var names = []string{"jit", "jit_donate", "data_parallel", "data_parallel_donate", "eager"}
 
 // Parse returns the strategy of a flag: "jit", "data_parallel" or "eager"; "-" equals "_". "jit_donate" and
-// "data_parallel_donate" are synonyms: lazo decides when to overwrite the state.
+// "data_parallel_donate" are synonyms: lazo decides about overwriting.
 func Parse(name string, on *xla.Runtime) (Strategy, error) {
 	switch strings.ReplaceAll(name, "-", "_") {
 	case "jit", "jit_donate":

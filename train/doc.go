@@ -1,11 +1,11 @@
-// Package train has Ciclo's three loops as thin forms over package loop, for any state and batch: [Loop] trains and
-// evaluates at the end of each epoch, [Test] is an evaluation with hooks, [Predict] returns outputs. [Of], [TestOf] and
-// [PredictOf] make the loops of a state's methods. For Jaxloop's inner and outer loops see docs/from-jaxloop.md.
+// Package train has Ciclo's three loops as thin forms over package loop: [Loop] trains and evaluates at the end of
+// each epoch, [Test] is an evaluation with hooks, [Predict] returns outputs. [Of], [TestOf] and [PredictOf] make the
+// loops of a state's methods. For Jaxloop's inner and outer loops see docs/from-jaxloop.md.
 //
 // # Hooks
 //
-// A loop calls the functions of each place in the order of its [Hooks]. A hook can be an object's method value, or the
-// state's method by [Method].
+// A loop calls the functions of each place in the order of its [Hooks]. A hook can be an object's method value, or
+// the state's method by [Method].
 //
 // # Ends of a run
 //
@@ -19,6 +19,6 @@
 //	AfterReset, EpochEnd without Epoch     once        once           once     never       never       never
 //	End                                    once        once           once     never       never       never
 //
-// Work for every end belongs in the End of a [loop.Attendant]. A run that [loop.Until] ends before its first iteration
-// calls no hook.
+// Work for every end belongs in the End of a [loop.Attendant]. A run that [loop.Until] ends before its first
+// iteration calls no hook.
 package train

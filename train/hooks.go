@@ -9,19 +9,19 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Hooks are functions that are called at fixed places of a loop. Not all may be nil.
+// Hooks are functions called at fixed places of a loop. Not all may be nil.
 //
 // A hook may change the state and logs of the iteration. After an error the state remains as before the call and the
 // run fails; with [loop.ErrStop] the change is kept and the run ends after the iteration. Begin and End are not in an
-// iteration: their batch is the first or the last one, and their logs are a separate row.
+// iteration: their batch is the first or last, their logs a separate row.
 type Hooks[S, B any] struct {
 	// Name appears in errors: "epoch end (NAME)". The default is the number in a list of several.
 	Name string
 	// Begin is called before the first step, with the first batch, End after the last step. BatchBegin comes before
 	// everything else in an iteration, BatchEnd after everything but Tasks, AfterStep after the step.
 	Begin, BatchBegin, AfterStep, BatchEnd, End func(ctx context.Context, turn *loop.Turn[S, B]) error
-	// AfterReset is called after a Reset, or in its place: at the end of an epoch before the tests, and before the
-	// first step of a test, but not in a prediction.
+	// AfterReset is called after a Reset, or in its place: at the end of an epoch before the tests, and before a
+	// test's first step, but not in a prediction.
 	AfterReset func(ctx context.Context, turn *loop.Turn[S, B]) error
 	// EpochEnd is called at the end of an epoch after the tests, only in a [Loop].
 	EpochEnd func(ctx context.Context, turn *loop.Turn[S, B]) error

@@ -20,8 +20,7 @@ import (
 //  4. Hooks.BatchEnd
 //  5. Tasks
 type Loop[S, B any] struct {
-	// Step is the training step. With StepBlock it makes several steps at once while no hook or task is due in each
-	// iteration.
+	// Step is the training step. With StepBlock it makes several steps at once while no hook or task is due between.
 	Step loop.Stepper[S, B]
 	// Reset resets the state's metrics after an epoch's last step has logged. A test has its own Reset.
 	Reset func(ctx context.Context, state S) (S, error)
@@ -75,7 +74,7 @@ func (l Loop[S, B]) tasks() []loop.Task[S, B] {
 	}
 	ends = append(ends, call(epoch, "epoch end", hooks, func(h Hooks[S, B]) hook[S, B] { return h.EpochEnd })...)
 	if len(ends) == 0 {
-		err = errors.Join(err, epoch.Err()) // which no task would report
+		err = errors.Join(err, epoch.Err())
 	}
 	return around("train", hooks, nil, loop.On(loop.EachStep, l.Step).WithErr(err), ends, l.Tasks)
 }

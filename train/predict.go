@@ -35,12 +35,11 @@ func (p Predict[S, B, P]) Run(ctx context.Context, state S, data loop.Source[B],
 }
 
 // All returns the outputs of Run as a sequence. It yields an error once, at the end. If the consumer ends early, the
-// run stops, and a later error, such as of Hooks.End, is lost: use Run if it matters. The run waits during the
-// consumer's loop body.
+// run stops, and a later error, such as of Hooks.End, is lost. The run waits during the consumer's loop body.
 func (p Predict[S, B, P]) All(ctx context.Context, state S, data loop.Source[B], options ...loop.Option) iter.Seq2[P, error] {
 	options = slices.Clone(options)
 	return func(yield func(P, error) bool) {
-		// The run has its own goroutine: a panic in the consumer's loop body remains the consumer's.
+		// A panic in the consumer's loop body remains the consumer's.
 		outputs, more := make(chan P), make(chan bool)
 		var err error
 		go func() {
@@ -57,7 +56,7 @@ func (p Predict[S, B, P]) All(ctx context.Context, state S, data loop.Source[B],
 		defer func() {
 			if waiting {
 				more <- false
-				<-outputs // closed when the run is over
+				<-outputs
 			}
 		}()
 		for output := range outputs {

@@ -13,14 +13,14 @@ import (
 	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
-// Compile builds a graph and compiles it for the first device. The error of a panic in build names the caller's line. A
+// Compile builds a graph and compiles it for the first device. A panic's error names the caller's line in build. A
 // compilation cannot be cancelled; for described machines see [CompileTimeout].
 func (r *Runtime) Compile(name string, build func(g *graph.Graph) Built) (*Program, error) {
 	return r.CompileOver(Placement{}, name, build)
 }
 
-// CompileOver is [Runtime.Compile] for a mesh. The graph has whole arrays; XLA shards the work. Inputs and outputs are
-// lists of parts, device after device. Over several processes ([Across]) each handles its own parts of a mesh of all
+// CompileOver is [Runtime.Compile] for a mesh. The graph has whole arrays; XLA shards the work. Inputs and outputs
+// are lists of parts, device after device. Over several processes ([Across]) each handles its parts of a mesh of all
 // devices ([Runtime.Local]).
 func (r *Runtime) CompileOver(place Placement, name string, build func(g *graph.Graph) Built) (*Program, error) {
 	if r.closed.Load() {

@@ -152,7 +152,7 @@ func (p *describedProgram) run(inputs []compute.Buffer, host []any, _ runMode) (
 	if err != nil {
 		return nil, nil, err
 	}
-	fromHost := map[int]int{} // indices without large constants
+	fromHost := map[int]int{}
 	first, constants := 0, 0
 	if p.module != nil {
 		first, constants = p.module.Constants()
@@ -297,7 +297,6 @@ func (p *describedProgram) took() time.Duration {
 	return p.report.Took
 }
 
-// describedExecutable runs without compiling.
 type describedExecutable struct{ p *describedProgram }
 
 var _ compute.Executable = describedExecutable{}

@@ -14,8 +14,8 @@ import (
 // Eager runs each operation of a graph function at once, so that [Value] can read it. It is for inspecting a model:
 // each operation is a device call, and values stay in memory until the run ends.
 //
-// An operation is compiled once per kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may share
-// an Eager.
+// An operation is compiled once per kind, shapes and attributes; the last 1,024 programs are kept. Goroutines may
+// share an Eager.
 type Eager struct {
 	// CheckFinite, set before the first run, ends runs with a [*NotFiniteError] at the first NaN or infinity. It
 	// doubles the number of programs.

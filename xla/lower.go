@@ -21,7 +21,7 @@ import (
 // Module is a lowered graph. Its method Text returns StableHLO; Parameters and Outputs describe the values in order.
 type Module = hlo.Module
 
-// Lower returns a graph's StableHLO, for any reader of it, without compiling, also with [Go]. It ignores [Built].Block.
+// Lower returns a graph's StableHLO without compiling, also with [Go]. It ignores [Built].Block.
 func (r *Runtime) Lower(name string, build func(g *graph.Graph) Built) (*Module, error) {
 	if r.closed.Load() {
 		return nil, during(errClosed, "lower %s", name)
@@ -64,10 +64,10 @@ func (l lowered) Execute([]compute.Buffer, []bool, compute.DeviceNum) ([]compute
 }
 
 // CompileStableHLO compiles a text for the first device; on a described machine ([OpenTopology]), for
-// mhlo.num_partitions devices. built describes the inputs; without InPlace, tf.aliasing_output counts. Its Outputs and
-// Block are ignored. [Go] fails with [ErrUnimplemented].
+// mhlo.num_partitions devices. built describes the inputs; without InPlace, tf.aliasing_output counts. Its Outputs
+// and Block are ignored. [Go] fails with [ErrUnimplemented].
 //
-// If ctx ends, a described machine's compiler ends with the cause; others run to their end.
+// If ctx ends, a described machine's compiler ends with the cause; others finish.
 //
 // A malicious text may crash the process or exhaust memory: try it in a child process.
 func (r *Runtime) CompileStableHLO(ctx context.Context, name, text string, built Built) (*Program, error) {

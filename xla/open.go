@@ -20,13 +20,13 @@ import (
 // Open opens a plugin, by the path of a library or a name: [CPU], [CUDA], [TPU], another plugin's, or [Go].
 //
 // A name is searched in $PJRT_PLUGIN_LIBRARY_PATH, then among installed plugins: in [Root], else $LAZO_HOME, else
-// lazo's folder in the home folder. A child process probes the plugin once per state of its file and XLA_FLAGS. ctx can
-// end this and an installation.
+// lazo's folder in the home folder. A child process probes the plugin once per state of its file and XLA_FLAGS. ctx
+// can end this and an installation.
 //
 // A plugin reads the environment once per process: XLA_FLAGS that it refuses, or that changed since, are an error.
 //
 // Each call makes a client with its own device memory: on a GPU, open once. The library stays loaded. A CPU plugin
-// keeps freed memory for later runs, at most as much as was in use at once, until a program or the runtime is closed.
+// keeps freed memory for later runs, at most the most in use at once, until a program or the runtime is closed.
 //
 // Without cgo, [CPU] opens [Go] and warns on slog's default logger; others are an error, as are all but [Go] in a
 // statically linked program.

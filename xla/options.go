@@ -124,13 +124,13 @@ func ClientOption(name string, value any) Option {
 	}
 }
 
-// Across opens the runtime for all processes of a job. A mesh of [Runtime.NumDevices] devices has those of all
-// processes, rank 0's first. One process changes nothing; a nil job is an error.
+// Across opens the runtime for all processes of a job. A mesh of [Runtime.NumDevices] devices has all processes'
+// ones, rank 0's first. One process changes nothing; a nil job is an error.
 //
-// A CPU process is one device and exchanges values by MPI. Accelerator processes have equally many devices and exchange
-// values by XLA's collectives. Open waits for all, and fails in all if it fails in one.
+// A CPU process is one device and exchanges values by MPI. Accelerator processes have equally many devices and
+// exchange values by XLA's collectives. Open waits for all, and fails in all if it fails in one.
 //
-// All processes must make and run the same programs in the same order: differences are dist.ErrDisagree.
+// All must make and run the same programs in the same order: differences are dist.ErrDisagree.
 func Across(job Job) Option {
 	return func(o *openOptions) {
 		if of := reflect.ValueOf(job); !of.IsValid() || of.Kind() == reflect.Pointer && of.IsNil() {
@@ -155,8 +155,8 @@ func WithStore(store Store) Option {
 // Log sets the logger. Info has plugins installed or opened and programs compiled or loaded, Warn refused cache
 // entries. nil, the default, discards all.
 //
-// XLA's C++ log goes to stderr, by default with errors only (fatal ones on the CPU). TF_CPP_MIN_LOG_LEVEL, set before
-// the first Open, is 2 for errors, 1 for warnings, 0 for all; TF_CPP_MAX_VLOG_LEVEL above 0 adds detail.
+// XLA's C++ log goes to stderr, by default errors only (fatal ones on the CPU). TF_CPP_MIN_LOG_LEVEL, set before the
+// first Open, is 2 for errors, 1 for warnings, 0 for all; TF_CPP_MAX_VLOG_LEVEL above 0 adds detail.
 func Log(logger *slog.Logger) Option {
 	return func(o *openOptions) {
 		if logger != nil {

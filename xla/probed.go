@@ -24,7 +24,7 @@ type probed struct {
 
 const optionsLimit = 64
 
-// probeOnce verifies an installed plugin once per file state and boot, and probes it per options too; without a user's
+// probeOnce verifies an installed plugin once per file state and boot, and probes it per options; without a user's
 // cache, each time.
 func probeOnce(ctx context.Context, plugin Plugin, root string) (probe.Report, error) {
 	file, err := identityOf(plugin.Path)

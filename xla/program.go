@@ -96,11 +96,11 @@ func (p *Program) Placement() Placement { return p.place }
 func (p *Program) StableHLO() string { return p.text }
 
 // Run runs the program once and waits. inputs has a buffer per input, nil for those from the host. host has slices of
-// elements, in the order of [Built].Host. Both are ordered device after device. The run puts the new buffers of
-// [Built].InPlace into inputs and uses up the old ones. The caller owns the outputs.
+// elements, in the order of [Built].Host. Both are ordered device after device. The run replaces the inputs of
+// [Built].InPlace by new buffers and uses up the old ones. The caller owns the outputs.
 //
-// A failed run leaves the inputs valid, unless the error wraps [ErrInputsLost]: the first run copies up to 256 MiB per
-// device.
+// A failed run leaves the inputs valid, unless the error wraps [ErrInputsLost]: the first run copies up to 256 MiB
+// per device.
 func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Buffer, err error) {
 	outputs, _, err = p.do(inputs, host, 1, waitForEnd, nil)
 	return outputs, err
@@ -110,10 +110,10 @@ func (p *Program) Run(inputs []compute.Buffer, host []any) (outputs []compute.Bu
 // at once. Later errors come from [Running.Wait] and from reading an output.
 //
 // A block ignores stacked inputs after the first n; stacked outputs are zero there. Results are bit-identical for any
-// division into blocks. A block's slices must stay unchanged until the run ends, those of a single run until Start
-// returns. On the CPU only blocks on one device outlast Start.
+// division into blocks. A block's slices must stay unchanged until the run ends, a single run's until Start returns.
+// On the CPU only blocks on one device outlast Start.
 //
-// alike is compared between the processes of a job before the run.
+// alike is compared between a job's processes before the run.
 func (p *Program) Start(inputs []compute.Buffer, host []any, n int, alike ...joined.Alike) (outputs []compute.Buffer, running *Running, err error) {
 	mode := p.mode
 	if mode == goOnCopied && p.block > 1 {

@@ -46,7 +46,7 @@ type calls struct {
 	executable *executable
 	devices    int
 	options    pjrt.CallOptions
-	shapes     []pjrt.Shape // of a device's host inputs
+	shapes     []pjrt.Shape
 	reads      []hostRead
 	copyFirst  bool
 	ranOnce    atomic.Bool

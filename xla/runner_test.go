@@ -38,7 +38,7 @@ func TestF17_F18_outOfMemoryKeepsTheInputs(t *testing.T) {
 		var typed *xla.Error
 		require.ErrorAs(t, err, &typed)
 		require.Equal(t, "run greedy", typed.Context)
-		require.Regexp(t, `(?s)^  the program needs 16\.0 TiB: 8 bytes of arguments.*16\.0 TiB: \(Float32\)\[2097152, 2097152\] of Dot(General)? at xla/fault_test\.go:\d+`, typed.Memory)
+		require.Regexp(t, `(?s)^  the program needs 16\.0 TiB: 8 bytes of arguments.*16\.0 TiB: \(Float32\)\[2097152, 2097152\] of Dot(General)? at xla/runner_test\.go:\d+`, typed.Memory)
 		got := make([]float32, 2)
 		require.NoError(t, inputs[0].ToFlatData(got))
 		require.Equal(t, []float32{1, 2}, got)

@@ -14,16 +14,16 @@ import (
 
 const compileTimeout = 10 * time.Minute
 
-// OpenTopology describes a machine for which programs are compiled but not run. plugin is [TPU], [CUDA] or a path,
-// found as in [Open]. topology is, for a TPU, libtpu's generation and grid of chips, "v5e:4x4"; for CUDA a kind of
-// "a100" or "h100", slices, hosts and devices per host, "h100:1x1x8".
+// OpenTopology describes a machine for which programs are compiled, not run. plugin is [TPU], [CUDA] or a path, found
+// as in [Open]. topology is, for a TPU, libtpu's generation and grid of chips, "v5e:4x4"; for CUDA a kind, "a100" or
+// "h100", slices, hosts and devices per host, "h100:1x1x8".
 //
-// Strategies and states work on the runtime. A [Program] is compiled at its first use, and reports its Cost, Memory and
-// Optimized form. Values have shapes only: reading one is [ErrNotRun].
+// Strategies and states work on the runtime. A [Program] is compiled at its first use, and reports its Cost, Memory
+// and Optimized form. Values have shapes only: reading one is [ErrNotRun].
 //
-// Each compilation loads the plugin in a child process, since compilers may end their process or take long
-// ([CompileTimeout]). [CompileCache] keeps reports. [ClientOption] adds options such as libtpu's "num_slices" or CUDA's
-// "target_config". See docs/maintain/targets.md.
+// Each compilation loads the plugin in a child process: compilers may end their process or take long
+// ([CompileTimeout]). [CompileCache] keeps reports. [ClientOption] adds options such as libtpu's "num_slices" or
+// CUDA's "target_config". See docs/maintain/targets.md.
 func OpenTopology(ctx context.Context, plugin, topology string, opts ...Option) (*Runtime, error) {
 	r, err := openTopology(ctx, plugin, topology, opts)
 	if err != nil {

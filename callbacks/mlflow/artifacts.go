@@ -51,7 +51,7 @@ func SaveModel(m *flaxlike.Model) func(dir string) (Signature, error) {
 	}
 }
 
-// outputsOf returns the rows of the outputs: of a network with one that of the whole network, or the last layer's.
+// outputsOf returns the rows of the outputs: of the whole network if it has one, else of the last layer.
 func outputsOf(layers []flaxlike.LayerRow) (outputs []flaxlike.LayerRow) {
 	var last flaxlike.LayerRow
 	for _, l := range layers {
@@ -73,7 +73,6 @@ func outputsOf(layers []flaxlike.LayerRow) (outputs []flaxlike.LayerRow) {
 // types are NumPy's.
 var types = []string{"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"}
 
-// spec returns MLflow's text of a schema, or nil if there is none for these tensors.
 func spec(tensors []Tensor) (any, error) {
 	if len(tensors) == 0 {
 		return nil, nil
@@ -94,7 +93,6 @@ func spec(tensors []Tensor) (any, error) {
 
 const modelFolder = "model"
 
-// model saves the model and uploads it with a file MLmodel.
 func (c *client) model(ctx context.Context, of *run, save func(dir string) (Signature, error)) (err error) {
 	dir, err := os.MkdirTemp("", "lazo-mlflow-*")
 	if err != nil {
@@ -145,7 +143,6 @@ func (c *client) model(ctx context.Context, of *run, save func(dir string) (Sign
 	return c.post(ctx, "runs/log-model", map[string]string{"run_id": of.id, "model_json": string(text)}, nil)
 }
 
-// artifact uploads a file, or all files of a folder, under its own name.
 func (c *client) artifact(ctx context.Context, of *run, local string) error {
 	put, err := c.store(of)
 	if err != nil {
@@ -169,7 +166,6 @@ func (c *client) artifact(ctx context.Context, of *run, local string) error {
 	})
 }
 
-// store returns the function that stores a file among the run's artifacts.
 func (c *client) store(of *run) (func(ctx context.Context, name string, in *os.File) error, error) {
 	u, err := url.Parse(of.artifacts)
 	if err != nil {
@@ -207,7 +203,6 @@ func (c *client) store(of *run) (func(ctx context.Context, name string, in *os.F
 	return nil, fmt.Errorf("%s: it stores artifacts at %s:…, which only a server on this machine or one with --serve-artifacts can take", c.host, cmp.Or(u.Scheme, "a relative path"))
 }
 
-// isHere reports whether the server's files are this machine's.
 func (c *client) isHere() bool {
 	host := c.base.Hostname()
 	ip := net.ParseIP(host)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// client makes requests. Its errors have the host and the API's name alone: addresses and headers may have secrets.
+// client's errors have only the host and the API's name: addresses and headers may have secrets.
 type client struct {
 	transport http.RoundTripper
 	base      *url.URL
@@ -51,7 +51,7 @@ func (e *refusedError) Error() string {
 // answerLimit limits an answer: those of runs/search have a run's parameters.
 const answerLimit = 16 << 20
 
-// do makes a request to a path below the URL. Redirects are not followed.
+// do does not follow redirects.
 func (c *client) do(ctx context.Context, method, name string, query url.Values, header http.Header, body io.Reader, size int64) ([]byte, error) {
 	u := *c.base
 	u.User, u.RawQuery, u.Fragment = nil, query.Encode(), ""
@@ -130,7 +130,6 @@ func (c *client) post(ctx context.Context, name string, question, answer any) er
 	return c.call(ctx, http.MethodPost, name, nil, question, answer)
 }
 
-// run is the server's.
 type run struct {
 	id, artifacts string
 	parameters    map[string]string
@@ -146,10 +145,9 @@ type runAnswer struct {
 	} `json:"data"`
 }
 
-// idTag finds the run of an ID, also if the answer to its creation was lost.
+// idTag finds a run, also if the answer to its creation was lost.
 const idTag = "lazo.run"
 
-// open finds the run or creates it, and its experiment.
 func (c *client) open(ctx context.Context, to Run, id string) (*run, error) {
 	experiment, err := c.experiment(ctx, to.Experiment)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Run has the server and the description of a run.
+// Run is the server and the description of a run.
 type Run struct {
 	// URL is the server's, such as http://127.0.0.1:5000.
 	URL string
@@ -31,11 +31,11 @@ type Run struct {
 	Experiment string
 	// Name is by default the server's choice.
 	Name string
-	// ID makes a resumed run continue its record: give the pointer to checkpoint.Options.Also too. An empty text gets a
-	// random one at the start. It becomes the tag lazo.run.
+	// ID makes a resumed run continue its record: put the pointer into checkpoint.Options.Also too. An empty text
+	// gets a random one. It becomes the tag lazo.run.
 	ID *string
-	// Parameters are in addition to the settings of the state, such as the optimizer and the batch size, and the end of
-	// the run. Maps become names with dots.
+	// Parameters are added to the state's settings, such as the batch size, and the run's end. Maps become names with
+	// dots.
 	Parameters map[string]any
 	Tags       map[string]string
 	// Artifacts are files and folders that are uploaded at the end.
@@ -57,17 +57,16 @@ const (
 	queue    = 256 // unread reports: each may hold values on the device
 )
 
-// Record records the losses, metrics and other numbers of the due iterations, by name, or as "collection/name" if
-// another collection has the name. The status is FINISHED, or FAILED after an error, or KILLED after a cancellation or
+// Record records the losses, metrics and other numbers of the due iterations, by name, or as "collection/name" if two
+// collections share it. The status is FINISHED, or FAILED after an error, or KILLED after a cancellation or
 // loop.ErrPause.
 //
 // Values are read and sent in the background. A server that does not answer changes nothing in the run: up to 200,000
-// values wait in memory, newer ones are lost, and at the end two more requests are tried. slog's default logger gets a
-// warning when the server does not answer, when values are lost, when it answers again, and at the end if anything is
+// values wait in memory, newer ones are lost, and the end tries two more requests. slog's default logger gets a
+// warning when the server does not answer or answers again, when values are lost, and at the end if anything is
 // missing. A parameter of a resumed run that differs is recorded as the tag "changed.<name>".
 //
-// Artifacts need a server that stores them (--serve-artifacts, its default), or one of this machine with a local
-// folder.
+// Artifacts need a server that stores them (--serve-artifacts, its default), or one here with a local folder.
 func Record(to Run, when loop.Schedule) loop.Callback {
 	to.Artifacts, to.Tags, to.Parameters = slices.Clone(to.Artifacts), maps.Clone(to.Tags), maps.Clone(to.Parameters)
 	to.Timeout, to.Deadline, to.Experiment = cmp.Or(to.Timeout, timeout), cmp.Or(to.Deadline, deadline), cmp.Or(to.Experiment, "Default")
@@ -127,7 +126,6 @@ func (r *recorder) flatten(before string, parameters map[string]any) {
 	}
 }
 
-// attendant is called by the run.
 type attendant struct {
 	*recorder
 	reader loop.Attendant
@@ -187,7 +185,6 @@ func statusOf(e loop.Ending) string {
 	return "FINISHED"
 }
 
-// reading is called in the background.
 type reading struct{ of *recorder }
 
 func (r reading) Watch(_ context.Context, report loop.Report) error {

@@ -28,7 +28,6 @@ const (
 	gather    = 500 * time.Millisecond // for one request
 	firstWait = time.Second
 	lastWait  = 30 * time.Second
-	// lastTries is the number of failures at the end of the run.
 	lastTries = 2
 )
 
@@ -137,7 +136,6 @@ func (r *recorder) metric(e loop.Entry, v float64, timestamp, step int64) {
 	r.pending = append(r.pending, metric{keyOf(key), number(v), timestamp, step})
 }
 
-// keyOf replaces the characters that a server refuses.
 func keyOf(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {
@@ -231,7 +229,6 @@ func (r *recorder) saw(err error) (ending bool) {
 	return r.ending
 }
 
-// once makes one request of the record, after those that find the run.
 func (r *recorder) once(ctx context.Context) (more bool, err error) {
 	if r.run == nil {
 		found, err := r.api.open(ctx, r.to, r.id)
@@ -275,7 +272,7 @@ func (r *recorder) once(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-// loseBatch leaves out what the server refuses: it would refuse it again.
+// loseBatch leaves out what the server would refuse again.
 func (r *recorder) loseBatch(b batch, err error) {
 	if r.err == nil {
 		r.err = err
@@ -332,7 +329,6 @@ func (r *recorder) take() (b batch) {
 	return b
 }
 
-// finish waits for the values, and records what is due at the end.
 func (r *recorder) finish(ctx context.Context, e loop.Ending) {
 	r.mu.Lock()
 	r.ending = true
@@ -375,7 +371,6 @@ func (r *recorder) finish(ctx context.Context, e loop.Ending) {
 	}
 }
 
-// missing returns slog's attributes of what is not recorded, or nil.
 func (r *recorder) missing() []any {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -39,7 +39,7 @@ func newSettings(options []Option) settings {
 }
 
 // Evaluations names the run's evaluations, by default "test" and "val". An entry whose name ends in "_test" or begins
-// with "test_" is written to the folder test without this part. Evaluations() writes all to "train".
+// with "test_" is written to the folder test without it. Evaluations() writes all to "train".
 func Evaluations(names ...string) Option {
 	names = slices.Clone(names)
 	return func(s *settings) {
@@ -56,7 +56,7 @@ func Evaluations(names ...string) Option {
 
 // Hyperparameters adds the run to TensorBoard's table of hyperparameters, with its start and whether it ended without
 // an error. Maps become names with dots, lists names with indices, nil an empty text. Other values must be booleans,
-// numbers, strings, or have a String method. For a resumed run TensorBoard shows the first end; a killed process writes
+// numbers, strings, or have a String method. For a resumed run TensorBoard shows the first end; a killed process has
 // none.
 func Hyperparameters(values map[string]any) Option {
 	values = maps.Clone(values)

@@ -10,7 +10,7 @@ import (
 )
 
 // scanner parses a header's JSON, valid UTF-8, without recursion. encoding/json would take many times the memory,
-// accept duplicate keys, and turn half a surrogate pair into U+FFFD, so that names may become equal.
+// accept duplicate keys, and turn half a surrogate pair into U+FFFD: names might become equal.
 type scanner struct {
 	text string
 	pos  int

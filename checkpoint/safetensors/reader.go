@@ -27,10 +27,9 @@ type Reader struct {
 	header
 }
 
-// NewReader reads and validates the header of a file of size bytes: its JSON, the limits, and that the tensors fill the
-// file without overlap or gap. For headers of up to 100 MB it needs at most 64 MB plus twice the header's size. An
-// invalid file is a [*FormatError]; an error of source is wrapped. If the file is shorter or changes, reads return
-// errors.
+// NewReader reads and validates a file's header: its JSON, the limits, and that the tensors fill the size bytes
+// without overlap or gap. For headers of up to 100 MB it needs at most 64 MB plus twice the header's size. An invalid
+// file is a [*FormatError]; an error of source is wrapped. If the file is shorter or changes, reads return errors.
 func NewReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	r, err := newReader(source, size, limits.withDefaults())
 	if err != nil {

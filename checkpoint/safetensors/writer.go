@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Writer writes a file: the header, then the tensors one by one. After an error the file is incomplete, and each
-// further call returns the same error. It does not buffer: for small pieces use a bufio.Writer.
+// Writer writes a file: the header, then the tensors one by one. After an error the file is incomplete, and further
+// calls return it again. It does not buffer: for small pieces use a bufio.Writer.
 type Writer struct {
 	w     io.Writer
 	parts []part

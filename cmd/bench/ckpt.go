@@ -28,7 +28,7 @@ const ckptTensors, ckptRows, ckptColumns, ckptMB = 10, 5_000, 1_000, 200
 const ckptOfState = "save: thread blocked, state"
 
 // A background save's blocking, a save that waits for the disk, and a load with checksums. Floors of the same repeat
-// are copying, writing with sync, and reading the bytes. "State" is a managed.State on the device. Ratio is the best
+// are copying, a synced write, and reading the bytes. "State" is a managed.State on the device. Ratio is the best
 // repeat by the best floor.
 func ckpt(ctx context.Context, b *bench) (err error) {
 	dir, err := os.MkdirTemp("", "lazo-bench-")

@@ -29,8 +29,8 @@ const (
 	watched = 3 * time.Second
 )
 
-// Jobs with control connections only, without MPI and XLA: joining, an agreement, heartbeats at rank 0, and survival
-// after a killed rank. Variants are numbers of processes.
+// Jobs with control connections only: joining, an agreement, heartbeats at rank 0, and survival after a killed rank.
+// Variants are numbers of processes.
 func control(ctx context.Context, b *bench) error {
 	for _, n := range controlSizes {
 		if b.wants(strconv.Itoa(n)) {

@@ -12,8 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// With three seeds: test accuracy, seconds of the first training with compilation, and of the fastest other one ("later
-// seed").
+// With three seeds: test accuracy, seconds of the first training with compilation, and of the fastest other.
 func digits(ctx context.Context, b *bench) error {
 	const epochs = 10
 	w := trained["digits"]

@@ -45,8 +45,8 @@ type exchanging struct {
 	across, alone *xla.Runtime
 }
 
-// exchange measures a sum over all ranks of a job: by MPI from the host, within a program, and in training steps, as
-// the difference from a single rank's step on its part of the batch, in turns with a bare sum of equal size.
+// exchange measures a sum over a job's ranks: by MPI from the host, within a program, and in training steps, as the
+// difference from a single rank's step on its part of the batch.
 //
 //	lazo run -np 4 go run ./cmd/bench -workload exchange
 func exchange(ctx context.Context, b *bench) (err error) {

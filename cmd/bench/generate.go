@@ -25,8 +25,8 @@ type generator struct {
 
 var bigGenerator = generator{gpt{layers: 6, width: 256, heads: 8, vocabulary: 2048, places: 640}, 16, 512}
 
-// One sequence, with each token read on the host and passed in again: tokens per second, time to the first token, and
-// the slowdown to the last tokens.
+// One sequence, with each token read on the host and passed in again: tokens per second, time to the first, and the
+// slowdown to the last.
 func generates(m generator) func(ctx context.Context, b *bench) error {
 	return func(ctx context.Context, b *bench) (err error) {
 		if b.steps > 0 {

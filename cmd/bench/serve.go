@@ -30,8 +30,8 @@ import (
 
 const serveChild = "serve-child"
 
-// Variants are numbers of connections, each of which waits for its answer. The server, lazo's or a peer's, is a
-// separate process.
+// Variants are numbers of connections, each waiting for its answer. The server, lazo's or a peer's, is a separate
+// process.
 func serving(ctx context.Context, b *bench) (err error) {
 	address, stop, err := b.startServer(ctx)
 	if err != nil {

@@ -24,8 +24,8 @@ type hloCommand struct {
 	Timeout time.Duration `default:"10m" help:"How long it may take."`
 }
 
-// Run prints the program, then the compiler's estimates as comments: the output is a valid program. It prints nothing
-// if compilation fails.
+// Run prints the program, then the compiler's estimates as comments: a valid program. It prints nothing if
+// compilation fails.
 func (c hloCommand) Run(s session) (err error) {
 	if !s.child {
 		return inChild(s, c.Timeout, c.Path)

@@ -124,7 +124,7 @@ func ended(w io.Writer) error {
 	return err
 }
 
-// still removes characters that control a terminal, and keeps all others, as those that join emoji.
+// still removes only characters that control a terminal, none of those that join emoji.
 func still(text string) string {
 	return escapedBy(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
 }

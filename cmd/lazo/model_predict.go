@@ -75,7 +75,7 @@ func ofProgram(path string, err error) error {
 	return err
 }
 
-// withFlags replaces package tables's advice about a cell that is not a number by the command's.
+// withFlags replaces package tables's advice about a cell that is not a number.
 func withFlags(err error, prepared, lines bool) error {
 	for _, advice := range []string{": if it marks a missing value, ", ": if it is a class, "} {
 		text, _, ours := strings.Cut(err.Error(), advice)
@@ -131,7 +131,7 @@ type alike struct {
 	rows []int
 }
 
-// The lengths of lines may differ, and from the build's: the model refuses what it cannot take.
+// Lines may differ in length, also from the build's: the model refuses what it cannot take.
 func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []flaxlike.Input) ([]answered, error) {
 	rows, lots, by := 0, []*alike(nil), map[string]*alike{}
 	for _, in := range inputs {

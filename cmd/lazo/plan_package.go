@@ -33,7 +33,7 @@ func isPackage(path string) bool {
 	return err == nil && len(files) > 0
 }
 
-// program is a Go program, built once and run per target: lowering depends on the machine.
+// program is built once and run per target: lowering depends on the machine.
 type program struct {
 	binary, path string
 	args         []string

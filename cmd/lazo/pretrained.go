@@ -36,7 +36,6 @@ func needModel(path string) error {
 	return nil
 }
 
-// adapterFlag adds an adapter to a model of the hub.
 type adapterFlag struct {
 	Adapter string `help:"Folder with adapter_config.json, of peft or lazo, for this model of the hub."`
 }
@@ -48,7 +47,6 @@ type opened struct {
 	is   pretrained.Description
 }
 
-// with adds the adapter.
 func (o opened) with(n *pretrained.Network) *pretrained.Network {
 	if o.Adapter == "" {
 		return n
@@ -76,7 +74,6 @@ func openPretrained(ctx context.Context, path string, with adapterFlag) (o opene
 	return opened{base, with, path, base.Describe()}, nil
 }
 
-// adapter has fields of peft's adapter_config.json.
 type adapter struct {
 	Kind    string  `json:"peft_type"`
 	Base    string  `json:"base_model_name_or_path"`

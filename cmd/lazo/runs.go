@@ -70,7 +70,6 @@ func (c runsCommand) Run(s session) error {
 	return errors.Join(write(table, s.stdout), bad)
 }
 
-// widest limits the cells of the text.
 const widest = 32
 
 func (t *runsTable) text(w io.Writer) error {

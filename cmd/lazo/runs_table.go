@@ -30,7 +30,6 @@ type runsCell struct {
 
 func textCell(text string) runsCell { return runsCell{text, text, math.NaN()} }
 
-// valueCell is a number if the text is one.
 func valueCell(text string) runsCell {
 	c := textCell(text)
 	if x, err := strconv.ParseFloat(text, 64); err == nil {
@@ -92,7 +91,6 @@ func tableOf(all []runs.Run) *runsTable {
 	return t
 }
 
-// differing lists the settings that not all runs with settings have alike.
 func differing(all []runs.Run) []string {
 	first, counts, differ, with := map[string]string{}, map[string]int{}, map[string]bool{}, 0
 	for i := range all {
@@ -119,7 +117,6 @@ type runsEntry struct {
 	hasBest    bool
 }
 
-// entriesOf shortens names that one collection has alone.
 func entriesOf(all []runs.Run) (entries []runsEntry) {
 	hasBest, named := map[string]bool{}, map[string]int{}
 	for i := range all {
@@ -153,7 +150,6 @@ func (t *runsTable) column(name string) (int, error) {
 	return i, nil
 }
 
-// sort orders numbers before texts and empty cells last.
 func (t *runsTable) sort(by string) error {
 	i, err := t.column(by)
 	sign := 1

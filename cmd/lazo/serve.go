@@ -147,8 +147,8 @@ type served struct {
 	of      map[place]saved
 }
 
-// load serves new and changed files, and drops those that are missing. A file that cannot be opened keeps its earlier
-// model, and is tried again when it changes.
+// load serves new and changed files, and drops missing ones. One that cannot be opened keeps its earlier model until
+// it changes.
 func (s *served) load(ctx context.Context) error {
 	found, err := find(s.root)
 	if found == nil {
@@ -223,8 +223,7 @@ func (s *served) close() (err error) {
 
 const savedSuffix = ".safetensors"
 
-// find returns models' files by name and version, and an error for those that cannot be one. It returns nil if it
-// cannot read root.
+// find returns models' files by name and version, with an error for invalid ones, or nil if it cannot read root.
 func find(root string) (_ map[place]saved, wrong error) {
 	info, err := os.Stat(root)
 	if err != nil {

@@ -81,12 +81,12 @@ func RandomShift(rows, columns int) Augmentation {
 	}
 }
 
-// Augment returns a function for data.Map, data.ParallelMap, [data.Set.MapBatches] and the Augment of flaxlike.Fit. It
-// applies the changes in order to copies of the images in the field, [n, height, width, channels]. Changes of numbers,
-// as [RandomRotation], need floats.
+// Augment returns a function for data.Map, data.ParallelMap, [data.Set.MapBatches] and the Augment of flaxlike.Fit.
+// It applies the changes in order to copies of the images in the field, [n, height, width, channels]. Changes of
+// numbers, as [RandomRotation], need floats.
 //
-// The draws depend only on the seed, the epoch, the position in it ([data.Batch].At) and the changes. Set Epoch and At
-// if you call the function yourself, or start a source without positions later than at its beginning.
+// The draws depend only on the seed, the epoch, the position in it ([data.Batch].At) and the changes. Set Epoch and
+// At if you call the function yourself, or start a source without positions after its beginning.
 func Augment(seed uint64, field string, changes ...Augmentation) func(data.Batch) (data.Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b data.Batch) (data.Batch, error) {

@@ -154,8 +154,8 @@ func (f *Folder) list() error {
 func (f *Folder) Len() int { return len(f.files) }
 
 // Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; "y" is int32 [n]. Images are
-// read when their batch is made, on several goroutines. An unreadable image is an [*fs.PathError] in place of its
-// batch; the iteration continues.
+// read with their batch, on several goroutines. An unreadable image is an [*fs.PathError] in place of its batch; the
+// iteration continues.
 func (f *Folder) Set() *data.Set { return f.set }
 
 func (f *Folder) examples() (*data.Set, error) {

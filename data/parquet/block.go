@@ -75,7 +75,6 @@ type taken struct {
 }
 
 type blockSink interface {
-	// extend adds n values, if memory allows.
 	extend(n int) (at int, ok bool)
 	shorten(n int)
 	set(at int, v *value) bool

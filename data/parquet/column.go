@@ -95,7 +95,7 @@ type cursor struct {
 	*unpacker
 	leaf *leaf
 
-	at, end int64 // of the remaining pages
+	at, end int64
 	codec   int
 	values  int64
 	page    []byte

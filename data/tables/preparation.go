@@ -61,7 +61,7 @@ func (Missing) fit(string, data.Array) (prepared, error) {
 	return prepared{}, errors.New("tables: Missing is for all columns")
 }
 
-// Labels converts targets, or other columns needed only in training, such as weights. One column becomes int32 [n], the
+// Labels converts targets, or other columns for training alone, such as weights. One column becomes int32 [n], the
 // class index. Several columns of 0 and 1 or bools are multi-label targets: float32 [n, columns], with their names as
 // classes.
 type Labels struct {
@@ -104,8 +104,8 @@ const (
 	UnknownZeros           // 0 in all one-hot columns; not for Integers
 )
 
-// Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model, as
-// JSON. It is safe for concurrent use. The table is a [data.Set] with one field [n] per column. Other fields are
+// Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model,
+// as JSON. It is safe for concurrent use. The table is a [data.Set] with one field [n] per column. Other fields are
 // ignored. A missing value is "", NaN, or one of [Missing].
 type Preparation struct {
 	columns []prepared

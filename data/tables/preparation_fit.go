@@ -316,7 +316,6 @@ func written[T any](from []T, text func(T) string) []string {
 	return to
 }
 
-// decimal formats 3.0 as "3".
 func decimal(v float64, bits int) string {
 	switch {
 	case math.IsNaN(v):

@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Rows makes the inputs of examples, given as maps from column name to value, as from JSON: numbers, texts, bools, or
-// nil if missing. Each needs exactly the input columns.
+// Rows makes the inputs of examples, maps from column name to value, as from JSON: numbers, texts, bools, or nil if
+// missing. Each needs exactly the input columns.
 func (p *Preparation) Rows(rows ...map[string]any) (*data.Set, error) {
 	set, err := p.rows(rows)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 )
 
 type model interface {
-	// tokens appends those of a nonempty piece.
 	tokens(e *encoder, s string) error
 }
 

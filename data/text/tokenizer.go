@@ -46,8 +46,8 @@ type Input struct {
 	Bare bool
 	// Ordinary treats special tokens in the texts as ordinary text: for untrusted text.
 	Ordinary bool
-	// Most is the maximum number of tokens, added ones included; 0: no limit. The longer text is truncated at its end,
-	// or at its beginning if tokenizer_config.json has the truncation_side left.
+	// Most is the maximum number of tokens, added ones included; 0: no limit. The longer text is truncated at its
+	// end, or with the truncation_side left of tokenizer_config.json at its beginning.
 	Most int
 }
 

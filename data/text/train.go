@@ -19,8 +19,8 @@ type BPETraining struct {
 	MinCount int
 }
 
-// Train repeatedly merges the most frequent pair of tokens (of several, that with the lowest ids), until there are Size
-// tokens or no pair occurs MinCount times. Pairs do not cross texts or pieces. The texts' order does not matter. Memory
+// Train repeatedly merges the most frequent pair of tokens (of several, the lowest ids), until there are Size tokens
+// or no pair occurs MinCount times. Pairs do not cross texts or pieces. The texts' order does not matter. Memory
 // grows with the distinct pieces only.
 func (t BPETraining) Train(texts iter.Seq2[string, error]) (*Tokenizer, error) {
 	if least := 256 + len(t.Special); t.Size < least {

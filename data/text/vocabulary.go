@@ -136,8 +136,8 @@ func (f *file) divided(pre preTokenizer) []filePart {
 
 // Vocabulary returns the tokenizer for a GGUF file of a model of size tokens: ids without a token are unused.
 //
-// Errors: more tokens than size; a tokenizer that is not BPE of bytes by one of the pre-tokenizers, that adds other
-// tokens than a first one, or whose added tokens take spaces along, so that its ids would differ.
+// Errors: more tokens than size; a tokenizer that is not BPE of bytes by one of the pre-tokenizers, or adds other
+// tokens than a first one, or whose added tokens take spaces along: its ids would differ.
 func (t *Tokenizer) Vocabulary(size int) (Vocabulary, error) {
 	v, err := t.toVocabulary(size)
 	if err != nil {

@@ -44,9 +44,9 @@ type Options struct {
 	Dir string
 	// Stdin is rank 0's standard input.
 	Stdin io.Reader
-	// Stdout and Stderr receive the ranks' output; nil drops it. Without Verbose, Stdout is rank 0's only, and lines of
-	// other ranks' standard error have the rank as prefix. A warning or error of several ranks (a line with WARN or
-	// ERROR, or of the standard logger) is shown once.
+	// Stdout and Stderr receive the ranks' output; nil drops it. Without Verbose, Stdout is rank 0's only, and lines
+	// of other ranks' standard error have the rank as prefix. A warning or error of several ranks (a line with WARN
+	// or ERROR, or of the standard logger) appears once.
 	Stdout, Stderr io.Writer
 	// Verbose shows all ranks' output, each line with its rank, and mpirun's.
 	Verbose bool
@@ -64,8 +64,8 @@ type Options struct {
 
 // ExitError means that a job failed.
 type ExitError struct {
-	// Code is the exit code of the first rank that failed, or 128 plus the number of the signal that ended it. Package
-	// dist has the codes of lost and stuck ranks; a rank that ended with 0 while others ran is also [dist.ExitLost].
+	// Code is the exit code of the first rank that failed, or 128 plus the signal that ended it. Package dist has the
+	// codes of lost and stuck ranks; a rank that ended with 0 while others ran is also [dist.ExitLost].
 	Code int
 	// Attempts is the number of starts.
 	Attempts int
@@ -90,8 +90,8 @@ const told = 3 * time.Second
 const stuck = 10 * time.Second
 
 // Run starts the ranks and waits until all have ended, or until mpirun has, which kills the rest. It returns an
-// [*ExitError] if the job failed. When ctx ends, the ranks receive its signal if the cause is a [*loop.SignalError] of
-// another signal than SIGHUP, otherwise SIGTERM, and are killed after Grace.
+// [*ExitError] if the job failed. When ctx ends, the ranks receive the signal of a [*loop.SignalError], except
+// SIGHUP, else SIGTERM, and are killed after Grace.
 func Run(ctx context.Context, o Options) error {
 	switch {
 	case o.N < 1:

@@ -21,10 +21,9 @@ type sealed struct {
 	Record json.RawMessage `json:"record"`
 }
 
-// patience limits the wait for the folder's lock, which processes hold for milliseconds.
+// patience limits the wait for the lock, which processes hold for milliseconds.
 const patience = 30 * time.Second
 
-// lock waits for other processes that choose a trial.
 func (f *folder) lock(ctx context.Context) (io.Closer, error) {
 	limit := time.Now().Add(patience)
 	for {

@@ -22,8 +22,8 @@ func generator(seed uint64, number int) *rand.Rand {
 	return rand.New(rand.NewChaCha8(of))
 }
 
-// propose draws candidates where good trials are dense, and returns that with the highest ratio of the densities of the
-// good trials and of the others; nil if all are taken. trials are the best first, failed ones after ended.
+// propose draws candidates where good trials are dense, and returns the one with the highest ratio of the good
+// trials' density to the others'; nil if all are taken. trials are the best first, failed ones after ended.
 func propose(space []Parameter, trials [][]any, ended int, random *rand.Rand, taken func([]any) bool) (best []any) {
 	n := min(mostGood, ended, int(math.Ceil(goodShare*float64(len(trials)))))
 	highest := math.Inf(-1)
@@ -50,7 +50,7 @@ func propose(space []Parameter, trials [][]any, ended int, random *rand.Rand, ta
 	return best
 }
 
-// estimator is a mixture of normal distributions around values, truncated to the range, and of a wide one.
+// estimator is a mixture of truncated normal distributions around values and of a wide one.
 type estimator struct {
 	Parameter
 	weights      []float64 // of Values
@@ -136,7 +136,7 @@ func (e estimator) draw(random *rand.Rand) any {
 	return e.between(share)
 }
 
-// cumulated is the probability of a lower share by the mixture's part i, before truncation.
+// cumulated is the probability of a lower share by part i, before truncation.
 func (e estimator) cumulated(i int, share float64) float64 {
 	return (1 + math.Erf((share-e.means[i])/(e.sizes[i]*math.Sqrt2))) / 2
 }

@@ -133,7 +133,6 @@ func (r *searching) end() error {
 	return nil
 }
 
-// order is that of records, the best first.
 func (r *searching) order(of map[int]*trialRecord, a, b int) int {
 	x, y := of[a], of[b]
 	switch {
@@ -166,7 +165,6 @@ func (r *searching) textsOf(number int) map[string]string {
 	return texts
 }
 
-// recorded also reads the record of another process.
 func (r *searching) recorded(number, level int) (bool, error) {
 	if r.records[level][number] != nil {
 		return true, nil

@@ -293,7 +293,7 @@ func (m method) valuesOf(space []Parameter, seed uint64) (trials [][]any, err er
 
 func keyOf(values []any) string { return fmt.Sprintf("%#v", values) }
 
-// drawDistinct returns nil if it finds no trial that is not taken: ranges of real numbers may be nearly points.
+// drawDistinct returns nil if it finds no untaken trial: ranges of real numbers may be nearly points.
 func drawDistinct(space []Parameter, random *rand.Rand, taken func([]any) bool) []any {
 	for range 1_000_000 {
 		var values []any

@@ -17,13 +17,12 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// claimed is a trial that this process trains: it has the lock, which ends with the process.
+// claimed is a trial that this process trains, with a lock that ends with the process.
 type claimed struct {
 	number, level int
 	lock          io.Closer
 }
 
-// alone runs f while no other process chooses a trial.
 func (r *searching) alone(ctx context.Context, f func() error) error {
 	lock, err := r.folder.lock(ctx)
 	if err != nil {
@@ -272,7 +271,6 @@ func (r *searching) readDrawn(number int) (bool, error) {
 	return true, nil
 }
 
-// parse is the inverse of inGo.
 func (p Parameter) parse(text string) (any, error) {
 	for _, v := range p.Values {
 		if inGo(v) == text {
@@ -290,7 +288,6 @@ func (p Parameter) parse(text string) (any, error) {
 
 const fewestToPrune = 5
 
-// limits are the medians of other trials by epoch.
 func (r *searching) limits() map[int]float64 {
 	if r.PruneAfter == 0 {
 		return nil

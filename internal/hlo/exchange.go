@@ -13,7 +13,6 @@ import (
 // its part, gathers all results, and reduces them in the same order. CPUs' all-reduces are exact and faster; XLA
 // rewrites those for TPUs.
 
-// cuts are the mesh axes that shard a first axis.
 type cuts []string
 
 func (b *Builder) parts(c cuts) int {

@@ -58,12 +58,11 @@ func (f *Function) RNGBitGenerator(state compute.Value, shape shapes.Shape) (new
 	return ops[0], ops[1], nil
 }
 
-// philoxParts is the number of iterations in which philox writes the bits.
 const philoxParts = 4
 
-// philox writes XLA's Philox4x32-10 (Salmon et al. 2011) for XLA's CPU, which computes its own form element by element,
-// four times as often as needed. Here an element is half a block, 64 bits, and a round multiplies numbers of 32 bits.
-// Without the loop it would be computed again in each use.
+// philox writes XLA's Philox4x32-10 (Salmon et al. 2011) for XLA's CPU, which computes its own element by element,
+// four times as often as needed. An element is half a block, 64 bits; a round multiplies numbers of 32 bits. The loop
+// prevents a repetition in each use.
 func (f *Function) philox(state *value, shape xlashapes.Shape) (next, bits *value, err error) {
 	c, more, body := &chain{}, f.text.Closure(), f.text.Closure()
 	main, test, each := words{c, f.text}, words{c, more}, words{c, body}
@@ -105,7 +104,6 @@ func (f *Function) philox(state *value, shape xlashapes.Shape) (next, bits *valu
 	return next, bits, c.err
 }
 
-// words writes operations on uint64 in a function.
 type words struct {
 	*chain
 	of *stablehlo.Function
@@ -143,7 +141,7 @@ func (w words) later(low, high, n *value) (l, h *value) {
 	return l, w.choose(w.compare(l, low, types.CompareLT), w.with(stablehlo.Add, high, 1), high)
 }
 
-// blocks returns halves of Philox's blocks after those of the state's counter, from a half on.
+// blocks returns halves of Philox's blocks after the state's counter, from a half on.
 func (w words) blocks(state, from *value, shape xlashapes.Shape) *value {
 	const rounds = 10
 	multiply, raise := [2]uint64{0xd2511f53, 0xcd9e8d57}, [2]uint64{0x9e3779b9, 0xbb67ae85}

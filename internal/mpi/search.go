@@ -51,8 +51,8 @@ func launcherOf(getenv func(string) string) launcher {
 	return launcher{}
 }
 
-// The folders of the libraries of MPICH's launcher, whose place no variable has. Its proxy on each host starts the
-// ranks, perhaps by a shell.
+// The folders of MPICH's launcher's libraries, which no variable has. Its proxy on each host starts the ranks,
+// perhaps by a shell.
 func ofProxy(proc string, pid int) []string {
 	for range 8 {
 		at := filepath.Join(proc, strconv.Itoa(pid))

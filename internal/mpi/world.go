@@ -85,8 +85,7 @@ func (w *World) LocalRank() int { return int(w.place.local_rank) }
 
 func (w *World) LocalSize() int { return int(w.place.local_size) }
 
-// Warnings returns advice if this process has fewer processors than its share, or there are more processes than
-// processors.
+// Warnings returns advice if this process has fewer processors than its share, or processes outnumber processors.
 func (w *World) Warnings() []string { return append([]string{}, w.warnings...) }
 
 // The caller of enter unlocks w.mu.

@@ -197,7 +197,7 @@ func (c *Call) Run(host ...[]byte) ([][]*Buffer, error) {
 }
 
 // RunInto is Run that copies the outputs of [CallOptions].Read to memory without Buffers. memory has one slice for
-// each, device after device, of exactly the output's size, row-major; empty, it is Run. An error of the copy is a
+// each, device after device, of exactly the output's size, row-major; empty, it is Run. A copy's error is a
 // [*RunError] with Ran set.
 func (c *Call) RunInto(memory [][]byte, host ...[]byte) ([][]*Buffer, error) {
 	x, err := c.start(C.LAZO_RUN, host, memory)

@@ -1,13 +1,13 @@
 // Package pjrt is lazo's cgo binding to PJRT's C API.
 //
-// [Load] returns a [Plugin], [Plugin.NewClient] a [Client], [Device.Put] a [Buffer], [Client.Compile] an [Executable].
-// [Executable.Execute] runs once, a [Call] many times.
+// [Load] returns a [Plugin], [Plugin.NewClient] a [Client], [Device.Put] a [Buffer], [Client.Compile] an
+// [Executable]. [Executable.Execute] runs once, a [Call] many times.
 //
 // # Ownership
 //
 // Close all but plugins and devices. Use after Close, and a second Close, return [ErrClosed]. If another goroutine
-// still uses the value, its last use frees the memory. A client's Close closes everything made with it and waits for
-// running calls.
+// still uses the value, its last use frees the memory. A client's Close closes all that it made and waits for running
+// calls.
 //
 // The garbage collector, which does not know the size of device memory, closes forgotten values of a client; [Live]
 // counts them.

@@ -75,8 +75,8 @@ func mayHaveTPU(root string) bool {
 	return false
 }
 
-// cudaDataDir returns the folder with nvvm/libdevice, or "": nvidia/cu13 or nvidia/cuda_nvcc, next to the plugin or up
-// to two levels above. XLA runs its programs, so other users must not own them.
+// cudaDataDir returns the folder with nvvm/libdevice, or "": nvidia/cu13 or nvidia/cuda_nvcc, next to the plugin or
+// up to two levels above. XLA runs its programs: other users must not own them.
 func cudaDataDir(path string) string {
 	if !strings.Contains(strings.ToLower(filepath.Base(path)), "cuda") {
 		return ""

@@ -19,8 +19,8 @@ func (d *Device) Put(a Array) (*Buffer, error) {
 }
 
 // Share puts an array on the device without a copy, if the device can use host memory and the data is aligned to 64
-// bytes; otherwise it copies. Until release is called, keep the data unchanged, and memory outside Go's heap allocated.
-// release is called once, in its own goroutine, when the buffer is freed or the copy is done; never if Share fails.
+// bytes; otherwise it copies. Until release is called, keep the data unchanged, and memory outside Go's heap
+// allocated. release is called once, in its own goroutine, when the buffer is freed or copied; never if Share fails.
 func (d *Device) Share(a Array, release func()) (*Buffer, error) {
 	var pin runtime.Pinner
 	if len(a.Data) > 0 {

@@ -100,7 +100,6 @@ func (o CompileOptions) marshal() ([]byte, error) {
 	return options, nil
 }
 
-// by partition, PJRT's order
 func assignment(devices []int, replicas, partitions int) []byte {
 	list := appendVarint(nil, fieldReplicaCount, int64(replicas))
 	list = appendVarint(list, fieldComputationCount, int64(partitions))

@@ -10,11 +10,11 @@ import (
 	"unsafe"
 )
 
-// WithoutSignals runs f on a thread that blocks signals, as do the C threads that f starts, then restores the signal
-// handlers that f replaced. Call libraries that may load others this way (docs/decisions/0025).
+// WithoutSignals runs f on a thread that blocks signals, as its C threads do, then restores the signal handlers that
+// f replaced. Call libraries that may load others this way (docs/decisions/0025).
 //
-// Fault signals are not blocked: for those, crash.c installs a handler that writes a line, except for a stack overflow
-// on XLA's threads.
+// Fault signals are not blocked: for those, crash.c installs a handler that writes a line, except for a stack
+// overflow on XLA's threads.
 func WithoutSignals(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// CPU opens the CPU plugin until the end of the test. Programs are cached in lazo/tests of the user's cache. Tests that
-// count or time compilations, or measure their memory, use [Uncached].
+// CPU opens the CPU plugin until the end of the test. Programs are cached in lazo/tests of the user's cache. Tests
+// that count, time or measure compilations use [Uncached].
 func CPU(t testing.TB, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	kept, err := Kept()

@@ -2,9 +2,9 @@ package plugintest
 
 import "os"
 
-// CompileQuickly makes this process compile programs in a third of the time; they run at half of the speed, without
-// XLA's newer code for fused operations and LLVM's optimisations. It is for an init, of tests of Go around programs, or
-// within a tolerance. A set XLA_FLAGS stays.
+// CompileQuickly makes this process compile in a third of the time; programs run at half of the speed, without XLA's
+// newer fused code and LLVM's optimisations. It is for an init, of tests of Go around programs, or within a
+// tolerance. A set XLA_FLAGS stays.
 func CompileQuickly() {
 	if !nightly {
 		compileQuickly()

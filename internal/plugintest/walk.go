@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Walk writes files of text in which each of 24 words is followed by one of two others, by chance: the next word takes
-// one bit. It returns the bits per byte of a model that knows this rule.
+// Walk writes files of text in which one of two words follows each of 24, by chance: the next word takes one bit. It
+// returns the bits per byte of a model that knows this rule.
 func Walk(t testing.TB) (folder string, bits float64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	words := make([]string, 24)

@@ -19,7 +19,6 @@ import (
 	"github.com/lazo-ml/lazo/data/files"
 )
 
-// events has what tensorboard.Write wrote for a run.
 type events struct {
 	part
 	settings    map[string]string
@@ -27,7 +26,7 @@ type events struct {
 	first, last float64 // seconds since 1970
 }
 
-// logged adds the hyperparameters and the status, unless they are known, and returns the values, if these are wanted.
+// logged adds the hyperparameters and the status, unless known, and returns the wanted values.
 func (r *Run) logged(dir string, wanted bool) (part, error) {
 	e := events{part: part{values: values{}}, settings: map[string]string{}, first: math.Inf(1), last: math.Inf(-1)}
 	err := e.folder(dir, "")
@@ -117,7 +116,6 @@ func (e *events) add(folder string, event message, hidden int64) {
 
 var escapeForm = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// unescape is the inverse of package tensorboard's escape.
 func unescape(text string) string {
 	return escapeForm.ReplaceAllStringFunc(text, func(code string) string {
 		b, _ := strconv.ParseUint(code[1:], 16, 8)
@@ -125,7 +123,6 @@ func unescape(text string) string {
 	})
 }
 
-// session reads a value of the plugin "hparams".
 func (e *events) session(v message) {
 	for content := range v.each(metadataField, pluginField, contentField) {
 		for begin := range content.each(beginField) {
@@ -142,7 +139,6 @@ func (e *events) session(v message) {
 	}
 }
 
-// text returns a google.protobuf.Value as text.
 func (m message) text() string {
 	for _, f := range parse(m.bytes(parameterValue)) {
 		switch f.number {
@@ -168,7 +164,6 @@ const (
 	statusField, endedWell                              = 1, 1       // of its end
 )
 
-// message is a protocol buffer taken apart.
 type message []field
 
 type field struct {
@@ -226,7 +221,6 @@ func (m message) number(number protowire.Number) uint64 {
 	return 0
 }
 
-// each yields the inner messages at a path of fields.
 func (m message) each(path ...protowire.Number) func(yield func(message) bool) {
 	return func(yield func(message) bool) {
 		for _, f := range m {
@@ -251,7 +245,7 @@ func (m message) each(path ...protowire.Number) func(yield func(message) bool) {
 
 const longestEvent = 1 << 30
 
-// eachEvent ends before an incomplete last record, which may be being written.
+// eachEvent ends before an incomplete last record: it may be being written.
 func eachEvent(path string, do func(message) (more bool)) error {
 	for record, err := range files.StreamTFRecords(path, longestEvent) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {

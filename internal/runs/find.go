@@ -28,8 +28,8 @@ func (p *Place) add(o Place) {
 	p.saves, p.rows, p.events = append(p.saves, o.saves...), append(p.rows, o.rows...), append(p.events, o.events...)
 }
 
-// one reports whether the files can be of one run: at most one of each kind, but any number of files of rows if there
-// are checkpoints.
+// one reports whether one run may have written the files: at most one of each kind, but any number of rows with
+// checkpoints.
 func (p *Place) one() bool {
 	stems := map[string]bool{}
 	for _, path := range p.rows {
@@ -52,9 +52,9 @@ func (f *folder) all() Place {
 	return p
 }
 
-// Find lists the runs in a folder and those below it. A folder with records is one run, with all records below it,
-// if there are at most one folder of checkpoints, one of events and one file of rows. Otherwise each is a run. files is
-// the number of files that it looked at.
+// Find lists the runs in a folder and those below it. A folder with records is one run, with all records below it, if
+// they have at most one folder of checkpoints, one of events and one file of rows. Otherwise each is a run. files
+// counts the files that it looked at.
 func Find(ctx context.Context, root string) (places []Place, files int, err error) {
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return nil, 0, err
@@ -185,7 +185,6 @@ func (s *searching) folder(path string) (*folder, error) {
 	return f, nil
 }
 
-// isRows looks at the begin of a file that callbacks.JSONL or CSV writes.
 func isRows(path string) (bool, error) {
 	file, err := regular.Open(path, os.O_RDONLY, 0)
 	if os.IsNotExist(err) || os.IsPermission(err) { // removed meanwhile, or nothing of this user's

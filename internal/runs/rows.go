@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// tries limits the reads of a file that its run changes meanwhile.
+// tries limits the reads of a changing file.
 const tries = 5
 
 func steady(path string, read func(*os.File, int64) (part, error)) (p part, err error) {
@@ -45,7 +45,7 @@ func once(path string, read func(*os.File, int64) (part, error)) (p part, change
 	return p, changed, err
 }
 
-// rowsOf reads the whole lines: the last one may be being written.
+// rowsOf reads whole lines: the last may be being written.
 func rowsOf(file *os.File, size int64) (p part, err error) {
 	end, err := lastLine(file, size)
 	if err != nil {
@@ -76,7 +76,6 @@ func rowsOf(file *os.File, size int64) (p part, err error) {
 	return p, err
 }
 
-// lastLine returns the end of the last whole line.
 func lastLine(file io.ReaderAt, size int64) (int64, error) {
 	chunk := make([]byte, 64<<10)
 	for end := size; end > 0; {

@@ -37,7 +37,7 @@ type Run struct {
 type Value struct {
 	// Last is that of the highest step.
 	Last float64
-	// Best is NaN without a finite value, and if Mode is 0: then the name does not say whether lower or higher is better.
+	// Best is NaN without a finite value, or if Mode is 0: the name then does not say whether lower is better.
 	Best float64
 	Mode loop.Mode
 
@@ -46,7 +46,6 @@ type Value struct {
 
 type values map[string]Value
 
-// progress is the collection of a Fit's number of the epoch, which each run shows.
 const progress = "progress"
 
 func (v values) add(path string, step int64, x float64) {
@@ -96,7 +95,6 @@ func (v values) merge(from values) {
 	}
 }
 
-// part is the content of one record.
 type part struct {
 	at     loop.Elapsed
 	values values

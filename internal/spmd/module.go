@@ -346,7 +346,6 @@ func (c *computation) programShape() (out []byte) {
 	return out
 }
 
-// parameters ends at a missing number.
 func (c *computation) parameters() (list []*instruction) {
 	byNumber := map[int64]*instruction{}
 	for _, in := range c.instructions {

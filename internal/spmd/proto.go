@@ -229,7 +229,7 @@ type shape struct {
 	dims    []int64
 	dynamic bool
 	tuple   []shape
-	raw     []byte // bytes read; nil if new
+	raw     []byte
 }
 
 const (

@@ -106,7 +106,7 @@ func (r *rewriter) calls(called *computation) bool {
 	return false
 }
 
-// The partition number is a call: a constant would make programs, and possibly sums, differ between ranks.
+// The partition number is a call: a constant would make programs, and possibly sums, differ.
 func (r *rewriter) read(c *computation) error {
 	for _, in := range c.instructions {
 		inner := slices.ContainsFunc(in.called, func(id int64) bool { return r.holds[id] })

@@ -8,7 +8,7 @@ import (
 )
 
 // TryLock locks a file until it is closed. taken reports that another has the lock. The locked byte is far after the
-// note, since locked bytes cannot be read.
+// note: locked bytes cannot be read.
 func TryLock(file *os.File) (taken bool, err error) {
 	return tryLock(file, windows.LOCKFILE_EXCLUSIVE_LOCK)
 }

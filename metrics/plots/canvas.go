@@ -140,7 +140,6 @@ func lacking(f font.Font, s string) error {
 	return nil
 }
 
-// clean makes a name one line of valid XML text.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -15,7 +15,7 @@ type Classified struct {
 	// Labels are indices of the examples' classes.
 	Labels []int
 	// Scores has one row per example and one number per class, probabilities or logits. The first greatest is the
-	// prediction. With more than two classes, areas under curves differ between the two.
+	// prediction. With more than two classes, areas under curves differ between them.
 	Scores [][]float64
 }
 

@@ -67,8 +67,8 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 const reliabilityBins = 10
 
 // ReliabilityDiagram draws observed frequency over predicted probability in ten bins, with the expected calibration
-// error: a curve for each given class, by default for the second of two classes, or for the predicted one of more. A
-// curve below the diagonal means overconfidence. Scores must be probabilities, whose sum is 1 for each example.
+// error: a curve per given class, by default for the second of two, or for the predicted one of more. A curve below
+// the diagonal means overconfidence. Scores must be probabilities, whose sum is 1 for each example.
 func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 	const title = "Reliability"
 	if err := c.check(); err != nil {

@@ -40,10 +40,10 @@ type Func func(labels, output *graph.Node) *graph.Node
 //
 // Tversky's two weights are 0.5, which makes it dice.
 //
-// The crossentropies refuse an output of softmax, sigmoid or a clip to [0, 1], also before a Reshape, a Dropout, a pool
-// or a mean. In flaxlike, dice and tversky refuse logits.
+// The crossentropies refuse an output of softmax, sigmoid or a clip to [0, 1], also before a Reshape, a Dropout, a
+// pool or a mean. In flaxlike, dice and tversky refuse logits.
 //
-// Settings, at most one, has the numbers of the losses that its fields name.
+// Settings, at most one, has numbers of the losses that its fields name.
 func Named(name string, settings ...Settings) (Func, error) {
 	f, err := names.Find("loss", name, byName)
 	if err != nil || len(settings) == 0 {
@@ -85,11 +85,11 @@ func Named(name string, settings ...Settings) (Func, error) {
 type Settings struct {
 	// Delta is the error from which huber is linear. Default 1.
 	Delta float64
-	// Gamma is the exponent of 1 minus the label's probability in the focal losses. Default 2. For an exponent of 0, give
-	// a tiny number such as 1e-30.
+	// Gamma is the exponent of 1 minus the label's probability in the focal losses. Default 2. For 0, give a tiny
+	// number such as 1e-30.
 	Gamma float64
-	// Alpha is a factor of categorical_focal_crossentropy, default 0.25. In binary_focal_crossentropy it is the weight of
-	// label 1, and 1 - Alpha that of label 0 (Keras's apply_class_balancing); by default both are 1.
+	// Alpha is a factor of categorical_focal_crossentropy, default 0.25. In binary_focal_crossentropy it is the
+	// weight of label 1, 1 - Alpha that of label 0 (Keras's apply_class_balancing); by default both are 1.
 	Alpha float64
 }
 
@@ -130,8 +130,8 @@ var byName = map[string]Func{
 
 const sparseName = "sparse_categorical_crossentropy"
 
-// CrossEntropy is the softmax cross-entropy, in nats, of logits [batch, …, classes] and labels: integers [batch, …], or
-// probabilities of the logits' shape. For an integer outside [0, classes) the loss is NaN, as in optax, and the
+// CrossEntropy is the softmax cross-entropy, in nats, of logits [batch, …, classes] and labels: integers [batch, …],
+// or probabilities of the logits' shape. An integer outside [0, classes) has the loss NaN, as in optax, and the
 // gradient 0. [MaskedMean] excludes labels.
 func CrossEntropy(labels, logits *graph.Node) *graph.Node {
 	if labels.DType().IsInt() {
@@ -257,8 +257,8 @@ const (
 	mostLog  = -1.1920929665620834e-07
 )
 
-// FocalCrossEntropy is the cross-entropy of labels, which are probabilities, and logits, multiplied by 0.25·(1-p)², so
-// that easy examples weigh less (Lin et al. 2017). [Settings] has another exponent and factor.
+// FocalCrossEntropy is the cross-entropy of labels, as probabilities, and logits times 0.25·(1-p)², so that easy
+// examples weigh less (Lin et al. 2017). [Settings] has another exponent and factor.
 func FocalCrossEntropy(labels, logits *graph.Node) *graph.Node {
 	return Settings{}.focal(labels, logits)
 }
@@ -272,7 +272,7 @@ func (s Settings) focal(labels, logits *graph.Node) *graph.Node {
 	return graph.MulScalar(graph.ReduceSum(each, -1), -cmp.Or(s.Alpha, 0.25))
 }
 
-// modulating is lacks^Gamma. Its slope below [tiny] is 0, where that of an exponent below 1 is infinite.
+// modulating is lacks^Gamma. Its slope below [tiny] is 0: an exponent below 1 has an infinite one.
 func (s Settings) modulating(lacks *graph.Node) *graph.Node {
 	if s.Gamma == 0 || s.Gamma == 2 {
 		return graph.Square(lacks)
@@ -280,8 +280,8 @@ func (s Settings) modulating(lacks *graph.Node) *graph.Node {
 	return graph.Pow(graph.MaxScalar(lacks, tiny), graph.Scalar(lacks.Graph(), lacks.DType(), s.Gamma))
 }
 
-// BinaryFocalCrossEntropy is [BinaryCrossEntropy] multiplied by the square of 1 minus the label's probability.
-// [Settings] has another exponent, and weights of the labels.
+// BinaryFocalCrossEntropy is [BinaryCrossEntropy] times the square of 1 minus the label's probability. [Settings] has
+// another exponent, and weights of the labels.
 func BinaryFocalCrossEntropy(labels, z *graph.Node) *graph.Node {
 	return Settings{}.binaryFocal(labels, z)
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// checker checks a file's graphs before onnx-gomlx builds them: it would follow cycles without end, and ignore
-// attributes that it does not know.
+// checker checks a file's graphs before onnx-gomlx builds them: it would follow cycles and ignore unknown attributes.
 type checker struct {
 	ctx     context.Context
 	version int64

@@ -190,7 +190,6 @@ func (m message) setInputs(names []string) {
 	}
 }
 
-// numbers are those given if the node lacks the attribute.
 func (m message) numbers(name string, otherwise ...int64) (all []int64) {
 	a, found := m.attribute(name)
 	switch {
@@ -209,7 +208,6 @@ func (m message) drop(name string) {
 	m.keep("attribute", func(a message) bool { return a.text("name") != name })
 }
 
-// addInput declares a weight as an input.
 func (m message) addInput(w weight) {
 	in := m.add("input")
 	in.set("name", w.name)
@@ -221,7 +219,7 @@ func (m message) addInput(w weight) {
 	}
 }
 
-// kinds has the data types of tensors by ONNX's number, and the field that has the elements if raw_data has not.
+// kinds has tensors' data types by ONNX's number, and the field of the elements without raw_data.
 var kinds = map[int64]struct {
 	dtype dtypes.DType
 	field string

@@ -21,8 +21,8 @@ import (
 
 // Options selects parts of a file.
 type Options struct {
-	// Constants are values of inputs that are the same in all batches, as int64(16000) or a tensor, which the network
-	// keeps. Batches omit these inputs. Shapes and branches of If may depend on them.
+	// Constants are values of inputs that are the same in all batches, as int64(16000) or a tensor; the network keeps
+	// them. Batches omit these inputs. Shapes and branches of If may depend on them.
 	Constants map[string]any
 	// Outputs names the outputs, also values between nodes, such as features for another head. Nil means the file's.
 	Outputs []string
@@ -76,8 +76,8 @@ const (
 // Open reads a file, whose weights the network keeps. Files are untrusted: sizes are bounded by that of the file, at
 // most 2 GiB, but a graph may ask for much memory when it runs. External data is an error, as no other file is read.
 //
-// Errors: a file that is damaged, operators and attributes that are not implemented, with the nodes, and operator sets
-// other than 13 to 21.
+// Errors: a damaged file, unimplemented operators and attributes, with the nodes, and operator sets other than 13 to
+// 21.
 func Open(ctx context.Context, file string, options Options) (n *Network, err error) {
 	err = shield.Do(func() error {
 		n, err = open(ctx, file, options)

@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// operator describes the part of an operator that is implemented.
 type operator struct {
 	// least is the number of required inputs; inputs and outputs are the most.
 	least, inputs, outputs int
-	// attributes are those that a node may have: "name" any, "!name" any, and it must have it, "name:a|b" one of
-	// several values, "name=a" one value that onnx-gomlx does not read, and "-name" any, without an effect on
-	// predictions. Others are errors.
+	// attributes are a node's: "name" any, "!name" any, and it must have it, "name:a|b" one of several values,
+	// "name=a" one value that onnx-gomlx does not read, and "-name" any, without an effect on predictions. Others are
+	// errors.
 	attributes string
-	// constant are the positions of inputs that are not trained, without of those that are not implemented, and gaps of
-	// those that may be missing although a later one is given.
+	// constant are the positions of untrained inputs, without of unimplemented ones, and gaps of those that may be
+	// missing before a given one.
 	constant, without, gaps []int
-	// float are operators of floating-point numbers alone. Those that are wide round more than once, or add many
-	// numbers: float16 and bfloat16 are computed in float32, as by ONNX Runtime.
+	// float are operators of floating-point numbers alone. Wide ones round more than once, or add many numbers:
+	// float16 and bfloat16 are computed in float32, as by ONNX Runtime.
 	float, wide bool
 }
 
@@ -141,7 +140,6 @@ func (c *checker) operator(node message) error {
 	return failed
 }
 
-// attributeTypes are those that are not whole numbers.
 var attributeTypes = map[string]int64{
 	"alpha": 1, "beta": 1, "epsilon": 1, "momentum": 1,
 	"mode": 3, "direction": 3, "equation": 3, "approximate": 3, "auto_pad": 3, "reduction": 3,

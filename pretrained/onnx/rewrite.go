@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/shield"
 )
 
-// rewriter writes what onnx-gomlx lacks, or computes otherwise than ONNX, by other operators.
+// rewriter replaces by other operators what onnx-gomlx lacks or computes otherwise than ONNX.
 type rewriter struct {
 	ctx       context.Context
 	constants map[string]message // of initializers and nodes Constant, by name
@@ -195,7 +195,6 @@ func (n *nodes) become(operator string, inputs ...string) {
 	n.node.setInputs(inputs)
 }
 
-// rename changes an output's name: another node makes the first.
 func (n *nodes) rename(output int) (was, is string) {
 	of := n.node.texts("output")
 	was, is = of[output], n.name()
@@ -241,7 +240,6 @@ func (n *nodes) filled() error {
 	return nil
 }
 
-// maximum is over the axes from 2 on.
 func (n *nodes) maximum(x string) {
 	rank := n.add("Size", n.add("Shape", x))
 	n.become("ReduceMax", x, n.add("Range", n.number(2), rank, n.number(1)))
@@ -408,8 +406,8 @@ func (n *nodes) einsum() error {
 	return nil
 }
 
-// split checks that the sizes add up to the axis, which is known when the network is built: two lists as rows of one
-// array must be of one length.
+// split checks that the sizes add up to the axis when the network is built: two lists as rows of one array must be of
+// one length.
 func (n *nodes) split(inputs []string) error {
 	outputs := len(n.node.texts("output"))
 	if count := n.node.numbers("num_outputs", int64(outputs))[0]; count != int64(outputs) {
@@ -452,7 +450,7 @@ func (n *nodes) joined(inputs ...string) string {
 	return name
 }
 
-// slice checks negative steps, with which onnx-gomlx returns other elements: only an axis in reverse is implemented.
+// slice refuses negative steps, with which onnx-gomlx returns other elements, except a reversed axis.
 func (n *nodes) slice(inputs []string) error {
 	if len(inputs) < 5 {
 		return nil
@@ -489,8 +487,8 @@ func (n *nodes) slice(inputs []string) error {
 	return nil
 }
 
-// sequence adds the numbers from 0 to below a scalar. The scalar is the size of an array, which onnx-gomlx knows while
-// it builds: it cannot count a Range whose limit was computed.
+// sequence adds the numbers from 0 to below a scalar. The scalar is an array's size, which onnx-gomlx knows while it
+// builds: it cannot count a Range with a computed limit.
 func (n *nodes) sequence(size string) string {
 	array := n.add("Expand", n.number(0), n.add("Unsqueeze", size, n.numbers(0)))
 	return n.add("Range", n.number(0), n.add("Size", array), n.number(1))

@@ -16,7 +16,6 @@ func narrow(kind int64) bool { return kind == half || kind == brain }
 
 func floating(kind int64) bool { return kinds[kind].dtype.IsFloat() }
 
-// typeOf checks the data type of a node's first input, and returns that of an output.
 func (r *rewriter) typeOf(node message, output int) (int64, error) {
 	inputs := node.texts("input")
 	first := int64(0)

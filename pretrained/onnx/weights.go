@@ -21,7 +21,7 @@ import (
 )
 
 // takeWeights removes a graph's initializers. The floating-point ones of at least one axis are returned, the others
-// become nodes Constant. So onnx-gomlx has no variables, and computes with the values that it is given.
+// become nodes Constant. So onnx-gomlx has no variables, and computes with given values.
 func (m message) takeWeights(static map[string]bool) (weights []weight) {
 	names := map[string]bool{}
 	for _, t := range m.list("initializer") {
@@ -75,7 +75,7 @@ func (n *Network) call(g *graph.Graph, values map[string]*graph.Node, names []st
 	return all, err
 }
 
-// located finds the node that cannot be built: the last one of the least beginning of the steps with an error.
+// located finds the node that cannot be built: the last of the shortest failing beginning of the steps.
 func (n *Network) located(g *graph.Graph, values map[string]*graph.Node, err error) error {
 	at := sort.Search(len(n.steps), func(i int) bool {
 		var names []string
@@ -94,7 +94,6 @@ func (n *Network) located(g *graph.Graph, values map[string]*graph.Node, err err
 
 type step struct{ output, label string }
 
-// stepsTo returns the nodes that the outputs need, each after those that it needs.
 func stepsTo(g message, outputs []string) (all []step) {
 	made := map[string]message{}
 	for _, node := range g.list("node") {

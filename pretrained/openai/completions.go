@@ -26,7 +26,6 @@ type message struct {
 	Content *string `json:"content,omitempty"`
 }
 
-// choice is a chat's, with Message or Delta, or another completion's, with Text.
 type choice struct {
 	Index    int      `json:"index"`
 	Message  *message `json:"message,omitempty"`
@@ -36,7 +35,6 @@ type choice struct {
 	Finish   *string  `json:"finish_reason"`
 }
 
-// completion is an answer, or a part of a stream.
 type completion struct {
 	ID      string   `json:"id"`
 	Object  string   `json:"object"`
@@ -115,7 +113,6 @@ func (c *call) read(of kind) (*served, *request, error) {
 	return m, q, err
 }
 
-// prompts returns prompts, or a conversation up to the answer.
 func (m *served) prompts(q *request, asChat bool) (all [][]int32, err error) {
 	param := "prompt"
 	if asChat {

@@ -15,7 +15,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// request has a client's fields, nil without a value.
 type request struct {
 	model         string
 	messages      []chat.Message
@@ -30,7 +29,6 @@ type request struct {
 	given         []string
 }
 
-// input is a text, or its tokens.
 type input struct {
 	text string
 	ids  []int32
@@ -231,7 +229,6 @@ func (q *request) stop(v value) error {
 	return nil
 }
 
-// input is a text, its tokens, or a list of either.
 func (q *request) input(v value) error {
 	var one string
 	if !v.numbers && read(v, &one, "") == nil {
@@ -318,7 +315,6 @@ func (q *request) conversation(v value) error {
 
 const mostParts = 10_000 // of a message
 
-// contentOf reads a text, or a list of parts of the type text.
 func contentOf(v value) (content string, err error) {
 	if read(v, &content, "") == nil {
 		return content, nil

@@ -22,8 +22,8 @@ func Cond(condition *graph.Node, onTrue, onFalse func() []*graph.Node) []*graph.
 	return branch("cond", graph.ConvertDType(graph.LogicalNot(condition), dtypes.Int32), []func() []*graph.Node{onTrue, onFalse})
 }
 
-// Switch runs branches[number], for an integer scalar clamped to the valid range, and returns its results, of the same
-// shapes and dtypes in all branches. The others are not run and have gradient 0.
+// Switch runs branches[number], for an integer scalar clamped to the valid range, and returns its results, of the
+// same shapes and dtypes in all. The others are not run and have gradient 0.
 func Switch(number *graph.Node, branches ...func() []*graph.Node) []*graph.Node {
 	if number == nil || !number.DType().IsInt() || number.Rank() != 0 {
 		panic(fmt.Errorf("ops: switch: number %s, expected a scalar of whole numbers", autodiff.ShapeText(number)))
@@ -128,8 +128,8 @@ func truth(what string, n *graph.Node) bool {
 	return t.Value().(bool)
 }
 
-// While repeats values = body(values) as long as condition(values), a bool scalar, is true, and returns the values. It
-// has no gradient; use [Scan] if the number of iterations has a bound.
+// While repeats values = body(values) as long as condition(values), a bool scalar, is true, and returns them. It has
+// no gradient; use [Scan] if the number of iterations has a bound.
 func While(condition func(values []*graph.Node) *graph.Node, body func(values []*graph.Node) []*graph.Node, values ...*graph.Node) []*graph.Node {
 	if condition == nil || body == nil || len(values) == 0 || slices.Contains(values, nil) {
 		panic(fmt.Errorf("ops: while: a condition, a body and at least one value are needed, and none may be nil"))

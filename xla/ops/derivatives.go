@@ -10,8 +10,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// Gradient returns the gradients of loss, a floating-point scalar, with respect to each of wrt, in their shapes, 0 for
-// a node that the loss does not depend on.
+// Gradient returns the gradients of loss, a floating-point scalar, with respect to each of wrt, in their shapes, 0
+// without a dependence.
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	return gradient("Gradient", loss, wrt)
 }
@@ -69,9 +69,9 @@ func pairs(what, of string, a, b []*graph.Node) error {
 	return nil
 }
 
-// PerExample returns the loss of each example, [batch], and its gradients with respect to each of wrt, [batch, …].
-// Fields have the batch as first axis. loss is called once, with fields of one example, [1, …], and returns a scalar.
-// The program processes examples one at a time. wrt are shared by all examples, as variables, and must not be fields.
+// PerExample returns each example's loss, [batch], and its gradients with respect to each of wrt, [batch, …]. Fields
+// have the batch as first axis. loss is called once, with fields of one example, [1, …], and returns a scalar. The
+// program processes examples one at a time. wrt are shared by all examples, as variables, and must not be fields.
 func PerExample(fields, wrt []*graph.Node, loss func(example []*graph.Node) *graph.Node) (losses *graph.Node, gradients []*graph.Node) {
 	fields = slices.Clone(fields)
 	wrt = slices.Clone(wrt)

@@ -44,14 +44,14 @@ type scan struct {
 	axis                int
 }
 
-// Scan calls body for each place of xs, arrays stacked along an axis, with the carried values (carry at first) and the
-// elements of xs at that place. It returns the last carried values, and the outputs stacked as xs.
+// Scan calls body for each place of xs, arrays stacked along an axis, with the carried values (carry at first) and
+// xs's elements there. It returns the last carried values, and the outputs stacked as xs.
 //
 // The body must return carried values of the same shapes and dtypes. xs and outputs may be empty. There must be at
 // least one place.
 //
-// The gradient iterates in the opposite direction. For each place it keeps the carried values and the results of costly
-// operations, and recomputes the rest. XLA's CPU runs convolutions in loops slowly: see docs/layers.md.
+// The gradient iterates in the opposite direction. For each place it keeps the carried values and the results of
+// costly operations, and recomputes the rest. XLA's CPU runs convolutions in loops slowly: see docs/layers.md.
 func Scan(carry, xs []*graph.Node, body func(carry, x []*graph.Node) (next, out []*graph.Node), options ...Option) (last, outs []*graph.Node) {
 	var s scan
 	for _, o := range options {

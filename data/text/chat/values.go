@@ -10,7 +10,6 @@ import (
 
 type undefined struct{ name string }
 
-// array is one of Python's sequences.
 type array struct {
 	items []any
 	as    sequence

@@ -121,7 +121,7 @@ func (a *Access) PeekValues() (done func()) {
 	case err == nil:
 		return a.values.DoneReading
 	case errors.Is(err, gate.ErrClosed):
-		_ = a.values.Close(nil) // waits for a running Close
+		_ = a.values.Close(nil)
 	}
 	return func() {}
 }
@@ -132,7 +132,7 @@ func (a *Access) PeekAll() (done func()) {
 		return a.PeekValues()
 	}
 	if a.structure.Change(context.Background()) != nil { // closed
-		_ = a.structure.Close(nil) // waits for a running Close
+		_ = a.structure.Close(nil)
 		return a.PeekValues()
 	}
 	doneValues := a.PeekValues()

@@ -25,7 +25,7 @@ func (s *Store) Fresh(of *model.Store) (fresh []*Variable) {
 }
 
 // Adopt sets a step's new variables to given or random values on the devices. After an error there are none, and a
-// later step draws the same values.
+// later step draws the same.
 func (s *Store) Adopt(fresh []*Variable, of *model.Store, given *Given) error {
 	if err := given.give(fresh); err != nil {
 		return err
