@@ -12,6 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/install"
 )
 
+const mostRanks = 1 << 16
+
 // A rank's own variables override a launcher's; the others apply to any launcher.
 const (
 	variableRank        = "LAZO_RANK"
@@ -131,6 +133,9 @@ func find(get func(string) string) (place, error) {
 	}
 	if len(missing) > 0 {
 		return place{}, fmt.Errorf("dist: $%s says that %s started this process, and it lacks %s", l.mark, l.name, strings.Join(missing, " and "))
+	}
+	if p.size > mostRanks {
+		return place{}, fmt.Errorf("dist: %s gives %d ranks ($%s): expected at most %d", l.name, p.size, l.size, mostRanks)
 	}
 	if p.rank >= p.size {
 		return place{}, fmt.Errorf("dist: %s gives rank %d ($%s) of %d ($%s): expected one below it", l.name, p.rank, l.rank, p.size, l.size)

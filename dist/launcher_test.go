@@ -48,6 +48,7 @@ func TestFind(t *testing.T) {
 		"LAZO_SIZE=2":                                "set $LAZO_RANK too",
 		"LAZO_COORDINATOR=h:1":                       "set $LAZO_RANK too",
 		"LAZO_RANK=2 LAZO_SIZE=2":                    "rank 2 ($LAZO_RANK) of 2 ($LAZO_SIZE)",
+		"LAZO_RANK=2 LAZO_SIZE=99999999999":          "gives 99999999999 ranks ($LAZO_SIZE): expected at most 65536",
 		"LAZO_RANK=x LAZO_SIZE=2":                    `a number of at least 0 in $LAZO_RANK (it is "x")`,
 		"LAZO_RANK=0 LAZO_SIZE=2":                    "set $LAZO_COORDINATOR",
 		"OMPI_COMM_WORLD_RANK=0":                     "Open MPI started this process, and it lacks $OMPI_COMM_WORLD_SIZE",

@@ -43,6 +43,16 @@ func (s *strangers) endOldest() {
 	}
 }
 
+func (s *strangers) endHalf() (any bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range (len(s.open) + 1) / 2 {
+		s.endOldest()
+		any = true
+	}
+	return any
+}
+
 func (s *strangers) leave(c net.Conn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,13 +91,14 @@ func (h *hub) open(ctx context.Context, complaints io.Writer) <-chan comer {
 				complained = true
 				fmt.Fprintf(complaints, "lazo: rank 0 cannot accept connections at %v, and tries again: %v\n", h.listener.Addr(), err)
 			}
-			h.strangers.mu.Lock()
-			h.strangers.endOldest() // it may have the last file descriptor
-			h.strangers.mu.Unlock()
+			wait := pause(failed)
+			if h.strangers.endHalf() { // they may have the last file descriptors
+				wait = time.Millisecond // until their readers have let go
+			}
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(pause(failed)):
+			case <-time.After(wait):
 				failed++
 			}
 		}

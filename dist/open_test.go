@@ -274,3 +274,21 @@ func TestS42_strangersAreLimited(t *testing.T) {
 	require.Len(t, s.open, 2)
 	require.Empty(t, s.String())
 }
+
+// Without file descriptors, the older half of the connections ends at once.
+func TestStrangers_endHalf(t *testing.T) {
+	var s strangers
+	require.False(t, s.endHalf())
+	var conns, others []net.Conn
+	for range 9 {
+		here, there := net.Pipe()
+		s.enter(here, 100)
+		conns, others = append(conns, here), append(others, there)
+	}
+	require.True(t, s.endHalf())
+	require.Equal(t, conns[5:], s.open)
+	for _, c := range others[:5] {
+		_, err := c.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+	}
+}

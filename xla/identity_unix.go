@@ -7,8 +7,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/lazo-ml/lazo/internal/pjrt"
 	"golang.org/x/sys/unix"
+
+	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
 func identityOf(path string) (identity, error) {

@@ -158,7 +158,13 @@ func loadPlugin(plugin Plugin, o *openOptions) (*Runtime, error) {
 		return nil, err
 	}
 	made, err := across.open(library, plugin, o.client)
+	if err == nil {
+		err = across.alike(plugin, from.environment.flags)
+	}
 	if err != nil {
+		if made != nil {
+			err = errors.Join(err, made.Close())
+		}
 		return nil, err
 	}
 	devices := made.AddressableDevices()

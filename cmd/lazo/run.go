@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lazo-ml/lazo/dist/launch"
+	"github.com/lazo-ml/lazo/internal/signals"
 )
 
 type runCommand struct {
@@ -23,6 +24,7 @@ func (c runCommand) Run(s session) error {
 	if c.Command[0] == "--" {
 		c.Command = c.Command[1:]
 	}
+	defer signals.CatchBrokenPipes()() // ranks continue without a reader of their output
 	err := launch.Run(s.ctx, launch.Options{
 		N: c.NP, Command: c.Command, Mpirun: c.Mpirun, NoMPI: c.NoMPI, Restarts: c.Restarts, Min: c.Min,
 		Verbose: c.Verbose, Stdin: piped(s.stdin), Stdout: s.stdout, Stderr: s.stderr,

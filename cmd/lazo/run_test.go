@@ -82,3 +82,17 @@ func TestRun_ends(t *testing.T) {
 		}
 	}
 }
+
+// The ranks continue without a reader of the output, as after | head.
+func TestRun_withoutAReader(t *testing.T) {
+	for _, way := range []string{"-verbose", "-no-mpi"} {
+		reader, writer, err := os.Pipe()
+		require.NoError(t, err)
+		require.NoError(t, reader.Close())
+		c := exec.Command(lazo, "run", "-np", "2", way, "sh", "-c", "echo out; echo error >&2; sleep 0.2; echo more; echo error >&2; touch end")
+		c.Dir, c.Stdout, c.Stderr = t.TempDir(), writer, writer
+		require.NoError(t, c.Run())
+		require.FileExists(t, filepath.Join(c.Dir, "end"))
+		require.NoError(t, writer.Close())
+	}
+}

@@ -25,6 +25,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/child"
 	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/owners"
+	"github.com/lazo-ml/lazo/internal/regular"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -112,6 +113,16 @@ func Run(ctx context.Context, o Options) error {
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
 	}
+	stdout, stderr := &outlet{to: o.Stdout}, &outlet{to: o.Stderr}
+	o.Stdout, o.Stderr = stdout, stderr
+	err := o.run(ctx)
+	if failed := cmp.Or(stdout.failed(), stderr.failed()); err == nil && failed != nil {
+		return fmt.Errorf("launch: output of the ranks is lost: %w", failed)
+	}
+	return err
+}
+
+func (o *Options) run(ctx context.Context) error {
 	o.said = newSayings()
 	by, err := o.launcher(ctx)
 	if err != nil {
@@ -304,6 +315,11 @@ func (m *mpirun) start(ctx context.Context, n int, env []string) (err error) {
 	words := strings.TrimSpace(last.String())
 	if words != "" && (m.Verbose || !pipes.complained || ctx.Err() == nil && bySignal.MatchString(words)) {
 		fmt.Fprintln(m.Stderr, words)
+	}
+	if probe := filepath.Join(dir, "probe"); words == "" && ctx.Err() == nil { // mpirun's words may be lost
+		if full := regular.Write(probe, make([]byte, 64<<10), 0o600); full != nil {
+			fmt.Fprintf(m.Stderr, "lazo run: %s failed, and its messages are lost: %v: free space, or set $TMPDIR to another folder\n", filepath.Base(m.path), full)
+		}
 	}
 	// Open MPI's mpirun may crash, and MPICH's mpiexec fails where a rank dies before MPI_Init.
 	signal := child.Signal(err)

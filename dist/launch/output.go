@@ -2,6 +2,8 @@ package launch
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -30,6 +33,29 @@ func (o *Options) output(rank, stream int) io.Writer {
 		return &whole{to: to, heard: &lines{to: heard{o.said}, said: o.said}}
 	}
 	return &whole{to: to}
+}
+
+// outlet takes all that ranks write, and keeps the first error, except of a reader that has ended.
+type outlet struct {
+	to  io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+func (o *outlet) Write(p []byte) (int, error) {
+	_, err := o.to.Write(p)
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
+		o.mu.Lock()
+		o.err = cmp.Or(o.err, err)
+		o.mu.Unlock()
+	}
+	return len(p), nil
+}
+
+func (o *outlet) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
 }
 
 // sayings are the ranks' warnings and errors, without times. They wait briefly for rank 0's same line.

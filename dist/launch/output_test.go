@@ -1,10 +1,15 @@
 package launch_test
 
 import (
+	"io"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lazo-ml/lazo/dist/launch"
 )
 
 func TestRun_output(t *testing.T) {
@@ -49,6 +54,33 @@ func TestRun_errors(t *testing.T) {
 			_, said, _ = run(t, way, o)
 			require.Equal(t, 1, strings.Count(said, "] 2026/01/01 00:00:00 ERROR rank 0 failed\n"), said)
 			require.Regexp(t, `lazo run: rank [12] said the same as rank [12]: ERROR rank 0 failed\n$`, said)
+		})
+	}
+}
+
+type broken struct{ error }
+
+func (b broken) Write([]byte) (int, error) { return 0, b.error }
+
+// Lost output is an error at the end. A reader that has ended is none, and ends no rank.
+func TestRun_lostOutput(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			for _, failure := range []error{syscall.ENOSPC, syscall.EPIPE} {
+				o := shell("echo out; sleep 0.1; echo more && touch end$R")
+				o.Dir, o.Stdout, o.Stderr = t.TempDir(), broken{failure}, io.Discard
+				way(&o)
+				err := launch.Run(t.Context(), o)
+				if failure == syscall.EPIPE {
+					require.NoError(t, err)
+				} else {
+					require.ErrorIs(t, err, failure)
+					require.ErrorContains(t, err, "output of the ranks is lost")
+				}
+				for _, file := range []string{"end0", "end1"} {
+					require.FileExists(t, filepath.Join(o.Dir, file))
+				}
+			}
 		})
 	}
 }
