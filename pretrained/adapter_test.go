@@ -95,6 +95,7 @@ func TestSaveAdapter(t *testing.T) {
 		want := outputsOf(t, network, f, "long")["logits"]
 		require.Equal(t, want, outputsOf(t, again.LoadAdapter(dir), f, "long")["logits"])
 
+		dir = t.TempDir()
 		require.NoError(t, network.Save(dir, state))
 		merged := tasks[of.task](opened(t, dir))
 		require.Empty(t, merged.Drawn())

@@ -98,6 +98,7 @@ func TestQuantized_lora(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, network.SaveAdapter(dir, m))
 		adapters[i], _ = readFile(t, filepath.Join(dir, "adapter_model.safetensors"))
+		dir = t.TempDir()
 		require.NoError(t, network.Save(dir, m))
 		merged[i], _ = readFile(t, filepath.Join(dir, "model.safetensors"))
 		prediction, err := m.PredictBatch(t.Context(), first(t, set))
