@@ -56,7 +56,8 @@ type searching struct {
 	Search
 	folder    *folder
 	direction loop.Mode
-	trials    [][]any // nil is not drawn
+	trials    [][]any         // nil is not drawn
+	files     map[string]bool // in the folder, when a trial was chosen: one list costs less than a look for each trial
 	rungs     []rung
 	records   []map[int]*trialRecord // by rung
 	newest    map[int]*trialRecord
@@ -170,6 +171,9 @@ func (r *searching) recorded(number, level int) (bool, error) {
 		return true, nil
 	}
 	var record trialRecord
+	if !r.files[recordOf(number, level)] {
+		return false, nil
+	}
 	there, err := r.folder.read(recordOf(number, level), &record)
 	if err == nil && there && r.trials[number] == nil {
 		_, err = r.readDrawn(number)

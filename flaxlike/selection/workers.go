@@ -36,13 +36,12 @@ func (r *searching) work(ctx context.Context) error {
 		var next *claimed
 		ended := false
 		err := r.alone(ctx, func() (err error) {
-			if next, ended, err = r.next(); err == nil && ended {
-				r.tabulate()
+			next, ended, err = r.next()
+			if r.tabulate(); err == nil && ended {
 				err = r.sweep(true)
 			}
 			return err
 		})
-		r.tabulate()
 		switch {
 		case err != nil:
 			return err
@@ -92,6 +91,14 @@ func (r *searching) train(ctx context.Context, c *claimed) (err error) {
 
 // next returns nil, without an end, while other processes train the rest.
 func (r *searching) next() (c *claimed, ended bool, err error) {
+	names, err := r.folder.files.ReadDir(".")
+	if err != nil {
+		return nil, false, err
+	}
+	r.files = map[string]bool{}
+	for _, name := range names {
+		r.files[name] = true
+	}
 	choose := r.halve
 	if r.Asynchronous {
 		choose = r.promote
@@ -187,11 +194,7 @@ func (r *searching) claim(of []int, level int) (*claimed, error) {
 }
 
 func (r *searching) running() (bool, error) {
-	names, err := r.folder.files.ReadDir(".")
-	if err != nil {
-		return false, err
-	}
-	for _, name := range names {
+	for name := range r.files {
 		if !strings.HasPrefix(name, "trial-") || !strings.HasSuffix(name, lockSuffix) {
 			continue
 		}
@@ -255,6 +258,9 @@ func (r *searching) readDrawn(number int) (bool, error) {
 		return true, nil
 	}
 	var of drawnRecord
+	if !r.files[drawnOf(number)] {
+		return false, nil
+	}
 	there, err := r.folder.read(drawnOf(number), &of)
 	if err != nil || !there {
 		return false, err

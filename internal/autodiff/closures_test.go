@@ -52,7 +52,7 @@ func TestGradientRefusesClosures(t *testing.T) {
 				times, _ := loop(x)
 				return graph.Mul(x, graph.ConvertDType(graph.ConvertDType(times, dtypes.Int32), dtypes.Float32)), x
 			}, false, 3},
-			{"from behind it", func(x, _ node) (node, node) { y := branch(x); return graph.Mul(y, y), y }, false, 18},
+			{"from after it", func(x, _ node) (node, node) { y := branch(x); return graph.Mul(y, y), y }, false, 18},
 			{"of another one", func(x, z node) (node, node) { branch(x); return graph.Mul(x, z), z }, false, 3},
 		} {
 			t.Run(c.name+"/"+backend.Name(), func(t *testing.T) {

@@ -14,7 +14,7 @@ func TestSimulation_isTheFormula(t *testing.T) {
 		for _, bytes := range []float64{1, 4096, 1e6, 1e8} {
 			check := func(name string, s schedule, formula float64) {
 				done := simulate(flat(n, ethernet), s, nil)
-				require.GreaterOrEqual(t, slices.Min(done), 0.0, "%s of %d ranks: one waits for ever", name, n)
+				require.GreaterOrEqual(t, slices.Min(done), 0.0, "%s of %d ranks: one waits forever", name, n)
 				require.InEpsilon(t, formula, slices.Max(done), 1e-9, "%s of %d ranks, %g bytes", name, n, bytes)
 			}
 			check("ring", ringSchedule(n, bytes), ring(n, bytes, ethernet))
