@@ -42,6 +42,9 @@ func labelsOf(l Loss, field string, output *graph.Node, weights string) bound {
 				r.except += fmt.Sprintf("|%d|", label)
 			}
 		}
+	case symbolLabels:
+		r.low, r.high = 0, float64(outputs.Classes(output)-1)
+		r.why = fmt.Sprintf("the output has %d classes, and ctc takes 1 to %g, with 0 after the last label", outputs.Classes(output), r.high)
 	case signLabels:
 		r.signs, r.why = true, l.Name+" takes only -1 and 1"
 	case countLabels:

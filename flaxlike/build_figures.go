@@ -69,7 +69,9 @@ func (m *Model) report(b *managed.Builder) {
 		var v *graph.Node
 		switch {
 		case l.Func != nil || l.Name != maskedSparse && !l.kind().ofBatch:
-			v = f(labels, output)
+			if v = f(labels, output); l.kind().masks {
+				places = nil
+			}
 		case l.Name == maskedSparse:
 			v = outputs.CrossEntropies(maskedSparse, "binary_crossentropy, and WithSampleWeights for the mask", labels, output)
 			places = outputs.Both(l.counted(labels, output), places)

@@ -50,6 +50,8 @@ type lossKind struct {
 	smooths, binary bool
 	// ofBatch: it is of the whole batch: padding must be 0.
 	ofBatch bool
+	// masks: it leaves out masked places itself.
+	masks bool
 }
 
 // meanings are in order of precedence.
@@ -68,6 +70,7 @@ type labelKind int
 const (
 	anyLabels labelKind = iota
 	classLabels
+	symbolLabels    // classes, and 0 after the last
 	signLabels      // -1 and 1
 	countLabels     // from 0 on
 	shareLabels     // from 0 to 1
@@ -80,6 +83,7 @@ var lossKinds = map[string]lossKind{
 	"categorical_crossentropy":        {output: areExclusive, labels: exclusiveLabels, smooths: true},
 	"categorical_focal_crossentropy":  {output: areExclusive, labels: exclusiveLabels, smooths: true},
 	"kl_divergence":                   {output: areExclusive, labels: exclusiveLabels},
+	"ctc":                             {output: areExclusive, labels: symbolLabels, masks: true},
 	"binary_crossentropy":             {output: areLogits, labels: shareLabels, smooths: true, binary: true},
 	"binary_focal_crossentropy":       {output: areLogits, labels: shareLabels, smooths: true, binary: true},
 	"hinge":                           {output: areLogits, labels: signLabels},

@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"data/gomlxdata":         {"data"},
 	"internal/names":         {"internal/edits", "internal/listed"},
 	"internal/outputs":       {},
-	"nn/losses":              {"internal/autodiff", "internal/names", "internal/outputs"},
+	"nn/losses":              {"internal/autodiff", "internal/layering", "internal/names", "internal/outputs", "xla/ops"},
 	"metrics":                {"internal/autodiff"},
 	"callbacks/tensorboard":  {"callbacks", "internal/records", "internal/tfrecord", "loop"},
 	"internal/install":       {"internal/fetch", "internal/listed", "internal/owners", "internal/vfs"},

@@ -17,7 +17,7 @@ import (
 var independent = map[string]string{
 	"loop":                   `gomlx|lazo/[^i]`,
 	"metrics":                `lazo/(managed|loop|data|strategies|xla)`,
-	"nn/losses":              `lazo/(managed|loop|data|strategies|xla)`,
+	"nn/losses":              `lazo/(managed|loop|data|strategies)`,
 	"data":                   `gomlx|lazo/[^i]`,
 	"optim":                  `lazo/(managed|loop|data|strategies|xla)`,
 	"checkpoint":             `gomlx|lazo/(train|managed|xla|data)`,

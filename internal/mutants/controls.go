@@ -1409,4 +1409,8 @@ var controls = []control{
 		edits: []edit{{"if ends && v < 0 {", "if ends {"}}},
 	{name: "an mpirun that was killed, of which nothing is said", file: "dist/launch/launch.go", pkg: "dist/launch", test: "TestRun_mpirunFails",
 		edits: []edit{{"if signal != 0 && failed {", "if signal != 0 && !failed {"}}},
+	{name: "a label that follows an equal one without a blank", file: "nn/losses/ctc.go", pkg: "nn/losses", test: "TestCTC_isTheSumOfAllPaths",
+		edits: []edit{{"graph.NotEqual(first, rest)}, 1)\n\tskips = graph.Reshape", "graph.Equal(first, first)}, 1)\n\tskips = graph.Reshape"}}},
+	{name: "masked frames that count in ctc", file: "nn/losses/ctc.go", pkg: "nn/losses", test: "TestCTC_equalsOptax",
+		edits: []edit{{"if mask == nil {", "if mask == nil || true {"}}},
 }

@@ -33,6 +33,7 @@ type Func func(labels, output *graph.Node) *graph.Node
 //	hinge, squared_hinge              labels -1 or 1
 //	categorical_hinge                 labels one-hot
 //	kl_divergence                     labels as probabilities, output as logits
+//	ctc                               sequences of labels without their places in a longer sequence of logits: [CTC]
 //	categorical_focal_crossentropy    as categorical_crossentropy, with Gamma and Alpha (Lin et al. 2017)
 //	binary_focal_crossentropy         as binary_crossentropy, with Gamma, and Alpha if given
 //	dice, tversky                     labels 0 or 1 and probabilities, of one shape: of the whole batch, so other batch sizes
@@ -120,6 +121,7 @@ var byName = map[string]Func{
 	"squared_hinge":                          squaredHinge,
 	"categorical_hinge":                      categoricalHinge,
 	"kl_divergence":                          KLDivergence,
+	ctc:                                      CTC,
 	focal:                                    FocalCrossEntropy,
 	binaryFocal:                              BinaryFocalCrossEntropy,
 	"dice":                                   Dice,
