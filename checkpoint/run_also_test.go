@@ -2,6 +2,7 @@ package checkpoint_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -67,6 +68,50 @@ func TestAlso_restoresTheWholeValue(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, map[string]int{"start": 1}, kept, "an error changes nothing")
 }
+
+// Slices of numbers are tensors, bit for bit, and those that an earlier version saved as JSON are still read.
+func TestAlso_numbersAreBinary(t *testing.T) {
+	type named []float32
+	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	seen, flags, none, other := named{1.5, float32(math.NaN()), float32(math.Inf(-1))}, []bool{true, false}, []int64{}, []int{7}
+	also := map[string]any{"seen": &seen, "flags": &flags, "none": &none, "other": &other}
+	_, _, err := run(t.Context(), counting(), &counter{Rate: 1}, saves(f, loop.EachStep, checkpoint.Options{Also: also}), loop.Until(loop.Steps(1)))
+	require.NoError(t, err)
+	c, err := f.Newest(t.Context())
+	require.NoError(t, err)
+	found := map[string]string{}
+	for _, tensor := range c.Tensors {
+		found[tensor.Name] = fmt.Sprint(tensor.DType, tensor.Dims)
+	}
+	require.Subset(t, found, map[string]string{"loop.also.seen": "F32 [3]", "loop.also.flags": "BOOL [2]", "loop.also.none": "I64 [0]"})
+	require.NotContains(t, found, "loop.also.other")
+	require.NotContains(t, c.Sections(), "seen")
+
+	var seen2 named
+	flags2, none2, other2 := []bool{true, true, true, true}, []int64{5}, []int(nil)
+	_, err = looked(f, &counter{}, checkpoint.Options{Also: map[string]any{"seen": &seen2, "flags": &flags2, "none": &none2, "other": &other2}})
+	require.NoError(t, err)
+	for i := range seen {
+		require.Equal(t, math.Float32bits(seen[i]), math.Float32bits(seen2[i]))
+	}
+	require.Equal(t, flags, flags2)
+	require.Empty(t, none2)
+	require.Equal(t, other, other2)
+	var wide []float64
+	_, err = looked(f, &counter{}, checkpoint.Options{Also: map[string]any{"seen": &wide}})
+	require.ErrorContains(t, err, `option Also "seen": the value is a []float64, and the checkpoint has F32 [3] in binary`)
+
+	old := openMem(t, &vfs.Mem{}, checkpoint.Options{})
+	_, _, err = run(t.Context(), counting(), &counter{Rate: 1}, saves(old, loop.EachStep, checkpoint.Options{Also: map[string]any{"seen": &struct{ asJSON }{}}}), loop.Until(loop.Steps(1)))
+	require.NoError(t, err)
+	_, err = looked(old, &counter{}, checkpoint.Options{Also: map[string]any{"seen": &seen2}})
+	require.NoError(t, err)
+	require.Equal(t, named{1, 2}, seen2)
+}
+
+type asJSON struct{}
+
+func (asJSON) MarshalJSON() ([]byte, error) { return []byte("[1,2]"), nil }
 
 // The effects of tasks at the end are saved, also if the last step was saved before them: a second start has the same
 // state and rows.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"time"
 
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
@@ -69,6 +70,14 @@ func (s *saving) content(ctx context.Context, r loop.Report, metrics map[string]
 		c.Sections[sameSection] = s.Same
 	}
 	for name, x := range s.Also {
+		if dtype, is := numbersIn(reflect.ValueOf(x)); is {
+			t, err := numbersTensor(name, dtype, x)
+			if err != nil {
+				return Content{}, err
+			}
+			c.Tensors = append(c.Tensors, t)
+			continue
+		}
 		if err := addSection(c, name, x); err != nil {
 			return Content{}, err
 		}
