@@ -149,7 +149,7 @@ func numbersIn(pointer reflect.Value) (dtype safetensors.DType, ok bool) {
 	return dtype, ok
 }
 
-// numbersTensor copies the slice: the program goes on while a save is being written.
+// numbersTensor copies the slice: a save is written while the program continues.
 func numbersTensor(name string, dtype safetensors.DType, pointer any) (Tensor, error) {
 	data, err := binary.Append(nil, binary.LittleEndian, reflect.ValueOf(pointer).Elem().Interface())
 	if err != nil {

@@ -69,7 +69,7 @@ func TestAlso_restoresTheWholeValue(t *testing.T) {
 	require.Equal(t, map[string]int{"start": 1}, kept, "an error changes nothing")
 }
 
-// Slices of numbers are tensors, bit for bit, and those that an earlier version saved as JSON are still read.
+// Slices of numbers are tensors with the same bits, and those that an earlier version saved as JSON are still read.
 func TestAlso_numbersAreBinary(t *testing.T) {
 	type named []float32
 	f := openMem(t, &vfs.Mem{}, checkpoint.Options{})

@@ -146,3 +146,14 @@ func runs(t *testing.T, binary string, args ...string) []byte {
 	require.Contains(t, stderr, " examples/s")
 	return out
 }
+
+// Three times as many last choices as the most popular items have, of what the tastes allow.
+func TestTwoTower(t *testing.T) {
+	program, sum, popular := plugintest.Program(t, "twotower"), 0.0, 0.0
+	for _, seed := range seeds {
+		n := numbersOf(t, `^recommended: (\S+); the most popular: (\S+)\n$`, runs(t, program, "-seed", seed))
+		sum, popular = sum+n[0], popular+n[1]
+	}
+	require.Greater(t, sum/float64(len(seeds)), 0.33)
+	require.Greater(t, sum, 2*popular)
+}

@@ -142,6 +142,7 @@ var allowed = map[string][]string{
 	"examples/lora":          {"data", "data/text", "flaxlike", "loop", "managed", "optim", "pretrained", "strategies", "xla"},
 	"examples/charlm":        {"data", "flaxlike", "loop", "nn"},
 	"examples/tabular":       {"data", "data/tables", "flaxlike", "loop", "nn"},
+	"examples/twotower":      {"callbacks", "data", "loop", "managed", "nn", "nn/losses", "optim", "strategies", "xla"},
 	"examples/vae":           {"callbacks", "data", "loop", "managed", "nn", "optim", "strategies", "xla"},
 	"examples/transfer":      {"data", "flaxlike", "loop", "nn", "optim"},
 	"cmd/bench":              {"callbacks", "checkpoint", "data", "data/images", "data/tables", "data/text", "dist", "flaxlike", "loop", "nn/losses", "managed", "metrics", "nn", "optim", "pretrained", "checkpoint/safetensors", "serve", "strategies", "train", "xla", "internal/mpi"},
