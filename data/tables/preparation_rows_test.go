@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -43,6 +44,10 @@ func FuzzPreparation(f *testing.F) {
 		require.NoError(f, err)
 		require.Equal(f, text, after, "it is left as it was")
 	}
+	rules := must.M1(tables.Fit(must.M1(data.New(data.Named("a", []string{"2024-01-01", "2024-02-01"}, 2), data.Named("b", []string{"1", "2"}, 2))),
+		tables.Dates{Columns: []string{"a"}, Parts: []string{"year", "month cycle", "days"}}, tables.Crossed{Columns: []string{"a", "b"}, Buckets: 9},
+		tables.Numbers{Columns: []string{"b"}, Fill: tables.FillForward, Log: true, Scale: tables.Normal, Clip: [2]float64{0, 2}}))
+	f.Add(must.M1(json.Marshal(rules)))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		p := &tables.Preparation{}
 		if p.UnmarshalJSON(file) != nil {
