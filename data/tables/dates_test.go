@@ -34,14 +34,14 @@ func TestDates_layoutsAndMissing(t *testing.T) {
 	require.Equal(t, []float32{12, 2, 2, 2}, field(t, must.M1(table.Map(p.Apply)), "x").Flat)
 	rule.Fill, rule.Value = tables.FillValue, "1.7.2000"
 	p = again(t, must.M1(tables.Fit(table, rule)))
-	require.Equal(t, []float32{7}, must.M1(p.Rows(map[string]any{"at": nil})).Fields()[0].Array.Flat)
-	_, err = p.Rows(map[string]any{"at": "1.7.2000"}, map[string]any{"at": "2024-07-01"})
+	require.Equal(t, []float32{7}, must.M1(inputsOf(p, map[string]any{"at": nil})).Fields()[0].Array.Flat)
+	_, err = inputsOf(p, map[string]any{"at": "1.7.2000"}, map[string]any{"at": "2024-07-01"})
 	require.ErrorContains(t, err, `column "at": row 2: "2024-07-01" is not a date: expected the Layout "2.1.2006"`)
 
 	zones := column(t, "at", "2024-01-01T01:00:00+02:00", "2024-01-01 01:00Z")
 	p = must.M1(tables.Fit(zones, tables.Dates{Columns: []string{"at"}, Parts: []string{"hour", "days"}, Since: "2024-01-01"}))
 	near(t, [][]float64{{1, -1. / 24}, {1, 1. / 24}}, field(t, must.M1(zones.Map(p.Apply)), "x"), "the text's own clock")
-	_, err = p.Rows(map[string]any{"at": "2024-02-30"})
+	_, err = inputsOf(p, map[string]any{"at": "2024-02-30"})
 	require.ErrorContains(t, err, `row 1: "2024-02-30" is not a date: expected "2006-01-02", maybe with a time`)
 }
 

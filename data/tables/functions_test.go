@@ -32,10 +32,10 @@ func TestFunction(t *testing.T) {
 	for _, p := range []*tables.Preparation{p, must.M1(functions.Unmarshal(text))} {
 		require.Equal(t, []float32{7, 0.5, 0, 8, 0, 1}, field(t, must.M1(table.Map(p.Apply)), "x").Flat)
 		require.Equal(t, []string{"c", "ratio 1", "ratio 2"}, must.M1(p.Names("x")))
-		require.Equal(t, []float32{7, 0.5, 0}, must.M1(p.Rows(map[string]any{"a": 1, "b": 2, "c": 7})).Fields()[0].Array.Flat)
-		_, err := p.Rows(map[string]any{"a": "one", "b": 2, "c": 7})
+		require.Equal(t, []float32{7, 0.5, 0}, must.M1(inputsOf(p, map[string]any{"a": 1, "b": 2, "c": 7})).Fields()[0].Array.Flat)
+		_, err := inputsOf(p, map[string]any{"a": "one", "b": 2, "c": 7})
 		require.ErrorContains(t, err, `column "a x b": row 1: function "ratio" of ["one" "2"]: strconv.ParseFloat`)
-		_, err = p.Rows(map[string]any{"a": "1", "b": 0, "c": 7})
+		_, err = inputsOf(p, map[string]any{"a": "1", "b": 0, "c": 7})
 		require.ErrorContains(t, err, `it gives [+Inf 0], expected finite numbers`)
 	}
 	err := json.Unmarshal(text, new(tables.Preparation))

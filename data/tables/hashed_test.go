@@ -64,11 +64,11 @@ func TestCrossed_classes(t *testing.T) {
 		inputs, labels := p.Columns()
 		require.Equal(t, []string{"a", "b"}, inputs)
 		require.Equal(t, []string{"y"}, labels)
-		require.Equal(t, []float32{0, 0, 0, 1, 0, 1}, must.M1(p.Rows(map[string]any{"a": "Torgersen", "b": false})).Fields()[0].Array.Flat)
+		require.Equal(t, []float32{0, 0, 0, 1, 0, 1}, must.M1(inputsOf(p, map[string]any{"a": "Torgersen", "b": false})).Fields()[0].Array.Flat)
 	}
 	p = must.M1(tables.Fit(table, tables.Crossed{Columns: []string{"a", "b"}, Integers: true}))
 	require.Equal(t, []string{"Dream x false", "Dream x true", "Torgersen x true"}, must.M1(p.Classes("a x b")))
-	_, err := p.Rows(map[string]any{"a": "Torgersen", "b": nil})
+	_, err := inputsOf(p, map[string]any{"a": "Torgersen", "b": nil})
 	require.ErrorContains(t, err, `column "a x b": row 1: "Torgersen x \"\"" is not a class of the training data`)
 	for want, rules := range map[string][]tables.Columns{
 		`column "y" has labels, and "a x y", a one-hot, takes it`: {tables.Crossed{Columns: []string{"a", "y"}}, tables.Labels{Columns: []string{"y"}, Numbers: true}},

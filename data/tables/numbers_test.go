@@ -137,10 +137,10 @@ func TestNumbers_forward(t *testing.T) {
 	p := must.M1(tables.Fit(must.M1(table.Slice(1, 5)), tables.Numbers{Fill: tables.FillForward, Indicator: true}))
 	set := must.M1(must.M1(table.Slice(1, 5)).Map(again(t, p).Apply))
 	require.Equal(t, []float32{1, 0, 1, 1, 3, 0, 3, 1}, field(t, set, "x").Flat)
-	_, err = p.Rows(map[string]any{"a": nil})
+	_, err = inputsOf(p, map[string]any{"a": nil})
 	require.ErrorContains(t, err, "row 1: the value is missing, and so are all before, as of a single row: set Numbers.Leading")
 	p = must.M1(tables.Fit(table, tables.Numbers{Fill: tables.FillForward, Leading: tables.FillValue}))
-	require.Equal(t, []float32{0, 4}, must.M1(p.Rows(map[string]any{"a": nil}, map[string]any{"a": 4})).Fields()[0].Array.Flat)
+	require.Equal(t, []float32{0, 4}, must.M1(inputsOf(p, map[string]any{"a": nil}, map[string]any{"a": 4})).Fields()[0].Array.Flat)
 }
 
 func TestNumbers_edges(t *testing.T) {

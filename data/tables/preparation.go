@@ -50,7 +50,8 @@ const (
 	FillMedian
 	FillMostFrequent // mode; the least of several
 	FillValue
-	FillForward // of the row before in the same table or batch, for Numbers
+	// FillForward is for Numbers: of the rows before in the same table. Map a set in order, before its batches.
+	FillForward
 )
 
 // Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model,

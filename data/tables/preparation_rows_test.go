@@ -11,6 +11,10 @@ import (
 	"github.com/lazo-ml/lazo/data/tables"
 )
 
+func inputsOf(p *tables.Preparation, rows ...map[string]any) (*data.Set, error) {
+	return p.Rows(rows...)
+}
+
 // A file that is not ours, or of a later version, is an error; none takes more memory than it has bytes, times a small
 // number.
 func FuzzPreparation(f *testing.F) {
