@@ -15,6 +15,26 @@ func inputsOf(p *tables.Preparation, rows ...map[string]any) (*data.Set, error) 
 	return p.Rows(rows...)
 }
 
+// Files of version 1, as the first version of each kind wrote them, stay readable.
+func TestPreparation_readsOldFiles(t *testing.T) {
+	flags := must.M1(data.New(data.Named("x", []float32{1, 2, 3}, 3), data.Named("red", []string{"1", " 0", "True"}, 3), data.Named("round", []bool{false, true, true}, 3)))
+	for file, p := range map[string]*tables.Preparation{
+		`{"version":1,"columns":[{"column":"mass","field":"x","as":"number","fill":5,"indicator":true,"shift":3,"scale":4},` +
+			`{"column":"island","field":"x","as":"one-hot","classes":["Biscoe","Dream"],"unknown":"own"},` +
+			`{"column":"sex","field":"x","as":"one-hot","classes":["f","m","?"],"fill_class":"?"},` +
+			`{"column":"age","field":"age","as":"integer","classes":["1","2","10"]},{"column":"species","field":"y","as":"class label","classes":["a","b"]},` +
+			`{"column":"weight","field":"weight","as":"number label","scale":1}]}`: fitBirds(t),
+		`{"version":1,"columns":[{"column":"x","field":"x","as":"number","shift":2,"scale":0.816496580927726},{"column":"red","field":"y","as":"0 or 1 label","scale":1},` +
+			`{"column":"round","field":"y","as":"0 or 1 label","scale":1}],"missing":["NA"]}`: must.M1(tables.Fit(flags,
+			tables.Numbers{Columns: []string{"x"}, Scale: tables.Standard}, tables.Labels{Columns: []string{"red", "round"}}, tables.Missing{"NA"})),
+	} {
+		read := new(tables.Preparation)
+		require.NoError(t, json.Unmarshal([]byte(file), read))
+		require.Equal(t, p, read)
+		require.Equal(t, file, string(must.M1(json.Marshal(p))))
+	}
+}
+
 // A file that is not ours, or of a later version, is an error; none takes more memory than it has bytes, times a small
 // number.
 func FuzzPreparation(f *testing.F) {
