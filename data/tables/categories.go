@@ -52,7 +52,7 @@ func (c Categories) rule() ([]string, string, error) {
 	case (c.Value != "") != (c.Fill == FillValue):
 		return nil, "", fmt.Errorf("the Value is %q and the Fill %d: expected a text with tables.FillValue, and no text with another Fill", c.Value, c.Fill)
 	case c.Rare < 0 || !(c.RareShare >= 0 && c.RareShare < 1):
-		return nil, "", fmt.Errorf("Rare is %d and RareShare %v: expected a number of examples, and a share of less than 1", c.Rare, c.RareShare)
+		return nil, "", fmt.Errorf("the Rare is %d and the RareShare %v: expected a number of examples, and a share of less than 1", c.Rare, c.RareShare)
 	case (c.Rare > 0 || c.RareShare > 0) && c.Classes != nil:
 		return nil, "", errors.New("both Classes and Rare are set: expected one of them")
 	case c.Integers && c.Unknown == UnknownZeros:
