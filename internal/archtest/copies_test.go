@@ -86,6 +86,7 @@ var fieldsThatAreLists = map[string]string{
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "strategies.Part.Start": "given", "checkpoint/safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike/selection.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data/tables.Scaling.Mean": "call", "data/tables.Scaling.Std": "call",
 	"data/tables.Numbers.Columns": "call", "data/tables.Categories.Columns": "call", "data/tables.Categories.Classes": "call", "data/tables.Labels.Classes": "call", "data/tables.Labels.Columns": "call",
+	"data/tables.Numbers.Edges": "call", "data/tables.Dates.Columns": "call", "data/tables.Dates.Parts": "call", "data/tables.Hashed.Columns": "call", "data/tables.Crossed.Columns": "call", "data/tables.Function.Columns": "call",
 	"loop.Evaluation.Options": "call", "loop.Callback.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call", "strategies.Built.Read": "call",
 	"strategies.Built.Outputs": "call", "callbacks/tensorboard.Audio.Samples": "call", "callbacks/tensorboard.Histogram.Buckets": "call",
 	"train.Loop.Tests": "call", "train.Loop.Hooks": "call", "train.Loop.Tasks": "call", "train.Predict.Hooks": "call", "train.Predict.Tasks": "call",
