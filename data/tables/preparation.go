@@ -3,7 +3,6 @@ package tables
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,40 +15,7 @@ import (
 // Columns is one of [Numbers], [Categories], [Labels] and [Missing].
 type Columns interface {
 	rule() (columns []string, field string, err error)
-	fit(name string, column data.Array) (prepared, error)
-}
-
-// Numbers converts columns of numbers, or of texts that are numbers, to float32 in a field [n, …].
-type Numbers struct {
-	// Columns are names. Empty means all that no other item names.
-	Columns []string
-	// Field is the field's name, "x" if "".
-	Field string
-	// Fill replaces missing values, before scaling, Value with FillValue.
-	Fill  Fill
-	Value float64
-	// Indicator adds a column after each: 1 if the value was missing, else 0.
-	Indicator bool
-	Scale     Scale
-}
-
-// Categories converts columns of texts, integers or bools to one-hot columns in a float32 field [n, …], or to integers.
-type Categories struct {
-	// Columns are as in [Numbers], but empty requires a Labels item, and refuses columns of ten or more rows whose
-	// values all differ, such as ids.
-	Columns []string
-	// Field is the field's name, "x" if "".
-	Field string
-	// Integers encodes the class as int32, for an embedding: in a field [n] named like the column, or together in
-	// Field, [n, columns].
-	Integers bool
-	// Classes are in order. Empty means those of the training data, sorted; by value if all are integers.
-	Classes []string
-	// Fill replaces missing values: FillMostFrequent, or FillValue with Value, then a class even if the training data
-	// lack it.
-	Fill    Fill
-	Value   string
-	Unknown Unknown
+	fit(names []string, columns []data.Array) ([]prepared, error)
 }
 
 // Missing are texts, such as "NA", of a missing value in any column, besides "".
@@ -57,8 +23,8 @@ type Missing []string
 
 func (Missing) rule() (columns []string, field string, err error) { return nil, "", nil }
 
-func (Missing) fit(string, data.Array) (prepared, error) {
-	return prepared{}, errors.New("tables: Missing is for all columns")
+func (Missing) fit([]string, []data.Array) ([]prepared, error) {
+	return nil, errors.New("tables: Missing is for all columns")
 }
 
 // Labels converts targets, or other columns for training alone, such as weights. One column becomes int32 [n], the
@@ -84,24 +50,6 @@ const (
 	FillMedian
 	FillMostFrequent // mode; the least of several
 	FillValue
-)
-
-// Scale scales numbers. The zero Scale leaves them. A column that is constant in the training data becomes 0.
-type Scale int
-
-const (
-	noScale  Scale = iota
-	Standard       // mean 0, standard deviation 1
-	MinMax         // training minimum 0, maximum 1; no clipping
-)
-
-// Unknown encodes an unknown class. With the zero Unknown it is an error.
-type Unknown int
-
-const (
-	unknownRefused Unknown = iota
-	UnknownOwn             // an extra class after the others
-	UnknownZeros           // 0 in all one-hot columns; not for Integers
 )
 
 // Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model,
@@ -201,17 +149,18 @@ func fitPreparation(training *data.Set, rules []Columns) (*Preparation, error) {
 				return nil, fmt.Errorf("%T: the others take all columns", r)
 			}
 		}
-		for _, name := range names {
-			column, err := p.column(fields, name)
-			if err != nil {
+		columns := make([]data.Array, len(names))
+		for n, name := range names {
+			var err error
+			if columns[n], err = p.column(fields, name); err != nil {
 				return nil, fmt.Errorf("%T: %w", r, err)
 			}
-			one, err := r.fit(name, column)
-			if err != nil {
-				return nil, fmt.Errorf("column %q: %w", name, err)
-			}
-			p.columns = append(p.columns, one)
 		}
+		fitted, err := r.fit(names, columns)
+		if err != nil {
+			return nil, err
+		}
+		p.columns = append(p.columns, fitted...)
 	}
 	return p, p.check()
 }
@@ -254,82 +203,41 @@ func columnOf(fields []data.Field, name string) (data.Array, error) {
 	return a, nil
 }
 
-const (
-	asNumber  = "number"
-	asOneHot  = "one-hot"
-	asInteger = "integer"
-	asClass   = "class label"
-	asTarget  = "number label"
-	asFlag    = "0 or 1 label"
-)
-
-var kinds = []string{asNumber, asOneHot, asInteger, asClass, asTarget, asFlag}
-
 func (p *Preparation) check() error {
 	if len(p.columns) == 0 {
 		return errors.New("no columns: expected Numbers, Categories or Labels")
 	}
 	seen := map[string]bool{}
-	for i := range p.columns {
-		c := &p.columns[i]
-		if seen[c.Column] || c.Column == "" {
-			return fmt.Errorf("column %q appears twice, or has no name", c.Column)
+	for _, c := range p.columns {
+		of := c.of()
+		for _, name := range of.taken() {
+			if name == "" || seen[name] && !c.shares() {
+				return fmt.Errorf("column %q appears twice, or has no name", name)
+			}
+			seen[name] = seen[name] || !c.shares()
 		}
-		seen[c.Column] = true
-		if err := c.check(); err != nil {
-			return fmt.Errorf("column %q: %w", c.Column, err)
+		err := c.check()
+		if of.Field == "" || of.Field == data.Mask || of.Field == data.Rows {
+			err = fmt.Errorf("its field is %q, expected another name", of.Field)
+		}
+		if err != nil {
+			return fmt.Errorf("column %q: %w", of.title(), err)
 		}
 	}
 	for _, field := range p.fieldNames() {
-		of, width := p.of(field), 0
-		for i, c := range of {
+		in, width := p.in(field), 0
+		first := in[0].of()
+		for i, c := range in {
+			of := c.of()
 			switch width += c.width(); {
-			case i > 0 && (c.label() || of[0].label()) && (c.As != of[0].As || c.As == asClass):
-				return fmt.Errorf("field %q has columns %q, %s, and %q, %s: expected labels in a field of their own", field, of[0].Column, of[0].As, c.Column, c.As)
-			case c.integers() != of[0].integers():
-				return fmt.Errorf("field %q has columns %q, %s, and %q, %s: expected fields of their own for integers", field, of[0].Column, of[0].As, c.Column, c.As)
+			case i > 0 && (c.label() || in[0].label()) && (of.As != first.As || of.As == asClass):
+				return fmt.Errorf("field %q has columns %q, %s, and %q, %s: expected labels in a field of their own", field, first.title(), first.As, of.title(), of.As)
+			case c.integers() != in[0].integers():
+				return fmt.Errorf("field %q has columns %q, %s, and %q, %s: expected fields of their own for integers", field, first.title(), first.As, of.title(), of.As)
 			case width > mostWide:
 				return fmt.Errorf("field %q has more than %d numbers for each example: %w", field, mostWide, data.ErrLimit)
 			}
 		}
-	}
-	return nil
-}
-
-func (c *prepared) check() error {
-	classes := c.As == asOneHot || c.integers()
-	switch {
-	case !slices.Contains(kinds, c.As):
-		return fmt.Errorf("its As is %q, expected one of %q", c.As, kinds)
-	case c.Field == "" || c.Field == data.Mask || c.Field == data.Rows:
-		return fmt.Errorf("its field is %q, expected another name", c.Field)
-	case classes && len(c.Classes) == 0, !classes && len(c.Classes) > 0:
-		return fmt.Errorf("%d classes in a %s", len(c.Classes), c.As)
-	case c.As == asOneHot && len(c.Classes) > mostOneHot:
-		return fmt.Errorf("%d classes, expected at most %d as columns of 0 and 1: set Categories.Integers, or leave it out: %w", len(c.Classes), mostOneHot, data.ErrLimit)
-	case len(c.Classes) >= math.MaxInt32:
-		return fmt.Errorf("%d classes: %w", len(c.Classes), data.ErrLimit)
-	case !classes && !(math.Abs(c.Shift) <= math.MaxFloat64 && math.Abs(c.Scale) <= math.MaxFloat64 && c.Scale != 0):
-		return fmt.Errorf("the shift %v and the scale %v: expected finite numbers, and no scale of 0", c.Shift, c.Scale)
-	case c.Fill != nil && !(math.Abs(*c.Fill) <= math.MaxFloat64):
-		return fmt.Errorf("the value to fill in is %v, expected a finite number", *c.Fill)
-	case classes && (c.Fill != nil || c.Indicator || c.Shift != 0 || c.Scale != 0), !classes && (c.FillClass != "" || c.Unknown != ""),
-		c.label() && (c.Fill != nil || c.FillClass != "" || c.Unknown != "" || c.Indicator):
-		return fmt.Errorf("it has a setting that a %s does not support", c.As)
-	case !slices.Contains(unknowns, c.Unknown), c.Unknown == unknowns[UnknownZeros] && c.As == asInteger:
-		return fmt.Errorf("unknown classes are %q, expected one of %q, and no zeros for an integer", c.Unknown, unknowns)
-	case c.Indicator && c.Fill == nil:
-		return errors.New("an indicator without a value to fill in: set Numbers.Fill")
-	}
-	c.number = make(map[string]int32, len(c.Classes))
-	for i, class := range c.Classes {
-		if _, twice := c.number[class]; twice || strings.TrimSpace(class) != class || class == "" {
-			return fmt.Errorf("the class %q is listed twice, is empty, or has spaces around it", class)
-		}
-		c.number[class] = int32(i)
-	}
-	if _, known := c.number[c.FillClass]; c.FillClass != "" && !known {
-		return fmt.Errorf("the class to fill in, %q, is not one of the classes", c.FillClass)
 	}
 	return nil
 }

@@ -11,190 +11,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/arrays"
-	"github.com/lazo-ml/lazo/internal/listed"
 )
-
-func (n Numbers) rule() ([]string, string, error) {
-	switch {
-	case n.Fill < noFill || n.Fill > FillValue || n.Scale < noScale || n.Scale > MinMax:
-		return nil, "", fmt.Errorf("the Fill is %d and the Scale %d: expected the constants of package tables", n.Fill, n.Scale)
-	case n.Value != 0 && n.Fill != FillValue:
-		return nil, "", fmt.Errorf("the Value is %v, which is only used with Fill: tables.FillValue", n.Value)
-	case math.IsNaN(n.Value) || math.IsInf(n.Value, 0):
-		return nil, "", fmt.Errorf("the Value is %v, expected a finite number", n.Value)
-	case n.Indicator && n.Fill == noFill:
-		return nil, "", errors.New("the Indicator is set, but no Fill: without Fill a missing value is an error")
-	}
-	return n.Columns, cmp.Or(n.Field, "x"), nil
-}
-
-func (n Numbers) fit(name string, column data.Array) (prepared, error) {
-	c := prepared{Column: name, Field: cmp.Or(n.Field, "x"), As: asNumber, Scale: 1, Indicator: n.Indicator}
-	values, err := numbersOf(column)
-	if err != nil {
-		return c, err
-	}
-	var there []float64
-	first := -1
-	for i, v := range values {
-		switch {
-		case !math.IsNaN(v):
-			there = append(there, v)
-		case first < 0:
-			first = i
-		}
-	}
-	switch {
-	case n.Fill == noFill && first >= 0:
-		return c, fmt.Errorf("%d of %d values are missing, the first one in row %d: set Numbers.Fill, or leave such examples out (Set.Where)",
-			len(values)-len(there), len(values), first+1)
-	case n.Fill == FillValue:
-		c.Fill = new(n.Value)
-	case n.Fill != noFill && len(there) == 0:
-		return c, errors.New("all values are missing, so none can be computed to fill in: leave the column out, or use FillValue")
-	case n.Fill != noFill:
-		c.Fill = new(filling(there, n.Fill))
-	}
-	if first >= 0 {
-		for i, v := range values {
-			if math.IsNaN(v) {
-				values[i] = *c.Fill
-			}
-		}
-	}
-	switch n.Scale {
-	case Standard:
-		s, err := fitScaling(data.Array{Flat: values, Dims: []int{len(values)}})
-		if err != nil {
-			return c, err
-		}
-		c.Shift, c.Scale = s.Mean[0], s.Std[0]
-	case MinMax:
-		least, most := slices.Min(values), slices.Max(values)
-		c.Shift = least
-		if c.Scale = most - least; c.Scale < 10*epsilon { // scikit-learn's bound
-			c.Scale = 1
-		}
-	}
-	return c, nil
-}
-
-func filling(values []float64, by Fill) float64 {
-	slices.Sort(values)
-	switch by {
-	case FillMean:
-		mean := values[0] // makes the mean of equal values exact
-		for _, v := range values {
-			mean += (v - values[0]) / float64(len(values))
-		}
-		return mean
-	case FillMedian:
-		n := len(values)
-		return values[(n-1)/2]/2 + values[n/2]/2
-	}
-	return mostFrequent(values)
-}
-
-func mostFrequent[T cmp.Ordered](sorted []T) (most T) {
-	best := 0
-	for i := 0; i < len(sorted); {
-		from := i
-		for i < len(sorted) && sorted[i] == sorted[from] {
-			i++
-		}
-		if i-from > best {
-			best, most = i-from, sorted[from]
-		}
-	}
-	return most
-}
-
-func (c Categories) rule() ([]string, string, error) {
-	switch {
-	case c.Fill != noFill && c.Fill != FillMostFrequent && c.Fill != FillValue || c.Unknown < unknownRefused || c.Unknown > UnknownZeros:
-		return nil, "", fmt.Errorf("the Fill is %d and the Unknown %d: expected 0, FillMostFrequent or FillValue, and one of the constants of package tables", c.Fill, c.Unknown)
-	case (c.Value != "") != (c.Fill == FillValue):
-		return nil, "", fmt.Errorf("the Value is %q and the Fill %d: expected a text with tables.FillValue, and no text with another Fill", c.Value, c.Fill)
-	case c.Integers && c.Unknown == UnknownZeros:
-		return nil, "", errors.New("Unknown is UnknownZeros, but Integers has no columns to be 0: use UnknownOwn")
-	}
-	return c.Columns, cmp.Or(c.Field, "x"), nil
-}
-
-const allDifferent = 10
-
-func (c Categories) fit(name string, column data.Array) (prepared, error) {
-	p := prepared{Column: name, Field: cmp.Or(c.Field, "x"), As: asOneHot, Unknown: unknowns[c.Unknown]}
-	if c.Integers {
-		p.Field, p.As = cmp.Or(c.Field, name), asInteger
-	}
-	texts, first, err := p.fitClasses(column, c.Classes)
-	if err != nil {
-		return p, err
-	}
-	if len(c.Columns) == 0 && c.Classes == nil && len(texts) >= allDifferent && len(p.Classes) == len(texts) {
-		return p, fmt.Errorf("all its %d values differ, as those of ids and dates, so they carry no information about other examples: drop the column, or name it in Categories.Columns",
-			len(texts))
-	}
-	switch {
-	case c.Fill == noFill && first >= 0:
-		return p, rowError(first, "the value is missing: set Categories.Fill, or leave such examples out (Set.Where)")
-	case c.Fill == FillMostFrequent:
-		if len(texts) == 0 {
-			return p, errors.New("all values are missing, so none can be computed to fill in: leave the column out, or use FillValue")
-		}
-		p.FillClass = mostFrequent(texts)
-	case c.Fill == FillValue:
-		if p.FillClass = c.Value; !slices.Contains(p.Classes, c.Value) {
-			p.Classes = append(slices.Clone(p.Classes), c.Value)
-			if c.Classes == nil {
-				sortClasses(p.Classes)
-			}
-		}
-	}
-	return p, nil
-}
-
-func (c *prepared) fitClasses(column data.Array, given []string) (texts []string, first int, err error) {
-	all, err := textsOf(column)
-	if err != nil {
-		return nil, 0, err
-	}
-	first = -1
-	for i, text := range all {
-		switch {
-		case text != "":
-			texts = append(texts, text)
-			if given != nil && !slices.Contains(given, text) && c.Unknown == unknowns[unknownRefused] {
-				return nil, 0, rowError(i, "%s is not one of Classes, %s", quoted(text), listed.Some(given))
-			}
-		case first < 0:
-			first = i
-		}
-	}
-	slices.Sort(texts)
-	if c.Classes = slices.Clone(given); given == nil {
-		c.Classes = slices.Compact(slices.Clone(texts))
-		sortClasses(c.Classes)
-	}
-	return texts, first, nil
-}
-
-func sortClasses(classes []string) {
-	number := func(text string) (int64, bool) {
-		n, err := strconv.ParseInt(text, 10, 64)
-		return n, err == nil && strconv.FormatInt(n, 10) == text
-	}
-	if slices.ContainsFunc(classes, func(text string) bool { _, ok := number(text); return !ok }) {
-		slices.Sort(classes)
-		return
-	}
-	slices.SortFunc(classes, func(a, b string) int {
-		x, _ := number(a)
-		y, _ := number(b)
-		return cmp.Compare(x, y)
-	})
-}
 
 func (l Labels) rule() ([]string, string, error) {
 	switch {
@@ -208,19 +25,24 @@ func (l Labels) rule() ([]string, string, error) {
 	return l.Columns, cmp.Or(l.Field, "y"), nil
 }
 
-func (l Labels) fit(name string, column data.Array) (prepared, error) {
-	p := prepared{Column: name, Field: cmp.Or(l.Field, "y"), As: asClass}
+func (l Labels) fit(names []string, columns []data.Array) ([]prepared, error) {
+	return eachColumn(names, columns, l.fitColumn)
+}
+
+func (l Labels) fitColumn(name string, column data.Array) (prepared, error) {
+	of := source{Column: name, Field: cmp.Or(l.Field, "y"), As: asClass}
 	if l.Numbers {
-		p.As, p.Scale = asTarget, 1
+		of.As = asTarget
 		_, err := numbersOf(column)
-		return p, err
+		return &numberLabel{of, linear{Scale: 1}}, err
 	}
 	if len(l.Columns) > 1 {
-		p.As, p.Scale = asFlag, 1
+		of.As = asFlag
 		_, err := flagsOf(column)
-		return p, err
+		return &numberLabel{of, linear{Scale: 1}}, err
 	}
-	_, _, err := p.fitClasses(column, l.Classes)
+	p := &classLabel{source: of}
+	_, _, err := p.fitClasses(column, l.Classes, false)
 	return p, err
 }
 

@@ -1,62 +1,31 @@
 package tables_test
 
 import (
-	"fmt"
-	"math"
-	"strconv"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/tables"
+	"github.com/stretchr/testify/require"
 )
 
-// The figures of scikit-learn for the same columns: with NaN, constant, close together, and in whatever unit.
-func TestPreparation_numbersAreThoseOfScikitLearn(t *testing.T) {
-	g := readGolden(t)
-	fills := map[string]tables.Fill{"mean": tables.FillMean, "median": tables.FillMedian, "most frequent": tables.FillMostFrequent, "value": tables.FillValue}
-	scales := map[string]tables.Scale{"none": 0, "standard": tables.Standard, "minmax": tables.MinMax}
-	require.Len(t, g.Prepared, 8*4*3)
-	worst := 0.0
-	for _, row := range g.Prepared {
-		name := fmt.Sprint(row)
-		cells := g.Numbers[row.Column]
-		rule := tables.Numbers{Fill: fills[row.Fill], Scale: scales[row.Scale], Indicator: true}
-		if row.Fill == "value" {
-			rule.Value = -1.5
-		}
-		texts := column(t, "a", cells...)
-		numbers := make([]float64, len(cells))
-		for i, cell := range cells {
-			numbers[i] = math.NaN()
-			if cell != "" {
-				var err error
-				numbers[i], err = strconv.ParseFloat(cell, 64)
-				require.NoError(t, err)
-			}
-		}
-		floats, err := data.New(data.Named("a", numbers, len(numbers)))
-		require.NoError(t, err)
-		for _, table := range []*data.Set{texts, floats} {
-			train, err := table.Slice(0, g.Train)
-			require.NoError(t, err)
-			test, err := table.Slice(g.Train, table.Len())
-			require.NoError(t, err)
-			p, err := tables.Fit(train, rule)
-			require.NoError(t, err, name)
-			set, err := test.Map(p.Apply)
-			require.NoError(t, err, name)
-			x := field(t, set, "x")
-			require.Equal(t, []int{test.Len(), 2}, x.Dims)
-			for i, want := range row.Test {
-				got := float64(x.Flat.([]float32)[2*i])
-				apart := math.Abs(got-want) / max(1, math.Abs(want))
-				require.Less(t, apart, 2e-7, "%s, row %d: %v, expected %v", name, i, got, want)
-				worst = max(worst, apart)
-				require.Equal(t, g.Missing[row.Column][i], x.Flat.([]float32)[2*i+1], name)
-			}
-		}
+func TestFit_ofAMappedSet(t *testing.T) {
+	mapped, err := column(t, "kind", "a", "b").MapBatches(data.Drop("id"))
+	require.NoError(t, err)
+	_, err = tables.Fit(mapped, tables.Categories{Columns: []string{"kind"}})
+	require.ErrorContains(t, err, "tables: fit preparation: the set has functions of MapBatches")
+}
+
+// A name that the table lacks is an error before anything is fitted: otherwise the remaining columns would include the
+// label.
+func TestPreparation_aWrongNameIsToldFirst(t *testing.T) {
+	table := must.M1(data.New(data.Named("mass", []string{"1", "2"}, 2), data.Named("species", []string{"a", "b"}, 2)))
+	for want, of := range map[string][]tables.Columns{
+		`tables.Labels: the table has no column "speceis"; there are ["mass" "species"]; did you mean "species"?`: {tables.Numbers{}, tables.Labels{Columns: []string{"speceis"}}},
+		`tables.Categories: the table has no column "island"`:                                                     {tables.Numbers{}, tables.Categories{Columns: []string{"island"}}, tables.Labels{Columns: []string{"species"}}},
+		`tables.Numbers: the table has no column "age"`:                                                           {tables.Numbers{Columns: []string{"species"}}, tables.Numbers{Columns: []string{"age"}, Field: "z"}},
+	} {
+		_, err := tables.Fit(table, of...)
+		require.ErrorContains(t, err, want)
 	}
-	t.Logf("%d columns, fills and scales, as texts and as numbers: at most %.1e apart", len(g.Prepared), worst)
 }

@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,23 +30,19 @@ func (p *Preparation) rows(rows []map[string]any) (*data.Set, error) {
 	var table data.Batch
 	known := map[string]bool{}
 	if p != nil {
-		for i := range p.columns {
-			c := &p.columns[i]
-			if known[c.Column] = true; c.label() {
-				continue
-			}
-			texts := make([]string, len(rows))
-			for n, row := range rows {
-				value, ok := row[c.Column]
-				if !ok {
-					return nil, rowError(n, "there is no column %q, fitted as a %s; there are %s", c.Column, c.As, listed.Some(slices.Sorted(maps.Keys(row))))
+		for _, c := range p.columns {
+			for _, name := range c.of().taken() {
+				if c.label() || known[name] {
+					known[name] = true
+					continue
 				}
-				var err error
-				if texts[n], err = textOf(value); err != nil {
-					return nil, fmt.Errorf("column %q: %w", c.Column, rowError(n, "%w", err))
+				known[name] = true
+				texts, err := column(rows, name, c.of().As)
+				if err != nil {
+					return nil, err
 				}
+				table.Fields = append(table.Fields, data.Named(name, texts, len(rows)))
 			}
-			table.Fields = append(table.Fields, data.Named(c.Column, texts, len(rows)))
 		}
 	}
 	for n, row := range rows {
@@ -62,6 +57,21 @@ func (p *Preparation) rows(rows []map[string]any) (*data.Set, error) {
 		return nil, err
 	}
 	return data.New(b.Fields...)
+}
+
+func column(rows []map[string]any, name, as string) ([]string, error) {
+	texts := make([]string, len(rows))
+	for n, row := range rows {
+		value, ok := row[name]
+		if !ok {
+			return nil, rowError(n, "there is no column %q, fitted as a %s; there are %s", name, as, listed.Some(slices.Sorted(maps.Keys(row))))
+		}
+		var err error
+		if texts[n], err = textOf(value); err != nil {
+			return nil, fmt.Errorf("column %q: %w", name, rowError(n, "%w", err))
+		}
+	}
+	return texts, nil
 }
 
 func textOf(value any) (string, error) {
@@ -85,16 +95,24 @@ func textOf(value any) (string, error) {
 const preparationVersion = 1
 
 type preparationFile struct {
-	Version int        `json:"version"`
-	Columns []prepared `json:"columns"`
-	Missing []string   `json:"missing,omitempty"`
+	Version int               `json:"version"`
+	Columns []json.RawMessage `json:"columns"`
+	Missing []string          `json:"missing,omitempty"`
 }
 
 func (p *Preparation) MarshalJSON() ([]byte, error) {
 	if p == nil || len(p.columns) == 0 {
 		return nil, errors.New("tables: preparation: it is the zero value: make one with tables.Fit")
 	}
-	return json.Marshal(preparationFile{preparationVersion, p.columns, p.missing})
+	file := preparationFile{Version: preparationVersion, Missing: p.missing}
+	for _, c := range p.columns {
+		text, err := json.Marshal(c)
+		if err != nil {
+			return nil, fmt.Errorf("tables: preparation: column %q: %w", c.of().title(), err)
+		}
+		file.Columns = append(file.Columns, text)
+	}
+	return json.Marshal(file)
 }
 
 // UnmarshalJSON decodes the JSON of this or an earlier version. On an error p is unchanged.
@@ -106,11 +124,14 @@ func (p *Preparation) UnmarshalJSON(text []byte) error {
 	}
 	var file preparationFile
 	if err == nil {
-		strict := json.NewDecoder(bytes.NewReader(text))
-		strict.DisallowUnknownFields()
-		err = strict.Decode(&file)
+		err = strictly(text, &file)
 	}
-	read := Preparation{file.Columns, file.Missing}
+	read := Preparation{missing: file.Missing}
+	for i := 0; err == nil && i < len(file.Columns); i++ {
+		var c prepared
+		c, err = readPrepared(file.Columns[i])
+		read.columns = append(read.columns, c)
+	}
 	if err == nil {
 		err = read.check()
 	}

@@ -2,14 +2,12 @@ package tables_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -54,51 +52,6 @@ func field(t testing.TB, set *data.Set, name string) data.Array {
 	return a
 }
 
-func TestPreparation_classesAreThoseOfScikitLearn(t *testing.T) {
-	g := readGolden(t)
-	for _, want := range []goldenClasses{g.Island, g.Code} {
-		table := column(t, "a", want.Cells...)
-		train, err := table.Slice(0, g.Train)
-		require.NoError(t, err)
-		test, err := table.Slice(g.Train, table.Len())
-		require.NoError(t, err)
-		p, err := tables.Fit(train, tables.Categories{Unknown: tables.UnknownZeros})
-		require.NoError(t, err)
-		set, err := test.Map(p.Apply)
-		require.NoError(t, err)
-		var flat []float32
-		for _, row := range want.Test {
-			flat = append(flat, row...)
-		}
-		require.Equal(t, data.Array{Flat: flat, Dims: []int{test.Len(), len(want.Classes)}}, field(t, set, "x"))
-
-		p, err = tables.Fit(train, tables.Categories{Integers: true, Unknown: tables.UnknownOwn})
-		require.NoError(t, err)
-		set, err = test.Map(p.Inputs)
-		require.NoError(t, err)
-		numbers := field(t, set, "a").Flat.([]int32)
-		for i, n := range want.Numbers {
-			if n == 99 {
-				n = int32(len(want.Classes))
-			}
-			require.Equal(t, n, numbers[i])
-		}
-		classes, err := p.Classes("a")
-		require.NoError(t, err)
-		require.Equal(t, want.Classes, classes)
-	}
-	p, err := tables.Fit(column(t, "y", g.Code.Cells[:g.Train]...), tables.Labels{Columns: []string{"y"}}, tables.Categories{Columns: []string{"y"}})
-	require.ErrorContains(t, err, `column "y" is named twice`)
-	require.Nil(t, p)
-	table, err := column(t, "y", g.Code.Cells[:g.Train]...).Map(data.Rename("y", "code"))
-	require.NoError(t, err)
-	p, err = tables.Fit(table, tables.Labels{Columns: []string{"code"}})
-	require.NoError(t, err)
-	set, err := table.Map(p.Apply)
-	require.NoError(t, err)
-	require.Equal(t, g.Labels, field(t, set, "y").Flat)
-}
-
 const birds = "id,mass,island,sex,age,species,weight\n" +
 	"1,3,Dream,m,1,b,0.5\n" +
 	"2,NA,Biscoe,,2,a,1\n" +
@@ -120,46 +73,6 @@ func fitBirds(t testing.TB) *tables.Preparation {
 		tables.Labels{Columns: []string{"species"}}, tables.Labels{Columns: []string{"weight"}, Field: "weight", Numbers: true})
 	require.NoError(t, err)
 	return p
-}
-
-func TestPreparation_labelsOfSeveralColumns(t *testing.T) {
-	table := must.M1(data.New(data.Named("x", []float32{1, 2, 3}, 3), data.Named("red", []string{"1", " 0", "True"}, 3), data.Named("round", []bool{false, true, true}, 3),
-		data.Named("mass", []float64{1, 2, 3}, 3), data.Named("age", []int64{4, 5, 6}, 3)))
-	p := must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"x"}}, tables.Labels{Columns: []string{"red", "round"}},
-		tables.Labels{Columns: []string{"mass", "age"}, Numbers: true, Field: "targets"}))
-	text := must.M1(json.Marshal(p))
-	again := new(tables.Preparation)
-	require.NoError(t, json.Unmarshal(text, again))
-	for _, p := range []*tables.Preparation{p, again} {
-		made := must.M1(table.Map(p.Apply))
-		require.Equal(t, data.Array{Flat: []float32{1, 0, 0, 1, 1, 1}, Dims: []int{3, 2}}, must.M1(made.Field("y")))
-		require.Equal(t, data.Array{Flat: []float32{1, 4, 2, 5, 3, 6}, Dims: []int{3, 2}}, must.M1(made.Field("targets")))
-		require.Equal(t, []string{"red", "round"}, must.M1(p.Classes("y")))
-		inputs, labels := p.Columns()
-		require.Equal(t, []string{"x"}, inputs)
-		require.Equal(t, []string{"red", "round", "mass", "age"}, labels)
-		_, err := p.Classes("targets")
-		require.ErrorContains(t, err, "expected the class numbers of one column")
-		one := must.M1(p.Rows(map[string]any{"x": 2})) // without labels
-		require.Len(t, one.Fields(), 1)
-	}
-	table = must.M1(data.New(data.Named("x", []float32{1}, 1), data.Named("red", []string{""}, 1), data.Named("round", []bool{false}, 1)))
-	_, err := table.Map(must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"x"}}, tables.Labels{Columns: []string{"red", "round"}})).Apply)
-	require.ErrorContains(t, err, `column "red": row 1: the label is missing`)
-}
-
-// A name that the table lacks is an error before anything is fitted: otherwise the remaining columns would include the
-// label.
-func TestPreparation_aWrongNameIsToldFirst(t *testing.T) {
-	table := must.M1(data.New(data.Named("mass", []string{"1", "2"}, 2), data.Named("species", []string{"a", "b"}, 2)))
-	for want, of := range map[string][]tables.Columns{
-		`tables.Labels: the table has no column "speceis"; there are ["mass" "species"]; did you mean "species"?`: {tables.Numbers{}, tables.Labels{Columns: []string{"speceis"}}},
-		`tables.Categories: the table has no column "island"`:                                                     {tables.Numbers{}, tables.Categories{Columns: []string{"island"}}, tables.Labels{Columns: []string{"species"}}},
-		`tables.Numbers: the table has no column "age"`:                                                           {tables.Numbers{Columns: []string{"species"}}, tables.Numbers{Columns: []string{"age"}, Field: "z"}},
-	} {
-		_, err := tables.Fit(table, of...)
-		require.ErrorContains(t, err, want)
-	}
 }
 
 func TestPreparation_refuses(t *testing.T) {
@@ -277,27 +190,4 @@ func must1[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
-}
-
-// Categories without Columns take neither labels nor ids and dates.
-func TestS36_categoriesOfAllColumns(t *testing.T) {
-	text := "id,day,kind,label\n"
-	for i := range 20 {
-		text += fmt.Sprintf("u%d,2026-01-%02d,k%d,l%d\n", i, i+1, i%3, i%2)
-	}
-	table, err := tables.Read(strings.NewReader(text), tables.Format{Texts: true})
-	require.NoError(t, err)
-	_, err = tables.Fit(table, tables.Categories{})
-	require.ErrorContains(t, err, "Categories without Columns would also take the column of the labels")
-	_, err = tables.Fit(table, tables.Labels{Columns: []string{"label"}}, tables.Categories{})
-	require.ErrorContains(t, err, `column "id": all its 20 values differ, as those of ids and dates`)
-	_, err = tables.Fit(table, tables.Labels{Columns: []string{"label"}}, tables.Categories{Columns: []string{"id", "kind"}})
-	require.NoError(t, err)
-}
-
-func TestFit_ofAMappedSet(t *testing.T) {
-	mapped, err := column(t, "kind", "a", "b").MapBatches(data.Drop("id"))
-	require.NoError(t, err)
-	_, err = tables.Fit(mapped, tables.Categories{Columns: []string{"kind"}})
-	require.ErrorContains(t, err, "tables: fit preparation: the set has functions of MapBatches")
 }

@@ -1,0 +1,72 @@
+package tables_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
+	"github.com/stretchr/testify/require"
+)
+
+func TestPreparation_classesAreThoseOfScikitLearn(t *testing.T) {
+	g := readGolden(t)
+	for _, want := range []goldenClasses{g.Island, g.Code} {
+		table := column(t, "a", want.Cells...)
+		train, err := table.Slice(0, g.Train)
+		require.NoError(t, err)
+		test, err := table.Slice(g.Train, table.Len())
+		require.NoError(t, err)
+		p, err := tables.Fit(train, tables.Categories{Unknown: tables.UnknownZeros})
+		require.NoError(t, err)
+		set, err := test.Map(p.Apply)
+		require.NoError(t, err)
+		var flat []float32
+		for _, row := range want.Test {
+			flat = append(flat, row...)
+		}
+		require.Equal(t, data.Array{Flat: flat, Dims: []int{test.Len(), len(want.Classes)}}, field(t, set, "x"))
+
+		p, err = tables.Fit(train, tables.Categories{Integers: true, Unknown: tables.UnknownOwn})
+		require.NoError(t, err)
+		set, err = test.Map(p.Inputs)
+		require.NoError(t, err)
+		numbers := field(t, set, "a").Flat.([]int32)
+		for i, n := range want.Numbers {
+			if n == 99 {
+				n = int32(len(want.Classes))
+			}
+			require.Equal(t, n, numbers[i])
+		}
+		classes, err := p.Classes("a")
+		require.NoError(t, err)
+		require.Equal(t, want.Classes, classes)
+	}
+	p, err := tables.Fit(column(t, "y", g.Code.Cells[:g.Train]...), tables.Labels{Columns: []string{"y"}}, tables.Categories{Columns: []string{"y"}})
+	require.ErrorContains(t, err, `column "y" is named twice`)
+	require.Nil(t, p)
+	table, err := column(t, "y", g.Code.Cells[:g.Train]...).Map(data.Rename("y", "code"))
+	require.NoError(t, err)
+	p, err = tables.Fit(table, tables.Labels{Columns: []string{"code"}})
+	require.NoError(t, err)
+	set, err := table.Map(p.Apply)
+	require.NoError(t, err)
+	require.Equal(t, g.Labels, field(t, set, "y").Flat)
+}
+
+// Categories without Columns take neither labels nor ids and dates.
+func TestS36_categoriesOfAllColumns(t *testing.T) {
+	text := "id,day,kind,label\n"
+	for i := range 20 {
+		text += fmt.Sprintf("u%d,2026-01-%02d,k%d,l%d\n", i, i+1, i%3, i%2)
+	}
+	table, err := tables.Read(strings.NewReader(text), tables.Format{Texts: true})
+	require.NoError(t, err)
+	_, err = tables.Fit(table, tables.Categories{})
+	require.ErrorContains(t, err, "Categories without Columns would also take the column of the labels")
+	_, err = tables.Fit(table, tables.Labels{Columns: []string{"label"}}, tables.Categories{})
+	require.ErrorContains(t, err, `column "id": all its 20 values differ, as those of ids and dates`)
+	_, err = tables.Fit(table, tables.Labels{Columns: []string{"label"}}, tables.Categories{Columns: []string{"id", "kind"}})
+	require.NoError(t, err)
+}

@@ -1,0 +1,138 @@
+package tables
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lazo-ml/lazo/data"
+)
+
+// prepared is a fitted rule: it converts one or several columns of a table to columns of one field. A kind is a type
+// in a file of its own, with a row of kinds. Its JSON is read strictly.
+type prepared interface {
+	of() *source
+	label() bool    // Inputs leaves it out
+	integers() bool // the field is int32
+	shares() bool   // other rules may take its columns too
+	width() int
+	names() []string
+	check() error // also makes what the JSON lacks
+	convert(columns []data.Array, to cells) error
+}
+
+// source names the columns that a rule takes, and the field. Its methods are those of a rule with one column of
+// float32.
+type source struct {
+	Column string `json:"column,omitempty"`
+	// Columns are those of a rule that takes several.
+	Columns []string `json:"columns,omitempty"`
+	Field   string   `json:"field"`
+	As      string   `json:"as"`
+}
+
+func (s *source) of() *source     { return s }
+func (*source) label() bool       { return false }
+func (*source) integers() bool    { return false }
+func (*source) shares() bool      { return false }
+func (*source) width() int        { return 1 }
+func (s *source) names() []string { return []string{s.title()} }
+
+func (s *source) title() string { return strings.Join(s.taken(), " x ") }
+
+func (s *source) taken() []string {
+	if len(s.Columns) > 0 {
+		return s.Columns
+	}
+	return []string{s.Column}
+}
+
+// cells are the columns of a rule in a field, whose rows are stride apart. One of the slices is nil.
+type cells struct {
+	numbers []float32
+	classes []int32
+	stride  int
+}
+
+func (c cells) from(column int) cells {
+	if c.classes != nil {
+		c.classes = c.classes[min(column, len(c.classes)):]
+	} else {
+		c.numbers = c.numbers[min(column, len(c.numbers)):]
+	}
+	return c
+}
+
+// put writes a number that was computed from another.
+func (c cells) put(row, column int, v, from float64) error {
+	to := &c.numbers[row*c.stride+column]
+	if *to = float32(v); math.IsInf(float64(*to), 0) {
+		return rowError(row, "%v is too large for a float32", from)
+	}
+	return nil
+}
+
+const (
+	asNumber  = "number"
+	asOneHot  = "one-hot"
+	asInteger = "integer"
+	asClass   = "class label"
+	asTarget  = "number label"
+	asFlag    = "0 or 1 label"
+)
+
+var kinds = []struct {
+	as    string
+	empty func() prepared
+}{
+	{asNumber, func() prepared { return new(number) }},
+	{asOneHot, func() prepared { return new(category) }},
+	{asInteger, func() prepared { return new(category) }},
+	{asClass, func() prepared { return new(classLabel) }},
+	{asTarget, func() prepared { return new(numberLabel) }},
+	{asFlag, func() prepared { return new(numberLabel) }},
+}
+
+func readPrepared(text []byte) (prepared, error) {
+	var s source
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, err
+	}
+	var known []string
+	for _, k := range kinds {
+		if known = append(known, k.as); k.as != s.As {
+			continue
+		}
+		c := k.empty()
+		err := strictly(text, c)
+		if err != nil && strings.Contains(err.Error(), "unknown field") {
+			err = fmt.Errorf("it has a setting that a %s does not support: %w: a newer lazo may have written it", s.As, err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", s.title(), err)
+		}
+		return c, nil
+	}
+	return nil, fmt.Errorf("column %q: its As is %q, expected one of %q: a newer lazo may have written it", s.title(), s.As, slices.Compact(known))
+}
+
+func strictly(text []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(to)
+}
+
+// eachColumn fits a rule that takes each column alone.
+func eachColumn(names []string, columns []data.Array, fit func(name string, column data.Array) (prepared, error)) ([]prepared, error) {
+	fitted := make([]prepared, len(names))
+	for i, name := range names {
+		var err error
+		if fitted[i], err = fit(name, columns[i]); err != nil {
+			return nil, fmt.Errorf("column %q: %w", name, err)
+		}
+	}
+	return fitted, nil
+}
