@@ -63,3 +63,31 @@ func TestPreparation_apply(t *testing.T) {
 		require.Equal(t, wanted.Fields(), batch.Fields)
 	}
 }
+
+// Columns of windows keep their axes, and each value is prepared as if it were alone.
+func TestPreparation_ofWindows(t *testing.T) {
+	table := func(dims []int, flat []float32, kinds ...string) *data.Set {
+		n := dims[0]
+		return must1(data.New(data.Named("mass", flat, dims...), data.Named("kind", kinds, dims...), data.Named("next mass", flat[:n], n, 1), data.Named("shop", kinds[:n], n)))
+	}
+	windows := table([]int{2, 3}, []float32{1, 2, 3, 5, 7, 9}, "a", "b", "a", "c", "b", "b")
+	p := must1(tables.Fit(windows, tables.Numbers{Columns: []string{"mass"}, Scale: tables.MinMax}, tables.Categories{Columns: []string{"kind"}},
+		tables.Categories{Columns: []string{"shop"}, Integers: true}, tables.Labels{Columns: []string{"next mass"}, Numbers: true}))
+	again := new(tables.Preparation)
+	require.NoError(t, json.Unmarshal(must1(json.Marshal(p)), again))
+	set := must1(windows.Map(again.Apply))
+	require.Equal(t, []data.Field{
+		data.X([]float32{0, 1, 0, 0, 0.125, 0, 1, 0, 0.25, 1, 0, 0, 0.5, 0, 0, 1, 0.75, 0, 1, 0, 1, 0, 1, 0}, 2, 3, 4),
+		data.Named("shop", []int32{0, 1}, 2), data.Y([]float32{1, 2}, 2, 1),
+	}, set.Fields())
+	for want, other := range map[string]*data.Set{
+		`column "mass" is float32 [2 2], expected as in fitting [n 3]`:     table([]int{2, 2}, []float32{1, 2, 3, 4}, "a", "a", "a", "a"),
+		`column "mass" is float32 [3], expected as in fitting [n 3]`:       table([]int{3}, []float32{1, 2, 3}, "a", "a", "a"),
+		`column "kind": of the values of all examples row 5: "d" is not a`: table([]int{2, 3}, []float32{1, 2, 3, 5, 7, 9}, "a", "b", "a", "c", "d", "b"),
+	} {
+		_, err := other.Map(p.Apply)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := tables.Fit(windows, tables.Numbers{Columns: []string{"mass", "next mass"}})
+	require.ErrorContains(t, err, `field "x" has columns "mass", [n] and then [3], and "next mass", [1]: expected the same, or fields of their own`)
+}

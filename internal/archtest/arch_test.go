@@ -74,7 +74,7 @@ var allowed = map[string][]string{
 	"data":                   {"internal/ahead", "internal/arrays", "internal/blocks", "internal/listed", "internal/shield"},
 	"data/internal/packed":   {"data", "internal/regular"},
 	"data/internal/datatest": {},
-	"data/tables":            {"data", "data/internal/packed", "internal/arrays", "internal/edits", "internal/listed"},
+	"data/tables":            {"data", "data/internal/packed", "data/text", "internal/arrays", "internal/edits", "internal/listed"},
 	"data/series":            {"data", "internal/arrays", "internal/listed"},
 	"data/images":            {"data", "internal/arrays", "internal/png"},
 	"data/files":             {"data", "data/internal/packed", "internal/arrays", "internal/fetch", "internal/listed", "internal/tfrecord"},
