@@ -30,6 +30,10 @@ type Categories struct {
 	Fill    Fill
 	Value   string
 	Unknown Unknown
+	// Rare classes, with fewer training examples than this number, or than RareShare of them, become unknown ones, with
+	// UnknownOwn, or with UnknownZeros if set.
+	Rare      int
+	RareShare float64
 }
 
 // Unknown encodes an unknown class. With the zero Unknown it is an error.
@@ -47,6 +51,10 @@ func (c Categories) rule() ([]string, string, error) {
 		return nil, "", fmt.Errorf("the Fill is %d and the Unknown %d: expected 0, FillMostFrequent or FillValue, and one of the constants of package tables", c.Fill, c.Unknown)
 	case (c.Value != "") != (c.Fill == FillValue):
 		return nil, "", fmt.Errorf("the Value is %q and the Fill %d: expected a text with tables.FillValue, and no text with another Fill", c.Value, c.Fill)
+	case c.Rare < 0 || !(c.RareShare >= 0 && c.RareShare < 1):
+		return nil, "", fmt.Errorf("Rare is %d and RareShare %v: expected a number of examples, and a share of less than 1", c.Rare, c.RareShare)
+	case (c.Rare > 0 || c.RareShare > 0) && c.Classes != nil:
+		return nil, "", errors.New("both Classes and Rare are set: expected one of them")
 	case c.Integers && c.Unknown == UnknownZeros:
 		return nil, "", errors.New("Unknown is UnknownZeros, but Integers has no columns to be 0: use UnknownOwn")
 	}
@@ -60,6 +68,9 @@ func (c Categories) fit(names []string, columns []data.Array) ([]prepared, error
 }
 
 func (c Categories) fitColumn(name string, column data.Array) (prepared, error) {
+	if c.Unknown == unknownRefused && (c.Rare > 0 || c.RareShare > 0) {
+		c.Unknown = UnknownOwn
+	}
 	p := &category{source: source{Column: name, Field: cmp.Or(c.Field, "x"), As: asOneHot}, Unknown: unknowns[c.Unknown]}
 	if c.Integers {
 		p.Field, p.As = cmp.Or(c.Field, name), asInteger
@@ -88,7 +99,24 @@ func (c Categories) fitColumn(name string, column data.Array) (prepared, error) 
 			}
 		}
 	}
-	return p, nil
+	return p, c.dropRare(p, texts, column.Dims[0])
+}
+
+func (c Categories) dropRare(p *category, texts []string, rows int) error {
+	if c.Rare == 0 && c.RareShare == 0 {
+		return nil
+	}
+	count := map[string]int{p.FillClass: rows - len(texts)}
+	for _, text := range texts {
+		count[text]++
+	}
+	p.Classes = slices.DeleteFunc(p.Classes, func(class string) bool {
+		return count[class] < c.Rare || float64(count[class]) < c.RareShare*float64(rows)
+	})
+	if len(p.Classes) == 0 {
+		return errors.New("all its classes are rare: leave the column out, or set a lower Categories.Rare")
+	}
+	return nil
 }
 
 // classList has the classes of a column, by index.
@@ -184,14 +212,14 @@ func (c *category) width() int {
 
 func (c *category) names() []string {
 	if c.integers() {
-		return []string{c.Column}
+		return []string{c.title()}
 	}
 	names := make([]string, 0, c.width())
 	for _, class := range c.Classes {
-		names = append(names, c.Column+"="+class)
+		names = append(names, c.title()+"="+class)
 	}
 	if c.Unknown == unknowns[UnknownOwn] {
-		names = append(names, c.Column+" unknown")
+		names = append(names, c.title()+" unknown")
 	}
 	return names
 }
@@ -203,16 +231,17 @@ func (c *category) check() error {
 	if !slices.Contains(unknowns, c.Unknown) || c.Unknown == unknowns[UnknownZeros] && c.integers() {
 		return fmt.Errorf("unknown classes are %q, expected one of %q, and no zeros for an integer", c.Unknown, unknowns)
 	}
-	if _, known := c.number[c.FillClass]; c.FillClass != "" && !known {
+	if _, known := c.number[c.FillClass]; c.FillClass != "" && !known && c.Unknown == "" {
 		return fmt.Errorf("the class to fill in, %q, is not one of the classes", c.FillClass)
 	}
 	return nil
 }
 
 func (c *category) convert(columns []data.Array, to cells) error {
-	texts, err := textsOf(columns[0])
+	texts, err := crossed(columns)
 	for i, text := range texts {
-		n, known := c.number[cmp.Or(text, c.FillClass)]
+		text = cmp.Or(text, c.FillClass)
+		n, known := c.number[text]
 		switch {
 		case known:
 		case text == "":
@@ -222,16 +251,18 @@ func (c *category) convert(columns []data.Array, to cells) error {
 		case c.Unknown == unknowns[UnknownZeros]:
 			continue
 		default:
-			return c.unknown(i, text, "; to accept other classes, set Categories.Unknown, and fit the preparation again")
+			rule := "Categories"
+			if c.shares() {
+				rule = "Crossed"
+			}
+			return c.unknown(i, text, "; to accept other classes, set "+rule+".Unknown, and fit the preparation again")
 		}
-		if c.integers() {
-			to.classes[i*to.stride] = n
-		} else {
-			to.numbers[i*to.stride+int(n)] = 1
-		}
+		to.class(i, n)
 	}
 	return err
 }
+
+func (c *category) shares() bool { return len(c.Columns) > 0 }
 
 type classed interface{ classNames() []string }
 

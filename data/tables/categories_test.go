@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/janpfeifer/must"
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/stretchr/testify/require"
@@ -69,4 +70,29 @@ func TestS36_categoriesOfAllColumns(t *testing.T) {
 	require.ErrorContains(t, err, `column "id": all its 20 values differ, as those of ids and dates`)
 	_, err = tables.Fit(table, tables.Labels{Columns: []string{"label"}}, tables.Categories{Columns: []string{"id", "kind"}})
 	require.NoError(t, err)
+}
+
+// Rare classes are those of scikit-learn's OneHotEncoder(min_frequency, handle_unknown="infrequent_if_exist").
+func TestCategories_rare(t *testing.T) {
+	g := readRules(t)
+	train, test := column(t, "a", g.Kind...), column(t, "a", g.Seen...)
+	for _, row := range g.Rare {
+		rule := tables.Categories{Rare: int(row.Least), RareShare: row.Least - float64(int(row.Least))}
+		if !row.Infrequent {
+			rule.Unknown = tables.UnknownZeros
+		}
+		p := must.M1(tables.Fit(train, rule))
+		near(t, row.Test, field(t, must.M1(test.Map(again(t, p).Apply)), "x"), fmt.Sprint(row.Least))
+	}
+	// A missing value that is filled in counts.
+	p := must.M1(tables.Fit(column(t, "a", "a", "a", "b", "", ""), tables.Categories{Rare: 2, Fill: tables.FillValue, Value: "?", Integers: true}))
+	require.Equal(t, []string{"?", "a"}, must.M1(p.Classes("a")))
+	p = must.M1(tables.Fit(column(t, "a", "a", "a", "b", ""), tables.Categories{Rare: 2, Fill: tables.FillValue, Value: "?", Integers: true}))
+	require.Equal(t, []int32{0, 1, 1}, field(t, must.M1(column(t, "a", "a", "", "c").Map(again(t, p).Apply)), "a").Flat)
+	_, err := tables.Fit(train, tables.Categories{Rare: 100})
+	require.ErrorContains(t, err, `column "a": all its classes are rare`)
+	_, err = tables.Fit(train, tables.Categories{RareShare: 2})
+	require.ErrorContains(t, err, "a share of less than 1")
+	_, err = tables.Fit(train, tables.Categories{Rare: 2, Classes: []string{"a"}})
+	require.ErrorContains(t, err, "both Classes and Rare are set")
 }

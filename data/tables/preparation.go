@@ -12,7 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Columns is one of [Numbers], [Categories], [Texts], [Terms], [Labels] and [Missing].
+// Columns is one of [Numbers], [Categories], [Dates], [Hashed], [Crossed], [Texts], [Terms], [Function], [Labels] and [Missing].
 type Columns interface {
 	rule() (columns []string, field string, err error)
 	fit(names []string, columns []data.Array) ([]prepared, error)
@@ -50,6 +50,8 @@ const (
 	FillMedian
 	FillMostFrequent // mode; the least of several
 	FillValue
+	// FillForward is for Numbers: of the rows before in the same table. Map a set in order, before its batches.
+	FillForward
 )
 
 // Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model,
@@ -83,7 +85,7 @@ func fitPreparation(training *data.Set, rules []Columns) (*Preparation, error) {
 		return nil, errors.New("the set has functions of MapBatches, whose outputs it does not know: call this before MapBatches")
 	}
 	fields := training.Fields()
-	named, labels := map[string]bool{}, map[string]bool{}
+	named, alone, labels := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	rest := -1
 	p := &Preparation{}
 	for i, r := range rules {
@@ -101,11 +103,11 @@ func fitPreparation(training *data.Set, rules []Columns) (*Preparation, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%T: %w", r, err)
 		}
-		for _, name := range names {
-			if named[name] {
+		for k, name := range names {
+			if alone[name] && !shares(r) || slices.Contains(names[:k], name) {
 				return nil, fmt.Errorf("column %q is named twice", name)
 			}
-			named[name] = true
+			named[name], alone[name] = true, alone[name] || !shares(r)
 		}
 		if l, ok := r.(Labels); ok {
 			if labels[field] {
@@ -176,6 +178,14 @@ func fitPreparation(training *data.Set, rules []Columns) (*Preparation, error) {
 	return p, p.check()
 }
 
+func shares(r Columns) bool {
+	switch r.(type) {
+	case Crossed, Function:
+		return true
+	}
+	return false
+}
+
 func (p *Preparation) column(fields []data.Field, name string) (data.Array, error) {
 	a, err := columnOf(fields, name)
 	texts, ok := a.Flat.([]string)
@@ -219,12 +229,20 @@ func (p *Preparation) check() error {
 	if len(p.columns) == 0 {
 		return errors.New("no columns: expected Numbers, Categories or Labels")
 	}
-	seen := map[string]bool{}
+	seen, labels := map[string]bool{}, map[string]bool{}
+	for _, c := range p.columns {
+		for _, name := range c.of().taken() {
+			labels[name] = labels[name] || c.label()
+		}
+	}
 	for _, c := range p.columns {
 		of := c.of()
 		for _, name := range of.taken() {
 			if name == "" || seen[name] && !c.shares() {
 				return fmt.Errorf("column %q appears twice, or has no name", name)
+			}
+			if labels[name] && !c.label() {
+				return fmt.Errorf("column %q has labels, and %q, a %s, takes it: expected inputs without labels", name, of.title(), of.As)
 			}
 			seen[name] = seen[name] || !c.shares()
 		}

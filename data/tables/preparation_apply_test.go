@@ -64,6 +64,17 @@ func TestPreparation_apply(t *testing.T) {
 	}
 }
 
+// Neither another window's value fills a missing one, nor does a row of several columns end before the window.
+func TestPreparation_ofWindowsAlone(t *testing.T) {
+	missing := float32(math.NaN())
+	windows := must1(data.New(data.Named("a", []float32{1, missing, missing, 4}, 2, 2), data.Named("b", []string{"u", "v", "v", "v"}, 2, 2)))
+	p := must1(tables.Fit(windows, tables.Numbers{Columns: []string{"a"}, Fill: tables.FillForward, Leading: tables.FillValue, Value: 9},
+		tables.Crossed{Columns: []string{"b", "a"}, Field: "crossed", Buckets: 2}))
+	set := must1(windows.Map(p.Apply))
+	require.Equal(t, data.X([]float32{1, 1, 9, 4}, 2, 2, 1), set.Fields()[0])
+	require.Equal(t, []int{2, 2, 2}, set.Fields()[1].Array.Dims)
+}
+
 // Columns of windows keep their axes, and each value is prepared as if it were alone.
 func TestPreparation_ofWindows(t *testing.T) {
 	table := func(dims []int, flat []float32, kinds ...string) *data.Set {

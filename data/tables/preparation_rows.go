@@ -117,8 +117,13 @@ func (p *Preparation) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON decodes the JSON of this or an earlier version. On an error p is unchanged.
 func (p *Preparation) UnmarshalJSON(text []byte) error {
+	_, err := p.read(text, nil)
+	return err
+}
+
+func (p *Preparation) read(text []byte, functions Functions) (used map[string]bool, err error) {
 	var version struct{ Version int }
-	err := json.Unmarshal(text, &version)
+	err = json.Unmarshal(text, &version)
 	if err == nil && version.Version != preparationVersion {
 		err = fmt.Errorf("version %d, expected %d: a newer lazo may have written it", version.Version, preparationVersion)
 	}
@@ -127,17 +132,21 @@ func (p *Preparation) UnmarshalJSON(text []byte) error {
 		err = strictly(text, &file)
 	}
 	read := Preparation{missing: file.Missing}
+	used = map[string]bool{}
 	for i := 0; err == nil && i < len(file.Columns); i++ {
 		var c prepared
 		c, err = readPrepared(file.Columns[i])
+		if f, ok := c.(*function); ok {
+			f.f, used[f.Name] = functions[f.Name], true
+		}
 		read.columns = append(read.columns, c)
 	}
 	if err == nil {
 		err = read.check()
 	}
 	if err != nil {
-		return fmt.Errorf("tables: preparation: read JSON: %w", err)
+		return nil, fmt.Errorf("tables: preparation: read JSON: %w", err)
 	}
 	*p = read
-	return nil
+	return used, nil
 }

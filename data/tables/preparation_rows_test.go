@@ -4,11 +4,16 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/tables"
 )
+
+func inputsOf(p *tables.Preparation, rows ...map[string]any) (*data.Set, error) {
+	return p.Rows(rows...)
+}
 
 // A file that is not ours, or of a later version, is an error; none takes more memory than it has bytes, times a small
 // number.
@@ -43,6 +48,10 @@ func FuzzPreparation(f *testing.F) {
 		require.NoError(f, err)
 		require.Equal(f, text, after, "it is left as it was")
 	}
+	rules := must.M1(tables.Fit(must.M1(data.New(data.Named("a", []string{"2024-01-01", "2024-02-01"}, 2), data.Named("b", []string{"1", "2"}, 2))),
+		tables.Dates{Columns: []string{"a"}, Parts: []string{"year", "month cycle", "days"}}, tables.Crossed{Columns: []string{"a", "b"}, Buckets: 9},
+		tables.Numbers{Columns: []string{"b"}, Fill: tables.FillForward, Log: true, Scale: tables.Normal, Clip: [2]float64{0, 2}}))
+	f.Add(must.M1(json.Marshal(rules)))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		p := &tables.Preparation{}
 		if p.UnmarshalJSON(file) != nil {

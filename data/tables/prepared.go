@@ -79,6 +79,15 @@ func (c cells) from(column int) cells {
 	return c
 }
 
+// class writes an index, or a 1 in its column.
+func (c cells) class(row int, n int32) {
+	if c.classes != nil {
+		c.classes[row*c.stride] = n
+	} else {
+		c.numbers[row*c.stride+int(n)] = 1
+	}
+}
+
 // put writes a number that was computed from another.
 func (c cells) put(row, column int, v, from float64) error {
 	to := &c.numbers[row*c.stride+column]
@@ -107,6 +116,9 @@ var kinds = []struct {
 	{asClass, func() prepared { return new(classLabel) }},
 	{asTarget, func() prepared { return new(numberLabel) }},
 	{asFlag, func() prepared { return new(numberLabel) }},
+	{asDate, func() prepared { return new(date) }},
+	{asHashed, func() prepared { return new(hashed) }},
+	{asFunction, func() prepared { return new(function) }},
 	{asTerms, func() prepared { return new(terms) }},
 	{asTokens, func() prepared { return new(tokens) }},
 }
