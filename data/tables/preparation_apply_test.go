@@ -91,6 +91,13 @@ func TestPreparation_ofWindows(t *testing.T) {
 		data.X([]float32{0, 1, 0, 0, 0.125, 0, 1, 0, 0.25, 1, 0, 0, 0.5, 0, 0, 1, 0.75, 0, 1, 0, 1, 0, 1, 0}, 2, 3, 4),
 		data.Named("shop", []int32{0, 1}, 2), data.Y([]float32{1, 2}, 2, 1),
 	}, set.Fields())
+	var row map[string]any
+	require.NoError(t, json.Unmarshal([]byte(`{"mass": [5, "7", 9], "kind": ["c", "b", "b"], "shop": "b"}`), &row))
+	one := must1(p.Rows(row))
+	require.Equal(t, must1(must1(windows.Slice(1, 2)).Map(p.Inputs)), one)
+	row["mass"] = []any{1, 2}
+	_, err := p.Rows(row)
+	require.ErrorContains(t, err, `column "mass": row 1: the value is []interface {}, expected a list of 3`)
 	for want, other := range map[string]*data.Set{
 		`column "mass" is float32 [2 2], expected as in fitting [n 3]`:     table([]int{2, 2}, []float32{1, 2, 3, 4}, "a", "a", "a", "a"),
 		`column "mass" is float32 [3], expected as in fitting [n 3]`:       table([]int{3}, []float32{1, 2, 3}, "a", "a", "a"),
@@ -99,6 +106,6 @@ func TestPreparation_ofWindows(t *testing.T) {
 		_, err := other.Map(p.Apply)
 		require.ErrorContains(t, err, want)
 	}
-	_, err := tables.Fit(windows, tables.Numbers{Columns: []string{"mass", "next mass"}})
+	_, err = tables.Fit(windows, tables.Numbers{Columns: []string{"mass", "next mass"}})
 	require.ErrorContains(t, err, `field "x" has columns "mass", [n] and then [3], and "next mass", [1]: expected the same, or fields of their own`)
 }

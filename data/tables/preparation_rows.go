@@ -14,7 +14,7 @@ import (
 )
 
 // Rows makes the inputs of examples, maps from column name to value, as from JSON: numbers, texts, bools, or nil if
-// missing. Each needs exactly the input columns.
+// missing, and lists of them for windows. Each needs exactly the input columns.
 func (p *Preparation) Rows(rows ...map[string]any) (*data.Set, error) {
 	set, err := p.rows(rows)
 	if err != nil {
@@ -37,11 +37,11 @@ func (p *Preparation) rows(rows []map[string]any) (*data.Set, error) {
 					continue
 				}
 				known[name] = true
-				texts, err := column(rows, name, c.of().As)
+				field, err := column(rows, name, c.of())
 				if err != nil {
 					return nil, err
 				}
-				table.Fields = append(table.Fields, data.Named(name, texts, len(rows)))
+				table.Fields = append(table.Fields, field)
 			}
 		}
 	}
@@ -59,19 +59,36 @@ func (p *Preparation) rows(rows []map[string]any) (*data.Set, error) {
 	return data.New(b.Fields...)
 }
 
-func column(rows []map[string]any, name, as string) ([]string, error) {
-	texts := make([]string, len(rows))
+func column(rows []map[string]any, name string, of *source) (data.Field, error) {
+	texts := make([]string, 0, len(rows))
 	for n, row := range rows {
 		value, ok := row[name]
 		if !ok {
-			return nil, rowError(n, "there is no column %q, fitted as a %s; there are %s", name, as, listed.Some(slices.Sorted(maps.Keys(row))))
+			return data.Field{}, rowError(n, "there is no column %q, fitted as a %s; there are %s", name, of.As, listed.Some(slices.Sorted(maps.Keys(row))))
 		}
 		var err error
-		if texts[n], err = textOf(value); err != nil {
-			return nil, fmt.Errorf("column %q: %w", name, rowError(n, "%w", err))
+		if texts, err = appendTexts(texts, value, of.Dims); err != nil {
+			return data.Field{}, fmt.Errorf("column %q: %w", name, rowError(n, "%w", err))
 		}
 	}
-	return texts, nil
+	return data.Named(name, texts, append([]int{len(rows)}, of.Dims...)...), nil
+}
+
+// appendTexts takes a list, as of JSON, for each of dims.
+func appendTexts(texts []string, value any, dims []int) ([]string, error) {
+	if len(dims) == 0 {
+		text, err := textOf(value)
+		return append(texts, text), err
+	}
+	list := reflect.ValueOf(value)
+	if list.Kind() != reflect.Slice || list.Len() != dims[0] {
+		return nil, fmt.Errorf("the value is %T, expected a list of %d", value, dims[0])
+	}
+	var err error
+	for i := 0; err == nil && i < list.Len(); i++ {
+		texts, err = appendTexts(texts, list.Index(i).Interface(), dims[1:])
+	}
+	return texts, err
 }
 
 func textOf(value any) (string, error) {
