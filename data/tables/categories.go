@@ -80,7 +80,7 @@ func (c Categories) fitColumn(name string, column data.Array) (prepared, error) 
 		return nil, err
 	}
 	if len(c.Columns) == 0 && c.Classes == nil && len(texts) >= allDifferent && len(p.Classes) == len(texts) {
-		return nil, fmt.Errorf("all its %d values differ, as those of ids and dates, so they carry no information about other examples: drop the column, or name it in Categories.Columns",
+		return nil, fmt.Errorf("all its %d values differ, as those of ids and dates, so they carry no information about other examples: drop the column, name it in Categories.Columns, or use Dates or Hashed",
 			len(texts))
 	}
 	switch {
@@ -171,7 +171,7 @@ func (c *classList) index(as string) error {
 	case len(c.Classes) == 0:
 		return fmt.Errorf("0 classes in a %s", as)
 	case as == asOneHot && len(c.Classes) > mostOneHot:
-		return fmt.Errorf("%d classes, expected at most %d as columns of 0 and 1: set Categories.Integers, or leave it out: %w", len(c.Classes), mostOneHot, data.ErrLimit)
+		return fmt.Errorf("%d classes, expected at most %d as columns of 0 and 1: set Categories.Integers or Rare, use Hashed, or leave it out: %w", len(c.Classes), mostOneHot, data.ErrLimit)
 	case len(c.Classes) >= math.MaxInt32:
 		return fmt.Errorf("%d classes: %w", len(c.Classes), data.ErrLimit)
 	}

@@ -1,8 +1,10 @@
 package tables_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"log"
+	"strconv"
 	"strings"
 
 	"github.com/lazo-ml/lazo/data"
@@ -66,4 +68,46 @@ func ExampleFit() {
 	// x [1 3] [2 0 0]
 	// [mass island=Biscoe island=Dream] [a b]
 	// tables: preparation: rows: column "mass": row 1: "heavy" is not a number: invalid syntax: if it marks a missing value, name it in tables.Missing, which the preparation keeps, or in Format.Missing; if it is a class, use Categories for the column
+}
+
+func ExampleFunctions() {
+	functions := tables.Functions{"density": func(row []string) ([]float32, error) {
+		mass, err := strconv.ParseFloat(row[0], 32)
+		if err != nil {
+			return nil, err
+		}
+		volume, err := strconv.ParseFloat(row[1], 32)
+		return []float32{float32(mass / volume)}, err
+	}}
+	table, err := tables.Read(strings.NewReader("day,mass,volume,island\n2026-11-28,6,2,Dream\n2026-11-29,5,1,Biscoe\n"), tables.Format{Texts: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fitted, err := tables.Fit(table,
+		tables.Dates{Columns: []string{"day"}, Parts: []string{"month", "day_of_week"}},
+		tables.Function{Name: "density", Columns: []string{"mass", "volume"}, Of: functions["density"]},
+		tables.Hashed{Columns: []string{"island"}, Buckets: 100, Integers: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	text, err := json.Marshal(fitted)
+	if err != nil {
+		log.Fatal(err)
+	}
+	preparation, err := functions.Unmarshal(text) // in another program
+	if err != nil {
+		log.Fatal(err)
+	}
+	set, err := table.Map(preparation.Inputs)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range set.Fields() {
+		fmt.Println(f.Name, f.Array.Dims, f.Array.Flat)
+	}
+	fmt.Println(preparation.Names("x"))
+	// Output:
+	// x [2 3] [11 5 3 11 6 5]
+	// island [2] [16 10]
+	// [day month day day_of_week density] <nil>
 }

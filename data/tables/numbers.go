@@ -30,8 +30,8 @@ type Numbers struct {
 	// Log takes log(1 + value). A value of -1 or less is an error.
 	Log   bool
 	Scale Scale
-	// Bins is a number of bins of about as many examples, as columns of 0 and 1 in place of the number. Edges are
-	// ascending bounds of bins, each the first number of the next one.
+	// Bins is a number of bins of about as many examples, fewer if values repeat, as columns of 0 and 1 in place of the
+	// number. Edges are ascending bounds of bins, each the first number of the next one.
 	Bins  int
 	Edges []float64
 }

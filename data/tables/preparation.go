@@ -67,8 +67,7 @@ const (
 	mostWide   = 1 << 16
 )
 
-// Fit determines classes, fill values and scales from training data. Results equal those of scikit-learn's
-// StandardScaler, MinMaxScaler and SimpleImputer.
+// Fit determines classes, fill values and scales from training data. Results equal those of scikit-learn and pandas.
 func Fit(training *data.Set, columns ...Columns) (*Preparation, error) {
 	p, err := fitPreparation(training, columns)
 	if err != nil {

@@ -2,6 +2,8 @@ package tables_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"testing"
 
 	"github.com/janpfeifer/must"
@@ -13,6 +15,51 @@ import (
 
 func inputsOf(p *tables.Preparation, rows ...map[string]any) (*data.Set, error) {
 	return p.Rows(rows...)
+}
+
+// Files of version 1, as the first version of each kind wrote them, stay readable.
+func TestPreparation_readsOldFiles(t *testing.T) {
+	flags := must.M1(data.New(data.Named("x", []float32{1, 2, 3}, 3), data.Named("red", []string{"1", " 0", "True"}, 3), data.Named("round", []bool{false, true, true}, 3)))
+	for file, p := range map[string]*tables.Preparation{
+		`{"version":1,"columns":[{"column":"mass","field":"x","as":"number","fill":5,"indicator":true,"shift":3,"scale":4},` +
+			`{"column":"island","field":"x","as":"one-hot","classes":["Biscoe","Dream"],"unknown":"own"},` +
+			`{"column":"sex","field":"x","as":"one-hot","classes":["f","m","?"],"fill_class":"?"},` +
+			`{"column":"age","field":"age","as":"integer","classes":["1","2","10"]},{"column":"species","field":"y","as":"class label","classes":["a","b"]},` +
+			`{"column":"weight","field":"weight","as":"number label","scale":1}]}`: fitBirds(t),
+		`{"version":1,"columns":[{"column":"x","field":"x","as":"number","shift":2,"scale":0.816496580927726},{"column":"red","field":"y","as":"0 or 1 label","scale":1},` +
+			`{"column":"round","field":"y","as":"0 or 1 label","scale":1}],"missing":["NA"]}`: must.M1(tables.Fit(flags,
+			tables.Numbers{Columns: []string{"x"}, Scale: tables.Standard}, tables.Labels{Columns: []string{"red", "round"}}, tables.Missing{"NA"})),
+	} {
+		read := new(tables.Preparation)
+		require.NoError(t, json.Unmarshal([]byte(file), read))
+		require.Equal(t, p, read)
+		require.Equal(t, file, string(must.M1(json.Marshal(p))))
+	}
+}
+
+// A row alone, as in a request, becomes that of the table, by each rule.
+func TestPreparation_rowsAloneAreThoseOfTheTable(t *testing.T) {
+	const n = 50
+	a, b, kinds, days := make([]float64, n), make([]int64, n), make([]string, n), make([]string, n)
+	for i := range n {
+		a[i], b[i], kinds[i], days[i] = float64(i*i%37)/3, int64(i%5), string(rune('a'+i%7)), fmt.Sprintf("2026-%02d-%02dT%02d:00", 1+i%12, 1+i%28, i%24)
+	}
+	a[3], kinds[4], days[5] = math.NaN(), "", ""
+	table := must.M1(data.New(data.Named("a", a, n), data.Named("b", b, n), data.Named("kind", kinds, n), data.Named("day", days, n)))
+	for _, scale := range []tables.Scale{0, tables.Standard, tables.MinMax, tables.Robust, tables.Uniform, tables.Normal} {
+		p := must.M1(tables.Fit(table,
+			tables.Numbers{Columns: []string{"a"}, Fill: tables.FillMedian, Indicator: true, Log: true, ClipQuantiles: [2]float64{0.1, 0.9}, Scale: scale},
+			tables.Numbers{Columns: []string{"b"}, Bins: 3},
+			tables.Categories{Columns: []string{"kind"}, Fill: tables.FillMostFrequent, RareShare: 0.15},
+			tables.Dates{Columns: []string{"day"}, Parts: []string{"hour", "month cycle", "days"}, Fill: tables.FillValue, Value: "2026-01-01", Scale: min(scale, tables.Robust)},
+			tables.Crossed{Columns: []string{"a", "kind"}, Buckets: 20}, tables.Crossed{Columns: []string{"b", "kind"}, Integers: true},
+			tables.Function{Name: "f", Columns: []string{"b", "day"}, Of: func(row []string) ([]float32, error) { return []float32{float32(len(row[0]) + len(row[1]))}, nil }}))
+		all := must.M1(table.Map(p.Inputs))
+		for i := range n {
+			one := must.M1(inputsOf(p, map[string]any{"a": a[i], "b": b[i], "kind": kinds[i], "day": days[i]}))
+			require.Equal(t, must.M1(all.Slice(i, i+1)).Fields(), one.Fields())
+		}
+	}
 }
 
 // A file that is not ours, or of a later version, is an error; none takes more memory than it has bytes, times a small

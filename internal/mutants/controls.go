@@ -1416,7 +1416,7 @@ var controls = []control{
 	{name: "values beyond the training data, of the normal distribution's end", file: "data/tables/numbers.go", pkg: "data/tables", test: "TestNumbers_stepsAreThoseOfScikitLearn",
 		edits: []edit{{"1-2*bound)", "1-bound)"}}},
 	{name: "an edge that belongs to the bin before", file: "data/tables/numbers.go", pkg: "data/tables", test: "TestNumbers_edges",
-		edits: []edit{{"if edge {\n\t\t\t\tbin++", "if false {\n\t\t\t\tbin++"}}},
+		edits: []edit{{"if edge {\n\t\t\t\tbin++", "if edge && false {\n\t\t\t\tbin++"}}},
 	{name: "a single row that is filled with a row's value", file: "data/tables/numbers.go", pkg: "data/tables", test: "TestNumbers_forward",
 		edits: []edit{{"\t\tcase c.Forward:\n", "\t\tcase c.Forward:\n\t\t\tvalues[i] = 0\n\t\tcase c.Normal:\n"}}},
 	{name: "a logarithm of nothing", file: "data/tables/numbers.go", pkg: "data/tables", test: "TestNumbers_refuses",
