@@ -54,7 +54,7 @@ func TestPreparation_apply(t *testing.T) {
 			{"age": 10.0, "sex": "f", "island": "Mars", "mass": math.NaN()},
 			{"age": json.Number("10"), "sex": "f", "island": "Mars", "mass": nil, "species": "b"},
 		} {
-			got, err := p.Rows(row)
+			got, err := inputsOf(p, row)
 			require.NoError(t, err)
 			require.Equal(t, wanted, got)
 		}

@@ -14,61 +14,71 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Rows makes the inputs of examples, maps from column name to value, as from JSON: numbers, texts, bools, or nil if
-// missing. Each needs exactly the input columns.
-func (p *Preparation) Rows(rows ...map[string]any) (*data.Set, error) {
-	set, err := p.rows(rows)
+// Table makes a table of texts of rows, maps from column name to value, as from JSON: numbers, texts, bools, or nil if
+// missing. Each needs exactly the input columns; columns of labels are left out.
+func (p *Preparation) Table(rows ...map[string]any) (*data.Set, error) {
+	set, err := p.table(rows)
 	if err != nil {
-		return nil, fmt.Errorf("tables: preparation: rows: %w", err)
+		return nil, fmt.Errorf("tables: preparation: table: %w", err)
 	}
 	return set, nil
 }
 
-func (p *Preparation) rows(rows []map[string]any) (*data.Set, error) {
-	if len(rows) == 0 {
-		return nil, errors.New("there is none")
+func (p *Preparation) table(rows []map[string]any) (*data.Set, error) {
+	switch {
+	case p == nil || len(p.columns) == 0:
+		return nil, errZero
+	case len(rows) == 0:
+		return nil, errors.New("there are no rows")
 	}
-	var table data.Batch
+	var table []data.Field
 	known := map[string]bool{}
-	if p != nil {
-		for i := range p.columns {
-			c := &p.columns[i]
-			if known[c.Column] = true; c.label() {
-				continue
-			}
-			texts := make([]string, len(rows))
-			for n, row := range rows {
-				value, ok := row[c.Column]
-				if !ok {
-					return nil, rowError(n, "there is no column %q, fitted as a %s; there are %s", c.Column, c.As, listed.Some(slices.Sorted(maps.Keys(row))))
-				}
-				var err error
-				if texts[n], err = textOf(value); err != nil {
-					return nil, fmt.Errorf("column %q: %w", c.Column, rowError(n, "%w", err))
-				}
-			}
-			table.Fields = append(table.Fields, data.Named(c.Column, texts, len(rows)))
-		}
+	for i := range p.columns {
+		known[p.columns[i].Column] = true
 	}
 	for n, row := range rows {
 		for _, name := range slices.Sorted(maps.Keys(row)) {
-			if !known[name] && len(known) > 0 {
-				return nil, rowError(n, "the preparation has no column %q; there are %s", name, listed.Some(slices.Sorted(maps.Keys(known))))
+			if !known[name] {
+				return nil, rowError(n, "the preparation has no column %s; there are %s", listed.Quoted(name), listed.Some(slices.Sorted(maps.Keys(known))))
 			}
 		}
 	}
-	b, err := p.fields(table, false)
-	if err != nil {
-		return nil, err
+	for i := range p.columns {
+		c := &p.columns[i]
+		if c.label() {
+			continue
+		}
+		texts := make([]string, len(rows))
+		for n, row := range rows {
+			value, ok := row[c.Column]
+			if !ok {
+				return nil, rowError(n, "there is no column %q, fitted as a %s: give nil if the value is missing", c.Column, c.As)
+			}
+			var err error
+			if texts[n], err = textOf(value); err != nil {
+				return nil, fmt.Errorf("column %q: %w", c.Column, rowError(n, "%w", err))
+			}
+		}
+		table = append(table, data.Named(c.Column, texts, len(rows)))
 	}
-	return data.New(b.Fields...)
+	if len(table) == 0 {
+		return nil, errors.New("it has only labels, expected inputs")
+	}
+	return data.New(table...)
 }
 
 func textOf(value any) (string, error) {
+	if n, ok := value.(json.Number); ok { // 1.0 is the class 1, and a long id has all its digits
+		if _, err := n.Int64(); err != nil {
+			if v, err := n.Float64(); err == nil {
+				value = v
+			}
+		}
+	}
 	switch v := reflect.ValueOf(value); v.Kind() {
 	case reflect.Invalid:
 		return "", nil
-	case reflect.String: // also json.Number
+	case reflect.String:
 		return v.String(), nil
 	case reflect.Bool:
 		return strconv.FormatBool(v.Bool()), nil
@@ -81,6 +91,8 @@ func textOf(value any) (string, error) {
 	}
 	return "", fmt.Errorf("the value is %T, expected a number, a text, a truth value, or nil for a missing one", value)
 }
+
+var errZero = errors.New("it is the zero value: make one with tables.Fit, or read it from JSON")
 
 const preparationVersion = 1
 
@@ -102,7 +114,7 @@ func (p *Preparation) UnmarshalJSON(text []byte) error {
 	var version struct{ Version int }
 	err := json.Unmarshal(text, &version)
 	if err == nil && version.Version != preparationVersion {
-		err = fmt.Errorf("version %d, expected %d: a newer lazo may have written it", version.Version, preparationVersion)
+		err = fmt.Errorf("version %d, expected %d: another version of lazo wrote it, or another program", version.Version, preparationVersion)
 	}
 	var file preparationFile
 	if err == nil {
