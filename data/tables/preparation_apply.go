@@ -48,7 +48,7 @@ func (p *Preparation) prepare(table data.Batch, labels bool, what string) (data.
 
 func (p *Preparation) fields(table data.Batch, labels bool) (data.Batch, error) {
 	if p == nil || len(p.columns) == 0 {
-		return data.Batch{}, errors.New("it is the zero value: make one with tables.Fit, or read it from JSON")
+		return data.Batch{}, errZero
 	}
 	table, err := table.OnHost()
 	if err != nil {

@@ -54,7 +54,7 @@ func TestPreparation_apply(t *testing.T) {
 			{"age": 10.0, "sex": "f", "island": "Mars", "mass": math.NaN()},
 			{"age": json.Number("10"), "sex": "f", "island": "Mars", "mass": nil, "species": "b"},
 		} {
-			got, err := p.Rows(row)
+			got, err := inputsOf(p, row)
 			require.NoError(t, err)
 			require.Equal(t, wanted, got)
 		}
@@ -93,10 +93,10 @@ func TestPreparation_ofWindows(t *testing.T) {
 	}, set.Fields())
 	var row map[string]any
 	require.NoError(t, json.Unmarshal([]byte(`{"mass": [5, "7", 9], "kind": ["c", "b", "b"], "shop": "b"}`), &row))
-	one := must1(p.Rows(row))
+	one := must1(inputsOf(p, row))
 	require.Equal(t, must1(must1(windows.Slice(1, 2)).Map(p.Inputs)), one)
 	row["mass"] = []any{1, 2}
-	_, err := p.Rows(row)
+	_, err := p.Table(row)
 	require.ErrorContains(t, err, `column "mass": row 1: the value is []interface {}, expected a list of 3`)
 	for want, other := range map[string]*data.Set{
 		`column "mass" is float32 [2 2], expected as in fitting [n 3]`:     table([]int{2, 2}, []float32{1, 2, 3, 4}, "a", "a", "a", "a"),
