@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Function converts columns by a function of the program to float32 columns in a field [n, …]. Other items that name the
-// columns may take them, too. The preparation's JSON has its Name and not its code: see [Functions].
+// Function converts columns by a function of the program to float32 columns in a field [n, …]. Other items may name the
+// columns, too. The preparation's JSON has the Name alone: read it by [Functions].
 type Function struct {
 	Name string
 	// Columns are names, at least one.

@@ -28,7 +28,7 @@ type Hashed struct {
 }
 
 // Crossed converts the values of several columns together to one class, such as "Dream x f". A missing value is a
-// value. Other items that name the columns may take them, too.
+// value. Other items may name the columns, too.
 type Crossed struct {
 	// Columns are names, at least two.
 	Columns []string

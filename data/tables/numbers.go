@@ -77,7 +77,7 @@ func (n Numbers) rule() ([]string, string, error) {
 	return n.Columns, cmp.Or(n.Field, "x"), checkEdges(n.Edges)
 }
 
-// filling is how values are filled in that have none before.
+// filling replaces values that have none before.
 func (n Numbers) filling() Fill {
 	if n.Fill == FillForward {
 		return n.Leading

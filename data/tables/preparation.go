@@ -12,7 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Columns is one of [Numbers], [Categories], [Dates], [Hashed], [Crossed], [Texts], [Terms], [Function], [Labels] and [Missing].
+// Columns is one of [Numbers], [Categories], [Dates], [Hashed], [Crossed], [Texts], [Terms], [Function], [Labels] and
+// [Missing].
 type Columns interface {
 	rule() (columns []string, field string, err error)
 	fit(names []string, columns []data.Array) ([]prepared, error)
