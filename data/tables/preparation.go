@@ -56,8 +56,8 @@ const (
 )
 
 // Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model,
-// as JSON. It is safe for concurrent use. The table is a [data.Set] with one field [n] per column. Other fields are
-// ignored. A missing value is "", NaN, or one of [Missing].
+// as JSON. It is safe for concurrent use. The table is a [data.Set] with one field [n] per column, or [n, …] of
+// series.Windows. Other fields are ignored. A missing value is "", NaN, or one of [Missing].
 type Preparation struct {
 	columns []prepared
 	missing []string
