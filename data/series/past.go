@@ -35,7 +35,7 @@ func (p Past) of(table *data.Set) (*data.Set, error) {
 		return nil, err
 	}
 	if len(p.Columns) == 0 {
-		return nil, errors.New("Columns is empty, expected columns of numbers")
+		return nil, errors.New("the Columns are empty, expected columns of numbers")
 	}
 	fields := table.Fields()
 	for _, name := range p.Columns {

@@ -42,7 +42,7 @@ func TestPast_equalsPandas(t *testing.T) {
 func TestPast_refuses(t *testing.T) {
 	table := set(t, data.Named("v", []float32{1, 2}, 2), data.Named("name", []string{"a", "b"}, 2))
 	for want, p := range map[string]series.Past{
-		"Columns is empty":                       {Lags: []int{1}},
+		"the Columns are empty":                  {Lags: []int{1}},
 		"a lag of 0 rows, expected at least 1":   {Columns: []string{"v"}, Lags: []int{0}},
 		`column "name": row 1: "a" is not a num`: {Columns: []string{"name"}, Lags: []int{1}},
 		`no column "w"`:                          {Columns: []string{"w"}, Lags: []int{1}},

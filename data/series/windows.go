@@ -206,7 +206,7 @@ func grouped[T comparable](values []T) (groups [][]int) {
 // examples returns those whose targets have ranks from first to before end.
 func (s series) examples(first, end int) (*data.Set, error) {
 	if len(s.Targets) == 0 {
-		return nil, errors.New("Targets is empty, expected the columns to predict")
+		return nil, errors.New("the Targets are empty, expected the columns to predict")
 	}
 	var inputs, targets, last []int
 	for _, g := range s.groups {

@@ -147,11 +147,11 @@ func TestWindows_refuse(t *testing.T) {
 	for want, w := range map[string]series.Windows{
 		"the Length is 0, the Horizon 1 and the Stride 1":                {},
 		"row 3 is not later than row 2 by \"t\": sort the table by time": {Length: 2, Time: "t"},
-		"Targets is empty":                             {Length: 2},
-		`no column "z"; there are ["t" "v" "x"]`:       {Length: 2, Targets: []string{"z"}},
-		`column "x" is float32 [4 1]`:                  {Length: 2, Targets: []string{"v"}, Group: "x"},
-		`the group "v" is float32`:                     {Length: 2, Targets: []string{"v"}, Group: "v"},
-		"4 rows in 1 series have no example of 4 rows": {Length: 4, Targets: []string{"v"}},
+		"the Targets are empty":                                          {Length: 2},
+		`no column "z"; there are ["t" "v" "x"]`:                         {Length: 2, Targets: []string{"z"}},
+		`column "x" is float32 [4 1]`:                                    {Length: 2, Targets: []string{"v"}, Group: "x"},
+		`the group "v" is float32`:                                       {Length: 2, Targets: []string{"v"}, Group: "v"},
+		"4 rows in 1 series have no example of 4 rows":                   {Length: 4, Targets: []string{"v"}},
 	} {
 		_, err := w.Of(table)
 		require.ErrorContains(t, err, "series: windows: ")

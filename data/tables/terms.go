@@ -57,7 +57,7 @@ func (t Terms) rule() ([]string, string, error) {
 	case t.MaxTerms < 0:
 		return nil, "", fmt.Errorf("MaxTerms is %d, expected 0 or more", t.MaxTerms)
 	case t.Unsmoothed && !t.IDF:
-		return nil, "", errors.New("Unsmoothed is set, but not IDF")
+		return nil, "", errors.New("the setting Unsmoothed is for IDF, which is not set")
 	}
 	c, err := t.empty()
 	return c.taken(), c.Field, err
@@ -182,11 +182,11 @@ func (c *terms) checkSettings() error {
 	case least < 1 || most < least || most > mostNGrams:
 		return fmt.Errorf("NGrams is %v, expected the least number and the greatest, from 1 to %d", c.NGrams, mostNGrams)
 	case c.Norm < 0 || c.Norm > 2:
-		return fmt.Errorf("Norm is %d, expected 0, 1 or 2", c.Norm)
+		return fmt.Errorf("the Norm is %d, expected 0, 1 or 2", c.Norm)
 	case c.WithinWords && !c.Characters:
-		return errors.New("WithinWords is set, but not Characters")
+		return errors.New("the setting WithinWords is for Characters, which is not set")
 	case c.Characters && len(c.Stop) > 0:
-		return errors.New("Stop has words, but Characters takes n-grams of characters: expected one of them")
+		return errors.New("the Stop has words, but Characters takes n-grams of characters: expected one of them")
 	}
 	c.stop = make(map[string]bool, len(c.Stop))
 	for _, word := range c.Stop {

@@ -75,18 +75,18 @@ func TestTerms_equalScikitLearn(t *testing.T) {
 func TestTerms_refuseSettingsThatContradict(t *testing.T) {
 	table := textTable(t, "the soup was good", "The tea")
 	for want, rule := range map[string]tables.Terms{
-		"the Column is empty":                         {},
-		"NGrams is [2 1]":                             {Column: "text", NGrams: [2]int{2, 1}},
-		"MinTexts is 1.5 and MaxTexts 0":              {Column: "text", MinTexts: 1.5},
-		"MaxTerms is -1":                              {Column: "text", MaxTerms: -1},
-		"Unsmoothed is set, but not IDF":              {Column: "text", Unsmoothed: true},
-		"Norm is 3":                                   {Column: "text", Norm: 3},
-		"WithinWords is set, but not Characters":      {Column: "text", WithinWords: true},
-		"Stop has words, but Characters":              {Column: "text", Characters: true, Stop: []string{"the"}},
-		`the form is "nfc"`:                           {Column: "text", Form: "nfc"},
-		"MinTexts and MaxTexts leave out all 6 terms": {Column: "text", MinTexts: 3},
-		"the 2 texts have no terms":                   {Column: "text", Stop: []string{"the", "The", "soup", "was", "good", "tea"}},
-		`no column "texts"`:                           {Column: "texts"},
+		"the Column is empty":                             {},
+		"NGrams is [2 1]":                                 {Column: "text", NGrams: [2]int{2, 1}},
+		"MinTexts is 1.5 and MaxTexts 0":                  {Column: "text", MinTexts: 1.5},
+		"MaxTerms is -1":                                  {Column: "text", MaxTerms: -1},
+		"Unsmoothed is for IDF, which is not set":         {Column: "text", Unsmoothed: true},
+		"Norm is 3":                                       {Column: "text", Norm: 3},
+		"WithinWords is for Characters, which is not set": {Column: "text", WithinWords: true},
+		"Stop has words, but Characters":                  {Column: "text", Characters: true, Stop: []string{"the"}},
+		`the form is "nfc"`:                               {Column: "text", Form: "nfc"},
+		"MinTexts and MaxTexts leave out all 6 terms":     {Column: "text", MinTexts: 3},
+		"the 2 texts have no terms":                       {Column: "text", Stop: []string{"the", "The", "soup", "was", "good", "tea"}},
+		`no column "texts"`:                               {Column: "texts"},
 	} {
 		_, err := tables.Fit(table, rule)
 		require.ErrorContains(t, err, want)

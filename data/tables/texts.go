@@ -45,11 +45,11 @@ func (t Texts) rule() ([]string, string, error) {
 	case t.Column == "":
 		return nil, "", errors.New("the Column is empty, expected the name of a column of texts")
 	case t.Size < 0 || t.Size > 0 && t.Size < firstWord+1 || t.Length < 0:
-		return nil, "", fmt.Errorf("Size is %d and Length %d: expected 0, or at least %d and 1", t.Size, t.Length, firstWord+1)
+		return nil, "", fmt.Errorf("the Size is %d and the Length %d: expected 0, or at least %d and 1", t.Size, t.Length, firstWord+1)
 	case t.Tokenizer == nil && t.Padding != "" || t.Tokenizer != nil && t.Size != 0:
-		return nil, "", errors.New("Padding is set without a Tokenizer, or Size with one")
+		return nil, "", errors.New("the Padding is set without a Tokenizer, or the Size with one")
 	case t.Cut && t.Length == 0:
-		return nil, "", errors.New("Cut is set, but no Length")
+		return nil, "", errors.New("the setting Cut needs a Length")
 	}
 	_, err := text.Normalization{Form: t.Form}.Apply("")
 	return []string{t.Column}, cmp.Or(t.Field, "x"), err

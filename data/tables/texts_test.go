@@ -118,10 +118,10 @@ func TestTexts_refuseSettingsThatContradict(t *testing.T) {
 	require.NoError(t, err)
 	for want, rule := range map[string]tables.Texts{
 		"the Column is empty":                      {},
-		"Size is 2 and Length 0":                   {Column: "text", Size: 2},
+		"the Size is 2 and the Length 0":           {Column: "text", Size: 2},
 		"Padding is set without a Tokenizer":       {Column: "text", Padding: "<pad>"},
-		"Size with one":                            {Column: "text", Tokenizer: trained(t), Size: 9},
-		"Cut is set, but no Length":                {Column: "text", Cut: true},
+		"the Size with one":                        {Column: "text", Tokenizer: trained(t), Size: 9},
+		"Cut needs a Length":                       {Column: "text", Cut: true},
 		`the form is "x"`:                          {Column: "text", Form: "x"},
 		`has no token "of the role \"pad\"" for`:   {Column: "text", Tokenizer: trained(t)},
 		`has no token "[PAD]" for padding`:         {Column: "text", Tokenizer: trained(t), Padding: "[PAD]"},
