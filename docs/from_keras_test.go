@@ -248,13 +248,16 @@ func Example_kerasTables() {
 		tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMedian, Scale: tables.Standard}, // SimpleImputer, Normalization
 		tables.Categories{Columns: []string{"island"}, Unknown: tables.UnknownOwn},                 // StringLookup(output_mode="one_hot")
 		tables.Labels{Columns: []string{"species"}}))
-	training, testing := must.M1(train.Map(preparation.Apply)), must.M1(test.Map(preparation.Apply))
-	classes := must.M1(preparation.Classes("y"))
-	one := must.M1(preparation.Rows(map[string]any{"mass": nil, "island": "Torgersen"}))
-	fmt.Println(training.Len(), testing.Len(), classes, one.Fields()[0].Array.Dims[0])
+	ctx := context.Background()
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 2}}, flaxlike.WithPreparation(preparation), // which Open restores
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(jit())))
+	must.M1(model.Fit(ctx, train, flaxlike.Fit{Validation: test, Output: io.Discard})) // of the tables as they were read
+	one := must.M1(model.PredictRows(ctx, map[string]any{"mass": nil, "island": "Torgersen"}))
+	fmt.Println(must.M1(one.ClassNames()), one.Len())
+	must.M(model.Close())
 	must.M(os.RemoveAll(filepath.Dir(path)))
 	// Output:
-	// 2 2 [a b] 1
+	// [a b] 1
 }
 
 // scaled is a custom layer with a setting.

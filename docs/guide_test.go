@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/series"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
@@ -39,6 +42,27 @@ func Example_guideData() {
 	// 3 examples, labels of shape [3]
 	// 1 examples, labels of shape [1]
 	// 2 examples to test with
+}
+
+func Example_guideSeries() {
+	ctx := context.Background()
+	days, sales := make([]int32, 200), make([]float32, 200)
+	for i := range days {
+		days[i], sales[i] = int32(i), float32(50+10*math.Sin(float64(i)/5))
+	}
+	table := must.M1(data.New(data.Named("day", days, 200), data.Named("sales", sales, 200)))
+	windows := series.Windows{Length: 14, Horizon: 3, Columns: []string{"sales"}, Targets: []string{"sales"}, Time: "day"}
+	parts := must.M1(windows.Split(table, 0.8)) // the first 80 % of the days, and the rest
+	prepared := must.M1(tables.Fit(parts[0], tables.Numbers{Columns: []string{"sales"}, Scale: tables.Standard},
+		tables.Labels{Columns: []string{"next sales"}, Numbers: true}))
+	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.LSTM{Units: 8, Last: true}, nn.Dense{Units: 3}},
+		flaxlike.WithLoss("mean_squared_error"), flaxlike.WithPreparation(prepared)))
+	defer model.Close()
+	must.M1(model.Fit(ctx, parts[0], flaxlike.Fit{Epochs: 2, Validation: parts[1], Output: io.Discard}))
+	forecast := must.M1(must.M1(model.Predict(ctx, must.M1(windows.Last(table)))).Output())
+	fmt.Println("forecast of", forecast.Dims)
+	// Output:
+	// forecast of [1 3]
 }
 
 func Example_guideSource() {

@@ -62,20 +62,22 @@ func TestSelection_crossValidate(t *testing.T) {
 func TestSelection_prepareWithinFolds(t *testing.T) {
 	ctx, strategy := t.Context(), jit()
 	table := must.M1(tables.Read(strings.NewReader("mass,species\n"+strings.Repeat("3.5,a\n,b\n4.5,b\n3,a\n", 6)), tables.Format{Texts: true}))
-	var figures []map[string]float64
-	for fold, err := range table.Folds(3, 1, data.Stratified("species")) {
-		must.M(err)
-		preparation := must.M1(tables.Fit(fold.Train, // of what is trained on alone
-			tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean, Scale: tables.Standard}, tables.Labels{Columns: []string{"species"}}))
-		training, test := must.M1(fold.Train.Map(preparation.Apply)), must.M1(fold.Test.Map(preparation.Apply))
-		model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 2}}, flaxlike.WithLoss("sparse_categorical_crossentropy"),
-			flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategy)))
-		must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Output: io.Discard}))
-		figures = append(figures, must.M1(model.Evaluate(ctx, test)))
-		must.M(model.Close())
-	}
-	require.Len(t, figures, 3)
-	require.Contains(t, figures[0], "accuracy")
+	found := must.M1(selection.CrossValidate(ctx, table, 3, 1, func(ctx context.Context, _ int, training *data.Set) (*flaxlike.Model, error) {
+		preparation, err := tables.Fit(training, // of what is trained on alone
+			tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean, Scale: tables.Standard}, tables.Labels{Columns: []string{"species"}})
+		if err != nil {
+			return nil, err
+		}
+		model, err := flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 2}}, flaxlike.WithLoss("sparse_categorical_crossentropy"),
+			flaxlike.WithMetrics("accuracy"), flaxlike.WithPreparation(preparation), flaxlike.WithStrategy(strategy))
+		if err == nil {
+			_, err = model.Fit(ctx, training, flaxlike.Fit{Epochs: 2, Output: io.Discard})
+		}
+		return model, err
+	}, data.Stratified("species")))
+	require.Len(t, found.Figures, 3)
+	require.Contains(t, found.Figures[0], "accuracy")
+	require.Equal(t, []string{"a", "b"}, must.M1(found.Predictions.ClassNames()))
 }
 
 func TestSelection_ensemble(t *testing.T) {

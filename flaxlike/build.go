@@ -135,17 +135,10 @@ func (s *settings) oddsOf(out map[string]*graph.Node, name string) odds {
 
 func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
 	if names := b.Fields(); !slices.Contains(names, name) {
-		hint := ""
-		if m.set.preparation != nil {
-			hint = prepareIt
-		}
-		panic(fmt.Errorf("the batch has no field %s, which %s; it has: %s\n  use this name where the set is made (data.X, data.Y, data.Named)%s", listed.Quoted(name), what, cmp.Or(listed.Joined(names), "none"), hint))
+		panic(fmt.Errorf("the batch has no field %s, which %s; it has: %s\n  use this name where the set is made (data.X, data.Y, data.Named)", listed.Quoted(name), what, cmp.Or(listed.Joined(names), "none")))
 	}
 	return b.Field(name)
 }
-
-const prepareIt = "\n  the model has a preparation, which makes its fields from a table: give it table.Map(preparation.Inputs), or table.Map(preparation.Apply) " +
-	"where labels are needed; Model.Describe has its JSON"
 
 func uncast(field *graph.Node) *graph.Node {
 	if field.Type() == graph.NodeTypeConvertDType {

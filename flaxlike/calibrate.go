@@ -140,9 +140,13 @@ type outcome struct {
 }
 
 func (m *Model) outcomes(ctx context.Context, set *data.Set, calibrating bool, only ...string) (list []outcome, err error) {
-	p, err := m.Predict(ctx, set)
+	set, err = m.enterSet(set, true)
+	var p Prediction
+	if err == nil {
+		p, err = m.predictAll(ctx, set, nil)
+	}
 	if err != nil {
-		return nil, errors.Unwrap(err)
+		return nil, graphs.Inner(err)
 	}
 	for _, name := range only {
 		if _, _, _, err := p.find("", name); err != nil {

@@ -9,9 +9,11 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/dtype"
 	"github.com/lazo-ml/lazo/internal/graphs"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/managed"
 )
 
@@ -36,7 +38,7 @@ type Description struct {
 	Optimizer string `json:"optimizer,omitempty"`
 	BatchSize int    `json:"batch_size,omitempty"`
 	Policy    string `json:"policy,omitempty"`
-	// Preparation is the argument of [WithPreparation] as JSON, or nil.
+	// Preparation is the JSON of [Model.Preparation], or nil.
 	Preparation json.RawMessage `json:"preparation,omitempty"`
 	// Variables are names, dtypes and dimensions; Numbers counts their elements.
 	Variables []string `json:"variables"`
@@ -112,7 +114,7 @@ func (d description) say() Description {
 	return say
 }
 
-// String omits the preparation.
+// String has the preparation's columns alone.
 func (d Description) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -143,7 +145,15 @@ func (d Description) String() string {
 	}
 	row("outdated", d.Outdated...)
 	if d.Preparation != nil {
-		row("preparation", fmt.Sprintf("%d bytes of JSON", len(d.Preparation)))
+		p, text := new(tables.Preparation), fmt.Sprintf("%d bytes of JSON, which this version of lazo cannot read", len(d.Preparation))
+		if json.Unmarshal(d.Preparation, p) == nil {
+			inputs, labels := p.Columns()
+			text = "of the columns " + listed.Joined(inputs)
+			if len(labels) > 0 {
+				text += "; labels " + listed.Joined(labels)
+			}
+		}
+		row("preparation", text)
 	}
 	row("losses", d.Losses...)
 	row("metrics", d.Metrics...)

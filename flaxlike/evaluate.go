@@ -20,6 +20,10 @@ func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Opt
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")
 	}
+	set, err := m.enterSet(set, true)
+	if err != nil {
+		return nil, fmt.Errorf("flaxlike: evaluate: %w", graphs.Inner(err))
+	}
 	return m.evaluate(ctx, m.testOf(set, m.set.batchSize), options)
 }
 
@@ -29,7 +33,7 @@ func (m *Model) EvaluateBatches(ctx context.Context, batches loop.Source[data.Ba
 	if batches == nil {
 		return nil, errors.New("flaxlike: evaluate: the batches are nil")
 	}
-	return m.evaluate(ctx, m.testOn(batches), options)
+	return m.evaluate(ctx, m.testOn(m.enterBatches(batches, true)), options)
 }
 
 func (m *Model) evaluate(ctx context.Context, test evaluation, options []loop.Option) (map[string]float64, error) {

@@ -60,6 +60,11 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch],
 	}
 	history := new(loop.History)
 	if err == nil {
+		f, err = m.enterValidation(f)
+	}
+	if err == nil {
+		batches = m.enterBatches(batches, true)
+		plain, _ = batches.(loop.Data[data.Batch])
 		source := loop.From(func(position int64) iter.Seq2[data.Batch, error] { return f.augmented(batches.From(position)) })
 		if isPlain {
 			source = loop.Data[data.Batch](f.augmented(iter.Seq2[data.Batch, error](plain)))
@@ -80,13 +85,19 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if set == nil {
 		return none, errors.New("the set to train on is nil")
 	}
+	set, err := m.enterSet(set, true)
+	if err == nil {
+		f, err = m.enterValidation(f)
+	}
+	if err != nil {
+		return none, err
+	}
 	size := cmp.Or(f.BatchSize, m.set.batchSize)
 	if f.ValidationSplit != 0 {
 		at := set.Len() - int(math.Round(f.ValidationSplit*float64(set.Len())))
 		if at <= 0 || at == set.Len() {
 			return none, fmt.Errorf("ValidationSplit is %v: one side of %d examples would be empty", f.ValidationSplit, set.Len())
 		}
-		var err error
 		if f.Validation, err = set.Slice(at, set.Len()); err != nil {
 			return none, err
 		}
@@ -98,7 +109,6 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 		return none, errors.New("the set to train on has no examples")
 	}
 	if f.OverfitBatches > 0 {
-		var err error
 		if set, err = set.Slice(0, min(f.OverfitBatches*size, set.Len())); err != nil {
 			return none, err
 		}
@@ -119,7 +129,6 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	}
 	augmented := set
 	for _, change := range f.Augment {
-		var err error
 		if augmented, err = augmented.MapBatches(change); err != nil {
 			return none, err
 		}

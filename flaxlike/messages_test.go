@@ -139,16 +139,16 @@ var mistakes = []struct {
 			flaxlike.WithMetrics(flaxlike.Metric{Name: "own", Func: func(_, _ *graph.Node) *graph.Node { return nil }}))
 	}},
 	{"labels that are numbers, prepared as classes", func(m desk) error {
-		return m.fit(nn.Dense{Units: 1}, line(m, 64), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithPreparation(numbered{"y": {"1", "2", "3"}}))
+		return m.fit(nn.Dense{Units: 1}, tabled(m, 64, "1", "2", "3"), flaxlike.Fit{}, flaxlike.WithLoss("mse"), flaxlike.WithPreparation(numbered(m, "y", "1", "2", "3")))
 	}},
-	{"a table that is not prepared", func(m desk) error {
-		_, err := newModel(m, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse), flaxlike.WithPreparation(numbered{"y": {"a", "b", "c"}})).
-			Predict(m.Context(), m.set(data.Field{Name: "mass", Array: data.Array{Flat: []string{"3", "4"}, Dims: []int{2}}}))
-		return err
+	{"a set that is prepared already", func(m desk) error {
+		return m.fit(nn.Dense{Units: 3}, sorted(m, 64), flaxlike.Fit{}, flaxlike.WithLoss(sparse), flaxlike.WithPreparation(numbered(m, "y", "a", "b", "c")))
 	}},
-	{"a table of numbers that is not prepared", func(m desk) error {
-		_, err := newModel(m, nn.Dense{Units: 3}, flaxlike.WithLoss(sparse), flaxlike.WithPreparation(numbered{"y": {"a", "b", "c"}})).
-			Predict(m.Context(), m.set(data.Named("mass", []float32{3, 4}, 2)))
+	{"a validation set that is prepared already", func(m desk) error {
+		return m.fit(nn.Dense{Units: 3}, tabled(m, 64, "a", "b", "c"), flaxlike.Fit{Validation: sorted(m, 64)}, flaxlike.WithLoss(sparse), flaxlike.WithPreparation(numbered(m, "y", "a", "b", "c")))
+	}},
+	{"rows without a preparation", func(m desk) error {
+		_, err := newModel(m, nn.Dense{Units: 3}).PredictRows(m.Context(), map[string]any{"a": 1})
 		return err
 	}},
 	{"no labels in the set", func(m desk) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike/decision"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -46,6 +47,10 @@ type Model struct {
 // Init creates the variables for batches like this one, and changes no value.
 func (m *Model) Init(ctx context.Context, batch data.Batch) error {
 	return m.init(ctx, func() ([]strategies.Input, error) {
+		batch, err := m.enter(batch, false)
+		if err != nil {
+			return nil, err
+		}
 		host, err := batch.OnHost()
 		if err != nil {
 			return nil, err
@@ -80,6 +85,9 @@ func (m *Model) Close() error {
 	})
 	return gate.Once(err)
 }
+
+// Preparation returns that of [WithPreparation] or the file of [Open], or nil.
+func (m *Model) Preparation() *tables.Preparation { return m.set.preparation }
 
 // Names are the full names of all variables, such as "/model/0/kernel", including the optimizer's and the metrics'.
 func (m *Model) Names() []string { return m.state.Names() }

@@ -2,7 +2,6 @@ package flaxlike
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
@@ -42,8 +42,7 @@ type settings struct {
 	classes       map[string][]string
 	named         string // the source of names other than WithClasses
 	namedHint     string
-	preparation   json.RawMessage
-	namesClasses  namesClasses
+	preparation   *tables.Preparation
 	clock         func() time.Time
 	initializer   model.VariableInitializer
 	// For Open. The errors say why the model cannot be tested or trained.
@@ -52,10 +51,6 @@ type settings struct {
 	noTests, noTraining error
 	// Of the file, with code, which losses and metrics lack.
 	fileLosses, fileMetrics []judge
-}
-
-type namesClasses interface {
-	Classes(field string) ([]string, error)
 }
 
 // WithLoss adds losses, whose sum is trained. A string is a name of losses.Named.

@@ -23,7 +23,11 @@ import (
 // The first batch draws the weights of a model that has none: predictions are random, and no error.
 // m.Describe().Card.Untrained reports it.
 func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
-	p, err := m.predictAll(ctx, set, options)
+	set, err := m.enterSet(set, false)
+	var p Prediction
+	if err == nil {
+		p, err = m.predictAll(ctx, set, options)
+	}
 	if err != nil {
 		return Prediction{}, fmt.Errorf("flaxlike: predict: %w", graphs.Inner(err))
 	}
@@ -76,7 +80,10 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 // serve.Batcher are faster. It takes untrained weights. An example that the network cannot take is a serve.ErrInput.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Prediction, error) {
 	batch := data.Batch{Fields: slices.Clone(example), Size: 1}
-	inputs := m.inputs()
+	var inputs []Input
+	if m.set.preparation == nil {
+		inputs = m.inputs()
+	}
 	for i, f := range example {
 		k := slices.IndexFunc(inputs, func(in Input) bool { return in.Name == f.Name })
 		if k >= 0 && len(inputs[k].Dims) != len(f.Array.Dims) {
@@ -91,7 +98,11 @@ func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Predicti
 // PredictBatch is [Model.Predict] for a batch.
 func (m *Model) PredictBatch(ctx context.Context, batch data.Batch) (Prediction, error) {
 	before := m.seen.changes.Load()
-	outputs, err := m.outputsOf(ctx, batch)
+	batch, err := m.enter(batch, false)
+	var outputs map[string]data.Array
+	if err == nil {
+		outputs, err = m.outputsOf(ctx, batch)
+	}
 	if err == nil {
 		if batch.Size == 0 && len(batch.Fields) > 0 {
 			batch.Size = batch.Fields[0].Array.Len()
@@ -119,7 +130,7 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 			return
 		}
 		after, more := m.seen.changes.Load(), true
-		for outputs, err := range predictions.All(ctx, reader, batches, options...) {
+		for outputs, err := range predictions.All(ctx, reader, m.enterBatches(batches, false), options...) {
 			if err != nil {
 				more = false
 				failed(err)
@@ -134,6 +145,19 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 			failed(err)
 		}
 	}
+}
+
+// PredictRows is [Model.Predict] for rows of the table of [WithPreparation], maps from column name to value: a number, a
+// text, a bool, or nil if it is missing. Each needs exactly the columns of the inputs.
+func (m *Model) PredictRows(ctx context.Context, rows ...map[string]any) (Prediction, error) {
+	if m.set.preparation == nil {
+		return Prediction{}, errors.New("flaxlike: predict rows: the model has no preparation: give Predict a set of its inputs, or New WithPreparation")
+	}
+	table, err := m.set.preparation.Table(rows...)
+	if err != nil {
+		return Prediction{}, fmt.Errorf("flaxlike: predict rows: %w", graphs.Input(graphs.Inner(err)))
+	}
+	return m.Predict(ctx, table)
 }
 
 // Answer returns the arrays that package serve sends for a batch of inputs. An output of classes becomes

@@ -2,18 +2,19 @@ package flaxlike
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"reflect"
 	"slices"
 
 	"github.com/lazo-ml/lazo/checkpoint"
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/regular"
@@ -262,23 +263,35 @@ func (d *description) fill(s *settings) error {
 				"its network and the right names, and give it the weights by Load", given, own, given[at], at, slices.Index(own, given[at]))
 		}
 	}
-	if s.preparation == nil {
-		s.preparation = d.Preparation
+	if d.Preparation == nil {
+		return nil
 	}
-	if len(d.Preparation) > 0 && !sameJSON(s.preparation, d.Preparation) {
+	p := new(tables.Preparation)
+	err := json.Unmarshal(d.Preparation, p)
+	switch {
+	case err != nil && s.preparation == nil:
+		return fmt.Errorf("the file's %w\n  give Open WithPreparation with one that makes the same fields", graphs.Inner(err))
+	case s.preparation == nil:
+		s.preparation = p
+	case err == nil && !sameJSON(s.preparation, p):
 		return errors.New("WithPreparation: the file has another preparation, which made the fields that the weights were trained on: " +
-			"leave WithPreparation out, and get the file's from Model.Describe\n  to use another one, make a model by New with its network, give it the weights by Load, and train it")
+			"leave WithPreparation out\n  to use another one, make a model by New with its network, give it the weights by Load, and train it")
 	}
 	return nil
 }
 
-func sameJSON(a, b []byte) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+func sameJSON(a, b *tables.Preparation) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // Export writes the model with its weights, even untrained ones, as StableHLO for serving (managed.ExportModel). batch
 // has the shapes, and needs only the inputs.
 func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptions) error {
+	batch, err := m.enter(batch, false)
+	if err != nil {
+		return fmt.Errorf("flaxlike: export: %w", graphs.Inner(err))
+	}
 	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
 }

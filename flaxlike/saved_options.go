@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -63,20 +64,15 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 	}
 }
 
-// WithPreparation saves the preparation of the data with the model: any value that JSON can encode, for
-// [Model.Describe]. Its method Classes(field), if any, names a label field's classes, unless [WithClasses] does. For
-// [Open], it must equal the file's.
-func WithPreparation(p any) Option {
-	text, err := json.Marshal(p)
+// WithPreparation makes the preparation of tables a part of the model and its file. The model's methods then take tables
+// as they were read, and prepare sets once and batches as they come. Labels name their classes, unless [WithClasses]
+// does. For [Open], it must equal the file's, if this version of lazo can read that. It is kept.
+func WithPreparation(p *tables.Preparation) Option {
 	return func(s *settings) error {
-		if err == nil && (p == nil || string(text) == "null") {
-			err = errors.New("it is nil")
+		if _, err := json.Marshal(p); err != nil || p == nil {
+			return errors.New("WithPreparation: it is nil or the zero value: make one with tables.Fit, or read it from JSON")
 		}
-		if err != nil {
-			return fmt.Errorf("the preparation: %w", err)
-		}
-		s.preparation = text
-		s.namesClasses, _ = p.(namesClasses)
+		s.preparation = p
 		return nil
 	}
 }
@@ -88,9 +84,6 @@ func WithClock(now func() time.Time) Option {
 
 func (s *settings) nameClasses() error {
 	for _, l := range s.losses {
-		if s.namesClasses == nil {
-			return nil
-		}
 		field := cmp.Or(l.Label, l.Output, "y")
 		if s.classes[l.Output] != nil {
 			if err := s.checkOrder(s.classes[l.Output], field); err != nil {
@@ -101,7 +94,7 @@ func (s *settings) nameClasses() error {
 		if s.classes[""] != nil {
 			continue
 		}
-		names, err := s.namesClasses.Classes(field)
+		names, err := s.preparation.Classes(field)
 		if err != nil {
 			continue
 		}
@@ -118,8 +111,8 @@ func (s *settings) nameClasses() error {
 const ofPreparation = "the labels of the preparation have"
 
 func (s *settings) numbers(output string) bool {
-	return s.namesClasses != nil && slices.ContainsFunc(append(slices.Clip(s.losses), Loss{Output: output}), func(l Loss) bool {
-		_, err := s.namesClasses.Classes(cmp.Or(l.Label, l.Output, "y"))
+	return slices.ContainsFunc(append(slices.Clip(s.losses), Loss{Output: output}), func(l Loss) bool {
+		_, err := s.preparation.Classes(cmp.Or(l.Label, l.Output, "y"))
 		return err == nil && (output == "" || l.Output == output)
 	})
 }
@@ -134,10 +127,7 @@ func moved(own, given []string) int {
 }
 
 func (s *settings) checkOrder(given []string, field string) error {
-	if s.namesClasses == nil {
-		return nil
-	}
-	own, err := s.namesClasses.Classes(field)
+	own, err := s.preparation.Classes(field)
 	if err != nil || slices.Equal(own, given) {
 		return nil
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/lazo-ml/lazo/checkpoint/safetensors"
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
@@ -44,21 +45,18 @@ func (s scaled) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 	return nn.Dense{Units: s.Units[0]}.Apply(scope, graph.MulScalar(x, s.By))
 }
 
-// prepared is a preparation that was fitted on the training set.
-type prepared struct{ Mean, Deviation float64 }
-
 func fitted(t testing.TB) *flaxlike.Model {
 	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.FixedZone("", 3600))
 	return newModel(t, nn.Sequential{nn.Dense{Units: 4}, nn.Activation("relu"), nn.Dropout{Rate: 0.2}, nn.Dense{Units: 3}},
 		flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Smoothing: 0.1}), flaxlike.WithMetrics("accuracy", "f1"), flaxlike.WithOptimizer("momentum"), flaxlike.WithLearningRate(0.03), flaxlike.WithBatchSize(16),
-		flaxlike.WithClassWeights(map[int]float64{2: 1.5}), flaxlike.WithClasses([]string{"ant", "bee", "cat"}), flaxlike.WithPreparation(prepared{2, 3}),
+		flaxlike.WithClassWeights(map[int]float64{2: 1.5}), flaxlike.WithClasses([]string{"ant", "bee", "cat"}), flaxlike.WithPreparation(numbered(t, "y", "ant", "bee", "cat")),
 		flaxlike.WithClock(func() time.Time { return at }))
 }
 
 // A program that has nothing but the file predicts and evaluates the same bits, knows classes, preparation and card,
 // and trains further.
 func TestOpen(t *testing.T) {
-	set, path := sorted(t, 64), filepath.Join(t.TempDir(), "model.safetensors")
+	set, path := tabled(t, 64, "ant", "bee", "cat"), filepath.Join(t.TempDir(), "model.safetensors")
 	m := fitted(t)
 	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
 	require.NoError(t, err)
@@ -71,9 +69,7 @@ func TestOpen(t *testing.T) {
 	again, err := opened(t, path)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ant", "bee", "cat"}, must.M1(predicted.ClassNames()))
-	var p prepared
-	require.NoError(t, json.Unmarshal(again.Describe().Preparation, &p))
-	require.Equal(t, prepared{2, 3}, p)
+	require.Equal(t, m.Preparation(), again.Preparation())
 	card := again.Describe().Card
 	require.Equal(t, 64, card.Examples)
 	require.Equal(t, []string{"x float32 [3]", "y int32 []"}, card.Fields)
@@ -122,7 +118,7 @@ func TestOpenChild(t *testing.T) {
 	}
 	m, err := opened(t, path)
 	require.NoError(t, err)
-	out, err := m.Predict(t.Context(), sorted(t, 64))
+	out, err := m.Predict(t.Context(), tabled(t, 64, "ant", "bee", "cat"))
 	require.NoError(t, err)
 	fmt.Printf("%s\n", must.M1(json.Marshal(output(t, out).Flat)))
 }
@@ -220,16 +216,6 @@ func TestOpen_anotherNumberOfClasses(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// numbered is a preparation that numbers the classes of fields.
-type numbered map[string][]string
-
-func (n numbered) Classes(field string) ([]string, error) {
-	if n[field] == nil {
-		return nil, errors.New("no classes")
-	}
-	return n[field], nil
-}
-
 // Names of classes that the preparation has in another order, or of which it has another number, are an error: before
 // the first step for whatever output and field. Other names, as a translation, are none.
 func TestWithClasses_inTheOrderOfThePreparation(t *testing.T) {
@@ -240,8 +226,8 @@ func TestWithClasses_inTheOrderOfThePreparation(t *testing.T) {
 	one := flaxlike.Functional(func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
 		return map[string]*graph.Node{"kind": network.Apply(scope, input("x"))}
 	})
-	p, right, wrong := numbered{"y": {"class_0", "class_1", "class_2"}}, []string{"class_0", "class_1", "class_2"}, []string{"class_2", "class_1", "class_0"}
-	set := sorted(t, 32)
+	right, wrong := []string{"class_0", "class_1", "class_2"}, []string{"class_2", "class_1", "class_0"}
+	p, set := numbered(t, "y", right...), tabled(t, 32, right...)
 	train := func(n nn.Layer, options ...flaxlike.Option) error {
 		m, err := flaxlike.New(t.Context(), n, append(options, flaxlike.WithStrategy(jit(t)))...)
 		if err == nil {
@@ -252,7 +238,7 @@ func TestWithClasses_inTheOrderOfThePreparation(t *testing.T) {
 	order := `has the names of the classes in another order than field "%s" of the preparation: class 0 is "class_2" by %s, and "class_0" by the preparation`
 	for name, c := range map[string]struct {
 		network nn.Layer
-		p       numbered
+		p       *tables.Preparation
 		options []flaxlike.Option
 		err     string
 	}{
@@ -261,16 +247,16 @@ func TestWithClasses_inTheOrderOfThePreparation(t *testing.T) {
 		"another order, no loss": {network, p, []flaxlike.Option{flaxlike.WithClasses(wrong)}, fmt.Sprintf("WithClasses "+order, "y", "WithClasses")},
 		"another order, the only output": {one, p, []flaxlike.Option{flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind"}), flaxlike.WithClasses(wrong)},
 			fmt.Sprintf("WithClasses "+order, "y", "WithClasses")},
-		"another order, by output": {both, numbered{"kind": right}, []flaxlike.Option{flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind"}, flaxlike.Loss{Name: "mse", Output: "size"}),
+		"another order, by output": {both, numbered(t, "kind", right...), []flaxlike.Option{flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "kind"}, flaxlike.Loss{Name: "mse", Output: "size"}),
 			flaxlike.WithClasses(map[string][]string{"kind": wrong})}, fmt.Sprintf("WithClasses "+order, "kind", "WithClasses")},
-		"another order, by label": {network, numbered{"sort": right}, []flaxlike.Option{flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Label: "sort"}), flaxlike.WithClasses(wrong)},
+		"another order, by label": {network, numbered(t, "sort", right...), []flaxlike.Option{flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Label: "sort"}), flaxlike.WithClasses(wrong)},
 			fmt.Sprintf("WithClasses "+order, "sort", "WithClasses")},
 		"partly another order": {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"class_2", "eins", "null"})},
 			fmt.Sprintf("WithClasses "+order, "y", "WithClasses")},
 		"the same":      {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses(right)}, ""},
 		"a translation": {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses([]string{"null", "eins", "zwei"})}, ""},
 		"no names":      {network, p, []flaxlike.Option{flaxlike.WithLoss(sparse)}, ""},
-		"no classes":    {network, numbered{}, []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses(wrong)}, ""},
+		"no classes":    {network, numbered(t, ""), []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithClasses(wrong)}, ""},
 	} {
 		err := train(c.network, append(c.options, flaxlike.WithPreparation(c.p))...)
 		if c.err == "" {
@@ -281,7 +267,7 @@ func TestWithClasses_inTheOrderOfThePreparation(t *testing.T) {
 	}
 
 	m := newModel(t, network, flaxlike.WithLoss(sparse), flaxlike.WithClasses(wrong)) // as an earlier lazo saved it
-	require.NoError(t, m.Init(t.Context(), first(t, set, 32)))
+	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 32), 32)))
 	path := filepath.Join(t.TempDir(), "m.safetensors")
 	require.NoError(t, m.Save(path))
 	_, err := opened(t, path, flaxlike.WithPreparation(p))
@@ -306,22 +292,20 @@ func TestWithClasses_inTheOrderOfThePreparation(t *testing.T) {
 // The preparation of a file is the one that its weights were trained with: Open refuses another one, and takes the same
 // one, or any where the file has none.
 func TestOpen_refusesAnotherPreparation(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "m.safetensors")
-	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithPreparation(prepared{2, 3}))
-	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 4), 4)))
+	path, p, other := filepath.Join(t.TempDir(), "m.safetensors"), numbered(t, "y", "a", "b", "c"), numbered(t, "y", "a", "b", "d")
+	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithPreparation(p))
+	require.NoError(t, m.Init(t.Context(), first(t, tabled(t, 4, "a", "b", "c"), 4)))
 	require.NoError(t, m.Save(path))
-	_, err := opened(t, path, flaxlike.WithPreparation(prepared{2, 4}))
+	_, err := opened(t, path, flaxlike.WithPreparation(other))
 	require.ErrorContains(t, err, "WithPreparation: the file has another preparation")
-	same, err := opened(t, path, flaxlike.WithPreparation(prepared{2, 3}))
+	same, err := opened(t, path, flaxlike.WithPreparation(numbered(t, "y", "a", "b", "c")))
 	require.NoError(t, err)
-	var p prepared
-	require.NoError(t, json.Unmarshal(same.Describe().Preparation, &p))
-	require.Equal(t, prepared{2, 3}, p)
+	require.Equal(t, p, same.Preparation())
 
 	m = newModel(t, nn.Dense{Units: 3})
 	require.NoError(t, m.Init(t.Context(), first(t, sorted(t, 4), 4)))
 	require.NoError(t, m.Save(path))
-	_, err = opened(t, path, flaxlike.WithPreparation(prepared{2, 4}))
+	_, err = opened(t, path, flaxlike.WithPreparation(other))
 	require.NoError(t, err)
 }
 
@@ -360,7 +344,7 @@ func TestSave_inputsOfTheTraining(t *testing.T) {
 
 // Each bit of what a file says of its model counts: one that is turned is an error, and so is a text that is no model.
 func TestOpen_rotten(t *testing.T) {
-	set, path := sorted(t, 64), filepath.Join(t.TempDir(), "model.safetensors")
+	set, path := tabled(t, 64, "ant", "bee", "cat"), filepath.Join(t.TempDir(), "model.safetensors")
 	m := fitted(t)
 	require.NoError(t, m.Init(t.Context(), first(t, set, 16)))
 	require.NoError(t, m.Save(path))

@@ -158,6 +158,10 @@ func (s modelState) DumpXLA(dir string) error { return s.m.state.DumpXLA(dir) }
 func (s modelState) Job() loop.Job { return s.m.state.Job() }
 
 func (s modelState) InputNames() (names []string) {
+	if s.m.set.preparation != nil {
+		names, _ = s.m.set.preparation.Columns()
+		return names
+	}
 	for _, in := range s.m.inputs() {
 		names = append(names, in.Name)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/abilities"
@@ -16,12 +15,20 @@ import (
 // TrainStep makes one training step. It logs each loss, its mean since the last reset as avg_<loss>, the metrics and
 // the learning rate.
 func (m *Model) TrainStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
-	return step{of: m.train}.Step(ctx, m, batch)
+	return m.single(ctx, m.train, batch)
 }
 
 // TestStep makes one test step, which changes no parameter.
 func (m *Model) TestStep(ctx context.Context, batch data.Batch) (*Model, loop.Logs, error) {
-	return step{of: m.test}.Step(ctx, m, batch)
+	return m.single(ctx, m.test, batch)
+}
+
+func (m *Model) single(ctx context.Context, of *managed.Stepper, batch data.Batch) (*Model, loop.Logs, error) {
+	batch, err := m.enter(batch, true)
+	if err != nil {
+		return m, loop.Logs{}, &untrained{failure(err)}
+	}
+	return step{of: of}.Step(ctx, m, batch)
 }
 
 // ResetStep resets the metrics and running means.
@@ -65,7 +72,7 @@ func (s step) Step(ctx context.Context, m *Model, batch data.Batch) (*Model, loo
 
 func (s step) StepBlock(ctx context.Context, m *Model, batches []data.Batch) (*Model, []loop.Logs, error) {
 	if err := s.ready(ctx, m, batches[0]); err != nil {
-		return m, nil, &untrained{failure(m.ofTable(batches[0], err))}
+		return m, nil, &untrained{failure(err)}
 	}
 	for i, b := range batches {
 		if err := m.before(s, b); err != nil {
@@ -109,11 +116,10 @@ func (s step) BeginEvaluation(ctx context.Context, m *Model) (end func(context.C
 func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) (loop.Logs, error) {
 	m.changing(of, 1)
 	if m.view != nil {
-		logs, err := m.view.Step(ctx, of, batch)
-		return logs, m.ofTable(batch, err)
+		return m.view.Step(ctx, of, batch)
 	}
 	_, logs, err := of.Step(ctx, m.state, batch)
-	return logs, m.ofTable(batch, ofShapes(err))
+	return logs, ofShapes(err)
 }
 
 func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs []loop.Logs, err error) {
@@ -124,7 +130,6 @@ func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs
 		_, logs, err = s.of.StepBlock(ctx, m.state, batches)
 		err = ofShapes(err)
 	}
-	err = m.ofTable(batches[0], err)
 	if s.means {
 		logs = asShown(logs, m.set.parts())
 	}
@@ -136,13 +141,6 @@ func (m *Model) changing(of *managed.Stepper, steps int) {
 		m.seen.changes.Add(1)
 		m.seen.stepped(steps)
 	}
-}
-
-func (m *Model) ofTable(batch data.Batch, err error) error {
-	if err == nil || m.set.preparation == nil || !slices.ContainsFunc(batch.Fields, func(f data.Field) bool { _, texts := f.Array.Flat.([]string); return texts }) {
-		return err
-	}
-	return failure(fmt.Errorf("%w%s", graphs.Inner(err), prepareIt))
 }
 
 func ofShapes(err error) error {

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
 
-	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/pretrained"
 )
@@ -37,7 +35,7 @@ func (c modelShow) Run(s session) error {
 	if err != nil {
 		return err
 	}
-	return c.print(s, d, withColumns(d))
+	return c.print(s, d, d.String())
 }
 
 func (c modelShow) pretrained(s session) error {
@@ -74,22 +72,4 @@ func (c modelShow) print(s session, described any, text string) error {
 	}
 	_, err := fmt.Fprintln(s.stdout, plainLines(text))
 	return err
-}
-
-func withColumns(d flaxlike.Description) string {
-	p := new(tables.Preparation)
-	if d.Preparation == nil || json.Unmarshal(d.Preparation, p) != nil { // another program's
-		return d.String()
-	}
-	const title = "preparation"
-	var lines []string
-	for line := range strings.SplitSeq(d.String(), "\n") {
-		lines = append(lines, line)
-		if value, ours := strings.CutPrefix(line, title+" "); ours {
-			inputs, _ := p.Columns()
-			indent := strings.Repeat(" ", len(line)-len(strings.TrimLeft(value, " ")))
-			lines = append(lines, indent+"predict needs the columns "+strings.Join(inputs, ", "))
-		}
-	}
-	return strings.Join(lines, "\n")
 }

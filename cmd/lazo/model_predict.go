@@ -94,35 +94,39 @@ func withFlags(err error, prepared, lines bool) error {
 
 func (c modelPredict) answers(ctx context.Context, m *flaxlike.Model, lines bool) (rows []answered, err error) {
 	said := m.Describe()
-	if said.Preparation == nil && len(c.Missing) == 0 && lines {
+	prepared := m.Preparation() != nil
+	switch {
+	case prepared:
+	case len(c.Missing) > 0:
+		return nil, errors.New("--missing is for a model with a preparation, and it has none")
+	case lines:
 		return answerLines(ctx, m, c.File, said.Inputs)
 	}
-	set, err := c.read(said, lines)
+	p, err := c.predict(ctx, m, said, lines)
 	if err != nil {
-		return nil, withFlags(err, said.Preparation != nil, lines)
+		return nil, withFlags(err, prepared, lines)
 	}
-	return answer(ctx, m, set)
+	return answersOf(p)
 }
 
-func (c modelPredict) read(said flaxlike.Description, lines bool) (*data.Set, error) {
-	if said.Preparation == nil {
-		if len(c.Missing) > 0 {
-			return nil, errors.New("--missing is for a model with a preparation, and it has none")
+func (c modelPredict) predict(ctx context.Context, m *flaxlike.Model, said flaxlike.Description, lines bool) (p flaxlike.Prediction, err error) {
+	var set *data.Set
+	switch {
+	case m.Preparation() == nil:
+		set, err = readCSV(c.File, said.Inputs)
+	case lines:
+		rows, err := readRows(c.File)
+		if err != nil {
+			return p, err
 		}
-		return readCSV(c.File, said.Inputs)
+		return m.PredictRows(ctx, rows...)
+	default:
+		set, err = tables.Open(c.File, tables.Format{Texts: true, Missing: c.Missing})
 	}
-	prepared := new(tables.Preparation)
-	if err := json.Unmarshal(said.Preparation, prepared); err != nil {
-		return nil, fmt.Errorf("the model has a preparation that is not from package data/tables, so only its own program can prepare the rows: %w", err)
-	}
-	if lines {
-		return readRows(c.File, prepared)
-	}
-	table, err := tables.Open(c.File, tables.Format{Texts: true, Missing: c.Missing})
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	return table.Map(prepared.Inputs)
+	return m.Predict(ctx, set)
 }
 
 type alike struct {

@@ -17,19 +17,16 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 )
 
-func readRows(path string, prepared *tables.Preparation) (*data.Set, error) {
-	var rows []map[string]any
-	err := eachLine(path, func(line []byte) error {
+func readRows(path string) (rows []map[string]any, err error) {
+	err = eachLine(path, func(line []byte) error {
 		row := map[string]any{}
 		d := json.NewDecoder(bytes.NewReader(line))
+		d.UseNumber()
 		err := d.Decode(&row)
 		rows = append(rows, row)
 		return inJSON(err, `an object with a value for each column, as {"mass": 1.5}`)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return prepared.Rows(rows...)
+	return rows, err
 }
 
 // inJSON names the JSON found, not Go's types.

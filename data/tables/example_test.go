@@ -48,7 +48,11 @@ func ExampleFit() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	one, err := preparation.Rows(map[string]any{"mass": 5.5, "island": "Torgersen"})
+	table, err = preparation.Table(map[string]any{"mass": 5.5, "island": "Torgersen"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	one, err := table.Map(preparation.Inputs)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -60,14 +64,14 @@ func ExampleFit() {
 	names, _ := preparation.Names("x")
 	classes, _ := preparation.Classes("y")
 	fmt.Println(names, classes)
-	_, err = preparation.Rows(map[string]any{"mass": "heavy", "island": "Dream"})
+	_, err = preparation.Table(map[string]any{"mass": 4, "isle": "Dream"})
 	fmt.Println(err)
 	// Output:
 	// x [3 3] [0 0 1 0.5 1 0 1 0 1]
 	// y [3] [0 1 1]
 	// x [1 3] [2 0 0]
 	// [mass island=Biscoe island=Dream] [a b]
-	// tables: preparation: rows: column "mass": row 1: "heavy" is not a number: invalid syntax: if it marks a missing value, name it in tables.Missing, which the preparation keeps, or in Format.Missing; if it is a class, use Categories for the column
+	// tables: preparation: table: row 1: the preparation has no column "isle"; there are ["island" "mass" "species"]
 }
 
 func ExampleFunctions() {

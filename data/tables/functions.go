@@ -101,7 +101,7 @@ func (c *function) each(columns []data.Array, take func(row int, values []float3
 			return err
 		}
 	}
-	for i := range columns[0].Dims[0] {
+	for i := range columns[0].Size() {
 		row := make([]string, len(texts))
 		for k := range texts {
 			row[k] = texts[k][i]

@@ -105,7 +105,7 @@ func crossed(columns []data.Array) ([]string, error) {
 	if len(columns) == 1 {
 		return textsOf(columns[0])
 	}
-	joined := make([]string, columns[0].Dims[0])
+	joined := make([]string, columns[0].Size())
 	for k, column := range columns {
 		texts, err := textsOf(column)
 		if err != nil {

@@ -28,7 +28,7 @@ func TestPreparation_labelsOfSeveralColumns(t *testing.T) {
 		require.Equal(t, []string{"red", "round", "mass", "age"}, labels)
 		_, err := p.Classes("targets")
 		require.ErrorContains(t, err, "expected the class numbers of one column")
-		one := must.M1(p.Rows(map[string]any{"x": 2})) // without labels
+		one := must.M1(p.Table(map[string]any{"x": 2})) // without labels
 		require.Len(t, one.Fields(), 1)
 	}
 	table = must.M1(data.New(data.Named("x", []float32{1}, 1), data.Named("red", []string{""}, 1), data.Named("round", []bool{false}, 1)))

@@ -117,7 +117,7 @@ func (n Numbers) fitColumn(name string, column data.Array) (prepared, error) {
 	case by != noFill:
 		c.Fill = new(filling(there, by))
 	}
-	if err := c.fillIn(values, func(int) {}); err != nil {
+	if err := c.fillIn(values, column.Dims, func(int) {}); err != nil {
 		return nil, err
 	}
 	c.bound(n, values)
@@ -342,9 +342,13 @@ func (c *number) check() error {
 }
 
 // fillIn replaces missing values, and calls was with their rows.
-func (c *number) fillIn(values []float64, was func(row int)) error {
+// fillIn fills no window from another one.
+func (c *number) fillIn(values []float64, dims []int, was func(row int)) error {
 	before := math.NaN()
 	for i, v := range values {
+		if len(dims) > 1 && i%(len(values)/dims[0]) == 0 {
+			before = math.NaN()
+		}
 		if !math.IsNaN(v) {
 			before = v
 			continue
@@ -386,7 +390,7 @@ func (c *number) convert(columns []data.Array, to cells) error {
 		return err
 	}
 	last := c.width() - 1
-	if err := c.fillIn(values, func(row int) {
+	if err := c.fillIn(values, columns[0].Dims, func(row int) {
 		if c.Indicator {
 			to.numbers[row*to.stride+last] = 1
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Columns is one of [Numbers], [Categories], [Dates], [Hashed], [Crossed], [Function], [Labels] and [Missing].
+// Columns is one of [Numbers], [Categories], [Dates], [Hashed], [Crossed], [Texts], [Terms], [Function], [Labels] and
+// [Missing].
 type Columns interface {
 	rule() (columns []string, field string, err error)
 	fit(names []string, columns []data.Array) ([]prepared, error)
@@ -55,8 +56,8 @@ const (
 )
 
 // Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model,
-// as JSON. It is safe for concurrent use. The table is a [data.Set] with one field [n] per column. Other fields are
-// ignored. A missing value is "", NaN, or one of [Missing].
+// as JSON. It is safe for concurrent use. The table is a [data.Set] with one field [n] per column, or [n, …] of
+// series.Windows. Other fields are ignored. A missing value is "", NaN, or one of [Missing].
 type Preparation struct {
 	columns []prepared
 	missing []string
@@ -158,6 +159,17 @@ func fitPreparation(training *data.Set, rules []Columns) (*Preparation, error) {
 			}
 		}
 		fitted, err := r.fit(names, columns)
+		for _, c := range fitted {
+			for k, name := range c.of().taken() {
+				column := columns[slices.Index(names, name)]
+				if k == 0 && len(column.Dims) > 1 {
+					c.of().Dims = slices.Clone(column.Dims[1:])
+				}
+				if err == nil {
+					err = c.of().takes(name, column)
+				}
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -203,10 +215,11 @@ func columnOf(fields []data.Field, name string) (data.Array, error) {
 		return data.Array{}, fmt.Errorf("the table has no column %q; there are %s%s", name, listed.Some(names), hint)
 	}
 	a := fields[k].Array
-	if len(a.Dims) != 1 {
-		return a, fmt.Errorf("column %q is %s %v, expected one value for each example, [n]", name, a.DType(), a.Dims)
+	err := arrays.Check(a.Flat, a.Dims)
+	if err == nil && len(a.Dims) == 0 {
+		err = errors.New("it has no axes, expected [n]")
 	}
-	if err := arrays.Check(a.Flat, a.Dims); err != nil {
+	if err != nil {
 		return a, fmt.Errorf("column %q: %w", name, err)
 	}
 	return a, nil
@@ -237,6 +250,9 @@ func (p *Preparation) check() error {
 		if of.Field == "" || of.Field == data.Mask || of.Field == data.Rows {
 			err = fmt.Errorf("its field is %q, expected another name", of.Field)
 		}
+		if size, ok := arrays.Size(of.Dims...); !ok || size < 1 {
+			err = fmt.Errorf("its dims are %v, expected positive ones", of.Dims)
+		}
 		if err != nil {
 			return fmt.Errorf("column %q: %w", of.title(), err)
 		}
@@ -249,8 +265,10 @@ func (p *Preparation) check() error {
 			switch width += c.width(); {
 			case i > 0 && (c.label() || in[0].label()) && (of.As != first.As || of.As == asClass):
 				return fmt.Errorf("field %q has columns %q, %s, and %q, %s: expected labels in a field of their own", field, first.title(), first.As, of.title(), of.As)
-			case c.integers() != in[0].integers():
-				return fmt.Errorf("field %q has columns %q, %s, and %q, %s: expected fields of their own for integers", field, first.title(), first.As, of.title(), of.As)
+			case !slices.Equal(of.Dims, first.Dims):
+				return fmt.Errorf("field %q has columns %q, [n] and then %v, and %q, %v: expected the same, or fields of their own", field, first.title(), first.Dims, of.title(), of.Dims)
+			case c.integers() != in[0].integers(), i > 0 && (of.As == asTokens || first.As == asTokens):
+				return fmt.Errorf("field %q has columns %q, %s, and %q, %s: expected fields of their own for integers and for token ids", field, first.title(), first.As, of.title(), of.As)
 			case width > mostWide:
 				return fmt.Errorf("field %q has more than %d numbers for each example: %w", field, mostWide, data.ErrLimit)
 			}

@@ -48,7 +48,7 @@ func (p *Preparation) prepare(table data.Batch, labels bool, what string) (data.
 
 func (p *Preparation) fields(table data.Batch, labels bool) (data.Batch, error) {
 	if p == nil || len(p.columns) == 0 {
-		return data.Batch{}, errors.New("it is the zero value: make one with tables.Fit, or read it from JSON")
+		return data.Batch{}, errZero
 	}
 	table, err := table.OnHost()
 	if err != nil {
@@ -110,9 +110,12 @@ func (p *Preparation) together(of []prepared, table data.Batch) (data.Array, err
 			if err != nil {
 				return data.Array{}, fmt.Errorf("%w (it was fitted as a %s)", err, c.of().As)
 			}
+			if err := c.of().takes(name, column); err != nil {
+				return data.Array{}, err
+			}
 			if rows < 0 {
 				rows, first = column.Dims[0], name
-				size, ok := arrays.Size(rows, width)
+				size, ok := arrays.Size(append([]int{rows, width}, c.of().Dims...)...)
 				if !ok {
 					return data.Array{}, fmt.Errorf("field %q has %d numbers for each of %d examples, expected at most %d in all", c.of().Field, width, rows, arrays.MostElements)
 				}
@@ -128,16 +131,19 @@ func (p *Preparation) together(of []prepared, table data.Batch) (data.Array, err
 			columns[i] = column
 		}
 		if err := c.convert(columns, to.from(at)); err != nil {
+			if len(c.of().Dims) > 0 {
+				err = fmt.Errorf("of the values of all examples %w", err)
+			}
 			return data.Array{}, fmt.Errorf("column %q: %w", c.of().title(), err)
 		}
 		at += c.width()
 	}
-	a := data.Array{Flat: to.numbers, Dims: []int{rows, width}}
+	a := data.Array{Flat: to.numbers, Dims: slices.Concat([]int{rows}, of[0].of().Dims, []int{width})}
 	if to.classes != nil {
 		a.Flat = to.classes
 	}
-	if width == 1 && (of[0].label() || of[0].integers()) {
-		a.Dims = a.Dims[:1]
+	if width == 1 && (of[0].label() || of[0].integers()) && of[0].of().As != asTokens {
+		a.Dims = a.Dims[:len(a.Dims)-1]
 	}
 	return a, nil
 }

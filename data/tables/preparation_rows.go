@@ -13,72 +13,100 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Rows makes the inputs of examples, maps from column name to value, as from JSON: numbers, texts, bools, or nil if
-// missing. Each needs exactly the input columns.
-func (p *Preparation) Rows(rows ...map[string]any) (*data.Set, error) {
-	set, err := p.rows(rows)
+// Table makes a table of texts of rows, maps from column name to value, as from JSON: numbers, texts, bools, or nil if
+// missing, and lists of them for windows. Each needs exactly the input columns; columns of labels are left out.
+func (p *Preparation) Table(rows ...map[string]any) (*data.Set, error) {
+	set, err := p.table(rows)
 	if err != nil {
-		return nil, fmt.Errorf("tables: preparation: rows: %w", err)
+		return nil, fmt.Errorf("tables: preparation: table: %w", err)
 	}
 	return set, nil
 }
 
-func (p *Preparation) rows(rows []map[string]any) (*data.Set, error) {
-	if len(rows) == 0 {
-		return nil, errors.New("there is none")
+func (p *Preparation) table(rows []map[string]any) (*data.Set, error) {
+	switch {
+	case p == nil || len(p.columns) == 0:
+		return nil, errZero
+	case len(rows) == 0:
+		return nil, errors.New("there are no rows")
 	}
-	var table data.Batch
 	known := map[string]bool{}
-	if p != nil {
-		for _, c := range p.columns {
-			for _, name := range c.of().taken() {
-				if c.label() || known[name] {
-					known[name] = true
-					continue
-				}
-				known[name] = true
-				texts, err := column(rows, name, c.of().As)
-				if err != nil {
-					return nil, err
-				}
-				table.Fields = append(table.Fields, data.Named(name, texts, len(rows)))
-			}
+	for _, c := range p.columns {
+		for _, name := range c.of().taken() {
+			known[name] = true
 		}
 	}
 	for n, row := range rows {
 		for _, name := range slices.Sorted(maps.Keys(row)) {
-			if !known[name] && len(known) > 0 {
-				return nil, rowError(n, "the preparation has no column %q; there are %s", name, listed.Some(slices.Sorted(maps.Keys(known))))
+			if !known[name] {
+				return nil, rowError(n, "the preparation has no column %s; there are %s", listed.Quoted(name), listed.Some(slices.Sorted(maps.Keys(known))))
 			}
 		}
 	}
-	b, err := p.fields(table, false)
-	if err != nil {
-		return nil, err
+	var table []data.Field
+	for _, c := range p.columns {
+		for _, name := range c.of().taken() {
+			if c.label() || !known[name] {
+				continue
+			}
+			known[name] = false // several rules may take it
+			field, err := column(rows, name, c.of())
+			if err != nil {
+				return nil, err
+			}
+			table = append(table, field)
+		}
 	}
-	return data.New(b.Fields...)
+	if len(table) == 0 {
+		return nil, errors.New("it has only labels, expected inputs")
+	}
+	return data.New(table...)
 }
 
-func column(rows []map[string]any, name, as string) ([]string, error) {
-	texts := make([]string, len(rows))
+func column(rows []map[string]any, name string, of *source) (data.Field, error) {
+	texts := make([]string, 0, len(rows))
 	for n, row := range rows {
 		value, ok := row[name]
 		if !ok {
-			return nil, rowError(n, "there is no column %q, fitted as a %s; there are %s", name, as, listed.Some(slices.Sorted(maps.Keys(row))))
+			return data.Field{}, rowError(n, "there is no column %q, fitted as a %s: give nil if the value is missing", name, of.As)
 		}
 		var err error
-		if texts[n], err = textOf(value); err != nil {
-			return nil, fmt.Errorf("column %q: %w", name, rowError(n, "%w", err))
+		if texts, err = appendTexts(texts, value, of.Dims); err != nil {
+			return data.Field{}, fmt.Errorf("column %q: %w", name, rowError(n, "%w", err))
 		}
 	}
-	return texts, nil
+	return data.Named(name, texts, append([]int{len(rows)}, of.Dims...)...), nil
+}
+
+// appendTexts takes a list, as of JSON, for each of dims.
+func appendTexts(texts []string, value any, dims []int) ([]string, error) {
+	if len(dims) == 0 {
+		text, err := textOf(value)
+		return append(texts, text), err
+	}
+	list := reflect.ValueOf(value)
+	if list.Kind() != reflect.Slice || list.Len() != dims[0] {
+		return nil, fmt.Errorf("the value is %T, expected a list of %d", value, dims[0])
+	}
+	var err error
+	for i := 0; err == nil && i < list.Len(); i++ {
+		texts, err = appendTexts(texts, list.Index(i).Interface(), dims[1:])
+	}
+	return texts, err
 }
 
 func textOf(value any) (string, error) {
+	if n, ok := value.(json.Number); ok { // 1.0 is the class 1, and a long id has all its digits
+		if _, err := n.Int64(); err != nil {
+			if v, err := n.Float64(); err == nil {
+				value = v
+			}
+		}
+	}
 	switch v := reflect.ValueOf(value); v.Kind() {
 	case reflect.Invalid:
 		return "", nil
-	case reflect.String: // also json.Number
+	case reflect.String:
 		return v.String(), nil
 	case reflect.Bool:
 		return strconv.FormatBool(v.Bool()), nil
@@ -91,6 +119,8 @@ func textOf(value any) (string, error) {
 	}
 	return "", fmt.Errorf("the value is %T, expected a number, a text, a truth value, or nil for a missing one", value)
 }
+
+var errZero = errors.New("it is the zero value: make one with tables.Fit, or read it from JSON")
 
 const preparationVersion = 1
 
@@ -125,7 +155,7 @@ func (p *Preparation) read(text []byte, functions Functions) (used map[string]bo
 	var version struct{ Version int }
 	err = json.Unmarshal(text, &version)
 	if err == nil && version.Version != preparationVersion {
-		err = fmt.Errorf("version %d, expected %d: a newer lazo may have written it", version.Version, preparationVersion)
+		err = fmt.Errorf("version %d, expected %d: another version of lazo wrote it, or another program", version.Version, preparationVersion)
 	}
 	var file preparationFile
 	if err == nil {

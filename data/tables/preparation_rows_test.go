@@ -14,7 +14,23 @@ import (
 )
 
 func inputsOf(p *tables.Preparation, rows ...map[string]any) (*data.Set, error) {
-	return p.Rows(rows...)
+	table, err := p.Table(rows...)
+	if err != nil {
+		return nil, err
+	}
+	return table.Map(p.Inputs)
+}
+
+// A number of JSON is the class that its digits are, also written as a fraction, and a long id keeps them all.
+func TestPreparation_numbersOfJSON(t *testing.T) {
+	p := must1(tables.Fit(column(t, "id", "1", "9007199254740993"), tables.Categories{Columns: []string{"id"}, Integers: true}))
+	for text, class := range map[json.Number]int32{"1": 0, "1.0": 0, "1e0": 0, "9007199254740993": 1} {
+		set, err := inputsOf(p, map[string]any{"id": text})
+		require.NoError(t, err)
+		require.Equal(t, []int32{class}, set.Fields()[0].Array.Flat)
+	}
+	_, err := inputsOf(p, map[string]any{"id": json.Number("1e999")})
+	require.ErrorContains(t, err, `"1e999" is not a class`)
 }
 
 // Files of version 1, as the first version of each kind wrote them, stay readable.

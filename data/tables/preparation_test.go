@@ -89,7 +89,7 @@ func TestPreparation_refuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	for want, row := range map[string]map[string]any{
-		`row 1: there is no column "mass", fitted as a number; there are ["age" "island" "sex"]`: {"age": 1, "sex": "f", "island": "Dream"},
+		`row 1: there is no column "mass", fitted as a number: give nil if the value is missing`: {"age": 1, "sex": "f", "island": "Dream"},
 		`row 1: the preparation has no column "mas"; there are ["age" "island"`:                  {"age": 1, "sex": "f", "island": "Dream", "mass": 1, "mas": 1},
 		`column "mass": row 1: "true" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": true},
 		`column "mass": row 1: the value is []int, expected a number`:                            {"age": 1, "sex": "f", "island": "Dream", "mass": []int{1}},
@@ -98,12 +98,12 @@ func TestPreparation_refuses(t *testing.T) {
 		`column "mass": row 1: 1e+300 is too large for a float32`:                                {"age": 1, "sex": "f", "island": "Dream", "mass": 1e300},
 		`column "mass": row 1: "+Inf" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(1)},
 	} {
-		_, err := p.Rows(row)
-		require.ErrorContains(t, err, "tables: preparation: rows: ")
+		_, err := inputsOf(p, row)
+		require.ErrorContains(t, err, "tables: preparation: ")
 		require.ErrorContains(t, err, want)
 	}
-	_, err := p.Rows()
-	require.EqualError(t, err, "tables: preparation: rows: there is none")
+	_, err := p.Table()
+	require.EqualError(t, err, "tables: preparation: table: there are no rows")
 	_, err = p.Classes("x")
 	require.EqualError(t, err, `tables: preparation: classes: field "x" holds number, expected the class numbers of one column`)
 	_, err = p.Names("z")
@@ -111,7 +111,7 @@ func TestPreparation_refuses(t *testing.T) {
 	for _, p := range []*tables.Preparation{nil, {}} {
 		_, err = table.Map(p.Apply)
 		require.ErrorContains(t, err, "tables: preparation: apply: it is the zero value")
-		_, err = p.Rows(map[string]any{})
+		_, err = p.Table(map[string]any{})
 		require.ErrorContains(t, err, "it is the zero value")
 	}
 
@@ -158,7 +158,9 @@ func TestPreparation_refuses(t *testing.T) {
 	require.ErrorContains(t, err, `column "a": all values are missing`)
 	wide, err := data.New(data.Named("a", make([]float32, 6), 3, 2))
 	require.NoError(t, err)
-	_, err = tables.Fit(wide, tables.Numbers{})
+	p, err = tables.Fit(column(t, "a", "1", "2"), tables.Numbers{})
+	require.NoError(t, err)
+	_, err = wide.Map(p.Inputs)
 	require.ErrorContains(t, err, `column "a" is float32 [3 2], expected one value for each example`)
 	_, err = tables.Fit(nil, tables.Numbers{})
 	require.ErrorContains(t, err, "the set has no examples")
@@ -178,7 +180,7 @@ func TestMissing(t *testing.T) {
 	again := new(tables.Preparation)
 	require.NoError(t, json.Unmarshal(must1(json.Marshal(p)), again))
 	require.Equal(t, want.Fields, must1(again.Apply(must1(data.Peek(table(" NA ").Batches(3).All())))).Fields)
-	require.Equal(t, must1(p.Rows(map[string]any{"mass": nil, "sex": nil})).Fields(), must1(again.Rows(map[string]any{"mass": "NA", "sex": "n/a"})).Fields())
+	require.Equal(t, must1(inputsOf(p, map[string]any{"mass": nil, "sex": nil})).Fields(), must1(inputsOf(again, map[string]any{"mass": "NA", "sex": "n/a"})).Fields())
 	_, err := tables.Fit(table(""), append(rules, tables.Missing{})...)
 	require.ErrorContains(t, err, "tables.Missing appears twice, or names no text")
 	_, err = tables.Fit(table(""), tables.Numbers{Columns: []string{"mas"}})

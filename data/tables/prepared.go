@@ -32,6 +32,8 @@ type source struct {
 	Columns []string `json:"columns,omitempty"`
 	Field   string   `json:"field"`
 	As      string   `json:"as"`
+	// Dims follow [n] in columns of windows of a series.
+	Dims []int `json:"dims,omitempty"`
 }
 
 func (s *source) of() *source     { return s }
@@ -40,6 +42,17 @@ func (*source) integers() bool    { return false }
 func (*source) shares() bool      { return false }
 func (*source) width() int        { return 1 }
 func (s *source) names() []string { return []string{s.title()} }
+
+func (s *source) takes(name string, a data.Array) error {
+	if slices.Equal(a.Dims[1:], s.Dims) {
+		return nil
+	}
+	expected := "one value for each example, [n]"
+	if len(s.Dims) > 0 {
+		expected = "as in fitting [n " + strings.TrimPrefix(fmt.Sprint(s.Dims), "[")
+	}
+	return fmt.Errorf("column %q is %s %v, expected %s", name, a.DType(), a.Dims, expected)
+}
 
 func (s *source) title() string { return strings.Join(s.taken(), " x ") }
 
@@ -106,6 +119,8 @@ var kinds = []struct {
 	{asDate, func() prepared { return new(date) }},
 	{asHashed, func() prepared { return new(hashed) }},
 	{asFunction, func() prepared { return new(function) }},
+	{asTerms, func() prepared { return new(terms) }},
+	{asTokens, func() prepared { return new(tokens) }},
 }
 
 func readPrepared(text []byte) (prepared, error) {

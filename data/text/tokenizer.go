@@ -387,15 +387,10 @@ func (e *encoder) encode(text string, ordinary bool, offsets *[][2]int) error {
 	if len(text) > mostText {
 		return fmt.Errorf("text: the text has %d bytes, expected at most %d", len(text), mostText)
 	}
-	if !e.t.bytes && !utf8.ValidString(text) {
-		at := 0
-		for i, r := range text {
-			if r == utf8.RuneError && !strings.HasPrefix(text[i:], "\ufffd") {
-				at = i
-				break
-			}
+	if !e.t.bytes {
+		if err := validUTF8(text); err != nil {
+			return fmt.Errorf("%w, and only tokens of bytes encode that", err)
 		}
-		return fmt.Errorf("text: the text is not valid UTF-8 at byte %d, and only tokens of bytes encode that", at)
 	}
 	if text == "" {
 		return nil

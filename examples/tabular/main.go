@@ -29,16 +29,15 @@ func main() {
 	train, test := must.M2(table.Split(0.75, uint64(*seed), data.Stratified("species")))
 	prepared := must.M1(tables.Fit(train, tables.Numbers{Fill: tables.FillMedian, Scale: tables.Standard},
 		tables.Categories{Columns: []string{"island", "sex"}, Fill: tables.FillMostFrequent}, tables.Labels{Columns: []string{"species"}}))
-	training, testing := must.M1(train.Map(prepared.Apply)), must.M1(test.Map(prepared.Apply))
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.Dense{Units: 32}, nn.Activation("relu"),
 		nn.Dense{Units: 3}}, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
 		flaxlike.WithPreparation(prepared), flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { fmt.Println(line) })))
 	defer model.Close()
-	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: 20, Validation: testing}))
-	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, testing))["accuracy"])
+	must.M1(model.Fit(ctx, train, flaxlike.Fit{Epochs: 20, Validation: test}))
+	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, test))["accuracy"])
 	must.M(model.Save("penguins.safetensors")) // with the preparation: lazo model predict penguins.safetensors BIRDS.csv
-	bird := must.M1(prepared.Rows(map[string]any{"island": "Dream", "sex": "female", "year": 2009, "body_mass_g": nil,
-		"bill_length_mm": 46.5, "bill_depth_mm": 17.9, "flipper_length_mm": 192})) // nobody has weighed it
-	species := must.M1(must.M1(model.Predict(ctx, bird)).Labels())
+	bird := map[string]any{"island": "Dream", "sex": "female", "year": 2009, "body_mass_g": nil,
+		"bill_length_mm": 46.5, "bill_depth_mm": 17.9, "flipper_length_mm": 192} // nobody has weighed it
+	species := must.M1(must.M1(model.PredictRows(ctx, bird)).Labels())
 	fmt.Println("the bird is:", species[0][0])
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/janpfeifer/must"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/data/text"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/nn"
@@ -25,25 +25,20 @@ func main() {
 	seed := flag.Int64("seed", 0, "of the initial parameters and of the order of the data")
 	flag.Parse()
 	texts, good := reviews(3000)
-	tokens := must.M1(text.BPETraining{Size: 400, Special: []string{"<pad>"}}.Train(data.Items(texts)))
-	encoded := func(texts []string) data.Field { // token 0, <pad>, fills texts up to the longest length
-		ids := make([][]int32, len(texts))
-		for i, t := range texts {
-			ids[i] = must.M1(tokens.EncodeOrdinary(t))
-		}
-		padded, _ := must.M2(data.PadSequences(ids, 0, 48))
-		return data.Field{Name: "x", Array: padded}
-	}
-	training, test := must.M2(must.M1(data.New(encoded(texts), data.Y(good, len(good)))).Split(0.8, 0))
+	table := must.M1(data.New(data.Named("review", texts, len(texts)), data.Named("good", good, len(good))))
+	training, test := must.M2(table.Split(0.8, 0))
+	prepared := must.M1(tables.Fit(training, tables.Texts{Column: "review", Lower: true, Length: 48},
+		tables.Labels{Columns: []string{"good"}, Numbers: true}))
+	words := must.M1(prepared.Classes("x"))
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{
-		nn.Embedding{Vocabulary: tokens.Size(), Width: 16, Padding: new(0)}, nn.LSTM{Units: 32, Last: true}, nn.Dense{Units: 1}},
+		nn.Embedding{Vocabulary: len(words), Width: 16, Padding: new(0)}, nn.LSTM{Units: 32, Last: true}, nn.Dense{Units: 1}},
 		flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithClasses([]string{"bad", "good"}), flaxlike.WithMetrics("accuracy"), flaxlike.WithLearningRate(0.01),
-		flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
+		flaxlike.WithPreparation(prepared), flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test}))
 	fmt.Printf("test accuracy: %.3f\n", must.M1(model.Evaluate(ctx, test))["accuracy"])
 	if review := strings.Join(flag.Args(), " "); review != "" {
-		predicted := must.M1(model.Predict(ctx, must.M1(data.New(encoded([]string{review})))))
+		predicted := must.M1(model.PredictRows(ctx, map[string]any{"review": review}))
 		fmt.Printf("%q is a %s review\n", review, must.M1(predicted.Labels())[0][0])
 	}
 }

@@ -20,7 +20,11 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	if r.Test.Len() == 0 {
 		return errors.New("the test set has no examples")
 	}
-	label, err := fieldOf(r.Test, r.Label, "y", "Label")
+	set, err := r.prepared()
+	if err != nil {
+		return err
+	}
+	label, err := fieldOf(set, r.Label, "y", "Label")
 	if err != nil {
 		return err
 	}
@@ -80,6 +84,25 @@ func (r Run) test(ctx context.Context, d *draft) error {
 		d.draw(plots.Samples(samples...).Caption(chosen))
 	}
 	return nil
+}
+
+// prepared has the fields that the model's preparation makes, without labels if the table has none.
+func (r Run) prepared() (*data.Set, error) {
+	p := r.Model.Preparation()
+	if p == nil {
+		return r.Test, nil
+	}
+	prepare := p.Apply
+	_, labels := p.Columns()
+	for _, name := range labels {
+		if _, err := r.Test.Field(name); err != nil {
+			prepare = p.Inputs
+		}
+	}
+	if r.Test.Mapped() {
+		return r.Test.MapBatches(prepare)
+	}
+	return r.Test.Map(prepare)
 }
 
 func ranks(metrics []string, figure string) bool {

@@ -44,6 +44,13 @@ func (e *Ensemble) check() error {
 		if d.Inputs == nil {
 			return fmt.Errorf("model %d of %d has not seen a batch, so its inputs and outputs are unknown: call Model.Init", i+1, len(e.models))
 		}
+		if p := m.Preparation(); p != nil { // each makes the inputs of its network of the columns
+			columns, _ := p.Columns()
+			d.Inputs = nil
+			for _, name := range columns {
+				d.Inputs = append(d.Inputs, flaxlike.Input{Name: name, Type: "column"})
+			}
+		}
 		slices.SortFunc(d.Inputs, func(a, b flaxlike.Input) int { return strings.Compare(a.Name, b.Name) })
 		if i == 0 {
 			first, kinds = d, of

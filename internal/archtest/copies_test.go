@@ -85,7 +85,9 @@ var fieldsThatAreLists = map[string]string{
 	// Used only during the call that takes the struct or has it as receiver.
 	"checkpoint.Content.Tensors": "call", "checkpoint.Tensor.Dims": "call", "checkpoint.Tensor.Data": "call", "checkpoint.Tensor.Parts": "call", "strategies.Part.Start": "given", "checkpoint/safetensors.Tensor.Dims": "call",
 	"flaxlike.Fit.ValidationAt": "call", "flaxlike/selection.Search.Space": "call", "flaxlike.Fit.Callbacks": "call", "flaxlike.Fit.Augment": "call", "data/tables.Scaling.Mean": "call", "data/tables.Scaling.Std": "call",
-	"data/tables.Numbers.Columns": "call", "data/tables.Categories.Columns": "call", "data/tables.Categories.Classes": "call", "data/tables.Labels.Classes": "call", "data/tables.Labels.Columns": "call",
+	"data/series.Windows.Columns": "call", "data/series.Windows.Targets": "call", "data/series.Past.Columns": "call", "data/series.Past.Lags": "call",
+	"data/series.Past.Means": "call", "data/series.Past.Mins": "call", "data/series.Past.Maxs": "call", "data/series.Past.Stds": "call",
+	"data/tables.Numbers.Columns": "call", "data/tables.Categories.Columns": "call", "data/tables.Categories.Classes": "call", "data/tables.Labels.Classes": "call", "data/tables.Labels.Columns": "call", "data/tables.Terms.Stop": "call",
 	"data/tables.Numbers.Edges": "call", "data/tables.Dates.Columns": "call", "data/tables.Dates.Parts": "call", "data/tables.Hashed.Columns": "call", "data/tables.Crossed.Columns": "call", "data/tables.Function.Columns": "call",
 	"loop.Evaluation.Options": "call", "loop.Callback.Needs": "call", "metrics.Entry.Inputs": "call", "strategies.Step.Batch": "call", "strategies.Built.State": "call", "strategies.Built.Read": "call",
 	"strategies.Built.Outputs": "call", "callbacks/tensorboard.Audio.Samples": "call", "callbacks/tensorboard.Histogram.Buckets": "call",

@@ -1,0 +1,3 @@
+// Package series makes examples of tables whose rows are time steps: windows with a horizon, parts by time, and columns
+// of lags and rolling statistics.
+package series
