@@ -90,6 +90,7 @@ func failureOf(err error) *failure {
 	f := &failure{Text: err.Error()}
 	if errors.As(err, &f.Reported) {
 		f.Text, _, _ = strings.Cut(f.Text, f.Reported.Call+": ")
+		f.Text = strings.TrimSuffix(f.Text, "pjrt: ") // Reported's own
 		return f
 	}
 	for name, kind := range kinds {
