@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// header has the fields 1 (int32 -3), 2 (true), 5 (text "ab"), 6 (list of int32 1, 2), 21 (a structure with false in 1).
+// header has the fields 1 (int32 -3), 2 (true), 5 ("ab"), 6 (int32 1, 2), and 21 (a structure with false in 1).
 var header = []byte{0x15, 0x05, 0x11, 0x38, 0x02, 'a', 'b', 0x19, 0x25, 0x02, 0x04, 0x0c, 0x2a, 0x12, 0x00, 0x00}
 
 func TestThrift(t *testing.T) {

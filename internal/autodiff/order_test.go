@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The gradient of each place goes back to the element that came there, also along an inner axis and in descending order.
+// The gradient of each place goes back to the element that came there, also along an inner axis and descending.
 func TestSort_gradient(t *testing.T) {
 	x := [][]float64{{3, 1, 2}, {-1, 5, 0}}
 	weights := func(in []node) node { return graph.Const(in[0].Graph(), [][]float64{{1, 10, 100}, {1, 10, 100}}) }

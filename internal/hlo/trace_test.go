@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/hlo"
 )
 
-// A traced body's values are refused behind it: those made of its parameters, or all but constants.
+// After a traced body its values are refused: those made of its parameters, or all but constants.
 func TestTrace(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		do := must1(t)
