@@ -1409,4 +1409,6 @@ var controls = []control{
 		edits: []edit{{"if ends && v < 0 {", "if ends {"}}},
 	{name: "an mpirun that was killed, of which nothing is said", file: "dist/launch/launch.go", pkg: "dist/launch", test: "TestRun_mpirunFails",
 		edits: []edit{{"if signal != 0 && failed {", "if signal != 0 && !failed {"}}},
+	{name: "a child's error whose prefix comes twice", file: "internal/aot/aot.go", pkg: "internal/aot", test: "TestFailure_crossesProcesses",
+		edits: []edit{{`2)[0], "pjrt: ")`, `2)[0], "")`}}},
 }
