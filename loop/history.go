@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/lazo-ml/lazo/internal/columns"
 	"github.com/lazo-ml/lazo/internal/pieces"
 	"github.com/lazo-ml/lazo/internal/records"
 )
@@ -283,4 +284,36 @@ func (h *History) find(name string) (cursor, error) {
 
 func errGone(name string) error {
 	return fmt.Errorf("loop: history: %w: %q: no kept row has this entry", ErrNoEntry, name)
+}
+
+type column struct {
+	entryKey
+	columns.Column
+}
+
+type cursor struct {
+	field  *records.Field
+	column *column
+	at     int
+}
+
+func (c *cursor) seek(row int64) bool {
+	if c.field != nil {
+		return true
+	}
+	for c.at < c.column.Len() && c.column.Row(c.at) < row {
+		c.at++
+	}
+	return c.at < c.column.Len() && c.column.Row(c.at) == row
+}
+
+func (c *cursor) read(r row) (float64, error) {
+	if c.field != nil {
+		return c.field.Number(r.times()), nil
+	}
+	v, err := c.column.Number(c.at)
+	if err != nil {
+		return 0, fmt.Errorf("loop: history: step %d: %s.%s: %w", r.elapsed.Steps, c.column.collection, c.column.name, err)
+	}
+	return v, nil
 }

@@ -1,51 +1,47 @@
 package metrics_test
 
 import (
-	"math"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
 
 	"github.com/lazo-ml/lazo/metrics"
-	"github.com/lazo-ml/lazo/xla"
 )
 
-func TestB87_meanAndDeviationOfTheSelected(t *testing.T) {
-	line := []float32{1, 2, 3, 6}
-	square := [][]float32{{1, 2}, {3, 4}, {5, 9}}
-	cube := [][][]float32{{{1, 2}, {3, 4}}, {{5, 6}, {7, 9}}}
-	rows := []struct {
-		name       string
-		values     any
-		mask       any
-		mean, wide float64
-	}{
-		{"a scalar", float32(3), nil, 3, 0},
-		{"integers", []int32{1, 2, 6}, nil, 3, math.Sqrt(14. / 3)},
-		{"truth values", []bool{true, false, true, true}, nil, 0.75, math.Sqrt(3. / 16)},
-		{"no mask", line, nil, 3, math.Sqrt(3.5)},
-		{"a mask of examples", line, []bool{true, false, false, true}, 3.5, 2.5},
-		{"nothing selected", line, []bool{false, false, false, false}, nan, nan},
-		{"weights", line, []float32{0.5, 0, 1.5, 0}, 2.5, math.Sqrt(0.75)},
-		{"integer weights", line, []int64{1, 0, 3, 0}, 2.5, math.Sqrt(0.75)},
-		{"one weight for all", line, float32(2), 3, math.Sqrt(3.5)},
-		{"a mask of rows", square, []bool{true, false, true}, 4.25, math.Sqrt(9.6875)},
-		{"a mask of elements", square, [][]bool{{true, false}, {true, true}, {false, false}}, 8. / 3, math.Sqrt(14. / 9)},
-		{"a mask of rows, three axes", cube, []bool{false, true}, 6.75, math.Sqrt(2.1875)},
-		{"a mask of two axes of three", cube, [][]bool{{true, false}, {false, true}}, 4.75, math.Sqrt(171./4 - 4.75*4.75 - 9)},
-	}
-	platforms(t, func(t *testing.T, r *xla.Runtime) {
-		for _, row := range rows {
-			t.Run(row.name, func(t *testing.T) {
-				b := batch{row.mask, []any{row.values}}
-				mean, err := measure(r, metrics.Mean(), b)
-				require.NoError(t, err)
-				near(t, []float64{row.mean}, mean, 1e-12)
-				wide, err := measure(r, metrics.StandardDeviation(), b)
-				require.NoError(t, err)
-				near(t, []float64{row.wide}, wide, 1e-12)
-			})
-		}
-		t.Logf("B87: %d shapes and masks", len(rows))
+func TestClasses_cases(t *testing.T) {
+	scores := [][]float32{{0.1, 0.7, 0.2}, {0.5, 0.5, 0}, {0, 1, 2}}
+	cases(t, []valued{
+		{"confusion", metrics.ConfusionMatrix(3), batch{[]float32{1, 0.5, 2}, []any{[]int32{1, 1, 2}, scores}}, []float64{0, 0, 0, 0.5, 1, 0, 0, 0, 2}},
+		{"confusion with a label too large", metrics.ConfusionMatrix(2), inputs([]int32{1, 2}, []int32{1, 1}), []float64{nan, nan, nan, nan}},
+		{"confusion with a prediction too large", metrics.ConfusionMatrix(2), inputs([]int32{1, 1}, []int32{1, 2}), []float64{nan, nan, nan, nan}},
+		{"the highest of equals", highest(2), inputs([][]float32{{1, 3, 3, 3}, {0, -1, -2, -1}}), []float64{0, 1, 1, 0, 1, 1, 0, 0}},
+		{"the highest of a NaN", highest(1), inputs([][]float32{{1, 3, float32(nan), 3}}), []float64{-1, -1, -1, -1}},
+		{"threshold", metrics.MapInputs(metrics.Sum(), func(in []*graph.Node) []*graph.Node {
+			return []*graph.Node{metrics.Threshold(in[0], 0.5)}
+		}), inputs([]float32{0.5, 0.6, 0.1, float32(nan)}), []float64{0}},
 	})
+}
+
+func TestClasses_refuses(t *testing.T) {
+	scores := [][]float32{{0.1, 0.7}, {0.5, 0.5}}
+	refusals(t, []refused{
+		{"other classes", metrics.ConfusionMatrix(3), inputs([]int32{1, 1}, scores), "metrics: ConfusionMatrix(3): expected at least 2 classes, and the same number in scores"},
+		{"the highest of too few", highest(3), inputs([][]float32{{1, 2}}), "metrics: Highest(3): expected scores, floats [examples…, classes], and a number from 1 to that of the classes, got (Float32)[1, 2]"},
+	})
+}
+
+// highest shows the classes that Highest makes.
+func highest(k int) metrics.Metric { return shown{k} }
+
+type shown struct{ k int }
+
+func (shown) Accumulators() []metrics.Accumulator { return nil }
+
+func (shown) Merge(a, _ []*graph.Node) []*graph.Node { return a }
+
+func (shown) Compute(acc []*graph.Node) []metrics.Value { return []metrics.Value{{Node: acc[0]}} }
+
+func (s shown) Update(_ []*graph.Node, _ *graph.Node, in ...*graph.Node) []*graph.Node {
+	return []*graph.Node{graph.ConvertDType(metrics.Highest(in[0], s.k), dtypes.Float64)}
 }

@@ -23,3 +23,12 @@ func TestLast(t *testing.T) {
 		require.EqualValues(t, (5+7+8+9)/4., g.values(t, join(t, g.reduce, here, there))[""][0])
 	})
 }
+
+func TestExtremes_cases(t *testing.T) {
+	cases(t, []valued{
+		{"min", metrics.Min(), batch{[]bool{true, false, true}, []any{[]float32{3, 1, 2}}}, []float64{2}},
+		{"min of nothing", metrics.Min(), batch{false, []any{[]float32{3, 1, 2}}}, []float64{math.Inf(1)}},
+		{"max", metrics.Max(), inputs([]int32{3, 1, 2}), []float64{3}},
+		{"max of nothing", metrics.Max(), batch{false, []any{[]float32{3, 1, 2}}}, []float64{math.Inf(-1)}},
+	})
+}

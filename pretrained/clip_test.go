@@ -74,3 +74,6 @@ func TestCLIP(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+//lazo:norace
+func TestCLIP_numbers(t *testing.T) { numbers(t, "clip") }

@@ -12,3 +12,6 @@ func TestOpen_olderGemma(t *testing.T) {
 	const at = "ForSequenceClassification/long/logits"
 	f.near(t, at, outputsOf(t, base.Classifier(0), f, "long")["logits"], f.all[at])
 }
+
+//lazo:norace
+func TestGemma_numbers(t *testing.T) { numbers(t, "gemma2", "gemma3") }

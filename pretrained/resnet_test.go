@@ -83,3 +83,6 @@ func TestResNet_hostileCounts(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+//lazo:norace
+func TestResNet_numbers(t *testing.T) { numbers(t, "resnet", "resnet-basic") }

@@ -18,3 +18,6 @@ func TestT5_tied(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, m.Close())
 }
+
+//lazo:norace
+func TestT5_numbers(t *testing.T) { numbers(t, "t5", "t5-gated") }

@@ -111,15 +111,6 @@ func TestOpenTopology(t *testing.T) {
 	require.Equal(t, before, pjrt.Live(), "the plugin is loaded in child processes alone")
 }
 
-// GoMLX's own executables compile nothing: they make initial values.
-func TestOpenTopology_gomlx(t *testing.T) {
-	r := plugintest.Described(t, 1)
-	made, err := graph.CallOnce(r, func(x *graph.Node) *graph.Node { return graph.ReduceSum(x, 0) }, tensors.FromValue([][]float32{{1, 2}, {3, 4}}))
-	require.NoError(t, err)
-	require.Equal(t, []int{2}, made.Shape().Dimensions)
-	require.ErrorIs(t, made.ToLocal(), xla.ErrNotRun)
-}
-
 // A program over several devices takes and returns each device's part.
 func TestOpenTopology_mesh(t *testing.T) {
 	r := plugintest.Described(t, 4)

@@ -89,7 +89,7 @@ var kinds = map[failureKinds]error{
 func failureOf(err error) *failure {
 	f := &failure{Text: err.Error()}
 	if errors.As(err, &f.Reported) {
-		f.Text, _, _ = strings.Cut(f.Text, f.Reported.Call+": ")
+		f.Text = strings.TrimSuffix(strings.SplitN(f.Text, f.Reported.Call+": ", 2)[0], "pjrt: ")
 		return f
 	}
 	for name, kind := range kinds {

@@ -189,7 +189,7 @@ var sleeps = rule{
 	names: []string{"time.Sleep"},
 	but: map[string]string{
 		"loop/model_run_test.go":           "in the bubble of model_test.go",
-		"callbacks/profile_test.go":        "what waits is what the profile is to show",
+		"callbacks/profile_wall_test.go":   "what waits is what the profile is to show",
 		"callbacks/output_example_test.go": "an example of a slow tracker",
 		"loop/signal_test.go":              "a signal at a random moment",
 		"loop/signal_child_test.go":        "what the signal interrupts",

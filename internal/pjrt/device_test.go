@@ -40,14 +40,3 @@ func TestPluginAndDevices(t *testing.T) {
 		require.ErrorIs(t, err, ErrUnimplemented)
 	}
 }
-
-func TestFunctionThatThePluginLacks(t *testing.T) {
-	p, err := Load(freshFake(t, buildFake(t)))
-	require.NoError(t, err)
-	c, err := p.NewClient(nil, nil)
-	require.NoError(t, err)
-	_, err = c.Devices()[0].MemoryStats()
-	require.ErrorIs(t, err, ErrUnimplemented)
-	assert.Contains(t, err.Error(), "PJRT_Device_MemoryStats")
-	require.NoError(t, c.Close())
-}

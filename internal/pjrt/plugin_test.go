@@ -3,7 +3,6 @@ package pjrt
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,12 +25,4 @@ func TestLoadOncePerFile(t *testing.T) {
 	assert.Equal(t, 200, a.Version().Minor, "a newer minor version")
 	assert.Greater(t, a.Version().StructSize, MinTableSize, "a longer table")
 	assert.Empty(t, a.Extensions())
-}
-
-func TestOptionOfAnotherType(t *testing.T) {
-	p, err := Load(freshFake(t, buildFake(t)))
-	require.NoError(t, err)
-	_, err = p.NewClient(map[string]any{"n": 1}, nil)
-	require.Error(t, err)
-	assert.True(t, strings.Contains(err.Error(), `"n"`) && strings.Contains(err.Error(), "int,"), "%v", err)
 }

@@ -40,22 +40,3 @@ func TestRewrite_division(t *testing.T) {
 	require.ErrorIs(t, err, spmd.ErrUnsupported)
 	require.EqualError(t, err, "spmd: rewrite division: the exchange is not supported: all-reduce all-reduce of main.0_spmd (dot.1): its groups [[0 1]] do not contain each of 3 partitions")
 }
-
-func TestRewrite_loop(t *testing.T) {
-	rewritten, found, err := spmd.Rewrite(partition(t, "loop", 4), 4)
-	require.NoError(t, err)
-	require.Equal(t, []string{"lazo.all_reduce {site = 0 : i64, op = 0 : i64, groups = array<i64: 0, 1, 2, 3>, group_size = 4 : i64}"}, spmd.Line(t, rewritten))
-	require.Equal(t, "region_0.0_spmd", found.Calls[0].Computation)
-	require.Equal(t, 1, spmd.Loops(t, rewritten), "loops that carry a token")
-}
-
-func TestRewrite_eachKind(t *testing.T) {
-	rewritten, _, err := spmd.Rewrite(partition(t, "each_kind", 2), 2)
-	require.NoError(t, err)
-	require.Equal(t, []string{
-		"lazo.all_to_all {site = 0 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}",
-		"lazo.all_gather {site = 1 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}",
-		"lazo.reduce_scatter {site = 2 : i64, op = 3 : i64, groups = array<i64: 0, 1>, group_size = 2 : i64}",
-		"lazo.collective_permute {site = 3 : i64, pairs = array<i64: 0, 1, 1, 0>}",
-	}, spmd.Line(t, rewritten))
-}

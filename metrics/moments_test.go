@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +9,20 @@ import (
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/xla"
 )
+
+func TestR2_cases(t *testing.T) {
+	cases(t, []valued{
+		{"R2 of equal targets", metrics.R2(1), inputs([]float32{2, 2}, []float32{2, 3}), []float64{math.Inf(-1)}},
+		{"R2 of equal targets, all met", metrics.R2(1), inputs([]float32{2, 2}, []float32{2, 2}), []float64{nan}},
+	})
+}
+
+func TestR2_refuses(t *testing.T) {
+	refusals(t, []refused{
+		{"targets of another shape", metrics.R2(1), inputs([]float32{1, 1}, []float32{1}), "metrics: R2: targets (Float32)[2] and predictions (Float32)[1] must have the same dimensions"},
+		{"columns that were not said", metrics.R2(1), inputs([][]float32{{1, 1}}, [][]float32{{1, 1}}), "metrics: R2(1): the targets (Float32)[1, 2] have 2 columns, the numbers of the last axis: expected R2(2)"},
+	})
+}
 
 // Values over several columns are the mean over the columns, as for scikit-learn's and Keras's R², and weights [batch,
 // 1] equal [batch].
