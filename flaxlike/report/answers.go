@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -270,8 +269,6 @@ func (a *answers) weights() []float64 {
 	}
 	return sums
 }
-
-func sortedFigures(of map[string]float64) []string { return slices.Sorted(maps.Keys(of)) }
 
 func floats[N float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](flat []N) []float64 {
 	all := make([]float64, len(flat))

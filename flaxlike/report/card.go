@@ -33,7 +33,11 @@ func (r Run) card(d draft) []plots.Part {
 			run = append(run, plots.Row{Name: "history ends", Value: last.Date.Time().Format("2006-01-02 15:04 MST")})
 		}
 	}
-	trained := r.Model.Describe().Card.Epochs > 0
+	about := r.Model.Describe()
+	trained := about.Card.Epochs > 0
+	if trained {
+		run = append(run, plots.Row{Name: "epochs", Value: fmt.Sprint(about.Card.Epochs)})
+	}
 	variables := r.Model.Summary()
 	run = append(run, plots.Row{Name: "parameters", Value: fmt.Sprint(variables.Total(managed.Parameter).Size)})
 	if fixed := variables.Total(managed.Fixed).Size; fixed > 0 {
@@ -69,7 +73,7 @@ func (r Run) card(d draft) []plots.Part {
 			sets = append(sets, plots.Row{Name: "test checksum", Value: b.Deal.Content + " (checksum of a sample)"})
 		}
 	}
-	settings = append(settings, moreSettings(r.Model.Describe())...)
+	settings = append(settings, moreSettings(about)...)
 	for _, name := range []string{"go", "lazo", "gomlx"} {
 		versions = append(versions, plots.Row{Name: name, Value: builtWith()[name]})
 	}

@@ -17,8 +17,9 @@ import (
 const (
 	repeats        = 5
 	mostFeatures   = 100
-	mostPermuted   = 50_000 // examples to predict
-	leastPermuted  = 50     // of a set
+	mostPermuted   = 50_000     // examples to predict
+	mostElements   = 10_000_000 // of their inputs
+	leastPermuted  = 50         // examples of a set
 	importanceSeed = 1
 )
 
@@ -31,21 +32,25 @@ type feature struct {
 
 // drawImportance permutes each feature among examples, as scikit-learn's permutation_importance.
 func (a *answers) drawImportance(ctx context.Context, d *draft) error {
-	rows, set, err := a.permuted(mostPermuted)
+	_, one, err := a.permuted(1)
 	if err != nil {
 		return err
 	}
-	features := a.features(set.Fields())
+	features, size := a.features(one.Fields()), 0
 	if len(features) < 2 {
 		d.leaveOut("Importance", errors.New("the model has one input: features are columns of fields [examples, columns] of floats, or several fields"))
 		return nil
 	}
+	for _, f := range one.Fields() {
+		if slices.Contains(a.inputs, f.Name) {
+			size += f.Array.Size()
+		}
+	}
 	all := len(features)
 	features = features[:min(all, mostFeatures)]
-	if most := max(leastPermuted, mostPermuted/repeats/len(features)); most < len(rows) {
-		if rows, set, err = a.permuted(most); err != nil {
-			return err
-		}
+	rows, set, err := a.permuted(max(leastPermuted, min(mostPermuted, mostElements/size)/repeats/len(features)))
+	if err != nil {
+		return err
 	}
 	base, err := a.scoreOf(ctx, set.Fields(), rows)
 	if err != nil {

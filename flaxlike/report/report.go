@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -126,7 +127,7 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	if err := a.evaluate(ctx); err != nil {
 		return err
 	}
-	for _, name := range sortedFigures(a.figures) {
+	for _, name := range slices.Sorted(maps.Keys(a.figures)) {
 		value := fmt.Sprintf("%.6g", a.figures[name])
 		if ranks(a.about.Metrics, name) {
 			value += " (of 200 thresholds; a curve has all)"
