@@ -121,7 +121,7 @@ func moreSettings(about flaxlike.Description) (rows []plots.Row) {
 		add("calibration of "+output, fmt.Sprint(about.Calibrations[output]))
 	}
 	for _, output := range slices.Sorted(maps.Keys(about.Thresholds)) {
-		add("thresholds of "+output, fmt.Sprintf("%.6g", about.Thresholds[output]))
+		add("thresholds of "+output, fmt.Sprint(about.Thresholds[output]))
 	}
 	add("outdated", about.Outdated...)
 	var table struct{ Columns []map[string]any }
