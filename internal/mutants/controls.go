@@ -117,7 +117,7 @@ var controls = []control{
 		edits: []edit{{"e.Collection == loop.Stateful && ", "e.Collection == loop.Stateful || "}}},
 	{name: "scalars as tensors", file: "callbacks/tensorboard/event.go", pkg: "callbacks/tensorboard", test: "TestTensorBoardSees",
 		edits: []edit{{"return message{}.text(1, tag).float32(2, float32(v))", "return value(tag, \"scalars\", nil, 1, tensor(dtDouble).float(6, v))"}}},
-	{name: "statistics that count as parameters", file: "flaxlike/report/report.go", pkg: "flaxlike/report", test: "TestSave_saysOneThingOnce",
+	{name: "statistics that count as parameters", file: "flaxlike/report/network.go", pkg: "flaxlike/report", test: "TestSave_saysOneThingOnce",
 		edits: []edit{{"Size: l.Size - l.Fixed", "Size: l.Size"}}},
 	{name: "arrows that forget the inputs", file: "flaxlike/trace.go", pkg: "flaxlike/report", test: "TestSave_ofWhatThereIs",
 		edits: []edit{{"\t\tcase taken:\n", "\t\tcase taken && false:\n"}}},
