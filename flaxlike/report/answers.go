@@ -190,7 +190,7 @@ func (a *answers) agrees(value float64, metrics ...string) (known bool, err erro
 			continue
 		}
 		if same := math.Abs(figure-value) <= 1e-4*max(1e-2, math.Abs(figure)); !same && !math.IsNaN(figure) {
-			return true, fmt.Errorf("Evaluate's %s is %.6g and that of the predictions %.6g: the network masks places, or the metric has another label", name, figure, value)
+			return true, fmt.Errorf("the %s of Evaluate is %.6g and that of the predictions %.6g: the network masks places, or the metric has another label", name, figure, value)
 		}
 		known = true
 	}

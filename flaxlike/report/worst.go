@@ -44,7 +44,7 @@ func (a *answers) worst(ctx context.Context) (all []loss, err error) {
 			value, ok = own, true
 		}
 		if !ok {
-			return nil, errors.New("Evaluate has no loss of this output")
+			return nil, errors.New("there is no loss of this output in Evaluate's figures")
 		}
 		all = append(all, loss{i, value})
 	}

@@ -69,7 +69,7 @@ func (c Classified) checkSeveral() error {
 	}
 	for i, row := range c.Positive {
 		if len(row) != len(c.Classes) {
-			return fmt.Errorf("Positive of example %d has %d classes, expected %d", i, len(row), len(c.Classes))
+			return fmt.Errorf("example %d has %d classes in Positive, expected %d", i, len(row), len(c.Classes))
 		}
 		if err := c.checkScores(i); err != nil {
 			return err

@@ -159,7 +159,7 @@ func TestClassified_severalClasses(t *testing.T) {
 	_, err := c.Predicted()
 	require.ErrorContains(t, err, "an example may have several classes")
 	c.Positive[1] = nil
-	require.ErrorContains(t, plots.ROC(c).Err(), "Positive of example 1 has 0 classes, expected 2")
+	require.ErrorContains(t, plots.ROC(c).Err(), "example 1 has 0 classes in Positive, expected 2")
 	c.Positive = c.Positive[:1]
 	require.ErrorContains(t, plots.ROC(c).Err(), "1 rows of Positive for the scores of 3 examples")
 	c.Labels = []int{1}
