@@ -195,7 +195,7 @@ func compareDoors(t *testing.T, m *flaxlike.Model, set *data.Set, kind string, n
 				are, said = are+map[bool]int{true: 1}[is], said+map[bool]int{true: 1}[says]
 				hits += map[bool]int{true: 1}[is && says]
 			}
-			require.Contains(t, page, fmt.Sprintf("class %s %d of %d predictions are right, %d of %d examples are found", name, hits, said, hits, are))
+			require.Contains(t, page, fmt.Sprintf(" %s %d %d %d %d ", name, hits, said-hits, are-hits, len(want)-said-are+hits), "the confusion of each class")
 		}
 	} else {
 		share := rightShare(set, kind, names, want)

@@ -1,13 +1,9 @@
 package report
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -16,262 +12,115 @@ import (
 	"github.com/lazo-ml/lazo/metrics/plots"
 )
 
-func (r Run) test(ctx context.Context, d *draft) error {
-	if r.Test.Len() == 0 {
-		return errors.New("the test set has no examples")
-	}
-	set, err := r.prepared()
-	if err != nil {
-		return err
-	}
-	label, err := fieldOf(set, r.Label, "y", "Label")
-	if err != nil {
-		return err
-	}
-	p, err := r.Model.Predict(ctx, r.Test)
-	if err != nil {
-		return err
-	}
-	if _, err := p.Output(r.Output); err != nil {
-		return err
-	}
-	if label.Flat != nil {
-		figures, err := r.Model.Evaluate(ctx, r.Test)
-		if err != nil {
-			return err
-		}
-		for _, name := range slices.Sorted(maps.Keys(figures)) {
-			value := fmt.Sprintf("%.6g", figures[name])
-			if ranks(r.Model.Describe().Metrics, name) {
-				value += " (of 200 thresholds; a curve has all)"
-			}
-			d.figures = append(d.figures, plots.Row{Name: name, Value: value})
-		}
-	}
-	c, err := r.classify(p, label)
-	if err != nil {
-		if r.Classes != nil || r.Images != "" {
-			return err
-		}
-		if losses := r.Model.Describe().Losses; !slices.ContainsFunc(losses, ofClasses) && len(losses) > 0 && label.Flat != nil {
-			err = fmt.Errorf("the model is not a classifier: its loss is %s, and %w", strings.Join(losses, "; "), err)
-		}
-		d.leaveOut("Confusion matrix, curves and samples", err)
-		return nil
-	}
-	d.figures = append(d.figures, c.rows...)
-	if c.several {
-		d.leaveOut("Confusion matrix, curves and samples", errors.New("an example may have several classes: the figures have each class"))
-		return nil
-	}
-	counts := make([][]int, len(c.Classes))
-	for i := range counts {
-		counts[i] = make([]int, len(c.Classes))
-	}
-	for i, class := range c.predicted {
-		counts[c.Labels[i]][class]++
-	}
-	d.draw(plots.Confusion(counts, c.Classes))
-	d.draw(plots.ROC(c.Classified))
-	d.draw(plots.PrecisionRecall(c.Classified))
-	samples, chosen, err := r.samples(c)
-	switch {
-	case err != nil && r.Images != "":
-		return err
-	case err != nil:
-		d.leaveOut("Samples", err)
-	default:
-		d.draw(plots.Samples(samples...).Caption(chosen))
-	}
-	return nil
-}
-
-// prepared has the fields that the model's preparation makes, without labels if the table has none.
-func (r Run) prepared() (*data.Set, error) {
-	p := r.Model.Preparation()
-	if p == nil {
-		return r.Test, nil
-	}
-	prepare := p.Apply
-	_, labels := p.Columns()
-	for _, name := range labels {
-		if _, err := r.Test.Field(name); err != nil {
-			prepare = p.Inputs
-		}
-	}
-	if r.Test.Mapped() {
-		return r.Test.MapBatches(prepare)
-	}
-	return r.Test.Map(prepare)
-}
-
-func ranks(metrics []string, figure string) bool {
-	return slices.ContainsFunc(metrics, func(line string) bool {
-		line, _ = strings.CutSuffix(line, ", weighted")
-		name, output, several := strings.Cut(line, " of ")
-		if name != "auc" && name != "average_precision" {
-			return false
-		}
-		return figure == name && !several || figure == output+"_"+name
-	})
-}
-
-func ofClasses(loss string) bool {
-	return strings.Contains(loss, "crossentropy") || strings.Contains(loss, "hinge")
-}
-
-func fieldOf(set *data.Set, name, usual, what string) (all data.Array, err error) {
-	of := name
-	if of == "" {
-		of = usual
-	}
-	var values []float64
-	for b, err := range set.Batches(min(256, set.Len()), data.Kept).All() {
-		if err != nil {
-			return all, err
-		}
-		var names []string
-		for _, f := range b.Fields {
-			names = append(names, f.Name)
-		}
-		k := slices.Index(names, of)
-		switch {
-		case k < 0 && name == "":
-			return all, nil
-		case k < 0:
-			return all, fmt.Errorf("%s: the test set has no field %q; it has %q", what, name, names)
-		}
-		values = append(values, numbers(b.Fields[k].Array.Flat)...)
-		all.Dims = slices.Clone(b.Fields[k].Array.Dims)
-	}
-	if len(all.Dims) > 0 {
-		all.Dims[0] = set.Len()
-	}
-	all.Flat = values
-	return all, nil
-}
-
+// classified has the places of all examples, one after another: several of each if the output is of sequences.
 type classified struct {
-	plots.Classified
-	predicted []int
-	several   bool // several classes per example: rows only
-	rows      []plots.Row
+	names  []string
+	kind   string
+	width  int // numbers of a place
+	places int // of an example
+	// labels is of each place, or of multi-label of each number. counts is of each label.
+	labels        []int32
+	counts        []bool
+	probabilities []float64
+	// before is by the network's outputs alone, as Evaluate counts; after by calibration and thresholds.
+	before, after []int32
 }
 
-func (r Run) classify(p flaxlike.Prediction, label data.Array) (c classified, err error) {
-	if label.Flat == nil {
+func (r Run) classify(a *answers) (c classified, err error) {
+	if a.label.Flat == nil {
 		return c, errors.New("the test set has no labels")
 	}
-	kind, err := p.Kind(r.Output)
+	probabilities, err := a.p.Probabilities(a.output)
 	if err != nil {
 		return c, err
 	}
-	probabilities, err := p.Probabilities(r.Output)
+	own, err := a.p.ClassNames(a.output)
 	if err != nil {
 		return c, err
 	}
-	predicted, err := p.Classes(r.Output)
-	if err != nil {
-		return c, err
+	c.kind = a.kind
+	if c.names = slices.Clone(r.Classes); r.Classes == nil {
+		c.names = own
 	}
-	own, err := p.ClassNames(r.Output)
-	if err != nil {
-		return c, err
-	}
-	if c.Classes = slices.Clone(r.Classes); r.Classes == nil {
-		c.Classes = own
-	}
-	for k, name := range c.Classes {
-		if slices.Contains(c.Classes[:k], name) {
+	for k, name := range c.names {
+		if slices.Contains(c.names[:k], name) {
 			return c, fmt.Errorf("the class %q is named twice", name)
 		}
 	}
-	if len(c.Classes) != len(own) {
-		return c, fmt.Errorf("%d names for %d classes", len(c.Classes), len(own))
+	if len(c.names) != len(own) {
+		return c, fmt.Errorf("%d names for %d classes", len(c.names), len(own))
 	}
-	values, given := numbers(probabilities.Flat), numbers(label.Flat)
-	classes, n := predicted.Flat.([]int32), p.Len()
-	rest := len(values) / n
-	if len(probabilities.Dims) > 2 || label.Len() != n {
-		return c, fmt.Errorf("output of dims %v and labels of dims %v: expected one prediction and one label for each example", probabilities.Dims, label.Dims)
+	c.probabilities, c.width = numbers(probabilities.Flat), len(own)
+	if c.kind == "binary" {
+		c.width = 1
 	}
-	row := plots.Row{Name: "probabilities", Value: "of each class"}
-	if kind == "binary" {
-		row.Value = "of the class " + c.Classes[1]
-	}
-	output := r.Output
-	if output == "" {
-		output = p.Outputs()[0]
-	}
-	if by := r.Model.Describe().Calibrations[output]; len(by) > 0 {
-		row.Value += fmt.Sprint(", calibrated: ", by)
-	}
-	c.rows = append(c.rows, row)
-	thresholds := r.Model.Describe().Thresholds[output]
-	if len(thresholds) > 0 {
-		c.rows = append(c.rows, plots.Row{Name: "thresholds", Value: fmt.Sprint(thresholds)})
-	}
-	if kind == "multi-label" {
-		c.several = true
-		if len(given) != len(values) {
-			return c, fmt.Errorf("labels %v are not 0 or 1 for each of %d classes", label.Dims, rest)
-		}
-		c.rows = append(c.rows, eachClass(c.Classes, given, classes)...)
-		return c, nil
-	}
-	if c.Labels, err = labelsOf(label.Dims, given, len(own)); err != nil {
+	c.places = len(c.probabilities) / c.width / a.p.Len()
+	if err := c.readLabels(a, probabilities.Dims); err != nil {
 		return c, err
 	}
-	right := 0
-	for i, class := range classes {
-		c.predicted = append(c.predicted, int(class))
-		if scores := values[i*rest : (i+1)*rest]; kind == "binary" {
-			c.Scores = append(c.Scores, []float64{1 - scores[0], scores[0]})
-		} else {
-			c.Scores = append(c.Scores, scores)
-		}
-		if c.Labels[i] == int(class) {
-			right++
-		}
+	after, err := a.p.Classes(a.output)
+	if err != nil {
+		return c, err
 	}
-	c.rows = append(c.rows, plots.Row{Name: "right classes", Value: fmt.Sprintf("%.6g (%d of %d)", float64(right)/float64(n), right, n)})
-	return c, nil
+	c.after = after.Flat.([]int32)
+	c.before, err = a.uncorrected(c.after)
+	return c, err
 }
 
-func eachClass(names []string, labels []float64, classes []int32) (rows []plots.Row) {
-	for k, name := range names {
-		var hits, said, are int
-		for i := k; i < len(classes); i += len(names) {
-			is := labels[i] == 1
-			if is {
-				are++
-			}
-			if classes[i] == 1 {
-				if said++; is {
-					hits++
-				}
-			}
-		}
-		rows = append(rows, plots.Row{Name: "class " + name, Value: fmt.Sprintf("%d of %d predictions are right, %d of %d examples are found",
-			hits, said, hits, are)})
+// uncorrected has the classes without calibration and thresholds.
+func (a *answers) uncorrected(after []int32) ([]int32, error) {
+	if a.kind == "classes" {
+		return after, nil // a temperature keeps the order
 	}
-	return rows
+	if len(a.about.Calibrations[a.output]) == 0 {
+		classes, err := a.p.WithThresholds(0.5).Classes(a.output)
+		if err != nil {
+			return nil, err
+		}
+		return classes.Flat.([]int32), nil
+	}
+	logits, err := a.p.Output(a.output)
+	if err != nil {
+		return nil, err
+	}
+	before := make([]int32, 0, len(after))
+	for _, v := range numbers(logits.Flat) {
+		class := int32(0)
+		if v > 0 {
+			class = 1
+		}
+		before = append(before, class)
+	}
+	return before, nil
 }
 
-func labelsOf(dims []int, given []float64, classes int) (labels []int, err error) {
-	hot := len(dims) == 2 && dims[1] == classes
-	if !hot && len(dims) != 1 && !(len(dims) == 2 && dims[1] == 1) {
-		return nil, fmt.Errorf("labels %v are not one class of %d for each example", dims, classes)
+func (c *classified) readLabels(a *answers, output []int) (err error) {
+	given, n, classes := a.label.Flat.([]float64), a.p.Len()*c.places, len(c.names)
+	hot := c.kind == "classes" && len(given) == n*classes
+	switch {
+	case c.kind == "multi-label" && len(given) != n*classes:
+		return fmt.Errorf("labels %v are not 0 or 1 for each of %d classes", a.label.Dims, classes)
+	case c.kind == "multi-label" || hot:
+	case len(given) != n:
+		return fmt.Errorf("labels %v are not one class of %d for each example, or place of the output %v", a.label.Dims, classes, output)
 	}
 	if !hot {
-		for i, v := range given {
-			if v != math.Trunc(v) || v < 0 || v >= float64(classes) {
-				return nil, fmt.Errorf("the label %v of example %d is not one of %d classes", v, i, classes)
-			}
-			labels = append(labels, int(v))
+		if c.counts, err = a.counting(given); err != nil {
+			return err
 		}
-		return labels, nil
+		highest := classes
+		if c.kind == "multi-label" {
+			highest = 2
+		}
+		for i, v := range given {
+			if c.counts[i] && (v != math.Trunc(v) || v < 0 || v >= float64(highest)) {
+				return fmt.Errorf("the label %v of example %d is not one of %d classes", v, i*a.p.Len()/len(given), highest)
+			}
+			c.labels = append(c.labels, int32(v))
+		}
+		return nil
 	}
+	var places []float64
 	for row := range slices.Chunk(given, classes) {
 		ones, at := 0, 0
 		for k, v := range row {
@@ -285,35 +134,347 @@ func labelsOf(dims []int, given []float64, classes int) (labels []int, err error
 			}
 		}
 		if ones != 1 {
-			return nil, fmt.Errorf("the labels of example %d are %v, expected those of one class", len(labels), row)
+			return fmt.Errorf("the labels of example %d are %v, expected those of one class", len(places)/c.places, row)
 		}
-		labels = append(labels, at)
+		places = append(places, float64(at))
+		c.labels = append(c.labels, int32(at))
 	}
-	return labels, nil
+	c.counts, err = a.counting(places)
+	return err
 }
 
-func numbers(flat any) []float64 {
-	v := reflect.ValueOf(flat)
-	all := make([]float64, 0, v.Len())
-	for i := range v.Len() {
-		e := v.Index(i)
-		short, ok := e.Interface().(interface{ Float32() float32 })
-		switch {
-		case ok:
-			all = append(all, float64(short.Float32()))
-		case e.CanFloat():
-			all = append(all, e.Float())
-		case e.CanInt():
-			all = append(all, float64(e.Int()))
-		case e.CanUint():
-			all = append(all, float64(e.Uint()))
-		case e.Kind() == reflect.Bool:
-			all = append(all, map[bool]float64{true: 1}[e.Bool()])
-		default:
-			return nil
+// right is the share of right labels.
+func (c *classified) right(of []int32) (right, all int) {
+	for i, label := range c.labels {
+		if c.counts[i] {
+			if all++; of[i] == label {
+				right++
+			}
 		}
 	}
-	return all
+	return right, all
+}
+
+// describe sets what the other sections show of an example.
+func (c *classified) describe(a *answers) {
+	each := len(c.labels) / a.p.Len()
+	list := func(of []int32, i int) string {
+		of = of[i*each : (i+1)*each]
+		var names []string
+		switch {
+		case c.kind == "multi-label":
+			for k, v := range of[:c.width] {
+				if v == 1 {
+					names = append(names, c.names[k])
+				}
+			}
+		default:
+			for k, v := range of[:min(len(of), 8)] {
+				if c.counts[i*each+k] {
+					names = append(names, c.names[v])
+				} else {
+					names = append(names, "–")
+				}
+			}
+		}
+		if names == nil {
+			return "none"
+		}
+		if c.places > 1 && (c.kind == "multi-label" || each > 8) {
+			names = append(names, "…")
+		}
+		return strings.Join(names, ", ")
+	}
+	a.truth = func(i int) string { return list(c.labels, i) }
+	a.answer = func(i int) string {
+		if text := list(c.after, i); c.kind == "multi-label" || c.places > 1 {
+			return text
+		} else {
+			return fmt.Sprintf("%s (%.1f%%)", text, 100*c.of(i, c.after[i]))
+		}
+	}
+	a.errorName = "the least probable labels"
+	a.errors = make([]float64, a.p.Len())
+	counted := make([]bool, a.p.Len())
+	for i, label := range c.labels {
+		if !c.counts[i] {
+			continue
+		}
+		p := 0.0
+		switch {
+		case c.kind != "multi-label":
+			p = c.of(i, label)
+		case label == 1:
+			p = c.probabilities[i]
+		default:
+			p = 1 - c.probabilities[i]
+		}
+		a.errors[i/each] -= math.Log(max(p, 1e-300))
+		counted[i/each] = true
+	}
+	for i, is := range counted {
+		if !is {
+			a.errors[i] = math.Inf(-1)
+		}
+	}
+	a.scoreName = "accuracy"
+	if c.kind == "multi-label" {
+		a.scoreName = "share of examples with all classes right"
+	}
+	a.score = func(p flaxlike.Prediction, rows []int) (float64, error) {
+		classes, err := p.Classes(a.output)
+		if err != nil {
+			return 0, err
+		}
+		of, right, all := classes.Flat.([]int32), 0, 0
+		for k, i := range rows {
+			whole := true
+			for e := range each {
+				is := of[k*each+e] == c.labels[i*each+e]
+				whole = whole && is
+				if c.kind != "multi-label" && c.counts[i*each+e] {
+					if all++; is {
+						right++
+					}
+				}
+			}
+			if c.kind == "multi-label" {
+				if all++; whole {
+					right++
+				}
+			}
+		}
+		return float64(right) / float64(all), nil
+	}
+}
+
+// of is the probability of a class at a place.
+func (c *classified) of(place int, class int32) float64 {
+	switch {
+	case c.width > 1:
+		return c.probabilities[place*c.width+int(class)]
+	case class == 1:
+		return c.probabilities[place]
+	}
+	return 1 - c.probabilities[place]
+}
+
+func (r Run) drawClasses(a *answers, c classified, d *draft) {
+	row := plots.Row{Name: "probabilities", Value: "of each class"}
+	if c.kind == "binary" {
+		row.Value = "of the class " + c.names[1]
+	}
+	if by := a.about.Calibrations[a.output]; len(by) > 0 {
+		row.Value += fmt.Sprint(", calibrated: ", by)
+	}
+	d.figures = append(d.figures, row)
+	thresholds := a.about.Thresholds[a.output]
+	corrected := len(thresholds) > 0 || c.kind != "classes" && len(a.about.Calibrations[a.output]) > 0
+	right, all := c.right(c.before)
+	if all == 0 {
+		d.leaveOut("Classes", errors.New("no label of the test set counts"))
+		return
+	}
+	accuracies := []string{"accuracy", "acc", "sparse_categorical_accuracy", "categorical_accuracy"}
+	if c.kind != "classes" {
+		accuracies = []string{"accuracy", "acc", "binary_accuracy"}
+	}
+	known, err := a.agrees(float64(right)/float64(all), accuracies...)
+	if err == nil {
+		err = a.unconfirmed(known, c.places)
+	}
+	if err != nil {
+		d.leaveOut("Classes", err)
+		return
+	}
+	what := "right classes"
+	if corrected {
+		what = "right classes, threshold 0.5"
+	}
+	d.figures = append(d.figures, plots.Row{Name: what, Value: fmt.Sprintf("%.6g (%d of %d)", float64(right)/float64(all), right, all)})
+	if corrected {
+		right, all = c.right(c.after)
+		d.figures = append(d.figures, plots.Row{Name: "right classes", Value: fmt.Sprintf("%.6g (%d of %d)", float64(right)/float64(all), right, all)})
+	}
+	if !corrected {
+		d.draw(c.scores(c.after, nil))
+		d.draw(c.confusion(c.after))
+	} else {
+		before, after := "The network's outputs with the threshold 0.5, as Evaluate counts.", "With the model's "+c.corrections(a)+", as Predict answers."
+		d.draw(c.scores(c.before, nil).Caption(before))
+		d.draw(c.scores(c.after, thresholds).Caption(after))
+		d.draw(c.confusion(c.before).Caption(before))
+		d.draw(c.confusion(c.after).Caption(after))
+	}
+	curves, caption := c.curves()
+	d.draw(plots.ROC(curves).Caption(caption))
+	d.draw(plots.PrecisionRecall(curves).Caption(caption))
+	d.draw(plots.ReliabilityDiagram(curves).Caption(caption))
+}
+
+func (c *classified) corrections(a *answers) string {
+	var parts []string
+	if len(a.about.Calibrations[a.output]) > 0 {
+		parts = append(parts, "calibration")
+	}
+	switch of := a.about.Thresholds[a.output]; {
+	case len(of) == 1:
+		parts = append(parts, fmt.Sprintf("threshold %.4g", of[0]))
+	case len(of) > 1:
+		parts = append(parts, "thresholds")
+	}
+	return strings.Join(parts, " and ")
+}
+
+const mostCurveNumbers = 20_000_000
+
+// curves has at most 20 million numbers.
+func (c *classified) curves() (plots.Classified, string) {
+	of, caption := plots.Classified{Classes: c.names}, ""
+	n := len(c.probabilities) / c.width
+	k := min(n, max(1, mostCurveNumbers/len(c.names)))
+	if k < n {
+		caption = fmt.Sprintf("Of %d of the %d labels, evenly spaced.", k, n)
+	}
+	for j := range k {
+		i := j * n / k
+		if c.kind != "multi-label" && !c.counts[i] {
+			continue
+		}
+		scores := c.probabilities[i*c.width : (i+1)*c.width]
+		switch c.kind {
+		case "binary":
+			scores = []float64{1 - scores[0], scores[0]}
+			fallthrough
+		default:
+			of.Labels = append(of.Labels, int(c.labels[i]))
+		case "multi-label":
+			row := make([]bool, c.width)
+			for class := range row {
+				row[class] = c.labels[i*c.width+class] == 1
+			}
+			of.Positive = append(of.Positive, row)
+		}
+		of.Scores = append(of.Scores, scores)
+	}
+	return of, caption
+}
+
+// tally counts for each class the labels and predictions that are it, and those that are both.
+type tally struct{ hits, said, are []int }
+
+func (c *classified) tally(of []int32) tally {
+	n := len(c.names)
+	t := tally{make([]int, n), make([]int, n), make([]int, n)}
+	for i, label := range c.labels {
+		switch {
+		case !c.counts[i]:
+		case c.kind == "multi-label":
+			k := i % n
+			t.are[k] += int(label)
+			t.said[k] += int(of[i])
+			t.hits[k] += int(label * of[i])
+		default:
+			t.are[label]++
+			t.said[of[i]]++
+			if label == of[i] {
+				t.hits[label]++
+			}
+		}
+	}
+	return t
+}
+
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// score has scikit-learn's numbers, 0 where it divides by 0.
+type score struct{ precision, recall, f1 float64 }
+
+func scoreOf(hits, said, are int) score {
+	return score{ratio(float64(hits), float64(said)), ratio(float64(hits), float64(are)), ratio(float64(2*hits), float64(said+are))}
+}
+
+func (s score) cells() []string {
+	return []string{fmt.Sprintf("%.4f", s.precision), fmt.Sprintf("%.4f", s.recall), fmt.Sprintf("%.4f", s.f1)}
+}
+
+const mostClassRows = 200
+
+// scores is as scikit-learn's classification_report.
+func (c *classified) scores(of []int32, thresholds []float64) *plots.Figure {
+	t := c.tally(of)
+	head := []string{"class", "precision", "recall", "F1", "support"}
+	if thresholds != nil {
+		head = append(head, "threshold")
+	}
+	var rows [][]string
+	var macro, weighted score
+	hits, said, are := 0, 0, 0
+	add := func(name string, s score, support int, threshold string) {
+		row := append(append([]string{name}, s.cells()...), fmt.Sprint(support))
+		if thresholds != nil {
+			row = append(row, threshold)
+		}
+		rows = append(rows, row)
+	}
+	for k, name := range c.names {
+		s, n := scoreOf(t.hits[k], t.said[k], t.are[k]), float64(len(c.names))
+		macro = score{macro.precision + s.precision/n, macro.recall + s.recall/n, macro.f1 + s.f1/n}
+		w := float64(t.are[k])
+		weighted = score{weighted.precision + w*s.precision, weighted.recall + w*s.recall, weighted.f1 + w*s.f1}
+		hits, said, are = hits+t.hits[k], said+t.said[k], are+t.are[k]
+		threshold := ""
+		switch {
+		case len(thresholds) > 0 && c.kind == "multi-label":
+			threshold = fmt.Sprintf("%.6g", thresholds[min(k, len(thresholds)-1)])
+		case len(thresholds) > 0 && k == 1:
+			threshold = fmt.Sprintf("%.6g", thresholds[0])
+		}
+		if k < mostClassRows {
+			add(name, s, t.are[k], threshold)
+		}
+	}
+	if len(c.names) > mostClassRows {
+		rows = append(rows, append([]string{fmt.Sprintf("… %d more", len(c.names)-mostClassRows)}, make([]string, len(head)-1)...))
+	}
+	sum := float64(are)
+	micro := "micro average"
+	if c.kind != "multi-label" {
+		micro = "micro average (accuracy)"
+	}
+	add(micro, scoreOf(hits, said, are), are, "")
+	add("macro average", macro, are, "")
+	add("weighted average", score{ratio(weighted.precision, sum), ratio(weighted.recall, sum), ratio(weighted.f1, sum)}, are, "")
+	return plots.Table("Metrics per class", head, rows...)
+}
+
+// confusion is a matrix, or of multi-label a table of each class's numbers.
+func (c *classified) confusion(of []int32) *plots.Figure {
+	n := len(c.names)
+	if c.kind == "multi-label" {
+		t := c.tally(of)
+		var rows [][]string
+		for k, name := range c.names[:min(n, mostClassRows)] {
+			all := len(c.labels) / n
+			rows = append(rows, []string{name, fmt.Sprint(t.hits[k]), fmt.Sprint(t.said[k] - t.hits[k]), fmt.Sprint(t.are[k] - t.hits[k]), fmt.Sprint(all - t.said[k] - t.are[k] + t.hits[k])})
+		}
+		return plots.Table("Confusion of each class", []string{"class", "true positive", "false positive", "false negative", "true negative"}, rows...)
+	}
+	counts := make([][]int, n)
+	for i := range counts {
+		counts[i] = make([]int, n)
+	}
+	for i, label := range c.labels {
+		if c.counts[i] {
+			counts[label][of[i]]++
+		}
+	}
+	return plots.Confusion(counts, c.names)
 }
 
 const (
@@ -321,43 +482,41 @@ const (
 	mostWrong = 12
 )
 
-// samples are at most half wrong, most probable first, then the first correct ones.
-func (r Run) samples(c classified) (samples []plots.Sample, how string, err error) {
-	predicted := c.predicted
-	var wrong, right []int
-	for i, p := range predicted {
-		if p == c.Labels[i] {
-			right = append(right, i)
-		} else {
-			wrong = append(wrong, i)
+// samples are the examples of the highest loss, then the first other right ones.
+func (r Run) samples(a *answers, c classified, worst []loss) (*plots.Figure, error) {
+	if c.places > 1 || c.kind == "multi-label" {
+		return nil, errors.New("an example has several labels: the worst examples are a table")
+	}
+	var chosen []int
+	notes := map[int]string{}
+	for _, l := range worst {
+		chosen = append(chosen, l.example)
+		notes[l.example] = fmt.Sprintf("loss %.4g", l.value)
+	}
+	for i, class := range c.after {
+		if len(chosen) < mostShown && class == c.labels[i] && c.counts[i] && notes[i] == "" {
+			chosen = append(chosen, i)
 		}
 	}
-	slices.SortStableFunc(wrong, func(a, b int) int {
-		return cmp.Compare(c.Scores[b][predicted[b]], c.Scores[a][predicted[a]])
-	})
-	allWrong, allRight := len(wrong), len(right)
-	wrong = wrong[:min(len(wrong), max(mostWrong, mostShown-len(right)))]
-	wrong = wrong[:min(len(wrong), mostShown)]
-	right = right[:min(len(right), mostShown-len(wrong))]
-	how = fmt.Sprintf("No prediction is wrong: %d of %d right ones, in the order of the test set.", len(right), allRight)
-	if allWrong > 0 {
-		how = fmt.Sprintf("Not a random choice: %d of %d wrong predictions, the most confident first; then %d of %d right ones, in the "+
-			"order of the test set.", len(wrong), allWrong, len(right), allRight)
-	}
-	chosen := slices.Concat(wrong, right)
-	set, err := r.Test.Gather(chosen)
+	how := fmt.Sprintf("%s; then %d others with a right answer, in the order of the test set.", worstOf(a, worst), len(chosen)-len(worst))
+	set, err := a.set.Gather(chosen)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	images, err := fieldOf(set, r.Images, "x", "Images")
+	name := r.Images
+	if name == "" {
+		name = "x"
+	}
+	images, err := fieldOf(set, name, "Images", r.Images != "")
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	d := images.Dims
 	if len(d) != 4 || d[3] != 1 && d[3] != 3 || d[1] < 1 || d[2] < 1 {
-		return nil, "", fmt.Errorf("the inputs %v are not images: expected [examples, height, width, 1 or 3]", d)
+		return nil, fmt.Errorf("the inputs %v are not images: expected [examples, height, width, 1 or 3]", d)
 	}
 	black, white := light(images)
+	var samples []plots.Sample
 	for k, i := range chosen {
 		var values []float32
 		for _, v := range numbers(images.Slice(k, k+1).Flat) {
@@ -365,13 +524,12 @@ func (r Run) samples(c classified) (samples []plots.Sample, how string, err erro
 		}
 		image, err := plots.Image(values, d[1], d[2], d[3], black, white)
 		if err != nil {
-			return nil, "", fmt.Errorf("example %d: %w", i, err)
+			return nil, fmt.Errorf("example %d: %w", i, err)
 		}
-		p := predicted[i]
-		samples = append(samples, plots.Sample{Image: image, Label: c.Classes[c.Labels[i]], Predicted: c.Classes[p],
-			Probability: min(1, c.Scores[i][p])})
+		samples = append(samples, plots.Sample{Image: image, Label: c.names[c.labels[i]], Predicted: c.names[c.after[i]],
+			Probability: min(1, c.of(i, c.after[i])), Note: notes[i]})
 	}
-	return samples, how, nil
+	return plots.Samples(samples...).Caption(how), nil
 }
 
 // light is 0 and 1, 0 and 255, or the extremes.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,11 +81,11 @@ func TestSave_ofAClassifier(t *testing.T) {
 		"Settings", "optimizer", "Versions", "gomlx", "plugin", "accuracy",
 		"right classes", "loss", "validation", "learning_rate",
 		"<one>", "nine & more", "label", "prediction", "ROC", "Precision and recall", "Samples",
-		"wrong predictions, the most confident first; then 1", "right", "Weights", "1/kernel", "160 weights", "Network", "x  input", "Float32 [32 10]"} {
+		"the 12 examples with the highest loss of the 64 of 360 with the least probable labels; then 12 others", "Metrics per class", "Reliability", "training checksum",
+		"test checksum", "Weights", "1/kernel", "160 weights", "Network", "x  input", "Float32 [32 10]"} {
 		require.Contains(t, strings.Join(texts, "\n"), text)
 	}
-	require.NotContains(t, texts, "Not drawn")
-	require.Equal(t, 3+3+24+6+1, drawings, "history, matrix and curves, samples, variables, network")
+	require.Equal(t, 3+4+24+6+1, drawings, "history, matrix and curves, samples, variables, network")
 
 	// The page shows the batches that a function makes: here the digits of a set that has none.
 	none, err := data.New(data.Y(make([]int32, test.Len()), test.Len()))
@@ -96,7 +97,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, drawings = written(t, report.Run{Model: m, Test: made})
-	require.Equal(t, 2+24+6+1, drawings, "examples of one class have no ROC")
+	require.Equal(t, 3+24+6+1, drawings, "examples of one class have no ROC")
 
 	for what, r := range map[string]report.Run{
 		"the model is nil":                                  {},
@@ -131,11 +132,11 @@ func TestSave_ofWhatThereIs(t *testing.T) {
 	_, drawings := written(t, report.Run{Model: m})
 	require.Zero(t, drawings, "a model before its first batch")
 	texts, drawings := written(t, report.Run{Model: m, Test: setOf(1, 0)})
-	for _, text := range []string{"of the class 1", "no history was given", "Samples",
+	for _, text := range []string{"of the class 1", "no history was given", "Worst examples",
 		"a  input", "b  input", "both  Dense"} {
 		require.Contains(t, strings.Join(texts, "\n"), text)
 	}
-	require.Equal(t, 3+6+1, drawings)
+	require.Equal(t, 4+1+6+1, drawings, "matrix and curves, importance, variables, network")
 	s := m.Summary()
 	require.Equal(t, []flaxlike.Arrow{{From: -1, To: 0, Input: "a"}, {From: -1, To: 1, Input: "b"}, {From: 0, To: 2},
 		{From: 1, To: 2}, {From: 2, To: 3}}, s.Arrows)
@@ -170,16 +171,28 @@ func TestSave_saysOneThingOnce(t *testing.T) {
 	require.Contains(t, all, "8 parameters, 12 not trainable")
 	require.Contains(t, all, "loss\nmse\nweights of classes\n")
 	require.Contains(t, all, "Float32 [32 8]\nx  input")
-	require.Contains(t, all, "the model is not a classifier: its loss is mse, and flaxlike: probabilities: output \"preds\": its loss is for numbers")
+	require.Contains(t, all, "Regression")
+	require.ErrorContains(t, report.Run{Model: m, Test: set, Classes: []string{"a", "b"}}.Save(t.Context(), t.TempDir()), "the model is not a classifier")
 	require.NotContains(t, all, "the training of this model is unknown")
 
 	other := newModel(t, layers, flaxlike.WithLoss("mse"))
-	batch, err := data.Peek(set.Batches(32).All())
-	require.NoError(t, err)
-	require.ErrorContains(t, report.Network(other).Err(), "no blocks")
-	require.NoError(t, other.Init(t.Context(), batch))
-	require.NoError(t, report.Network(other).Err())
 	texts, _ = written(t, report.Run{Model: other, History: history})
 	require.Contains(t, texts, "the training of this model is unknown: it has had no Fit, and no step in this program")
 	require.NotContains(t, texts, "trained")
+}
+
+// cells are those of the table's row of a name, in the nth section of a title.
+func cells(texts []string, title string, n int, name string) []string {
+	for i, text := range texts {
+		if text != title {
+			continue
+		}
+		if n--; n >= 0 {
+			continue
+		}
+		rest := texts[i:]
+		at := slices.Index(rest, name)
+		return rest[at+1 : at+5]
+	}
+	return nil
 }

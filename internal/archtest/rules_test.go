@@ -216,7 +216,7 @@ func f() { time.Sleep(time.Second); <-time.After(1) }`, "time.Sleep")
 // asks are the anonymous interfaces that type assertions may use.
 var asks = map[string]string{
 	"managed/rate.go: Float32":              "GoMLX's two types of 16 bits",
-	"flaxlike/report/classes.go: Float32":   "GoMLX's two types of 16 bits",
+	"flaxlike/report/answers.go: Float32":   "GoMLX's two types of 16 bits",
 	"checkpoint/run_failed.go: Unwrap":      "what errors.Join gives",
 	"internal/gate/gate.go: Unwrap":         "what errors.Join gives",
 	"internal/hlo/constant.go: ToStableHLO": "go-xla's constants",

@@ -40,6 +40,7 @@ type line struct {
 	dashes []vg.Length
 	thin   bool
 	dots   bool // points only
+	small  bool // dots of many points
 }
 
 type note struct{ name, figure string }
@@ -57,6 +58,9 @@ func (l line) style() draw.LineStyle {
 }
 
 func (l line) dot() draw.GlyphStyle {
+	if l.small {
+		return draw.GlyphStyle{Color: l.colour, Radius: 1.5, Shape: draw.CircleGlyph{}}
+	}
 	return draw.GlyphStyle{Color: l.colour, Radius: 3, Shape: draw.CircleGlyph{}}
 }
 

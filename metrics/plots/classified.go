@@ -12,8 +12,10 @@ import (
 type Classified struct {
 	// Classes are at least two distinct names.
 	Classes []string
-	// Labels are indices of the examples' classes.
-	Labels []int
+	// Labels are indices of the examples' classes. Positive takes their place if an example may have several: a row per
+	// example, true for its classes.
+	Labels   []int
+	Positive [][]bool
 	// Scores has one row per example and one number per class, probabilities or logits. The first greatest is the
 	// prediction. With more than two classes, areas under curves differ between them.
 	Scores [][]float64
@@ -22,6 +24,9 @@ type Classified struct {
 func (c Classified) check() error {
 	if err := checkClasses(c.Classes); err != nil {
 		return err
+	}
+	if c.Positive != nil {
+		return c.checkSeveral()
 	}
 	switch {
 	case len(c.Labels) == 0:
@@ -34,17 +39,50 @@ func (c Classified) check() error {
 			return fmt.Errorf("the label of example %d is %d, expected 0 to %d: there are %d classes", i, label,
 				len(c.Classes)-1, len(c.Classes))
 		}
-		if len(c.Scores[i]) != len(c.Classes) {
-			return fmt.Errorf("example %d has %d scores, expected one for each of %d classes", i, len(c.Scores[i]),
-				len(c.Classes))
-		}
-		for k, s := range c.Scores[i] {
-			if math.IsNaN(s) {
-				return fmt.Errorf("the score of example %d for class %q is NaN", i, c.Classes[k])
-			}
+		if err := c.checkScores(i); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (c Classified) checkScores(i int) error {
+	if len(c.Scores[i]) != len(c.Classes) {
+		return fmt.Errorf("example %d has %d scores, expected one for each of %d classes", i, len(c.Scores[i]), len(c.Classes))
+	}
+	for k, s := range c.Scores[i] {
+		if math.IsNaN(s) {
+			return fmt.Errorf("the score of example %d for class %q is NaN", i, c.Classes[k])
+		}
+	}
+	return nil
+}
+
+func (c Classified) checkSeveral() error {
+	switch {
+	case c.Labels != nil:
+		return errors.New("it has Labels and Positive, expected one of them")
+	case len(c.Positive) == 0:
+		return errors.New("there are no examples")
+	case len(c.Positive) != len(c.Scores):
+		return fmt.Errorf("%d rows of Positive for the scores of %d examples", len(c.Positive), len(c.Scores))
+	}
+	for i, row := range c.Positive {
+		if len(row) != len(c.Classes) {
+			return fmt.Errorf("example %d has %d classes in Positive, expected %d", i, len(row), len(c.Classes))
+		}
+		if err := c.checkScores(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c Classified) is(i, class int) bool {
+	if c.Positive != nil {
+		return c.Positive[i][class]
+	}
+	return c.Labels[i] == class
 }
 
 func checkClasses(classes []string) error {
@@ -63,7 +101,11 @@ func checkClasses(classes []string) error {
 
 // Predicted returns the indices of the predicted classes.
 func (c Classified) Predicted() ([]int, error) {
-	if err := c.check(); err != nil {
+	err := c.check()
+	if err == nil && c.Positive != nil {
+		err = errors.New("an example may have several classes: compare its scores with thresholds")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("plots: predicted: %w", err)
 	}
 	predicted := make([]int, len(c.Scores))

@@ -147,3 +147,21 @@ func manyNames(n int) (names []string) {
 	}
 	return names
 }
+
+// Of examples with several classes, each class has its curves, also of two classes.
+func TestClassified_severalClasses(t *testing.T) {
+	c := plots.Classified{Classes: []string{"a", "b"}, Positive: [][]bool{{true, true}, {false, true}, {true, false}}, Scores: [][]float64{{0.9, 0.8}, {0.2, 0.7}, {0.1, 0.75}}}
+	require.Contains(t, svgOf(t, plots.ROC(c)).texts, "a (AUC 0.500)")
+	require.Contains(t, svgOf(t, plots.ROC(c)).texts, "b (AUC 0.500)")
+	require.Contains(t, svgOf(t, plots.PrecisionRecall(c)).texts, "b (AP 0.833)")
+	require.Contains(t, svgOf(t, plots.ReliabilityDiagram(c)).texts, "a (ECE 0.400)")
+	require.Contains(t, svgOf(t, plots.ReliabilityDiagram(c, "b")).texts, "b (ECE 0.283)")
+	_, err := c.Predicted()
+	require.ErrorContains(t, err, "an example may have several classes")
+	c.Positive[1] = nil
+	require.ErrorContains(t, plots.ROC(c).Err(), "example 1 has 0 classes in Positive, expected 2")
+	c.Positive = c.Positive[:1]
+	require.ErrorContains(t, plots.ROC(c).Err(), "1 rows of Positive for the scores of 3 examples")
+	c.Labels = []int{1}
+	require.ErrorContains(t, plots.ROC(c).Err(), "it has Labels and Positive")
+}

@@ -38,7 +38,7 @@ func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (
 	if err := c.check(); err != nil {
 		return failed(title, err)
 	}
-	chosen, err := places(c.Classes, of)
+	chosen, err := c.places(of)
 	if err != nil {
 		return failed(title, err)
 	}
@@ -48,13 +48,13 @@ func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (
 	}
 	var curves []drawn
 	for _, k := range chosen {
-		positive, scores := make([]bool, len(c.Labels)), make([]float64, len(c.Labels))
-		for i, label := range c.Labels {
-			positive[i], scores[i] = label == k, c.Scores[i][k]
+		positive, scores := make([]bool, len(c.Scores)), make([]float64, len(c.Scores))
+		for i := range scores {
+			positive[i], scores[i] = c.is(i, k), c.Scores[i][k]
 		}
 		curve, err := curveOf(positive, scores)
 		switch {
-		case errors.Is(err, ErrOneClass) && slices.Contains(c.Labels, k):
+		case errors.Is(err, ErrOneClass) && positive[0]:
 			ch.notes = append(ch.notes, note{c.Classes[k], ": all examples are of it"})
 		case errors.Is(err, ErrOneClass):
 			ch.notes = append(ch.notes, note{c.Classes[k], ": no example is of it"})
@@ -92,7 +92,8 @@ func (c Classified) curves(title, area string, curveOf func([]bool, []float64) (
 	return &Figure{title: title, panels: []panel{ch.panel()}}
 }
 
-func places(classes, of []string) (chosen []int, err error) {
+func (c Classified) places(of []string) (chosen []int, err error) {
+	classes := c.Classes
 	for i, name := range of {
 		k := slices.Index(classes, name)
 		if k < 0 {
@@ -107,7 +108,7 @@ func places(classes, of []string) (chosen []int, err error) {
 		return chosen, nil
 	}
 	for k := range classes {
-		if len(classes) > 2 || k == 1 {
+		if c.Positive != nil || len(classes) > 2 || k == 1 {
 			chosen = append(chosen, k)
 		}
 	}

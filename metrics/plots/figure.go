@@ -52,8 +52,8 @@ func (f *Figure) Title() string { return f.title }
 
 // SVG writes one drawing.
 func (f *Figure) SVG(w io.Writer) error {
-	if f.err != nil {
-		return f.err
+	if err := f.drawable(); err != nil {
+		return err
 	}
 	var alts []string
 	if f.caption != "" {
@@ -70,8 +70,8 @@ func (f *Figure) SVG(w io.Writer) error {
 
 // PNG writes an image with 2 x 2 pixels for each of the SVG. Its error may be [ErrGlyph].
 func (f *Figure) PNG(w io.Writer) error {
-	if f.err != nil {
-		return f.err
+	if err := f.drawable(); err != nil {
+		return err
 	}
 	width, height, drawn := f.layout()
 	if width*height > maxArea {
@@ -192,7 +192,9 @@ func (f *Figure) section(level int) string {
 	if f.caption != "" {
 		fmt.Fprintf(&s, "<p>%s</p>\n", html.EscapeString(clean(f.caption)))
 	}
-	s.WriteString("<div class=\"panels\">\n")
+	if len(f.panels) > 0 {
+		s.WriteString("<div class=\"panels\">\n")
+	}
 	for _, p := range f.panels {
 		class := "panel"
 		if p.width > panelWidth || p.height > 2*panelWidth {
@@ -200,24 +202,11 @@ func (f *Figure) section(level int) string {
 		}
 		fmt.Fprintf(&s, "<div class=%q style=\"width:%.5gpt\">%s</div>\n", class, p.width.Points(), p.svg())
 	}
-	s.WriteString("</div>\n")
-	for i, row := range f.table {
-		cell := "td"
-		if i == 0 {
-			s.WriteString("<table class=\"numbers\">\n")
-			cell = "th"
-		}
-		for k, text := range row {
-			if k == 0 {
-				fmt.Fprintf(&s, "<tr><th>%s</th>", html.EscapeString(clean(text)))
-			} else {
-				fmt.Fprintf(&s, "<%s>%s</%[1]s>", cell, html.EscapeString(clean(text)))
-			}
-		}
-		s.WriteString("</tr>\n")
+	if len(f.panels) > 0 {
+		s.WriteString("</div>\n")
 	}
 	if len(f.table) > 0 {
-		s.WriteString("</table>\n")
+		s.WriteString(table(f.table))
 	}
 	s.WriteString("</section>\n")
 	return s.String()
@@ -234,8 +223,14 @@ h1,h2,h3{line-height:1.2;overflow-wrap:anywhere}
 table{border-collapse:collapse;margin:0 0 1em}
 th,td{padding:.2em 1em .2em 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}
 th{font-weight:normal;color:#555;min-width:6em}
-.numbers th{min-width:0}
-.numbers td,.numbers th+th{text-align:right;white-space:nowrap}
+.rows{max-width:100%%;overflow-x:auto}
+.rows th{min-width:0}
+.rows td,.rows th{overflow-wrap:normal;padding-right:.8em}
+.rows td{max-width:45em}
+.rows tr:first-child{border-bottom:1px solid #ddd}
+.rows .text{min-width:10em}
+.rows .number{text-align:right}
+.rows td.number{white-space:nowrap}
 section p{margin:-.5em 0 .8em;color:#555;overflow-wrap:anywhere}
 .figures,.panels{display:flex;flex-wrap:wrap;gap:.5em 2em;align-items:flex-start}
 section{max-width:100%%}
@@ -244,6 +239,7 @@ section{max-width:100%%}
 .panel svg{display:block;width:100%%;height:auto}
 .large{overflow:auto}
 .large svg{width:auto;max-width:none}
+@media(max-width:32em){body{margin:1em}.rows td,.rows th{padding-right:.5em;font-size:.85em}}
 </style></head>
 <body>
 %[2]s</body></html>

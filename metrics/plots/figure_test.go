@@ -30,7 +30,7 @@ func TestSave(t *testing.T) {
 	require.Equal(t, 2, strings.Count(string(page), "<svg "), "a drawing a panel")
 	read(t, string(page[bytes.Index(page, []byte("<body>")):bytes.Index(page, []byte("</html>"))]))
 	selfContained(t, string(page))
-	require.Contains(t, string(page), "<th>loss</th><td>0.6667</td><td>0.6667</td><td>2</td>")
+	require.Contains(t, string(page), "<th>loss</th><td class=\"number\">0.6667</td><td class=\"number\">0.6667</td><td class=\"number\">2</td>")
 
 	require.ErrorContains(t, plots.History(h).Save(filepath.Join(dir, "a.jpg")), "ends in .svg, .png or .html")
 	require.ErrorContains(t, plots.History(h).Save(filepath.Join(dir, "none", "a.svg")), "no such file")

@@ -1,9 +1,11 @@
 package plots
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Reliability compares predicted probabilities with observed frequencies, in nonempty bins of equal width from 0 to 1.
@@ -67,8 +69,9 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 const reliabilityBins = 10
 
 // ReliabilityDiagram draws observed frequency over predicted probability in ten bins, with the expected calibration
-// error: a curve per given class, by default for the second of two, or for the predicted one of more. A curve below
-// the diagonal means overconfidence. Scores must be probabilities, whose sum is 1 for each example.
+// error: a curve per given class, by default for the second of two, or for the predicted one of more; with Positive for
+// the ten of the greatest error. A curve below the diagonal means overconfidence. Scores must be probabilities, whose
+// sum is 1 for each example without Positive.
 func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 	const title = "Reliability"
 	if err := c.check(); err != nil {
@@ -79,15 +82,20 @@ func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 		for _, p := range row {
 			sum += p
 		}
-		if math.Abs(sum-1) > 1e-3 {
+		if c.Positive == nil && math.Abs(sum-1) > 1e-3 {
 			return failed(title, fmt.Errorf("the scores of example %d are %.4g together, expected probabilities, whose sum is 1: those of flaxlike.Prediction.Probabilities are", i, sum))
 		}
 	}
 	ch := chart{xLabel: "probability", yLabel: "share that is right", x: axis{low: 0, high: 1}, y: axis{low: 0, high: 1},
 		lines: []line{{x: []float64{0, 1}, y: []float64{0, 1}, colour: grey, dashes: dotted, thin: true}}}
+	type curve struct {
+		name string
+		Reliability
+	}
+	var curves []curve
 	draw := func(name string, of func(i int) (right bool, p float64)) error {
-		right, probabilities := make([]bool, len(c.Labels)), make([]float64, len(c.Labels))
-		for i := range c.Labels {
+		right, probabilities := make([]bool, len(c.Scores)), make([]float64, len(c.Scores))
+		for i := range right {
 			right[i], probabilities[i] = of(i)
 			if p := probabilities[i]; p > 1 && p < 1+1e-3 { // float32 rounding
 				probabilities[i] = 1
@@ -97,14 +105,10 @@ func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 		if err != nil {
 			return err
 		}
-		l := line{name: fmt.Sprintf("%s (ECE %.3f)", name, r.Error), x: r.Probabilities, y: r.Shares, colour: colours[(len(ch.lines)-1)%len(colours)]}
-		if len(ch.lines) > len(colours) {
-			l.dashes = dashed
-		}
-		ch.lines, ch.alt = append(ch.lines, l), ch.alt+", "+l.name
+		curves = append(curves, curve{name, r})
 		return nil
 	}
-	if len(classes) == 0 && len(c.Classes) > 2 {
+	if len(classes) == 0 && len(c.Classes) > 2 && c.Positive == nil {
 		predicted, err := c.Predicted()
 		if err == nil {
 			err = draw("the likeliest class", func(i int) (bool, float64) {
@@ -115,15 +119,27 @@ func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 			return failed(title, err)
 		}
 	} else {
-		chosen, err := places(c.Classes, classes)
+		chosen, err := c.places(classes)
 		if err != nil {
 			return failed(title, err)
 		}
 		for _, k := range chosen {
-			if err := draw(c.Classes[k], func(i int) (bool, float64) { return c.Labels[i] == k, c.Scores[i][k] }); err != nil {
+			if err := draw(c.Classes[k], func(i int) (bool, float64) { return c.is(i, k), c.Scores[i][k] }); err != nil {
 				return failed(title, err)
 			}
 		}
+	}
+	if len(classes) == 0 && len(curves) > mostCurves {
+		slices.SortStableFunc(curves, func(a, b curve) int { return cmp.Compare(b.Error, a.Error) })
+		ch.notes = append(ch.notes, note{figure: fmt.Sprintf("the %d of %d classes with the greatest error", mostCurves, len(curves))})
+		curves = curves[:mostCurves]
+	}
+	for i, of := range curves {
+		l := line{name: of.name, figure: fmt.Sprintf(" (ECE %.3f)", of.Error), x: of.Probabilities, y: of.Shares, colour: colours[i%len(colours)]}
+		if i >= len(colours) {
+			l.dashes = dashed
+		}
+		ch.lines, ch.alt = append(ch.lines, l), ch.alt+", "+l.name+l.figure
 	}
 	ch.alt = title + ch.alt
 	return &Figure{title: title, panels: []panel{ch.panel()}}

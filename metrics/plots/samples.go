@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"math"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -18,6 +19,8 @@ type Sample struct {
 	Label, Predicted string
 	// Probability is that of Predicted, 0 to 1.
 	Probability float64
+	// Note is a last line, or "".
+	Note string
 }
 
 const (
@@ -60,7 +63,11 @@ func (s Sample) panel() panel {
 	case s.Label != "":
 		what = "right"
 	}
-	return panel{fmt.Sprintf("predicted %s%s %s", s.Predicted, said, what), picture + 10, picture + 40, func(c canvas) {
+	tall := vg.Length(picture + 40)
+	if s.Note != "" {
+		tall += legendRow
+	}
+	return panel{strings.TrimSpace(fmt.Sprintf("predicted %s%s %s %s", s.Predicted, said, what, s.Note)), picture + 10, tall, func(c canvas) {
 		left, top := 5+(picture-width)/2, 5+(picture-height)/2
 		if edge.bold {
 			c.box(left-4, top-4, width+8, height+8, vermilion, nil)
@@ -71,6 +78,7 @@ func (s Sample) panel() panel {
 		c.text(5+picture/2, picture+17, 0, writing{align: draw.XCenter},
 			writing{}.cutBefore(clean(s.Predicted), said, picture+8))
 		c.text(5+picture/2, picture+30, picture+8, writing{align: draw.XCenter, colour: edge.colour, bold: edge.bold}, what)
+		c.text(5+picture/2, picture+43, picture+8, writing{align: draw.XCenter, colour: grey}, s.Note)
 	}}
 }
 

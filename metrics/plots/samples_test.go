@@ -28,10 +28,10 @@ func TestSamples(t *testing.T) {
 
 	var out bytes.Buffer
 	require.NoError(t, plots.Samples(plots.Sample{Image: grey, Label: "cat", Predicted: "cat", Probability: 0.5},
-		plots.Sample{Image: colours, Label: "cat", Predicted: "<b>", Probability: 1}, plots.Sample{Image: grey,
+		plots.Sample{Image: colours, Label: "cat", Predicted: "<b>", Probability: 1, Note: "loss 2"}, plots.Sample{Image: grey,
 			Predicted: "new"}).SVG(&out))
 	d := read(t, out.String())
-	require.Equal(t, []string{"Samples", "cat (50.0%)", "right", "<b> (100.0%)", "wrong: is cat", "new (0.0%)"}, d.texts)
+	require.Equal(t, []string{"Samples", "cat (50.0%)", "right", "<b> (100.0%)", "wrong: is cat", "loss 2", "new (0.0%)"}, d.texts)
 	require.Equal(t, 3, d.counts["image"])
 	require.Contains(t, out.String(), "href=\"data:image/png;base64,")
 

@@ -45,10 +45,12 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func (w Weights) chart() chart {
+func (w Weights) chart() chart { return histogramOf(w.Name, w.Values, "weight") }
+
+func histogramOf[F float32 | float64](title string, values []F, of string) chart {
 	low, high := math.Inf(1), math.Inf(-1)
 	sum, squares, n := 0.0, 0.0, 0.0
-	for _, v := range w.Values {
+	for _, v := range values {
 		if v := float64(v); finite(v) {
 			low, high = min(low, v), max(high, v)
 			n++
@@ -57,8 +59,8 @@ func (w Weights) chart() chart {
 			squares += apart * (v - sum)
 		}
 	}
-	c := chart{title: w.Name, xLabel: "value", yLabel: "weights", notes: []note{{figure: counted(len(w.Values), "weight")}}}
-	if left := len(w.Values) - int(n); left > 0 {
+	c := chart{title: title, xLabel: "value", yLabel: of + "s", notes: []note{{figure: counted(len(values), of)}}}
+	if left := len(values) - int(n); left > 0 {
 		c.notes = append(c.notes, note{figure: fmt.Sprintf("%d not finite", left)})
 	}
 	c.x, c.y = around([]float64{low, high}), axis{low: 0, high: 1}
@@ -66,7 +68,7 @@ func (w Weights) chart() chart {
 		c.notes = append(c.notes, note{figure: "mean " + number(sum)},
 			note{figure: "standard deviation " + number(math.Sqrt(squares/n))})
 		counts := make([]float64, bins)
-		for _, v := range w.Values {
+		for _, v := range values {
 			if v := float64(v); finite(v) {
 				counts[min(bins-1, int((v-c.x.low)/(c.x.high-c.x.low)*bins))]++
 			}
@@ -80,7 +82,7 @@ func (w Weights) chart() chart {
 		}
 	}
 	c.y.whole = true
-	c.alt = "histogram of " + w.Name
+	c.alt = "histogram of " + title
 	for _, n := range c.notes {
 		c.alt += ", " + n.figure
 	}
