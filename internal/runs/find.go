@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/regular"
@@ -19,6 +20,7 @@ type Place struct {
 	// Name is the folder or file below that of Find, with slashes; of Find's folder itself its last element.
 	Name string
 
+	inside string   // the run's own folder, or "" of one file
 	saves  []string // folders of checkpoints
 	rows   []string // files of JSON lines or CSV
 	events []string // folders of tensorboard.Write
@@ -33,9 +35,26 @@ func (p *Place) add(o Place) {
 func (p *Place) one() bool {
 	stems := map[string]bool{}
 	for _, path := range p.rows {
-		stems[strings.TrimSuffix(path, filepath.Ext(path))] = true
+		stems[stemOf(path)] = true
 	}
 	return len(p.saves) <= 1 && len(p.events) <= 1 && (len(stems) <= 1 || len(p.saves) == 1)
+}
+
+var rotatedForm = regexp.MustCompile(`^(.*\.[^./\\]*[^0-9./\\][^./\\]*)\.(\d{1,4})$`)
+
+// rotated returns the name before logrotate added a number: log.jsonl of log.jsonl.1.
+func rotated(path string) (before string, number int) {
+	m := rotatedForm.FindStringSubmatch(path)
+	if m == nil {
+		return path, 0
+	}
+	number, _ = strconv.Atoi(m[2])
+	return m[1], number
+}
+
+func stemOf(path string) string {
+	before, _ := rotated(path)
+	return strings.TrimSuffix(before, filepath.Ext(before))
 }
 
 type folder struct {
@@ -88,17 +107,17 @@ func (f *folder) runs(found []Place) []Place {
 	if len(own.saves)+len(own.rows)+len(own.events) > 0 {
 		all := f.all()
 		if all.one() {
-			all.Name = f.path
+			all.Name, all.inside = f.path, filepath.ToSlash(f.path)+"/"
 			return append(found, all)
 		}
 		if len(own.saves)+len(own.events) > 0 && own.one() {
-			own.Name = f.path
+			own.Name, own.inside = f.path, filepath.ToSlash(f.path)+"/"
 			found = append(found, own)
 		} else { // files of rows without checkpoints
 			byStem := map[string]*Place{}
 			var stems []string
 			for _, path := range own.rows {
-				stem := strings.TrimSuffix(path, filepath.Ext(path))
+				stem := stemOf(path)
 				if byStem[stem] == nil {
 					byStem[stem] = &Place{Name: path}
 					stems = append(stems, stem)
