@@ -102,6 +102,8 @@ func boardEnd(ctx context.Context, err error) error {
 
 type boardSink struct{ *board.Run }
 
+func (b boardSink) Search(s *runs.Search) { b.Run.Describe(func(i *board.Info) { i.Search = s }) }
+
 func (b boardSink) Describe(status checkpoint.RunStatus, why string, settings map[string]string, err error) {
 	b.Run.Describe(func(i *board.Info) {
 		i.Status, i.Why, i.Settings, i.Err = string(status), why, settings, ""

@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"internal/reused":        {},
 	"internal/board":         {"loop"},
 	"callbacks/board":        {"callbacks", "checkpoint", "internal/abilities", "internal/board", "loop"},
-	"internal/runs":          {"checkpoint", "data/files", "internal/better", "internal/records", "internal/regular", "loop"},
+	"internal/runs":          {"checkpoint", "checkpoint/safetensors", "data/files", "internal/better", "internal/records", "internal/regular", "loop"},
 	"internal/regular":       {},
 	"internal/autodiff":      {},
 	"xla/ops":                {"internal/autodiff", "internal/graphs", "xla"},

@@ -24,6 +24,7 @@ type Place struct {
 	saves  []string // folders of checkpoints
 	rows   []string // files of JSON lines or CSV
 	events []string // folders of tensorboard.Write
+	search string   // folder of a search, for a Follower alone
 }
 
 func (p *Place) add(o Place) {
@@ -75,6 +76,11 @@ func (f *folder) all() Place {
 // they have at most one folder of checkpoints, one of events and one file of rows. Otherwise each is a run. files
 // counts the files that it looked at.
 func Find(ctx context.Context, root string) (places []Place, files int, err error) {
+	places, files, err = find(ctx, root)
+	return slices.DeleteFunc(places, func(p Place) bool { return p.search != "" }), files, err
+}
+
+func find(ctx context.Context, root string) (places []Place, files int, err error) {
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return nil, 0, err
 	}
@@ -84,6 +90,9 @@ func Find(ctx context.Context, root string) (places []Place, files int, err erro
 		return nil, s.files, err
 	}
 	places = top.runs(nil)
+	for _, dir := range s.searches {
+		places = append(places, Place{Name: dir, search: dir})
+	}
 	for i := range places {
 		name, err := filepath.Rel(root, places[i].Name)
 		if err != nil {
@@ -141,6 +150,8 @@ func (f *folder) runs(found []Place) []Place {
 type searching struct {
 	ctx   context.Context
 	files int
+
+	searches []string
 }
 
 var checkpointForm = regexp.MustCompile(`^step-\d{12,19}(\.\d{1,9})?$`)
@@ -174,6 +185,8 @@ func (s *searching) folder(path string) (*folder, error) {
 			}
 			f.inner = append(f.inner, sub)
 		case !e.Type().IsRegular():
+		case name == planFile:
+			s.searches = append(s.searches, path)
 		case name == "LOCK":
 			s.files, saves = s.files+1, true
 		case strings.HasPrefix(name, eventPrefix):

@@ -32,6 +32,8 @@ type Sink interface {
 	// Describe sets settings, unless nil, and status; err has the errors of the newest reads.
 	Describe(status checkpoint.RunStatus, why string, settings map[string]string, err error)
 	Log(text string)
+	// Search replaces the trials of a search.
+	Search(s *Search)
 }
 
 // Follower reads the runs of a folder while their programs write them. It reads each part of a file once.
@@ -58,22 +60,27 @@ type followed struct {
 	run    Run
 	begun  bool
 	logged *events
+	trials map[string]trial
+	stamp  time.Time // of the search's folder
 }
 
 // Find looks for new runs and files.
 func (f *Follower) Find(ctx context.Context) error {
-	places, _, err := Find(ctx, f.root)
+	places, _, err := find(ctx, f.root)
 	if err != nil {
 		return err
 	}
 	there := map[string]bool{}
 	for _, p := range places {
+		if p.search != "" {
+			p.Name += " (search)"
+		}
 		there[p.Name] = true
 		if r := f.runs[p.Name]; r != nil {
 			r.place = p
 			continue
 		}
-		f.runs[p.Name] = &followed{place: p, sink: f.add(p.Name), rows: map[string]*tail{}, events: map[string]*tail{}, logs: map[string]*tail{}, saves: map[string]*saved{}, logged: newEvents()}
+		f.runs[p.Name] = &followed{place: p, sink: f.add(p.Name), rows: map[string]*tail{}, events: map[string]*tail{}, logs: map[string]*tail{}, saves: map[string]*saved{}, logged: newEvents(), trials: map[string]trial{}}
 	}
 	for name := range f.runs {
 		if !there[name] {
@@ -97,6 +104,10 @@ func (f *Follower) Read(ctx context.Context) error {
 
 func (r *followed) read(ctx context.Context, log *slog.Logger) {
 	before := r.run
+	if r.place.search != "" {
+		r.readTrials()
+		return
+	}
 	r.run.Err = nil
 	note := func(err error) { r.run.Err = errors.Join(r.run.Err, err) }
 	for _, path := range slices.SortedFunc(slices.Values(r.place.rows), oldestFirst) {
@@ -117,6 +128,25 @@ func (r *followed) read(ctx context.Context, log *slog.Logger) {
 	if before.Status != r.run.Status || before.Why != r.run.Why || fmt.Sprint(before.Err) != fmt.Sprint(r.run.Err) || !maps.Equal(before.Settings, r.run.Settings) {
 		r.sink.Describe(r.run.Status, r.run.Why, r.run.Settings, r.run.Err)
 	}
+}
+
+// clockTick is above the resolution of file times: a folder may change twice in one.
+const clockTick = 2 * time.Second
+
+// readTrials reads new records: each is written whole, under a name of its own.
+func (r *followed) readTrials() {
+	info, err := os.Stat(r.place.search)
+	if err != nil || info.ModTime().Equal(r.stamp) {
+		return
+	}
+	if time.Since(info.ModTime()) > clockTick {
+		r.stamp = info.ModTime()
+	}
+	s, err := readSearch(r.place.search, r.trials)
+	if s != nil {
+		r.sink.Search(s)
+	}
+	r.sink.Describe("", "", nil, err)
 }
 
 func oldestFirst(a, b string) int {

@@ -32,6 +32,7 @@ type sink struct {
 	settings map[string]string
 	err      error
 	lines    string
+	search   *runs.Search
 }
 
 func (s *sink) Row(source string, at loop.Elapsed, columns []string, numbers []float64) {
@@ -64,6 +65,8 @@ func (s *sink) Describe(status checkpoint.RunStatus, why string, settings map[st
 }
 
 func (s *sink) Log(text string) { s.lines += text }
+
+func (s *sink) Search(of *runs.Search) { s.search = of }
 
 type following struct {
 	*runs.Follower

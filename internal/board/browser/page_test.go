@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/board"
+	"github.com/lazo-ml/lazo/internal/runs"
 	"github.com/lazo-ml/lazo/loop"
 )
 
@@ -80,7 +83,7 @@ func open(t *testing.T, width int, dark bool) context.Context {
 		scheme = "dark"
 	}
 	require.NoError(t, chromedp.Run(ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
-		chromedp.EmulateViewport(int64(width), 900)))
+		emulation.SetFocusEmulationEnabled(true), chromedp.EmulateViewport(int64(width), 900)))
 	return ctx
 }
 
@@ -203,7 +206,7 @@ func TestPage_manyPoints(t *testing.T) {
 		run(t, ctx, chromedp.Evaluate(chart+`.plotBox.focus()`, nil), chromedp.KeyEvent("+"))
 		until(t, ctx, `!document.getElementById("reset").hidden`)
 		run(t, ctx, chromedp.KeyEvent("0"))
-		until(t, ctx, `document.getElementById("reset").hidden`)
+		until(t, ctx, `document.getElementById("reset").hidden && [...document.querySelectorAll(".chart")].every(c => !c.chart.visible || c.chart.wants().length === 0)`)
 
 		// The page asks for added points alone.
 		run(t, ctx, chromedp.Evaluate(`(() => { window.answers = []; const before = window.fetch; window.fetch = async (...a) => {
@@ -329,6 +332,37 @@ func TestPage_controls(t *testing.T) {
 	until(t, ctx, `document.querySelector("#samples pre")?.textContent === "<b>a text</b>"`)
 	picture(t, ctx, "controls")
 	require.True(t, strings.HasPrefix(value[string](t, ctx, `document.title`), "▶ 1"))
+}
+
+func TestPage_search(t *testing.T) {
+	store := board.NewStore()
+	random := rand.New(rand.NewPCG(1, 2))
+	of := runs.Search{Method: "TPE", Entry: "val_loss", Best: "lowest", Names: []string{"activation", "batch", "dropout", "rate", "units"},
+		Importance: []runs.Importance{{Name: "rate", Share: .71}, {Name: "units", Share: .2}, {Name: "activation", Share: .05}, {Name: "dropout"}, {Name: "batch"}}}
+	for i := range 60 {
+		rate, units := math.Exp(math.Log(1e-4)+random.Float64()*math.Log(1e3)), 16<<random.IntN(5)
+		value := math.Pow(math.Log10(rate)+2.5, 2)*.2 + 4/float64(units) + .02*random.Float64()
+		of.Trials = append(of.Trials, runs.Trial{Number: i, Value: &value, Epochs: 10, Ended: true, Parameters: map[string]string{"rate": fmt.Sprint(rate), "units": fmt.Sprint(units),
+			"activation": []string{"relu", "tanh", "gelu"}[random.IntN(3)], "dropout": fmt.Sprint(random.Float64() / 2), "batch": "32"}})
+	}
+	slices.SortFunc(of.Trials, func(a, b runs.Trial) int { return cmp.Compare(*a.Value, *b.Value) })
+	of.Trials = append(of.Trials, runs.Trial{Number: 60, Ended: true, Failed: "loss is <NaN>\n  more", Parameters: of.Trials[0].Parameters}, runs.Trial{Number: 61, Parameters: of.Trials[1].Parameters})
+	store.Add("found (search)").Describe(func(i *board.Info) { i.Search = &of })
+	s := serve(t, store, "127.0.0.1:0", false)
+	for _, width := range []int{1400, 400} {
+		ctx := open(t, width, width == 400)
+		run(t, ctx, chromedp.Navigate("http://"+s.address+"/"))
+		until(t, ctx, `document.querySelectorAll(".search tbody tr").length === 62`)
+		const painted = `(() => { const c = document.querySelector(".search canvas"); return c.getContext("2d").getImageData(0, 0, c.width, c.height).data.reduce((n, v, i) => n + (i % 4 === 3 && v > 0 ? 1 : 0), 0); })()`
+		before := value[int](t, ctx, painted)
+		require.Greater(t, before, 1000)
+		picture(t, ctx, fmt.Sprintf("search_%d", width))
+		require.LessOrEqual(t, value[int](t, ctx, `document.documentElement.scrollWidth`), width)
+		run(t, ctx, chromedp.Evaluate(`document.querySelector(".search tbody tr").focus()`, nil))
+		until(t, ctx, `document.querySelector(".search tr.mark")`)
+		require.Greater(t, value[int](t, ctx, painted), before, "the trial of the row is marked")
+		require.Contains(t, value[string](t, ctx, `document.querySelector(".search tbody").innerText`), "loss is <NaN>")
+	}
 }
 
 func TestPage_asksForTheToken(t *testing.T) {

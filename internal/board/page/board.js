@@ -175,10 +175,11 @@ function showRuns() {
     swatch.style.borderColor = colorOf(run);
     swatch.style.background = isShown(run) ? colorOf(run) : "transparent";
     if (name.textContent !== run.name) name.textContent = name.title = run.name;
-    status.textContent = statusOf(run);
+    status.textContent = run.search ? "search" : statusOf(run);
     status.className = "status " + statusOf(run);
     const value = mainValue(run);
-    about.textContent = `step ${count(run.steps)}` + (value ? ` · ${value.name.split(".").slice(1).join(".")} ${number(parseFloat(value.value))}` : "");
+    const ended = run.search?.trials.filter(t => t.ended).length;
+    about.textContent = run.search ? `${ended} trials` + (run.search.trials[0]?.value !== undefined && run.search.trials[0]?.value !== null ? ` · best ${number(run.search.trials[0].value)}` : "") : `step ${count(run.steps)}` + (value ? ` · ${value.name.split(".").slice(1).join(".")} ${number(parseFloat(value.value))}` : "");
     li.setAttribute("aria-selected", isShown(run));
     li.setAttribute("aria-current", run.id === current);
     li.tabIndex = run.id === current ? 0 : -1;
@@ -232,14 +233,14 @@ function showDetails() {
     $("samples").dataset.shown = "";
     showLines();
   }
-  const state = [element("span", {class: "status " + statusOf(run)}, statusOf(run))];
+  const state = run.search ? [] : [element("span", {class: "status " + statusOf(run)}, statusOf(run))];
   if (run.why) state.push(element("p", {}, run.why));
   if (run.error) state.push(element("p", {class: "problem"}, run.error));
   if (run.progress > 0) state.push(element("progress", {value: run.progress, max: 1, "aria-label": "done of " + run.until}));
   $("state").replaceChildren(...state);
   const newest = name => { const s = run.series?.find(s => s.name === name); return s ? parseFloat(s.value) : null; };
   const remaining = run.status === "running" && run.progress > 0 && run.progress < 1 ? run.seconds / run.progress * (1 - run.progress) : null;
-  const rows = [["steps", count(run.steps)], run.epochs ? ["epochs", count(run.epochs)] : null, run.samples ? ["examples", count(run.samples)] : null,
+  const rows = run.search ? [["trials", count(run.search.trials.length)]] : [["steps", count(run.steps)], run.epochs ? ["epochs", count(run.epochs)] : null, run.samples ? ["examples", count(run.samples)] : null,
     ["active time", duration(run.seconds)], remaining !== null ? ["remaining, about", duration(remaining)] : null,
     run.until ? ["until", run.until] : null,
     pair("steps per second", newest("throughput.steps per second"), number), pair("examples per second", newest("throughput.examples per second"), number),
@@ -579,7 +580,121 @@ function redraw() {
   refresh();
 }
 
-function showSearches() {}
+// Searches of hyperparameters.
+
+const searches = new Map(); // by run: what is drawn
+
+function showSearches(again) {
+  for (const [id, s] of searches) if (!runs.get(id)?.search || !isShown(runs.get(id))) { s.box.remove(); searches.delete(id); }
+  for (const run of runs.values()) {
+    if (!run.search || !isShown(run)) continue;
+    const text = JSON.stringify(run.search);
+    let s = searches.get(run.id);
+    if (s && s.text === text && !again) continue;
+    if (!s) {
+      searches.set(run.id, s = {box: element("section", {class: "search", "aria-label": run.name})});
+      $("charts").prepend(s.box);
+    }
+    s.text = text;
+    buildSearch(s, run);
+  }
+}
+
+const shownTrials = 200;
+
+function buildSearch(s, run) {
+  const of = run.search, ended = of.trials.filter(t => t.ended).length;
+  const canvas = element("canvas", {role: "img", "aria-label": `Parallel coordinates of ${of.trials.length} trials`});
+  const rows = of.trials.slice(0, shownTrials).map(t => {
+    const tr = element("tr", {tabindex: "0"}, element("td", {}, String(t.number)), element("td", {}, t.value === null ? (t.failed ? "failed" : "…") : number(t.value)),
+      element("td", {}, t.ended ? String(t.epochs) : "in progress"), ...of.names.map(n => element("td", {}, cellOf(t.parameters?.[n]))),
+      element("td", {title: t.failed || null}, t.failed ? t.failed.split("\n")[0].slice(0, 60) : t.pruned ? "pruned" : ""));
+    const mark = on => () => { tr.classList.toggle("mark", on); drawTrials(canvas, of, on ? t.number : null); };
+    for (const [event, on] of [["mouseenter", true], ["focus", true], ["mouseleave", false], ["blur", false]]) tr.addEventListener(event, mark(on));
+    return tr;
+  });
+  s.box.replaceChildren(element("h2", {}, `${run.name}: ${of.best} ${of.entry}, ${of.method}`),
+    element("p", {class: "help"}, `${ended} of ${of.trials.length} begun trials have ended` + (of.trials.length > shownTrials ? `; the table has the best ${shownTrials}` : "")),
+    canvas,
+    element("h3", {title: "The share of the variance of the trials' ranks that groups of the parameter's values explain (eta squared of Kruskal and Wallis's H). Few trials say little."}, "Importance"),
+    element("div", {class: "bars"}, ...of.importance.flatMap(i => {
+      const bar = element("i");
+      bar.style.width = Math.max(1, 100 * i.share) + "%";
+      return [element("span", {}, i.name), bar, element("span", {}, (100 * i.share).toFixed(0) + " %")];
+    })),
+    element("h3", {}, "Trials"),
+    element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, ...["trial", of.entry, "epochs", ...of.names, ""].map(t => element("th", {}, t)))), element("tbody", {}, ...rows))));
+  drawTrials(canvas, of, null);
+  s.resize?.disconnect();
+  s.resize = new ResizeObserver(() => drawTrials(canvas, of, null));
+  s.resize.observe(canvas);
+}
+
+const cellOf = v => v === undefined ? "" : v.trim() !== "" && Number.isFinite(Number(v)) ? number(Number(v)) : v;
+
+function drawTrials(canvas, of, marked) {
+  const width = canvas.clientWidth, height = canvas.clientHeight, scale = devicePixelRatio || 1;
+  if (!width) return;
+  canvas.width = width * scale;
+  canvas.height = height * scale;
+  const c = canvas.getContext("2d");
+  c.scale(scale, scale);
+  const trials = of.trials.filter(t => t.value !== null), names = [...of.names, of.entry];
+  const textOf = (t, i) => i < of.names.length ? t.parameters?.[of.names[i]] : String(t.value);
+  const axes = names.map((name, i) => {
+    const texts = trials.map(t => textOf(t, i)).filter(v => v !== undefined), values = texts.map(Number);
+    const numeric = texts.length > 0 && values.every(Number.isFinite);
+    if (!numeric) {
+      const all = [...new Set(texts)].sort();
+      return {name, at: v => all.length < 2 ? .5 : all.indexOf(v) / (all.length - 1), ends: all.length > 6 ? [all[0], all.at(-1)] : all};
+    }
+    const low = Math.min(...values), high = Math.max(...values), log = low > 0 && high / low >= 15, f = log ? Math.log : v => v;
+    return {name: name + (log ? " (log)" : ""), at: v => high > low ? (f(Number(v)) - f(low)) / (f(high) - f(low)) : .5, ends: high > low ? [number(low), number(high)] : [number(low)]};
+  });
+  const top = 30, bottom = height - 12, side = Math.min(60, width / 6), x = i => side + i * (width - 2 * side) / Math.max(1, names.length - 1), y = a => bottom - a * (bottom - top);
+  const value = axes.at(-1), good = of.best === "highest" ? v => value.at(v) : v => 1 - value.at(v);
+  const line = (t, strong) => {
+    c.beginPath();
+    let begun = false;
+    axes.forEach((a, i) => {
+      const v = textOf(t, i);
+      if (v === undefined) return;
+      if (begun) c.lineTo(x(i), y(a.at(v))); else c.moveTo(x(i), y(a.at(v)));
+      begun = true;
+    });
+    const g = good(String(t.value));
+    c.strokeStyle = strong ? css("--text") : css("--mark");
+    c.globalAlpha = strong ? 1 : .08 + .8 * g * g * g;
+    c.lineWidth = strong ? 2.5 : 1.3;
+    c.stroke();
+    c.globalAlpha = 1;
+  };
+  for (const t of [...trials].reverse()) line(t, false);
+  const chosen = trials.find(t => t.number === marked);
+  if (chosen) line(chosen, true);
+  c.font = "11px system-ui, sans-serif";
+  axes.forEach((a, i) => {
+    c.strokeStyle = css("--line");
+    c.lineWidth = 1;
+    c.beginPath();
+    c.moveTo(x(i), top);
+    c.lineTo(x(i), bottom);
+    c.stroke();
+    c.fillStyle = css("--text");
+    c.textAlign = i === 0 ? "left" : i === axes.length - 1 ? "right" : "center";
+    const room = (width - 2 * side) / Math.max(1, names.length - 1) - 6;
+    c.fillText(shorten(c, a.name, room), i === 0 ? 2 : i === axes.length - 1 ? width - 2 : x(i), 12);
+    c.fillStyle = css("--faint");
+    c.textAlign = i === axes.length - 1 ? "left" : "right";
+    a.ends.forEach((text, k) => c.fillText(shorten(c, text, side), x(i) + (i === axes.length - 1 ? 5 : -5), y(a.ends.length < 2 ? .5 : k / (a.ends.length - 1)) + 4));
+  });
+}
+
+function shorten(c, text, room) {
+  if (c.measureText(text).width <= room) return text;
+  while (text.length > 2 && c.measureText(text + "…").width > room) text = text.slice(0, -1);
+  return text + "…";
+}
 
 connect();
 })();
