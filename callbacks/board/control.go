@@ -19,6 +19,7 @@ type control struct {
 	saver   abilities.Saver
 	rater   abilities.LearningRater
 	actions []string
+	first   *float64 // learning rate
 	say     atomic.Pointer[board.Run]
 
 	mu      sync.Mutex
@@ -26,7 +27,6 @@ type control struct {
 	pending request
 }
 
-// request: the words of an agreement, of which the largest counts.
 type request struct {
 	stop, save, set bool
 	pause           bool
@@ -41,11 +41,7 @@ const (
 )
 
 func (c *control) start(from loop.Beginning) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.job, c.saver, c.rater, c.actions, c.pending = from.Job, nil, nil, []string{stop, pause}, request{}
-	c.asked.Store(false)
-	c.say.Store(nil)
+	c.job, c.actions = from.Job, []string{stop, pause}
 	for _, option := range from.Prepared {
 		if saver, ok := option.(abilities.Saver); ok {
 			c.saver = saver
@@ -56,16 +52,20 @@ func (c *control) start(from loop.Beginning) {
 	}
 	if c.rater, _ = abilities.StateAs[abilities.LearningRater](from); c.rater != nil {
 		c.actions = append(c.actions, rate)
+		c.first = c.rate()
 	}
 }
 
-// rate is unknown of some optimizers before the first step.
-func (c *control) rate() (float64, bool) {
+// rate is nil if unknown, as of some optimizers before the first step.
+func (c *control) rate() *float64 {
 	if c.rater == nil {
-		return 0, false
+		return nil
 	}
 	v, err := c.rater.LearningRate()
-	return v, err == nil
+	if err != nil {
+		return nil
+	}
+	return &v
 }
 
 // ask is called on goroutines of the server.

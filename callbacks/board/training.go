@@ -36,6 +36,10 @@ const (
 // change the learning rate of a state that has one. These take effect after the step in progress; in a job at the next
 // due iteration.
 func (b *Board) Training(name string, when loop.Schedule) loop.Option {
+	return loop.Prepare("board", func(context.Context, loop.Beginning) (loop.Option, error) { return b.ofRun(name, when), nil })
+}
+
+func (b *Board) ofRun(name string, when loop.Schedule) loop.Option {
 	c := &control{}
 	changes := loop.Callback{Name: "board control", Changes: true, WhenRun: func(from loop.Beginning) loop.Schedule {
 		if from.Job == nil {
@@ -79,13 +83,10 @@ func (b *Board) attend(name string, when loop.Schedule, from loop.Beginning, c *
 		return nil, err
 	}
 	c.say.Store(a.run)
-	rate, known := c.rate()
 	a.run.Row("run", from.From, nil, nil)
 	a.run.Describe(func(i *board.Info) {
 		i.Status, i.Actions, i.Control = string(checkpoint.Running), c.actions, c.ask
-		if known {
-			i.Rate = &rate
-		}
+		i.Rate = c.first
 		if from.Until != nil {
 			i.Until = from.Until.String()
 		}
@@ -164,10 +165,13 @@ func (a *attendant) look(r loop.Report) {
 			settings[s.Name] = s.Value
 		}
 	}
-	rate, known := a.control.rate()
+	rate := a.control.first
+	if rate == nil && a.control.job == nil { // in a job, all processes would read it
+		rate = a.control.rate()
+	}
 	a.run.Describe(func(i *board.Info) {
-		if i.Settings = settings; known && i.Rate == nil {
-			i.Rate = &rate
+		if i.Settings = settings; i.Rate == nil {
+			i.Rate = rate
 		}
 	})
 }

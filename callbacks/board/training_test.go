@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -138,4 +139,25 @@ func TestWaits(t *testing.T) {
 	require.Zero(t, a.waits.since.Load())
 	total := a.waits.total()
 	require.Equal(t, total, a.waits.total())
+}
+
+// One option may be that of several runs at once.
+func TestTraining_severalRuns(t *testing.T) {
+	b := serve(t)
+	option := b.Training("run", loop.EachStep)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if _, err := steps(nil).Run(t.Context(), &training{}, numbers(50), option); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	all := page{t, b}.runs()
+	require.Len(t, all, 4)
+	for _, run := range all {
+		require.Equal(t, "ended", run.Status)
+		require.Equal(t, int64(50), run.Steps)
+	}
 }

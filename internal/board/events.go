@@ -109,7 +109,7 @@ func (p *pager) next(s *Store) (b []byte, changed <-chan struct{}) {
 			e.Gone = append(e.Gone, g.id)
 		}
 	}
-	p.version, changed = s.version, s.changed
+	p.version, changed, s.awaited = s.version, s.changed, true
 	s.mu.Unlock()
 	if !p.begun || len(e.Runs)+len(e.Gone) > 0 {
 		p.begun = true

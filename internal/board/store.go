@@ -21,6 +21,7 @@ type Store struct {
 	nextID  int
 	version int64
 	changed chan struct{} // closed at the next change
+	awaited bool
 	gone    []gone
 	over    chan struct{}
 }
@@ -128,8 +129,10 @@ func (s *Store) touch(r *Run) {
 	if r != nil {
 		r.version, r.updated = s.version, time.Now()
 	}
-	close(s.changed)
-	s.changed = make(chan struct{})
+	if s.awaited { // a channel for each row would be garbage
+		close(s.changed)
+		s.changed, s.awaited = make(chan struct{}), false
+	}
 }
 
 // Row adds the numbers of a row by full name. A source is a writer of rows: if its steps decrease, its later values

@@ -527,7 +527,9 @@ async function load() {
     const from = boot;
     const answer = await fetch("series?q=" + encodeURIComponent(JSON.stringify(q)), {headers: headers()}).catch(() => null);
     if (!answer?.ok || from !== boot) { failed = true; return; }
-    (await answer.json()).forEach((got, k) => {
+    const columns = await answer.json();
+    if (key !== viewKey()) return; // the range has changed meanwhile
+    columns.forEach((got, k) => {
       const {chart, c} = part[k];
       const have = chart.cache.get(c.key);
       const entry = {...got, view: key, n: c.n, step: c.step};
@@ -649,7 +651,7 @@ function drawTrials(canvas, of, marked) {
       return {name, at: v => all.length < 2 ? .5 : all.indexOf(v) / (all.length - 1), ends: all.length > 6 ? [all[0], all.at(-1)] : all};
     }
     const low = Math.min(...values), high = Math.max(...values), log = low > 0 && high / low >= 15, f = log ? Math.log : v => v;
-    return {name: name + (log ? " (log)" : ""), at: v => high > low ? (f(Number(v)) - f(low)) / (f(high) - f(low)) : .5, ends: high > low ? [number(low), number(high)] : [number(low)]};
+    return {name: name + (log ? " (log)" : ""), at: v => high > low ? (f(Number(v)) - f(low)) / (f(high) - f(low)) : .5, ends: [...new Set([low, high])].map(v => number(+v.toPrecision(3)))};
   });
   const top = 30, bottom = height - 12, side = Math.min(60, width / 6), x = i => side + i * (width - 2 * side) / Math.max(1, names.length - 1), y = a => bottom - a * (bottom - top);
   const value = axes.at(-1), good = of.best === "highest" ? v => value.at(v) : v => 1 - value.at(v);
@@ -686,7 +688,7 @@ function drawTrials(canvas, of, marked) {
     c.fillText(shorten(c, a.name, room), i === 0 ? 2 : i === axes.length - 1 ? width - 2 : x(i), 12);
     c.fillStyle = css("--faint");
     c.textAlign = i === axes.length - 1 ? "left" : "right";
-    a.ends.forEach((text, k) => c.fillText(shorten(c, text, side), x(i) + (i === axes.length - 1 ? 5 : -5), y(a.ends.length < 2 ? .5 : k / (a.ends.length - 1)) + 4));
+    a.ends.forEach((text, k) => c.fillText(shorten(c, text, i === 0 || i === axes.length - 1 ? side : room), x(i) + (i === axes.length - 1 ? 5 : -5), y(a.ends.length < 2 ? .5 : k / (a.ends.length - 1)) + 4));
   });
 }
 
