@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,9 +77,18 @@ func TestTraining_ends(t *testing.T) {
 }
 
 // unread is a number that waits for its device, until released.
-type unread struct{ released chan struct{} }
+type unread struct {
+	ctx      context.Context
+	released chan struct{}
+}
 
-func (u unread) Float() (float64, error) { <-u.released; return 1, nil }
+func (u unread) Float() (float64, error) {
+	select {
+	case <-u.released:
+	case <-u.ctx.Done():
+	}
+	return 1, u.ctx.Err()
+}
 
 // Neither pages that do not read nor values that are not ready delay a step: the run makes all of them before.
 func TestTraining_delaysNoStep(t *testing.T) {
@@ -92,13 +102,15 @@ func TestTraining_delaysNoStep(t *testing.T) {
 		_, err = c.Write([]byte("GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))
 		require.NoError(t, err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	released := make(chan struct{})
 	const all = 3 * queue
 	made := 0
 	step := loop.StepFunc(func(_ context.Context, s *training, _ int) (*training, loop.Logs, error) {
 		made++
 		var logs loop.Logs
-		logs.Set(loop.Losses, "loss", unread{released})
+		logs.Set(loop.Losses, "loss", unread{ctx, released})
 		if made == all {
 			close(released) // no earlier value could be read
 		}
@@ -106,6 +118,7 @@ func TestTraining_delaysNoStep(t *testing.T) {
 	})
 	_, err = loop.New(loop.On(loop.EachStep, step)).Run(t.Context(), &training{}, numbers(all), b.Training("run", loop.EachStep))
 	require.NoError(t, err)
+	require.NoError(t, ctx.Err(), "a step has waited for a value")
 	require.Equal(t, all, made)
 	run := page{t, b}.runs()[0]
 	require.Equal(t, "ended", run.Status)

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -20,7 +21,7 @@ type reader struct {
 
 func read(t *testing.T, address string) reader {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	r, err := http.NewRequestWithContext(ctx, "GET", address+"/events", nil)
 	require.NoError(t, err)
 	answer, err := http.DefaultClient.Do(r)
