@@ -120,12 +120,17 @@ func TestControl_savesNow(t *testing.T) {
 		return names
 	}
 	written := make(chan struct{}, 10)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
 	_, err := steps(func(s *training) {
 		switch s.N {
 		case 2:
 			p.control(save, 0, 204)
 		case 3:
-			<-written
+			select {
+			case <-written:
+			case <-ctx.Done():
+			}
 			saved = list()
 		}
 	}).Run(t.Context(), &training{}, numbers(5), b.Training("run", loop.Every(loop.Steps(100))),
