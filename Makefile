@@ -82,7 +82,7 @@ lint: vet staticcheck ## formatting, go vet, staticcheck, the shell scripts
 # etcd's own dependencies take longer to compile than all else here together, and tests of containers need the rights to
 # make namespaces: nightly has both.
 SLOW_MODULES = dist/etcd examples/containers
-MODULES ?= $(filter-out $(SLOW_MODULES) internal/tools/site,$(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod')))
+MODULES ?= $(filter-out $(SLOW_MODULES) internal/tools/site internal/board/browser,$(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod')))
 
 .PHONY: modules
 modules: setup ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has etcd, containers and staticcheck too
@@ -134,6 +134,10 @@ pretrained: setup ## saved models in transformers, embeddings of all-MiniLM-L6-v
 mlflow: setup ## runs recorded with a real MLflow server, read by its own client (mlflow, 1 GB, is installed into .tools)
 	GO="$(GO)" bash scripts/mlflow_check.sh
 
+.PHONY: board
+board: ## the board's page in Chromium (Debian's package chromium); SCREENSHOTS=FOLDER keeps pictures
+	cd internal/board/browser && $(GO) vet ./... && $(GO) test $(TEST_FLAGS) -count=1 ./... -args -screenshots "$(SCREENSHOTS)"
+
 .PHONY: export-check
 export-check: setup ## exported programs, run by JAX (installed into .tools): the same outputs
 	GO="$(GO)" bash scripts/export_check.sh
@@ -184,4 +188,5 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 	@# A real Prometheus: Debian's package prometheus.
 	cd callbacks/prometheus && $(GO) test -tags nightly ./...
 	$(MAKE) mlflow
+	$(MAKE) board
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

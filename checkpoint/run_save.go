@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/lazo-ml/lazo/internal/abilities"
@@ -49,6 +50,7 @@ type saving struct {
 	gone      int
 	reporting *reporting
 	told      int
+	asked     atomic.Bool // for a save outside the schedule
 }
 
 func (s *saving) options() []loop.Option {
@@ -88,7 +90,16 @@ func (s *saving) metricNames() (names []string) {
 	return names
 }
 
-func (s *saving) Watch(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, true) }
+func (s *saving) Watch(ctx context.Context, r loop.Report) error {
+	s.asked.Store(false)
+	return s.saveIf(ctx, r, true)
+}
+
+var _ abilities.Saver = (*saving)(nil)
+
+func (s *saving) SaveNow() { s.asked.Store(true) }
+
+func (s *saving) Interrupts() bool { return s.asked.Load() }
 
 func (s *saving) saveBest(ctx context.Context, r loop.Report) error { return s.saveIf(ctx, r, false) }
 
@@ -343,7 +354,10 @@ func (s *saving) markBroken(ctx context.Context, e loop.Ending, err error) {
 
 type sharing struct{ *saving }
 
-func (s sharing) Watch(ctx context.Context, r loop.Report) error { return s.saveShare(ctx, r) }
+func (s sharing) Watch(ctx context.Context, r loop.Report) error {
+	s.asked.Store(false)
+	return s.saveShare(ctx, r)
+}
 
 func (s *saving) saveShare(ctx context.Context, r loop.Report) error {
 	ctx, done := lasting(ctx)

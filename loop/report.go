@@ -83,7 +83,7 @@ type Beginning struct {
 	MonitorsWhen *Schedule
 	// Job is the group of processes that make the run, or nil.
 	Job Job
-	// Prepared has, in a [Prepare], the options that earlier ones returned.
+	// Prepared has the options that each [Prepare] returned, in a Prepare those of earlier ones.
 	Prepared []Option
 	state    any
 }

@@ -94,7 +94,7 @@ func (r *run[S, B]) start() error {
 
 func (r *run[S, B]) startHooks() error {
 	from := r.beginning()
-	from.state = &r.turn.State
+	from.state, from.Prepared = &r.turn.State, slices.Clone(r.made)
 	for i := range r.hooks {
 		h := &r.hooks[i]
 		if h.AtRank0 && r.job != nil && r.job.Rank() != 0 {

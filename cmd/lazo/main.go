@@ -34,6 +34,7 @@ type commands struct {
 	Serve   serveCommand     `cmd:"" help:"Serve saved models over HTTP, by the Open Inference Protocol, or a model of the hub to OpenAI's clients."`
 	Run     runCommand       `cmd:"" help:"Start a program as the ranks of a job on this machine."`
 	Runs    runsCommand      `cmd:"" help:"Compare the recorded runs of a folder: settings, status, best and last values."`
+	Board   boardCommand     `cmd:"" help:"Show the runs of a folder on a page that follows them."`
 	Bench   benchDataCommand `cmd:"" name:"bench-data" help:"Say how fast a folder of images can be read, stage by stage."`
 	Version versionCommand   `cmd:"" help:"Print versions."`
 }

@@ -139,6 +139,12 @@ type Resumed interface {
 	Entries() []string
 }
 
+// Saver is a value of checkpoint.Resume's loop.Prepare for one run.
+type Saver interface {
+	// SaveNow asks for a save after the step in progress. All processes of a job call it in the same iteration.
+	SaveNow()
+}
+
 // LearningRater is a state whose learning rate can change during training.
 type LearningRater interface {
 	LearningRate() (float64, error)

@@ -21,6 +21,7 @@ import (
 
 type events struct {
 	part
+	value       func(path string, step int64, x float64)
 	settings    map[string]string
 	status      checkpoint.RunStatus
 	first, last float64 // seconds since 1970
@@ -28,7 +29,7 @@ type events struct {
 
 // logged adds the hyperparameters and the status, unless known, and returns the wanted values.
 func (r *Run) logged(dir string, wanted bool) (part, error) {
-	e := events{part: part{values: values{}}, settings: map[string]string{}, first: math.Inf(1), last: math.Inf(-1)}
+	e := newEvents()
 	err := e.folder(dir, "")
 	if err != nil {
 		return part{}, err
@@ -56,6 +57,12 @@ func (r *Run) logged(dir string, wanted bool) (part, error) {
 		r.Status = e.status
 	}
 	return e.part, nil
+}
+
+func newEvents() *events {
+	e := &events{part: part{values: values{}}, settings: map[string]string{}, first: math.Inf(1), last: math.Inf(-1)}
+	e.value = e.values.add
+	return e
 }
 
 func (e *events) folder(dir, name string) error {
@@ -110,7 +117,7 @@ func (e *events) add(folder string, event message, hidden int64) {
 			name = folder + "_" + name
 		}
 		e.at.Steps = max(e.at.Steps, step)
-		e.values.add(collection+"."+name, step, float64(math.Float32frombits(uint32(v[at].bits))))
+		e.value(collection+"."+name, step, float64(math.Float32frombits(uint32(v[at].bits))))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/lazo-ml/lazo/internal/regular"
@@ -19,9 +20,11 @@ type Place struct {
 	// Name is the folder or file below that of Find, with slashes; of Find's folder itself its last element.
 	Name string
 
+	inside string   // the run's own folder, or "" of one file
 	saves  []string // folders of checkpoints
 	rows   []string // files of JSON lines or CSV
 	events []string // folders of tensorboard.Write
+	search string   // folder of a search, for a Follower alone
 }
 
 func (p *Place) add(o Place) {
@@ -33,9 +36,26 @@ func (p *Place) add(o Place) {
 func (p *Place) one() bool {
 	stems := map[string]bool{}
 	for _, path := range p.rows {
-		stems[strings.TrimSuffix(path, filepath.Ext(path))] = true
+		stems[stemOf(path)] = true
 	}
 	return len(p.saves) <= 1 && len(p.events) <= 1 && (len(stems) <= 1 || len(p.saves) == 1)
+}
+
+var rotatedForm = regexp.MustCompile(`^(.*\.[^./\\]*[^0-9./\\][^./\\]*)\.(\d{1,4})$`)
+
+// rotated returns the name before logrotate added a number: log.jsonl of log.jsonl.1.
+func rotated(path string) (before string, number int) {
+	m := rotatedForm.FindStringSubmatch(path)
+	if m == nil {
+		return path, 0
+	}
+	number, _ = strconv.Atoi(m[2])
+	return m[1], number
+}
+
+func stemOf(path string) string {
+	before, _ := rotated(path)
+	return strings.TrimSuffix(before, filepath.Ext(before))
 }
 
 type folder struct {
@@ -56,6 +76,11 @@ func (f *folder) all() Place {
 // they have at most one folder of checkpoints, one of events and one file of rows. Otherwise each is a run. files
 // counts the files that it looked at.
 func Find(ctx context.Context, root string) (places []Place, files int, err error) {
+	places, files, err = find(ctx, root)
+	return slices.DeleteFunc(places, func(p Place) bool { return p.search != "" }), files, err
+}
+
+func find(ctx context.Context, root string) (places []Place, files int, err error) {
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return nil, 0, err
 	}
@@ -65,6 +90,9 @@ func Find(ctx context.Context, root string) (places []Place, files int, err erro
 		return nil, s.files, err
 	}
 	places = top.runs(nil)
+	for _, dir := range s.searches {
+		places = append(places, Place{Name: dir, search: dir})
+	}
 	for i := range places {
 		name, err := filepath.Rel(root, places[i].Name)
 		if err != nil {
@@ -88,17 +116,17 @@ func (f *folder) runs(found []Place) []Place {
 	if len(own.saves)+len(own.rows)+len(own.events) > 0 {
 		all := f.all()
 		if all.one() {
-			all.Name = f.path
+			all.Name, all.inside = f.path, filepath.ToSlash(f.path)+"/"
 			return append(found, all)
 		}
 		if len(own.saves)+len(own.events) > 0 && own.one() {
-			own.Name = f.path
+			own.Name, own.inside = f.path, filepath.ToSlash(f.path)+"/"
 			found = append(found, own)
 		} else { // files of rows without checkpoints
 			byStem := map[string]*Place{}
 			var stems []string
 			for _, path := range own.rows {
-				stem := strings.TrimSuffix(path, filepath.Ext(path))
+				stem := stemOf(path)
 				if byStem[stem] == nil {
 					byStem[stem] = &Place{Name: path}
 					stems = append(stems, stem)
@@ -122,6 +150,8 @@ func (f *folder) runs(found []Place) []Place {
 type searching struct {
 	ctx   context.Context
 	files int
+
+	searches []string
 }
 
 var checkpointForm = regexp.MustCompile(`^step-\d{12,19}(\.\d{1,9})?$`)
@@ -155,6 +185,8 @@ func (s *searching) folder(path string) (*folder, error) {
 			}
 			f.inner = append(f.inner, sub)
 		case !e.Type().IsRegular():
+		case name == planFile:
+			s.searches = append(s.searches, path)
 		case name == "LOCK":
 			s.files, saves = s.files+1, true
 		case strings.HasPrefix(name, eventPrefix):
