@@ -71,3 +71,24 @@ func ExampleFit() {
 	// [mass island=Biscoe island=Dream] [a b]
 	// tables: preparation: table: row 1: the preparation has no column "isle"; there are ["island" "mass" "species"]
 }
+
+func ExamplePreparation_Example() {
+	table, err := tables.Read(strings.NewReader("mass,island,species\n3.5,Dream,a\n4.5,Biscoe,b\n"), tables.Format{Texts: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	preparation, err := tables.Fit(table, tables.Numbers{Columns: []string{"mass"}}, tables.Categories{Columns: []string{"island"}}, tables.Labels{Columns: []string{"species"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	row, err := preparation.Example()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range row.Fields() {
+		fmt.Println(f.Name, f.Array.Flat)
+	}
+	// Output:
+	// mass [0]
+	// island [Biscoe]
+}

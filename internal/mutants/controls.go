@@ -1421,4 +1421,12 @@ var controls = []control{
 		edits: []edit{{"\t\ts.preparation = p\n", ""}}},
 	{name: "a file's preparation that cannot be read, and is left out", file: "flaxlike/saved.go", pkg: "flaxlike", test: "TestOpen_savedBefore",
 		edits: []edit{{"case err != nil && s.preparation == nil:", "case err != nil && s.preparation == nil && p == nil:"}}},
+	{name: "rows of CSV with a column that the preparation lacks", file: "serve/rows.go", pkg: "serve", test: "TestRows",
+		edits: []edit{{"case !slices.Contains(labels, f.Name):", "case false:"}}},
+	{name: "rows beyond the batch", file: "serve/rows.go", pkg: "serve", test: "TestRows",
+		edits: []edit{{"if len(rows) == b.set.MaxBatch {", "if false {"}}},
+	{name: "a compressed file of rows", file: "serve/rows.go", pkg: "serve", test: "TestRows",
+		edits: []edit{{"if strings.HasPrefix(body, \"\\x1f\\x8b\") {", "if false {"}}},
+	{name: "texts whose length is a client's", file: "serve/tensors.go", pkg: "serve", test: "TestInfer_ofColumns",
+		edits: []edit{{"if len(texts) != size || text != \"\" ||", "if len(texts) != size ||"}}},
 }
