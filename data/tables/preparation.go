@@ -73,6 +73,10 @@ type Labels struct {
 	Classes []string
 	// Numbers keeps numbers: float32 [n] for one column, [n, columns] for several.
 	Numbers bool
+	// Scale and Log, the logarithm of 1 + label before it, scale numbers for the loss. A flaxlike.Model answers, and
+	// computes its metrics, in the labels' units.
+	Scale Scale
+	Log   bool
 }
 
 // Fill replaces a missing value. With the zero Fill it is an error.
@@ -263,7 +267,7 @@ const (
 	asFlag    = "0 or 1 label"
 )
 
-var kinds = []string{asNumber, asOneHot, asInteger, asClass, asTarget, asFlag}
+var kinds = []string{asNumber, asOneHot, asInteger, asClass, asTarget, asFlag, asScaled, asLog}
 
 func (p *Preparation) check() error {
 	if len(p.columns) == 0 {

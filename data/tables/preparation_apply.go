@@ -29,7 +29,9 @@ type prepared struct {
 
 var unknowns = []string{unknownRefused: "", UnknownOwn: "own", UnknownZeros: "zeros"}
 
-func (c *prepared) label() bool { return c.As == asClass || c.As == asTarget || c.As == asFlag }
+func (c *prepared) label() bool {
+	return slices.Contains([]string{asClass, asTarget, asFlag, asScaled, asLog}, c.As)
+}
 
 func (c *prepared) width() int { return len(c.names()) }
 
@@ -211,6 +213,9 @@ func (c *prepared) numbers(column data.Array, to []float32, width int) error {
 			if c.Indicator {
 				to[i*width+1] = 1
 			}
+		}
+		if v, err = c.transformed(v); err != nil {
+			return rowError(i, "%w", err)
 		}
 		if to[i*width] = float32((v - c.Shift) / c.Scale); math.IsInf(float64(to[i*width]), 0) {
 			return rowError(i, "%v is too large for a float32", v)

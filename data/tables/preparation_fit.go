@@ -205,11 +205,14 @@ func (l Labels) rule() ([]string, string, error) {
 	case l.Numbers && l.Classes != nil:
 		return nil, "", errors.New("both Numbers and Classes are set: expected one of them")
 	}
-	return l.Columns, cmp.Or(l.Field, "y"), nil
+	return l.Columns, cmp.Or(l.Field, "y"), l.checkScale()
 }
 
 func (l Labels) fit(name string, column data.Array) (prepared, error) {
 	p := prepared{Column: name, Field: cmp.Or(l.Field, "y"), As: asClass}
+	if l.Scale != noScale || l.Log {
+		return l.fitTarget(p, column)
+	}
 	if l.Numbers {
 		p.As, p.Scale = asTarget, 1
 		_, err := numbersOf(column)

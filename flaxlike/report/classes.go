@@ -86,7 +86,8 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// prepared has the fields that the model's preparation makes, without labels if the table has none.
+// prepared has the fields that the model's preparation makes, without labels if the table has none, and these in their
+// units.
 func (r Run) prepared() (*data.Set, error) {
 	p := r.Model.Preparation()
 	if p == nil {
@@ -100,9 +101,13 @@ func (r Run) prepared() (*data.Set, error) {
 		}
 	}
 	if r.Test.Mapped() {
-		return r.Test.MapBatches(prepare)
+		set, err := r.Test.MapBatches(prepare)
+		if err != nil {
+			return nil, err
+		}
+		return set.MapBatches(p.Restore)
 	}
-	return r.Test.Map(prepare)
+	return r.Test.Map(prepare, p.Restore)
 }
 
 func ranks(metrics []string, figure string) bool {

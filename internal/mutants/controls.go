@@ -1429,4 +1429,10 @@ var controls = []control{
 		edits: []edit{{"if strings.HasPrefix(body, \"\\x1f\\x8b\") {", "if false {"}}},
 	{name: "texts whose length is a client's", file: "serve/tensors.go", pkg: "serve", test: "TestInfer_ofColumns",
 		edits: []edit{{"if len(texts) != size || text != \"\" ||", "if len(texts) != size ||"}}},
+	{name: "scaled answers", file: "flaxlike/new.go", pkg: "flaxlike", test: "TestTargets_areThoseOfScikitLearn",
+		edits: []edit{{"out := m.answers(b)", "out := m.outputs(b)"}}},
+	{name: "metrics of scaled labels", file: "flaxlike/build_figures.go", pkg: "flaxlike", test: "TestTargets_areThoseOfScikitLearn",
+		edits: []edit{{"labels, output = restored(labels, m.set.preparation.Targets(field), field)", "labels, output = restored(labels, nil, field)"}}},
+	{name: "a label without a logarithm", file: "data/tables/targets.go", pkg: "data/tables", test: "TestLabels_scaledRefuse",
+		edits: []edit{{"case v <= -1:", "case false:"}}},
 }
