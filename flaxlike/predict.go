@@ -147,8 +147,8 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 	}
 }
 
-// PredictRows is [Model.Predict] for rows of the table of [WithPreparation], maps from column name to value: a number, a
-// text, a bool, or nil if it is missing. Each needs exactly the columns of the inputs.
+// PredictRows is [Model.Predict] for rows of the table of [WithPreparation], maps from column name to value: a number,
+// a text, a bool, or nil if it is missing. Each needs exactly the columns of the inputs.
 func (m *Model) PredictRows(ctx context.Context, rows ...map[string]any) (Prediction, error) {
 	if m.set.preparation == nil {
 		return Prediction{}, errors.New("flaxlike: predict rows: the model has no preparation: give Predict a set of its inputs, or New WithPreparation")

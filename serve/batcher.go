@@ -112,8 +112,8 @@ const mostBatch = 1 << 20
 // match; [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string does not
 // name, such as labels, are an error.
 //
-// The inputs of a predictor with a preparation (flaxlike.WithPreparation) are its columns, as texts; example is a row of
-// the table, or empty.
+// The inputs of a predictor with a preparation (flaxlike.WithPreparation) are its columns, as texts; example is a row
+// of the table, or empty.
 func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	if set.MaxBatch == 0 {
 		set.MaxBatch = 64

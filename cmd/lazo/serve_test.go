@@ -143,8 +143,8 @@ func TestServe_refuses(t *testing.T) {
 	}
 }
 
-// A row of a table has the same bits as its answer by the model that was trained, the model of its file, the command and
-// the server, as JSON and as CSV.
+// A row of a table has the same bits as its answer by the model that was trained, the model of its file, the command
+// and the server, as JSON and as CSV.
 func TestServe_rowsOfATable(t *testing.T) {
 	dir, strategy := t.TempDir(), flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t)))
 	path, rows := filepath.Join(dir, "birds.safetensors"), filepath.Join(dir, "rows.jsonl")

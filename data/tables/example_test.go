@@ -86,9 +86,9 @@ func ExamplePreparation_Example() {
 		log.Fatal(err)
 	}
 	for _, f := range row.Fields() {
-		fmt.Println(f.Name, f.Array.Flat)
+		fmt.Println(f.Name, f.Array.Flat.([]string)[0])
 	}
 	// Output:
-	// mass [0]
-	// island [Biscoe]
+	// mass 0
+	// island Biscoe
 }
