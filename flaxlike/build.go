@@ -51,6 +51,11 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 	for _, l := range m.set.losses {
 		fields[outputOf(out, l.Output)] = labelOf(out, l.Output, l.Label)
 	}
+	for name := range out {
+		if m.set.preparation.Targets(fields[name]) != nil { // numbers, whatever the network ends with
+			of[name] = noOdds
+		}
+	}
 	m.set.checkClasses(out, fields)
 	for name, v := range out {
 		if v.DType().IsFloat() {

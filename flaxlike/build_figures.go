@@ -273,6 +273,12 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 	if places != nil {
 		sample = timesWeights(metric.Name, graph.ConvertDType(places, dtypes.Float32), sample)
 	}
+	field, own := labelOf(out, metric.Output, metric.Label), outputOf(out, metric.Output)
+	m.seen.mu.Lock()
+	trained := m.seen.labels[own]
+	m.seen.mu.Unlock()
+	network := output
+	labels, output = restored(labels, m.set.preparation.Targets(field), field), restored(output, m.set.preparation.Targets(trained), trained)
 	if metric.Func != nil {
 		v := metric.Func(labels, output)
 		checkReturned("metric "+listed.Quoted(metric.Name), v)
@@ -290,7 +296,7 @@ func (m *Model) figure(b *managed.Builder, metric Metric, out map[string]*graph.
 	}
 	of := metric.Metric
 	if of == nil {
-		of = m.byName(metric, out, labels, output)
+		of = m.byName(metric, out, labels, network)
 	}
 	if labels.DType().IsInt() && labels.Rank() > 1 && labels.Rank() == output.Rank() && labels.Shape().Dimensions[labels.Rank()-1] == 1 && outputs.Classes(output) > 1 {
 		labels = graph.Squeeze(labels, -1)
@@ -339,7 +345,7 @@ func (m *Model) byName(metric Metric, out map[string]*graph.Node, labels, output
 	instead, compares := ofClasses[metric.Name]
 	if !compares {
 		if l := (Loss{Name: metric.Name}); l.check() == nil {
-			if r := labelsOf(l, field, output, weights); r.classes() || r.low >= 0 {
+			if r := labelsOf(l, field, output, weights); (r.classes() || r.low >= 0) && m.set.preparation.Targets(field) == nil {
 				m.seen.take(r)
 			}
 			if r, ok := rowsOf(l, field, output, weights); ok {

@@ -66,7 +66,7 @@ func (m *Model) enterBatches(batches loop.Source[data.Batch], labels bool) loop.
 
 func (m *Model) enterValidation(f Fit) (_ Fit, err error) {
 	if f.Validation, err = m.enterSet(f.Validation, true); err != nil {
-		return f, fmt.Errorf("Validation: %w", graphs.Inner(err))
+		return f, fmt.Errorf("the set Validation: %w", graphs.Inner(err))
 	}
 	f.Validations = maps.Clone(f.Validations)
 	for _, name := range slices.Sorted(maps.Keys(f.Validations)) {

@@ -37,7 +37,7 @@ func newModel(ctx context.Context, network nn.Layer, options []Option) (*Model, 
 	m.train = managed.TrainStep(m.report, managed.RunningAverages(), managed.LearningRates())
 	m.test = managed.TestStep(m.report, managed.RunningAverages())
 	m.predict = managed.TestStep(func(b *managed.Builder) {
-		out := m.outputs(b)
+		out := m.answers(b)
 		for _, name := range slices.Sorted(maps.Keys(out)) { // for equal programs
 			b.Output(name, out[name])
 		}

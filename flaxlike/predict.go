@@ -147,8 +147,8 @@ func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Bat
 	}
 }
 
-// PredictRows is [Model.Predict] for rows of the table of [WithPreparation], maps from column name to value: a number, a
-// text, a bool, or nil if it is missing. Each needs exactly the columns of the inputs.
+// PredictRows is [Model.Predict] for rows of the table of [WithPreparation], maps from column name to value: a number,
+// a text, a bool, or nil if it is missing. Each needs exactly the columns of the inputs.
 func (m *Model) PredictRows(ctx context.Context, rows ...map[string]any) (Prediction, error) {
 	if m.set.preparation == nil {
 		return Prediction{}, errors.New("flaxlike: predict rows: the model has no preparation: give Predict a set of its inputs, or New WithPreparation")
@@ -179,16 +179,20 @@ func (m *Model) prediction(outputs map[string]data.Array, before, after int64) P
 	defer m.seen.mu.Unlock()
 	p := Prediction{outputs: outputs, of: map[string]answering{}}
 	for name := range outputs {
-		names := m.set.classes[name]
-		if names == nil && (len(outputs) == 1 || name == preds) {
-			names = m.set.classes[""]
-		}
+		names := m.set.namesOf(name, len(outputs))
 		c, hasC := m.seen.calibrations[name]
 		t, hasT := m.seen.thresholds[name]
 		p.of[name] = answering{output: name, odds: m.seen.odds[name], calibration: c.values, thresholds: t.values, names: names,
 			oldCalibration: hasC && (c.at != before || c.at != after), oldThresholds: hasT && (t.at != before || t.at != after)}
 	}
 	return p
+}
+
+func (s *settings) namesOf(output string, outputs int) []string {
+	if names := s.classes[output]; names != nil || outputs > 1 && output != preds {
+		return names
+	}
+	return s.classes[""]
 }
 
 var predictions = train.Predict[*Model, data.Batch, map[string]data.Array]{

@@ -293,5 +293,5 @@ func (m *Model) Export(dir string, batch data.Batch, options managed.ExportOptio
 	if err != nil {
 		return fmt.Errorf("flaxlike: export: %w", graphs.Inner(err))
 	}
-	return managed.ExportModel(dir, m.state, batch, m.outputs, options)
+	return managed.ExportModel(dir, m.state, batch, m.answers, options)
 }

@@ -64,9 +64,9 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 	}
 }
 
-// WithPreparation makes the preparation of tables a part of the model and its file. The model's methods then take tables
-// as they were read, and prepare sets once and batches as they come. Labels name their classes, unless [WithClasses]
-// does. For [Open], it must equal the file's, if this version of lazo can read that. It is kept.
+// WithPreparation makes the preparation of tables a part of the model and its file. The model's methods then take
+// tables as they were read. Labels name their classes, unless [WithClasses] does. For [Open], p must equal the file's,
+// if this version of lazo can read that. p is kept.
 func WithPreparation(p *tables.Preparation) Option {
 	return func(s *settings) error {
 		if _, err := json.Marshal(p); err != nil || p == nil {

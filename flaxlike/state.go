@@ -168,6 +168,28 @@ func (s modelState) InputNames() (names []string) {
 	return names
 }
 
+// OutputClasses has the names, or numbers, of the classes of each output that has some.
+func (s modelState) OutputClasses() map[string][]string {
+	s.m.seen.mu.Lock()
+	of, widths := s.m.seen.odds, s.m.seen.widths
+	s.m.seen.mu.Unlock()
+	all := map[string][]string{}
+	for output, odds := range of {
+		n := widths[output]
+		switch odds.kindOf(n) {
+		case "numbers", "unknown":
+			continue
+		case "binary":
+			n = 2
+		}
+		a := answering{names: s.m.set.namesOf(output, len(of))}
+		for class := range n {
+			all[output] = append(all[output], a.className(class))
+		}
+	}
+	return all
+}
+
 func (s modelState) OnRead(f func() error) (remove func(), err error) {
 	if s.m == nil {
 		return func() {}, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/internal/abilities"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
@@ -72,13 +73,15 @@ func tensorsOf(outputs map[string]data.Array) (list []Tensor) {
 
 // Batcher is a [Predictor] that combines concurrent requests into batches.
 type Batcher struct {
-	of      Predictor
-	set     Batching
-	inputs  []Tensor
-	places  map[string]int
-	example []data.Field
-	wake    chan struct{}
-	done    chan struct{}
+	of     Predictor
+	set    Batching
+	inputs []Tensor
+	places map[string]int
+	// prepares is of a predictor of tables, whose inputs are texts of columns.
+	prepares *tables.Preparation
+	example  []data.Field
+	wake     chan struct{}
+	done     chan struct{}
 
 	mu      sync.Mutex
 	waiting []*request
@@ -108,6 +111,9 @@ const mostBatch = 1 << 20
 // New starts a batcher. example, of one row or more, sets the inputs' names, dtypes and dims, which each request must
 // match; [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string does not
 // name, such as labels, are an error.
+//
+// The inputs of a predictor with a preparation (flaxlike.WithPreparation) are its columns, as texts; example is a row
+// of the table, or empty.
 func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	if set.MaxBatch == 0 {
 		set.MaxBatch = 64
@@ -125,14 +131,18 @@ func New(of Predictor, example data.Batch, set Batching) (*Batcher, error) {
 	case set.Queue < set.MaxBatch:
 		return nil, fmt.Errorf("serve: Queue is %d, expected at least MaxBatch, %d: a request may have up to MaxBatch examples", set.Queue, set.MaxBatch)
 	}
+	prepares := preparationOf(of)
 	host, err := example.OnHost()
+	if err == nil && prepares != nil {
+		host, err = textsOf(prepares, host)
+	}
 	if err == nil {
 		host, err = host.Slice(0, 1)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("serve: the example: %w", graphs.Inner(err))
 	}
-	b := &Batcher{of: of, set: set, places: map[string]int{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	b := &Batcher{of: of, set: set, prepares: prepares, places: map[string]int{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	for _, f := range host.Fields {
 		if f.Name == data.Mask {
 			continue
@@ -256,7 +266,8 @@ func (b *Batcher) request(batch data.Batch) (*request, error) {
 	}
 	fit := fitting{of: b}
 	for _, f := range batch.Fields {
-		if err := f.Array.Check(); err != nil {
+		texts, column := f.Array.Flat.([]string)
+		if err := f.Array.Check(); err != nil && !(column && slices.Equal(f.Array.Dims, []int{len(texts)})) {
 			return nil, fmt.Errorf("%w: %s: %w", ErrInput, listed.Quoted(f.Name), graphs.Inner(err))
 		}
 		i, err := fit.add(f.Name, f.Array.DType(), f.Array.Dims)

@@ -57,10 +57,14 @@ type Served struct {
 //	GET  /v2/models/{name}/config         the model in the form of Triton's model configuration
 //	GET  /v2/models/{name}/ready          200 when the model is ready; else 503
 //	POST /v2/models/{name}/infer          an inference
+//	POST /v2/models/{name}/rows           rows of the table of a model with a preparation
 //	POST /v2/repository/index             all models, with their versions and states
 //
-// /versions/{number} may follow a model's name. Datatypes are BOOL, INT8 to INT64, UINT8 to UINT64, FP32 and FP64, and
-// for outputs BYTES, texts such as class names. A tensor's data is a flat or nested list of JSON, or, by the extension
+// Rows are a JSON list of objects by column, or one object, or by Content-Type text/csv a CSV file with a header. The
+// answer is a list of objects, as the lines of lazo model predict. In an inference the columns are inputs of texts.
+//
+// /versions/{number} may follow a model's name. Datatypes are BOOL, INT8 to INT64, UINT8 to UINT64, FP32, FP64, and
+// BYTES, texts. A tensor's data is a flat or nested list of JSON, or, by the extension
 // for binary tensor data, bytes after the JSON. A body may be compressed by gzip or deflate. Invalid JSON, and unknown
 // or repeated inputs and outputs, are refused before any element is read. An error is {"error": text} with the status
 //
@@ -116,6 +120,7 @@ func NewHandler(models map[string]*Batcher, options Options) (*Handler, error) {
 		h.on("GET", model+"/config", h.config)
 		h.on("GET", model+"/ready", h.modelReady)
 		h.on("POST", model+"/infer", h.infer)
+		h.on("POST", model+"/rows", h.rows)
 	}
 	return h, nil
 }

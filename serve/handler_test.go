@@ -117,7 +117,7 @@ func TestHandler(t *testing.T) {
 		{"POST", infer, body(good, good), 400, `…input "x" appears twice`},
 		{"POST", infer, `{"outputs":[{"name":"mean"}],` + body(good, flags)[1:], 400, `…there is no output "mean"; there are ["flag" "sum"]`},
 		{"POST", infer, body(x("FP64", "[1,2,2]", "[1,2,3,4]"), flags), 400, `…"x" is float64 [1 2 2]: expected float32 [batch, 2, 2]`},
-		{"POST", infer, body(x("FP16", "[1,2,2]", "[1,2,3,4]"), flags), 400, `…datatype "FP16", expected one of BOOL, FP32`},
+		{"POST", infer, body(x("FP16", "[1,2,2]", "[1,2,3,4]"), flags), 400, `…datatype "FP16", expected one of BOOL, BYTES, FP32`},
 		{"POST", infer, body(x("FP32", "[1,4]", "[1,2,3,4]"), flags), 400, `…"x" is float32 [1 4]: expected float32 [batch, 2, 2]`},
 		{"POST", infer, body(x("FP32", "[]", "[1]"), flags), 400, `…"x" is float32 []: expected float32 [batch, 2, 2]`},
 		{"POST", infer, body(x("FP32", "[1,-2,2]", "[1]"), flags), 400, `…"x" is float32 [1 -2 2]: expected`},

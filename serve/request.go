@@ -162,7 +162,7 @@ func (q *inference) input(d *document.Document) error {
 		case "shape":
 			in.shape, err = readShape(d)
 		case "data":
-			in.list, err = d.Numbers(name)
+			in.list, err = d.Elements(name)
 		case "parameters":
 			in.binary, err = readParameter[int](d, "binary_data_size", "a number of bytes")
 		default:
@@ -245,7 +245,7 @@ func (q *inference) request(ctx context.Context, binary string) (*request, error
 		switch {
 		case in.binary == nil:
 			flat, err = in.kind.list(in.list, in.shape, size)
-		case *in.binary != size*in.kind.width || *in.binary > len(binary):
+		case *in.binary < 0 || *in.binary > len(binary) || in.kind.width > 0 && *in.binary != size*in.kind.width:
 			err = fmt.Errorf("binary_data_size is %d, and %d bytes are left in the body: expected %d", *in.binary, len(binary), size*in.kind.width)
 		default:
 			flat, err = in.kind.binary(binary[:*in.binary], size)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/internal/listed"
@@ -20,7 +21,7 @@ var datatypes = map[string]string{"bool": "BOOL", "int8": "INT8", "int16": "INT1
 
 type kind struct {
 	dtype  string
-	width  int // bytes
+	width  int // bytes, 0 if they vary
 	list   func(text string, shape []int, size int) (any, error)
 	binary func(text string, size int) (any, error)
 }
@@ -32,12 +33,45 @@ var kinds = map[string]kind{
 		}
 		return s == "true", nil
 	}),
-	"INT8": elementsOf("int8", 1, signed[int8](8)), "INT16": elementsOf("int16", 2, signed[int16](16)),
+	"BYTES": {"string", 0, textList, binaryTexts},
+	"INT8":  elementsOf("int8", 1, signed[int8](8)), "INT16": elementsOf("int16", 2, signed[int16](16)),
 	"INT32": elementsOf("int32", 4, signed[int32](32)), "INT64": elementsOf("int64", 8, signed[int64](64)),
 	"UINT8": elementsOf("uint8", 1, unsigned[uint8](8)), "UINT16": elementsOf("uint16", 2, unsigned[uint16](16)),
 	"UINT32": elementsOf("uint32", 4, unsigned[uint32](32)), "UINT64": elementsOf("uint64", 8, unsigned[uint64](64)),
 	"FP32": elementsOf("float32", 4, func(s string) (float32, error) { v, err := strconv.ParseFloat(s, 32); return float32(v), err }),
 	"FP64": elementsOf("float64", 8, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }),
+}
+
+func textList(text string, shape []int, size int) (any, error) {
+	d, texts := json.NewDecoder(strings.NewReader(text)), make([]string, 0, min(size, len(text)/3+1))
+	_, err := d.Token()
+	for err == nil && d.More() && len(texts) <= size {
+		var one string
+		err = d.Decode(&one)
+		texts = append(texts, one)
+	}
+	switch {
+	case err != nil:
+		return nil, errors.New("its data is not a flat list of texts")
+	case len(texts) != size:
+		return nil, fmt.Errorf("its data has %d elements or more, and its shape %s means %d", len(texts), shapeText(shape), size)
+	}
+	return texts, nil
+}
+
+func binaryTexts(text string, size int) (any, error) {
+	texts := make([]string, 0, min(size, len(text)/4+1))
+	for len(text) >= 4 && len(texts) < size {
+		n := binary.LittleEndian.Uint32([]byte(text[:4]))
+		if text = text[4:]; uint64(n) > uint64(len(text)) {
+			break
+		}
+		texts, text = append(texts, text[:n]), text[n:]
+	}
+	if len(texts) != size || text != "" || !utf8.ValidString(strings.Join(texts, "")) {
+		return nil, fmt.Errorf("its bytes are not %d texts of UTF-8, each after its length", size)
+	}
+	return texts, nil
 }
 
 func elementsOf[T any](dtype string, width int, parse func(string) (T, error)) kind {

@@ -16,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/answers"
 )
 
 type modelPredict struct {
@@ -204,16 +205,8 @@ func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []f
 	return all, nil
 }
 
-// an answer per row: one JSON value, or its header's CSV cells
-type column struct {
-	name   string
-	header []string
-	json   func(row int) any
-	cells  func(row int) []any
-}
-
 type answered struct {
-	columns []column
+	columns []answers.Column
 	row     int
 }
 
@@ -226,117 +219,29 @@ func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (rows []answe
 }
 
 func answersOf(p flaxlike.Prediction) (rows []answered, err error) {
-	columns, err := columnsOf(p)
+	outputs, err := p.Answers()
+	if err != nil {
+		return nil, err
+	}
+	classes := map[string][]string{}
+	for _, name := range p.Outputs() {
+		if kind, _ := p.Kind(name); kind != "numbers" && kind != "unknown" {
+			if classes[name], err = p.ClassNames(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	columns, err := answers.Columns(outputs, classes)
 	for i := range p.Len() {
 		rows = append(rows, answered{columns, i})
 	}
 	return rows, err
 }
 
-func columnsOf(p flaxlike.Prediction) (columns []column, err error) {
-	for _, name := range p.Outputs() {
-		kind, err := p.Kind(name)
-		if err != nil {
-			return nil, err
-		}
-		a, err := p.Output(name)
-		if err != nil {
-			return nil, err
-		}
-		if flat, ok := a.Flat.([]float32); ok && slices.ContainsFunc(flat, func(v float32) bool { return v-v != 0 }) {
-			return nil, fmt.Errorf("the output %q has a NaN or an infinite number", name)
-		}
-		if kind == "numbers" || kind == "unknown" {
-			columns = append(columns, numbers(name, a))
-			continue
-		}
-		of, err := ofClasses(p, name, kind)
-		if err != nil {
-			return nil, err
-		}
-		columns = append(columns, of...)
-	}
-	return columns, nil
-}
-
-func numbers(name string, a data.Array) column {
-	size := a.Size() / max(1, a.Len())
-	row := func(i int) reflect.Value { return reflect.ValueOf(a.Flat).Slice(i*size, (i+1)*size) }
-	c := column{name: name, json: func(i int) any { return row(i).Interface() }}
-	for k := range size {
-		c.header = append(c.header, fmt.Sprintf("%s_%d", name, k))
-	}
-	c.cells = func(i int) (cells []any) {
-		for k := range size {
-			cells = append(cells, row(i).Index(k).Interface())
-		}
-		return cells
-	}
-	return c
-}
-
-func ofClasses(p flaxlike.Prediction, name, kind string) ([]column, error) {
-	probabilities, err := p.Probabilities(name)
-	if err != nil {
-		return nil, err
-	}
-	classes, err := p.Classes(name)
-	if err != nil {
-		return nil, err
-	}
-	labels, err := p.Labels(name)
-	if err != nil {
-		return nil, err
-	}
-	of, err := p.ClassNames(name)
-	if err != nil {
-		return nil, err
-	}
-	if kind == "binary" { // the probability of class 1
-		of = of[1:]
-	}
-	probability, class := numbers(name+"_probability", probabilities), numbers(name+"_class", classes)
-	if len(probabilities.Dims) > 2 { // one per position
-		return []column{probability, class}, nil
-	}
-	list := probability.json
-	for k, name := range of {
-		probability.header[k] = probability.name + "_" + name
-	}
-	probability.json = func(i int) any {
-		row, by := reflect.ValueOf(list(i)), map[string]any{}
-		for k, name := range of {
-			by[name] = row.Index(k).Interface()
-		}
-		return by
-	}
-	if kind == "multi-label" {
-		for k, name := range of {
-			class.header[k] = class.name + "_" + name
-		}
-		class.json = func(i int) any { return labels[i] }
-		return []column{probability, class}, nil
-	}
-	class.header = []string{class.name}
-	value := func(i int) any {
-		number := classes.Flat.([]int32)[i]
-		if labels[i][0] == fmt.Sprint(number) {
-			return number
-		}
-		return labels[i][0]
-	}
-	class.json, class.cells = value, func(i int) []any { return []any{value(i)} }
-	return []column{probability, class}, nil
-}
-
 func writeLines(w io.Writer, rows []answered) error {
 	e := json.NewEncoder(w)
 	for _, r := range rows {
-		line := map[string]any{}
-		for _, c := range r.columns {
-			line[c.name] = c.json(r.row)
-		}
-		if err := e.Encode(line); err != nil {
+		if err := e.Encode(answers.Object(r.columns, r.row)); err != nil {
 			return err
 		}
 	}
@@ -351,7 +256,7 @@ func writeCSV(w io.Writer, rows []answered) error {
 		}
 		var cells []string
 		for _, of := range r.columns {
-			for _, v := range of.cells(r.row) {
+			for _, v := range of.Cells(r.row) {
 				cells = append(cells, fmt.Sprint(v))
 			}
 		}
@@ -362,7 +267,7 @@ func writeCSV(w io.Writer, rows []answered) error {
 
 func headerOf(r answered) (header []string) {
 	for _, c := range r.columns {
-		header = append(header, c.header...)
+		header = append(header, c.Header...)
 	}
 	return header
 }

@@ -92,7 +92,7 @@ func (c modelEmbed) Run(s session) error {
 	}
 	e := json.NewEncoder(s.stdout)
 	for _, r := range rows {
-		if err := e.Encode(r.columns[0].json(r.row)); err != nil {
+		if err := e.Encode(r.columns[0].JSON(r.row)); err != nil {
 			return err
 		}
 	}

@@ -193,6 +193,9 @@ func (s *served) open(ctx context.Context, path string) (*flaxlike.Model, *serve
 	}
 	var example data.Batch
 	for _, in := range m.Describe().Inputs {
+		if m.Preparation() != nil { // its columns are the inputs
+			break
+		}
 		kind, ok := types[in.Type]
 		if !ok {
 			return nil, nil, errors.Join(fmt.Errorf("the input %q is %s, which cannot be served", in.Name, in.Type), m.Close())

@@ -3,6 +3,8 @@ package main_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/nn"
@@ -138,4 +141,55 @@ func TestServe_refuses(t *testing.T) {
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, want)
 	}
+}
+
+// A row of a table has the same bits as its answer by the model that was trained, the model of its file, the command
+// and the server, as JSON and as CSV.
+func TestServe_rowsOfATable(t *testing.T) {
+	dir, strategy := t.TempDir(), flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t)))
+	path, rows := filepath.Join(dir, "birds.safetensors"), filepath.Join(dir, "rows.jsonl")
+	table := must.M1(tables.Read(strings.NewReader("mass,place,kind\n"+strings.Repeat("1,sea,fish\n2.5,land,cow\n,sea,fish\n4,land,cow\n", 8)), tables.Format{Texts: true}))
+	p := must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMean, Scale: tables.Standard},
+		tables.Categories{Columns: []string{"place"}}, tables.Labels{Columns: []string{"kind"}}))
+	m := must.M1(flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 5}, nn.Activation("tanh"), nn.Dense{Units: 2}}, strategy,
+		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithPreparation(p)))
+	defer m.Close()
+	must.M1(m.Fit(t.Context(), table, flaxlike.Fit{Epochs: 2, Output: io.Discard}))
+	require.NoError(t, m.Save(path))
+	again := must.M1(flaxlike.Open(t.Context(), path, strategy))
+	defer again.Close()
+	row := map[string]any{"mass": 1.7, "place": "sea"}
+	answer := func(m *flaxlike.Model) string {
+		p := must.M1(m.PredictRows(t.Context(), row))
+		odds := must.M1(p.Probabilities()).Flat.([]float32)
+		return string(must.M1(json.Marshal(map[string]any{"preds_class": must.M1(p.Labels())[0][0], "preds_probability": map[string]float32{"cow": odds[0], "fish": odds[1]}}))) + "\n"
+	}
+	want := answer(m)
+	require.Equal(t, want, answer(again), "the model of the file")
+
+	const text, cells = `{"place":"sea","mass":1.7}`, "mass,place\n1.7,sea\n"
+	require.NoError(t, os.WriteFile(rows, []byte(text), 0o600))
+	r := run(t, "model", "predict", path, rows)
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, want, r.stdout, "the command")
+	csv := filepath.Join(dir, "rows.csv")
+	require.NoError(t, os.WriteFile(csv, []byte(cells), 0o600))
+	r = run(t, "model", "predict", "--output", "json", path, csv)
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, want, r.stdout, "the command, of CSV")
+
+	c := exec.CommandContext(t.Context(), lazo, "serve", path, "--listen", "127.0.0.1:0", "--reload", "0s", "--drain", "0s", "--max-batch", "2")
+	out := must.M1(c.StdoutPipe())
+	require.NoError(t, c.Start())
+	address := strings.TrimSpace(must.M1(bufio.NewReader(out).ReadString('\n')))
+	for _, sent := range [][2]string{{"application/json", text}, {"text/csv", cells}} {
+		r, err := http.Post(address+"/models/birds/rows", sent[0], strings.NewReader(sent[1]))
+		require.NoError(t, err)
+		got, err := io.ReadAll(r.Body)
+		require.NoError(t, errors.Join(err, r.Body.Close()))
+		require.Equal(t, "["+strings.TrimSpace(want)+"]", string(got), "the server")
+	}
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	_ = c.Wait()
+	require.Equal(t, 143, c.ProcessState.ExitCode())
 }

@@ -115,3 +115,24 @@ func ExampleFunctions() {
 	// island [2] [16 10]
 	// [day month day day_of_week density] <nil>
 }
+
+func ExamplePreparation_Example() {
+	table, err := tables.Read(strings.NewReader("mass,island,species\n3.5,Dream,a\n4.5,Biscoe,b\n"), tables.Format{Texts: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	preparation, err := tables.Fit(table, tables.Numbers{Columns: []string{"mass"}}, tables.Categories{Columns: []string{"island"}}, tables.Labels{Columns: []string{"species"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	row, err := preparation.Example()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, f := range row.Fields() {
+		fmt.Println(f.Name, f.Array.Flat.([]string)[0])
+	}
+	// Output:
+	// mass 0
+	// island Biscoe
+}

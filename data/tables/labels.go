@@ -36,7 +36,7 @@ func missingLabel(row int) error {
 	return rowError(row, "the label is missing: leave such examples out (Set.Where)")
 }
 
-// numberLabel is also a label of 0 and 1.
+// numberLabel is also a label of 0 and 1, or scaled.
 type numberLabel struct {
 	source
 	linear
@@ -59,7 +59,11 @@ func (c *numberLabel) convert(columns []data.Array, to cells) error {
 		if math.IsNaN(v) {
 			return missingLabel(i)
 		}
-		if err := to.put(i, 0, c.scaled(v), v); err != nil {
+		learned, err := transformed(c.As, v)
+		if err != nil {
+			return rowError(i, "%w", err)
+		}
+		if err := to.put(i, 0, c.scaled(learned), v); err != nil {
 			return err
 		}
 	}

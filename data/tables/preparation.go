@@ -40,6 +40,10 @@ type Labels struct {
 	Classes []string
 	// Numbers keeps numbers: float32 [n] for one column, [n, columns] for several.
 	Numbers bool
+	// Scale and Log, the logarithm of 1 + label before it, scale numbers for the loss. A flaxlike.Model answers, and
+	// computes its metrics, in the labels' units.
+	Scale Scale
+	Log   bool
 }
 
 // Fill replaces a missing value. With the zero Fill it is an error.

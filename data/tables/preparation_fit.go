@@ -22,7 +22,7 @@ func (l Labels) rule() ([]string, string, error) {
 	case l.Numbers && l.Classes != nil:
 		return nil, "", errors.New("both Numbers and Classes are set: expected one of them")
 	}
-	return l.Columns, cmp.Or(l.Field, "y"), nil
+	return l.Columns, cmp.Or(l.Field, "y"), l.checkScale()
 }
 
 func (l Labels) fit(names []string, columns []data.Array) ([]prepared, error) {
@@ -31,6 +31,9 @@ func (l Labels) fit(names []string, columns []data.Array) ([]prepared, error) {
 
 func (l Labels) fitColumn(name string, column data.Array) (prepared, error) {
 	of := source{Column: name, Field: cmp.Or(l.Field, "y"), As: asClass}
+	if l.Scale != noScale || l.Log {
+		return l.fitTarget(of, column)
+	}
 	if l.Numbers {
 		of.As = asTarget
 		_, err := numbersOf(column)

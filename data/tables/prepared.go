@@ -116,6 +116,8 @@ var kinds = []struct {
 	{asClass, func() prepared { return new(classLabel) }},
 	{asTarget, func() prepared { return new(numberLabel) }},
 	{asFlag, func() prepared { return new(numberLabel) }},
+	{asScaled, func() prepared { return new(numberLabel) }},
+	{asLog, func() prepared { return new(numberLabel) }},
 	{asDate, func() prepared { return new(date) }},
 	{asHashed, func() prepared { return new(hashed) }},
 	{asFunction, func() prepared { return new(function) }},

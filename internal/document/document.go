@@ -23,7 +23,8 @@ const (
 // encoding/json does not see the long lists of numbers (docs/decisions/0017).
 type Document struct {
 	*json.Decoder
-	lists []piece
+	MaxMembers int // of an object, 64 by default
+	lists      []piece
 }
 
 type piece struct {
@@ -36,7 +37,7 @@ func New(text string) (*Document, error) {
 	if !utf8.ValidString(rest) {
 		return nil, errors.New("it is not UTF-8")
 	}
-	return &Document{json.NewDecoder(strings.NewReader(rest)), lists}, nil
+	return &Document{json.NewDecoder(strings.NewReader(rest)), maxMembers, lists}, nil
 }
 
 // Long lists of numbers, or of true and false, become []: the rest is JSON exactly if the text is.
@@ -140,6 +141,27 @@ func scalar(text string) (n int) {
 	return n
 }
 
+// textsAlone reports whether a JSON value is a flat list of texts.
+func textsAlone(text string) bool {
+	if text[0] != '[' || !strings.Contains(text, `"`) {
+		return false
+	}
+	for at := 1; at < len(text)-1; at++ {
+		switch text[at] {
+		case ' ', '\t', '\n', '\r', ',':
+		case '"':
+			for at++; text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // End returns an error if there is more text.
 func (d *Document) End() error {
 	if _, err := d.Token(); err != io.EOF {
@@ -163,8 +185,8 @@ func (d *Document) Object(what string, member func(name string) error) error {
 		switch {
 		case slices.Contains(seen, name):
 			return fmt.Errorf("%s has %s twice", what, listed.Quoted(name))
-		case len(seen) == maxMembers:
-			return fmt.Errorf("%s has more than %d members", what, maxMembers)
+		case len(seen) == d.MaxMembers:
+			return fmt.Errorf("%s has more than %d members", what, d.MaxMembers)
 		}
 		seen = append(seen, name)
 		if err := member(name); err != nil {
@@ -237,10 +259,14 @@ func (d *Document) cut(at int64) bool {
 	return len(d.lists) > 0 && d.lists[0].at == at
 }
 
-func (d *Document) Numbers(what string) (string, error) {
+// Elements reads a list of numbers, of true and false, or a flat one of texts.
+func (d *Document) Elements(what string) (string, error) {
 	text, list, err := d.Text()
 	if err != nil || list {
 		return text, err
+	}
+	if textsAlone(text) {
+		return text, nil
 	}
 	if n, ok := numbers(text); !ok || n != len(text) {
 		return "", fmt.Errorf("%s is %s, expected a list of numbers, or of true and false", what, listed.Quoted(text))

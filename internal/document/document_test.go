@@ -29,7 +29,7 @@ func TestDocument(t *testing.T) {
 		case "list":
 			return d.List(name, func() error { _, _, err := d.Text(); return err })
 		case "numbers":
-			v, err := d.Numbers(name)
+			v, err := d.Elements(name)
 			require.Equal(t, long, v)
 			return err
 		}
@@ -56,5 +56,18 @@ func TestDocument(t *testing.T) {
 			err = d.End()
 		}
 		require.EqualError(t, err, message)
+	}
+}
+
+// Elements reads numbers, truth values, or texts alone.
+func TestElements(t *testing.T) {
+	for text, ok := range map[string]bool{`["a", "\\\"]", ""]`: true, `[1, [2]]`: true, `[true]`: true, `[]`: true, `["a", 1]`: false, `["a", null]`: false, `[["a"]]`: false, `"a"`: false, `{"a": "b"}`: false} {
+		d, err := document.New(text)
+		require.NoError(t, err)
+		got, err := d.Elements("it")
+		require.Equal(t, ok, err == nil, text)
+		if ok {
+			require.Equal(t, text, got)
+		}
 	}
 }
