@@ -1462,5 +1462,5 @@ var controls = []control{
 	{name: "importance of values in place of ranks", file: "internal/runs/search.go", pkg: "internal/runs", test: "TestSearch_importance",
 		edits: []edit{{"all[k].rank = float64(i+end+1) / 2", "all[k].rank = all[k].value"}}},
 	{name: "a command that does not look for new runs", file: "cmd/lazo/board.go", pkg: "cmd/lazo", test: "TestBoard",
-		edits: []edit{{"begin.Sub(found) > max(10*finding, findEvery)", "false"}}},
+		edits: []edit{{"> max(10*finding, findEvery)", "> max(10*finding, time.Hour)"}}},
 }
