@@ -38,7 +38,7 @@ func restored(v *graph.Node, of []tables.Target, field string) *graph.Node {
 	if of == nil {
 		return v
 	}
-	if n := len(of); !(n == 1 && oneEach(v)) && (v.Rank() < 2 || outputs.Classes(v) != n) {
+	if n := len(of); n > 1 && (v.Rank() < 2 || outputs.Classes(v) != n) {
 		panic(fmt.Errorf("field %q has %d columns of scaled labels, and the output is %s: expected a number for each column, to be answered in the units of the labels\n"+
 			"  end the network with nn.Dense{Units: %d}, or fit the preparation with tables.Labels without Scale and Log", field, n, v.Shape(), n))
 	}

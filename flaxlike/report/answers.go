@@ -88,7 +88,7 @@ func withoutPadding(set *data.Set) (*data.Set, error) {
 	return set.Gather(rows)
 }
 
-// prepare makes the fields of the model's preparation, without labels if the table has none.
+// prepare makes the fields of the model's preparation, without labels if the table has none, and these in their units.
 func (a *answers) prepare() (err error) {
 	a.prepared = a.model.Preparation()
 	if a.prepared == nil {
@@ -99,10 +99,12 @@ func (a *answers) prepare() (err error) {
 	if slices.ContainsFunc(labels, func(name string) bool { _, err := a.given.Field(name); return err != nil }) {
 		apply = a.prepared.Inputs
 	}
-	if a.inputs = columns; a.given.Mapped() {
-		a.set, err = a.given.MapBatches(apply)
-	} else {
-		a.set, err = a.given.Map(apply)
+	if a.inputs = columns; !a.given.Mapped() {
+		a.set, err = a.given.Map(apply, a.prepared.Restore)
+		return err
+	}
+	if a.set, err = a.given.MapBatches(apply); err == nil {
+		a.set, err = a.set.MapBatches(a.prepared.Restore)
 	}
 	return err
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// A table before the preparation has the figures of the prepared one; its columns are those of the worst examples and
-// of the importances. Examples that a mask leaves out are nowhere.
-func TestSave_ofATable(t *testing.T) {
+// The columns of a table are those of the worst examples and of the importances. Examples that a mask leaves out are
+// nowhere.
+func TestAnswers_ofATable(t *testing.T) {
 	const n = 40
 	mass, island, species := make([]string, n), make([]string, n), make([]string, n)
 	for i := range n {
@@ -25,9 +25,8 @@ func TestSave_ofATable(t *testing.T) {
 	table := must.M1(data.New(data.Named("mass", mass, n), data.Named("island", island, n), data.Named("species", species, n)))
 	prepared := must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"mass"}, Fill: tables.FillMedian, Scale: tables.Standard}, tables.Categories{Columns: []string{"island"}},
 		tables.Labels{Columns: []string{"species"}}))
-	set := must.M1(table.Map(prepared.Apply))
 	m := newModel(t, nn.Dense{Units: 3}, flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"), flaxlike.WithPreparation(prepared))
-	figures := must.M1(m.Evaluate(t.Context(), set))
+	figures := must.M1(m.Evaluate(t.Context(), table))
 	texts, _ := written(t, report.Run{Model: m, Test: table})
 	all := strings.Join(texts, "\n")
 	require.Equal(t, sixDigits(figures["accuracy"]), cells(texts, "Figures of the test set", 0, "accuracy")[0])
@@ -35,15 +34,12 @@ func TestSave_ofATable(t *testing.T) {
 	require.Contains(t, all, "of 5 permutations (seed 1) of 40 examples.")
 	require.Contains(t, all, "column mass\nas number, field x, fill 4, ")
 	require.NotContains(t, all, "island=Dream")
-	texts, _ = written(t, report.Run{Model: m, Test: set})
-	require.Contains(t, strings.Join(texts, "\n"), "mass\nisland=Biscoe\nisland=Dream\n")
 
 	counts := make([]bool, n)
 	for i := range 30 {
 		counts[i] = true
 	}
-	x, y := must.M1(set.Field("x")), must.M1(set.Field("y"))
-	masked := must.M1(data.New(data.Field{Name: "x", Array: x}, data.Field{Name: "y", Array: y}, data.Named(data.Mask, counts, n)))
+	masked := must.M1(data.New(append(table.Fields(), data.Named(data.Mask, counts, n))...))
 	texts, _ = written(t, report.Run{Model: m, Test: masked})
 	figures = must.M1(m.Evaluate(t.Context(), masked))
 	require.Equal(t, "30", cells(texts, "Metrics per class", 0, "macro average")[3])

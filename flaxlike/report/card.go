@@ -125,8 +125,7 @@ func moreSettings(about flaxlike.Description) (rows []plots.Row) {
 	}
 	add("outdated", about.Outdated...)
 	var table struct{ Columns []map[string]any }
-	if json.Unmarshal(about.Preparation, &table) != nil || len(table.Columns) == 0 {
-		add("preparation", cut(string(about.Preparation)))
+	if json.Unmarshal(about.Preparation, &table) != nil { // there is none
 		return rows
 	}
 	for i, c := range table.Columns {
@@ -136,12 +135,14 @@ func moreSettings(about flaxlike.Description) (rows []plots.Row) {
 		}
 		var parts []string
 		for _, name := range slices.Sorted(maps.Keys(c)) {
-			if !strings.EqualFold(name, "column") {
+			if name != "column" && name != "columns" {
 				parts = append(parts, fmt.Sprintf("%s %v", name, c[name]))
 			}
 		}
-		name, _ := c["column"].(string)
-		add("column "+name, cut(strings.Join(parts, ", ")))
+		if several, ok := c["columns"]; ok {
+			c["column"] = several
+		}
+		add(fmt.Sprint("column ", c["column"]), cut(strings.Join(parts, ", ")))
 	}
 	return rows
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -10,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/lazo-ml/lazo/data"
-	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/metrics/plots"
 )
 
@@ -142,22 +140,12 @@ func (a *answers) features(fields []data.Field) (all []feature) {
 		case !single && !double, len(dims) != 2 && len(dims) != 3, len(dims) == 2 && dims[1] < 2, len(dims) == 3 && dims[2] < 2:
 			all = append(all, feature{f.Name, i, -1})
 		default:
-			for k, name := range a.columnNames(f) {
+			for k, name := range columnNames(f) {
 				all = append(all, feature{name, i, k})
 			}
 		}
 	}
 	return all
-}
-
-// preparedNames are the names of a field's columns in the model's preparation.
-func (a *answers) preparedNames(field string) []string {
-	p := new(tables.Preparation)
-	if a.about.Preparation == nil || json.Unmarshal(a.about.Preparation, p) != nil {
-		return nil
-	}
-	names, _ := p.Names(field)
-	return names
 }
 
 func (f feature) permute(a data.Array, order []int) data.Array {

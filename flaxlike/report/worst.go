@@ -166,7 +166,7 @@ func (a *answers) columns(set *data.Set) (all []column) {
 		if len(all) > 0 || len(f.Array.Dims) != 2 || f.Array.Dims[1] > 40 || !slices.Contains(a.inputs, f.Name) {
 			continue
 		}
-		for k, name := range a.columnNames(f) {
+		for k, name := range columnNames(f) {
 			all = append(all, column{name, cells(f.Array, f.Array.Dims[1], k)})
 		}
 	}
@@ -188,13 +188,9 @@ func cells(of data.Array, width, at int) func(i int) string {
 	return func(i int) string { return fmt.Sprintf("%.5g", values[i*width+at]) }
 }
 
-// columnNames are the preparation's, or "x[0]", "x[1]", ….
-func (a *answers) columnNames(f data.Field) []string {
-	n := f.Array.Dims[len(f.Array.Dims)-1]
-	if names := a.preparedNames(f.Name); len(names) == n {
-		return names
-	}
-	names := make([]string, n)
+// columnNames are "x[0]", "x[1]", ….
+func columnNames(f data.Field) []string {
+	names := make([]string, f.Array.Dims[len(f.Array.Dims)-1])
 	for k := range names {
 		names[k] = fmt.Sprintf("%s[%d]", f.Name, k)
 	}

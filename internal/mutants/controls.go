@@ -1483,7 +1483,7 @@ var controls = []control{
 		edits: []edit{{"counts[i] = v >= 0 && !slices.Contains(leave, v)", "counts[i] = v >= 0"}}},
 	{name: "a report that differs from Evaluate", file: "flaxlike/report/answers.go", pkg: "flaxlike/report", test: "TestClasses_ofSequences",
 		edits: []edit{{"!same && !math.IsNaN(figure)", "false && !same && !math.IsNaN(figure)"}}},
-	{name: "padding in a report", file: "flaxlike/report/answers.go", pkg: "flaxlike/report", test: "TestSave_ofATable",
+	{name: "padding in a report", file: "flaxlike/report/answers.go", pkg: "flaxlike/report", test: "TestAnswers_ofATable",
 		edits: []edit{{"if err != nil || !ok || len(counts)", "if true || err != nil || !ok || len(counts)"}}},
 	{name: "figures before thresholds that are those after", file: "flaxlike/report/classes.go", pkg: "flaxlike/report", test: "TestClasses_beforeAndAfterThresholds",
 		edits: []edit{{"d.draw(c.scores(c.before, nil)", "d.draw(c.scores(c.after, nil)"}}},
