@@ -50,7 +50,7 @@ func TestLabels_scaledRefuse(t *testing.T) {
 		tables.Labels
 	}{
 		"Scale and Log are for labels that are numbers: set Numbers":                         {table("1", "2"), tables.Labels{Scale: tables.Standard}},
-		"the Scale is 9: expected Standard, MinMax or Robust":                              {table("1", "2"), tables.Labels{Numbers: true, Scale: 9}},
+		"the Scale is 9: expected Standard, MinMax or Robust":                                {table("1", "2"), tables.Labels{Numbers: true, Scale: 9}},
 		`column "price": row 2: the label is missing: leave such examples out`:               {table("1", ""), tables.Labels{Numbers: true, Log: true}},
 		`column "price": row 2: -1 has no logarithm of 1 + label: expected numbers above -1`: {table("1", "-1"), tables.Labels{Numbers: true, Log: true}},
 		`column "price": row 1: "much" is not a number`:                                      {table("much", "1"), tables.Labels{Numbers: true, Scale: tables.MinMax}},
