@@ -54,7 +54,7 @@ func Example_guideSeries() {
 	windows := series.Windows{Length: 14, Horizon: 3, Columns: []string{"sales"}, Targets: []string{"sales"}, Time: "day"}
 	parts := must.M1(windows.Split(table, 0.8)) // the first 80 % of the days, and the rest
 	prepared := must.M1(tables.Fit(parts[0], tables.Numbers{Columns: []string{"sales"}, Scale: tables.Standard},
-		tables.Labels{Columns: []string{"next sales"}, Numbers: true}))
+		tables.Labels{Columns: []string{"next sales"}, Numbers: true, Scale: tables.Standard}))
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{nn.LSTM{Units: 8, Last: true}, nn.Dense{Units: 3}},
 		flaxlike.WithLoss("mean_squared_error"), flaxlike.WithPreparation(prepared)))
 	defer model.Close()

@@ -90,3 +90,17 @@ func TestTargets_ofSeveralColumns(t *testing.T) {
 	_, err := wide.Predict(ctx, table)
 	require.ErrorContains(t, err, `field "y" has 2 columns of scaled labels, and the output is (Float32)[4, 3]: expected a number for each column`)
 }
+
+// A column of windows has one scale for all places.
+func TestTargets_ofWindows(t *testing.T) {
+	ctx := t.Context()
+	table := must.M1(data.New(data.Named("a", []float32{1, 2, 3, 4}, 2, 2), data.Named("next", []float32{10, 20, 30, 40, 50, 60}, 2, 3)))
+	p := must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"a"}}, tables.Labels{Columns: []string{"next"}, Numbers: true, Scale: tables.Standard}))
+	m := newModel(t, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 3}}, flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mae"), flaxlike.WithPreparation(p))
+	require.NoError(t, m.Init(ctx, first(t, table, 2)))
+	require.NoError(t, m.SetValue("/model/1/kernel", tensors.FromFlatDataAndDimensions(make([]float32, 6), 2, 3)))
+	require.InDeltaSlice(t, []float32{35, 35, 35, 35, 35, 35}, output(t, must.M1(m.Predict(ctx, table))).Flat, 1e-4)
+	require.InDelta(t, 15, must.M1(m.Evaluate(ctx, table))["mae"], 1e-4)
+	restored := must.M1(table.Map(p.Apply, p.Restore))
+	require.InDeltaSlice(t, []float32{10, 20, 30, 40, 50, 60}, must.M1(restored.Field("y")).Flat, 1e-4)
+}
