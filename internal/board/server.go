@@ -57,7 +57,7 @@ func (s *Store) Handler(a Access) http.Handler {
 	h := &handler{store: s, access: a, boot: NewToken()}
 	mux := http.NewServeMux()
 	for path, file := range files {
-		mux.HandleFunc("GET "+strings.Replace(path, "/", "/", 1)+map[bool]string{true: "{$}"}[path == "/"], func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc("GET "+path+map[bool]string{true: "{$}"}[path == "/"], func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "no-cache")
 			http.ServeFileFS(w, r, page, "page/"+file)
 		})
