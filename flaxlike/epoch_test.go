@@ -61,41 +61,6 @@ func TestR14_monitorsCountEpochs(t *testing.T) {
 	require.EqualValues(t, 16, steps[len(steps)-1], "resumed behind the second epoch")
 }
 
-// R15: a row of the history has the means over its epoch's examples: of the sum of the losses, of each before its
-// weight, of custom figures and of those that the network reports; in training and in a test.
-func TestR15_rowsHaveTheMeansOfTheEpoch(t *testing.T) {
-	x := sorted(t, 70).Fields() // 4 batches of 16, and one of 6
-	size := make([]float32, 70)
-	for i := range size {
-		size[i] = float32(i)
-	}
-	set := must.M1(data.New(data.Field{Name: "a", Array: x[0].Array}, data.Field{Name: "b", Array: x[0].Array},
-		data.Field{Name: "class", Array: x[1].Array}, data.Named("size", size, 70)))
-	network := func(scope *model.Scope, input func(string) *graph.Node) map[string]*graph.Node {
-		managed.AddMetric("largest", graph.ReduceMax(input("a"), -1))
-		return twoHeads(scope, input)
-	}
-	m := newModel(t, flaxlike.Functional(network), flaxlike.WithLearningRate(1e-30), flaxlike.WithBatchSize(16),
-		flaxlike.WithLoss(flaxlike.Loss{Name: sparse, Output: "class"}, flaxlike.Loss{Name: "mse", Output: "size", Weight: 0.25}),
-		flaxlike.WithMetrics(flaxlike.Metric{Name: "off", Output: "size", Func: func(labels, out *graph.Node) *graph.Node {
-			return graph.Abs(graph.Sub(labels, graph.Squeeze(out, -1)))
-		}}))
-	h, err := m.Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 1, InOrder: true, Validation: set}))
-	require.NoError(t, err)
-	row := func(name string) float64 { return series(t, h, name)[0] }
-	for _, name := range []string{"loss", "class_loss", "size_loss", "size_off", "largest"} {
-		require.NotZero(t, row(name))
-		require.InEpsilon(t, row("val_"+name), row(name), 1e-5, name) // nothing was learned, so the test says what training did
-	}
-	require.InEpsilon(t, row("class_loss")+0.25*row("size_loss"), row("loss"), 1e-6)
-	require.Greater(t, row("size_loss"), 1000.0, "before its weight: the mean of n² for n below 70 is 1,597")
-	var sum float64
-	for i := range 70 {
-		sum += float64(x[0].Array.Flat.([]float32)[3*i+i%3])
-	}
-	require.InEpsilon(t, sum/70, row("largest"), 1e-6)
-}
-
 // R16: the rate that is logged is the one in force, schedules in it.
 func TestR16_loggedRateIsInForce(t *testing.T) {
 	schedule := optim.Cosine(1, 0, 8)

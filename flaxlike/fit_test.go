@@ -86,21 +86,6 @@ func TestHistory(t *testing.T) {
 	require.Equal(t, []float64{1, 2, 3}, series(t, h, "epoch"))
 }
 
-// loss is the mean over all steps of the epoch: that of the same steps one by one.
-func TestAverageIsOfTheEpoch(t *testing.T) {
-	set, made := line(t, 128), func() *flaxlike.Model { return newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse")) }
-	h, err := made().Fit(t.Context(), set, quiet(flaxlike.Fit{Epochs: 2}))
-	require.NoError(t, err)
-	each, err := train.Of[*flaxlike.Model]().Run(t.Context(), made(), set.Batches(32, data.Shuffle(0)), loop.Until(loop.Epochs(2)))
-	require.NoError(t, err)
-	steps, epochs := series(t, each.History, "loss"), series(t, h, "loss")
-	require.Len(t, steps, 8)
-	for e := range 2 {
-		mean := (steps[4*e] + steps[4*e+1] + steps[4*e+2] + steps[4*e+3]) / 4
-		require.InDelta(t, mean, epochs[e], 1e-5)
-	}
-}
-
 // A level down: train.Of makes of the methods what Fit does.
 func TestTrainOf(t *testing.T) {
 	options := []flaxlike.Option{flaxlike.WithLoss(sparse), flaxlike.WithMetrics("accuracy"), flaxlike.WithSeed(7)}

@@ -145,56 +145,6 @@ func keys[V any](m map[string]V) (names []string) {
 	return names
 }
 
-// The last line of a file that a run writes may be incomplete anywhere, a line before it may not.
-func TestRuns_whoseLastLineIsIncomplete(t *testing.T) {
-	for _, recorder := range []func(string, loop.Schedule) loop.Callback{callbacks.JSONL, callbacks.CSV} {
-		dir := t.TempDir()
-		path := filepath.Join(dir, "log")
-		require.NoError(t, train(t, "", 3, nil, recorder(path, loop.EachStep)))
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		whole := strings.LastIndex(strings.TrimSuffix(string(text), "\n"), "\n") + 1
-		for end := whole; end < len(text); end++ {
-			require.NoError(t, os.WriteFile(path, text[:end], 0o600))
-			r := read(t, dir)[filepath.Base(dir)]
-			require.NoError(t, r.Err)
-			require.EqualValues(t, 2, r.Steps)
-			require.EqualValues(t, 1, r.Values["losses.loss"].Last)
-		}
-		broken := strings.Replace(string(text), "2", "x", 1)
-		require.NoError(t, os.WriteFile(path, []byte(broken), 0o600))
-		r := read(t, dir)[filepath.Base(dir)]
-		require.ErrorContains(t, r.Err, path)
-		require.Empty(t, r.Values, "no value of a damaged file")
-	}
-	dir := t.TempDir()
-	require.NoError(t, train(t, "", 3, nil, tensorboard.Write(dir, loop.EachStep, tensorboard.Evaluations())))
-	files, err := filepath.Glob(filepath.Join(dir, "train", "*"))
-	require.NoError(t, err)
-	text, err := os.ReadFile(files[0])
-	require.NoError(t, err)
-	for cut := 1; cut < 60; cut++ {
-		require.NoError(t, os.WriteFile(files[0], text[:len(text)-cut], 0o600))
-		r := read(t, dir)[filepath.Base(dir)]
-		require.NoError(t, r.Err)
-		require.EqualValues(t, 2, r.Steps)
-	}
-	text[20]++
-	require.NoError(t, os.WriteFile(files[0], text, 0o600))
-	require.ErrorContains(t, read(t, dir)[filepath.Base(dir)].Err, "wrong checksum")
-}
-
-// Steps of an event file that a resumed run made again do not count.
-func TestRuns_hiddenEvents(t *testing.T) {
-	dir := t.TempDir()
-	write := func() loop.Option { return tensorboard.Write(dir, loop.EachStep) }
-	require.NoError(t, train(t, "", 3, nil, write()))
-	require.NoError(t, train(t, "", 2, nil, write(), loop.Continue(loop.Elapsed{Steps: 1}, nil)))
-	r := read(t, dir)[filepath.Base(dir)]
-	require.EqualValues(t, 2, r.Steps)
-	require.EqualValues(t, 3, r.Values["losses.loss"].Best, "the loss of 1 was of a step that is hidden")
-}
-
 func TestRuns_damagedCheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	for until := range 2 {

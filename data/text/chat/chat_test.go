@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -75,13 +74,4 @@ var sequences = map[string]string{
 	"{{ {'a': 1}.items()|length }} {{ ('a', 1) in {'a': 1}.items() }} {{ ['a', 1] in {'a': 1}.items() }}":                                             "1 True False",
 	"{{ 'a' 'b' }}{{ (1, 2) ~ 'x' }} {{ (1, 2)|join('-') }}":                                                                                          "ab(1, 2)x 1-2",
 	"{{ {'a': 1}.items()|first }} {{ {'a': 1}.items()|last }} {{ {'a': 1}.items()|list == [('a', 1)] }}":                                              "('a', 1) ('a', 1) True",
-}
-
-func TestApply_time(t *testing.T) {
-	template, err := parse("{{ strftime_now('%d %b %Y') }}", nil)
-	require.NoError(t, err)
-	template.now = func() time.Time { return time.Date(2024, 7, 6, 0, 0, 0, 0, time.UTC) }
-	got, err := template.Apply(nil, false)
-	require.NoError(t, err)
-	require.Equal(t, "06 Jul 2024", got)
 }
