@@ -28,7 +28,7 @@ func TestConvolution_isTheSum(t *testing.T) {
 			got := graph.MustExecOnce(open(t), func(x, kernel *graph.Node) *graph.Node {
 				x = graph.ConvertDType(graph.Reshape(x, batch, size, in), dtype)
 				kernel = graph.ConvertDType(graph.Reshape(kernel, window, in/groups, out), dtype)
-				y := graph.Convolve(x, kernel).Strides(stride).NoPadding().FeatureGroupCount(groups).Done()
+				y := graph.Convolve(x, kernel).Strides(stride).NoPadding().ChannelGroupCount(groups).Done()
 				return graph.Reshape(graph.ConvertDType(y, dtypes.Int32), -1)
 			}, x, kernel).Value().([]int32)
 			require.Len(t, got, batch*places*out)
