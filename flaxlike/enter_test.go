@@ -210,3 +210,33 @@ func TestWithPreparation_ofNumbersOnTheDevice(t *testing.T) {
 		require.Equal(t, output(t, want).Flat, output(t, b).Flat)
 	}
 }
+
+// Values of the rows before would differ between a set, its batches and requests that a server joins.
+func TestWithPreparation_refusesTheRowsBefore(t *testing.T) {
+	table := must.M1(data.New(data.Named("a", []string{"1", "", "3"}, 3)))
+	p := must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"a"}, Fill: tables.FillForward, Leading: tables.FillMean}))
+	_, err := flaxlike.New(t.Context(), nn.Dense{Units: 1}, flaxlike.WithStrategy(jit(t)), flaxlike.WithPreparation(p))
+	require.ErrorContains(t, err, `WithPreparation: ["a"] is filled from the rows before`)
+	windows := must.M1(data.New(data.Named("a", []string{"1", "", "3", ""}, 2, 2)))
+	p = must.M1(tables.Fit(windows, tables.Numbers{Columns: []string{"a"}, Fill: tables.FillForward}))
+	must.M1(newModel(t, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 1}}, flaxlike.WithPreparation(p)).Predict(t.Context(), windows))
+}
+
+// A file with a function, which Open cannot read by itself, has its preparation too.
+func TestOpen_anotherPreparationWithAFunction(t *testing.T) {
+	fitted := func(values ...string) *tables.Preparation {
+		table := must.M1(data.New(data.Named("a", values, len(values))))
+		return must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"a"}, Scale: tables.Standard}, tables.Function{Name: "length", Columns: []string{"a"},
+			Of: func(row []string) ([]float32, error) { return []float32{float32(len(row[0]))}, nil }}))
+	}
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithPreparation(fitted("1", "2", "3")))
+	row := map[string]any{"a": "2"}
+	must.M1(m.PredictRows(t.Context(), row))
+	path := t.TempDir() + "/model.safetensors"
+	must.M(m.Save(path))
+	_, err := flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t)), flaxlike.WithPreparation(fitted("1", "2", "30")))
+	require.ErrorContains(t, err, "WithPreparation: the file has another preparation")
+	same := must.M1(flaxlike.Open(t.Context(), path, flaxlike.WithStrategy(jit(t)), flaxlike.WithPreparation(fitted("1", "2", "3"))))
+	defer same.Close()
+	require.Equal(t, output(t, must.M1(m.PredictRows(t.Context(), row))), output(t, must.M1(same.PredictRows(t.Context(), row))))
+}

@@ -273,11 +273,23 @@ func (d *description) fill(s *settings) error {
 		return fmt.Errorf("the file's %w\n  give Open WithPreparation with one that makes the same fields", graphs.Inner(err))
 	case s.preparation == nil:
 		s.preparation = p
-	case err == nil && !sameJSON(s.preparation, p):
+		return checkOrdered(p)
+	case err != nil && !sameText(s.preparation, d.Preparation), err == nil && !sameJSON(s.preparation, p):
 		return errors.New("WithPreparation: the file has another preparation, which made the fields that the weights were trained on: " +
 			"leave WithPreparation out\n  to use another one, make a model by New with its network, give it the weights by Load, and train it")
 	}
 	return nil
+}
+
+// sameText compares with a file's preparation that has functions, and accepts that of another program.
+func sameText(p *tables.Preparation, file json.RawMessage) bool {
+	var of struct{ Columns []any }
+	if json.Unmarshal(file, &of) != nil || of.Columns == nil {
+		return true
+	}
+	var compact bytes.Buffer
+	text, err := json.Marshal(p)
+	return err == nil && json.Compact(&compact, file) == nil && bytes.Equal(compact.Bytes(), text)
 }
 
 func sameJSON(a, b *tables.Preparation) bool {

@@ -73,8 +73,16 @@ func WithPreparation(p *tables.Preparation) Option {
 			return errors.New("WithPreparation: it is nil or the zero value: make one with tables.Fit, or read it from JSON")
 		}
 		s.preparation = p
-		return nil
+		return checkOrdered(p)
 	}
+}
+
+func checkOrdered(p *tables.Preparation) error {
+	if columns := p.Ordered(); columns != nil {
+		return fmt.Errorf("WithPreparation: %q is filled from the rows before, so answers would depend on the batch: take another Fill, windows of a "+
+			"series, or fill the table by a preparation of its own before", columns)
+	}
+	return nil
 }
 
 // WithClock saves the time by this clock, such as time.Now, with the model. Without it, two saves are bit-identical.

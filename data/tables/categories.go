@@ -238,8 +238,14 @@ func (c *category) check() error {
 }
 
 func (c *category) convert(columns []data.Array, to cells) error {
+	if err := c.onTexts(columns); err != nil {
+		return err
+	}
 	texts, err := crossed(columns)
 	for i, text := range texts {
+		if len(columns) == 1 && !isTexts(columns[0]) {
+			text = c.sameValue(text)
+		}
 		text = cmp.Or(text, c.FillClass)
 		n, known := c.number[text]
 		switch {
@@ -260,6 +266,21 @@ func (c *category) convert(columns []data.Array, to cells) error {
 		to.class(i, n)
 	}
 	return err
+}
+
+// sameValue returns the class of a number or truth value, as 17.0 for 17, or its text.
+func (c *category) sameValue(text string) string {
+	if _, known := c.number[text]; known {
+		return text
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	for _, class := range c.Classes {
+		of, other := strconv.ParseFloat(class, 64)
+		if err == nil && other == nil && of == v || (text == "true" || text == "false") && strings.EqualFold(class, text) {
+			return class
+		}
+	}
+	return text
 }
 
 func (c *category) shares() bool { return len(c.Columns) > 0 }

@@ -61,11 +61,12 @@ func (h Hashed) rule() ([]string, string, error) {
 
 func (h Hashed) fit(names []string, columns []data.Array) ([]prepared, error) {
 	if h.Counts {
-		return []prepared{&hashed{source{Columns: slices.Clone(names), Field: cmp.Or(h.Field, "x"), As: asHashed}, h.Buckets, countsOf}}, nil
+		of := source{Columns: slices.Clone(names), Field: cmp.Or(h.Field, "x"), As: asHashed, Texts: textColumns(names, columns)}
+		return []prepared{&hashed{of, h.Buckets, countsOf}}, nil
 	}
 	return eachColumn(names, columns, func(name string, column data.Array) (prepared, error) {
 		_, err := textsOf(column)
-		return newHashed(source{Column: name, Field: h.Field}, h.Buckets, h.Integers), err
+		return newHashed(source{Column: name, Field: h.Field, Texts: textColumns([]string{name}, []data.Array{column})}, h.Buckets, h.Integers), err
 	})
 }
 
@@ -87,7 +88,7 @@ func (c Crossed) fit(names []string, columns []data.Array) ([]prepared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("columns %q: %w", names, err)
 	}
-	of := source{Columns: slices.Clone(names), Field: c.Field}
+	of := source{Columns: slices.Clone(names), Field: c.Field, Texts: textColumns(names, columns)}
 	if c.Buckets > 0 {
 		return []prepared{newHashed(of, c.Buckets, c.Integers)}, nil
 	}
@@ -96,7 +97,7 @@ func (c Crossed) fit(names []string, columns []data.Array) ([]prepared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("columns %q: %w", names, err)
 	}
-	fitted.of().Column, fitted.of().Columns = "", of.Columns
+	fitted.of().Column, fitted.of().Columns, fitted.of().Texts = "", of.Columns, of.Texts
 	return []prepared{fitted}, nil
 }
 
@@ -176,6 +177,9 @@ func (h *hashed) check() error {
 }
 
 func (h *hashed) convert(columns []data.Array, to cells) error {
+	if err := h.onTexts(columns); err != nil {
+		return err
+	}
 	if h.Output != countsOf {
 		texts, err := crossed(columns)
 		for i, text := range texts {

@@ -451,3 +451,16 @@ func (c *number) byQuantile(v float64) float64 {
 	most := math.Sqrt2 * math.Erfinv(1-2*bound)
 	return min(max(math.Sqrt2*math.Erfinv(2*share-1), -most), most)
 }
+
+// Ordered returns the columns of [FillForward], whose values depend on the rows before, not only on a window's.
+func (p *Preparation) Ordered() (columns []string) {
+	if p == nil {
+		return nil
+	}
+	for _, c := range p.columns {
+		if n, ok := c.(*number); ok && n.Forward && len(n.Dims) == 0 {
+			columns = append(columns, n.Column)
+		}
+	}
+	return columns
+}

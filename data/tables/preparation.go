@@ -55,7 +55,8 @@ const (
 	FillMedian
 	FillMostFrequent // mode; the least of several
 	FillValue
-	// FillForward is for Numbers: of the rows before in the same table. Map a set in order, before its batches.
+	// FillForward is for Numbers: of the rows before in the same table. Map a set in order, before its
+	// batches. A flaxlike.Model takes it for windows of a series alone.
 	FillForward
 )
 

@@ -50,7 +50,7 @@ func (p *Preparation) table(rows []map[string]any) (*data.Set, error) {
 				continue
 			}
 			known[name] = false // several rules may take it
-			field, err := column(rows, name, c.of())
+			field, err := p.columnOfRows(rows, name, c)
 			if err != nil {
 				return nil, err
 			}
@@ -63,7 +63,25 @@ func (p *Preparation) table(rows []map[string]any) (*data.Set, error) {
 	return data.New(table...)
 }
 
-func column(rows []map[string]any, name string, of *source) (data.Field, error) {
+func (p *Preparation) columnOfRows(rows []map[string]any, name string, c prepared) (data.Field, error) {
+	of, text := c.of(), textOf
+	if k, ok := c.(*category); ok && !k.shares() {
+		text = func(value any) (string, error) {
+			text, err := textOf(value)
+			if _, is := value.(string); !is && err == nil {
+				text = k.sameValue(text)
+			}
+			return text, err
+		}
+	}
+	if slices.ContainsFunc(p.columns, func(c prepared) bool { return slices.Contains(c.of().Texts, name) }) {
+		text = func(value any) (string, error) {
+			if _, is := value.(string); !is && value != nil {
+				return "", fmt.Errorf("the value %v is no text, and the column was fitted as texts, of which 17 and 17.0 are two: give the text that the table has", value)
+			}
+			return textOf(value)
+		}
+	}
 	texts := make([]string, 0, len(rows))
 	for n, row := range rows {
 		value, ok := row[name]
@@ -71,7 +89,7 @@ func column(rows []map[string]any, name string, of *source) (data.Field, error) 
 			return data.Field{}, rowError(n, "there is no column %q, fitted as a %s: give nil if the value is missing", name, of.As)
 		}
 		var err error
-		if texts, err = appendTexts(texts, value, of.Dims); err != nil {
+		if texts, err = appendTexts(texts, value, of.Dims, text); err != nil {
 			return data.Field{}, fmt.Errorf("column %q: %w", name, rowError(n, "%w", err))
 		}
 	}
@@ -79,7 +97,7 @@ func column(rows []map[string]any, name string, of *source) (data.Field, error) 
 }
 
 // appendTexts takes a list, as of JSON, for each of dims.
-func appendTexts(texts []string, value any, dims []int) ([]string, error) {
+func appendTexts(texts []string, value any, dims []int, textOf func(any) (string, error)) ([]string, error) {
 	if len(dims) == 0 {
 		text, err := textOf(value)
 		return append(texts, text), err
@@ -90,7 +108,7 @@ func appendTexts(texts []string, value any, dims []int) ([]string, error) {
 	}
 	var err error
 	for i := 0; err == nil && i < list.Len(); i++ {
-		texts, err = appendTexts(texts, list.Index(i).Interface(), dims[1:])
+		texts, err = appendTexts(texts, list.Index(i).Interface(), dims[1:], textOf)
 	}
 	return texts, err
 }

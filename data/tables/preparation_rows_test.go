@@ -132,3 +132,23 @@ func FuzzPreparation(f *testing.F) {
 		require.NoError(t, json.Unmarshal(text, &tables.Preparation{}))
 	})
 }
+
+// pandas writes 17.0 for a whole number beside missing ones, and True. A number of a row is the class of its value; a
+// hash of texts, which is another one of 17, takes the table's text alone.
+func TestTable_numbersOfTexts(t *testing.T) {
+	table := must.M1(data.New(data.Named("id", []string{"17.0", "18.0"}, 2), data.Named("ok", []string{"True", "False"}, 2), data.Named("r", []string{"1e-07", "0.5"}, 2)))
+	p := must.M1(tables.Fit(table, tables.Categories{Columns: []string{"id", "ok", "r"}, Unknown: tables.UnknownZeros}))
+	want := must.M1(must.M1(table.Map(p.Inputs)).Field("x")).Flat
+	rows := must.M1(p.Table(map[string]any{"id": 17.0, "ok": true, "r": 1e-07}, map[string]any{"id": json.Number("18"), "ok": false, "r": float32(0.5)}))
+	require.Equal(t, want, must.M1(must.M1(rows.Map(p.Inputs)).Field("x")).Flat)
+	columns := must.M1(data.New(data.Named("id", []float64{17, 18}, 2), data.Named("ok", []bool{true, false}, 2), data.Named("r", []float64{1e-07, 0.5}, 2)))
+	require.Equal(t, want, must.M1(must.M1(columns.Map(p.Inputs)).Field("x")).Flat)
+
+	for _, rule := range []tables.Columns{tables.Hashed{Columns: []string{"id", "ok"}, Buckets: 1000, Integers: true}, tables.Crossed{Columns: []string{"id", "ok"}, Unknown: tables.UnknownOwn}} {
+		p = must.M1(tables.Fit(table, rule))
+		_, err := p.Table(map[string]any{"id": 17.0, "ok": "True"})
+		require.ErrorContains(t, err, `column "id": row 1: the value 17 is no text, and the column was fitted as texts`)
+		_, err = columns.Map(p.Inputs)
+		require.ErrorContains(t, err, `column "id" is float64, and was fitted as texts`)
+	}
+}

@@ -32,6 +32,8 @@ type source struct {
 	Columns []string `json:"columns,omitempty"`
 	Field   string   `json:"field"`
 	As      string   `json:"as"`
+	// Texts are the columns that were fitted as texts, of which 17 and 17.0 are two.
+	Texts []string `json:"texts,omitempty"`
 	// Dims follow [n] in columns of windows of a series.
 	Dims []int `json:"dims,omitempty"`
 }
@@ -52,6 +54,27 @@ func (s *source) takes(name string, a data.Array) error {
 		expected = "as in fitting [n " + strings.TrimPrefix(fmt.Sprint(s.Dims), "[")
 	}
 	return fmt.Errorf("column %q is %s %v, expected %s", name, a.DType(), a.Dims, expected)
+}
+
+// onTexts refuses numbers if they could be other texts.
+func (s *source) onTexts(columns []data.Array) error {
+	for i, a := range columns {
+		if name := s.taken()[i]; !isTexts(a) && slices.Contains(s.Texts, name) {
+			return fmt.Errorf("column %q is %s, and was fitted as texts: give the texts of such a table", name, a.DType())
+		}
+	}
+	return nil
+}
+
+func isTexts(a data.Array) bool { _, is := a.Flat.([]string); return is }
+
+func textColumns(names []string, columns []data.Array) (texts []string) {
+	for i, a := range columns {
+		if isTexts(a) {
+			texts = append(texts, names[i])
+		}
+	}
+	return texts
 }
 
 func (s *source) title() string { return strings.Join(s.taken(), " x ") }

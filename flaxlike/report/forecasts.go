@@ -47,6 +47,11 @@ func (a *answers) drawForecasts(n regressed, d *draft) (is bool) {
 		chosen[k] = k * count / len(chosen)
 	}
 	values, err := a.input(in.Name, chosen)
+	if a.prepared != nil {
+		if values, how, err = a.history(in.Dims[0], chosen, how); err == nil {
+			features = 1
+		}
+	}
 	if err != nil {
 		d.leaveOut("Forecasts", err)
 		return false
@@ -61,6 +66,29 @@ func (a *answers) drawForecasts(n regressed, d *draft) (is bool) {
 	}
 	d.draw(plots.Forecasts(all...).Caption(how))
 	return true
+}
+
+// history is a column of the table, in its units: that of the target, or the first.
+func (a *answers) history(length int, rows []int, how string) ([]float64, string, error) {
+	name := a.inputs[0]
+	for _, input := range a.inputs {
+		if _, labels := a.prepared.Columns(); slices.Contains(labels, "next "+input) { // series.Windows names targets so
+			name = input
+		}
+	}
+	set, err := a.given.Gather(rows)
+	if err != nil {
+		return nil, how, err
+	}
+	column, err := fieldOf(set, name, "Input", true)
+	if err != nil {
+		return nil, how, err
+	}
+	values, ok := column.Flat.([]float64)
+	if !ok || len(values) != len(rows)*length {
+		return nil, how, fmt.Errorf("the column %q does not have %d numbers for each example, to be drawn as the history", name, length)
+	}
+	return values, fmt.Sprintf("%s The history is the column %q.", how[:strings.Index(how, ".")+1], name), nil
 }
 
 func (a *answers) input(name string, rows []int) ([]float64, error) {

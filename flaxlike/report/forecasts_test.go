@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/series"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/flaxlike/report"
 	"github.com/lazo-ml/lazo/nn"
@@ -54,4 +56,21 @@ func TestForecasts(t *testing.T) {
 	three := newModel(t, last, flaxlike.WithLoss("mse"), flaxlike.WithMetrics("mse"))
 	text = page(three, must.M1(must.M1(data.New(data.X(x, n, length/2, 2), data.Y(y, n, horizon))).Gather(rows)))
 	require.Contains(t, text, "The history is the input's feature 0 of 2.")
+}
+
+// The history of windows that the model prepares is in the units of the answers.
+func TestForecasts_ofATable(t *testing.T) {
+	days, sales := make([]int32, 60), make([]float32, 60)
+	for i := range days {
+		days[i], sales[i] = int32(i), 200+float32(i%7)
+	}
+	table := must.M1(data.New(data.Named("day", days, 60), data.Named("other", sales, 60), data.Named("sales", sales, 60)))
+	set := must.M1(series.Windows{Length: 14, Horizon: 3, Columns: []string{"other", "sales"}, Targets: []string{"sales"}, Time: "day"}.Of(table))
+	p := must.M1(tables.Fit(set, tables.Numbers{Columns: []string{"other", "sales"}, Scale: tables.Standard},
+		tables.Labels{Columns: []string{"next sales"}, Numbers: true, Scale: tables.Standard}))
+	m := newModel(t, nn.Sequential{nn.Flatten{}, nn.Dense{Units: 3}}, flaxlike.WithLoss("mse"), flaxlike.WithPreparation(p))
+	texts, _ := written(t, report.Run{Model: m, Test: set})
+	all := strings.Join(texts, "\n")
+	require.Contains(t, all, `The history is the column "sales".`)
+	require.Contains(t, all, "\n-10\n-5\n0\n200\n202\n204\n206\n", "the axes")
 }

@@ -68,8 +68,20 @@ func (n *regressed) describe(a *answers) {
 	a.truth = func(i int) string { return list(n.truth, i) }
 	a.answer = func(i int) string { return list(n.predicted, i) }
 	a.errorName, a.errors = "the greatest squared errors", make([]float64, a.p.Len())
+	targets := a.prepared.Targets(a.labelField)
+	learned := func(v float64, i int) float64 {
+		if targets == nil {
+			return v
+		}
+		t := targets[i%len(targets)]
+		if t.Log {
+			v = math.Log1p(v)
+		}
+		return (v - t.Shift) / t.Scale
+	}
 	for i, v := range n.predicted {
-		a.errors[i/n.width] += (v - n.truth[i]) * (v - n.truth[i])
+		off := learned(v, i) - learned(n.truth[i], i) // as the loss compares
+		a.errors[i/n.width] += off * off
 	}
 	a.scoreName = "R²"
 	if n.width > 1 {
