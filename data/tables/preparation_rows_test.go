@@ -133,7 +133,7 @@ func FuzzPreparation(f *testing.F) {
 	})
 }
 
-// pandas writes 17.0 for a whole number beside missing ones, and True. A number of a row is the class of its value; a
+// pandas writes 17.0 for a whole number where others are missing, and True. A number of a row is the class of its value; a
 // hash of texts, which is another one of 17, takes the table's text alone.
 func TestTable_numbersOfTexts(t *testing.T) {
 	table := must.M1(data.New(data.Named("id", []string{"17.0", "18.0"}, 2), data.Named("ok", []string{"True", "False"}, 2), data.Named("r", []string{"1e-07", "0.5"}, 2)))
@@ -147,7 +147,7 @@ func TestTable_numbersOfTexts(t *testing.T) {
 	for _, rule := range []tables.Columns{tables.Hashed{Columns: []string{"id", "ok"}, Buckets: 1000, Integers: true}, tables.Crossed{Columns: []string{"id", "ok"}, Unknown: tables.UnknownOwn}} {
 		p = must.M1(tables.Fit(table, rule))
 		_, err := p.Table(map[string]any{"id": 17.0, "ok": "True"})
-		require.ErrorContains(t, err, `column "id": row 1: the value 17 is no text, and the column was fitted as texts`)
+		require.ErrorContains(t, err, `column "id": row 1: the value 17 is a float64, and the column was fitted as texts`)
 		_, err = columns.Map(p.Inputs)
 		require.ErrorContains(t, err, `column "id" is float64, and was fitted as texts`)
 	}

@@ -1587,7 +1587,7 @@ var controls = []control{
 		edits: []edit{{"case numbers == len(row) && !counts[0] && !counts[1]:", "case numbers == len(row):"}}},
 	{name: "numbers hashed as other texts", file: "data/tables/prepared.go", pkg: "data/tables", test: "TestTable_numbersOfTexts",
 		edits: []edit{{"!isTexts(a) && slices", "false && slices"}}},
-	{name: "a number that is no class of texts", file: "data/tables/categories.go", pkg: "data/tables", test: "TestTable_numbersOfTexts",
+	{name: "a number whose class is a text", file: "data/tables/categories.go", pkg: "data/tables", test: "TestTable_numbersOfTexts",
 		edits: []edit{{"other == nil && of == v", "other == nil && of == v+1"}}},
 	{name: "a model that fills from the rows before", file: "flaxlike/saved_options.go", pkg: "flaxlike", test: "TestWithPreparation_refusesTheRowsBefore",
 		edits: []edit{{"columns := p.Ordered(); columns != nil", "columns := p.Ordered(); len(columns) > 99"}}},
