@@ -133,8 +133,8 @@ func FuzzPreparation(f *testing.F) {
 	})
 }
 
-// pandas writes 17.0 for a whole number where others are missing, and True. A number of a row is the class of its value; a
-// hash of texts, which is another one of 17, takes the table's text alone.
+// pandas writes 17.0 for a whole number where others are missing, and True. A number of a row is the class of its
+// value; a hash of texts, which is another one of 17, takes the table's text alone.
 func TestTable_numbersOfTexts(t *testing.T) {
 	table := must.M1(data.New(data.Named("id", []string{"17.0", "18.0"}, 2), data.Named("ok", []string{"True", "False"}, 2), data.Named("r", []string{"1e-07", "0.5"}, 2)))
 	p := must.M1(tables.Fit(table, tables.Categories{Columns: []string{"id", "ok", "r"}, Unknown: tables.UnknownZeros}))
