@@ -123,6 +123,7 @@ func (c Categories) dropRare(p *category, texts []string, rows int) error {
 type classList struct {
 	Classes []string `json:"classes,omitempty"`
 	number  map[string]int32
+	value   map[float64]string // the first class of a number
 }
 
 func (c *classList) fitClasses(column data.Array, given []string, more bool) (texts []string, first int, err error) {
@@ -175,12 +176,15 @@ func (c *classList) index(as string) error {
 	case len(c.Classes) >= math.MaxInt32:
 		return fmt.Errorf("%d classes: %w", len(c.Classes), data.ErrLimit)
 	}
-	c.number = make(map[string]int32, len(c.Classes))
+	c.number, c.value = make(map[string]int32, len(c.Classes)), map[float64]string{}
 	for i, class := range c.Classes {
 		if _, twice := c.number[class]; twice || strings.TrimSpace(class) != class || class == "" {
 			return fmt.Errorf("the class %q is listed twice, is empty, or has spaces around it", class)
 		}
 		c.number[class] = int32(i)
+		if v, err := strconv.ParseFloat(class, 64); err == nil && c.value[v] == "" {
+			c.value[v] = class
+		}
 	}
 	return nil
 }
@@ -273,12 +277,15 @@ func (c *category) sameValue(text string) string {
 	if _, known := c.number[text]; known {
 		return text
 	}
-	v, err := strconv.ParseFloat(text, 64)
-	for _, class := range c.Classes {
-		of, other := strconv.ParseFloat(class, 64)
-		if err == nil && other == nil && of == v || (text == "true" || text == "false") && strings.EqualFold(class, text) {
-			return class
+	if text == "true" || text == "false" {
+		if at := slices.IndexFunc(c.Classes, func(class string) bool { return strings.EqualFold(class, text) }); at >= 0 {
+			return c.Classes[at]
 		}
+		return text
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if class := c.value[v]; err == nil && class != "" && math.Abs(v) < 1<<53 { // larger integers share a float64
+		return class
 	}
 	return text
 }

@@ -341,8 +341,7 @@ func (c *number) check() error {
 	return cmp.Or(c.linear.check(), checkEdges(c.Edges))
 }
 
-// fillIn replaces missing values, and calls was with their rows.
-// fillIn fills no window from another one.
+// fillIn replaces missing values, and calls was with their rows. It fills no window from another one.
 func (c *number) fillIn(values []float64, dims []int, was func(row int)) error {
 	before := math.NaN()
 	for i, v := range values {

@@ -151,4 +151,8 @@ func TestTable_numbersOfTexts(t *testing.T) {
 		_, err = columns.Map(p.Inputs)
 		require.ErrorContains(t, err, `column "id" is float64, and was fitted as texts`)
 	}
+
+	ids := must.M1(tables.Fit(must.M1(data.New(data.Named("id", []string{"9007199254740993", "5"}, 2))), tables.Categories{Columns: []string{"id"}, Unknown: tables.UnknownOwn}))
+	rows = must.M1(ids.Table(map[string]any{"id": int64(9007199254740992)}))
+	require.Equal(t, []float32{0, 0, 1}, must.M1(must.M1(rows.Map(ids.Inputs)).Field("x")).Flat, "another id with the same float64")
 }
