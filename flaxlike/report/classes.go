@@ -217,6 +217,20 @@ func (c *classified) describe(a *answers) {
 			a.errors[i] = math.Inf(-1)
 		}
 	}
+	if c.kind != "multi-label" && c.places == 1 {
+		a.numberName = "probability"
+		a.number = func(p flaxlike.Prediction, example int) ([]float64, error) {
+			probabilities, err := p.Probabilities(a.output)
+			if err != nil {
+				return nil, err
+			}
+			hidden, all := classified{probabilities: numbers(probabilities.Flat), width: c.width}, make([]float64, p.Len())
+			for k := range all {
+				all[k] = hidden.of(k, c.after[example])
+			}
+			return all, nil
+		}
+	}
 	a.scoreName = "accuracy"
 	if c.kind == "multi-label" {
 		a.scoreName = "share of examples with all classes right"
@@ -483,9 +497,9 @@ const (
 )
 
 // samples are the examples of the highest loss, then the first other right ones.
-func (r Run) samples(a *answers, c classified, worst []loss) (*plots.Figure, error) {
+func (r Run) samples(a *answers, c classified, worst []loss) (samples []plots.Sample, how string, err error) {
 	if c.places > 1 || c.kind == "multi-label" {
-		return nil, errors.New("an example has several labels: the worst examples are a table")
+		return nil, "", errors.New("an example has several labels: the worst examples are a table")
 	}
 	var chosen []int
 	notes := map[int]string{}
@@ -498,25 +512,19 @@ func (r Run) samples(a *answers, c classified, worst []loss) (*plots.Figure, err
 			chosen = append(chosen, i)
 		}
 	}
-	how := fmt.Sprintf("%s; then %d others with a right answer, in the order of the test set.", worstOf(a, worst), len(chosen)-len(worst))
 	set, err := a.set.Gather(chosen)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	name := r.Images
-	if name == "" {
-		name = "x"
-	}
-	images, err := fieldOf(set, name, "Images", r.Images != "")
+	images, err := fieldOf(set, r.images(), "Images", r.Images != "")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	d := images.Dims
 	if len(d) != 4 || d[3] != 1 && d[3] != 3 || d[1] < 1 || d[2] < 1 {
-		return nil, fmt.Errorf("the inputs %v are not images: expected [examples, height, width, 1 or 3]", d)
+		return nil, "", fmt.Errorf("the inputs %v are not images: expected [examples, height, width, 1 or 3]", d)
 	}
 	black, white := light(images)
-	var samples []plots.Sample
 	for k, i := range chosen {
 		var values []float32
 		for _, v := range numbers(images.Slice(k, k+1).Flat) {
@@ -524,12 +532,19 @@ func (r Run) samples(a *answers, c classified, worst []loss) (*plots.Figure, err
 		}
 		image, err := plots.Image(values, d[1], d[2], d[3], black, white)
 		if err != nil {
-			return nil, fmt.Errorf("example %d: %w", i, err)
+			return nil, "", fmt.Errorf("example %d: %w", i, err)
 		}
 		samples = append(samples, plots.Sample{Image: image, Label: c.names[c.labels[i]], Predicted: c.names[c.after[i]],
 			Probability: min(1, c.of(i, c.after[i])), Note: notes[i]})
 	}
-	return plots.Samples(samples...).Caption(how), nil
+	return samples, fmt.Sprintf("%s; then %d others with a right answer, in the order of the test set.", worstOf(a, worst), len(chosen)-len(worst)), nil
+}
+
+func (r Run) images() string {
+	if r.Images == "" {
+		return "x"
+	}
+	return r.Images
 }
 
 // light is 0 and 1, 0 and 255, or the extremes.

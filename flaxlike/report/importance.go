@@ -97,11 +97,16 @@ func (a *answers) permuted(most int) (rows []int, set *data.Set, err error) {
 	for i := range k {
 		rows = append(rows, i*n/k)
 	}
-	set, err = a.given.Gather(rows)
-	if err == nil && set.Mapped() {
-		set, err = data.Collect(set.Batches(min(256, k), data.Kept).All(), k)
-	}
+	set, err = a.only(rows)
 	return rows, set, err
+}
+
+func (a *answers) only(rows []int) (*data.Set, error) {
+	set, err := a.given.Gather(rows)
+	if err == nil && set.Mapped() {
+		set, err = data.Collect(set.Batches(min(256, len(rows)), data.Kept).All(), len(rows))
+	}
+	return set, err
 }
 
 // permutations are shuffles one after another, as scikit-learn's.

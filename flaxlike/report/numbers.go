@@ -83,6 +83,16 @@ func (n *regressed) describe(a *answers) {
 		off := learned(v, i) - learned(n.truth[i], i) // as the loss compares
 		a.errors[i/n.width] += off * off
 	}
+	if n.width == 1 {
+		a.numberName = "number"
+		a.number = func(p flaxlike.Prediction, _ int) ([]float64, error) {
+			output, err := p.Output(a.output)
+			if err != nil {
+				return nil, err
+			}
+			return numbers(output.Flat), nil
+		}
+	}
 	a.scoreName = "R²"
 	if n.width > 1 {
 		a.scoreName = "mean R² of the outputs"

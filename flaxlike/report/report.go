@@ -143,7 +143,7 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	} else {
 		r.drawClasses(a, c, d)
 	}
-	if err := r.drawExamples(a, c, worst, worstErr, d); err != nil {
+	if err := r.drawExamples(ctx, a, c, worst, worstErr, d); err != nil {
 		return err
 	}
 	if err := a.drawImportance(ctx, d); err != nil {
@@ -153,23 +153,31 @@ func (r Run) test(ctx context.Context, d *draft) error {
 }
 
 // drawExamples draws the worst ones: images of one class, else a table.
-func (r Run) drawExamples(a *answers, c classified, worst []loss, err error, d *draft) error {
+func (r Run) drawExamples(ctx context.Context, a *answers, c classified, worst []loss, err error, d *draft) error {
 	if err != nil {
 		d.leaveOut("Worst examples", err)
 		return nil
 	}
 	if a.kind != "numbers" {
-		images, err := r.samples(a, c, worst)
+		images, how, err := r.samples(a, c, worst)
 		if err != nil && r.Images != "" {
 			return err
 		}
 		if err == nil {
-			d.draw(images)
-			d.leaveOut("Saliency", errors.New("the page has no gradients of the inputs"))
+			d.draw(plots.Samples(images...).Caption(how))
+			if err := a.drawSaliency(ctx, r.images(), images, worst, d); err != nil {
+				d.leaveOut("Saliency", err)
+			}
 			return nil
 		}
 	}
-	return a.drawWorst(worst, d)
+	if err := a.drawWorst(worst, d); err != nil {
+		return err
+	}
+	if err := a.drawWords(ctx, worst, d); err != nil {
+		d.leaveOut("Words", err)
+	}
+	return nil
 }
 
 func ranks(metrics []string, figure string) bool {

@@ -85,7 +85,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 		"test checksum", "Weights", "1/kernel", "160 weights", "Network", "x  input", "Float32 [32 10]"} {
 		require.Contains(t, strings.Join(texts, "\n"), text)
 	}
-	require.Equal(t, 3+4+24+6+1, drawings, "history, matrix and curves, samples, variables, network")
+	require.Equal(t, 3+4+24+12+6+1, drawings, "history, matrix and curves, samples, saliency, variables, network")
 
 	// The page shows the batches that a function makes: here the digits of a set that has none.
 	none, err := data.New(data.Y(make([]int32, test.Len()), test.Len()))
@@ -97,7 +97,7 @@ func TestSave_ofAClassifier(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, drawings = written(t, report.Run{Model: m, Test: made})
-	require.Equal(t, 3+24+6+1, drawings, "examples of one class have no ROC")
+	require.Equal(t, 3+24+12+6+1, drawings, "examples of one class have no ROC")
 
 	for what, r := range map[string]report.Run{
 		"the model is nil":                                  {},

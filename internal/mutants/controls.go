@@ -1599,4 +1599,8 @@ var controls = []control{
 		edits: []edit{{"if targets == nil {", "if targets == nil || true {"}}},
 	{name: "a module of its own that lacks a requirement", file: "callbacks/mlflow/go.mod", pkg: "internal/archtest", test: "TestModules_stateWhatTheyNeed",
 		edits: []edit{{"\tgolang.org/x/text v0.35.0 // indirect\n", ""}}},
+	{name: "a cell that is hidden in another image", file: "flaxlike/report/occlusion.go", pkg: "flaxlike/report", test: "TestSave_saliency",
+		edits: []edit{{"flat[(cell+1)*size:][:size]", "flat[cell*size:][:size]"}}},
+	{name: "a word that stays in its text", file: "flaxlike/report/occlusion.go", pkg: "flaxlike/report", test: "TestSave_words",
+		edits: []edit{{"texts[k][:w.from] +", "texts[k][:w.to] +"}}},
 }

@@ -47,6 +47,13 @@ func (f *Figure) Caption(text string) *Figure {
 	return &of
 }
 
+// Titled returns the figure with another title.
+func (f *Figure) Titled(title string) *Figure {
+	of := *f
+	of.title = title
+	return &of
+}
+
 // Title returns the title.
 func (f *Figure) Title() string { return f.title }
 
