@@ -121,7 +121,7 @@ func (c *client) call(ctx context.Context, method, name string, query url.Values
 		answer = &struct{}{}
 	}
 	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("%s: %s: the answer is not MLflow's: %w", c.host, name, err)
+		return fmt.Errorf("%s: %s: the answer is not MLflow's: %w", c.host, api+name, err)
 	}
 	return nil
 }
