@@ -29,9 +29,8 @@ type Arrow struct {
 // LayerRow is a layer in a [Summary], with the layers that it calls. Variables outside of layers have rows of the kind
 // "variables" without an output, and outputs of a [Functional] the kind "output".
 type LayerRow struct {
-	Name string
-	Kind string
-	// Output is the shape for the batch size that built the model last.
+	Name   string
+	Kind   string
 	Output shapes.Shape
 	// Size is the number of elements of its variables, with inner layers. Fixed counts untrained ones, such as the
 	// statistics of a BatchNorm.
@@ -59,8 +58,7 @@ const (
 )
 
 type trace struct {
-	rows []layerRow
-	// own counts the custom layers being called
+	rows     []layerRow
 	own      int
 	inputs   map[*graph.Node]string
 	take     func(bound) // of the fields that are inputs

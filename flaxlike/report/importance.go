@@ -21,7 +21,6 @@ const (
 	importanceSeed = 1
 )
 
-// feature is a field, or a column of its last axis.
 type feature struct {
 	name  string
 	field int
@@ -104,7 +103,6 @@ func (a *answers) permuted(most int) (rows []int, set *data.Set, err error) {
 	return rows, set, err
 }
 
-// permutations are shuffles one after another, as scikit-learn's.
 func permutations(n int) (orders [][]int) {
 	order := make([]int, n)
 	for i := range order {

@@ -9,7 +9,6 @@ import (
 
 // Message is a part of a conversation.
 type Message struct {
-	// Role is the author: "system", "user" or "assistant".
 	Role    string
 	Content string
 }
