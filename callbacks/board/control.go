@@ -13,13 +13,12 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// control makes the page's changes, on the run's goroutine.
 type control struct {
 	job     loop.Job
 	saver   abilities.Saver
 	rater   abilities.LearningRater
 	actions []string
-	first   *float64 // learning rate
+	first   *float64
 	say     atomic.Pointer[board.Run]
 
 	mu      sync.Mutex
@@ -68,7 +67,6 @@ func (c *control) rate() *float64 {
 	return &v
 }
 
-// ask is called on goroutines of the server.
 func (c *control) ask(action string, value float64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +148,6 @@ func (c *control) set(r loop.Report, v float64) error {
 
 func (c *control) End(context.Context, loop.Ending) error { return nil }
 
-// agree makes the requests of rank 0 those of all.
 func (r *request) agree(job loop.Job) error {
 	word := func(is bool) int64 {
 		if is {
@@ -158,7 +155,7 @@ func (r *request) agree(job loop.Job) error {
 		}
 		return 0
 	}
-	words := []int64{word(r.stop), word(r.pause), word(r.save), word(r.set), int64(math.Float64bits(r.rate))} // ordered as the rates
+	words := []int64{word(r.stop), word(r.pause), word(r.save), word(r.set), int64(math.Float64bits(r.rate))}
 	if err := job.Agree(words); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func ofClasses(name string, probabilities, chosen data.Array, names []string) []
 		return []Column{p, c}
 	}
 	width := len(p.Header)
-	if width == 1 && len(names) == 2 { // the probability of class 1
+	if width == 1 && len(names) == 2 {
 		names = names[1:]
 	}
 	list := p.JSON
@@ -125,7 +125,6 @@ func ofClasses(name string, probabilities, chosen data.Array, names []string) []
 	return []Column{p, c}
 }
 
-// Object returns a row's JSON values by the columns' names.
 func Object(columns []Column, row int) map[string]any {
 	object := map[string]any{}
 	for _, c := range columns {

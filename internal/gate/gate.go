@@ -43,7 +43,7 @@ func Once(err error) error {
 
 var joinType = reflect.TypeOf(errors.Join(ErrClosed))
 
-// Gate guards a value. The zero Gate is open. Do not copy it.
+// The zero Gate is open. Do not copy it.
 type Gate struct {
 	mu      sync.Mutex
 	readers int
@@ -51,7 +51,7 @@ type Gate struct {
 	closed  bool
 	queue   []*turn
 	empty   chan struct{} // closed when a closed gate is unused; nil before Close
-	freed   chan struct{} // closed after Close freed the value
+	freed   chan struct{}
 }
 
 type turn struct {
@@ -64,7 +64,6 @@ type turn struct {
 // context that has ended.
 func (g *Gate) Read(ctx context.Context) error { return g.Enter(ctx, false) }
 
-// Change waits until the value is unused and excludes others until DoneChanging. Errors are those of Read.
 func (g *Gate) Change(ctx context.Context) error { return g.Enter(ctx, true) }
 
 // Enter is Change or Read; Leave ends it.
@@ -92,7 +91,6 @@ func (g *Gate) Enter(ctx context.Context, change bool) error {
 	return g.give(t, context.Cause(ctx))
 }
 
-// why is the context's error.
 func (g *Gate) give(t *turn, why error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

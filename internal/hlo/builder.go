@@ -24,7 +24,7 @@ var (
 	ErrForeignOp = errors.New("the operand is not of this builder")
 )
 
-// Builder collects a program's operations until Compile. It is not safe for concurrent use.
+// Builder is not safe for concurrent use.
 type Builder struct {
 	name     string
 	compile  func(*Module) (compute.Executable, error)
@@ -51,7 +51,7 @@ type Builder struct {
 	padded     map[*value]parts
 	traces     []trace
 	left       map[*value]bool // of finished traces
-	fixed      map[*value]bool // constants and values of constants
+	fixed      map[*value]bool
 	instead    map[*value]*op
 	numbers    int
 }
@@ -262,7 +262,6 @@ func (b *Builder) InPlace(output, parameter int) error {
 	return nil
 }
 
-// Compile must follow main's Return.
 func (b *Builder) Compile() (compute.Executable, error) {
 	module, err := b.module()
 	if err != nil {
@@ -370,7 +369,6 @@ var missing = []compute.OpType{
 	compute.OpTypeFusedAttentionQKVProjection, compute.OpTypeFusedQuantizedDense, compute.OpTypeQuantizedEmbeddingLookup,
 }
 
-// x is an int, int64 or float64.
 func scalar(f *stablehlo.Function, t dtypes.DType, x any) (*value, error) {
 	return f.ConstantFromFlatAndShape(xlashapes.CastAsDType(x, t), xlashapes.Make(t))
 }

@@ -263,7 +263,7 @@ func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Valu
 		}
 		for i, x := range v {
 			if i == 0 && x.Shape().Rank() == 0 {
-				continue // StableHLO takes a scalar condition
+				continue
 			}
 			if v[i], err = broadcast(x, output.Dimensions); err != nil {
 				return nil, err

@@ -14,9 +14,8 @@ import (
 
 type Error struct {
 	Operation compute.OpType
-	// Operands has the operands' shapes, if all are the builder's.
-	Operands []shapes.Shape
-	Err      error
+	Operands  []shapes.Shape
+	Err       error
 }
 
 func (e *Error) Error() string {
@@ -115,8 +114,7 @@ func (m *Module) Locate(words string) (Operation, bool) {
 	return s.operations[at[0]], true
 }
 
-// Lines maps the lines of [Module.Text], from 1, to operations. A line without a value belongs to the statement above
-// it.
+// Lines maps the lines of [Module.Text], from 1, to operations.
 func (m *Module) Lines() map[int]Operation {
 	if m.source == nil {
 		return nil

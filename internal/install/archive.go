@@ -21,21 +21,20 @@ import (
 // Limits of a wheel. The table's largest has 132 members and unpacks to four times its size.
 const (
 	maxMembers   = 10_000
-	maxDirectory = 1 << 20  // bytes of the members' list
+	maxDirectory = 1 << 20
 	maxRatio     = 20       // of the whole archive,
 	ratioSlack   = 16 << 20 // beyond these bytes
 	maxUnpacked  = 8 << 30
 )
 
 type fileRecord struct {
-	Path   string `json:"path"` // slash path in the version's folder
+	Path   string `json:"path"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 	MTime  int64  `json:"mtime_ns"`
 	Inode  uint64 `json:"inode"`
 }
 
-// extract judges the whole archive before it writes.
 func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root) ([]fileRecord, error) {
 	file, err := os.Open(wheel)
 	if err != nil {
@@ -180,7 +179,7 @@ func unpack(ctx context.Context, member *zip.File, tree *os.Root) (fileRecord, e
 	}
 	defer source.Close()
 	mode := fs.FileMode(0o644)
-	if path.Base(path.Dir(member.Name)) == "bin" { // programs, such as CUDA's assembler
+	if path.Base(path.Dir(member.Name)) == "bin" {
 		mode = 0o755
 	}
 	// Package zip enforces the declared size.

@@ -8,8 +8,7 @@ import (
 // Backlog writes entries to a file in order. It keeps up to Room bytes of those that cannot be written, as while the
 // disk is full, and loses the rest. slog's default logger gets a warning.
 type Backlog[T any] struct {
-	Path string
-	// Clone copies an entry and returns its size in bytes.
+	Path  string
 	Clone func(T) (T, int)
 
 	waiting []waiting[T]
@@ -63,7 +62,6 @@ func (b *Backlog[T]) Add(step int64, of T, write func(T) error) {
 	b.waiting = append(b.waiting, waiting[T]{step, size, kept})
 }
 
-// Retry writes the waiting entries, up to the first error.
 func (b *Backlog[T]) Retry(write func(T) error) error {
 	written := gap{}
 	for len(b.waiting) > 0 {
@@ -83,7 +81,6 @@ func (b *Backlog[T]) Retry(write func(T) error) error {
 	return nil
 }
 
-// Err returns an error for the entries that are not in the file.
 func (b *Backlog[T]) Err() error {
 	missing := gap{} // those that wait are older
 	for _, w := range b.waiting {
