@@ -18,7 +18,7 @@ type control struct {
 	saver   abilities.Saver
 	rater   abilities.LearningRater
 	actions []string
-	first   *float64
+	first   *float64 // learning rate
 	say     atomic.Pointer[board.Run]
 
 	mu      sync.Mutex
@@ -67,6 +67,7 @@ func (c *control) rate() *float64 {
 	return &v
 }
 
+// ask is called on goroutines of the server.
 func (c *control) ask(action string, value float64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +156,7 @@ func (r *request) agree(job loop.Job) error {
 		}
 		return 0
 	}
-	words := []int64{word(r.stop), word(r.pause), word(r.save), word(r.set), int64(math.Float64bits(r.rate))}
+	words := []int64{word(r.stop), word(r.pause), word(r.save), word(r.set), int64(math.Float64bits(r.rate))} // ordered as the rates
 	if err := job.Agree(words); err != nil {
 		return err
 	}

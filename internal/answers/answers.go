@@ -79,7 +79,7 @@ func ofClasses(name string, probabilities, chosen data.Array, names []string) []
 		return []Column{p, c}
 	}
 	width := len(p.Header)
-	if width == 1 && len(names) == 2 {
+	if width == 1 && len(names) == 2 { // the probability of class 1
 		names = names[1:]
 	}
 	list := p.JSON

@@ -15,6 +15,7 @@ type point struct {
 // most limits the points of a series, about 24 MB.
 const most = 1 << 20
 
+// series has points of increasing steps and seconds that do not decrease.
 type series struct {
 	points []point
 	source string

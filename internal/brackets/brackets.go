@@ -9,7 +9,7 @@ import (
 
 // Nesting is the depth of brackets after a text, and whether it is in a string. The zero value is the start.
 type Nesting struct {
-	Depth   int
+	Depth   int // negative if more closed than opened
 	Quoted  bool
 	escaped bool
 }

@@ -21,7 +21,7 @@ func Distance(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1
 	}
-	row := make([]int, len(b)+1)
+	row := make([]int, len(b)+1) // row[j]: from a's bytes so far to b[:j]
 	for j := range row {
 		row[j] = j
 	}

@@ -127,6 +127,7 @@ func (c Client) receive(ctx context.Context, f File, out *os.File, sum hash.Hash
 	return ExplainFullDisk(out.Sync(), filepath.Dir(out.Name()))
 }
 
+// The idle timeout counts from the last call of alive.
 func (c Client) watched(ctx context.Context) (_ context.Context, alive, stop func()) {
 	ctx, cancelTotal := context.WithTimeoutCause(ctx, c.TotalTimeout, fmt.Errorf("%w: not finished after %v", ErrTimeout, c.TotalTimeout))
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -51,7 +51,7 @@ type Gate struct {
 	closed  bool
 	queue   []*turn
 	empty   chan struct{} // closed when a closed gate is unused; nil before Close
-	freed   chan struct{}
+	freed   chan struct{} // closed after Close freed the value
 }
 
 type turn struct {

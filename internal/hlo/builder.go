@@ -51,7 +51,7 @@ type Builder struct {
 	padded     map[*value]parts
 	traces     []trace
 	left       map[*value]bool // of finished traces
-	fixed      map[*value]bool
+	fixed      map[*value]bool // constants and values of constants
 	instead    map[*value]*op
 	numbers    int
 }
@@ -262,6 +262,7 @@ func (b *Builder) InPlace(output, parameter int) error {
 	return nil
 }
 
+// Compile must follow main's Return.
 func (b *Builder) Compile() (compute.Executable, error) {
 	module, err := b.module()
 	if err != nil {

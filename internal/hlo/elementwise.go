@@ -263,7 +263,7 @@ func (f *Function) Where(condition, onTrue, onFalse compute.Value) (compute.Valu
 		}
 		for i, x := range v {
 			if i == 0 && x.Shape().Rank() == 0 {
-				continue
+				continue // StableHLO takes a scalar condition
 			}
 			if v[i], err = broadcast(x, output.Dimensions); err != nil {
 				return nil, err

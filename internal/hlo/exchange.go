@@ -52,7 +52,7 @@ func (b *Builder) keepCuts(kind compute.OpType, operands, results []*value) {
 			}
 			same := dims(result)[0] == dims(v)[0]
 			if kind == compute.OpTypeReshape {
-				same = dims(result)[0]%b.parts(c) == 0
+				same = dims(result)[0]%b.parts(c) == 0 // merged or split within a device
 			}
 			if same {
 				b.cut[result] = c

@@ -114,7 +114,8 @@ func (m *Module) Locate(words string) (Operation, bool) {
 	return s.operations[at[0]], true
 }
 
-// Lines maps the lines of [Module.Text], from 1, to operations.
+// Lines maps the lines of [Module.Text], from 1, to operations. A line without a value belongs to the statement above
+// it.
 func (m *Module) Lines() map[int]Operation {
 	if m.source == nil {
 		return nil

@@ -35,6 +35,7 @@ type fileRecord struct {
 	Inode  uint64 `json:"inode"`
 }
 
+// extract judges the whole archive before it writes.
 func extract(ctx context.Context, wheel string, patterns []string, tree *os.Root) ([]fileRecord, error) {
 	file, err := os.Open(wheel)
 	if err != nil {
@@ -179,7 +180,7 @@ func unpack(ctx context.Context, member *zip.File, tree *os.Root) (fileRecord, e
 	}
 	defer source.Close()
 	mode := fs.FileMode(0o644)
-	if path.Base(path.Dir(member.Name)) == "bin" {
+	if path.Base(path.Dir(member.Name)) == "bin" { // programs, such as CUDA's assembler
 		mode = 0o755
 	}
 	// Package zip enforces the declared size.

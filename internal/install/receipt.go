@@ -175,6 +175,7 @@ const (
 
 func (r *receipt) verify(ctx context.Context, folder string, table []Wheel, d depth) error {
 	for _, w := range table {
+		// Of all kinds: the wheel's may have changed.
 		pinned := w.LibrarySHA256 != "" && slices.Contains(r.Wheels, w.SHA256)
 		if got := r.file(r.Library).SHA256; pinned && got != w.LibrarySHA256 {
 			return fmt.Errorf("%w: the receipt in %s gives its library the SHA-256 %s, want %s", ErrDamaged, folder, got, w.LibrarySHA256)

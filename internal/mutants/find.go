@@ -27,11 +27,13 @@ type mutant struct {
 	by, remark string
 }
 
+// piece is text of a form, or a part of the source with other mutants.
 type piece struct {
 	text     string
 	from, to int
 }
 
+// on is replaced by a call with the mutant's number.
 const on = "\x00"
 
 var swapped = map[token.Token]token.Token{

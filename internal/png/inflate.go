@@ -144,6 +144,7 @@ func (f *inflater) fill() {
 	}
 }
 
+// have is negative after the end.
 func (f *inflater) take(n int) int {
 	v := int(f.word & (1<<uint(n) - 1))
 	f.word >>= uint(n)

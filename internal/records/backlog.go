@@ -8,7 +8,8 @@ import (
 // Backlog writes entries to a file in order. It keeps up to Room bytes of those that cannot be written, as while the
 // disk is full, and loses the rest. slog's default logger gets a warning.
 type Backlog[T any] struct {
-	Path  string
+	Path string
+	// Clone copies an entry and returns its size in bytes.
 	Clone func(T) (T, int)
 
 	waiting []waiting[T]

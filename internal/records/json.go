@@ -147,7 +147,7 @@ func appendJSON(b []byte, r *Row) []byte {
 		b = append(quoted(b, start), ',')
 	}
 	for i, column := range r.Columns {
-		name, _ := json.Marshal(column)
+		name, _ := json.Marshal(column) // escapes "<" and so on
 		b = append(append(b, name...), ':')
 		start := len(b)
 		b = append(quoted(appendNumber(b, r.Numbers[i]), start), ',')

@@ -62,6 +62,6 @@ func resend(s os.Signal) {
 		return
 	}
 	if self, err := os.FindProcess(os.Getpid()); err == nil {
-		_ = self.Signal(s)
+		_ = self.Signal(s) // if this fails, the signal is lost
 	}
 }

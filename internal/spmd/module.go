@@ -15,7 +15,7 @@ type module struct {
 	byID         map[int64]*computation
 	rest         []field
 	frames       []byte // StackFrameIndexProto
-	next         int64
+	next         int64  // next free id; 0: per computation
 }
 
 type computation struct {
@@ -239,6 +239,7 @@ func (in *instruction) numbers(number protowire.Number) (list []int64, err error
 	return list, err
 }
 
+// become keeps id and name for users.
 func (in *instruction) become(opcode string, operands []int64, extra []byte) {
 	metadata, has := in.find(fieldMetadata)
 	in.opcode, in.operands, in.extra = opcode, operands, extra

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 
-	_ "github.com/lazo-ml/lazo/internal/autodiff"
+	_ "github.com/lazo-ml/lazo/internal/autodiff" // right gradients
 	"github.com/lazo-ml/lazo/internal/names"
 	"github.com/lazo-ml/lazo/internal/outputs"
 )
@@ -124,6 +124,8 @@ var byName = map[string]Func{
 	"tversky":                                tversky,
 }
 
+// GoMLX's losses mostly return the mean, which cannot exclude padding or apply weights.
+
 const sparseName = "sparse_categorical_crossentropy"
 
 // CrossEntropy is the softmax cross-entropy, in nats, of logits [batch, …, classes] and labels: integers [batch, …],
@@ -179,7 +181,7 @@ func categorical(labels, logits *graph.Node) *graph.Node {
 func KLDivergence(labels, logits *graph.Node) *graph.Node {
 	outputs.SeveralClasses("kl_divergence", logits, "binary_crossentropy")
 	outputs.NoProbabilities("kl_divergence", logits)
-	labels = graph.ClipScalar(outputs.Same("kl_divergence", labels, logits), tiny, 1)
+	labels = graph.ClipScalar(outputs.Same("kl_divergence", labels, logits), tiny, 1) // as in Keras: avoids log(0)
 	log := graph.ClipScalar(graph.LogSoftmax(logits), leastLog, 0)
 	return graph.ReduceSum(graph.Mul(labels, graph.Sub(graph.Log(labels), log)), -1)
 }
@@ -199,10 +201,12 @@ func binary(labels, losses *graph.Node) *graph.Node {
 	return outputs.OrNaN(within, losses)
 }
 
+// SquaredError is the squared difference of each element.
 func SquaredError(labels, output *graph.Node) *graph.Node {
 	return graph.Square(graph.Sub(output, outputs.Same("mean_squared_error", labels, output)))
 }
 
+// AbsoluteError is the absolute difference of each element.
 func AbsoluteError(labels, output *graph.Node) *graph.Node {
 	return graph.Abs(graph.Sub(outputs.Same("mean_absolute_error", labels, output), output)) // this order gives Keras's slope at 0
 }
