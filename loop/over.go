@@ -9,8 +9,7 @@ import (
 
 // Pass is one iteration of a hand-written loop.
 type Pass[B any] struct {
-	Batch B
-	// Before is the previous pass's Elapsed.
+	Batch           B
 	Before, Elapsed Elapsed
 	from            Elapsed
 	until           Period

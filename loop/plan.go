@@ -11,11 +11,9 @@ import (
 // Plan has the steps in which a run's tasks and callbacks are due. Its String is a table.
 type Plan struct {
 	// Until is nil if only the data ends the run.
-	From  Elapsed
-	Until Period
-	// Entries are the names for which callbacks wait.
-	Entries []string
-	// Prepares are the names of [Prepare] options, which the plan ignores.
+	From     Elapsed
+	Until    Period
+	Entries  []string
 	Prepares []string
 	// In the order of calls, changes among the callbacks.
 	tasks, callbacks []timetable.Row

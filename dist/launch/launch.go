@@ -31,19 +31,14 @@ import (
 
 // Options configure [Run].
 type Options struct {
-	// N is the number of ranks, at least 1.
-	N int
-	// Command is the ranks' program and its arguments.
+	N       int
 	Command []string
 	// Mpirun is Open MPI's or MPICH's mpirun, a path or a name in PATH; "" is lazo's installed MPI.
 	Mpirun string
 	// NoMPI starts the ranks without MPI. Programs on the CPU then cannot exchange data.
 	NoMPI bool
-	// Env are additional variables, "NAME=value".
-	Env []string
-	// Dir is the ranks' working directory, by default this process's.
-	Dir string
-	// Stdin is rank 0's standard input.
+	Env   []string
+	Dir   string
 	Stdin io.Reader
 	// Stdout and Stderr receive the ranks' output; nil drops it. Without Verbose, Stdout is rank 0's only, and lines
 	// of other ranks' standard error have the rank as prefix. A warning or error of several ranks (a line with WARN
@@ -67,11 +62,9 @@ type Options struct {
 type ExitError struct {
 	// Code is the exit code of the first rank that failed, or 128 plus the signal that ended it. Package dist has the
 	// codes of lost and stuck ranks; a rank that ended with 0 while others ran is also [dist.ExitLost].
-	Code int
-	// Attempts is the number of starts.
+	Code     int
 	Attempts int
-	// Said is mpirun's own output.
-	Said string
+	Said     string
 }
 
 func (e *ExitError) Error() string {
