@@ -18,8 +18,7 @@ var machinesText string
 // Machine has a vendor's figures of a kind of device. 0 or a missing key is unpublished.
 type Machine struct {
 	// Kind is as in a [Target]: "v5e", "h100".
-	Kind string
-	// Plugin is "tpu" or "cuda".
+	Kind   string
 	Plugin string
 	// Memory is in bytes.
 	Memory int64
@@ -33,7 +32,6 @@ type Machine struct {
 	// Host is the devices per host, Network each one's bytes per second to other hosts.
 	Host    int
 	Network float64
-	// Sources has the figures' sources by name in machines.tsv.
 	Sources map[string]string
 }
 

@@ -16,7 +16,6 @@ import (
 
 // Report is a step's cost, per device unless noted.
 type Report struct {
-	// Devices is the number compiled for.
 	Program, Target string
 	Devices         int
 	// Division describes how the step is sharded.
@@ -38,8 +37,7 @@ type Fit struct {
 	Fits bool
 	// Needs and Has are a device's bytes.
 	Needs, Has int64
-	// By is who decided: the compiler, or the memory of program and device.
-	By string
+	By         string
 }
 
 // Over returns the missing bytes, negative if there is room.
