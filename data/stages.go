@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Stages accumulates the time of a pipeline's stagesfor callbacks.Measure and callbacks.Bar. The zero value is ready
+// Stages accumulates the time of a pipeline's stages for callbacks.Measure and callbacks.Bar. The zero value is ready
 // to use. It is safe for concurrent use.
 //
 // The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of an images.Folder, "augment"

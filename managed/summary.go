@@ -124,7 +124,7 @@ func (s *State) SummaryOfValues(ctx context.Context) (Summary, error) {
 	return sum, nil
 }
 
-// Total is a sum.
+// Total is a sum over variables.
 type Total struct{ Variables, Size, Bytes int64 }
 
 // Total sums the rows of the given kinds, by default all.

@@ -57,7 +57,7 @@ const mostRows = 1 << 12
 // Rows is the maximum number of rows.
 func (g *Generator) Rows() int { return g.rows }
 
-// Places is a row's number.
+// Places is the number of places of a row.
 func (g *Generator) Places() int { return g.places }
 
 // Close frees the programs. The state keeps the variables of the places.

@@ -24,7 +24,7 @@ type Windows struct {
 	// Columns are the inputs; empty means all but Group and Time.
 	Columns []string
 	Targets []string
-	// Group names a column of integers, bools or textswith one value for each series.
+	// Group names a column of integers, bools or texts with one value for each series.
 	Group string
 	// Time names a column of numbers, or of dates as 2026-01-31 or 2026-01-31 15:04:05, that ascends in each group;
 	// gaps are not noticed. Without Time rows are in order.

@@ -255,7 +255,7 @@ const (
 	mostLog  = -1.1920929665620834e-07
 )
 
-// FocalCrossEntropy is the cross-entropy of labels, as probabilities, and logits times 0.25·(1-p)²(Lin et al. 2017).
+// FocalCrossEntropy is the cross-entropy of labels, as probabilities, and logits times 0.25·(1-p)² (Lin et al. 2017).
 // [Settings] has another exponent and factor.
 func FocalCrossEntropy(labels, logits *graph.Node) *graph.Node {
 	return Settings{}.focal(labels, logits)

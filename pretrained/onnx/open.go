@@ -73,7 +73,7 @@ const (
 )
 
 // Open reads a file, whose weights the network keeps. Files are untrusted: sizes are bounded by that of the file, at
-// most 2 GiB, but a graph may ask for much memory when it runs. External data is an error, .
+// most 2 GiB, but a graph may ask for much memory when it runs. External data is an error.
 //
 // Errors: a damaged file, unimplemented operators and attributes, with the nodes, and operator sets other than 13 to
 // 21.
