@@ -36,7 +36,8 @@ type Func func(labels, output *graph.Node) *graph.Node
 //	ctc                               [CTC]
 //	categorical_focal_crossentropy    as categorical_crossentropy, with Gamma and Alpha (Lin et al. 2017)
 //	binary_focal_crossentropy         as binary_crossentropy, with Gamma, and Alpha if given
-//	dice, tversky                     labels 0 or 1 and probabilities, of one shape: of the whole batch; tversky's weights are 0.5
+//	dice, tversky                     labels 0 or 1 and probabilities, of one shape, for the whole batch;
+//	                                  tversky's weights are 0.5
 //
 // The crossentropies refuse an output of softmax, sigmoid or a clip to [0, 1], also before a Reshape, a Dropout, a
 // pool or a mean. In flaxlike, dice and tversky refuse logits.
