@@ -27,6 +27,7 @@ func (existsError) Is(err error) bool { return err == fs.ErrExist }
 
 // DamagedError reports a checkpoint that differs from the saved content.
 type DamagedError struct {
+	// Path is relative to the folder.
 	Path string
 	// Tensor is damaged, if not "".
 	Tensor string

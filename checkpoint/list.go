@@ -9,10 +9,12 @@ import (
 
 // Info describes a checkpoint without its tensors.
 type Info struct {
-	Step    Step
+	Step Step
+	// Time is that of the save, in UTC.
 	Time    time.Time
 	Metrics map[string]float64
-	Bytes   int64
+	// Bytes is the size of the tensors.
+	Bytes int64
 	// Err is why the checkpoint cannot be loaded: a [*DamagedError], [ErrNewer], or an error of reading. Then only Step
 	// is set.
 	Err error

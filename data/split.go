@@ -164,7 +164,8 @@ func (s *Set) sides(what string, fraction float64, rows []int, isTraining func(r
 // Fold is a part of [Set.Folds] as test set, and the rest as training set, both copies.
 type Fold struct {
 	Train, Test *Set
-	TestRows    []int
+	// TestRows are Test's indices, in order.
+	TestRows []int
 }
 
 // Folds splits the examples at random into k parts, each the test set of one fold of a cross-validation. Sizes differ

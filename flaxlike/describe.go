@@ -33,10 +33,11 @@ type Description struct {
 	Calibrations map[string][]decision.Calibration `json:"calibrations,omitempty"`
 	Thresholds   map[string][]float64              `json:"thresholds,omitempty"`
 	Outdated     []string                          `json:"outdated,omitempty"`
-	Optimizer    string                            `json:"optimizer,omitempty"`
-	BatchSize    int                               `json:"batch_size,omitempty"`
-	Policy       string                            `json:"policy,omitempty"`
-	Preparation  json.RawMessage                   `json:"preparation,omitempty"`
+	// Optimizer is its name and learning rate, Policy the dtypes if not all float32.
+	Optimizer   string          `json:"optimizer,omitempty"`
+	BatchSize   int             `json:"batch_size,omitempty"`
+	Policy      string          `json:"policy,omitempty"`
+	Preparation json.RawMessage `json:"preparation,omitempty"`
 	// Numbers counts the elements of Variables.
 	Variables []string `json:"variables"`
 	Numbers   int      `json:"numbers"`

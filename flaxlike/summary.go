@@ -15,9 +15,10 @@ import (
 // Summary lists a model's layers and variables, with totals.
 type Summary struct {
 	managed.Summary
-	Layers  []LayerRow
-	Arrows  []Arrow
-	Inputs  map[string]shapes.Shape
+	Layers []LayerRow
+	Arrows []Arrow
+	Inputs map[string]shapes.Shape
+	// Outputs are the outputs' kinds ([Prediction.Kind]).
 	Outputs map[string]string
 }
 

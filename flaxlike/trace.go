@@ -29,8 +29,9 @@ type Arrow struct {
 // LayerRow is a layer in a [Summary], with the layers that it calls. Variables outside of layers have rows of the kind
 // "variables" without an output, and outputs of a [Functional] the kind "output".
 type LayerRow struct {
-	Name   string
-	Kind   string
+	Name string
+	Kind string
+	// Output is the shape for the batch size that built the model last.
 	Output shapes.Shape
 	// Size is the number of elements of its variables, with inner layers. Fixed counts untrained ones, such as the
 	// statistics of a BatchNorm.

@@ -22,6 +22,7 @@ type Callback struct {
 	// Entry, if set, restricts the calls to iterations that logged this name ([Logs.Get]); When is then optional. A
 	// run without such an entry ends with an error when all its tasks have run.
 	Entry string
+	// Needs are further names that some task must log.
 	Needs []string
 	// Monitor: the callback follows Entry; see [MonitorsWhen].
 	Monitor bool

@@ -9,7 +9,8 @@ import (
 
 // Pass is one iteration of a hand-written loop.
 type Pass[B any] struct {
-	Batch           B
+	Batch B
+	// Before is the previous pass's Elapsed.
 	Before, Elapsed Elapsed
 	from            Elapsed
 	until           Period

@@ -11,8 +11,9 @@ import (
 // Plan has the steps in which a run's tasks and callbacks are due. Its String is a table.
 type Plan struct {
 	// Until is nil if only the data ends the run.
-	From     Elapsed
-	Until    Period
+	From  Elapsed
+	Until Period
+	// Entries are the names for which callbacks wait.
 	Entries  []string
 	Prepares []string
 	// In the order of calls, changes among the callbacks.

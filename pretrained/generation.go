@@ -20,8 +20,8 @@ type Generation struct {
 	Most      int     // tokens of each text; 0: all places
 	Stop      []int32 // tokens that end a text
 	Tokenizer *text.Tokenizer
-	StopTexts []string
-	Beams     Beams // not with StopTexts or Sampling other than Repetition
+	StopTexts []string // end a text before them
+	Beams     Beams    // not with StopTexts or Sampling other than Repetition
 }
 
 func (of Generation) cloned() Generation {

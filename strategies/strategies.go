@@ -101,6 +101,7 @@ type Program interface {
 	// After an error the state is unchanged, unless the error wraps [ErrStateLost]. running.Wait returns later
 	// errors, which wrap ErrStateLost if the run changes the state. running is nil if the run has ended.
 	Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running Running, err error)
+	// Rebuilds reports whether Start calls [Step].Build.
 	Rebuilds() bool
 	StableHLO() string
 	CompileTime() time.Duration

@@ -52,7 +52,8 @@ type Built struct {
 	Host []int
 	// Read lists outputs that only the host reads, such as the loss. They may be values that no program takes: see
 	// [OnHost].
-	Read  []int
+	Read []int
+	// Block asks for this many runs at once: see [Program.Block].
 	Block int
 	// Scan, with a Length, runs the graph on its own results, as in text generation. It excludes Block.
 	Scan Scan

@@ -15,6 +15,7 @@ var ErrChecksum = errors.New("damaged: the checksum differs")
 
 // FormatError is an invalid file.
 type FormatError struct {
+	// Offset is the error's position in bytes.
 	Offset int64
 	Tensor string
 	// Err wraps io.ErrUnexpectedEOF if the file is truncated, and [ErrLimit] if it is too large.

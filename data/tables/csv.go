@@ -19,6 +19,7 @@ import (
 // and makes one field "x", float32 [n, columns]. Empty lines are skipped; in a file of one column those between rows
 // are empty cells. [Stream] keeps its slices.
 type Format struct {
+	// Comma separates the cells; 0 means ','.
 	Comma rune
 	// NoHeader makes the first row an example. The columns are named "1", "2", ….
 	NoHeader bool

@@ -17,6 +17,7 @@ type Numbers struct {
 	Columns []string
 	// Field is the field's name, "x" if "".
 	Field string
+	// Fill replaces missing values, Value with FillValue.
 	Fill  Fill
 	Value float64
 	// Leading replaces values that FillForward finds none before. With the zero Leading they are errors.

@@ -30,7 +30,8 @@ type Terms struct {
 	// Characters takes n-grams of characters, WithinWords those of each word between spaces, as scikit-learn's
 	// char_wb.
 	Characters, WithinWords bool
-	Stop                    []string
+	// Stop are words to leave out.
+	Stop []string
 	// MinTexts and MaxTexts leave terms out that are in fewer or more training texts: a number of them, or a share if
 	// MinTexts is below 1, and MaxTexts at most 1. 0 is no limit.
 	MinTexts, MaxTexts float64

@@ -65,6 +65,7 @@ type Encoding struct {
 	IDs []int32
 	// Types are the texts' numbers for the embedding of types (token_type_ids).
 	Types []int32
+	// Texts has 0 for tokens of Text, 1 for those of Pair, and -1 for added ones.
 	Texts []int
 	// Offsets are ranges of bytes in Text or Pair, in whole characters; {0, 0} for added ones.
 	Offsets [][2]int

@@ -31,14 +31,18 @@ import (
 
 // Options configure [Run].
 type Options struct {
+	// N is the number of ranks, at least 1.
 	N       int
 	Command []string
 	// Mpirun is Open MPI's or MPICH's mpirun, a path or a name in PATH; "" is lazo's installed MPI.
 	Mpirun string
 	// NoMPI starts the ranks without MPI. Programs on the CPU then cannot exchange data.
 	NoMPI bool
-	Env   []string
-	Dir   string
+	// Env are additional variables, "NAME=value".
+	Env []string
+	// Dir is the ranks' working directory, by default this process's.
+	Dir string
+	// Stdin is rank 0's standard input.
 	Stdin io.Reader
 	// Stdout and Stderr receive the ranks' output; nil drops it. Without Verbose, Stdout is rank 0's only, and lines
 	// of other ranks' standard error have the rank as prefix. A warning or error of several ranks (a line with WARN

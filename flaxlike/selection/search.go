@@ -55,7 +55,8 @@ type Search struct {
 	// Dir is the folder of the search, created if needed, with a record of each ended trial, checkpoints of the
 	// current ones, and the best model. Another Run with the same settings makes the missing trials. Concurrent Runs
 	// of several processes share the trials.
-	Dir     string
+	Dir string
+	// OnTrial, if not nil, is called for each trial that ended or completed a rung, also for those of the folder.
 	OnTrial func(Trial)
 }
 
@@ -78,7 +79,8 @@ type Trial struct {
 type Result struct {
 	Entry     string
 	Direction loop.Mode
-	Trials    []Trial
+	// Trials are the ended trials, the best first, failed ones last.
+	Trials []Trial
 
 	names []string
 	dir   string

@@ -18,7 +18,8 @@ var machinesText string
 // Machine has a vendor's figures of a kind of device. 0 or a missing key is unpublished.
 type Machine struct {
 	// Kind is as in a [Target]: "v5e", "h100".
-	Kind   string
+	Kind string
+	// Plugin is "tpu" or "cuda".
 	Plugin string
 	// Memory is in bytes.
 	Memory int64

@@ -37,7 +37,8 @@ type Fit struct {
 	Fits bool
 	// Needs and Has are a device's bytes.
 	Needs, Has int64
-	By         string
+	// By is who decided: the compiler, or the memory of program and device.
+	By string
 }
 
 // Over returns the missing bytes, negative if there is room.

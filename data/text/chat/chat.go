@@ -9,6 +9,7 @@ import (
 
 // Message is a part of a conversation.
 type Message struct {
+	// Role is the author: "system", "user" or "assistant".
 	Role    string
 	Content string
 }
