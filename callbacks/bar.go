@@ -23,19 +23,16 @@ type Bar struct {
 	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
 	//
 	// A finished epoch gets a line with its time, the values logged at its end, a mean over the epoch (avg_<name>) in
-	// place of the value, and the examples per second. The last line has the reason of the end, on other writers than
-	// terminals only if the run was stopped, cancelled or failed.
+	// place of the value, and the examples per second. The last line has the reason of the end.
 	//
 	// A terminal also shows the running epoch in one row: its progress, the time left, the newest values, and why the
-	// run waits (compilation, evaluation, data). A narrow row omits values, the loss and the validation loss last.
+	// run waits (compilation, evaluation, data).
 	Epoch loop.Period
 	// EpochSteps is the number of steps per epoch, for the progress within loop.Epochs(1).
 	EpochSteps loop.Steps
-	// Below has the [Lines] above the bar.
-	Below []*Lines
-	// Stages shows how much of the time (of the epoch, or without Epoch of the run) the run waits for data, by
-	// stages: "data 42% (decode 30%, resize 12%)". It yields the stages and their working time so far, as All of a
-	// data.Stages, and must be safe for concurrent use.
+	Below      []*Lines
+	// Stages shows the share of the epoch's time, or without Epoch of the run's, in which the run waits for data, by
+	// stages: "data 42% (decode 30%, resize 12%)". It is All of a data.Stages.
 	Stages iter.Seq2[string, time.Duration]
 
 	drawing func(*bar)
@@ -106,8 +103,8 @@ const (
 // left, the newest losses and metrics, and examples per second.
 //
 // On a terminal it redraws one line, at most 20 times per second. Otherwise it writes lines: after the first
-// iteration, each tenth of Until, every 30 seconds, and at the end. It reads values only then, and does not split
-// blocks of steps in between. Colours need a terminal and an empty NO_COLOR.
+// iteration, each tenth of Until, every 30 seconds, and at the end. It reads values only then. Colours need a
+// terminal and an empty NO_COLOR.
 //
 // Other output must go through [Lines]. If writing fails, the bar stops and the run continues. A nil writer shows
 // nothing.

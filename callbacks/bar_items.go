@@ -57,7 +57,6 @@ func (i item) painted(coloured bool) string {
 	return "\x1b[" + i.style + "m" + i.text + "\x1b[0m"
 }
 
-// drawn leaves the cursor at its start.
 func drawn(items []item, columns int, coloured bool) string {
 	items = fitting(items, columns)
 	if i := slices.IndexFunc(items, func(i item) bool { return i.rank == rankDrawing }); i >= 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Heartbeat writes a line with the time and the step to a file when it is due, for other processes:
-// "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. It empties the file at the start, and
-// opens it for each line. After 1 MiB a file with the newest line replaces it. If lines cannot be written, slog's
-// default logger gets a warning, and the run's end returns the first error.
+// Heartbeat writes a line with the time and the step to a file when it is due:
+// "timestamp_ms:1735689600000.000,step_number:100", in milliseconds since 1970. It empties the file at the start.
+// After 1 MiB a file with the newest line replaces it. If lines cannot be written, slog's default logger gets a
+// warning, and the run's end returns the first error.
 func Heartbeat(path string, when loop.Schedule) loop.Callback {
 	return loop.Callback{Name: "heartbeat " + path, When: when, AtRank0: true, Start: func(loop.Beginning) (loop.Attendant, error) {
 		h := &heartbeat{path: path}

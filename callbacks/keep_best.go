@@ -44,10 +44,10 @@ func (b *onBest) resume(from loop.Beginning) error {
 // ([loop.Ending.Normal]). [loop.Result].Elapsed is that of the last iteration. A state that changes in place needs a
 // method Snapshot ([loop.Stepper]).
 //
-// A run resumed with its history lacks the best state: if none is better, it ends with an error and its last state.
-// checkpoint.KeepBest restores the best across restarts.
+// A resumed run lacks the best state: if none is better, it ends with an error. checkpoint.KeepBest restores the best
+// across restarts.
 //
-// Callbacks and changes earlier in the options end later and see the best state.
+// Callbacks earlier in the options see the best state at their end.
 func KeepBest(entry string, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return changeByValue("keep best", entry, func() (*keepBest, error) {
@@ -74,7 +74,7 @@ func (k *keepBest) End(ctx context.Context, e loop.Ending) (err error) {
 	case !e.Normal():
 	case k.state.any:
 		err = k.state.restore(ctx, e.Report)
-	case k.found && k.bestAt.Steps != e.Elapsed.Steps: // else the state is the best
+	case k.found && k.bestAt.Steps != e.Elapsed.Steps:
 		mode := "Lowest"
 		if k.Mode == loop.Highest {
 			mode = "Highest"

@@ -11,8 +11,7 @@ import (
 // Lines is a writer for output above a progress bar ([Bar].Below), safe for concurrent use. For the standard logger
 // call log.SetOutput(lines).
 type Lines struct {
-	// Out is the writer, set before the first use. A broken pipe of standard output is an error of Write and does not
-	// end the process.
+	// Out is the writer, set before the first use. A broken pipe of standard output does not end the process.
 	Out io.Writer
 
 	mu    sync.Mutex

@@ -12,8 +12,7 @@ import (
 )
 
 // Log writes a record of level Info in each due iteration that logged anything: the elapsed steps, samples and time,
-// and all entries by full name, sorted; an unreadable value as its error, an image as its size. A disabled level
-// reads no values.
+// and all entries by full name, an unreadable value as its error. A disabled level reads no values.
 func Log(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
 		return idle("log")

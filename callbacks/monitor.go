@@ -12,10 +12,9 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Monitor has settings of [StopEarly], [KeepBest], [OnBest] and [ReduceOnPlateau]. In a run resumed with its history
-// ([loop.Continue]), best value and patience continue.
+// Monitor has settings of [StopEarly], [KeepBest], [OnBest] and [ReduceOnPlateau]. In a resumed run best value and
+// patience continue.
 type Monitor struct {
-	// Mode is whether lower or higher is better; zero decides by the entry's name ([loop.Mode]).
 	Mode loop.Mode
 	// AgainstName allows a Mode that contradicts the name, such as a loss to maximize.
 	AgainstName bool
@@ -26,15 +25,13 @@ type Monitor struct {
 	// StartAt ignores values before this period from the run's beginning.
 	StartAt loop.Period
 
-	// The fields below are for ReduceOnPlateau only.
-
-	// Cooldown is a time after a reduction in which the patience does not run. Evaluations(1) skips one value. In
-	// steps, samples or time, the patience then runs from the last value within it. Better values still count.
+	// Cooldown, for ReduceOnPlateau, is a time after a reduction in which the patience does not run. Evaluations(1)
+	// skips one value. Better values still count.
 	Cooldown Patience
-	// MinRate is the lower bound of the learning rate, at least the default, 1.2e-38, the smallest normal float32. An
-	// initial rate below it is an error. A rate that its dtype cannot reduce stays.
+	// MinRate, for ReduceOnPlateau, is the lower bound of the learning rate, default 1.2e-38, the smallest normal
+	// float32. An initial rate below it is an error.
 	MinRate float64
-	// OnReduce is called after each reduction.
+	// OnReduce, for ReduceOnPlateau, is called after each reduction.
 	OnReduce func(ctx context.Context, r loop.Report, from, to float64) error
 }
 
@@ -93,7 +90,6 @@ func (m Monitor) notOfPlateau() error {
 	return nil
 }
 
-// The history restores a monitor, which depends on an entry's values only.
 type monitor struct {
 	Monitor
 	entry     string
@@ -179,7 +175,6 @@ func watchEntry[A loop.Attendant](name, entry string, start func() (A, error)) l
 	}}
 }
 
-// refusal uses Point: a run adds the name.
 type refusal struct {
 	name string
 	err  error

@@ -12,29 +12,26 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Recovery has the settings of [NonFinite]. A bad iteration has a NaN or infinite value. By default the first one, of
-// any loss, ends the run.
+// Recovery has the settings of [NonFinite]. A bad iteration has a NaN or infinite value.
 type Recovery struct {
-	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error,
-	// with the restored state. With 0 the first is an error, with the state after it.
+	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error.
+	// With 0 the first is one, with the state after it.
 	Limit int
 	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used
 	// only after a later iteration with finite values: a step can corrupt the state while its own loss is finite.
-	// Without Copies each iteration is copied, and the state before the bad iteration is restored; if the next is bad
-	// too, the older copy.
+	// Without Copies each iteration is copied, and the newest copy is restored; if the next is bad too, the older
+	// one.
 	Copies loop.Schedule
 	// OnUndo is called after an undo, for example to lower the learning rate. The report has the restored state; cause
 	// wraps [loop.ErrNonFinite].
 	OnUndo func(ctx context.Context, r loop.Report, cause error) error
-	// Entries are checked in place of all [loop.Losses]. One that is never logged or never checked is an error.
+	// Entries are checked in place of all [loop.Losses]. One that is never checked is an error.
 	Entries []string
 	// When is the schedule of the checks, default each iteration; start and end are always checked. Reading a value
-	// from a device costs a transfer. Every(Steps(100)) finds a bad value up to 100 steps late, or never if later
-	// values are finite. With a Limit it requires Copies.
+	// from a device costs a transfer. Every(Steps(100)) misses values between. With a Limit it requires Copies.
 	When loop.Schedule
 }
 
-// String returns "fail run", "skip turn" or "restore copy".
 func (p Recovery) String() string {
 	switch {
 	case p.Limit == 0:
@@ -96,10 +93,10 @@ func (p Recovery) check() error {
 
 // NonFinite checks for NaN and infinite losses. It ends the run with an error that wraps [loop.ErrNonFinite], or
 // restores an earlier state ([Recovery].Limit), including learning rate and random numbers. A state that changes in
-// place then needs a method Snapshot ([loop.Stepper]). The iteration still counts, and its values are visible.
+// place then needs a method Snapshot ([loop.Stepper]). The iteration still counts.
 //
-// It runs before other changes, the history and all callbacks: a checkpoint never has a detected bad state. To detect a
-// corrupted state with a finite loss earlier, check the norm of the gradients ([Recovery].Entries).
+// It runs before other changes, the history and all callbacks: a checkpoint never has a detected bad state. To detect
+// a corrupted state with a finite loss earlier, check the norm of the gradients ([Recovery].Entries).
 func NonFinite(settings ...Recovery) loop.Callback {
 	policy := joinedRecovery(settings)
 	err := policy.check()

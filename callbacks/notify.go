@@ -24,11 +24,10 @@ import (
 type Notification struct {
 	// Run is the report's name of the run.
 	Run string
-	// Command is a program with its arguments. It gets the report on standard input. Its output is discarded.
+	// Command is a program with its arguments. It gets the report on standard input.
 	Command []string
 	// URL gets a POST with the report, over http or https; the status must be 2xx. Redirects are not followed.
-	URL string
-	// Header is added to the request, such as Authorization.
+	URL    string
 	Header http.Header
 	// Timeout limits each, 5 s by default.
 	Timeout time.Duration
@@ -42,8 +41,7 @@ type Notification struct {
 //	{"text": "digits: failed at step 1200: …", "run": "digits", "reason": "failed", "error": "…",
 //	 "steps": 1200, "samples": 76800, "epochs": 2, "seconds": 63.5}
 //
-// reason is that of [loop.Reason]. Errors of other callbacks at the end are missing. A run that is refused before it
-// starts reports nothing, nor does a killed process.
+// reason is that of [loop.Reason]. A run that is refused before it starts reports nothing, nor does a killed process.
 //
 // If a notification fails, slog's default logger gets a warning, without arguments, paths of URLs and headers, which
 // may have secrets.

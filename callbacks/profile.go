@@ -17,8 +17,8 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Profile profiles a window of a run: it begins after from and is length long, both in one unit (a [loop.Date] takes a
-// length of [loop.Time]). Steps(100) and Steps(10) mean steps 101 to 110. Steps(0) includes the first step, which
+// Profile profiles a window of a run: it begins after from and is length long, both in one unit (a [loop.Date] takes
+// a length of [loop.Time]). Steps(100) and Steps(10) mean steps 101 to 110. Steps(0) includes the first step, which
 // compiles. It writes into the directory
 //
 //	trace.out   for go tool trace
@@ -27,8 +27,7 @@ import (
 //	heap.pprof  the memory in use at the end of the window
 //	xla         the output at the window's beginning of the state's method DumpXLA(dir string) error, if any
 //
-// The window ends with the run, whose end returns errors. Windows must not overlap: a process has one CPU profile and
-// one trace at a time.
+// The window ends with the run, whose end returns errors. Windows must not overlap.
 func Profile(dir string, from, length loop.Period) loop.Callback {
 	begin, end, err := window(from, length)
 	c := loop.Callback{Name: "profile " + dir, When: windowSchedule(begin, end), AtRank0: true, Err: err}

@@ -24,7 +24,6 @@ type wall struct {
 
 const wallPeriod = 10 * time.Millisecond
 
-// startWall samples goroutines with the caller's outermost function.
 func startWall() *wall {
 	pcs := make([]uintptr, 1000)
 	all := framesOf(pcs[:runtime.Callers(1, pcs)])

@@ -10,7 +10,7 @@ import (
 )
 
 // LogProgress logs a record of level Info when it is due: the steps per second since the last and, with [loop.Until],
-// the part done and the time left: "8.3 steps/s, 40.0% (4/10), ETA: 1h12m". The first call begins the measurement.
+// the part done and the time left: "8.3 steps/s, 40.0% (4/10), ETA: 1h12m".
 func LogProgress(logger *slog.Logger, when loop.Schedule) loop.Callback {
 	if logger == nil {
 		return idle("progress log")

@@ -20,20 +20,19 @@ import (
 // JSONL writes a line to a file in each due iteration that logged anything: a JSON object with the elapsed steps,
 // samples, seconds and date, and all numbers by full name. [loop.History.ReadJSON] reads the file.
 //
-// A run continues an existing file: it removes an incomplete last line and all lines after the step at which it begins
-// ([loop.Continue]). A file with other content stays unchanged and is an error at the first due iteration; one that
-// another callback of this process writes, at the start. An unreadable value does not end the run, whose end returns
-// the first such error.
+// A run continues an existing file: it removes an incomplete last line and all lines after the step at which it
+// begins. A file with other content is an error at the first due iteration; one that another callback writes, at the
+// start. An unreadable value does not end the run, whose end returns the first such error.
 //
-// If a line cannot be written, up to 16 MiB of lines wait in memory. slog's default logger gets a warning, and the end
-// of the run returns an error if lines are missing. If the file was renamed, removed or emptied, the next line begins a
-// new one.
+// If a line cannot be written, up to 16 MiB of lines wait in memory. slog's default logger gets a warning, and the
+// end of the run returns an error if lines are missing. If the file was renamed, removed or emptied, the next line
+// begins a new one.
 func JSONL(path string, when loop.Schedule) loop.Callback {
 	return recorder("jsonl ", path, when, records.JSONLines)
 }
 
 // CSV is [JSONL] as a table, with the columns of [loop.History.WriteCSV] except the batch. New entries get columns at
-// the right; the file is then replaced atomically.
+// the right.
 func CSV(path string, when loop.Schedule) loop.Callback {
 	return recorder("csv ", path, when, records.CSVLines)
 }
@@ -153,7 +152,6 @@ func (f *recordFile) fill(r loop.Report) {
 	}
 }
 
-// write completes a line of an earlier call first.
 func (f *recordFile) write(row *records.Row) error {
 	if err := f.reopen(); err != nil {
 		return err
@@ -183,7 +181,6 @@ func (f *recordFile) write(row *records.Row) error {
 	return nil
 }
 
-// reopen also replaces a rotated file.
 func (f *recordFile) reopen() error {
 	if f.file != nil {
 		if !records.Rotated(f.path, f.info, f.end) {
@@ -254,7 +251,6 @@ func begins(start string, line []byte) bool {
 	return start[:n] == string(line[:n])
 }
 
-// rewrite replaces the header and appends to the other lines.
 func (f *recordFile) rewrite(header, behind []byte) error {
 	beside := f.path + ".tmp"
 	file, err := f.disk(beside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)

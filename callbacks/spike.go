@@ -12,9 +12,8 @@ import (
 
 // Spike is a value far above recent ones.
 type Spike struct {
-	Entry string
-	Value float64
-	// Median is that of the last window values before this one.
+	Entry   string
+	Value   float64
 	Median  float64
 	Window  int
 	Elapsed loop.Elapsed
@@ -26,8 +25,8 @@ func (s Spike) String() string {
 }
 
 // WarnSpike calls warn if a value is more than factor (above 1) times the median of the last window values (above 0),
-// once there are as many and if the median is positive. Values that stay high are spikes until they fill half of the
-// window. It ignores NaN. Reading each value costs a transfer per step on a device.
+// once there are as many and if the median is positive. It ignores NaN. Reading each value costs a transfer per step
+// on a device.
 func WarnSpike(entry string, factor float64, window int, warn func(context.Context, Spike) error) loop.Callback {
 	return watchEntry("warn of spikes", entry, func() (*spikes, error) {
 		return &spikes{entry: entry, factor: factor, window: window, warn: warn}, checkSpikes(entry, factor, window, warn)

@@ -55,7 +55,6 @@ func (w work) done() (all []Part) {
 	return all
 }
 
-// waitedFor returns "42% (decode 30%, resize 12%)", in proportion to the stages' work, from 0.5%.
 func waitedFor(waited, total time.Duration, stages []Part) string {
 	if total <= 0 {
 		return "0%"

@@ -51,12 +51,11 @@ func checkPatience(p Patience) error {
 }
 
 // StopEarly ends the run when an entry had no better value for the patience: StopEarly("mse_test", Evaluations(3))
-// stops at the third evaluation in a row that was not better. The patience, which must be positive, runs from the best
-// value, or from the first if none was better. NaN and infinities are never better. [loop.Result].Stop has an
-// [*EarlyStopError].
+// stops at the third evaluation in a row that was not better. The patience must be positive. NaN and infinities are
+// never better. [loop.Result].Stop has an [*EarlyStopError].
 //
-// A run that the same rule stopped, if resumed, makes no step and ends for the same reason, even with a later
-// [loop.Until]. It continues with more patience or without the rule.
+// A resumed run that the rule had stopped makes no step, even with a later [loop.Until]. It continues with more
+// patience or without the rule.
 func StopEarly(entry string, patience Patience, settings ...Monitor) loop.Callback {
 	settings = slices.Clone(settings)
 	return watchValue("stop early", entry, func() (*stopEarly, error) {
@@ -98,8 +97,8 @@ func (s *stopEarly) resume(from loop.Beginning) (stop error) {
 type EarlyStopError struct {
 	Entry string
 	Mode  loop.Mode
-	// Best is the best value, and At its time. If none was better than the baseline, it is that, at step 0; without a
-	// baseline it is +Inf, or -Inf for Highest.
+	// Best is the best value, At its time. If none was better than the baseline, it is that, at step 0; without one
+	// +Inf, or -Inf for Highest.
 	Best     float64
 	At       loop.Elapsed
 	Patience Patience

@@ -12,7 +12,6 @@ type throughput struct {
 	begun bool
 }
 
-// Logs returns steps_per_second and samples_per_second since the last call, at first nothing.
 func (t *throughput) Logs(now loop.Elapsed) (logs loop.Logs) {
 	if !t.begun {
 		t.begun, t.last = true, now

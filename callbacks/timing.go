@@ -20,7 +20,7 @@ type Timing struct {
 	Steps, Samples int64
 	// Parts are in the order of their first call. Their times add up to Total.
 	Parts []Part
-	// Stages are those of [Measure], with their work during the run. They run concurrently: their sum may exceed Total.
+	// Stages are those of [Measure]. They run concurrently: their sum may exceed Total.
 	Stages []Part
 }
 
@@ -68,7 +68,6 @@ func (t Timing) Waited() (d time.Duration) {
 	return d
 }
 
-// String is a table with each part's [Part.Mean] and, with Stages, the stages for which the run waited.
 func (t Timing) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s: %s (%.1f a second), %s (%.1f a second)\n", rounded(t.Total),

@@ -32,7 +32,7 @@ func (c Content) Sharded() bool {
 	return slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Parts != nil })
 }
 
-// Tensor is a named array.
+// Tensor is a named array, row-major.
 type Tensor struct {
 	// Name is UTF-8 text of at most 4 kB.
 	Name  string

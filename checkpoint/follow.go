@@ -34,8 +34,7 @@ type Follow struct {
 	Stop func(ctx context.Context) (bool, error)
 }
 
-// Into restores each checkpoint into the state and yields its position. It ends after an error or with ctx, and skips
-// removed checkpoints.
+// Into restores each checkpoint into the state and yields its position. It ends after an error or with ctx.
 func (f Follow) Into(ctx context.Context, state State) iter.Seq2[loop.Elapsed, error] {
 	return func(yield func(loop.Elapsed, error) bool) {
 		more := true

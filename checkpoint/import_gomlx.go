@@ -37,7 +37,7 @@ const (
 //
 // A malformed file is a [*DamagedError]. It wraps [safetensors.ErrLimit] for more than 50,000 variables, 10,000
 // parameters, 2 MB of parameters or 8 MB of JSON, or a file that expands to more than maxBytes. Zero means twice the
-// file plus 32 MB, in at most twice the files plus 64 MB of memory. Files of mostly zeros need more.
+// file plus 32 MB; files of mostly zeros need more.
 func ImportGoMLX(path string, maxBytes int64) (*Checkpoint, error) {
 	c, err := importGoMLX(path, maxBytes)
 	if err != nil {

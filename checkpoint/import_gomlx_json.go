@@ -42,7 +42,7 @@ type gomlxMeta struct {
 	bytes   int64
 	params  Params
 	other   map[string]gomlxOther
-	form    string // "gzip", "uncompressed", or "" in old files
+	form    string
 }
 
 type gomlxOther struct {

@@ -17,7 +17,6 @@ import (
 //
 //	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"}
 type Retention struct {
-	// Last keeps the n newest steps.
 	Last int
 	// EverySteps keeps the first checkpoint in each interval of n steps: 0 to n-1, n to 2n-1, and so on.
 	EverySteps Step

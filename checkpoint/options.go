@@ -22,8 +22,8 @@ type Options struct {
 	// Overwrite allows saving an undamaged step again, and a run to begin before the newest checkpoint, otherwise
 	// [fs.ErrExist]; right before its first save is complete, later ones are removed.
 	Overwrite bool
-	// ReadBack verifies each save, about 15 % slower, not only the first after opening. It usually reads the page
-	// cache, and finds failing writes, not later damage.
+	// ReadBack verifies each save, about 15 % slower, not only the first after opening. It finds failing writes, not
+	// later damage.
 	ReadBack bool
 	// LeaveSharded leaves sharded tensors in their files, with Write instead of Data, which works while the folder is
 	// open and the checkpoint exists. Resume sets it in a job.
@@ -41,9 +41,7 @@ type Options struct {
 
 	// When is the schedule of saves, default every 10 minutes.
 	When loop.Schedule
-	// Best is the metric of [KeepBest].
 	Best string
-	// Mode is as in [Retention].
 	Mode loop.Mode
 	// AgainstName allows a Mode that contradicts Best's name, such as a loss to maximize.
 	AgainstName bool

@@ -15,8 +15,8 @@ import (
 // Resume is an option of a run that saves it into a folder and resumes it from there.
 //
 // The run opens or creates the folder and restores the newest good checkpoint ([Folder.Newest]), if any, into the
-// state, a [State]. Counts, data, history and the callbacks that follow an entry continue. With the same model, data,
-// options, plugin, devices and version of lazo, the result is bit-identical to an unstopped run's.
+// state, a [State]. Counts, data, history and callbacks continue. With the same model, data, options, plugin, devices
+// and version of lazo, the result is bit-identical to an unstopped run's.
 //
 // The learning rate and the random numbers continue as saved. Clipping, decay, schedules, policy and data are the
 // program's. Differences of the [State]'s Settings and Versions, and of the versions of Go, lazo and GoMLX, are

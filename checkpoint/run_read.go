@@ -16,7 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Run describes the run that [Resume] saved into a folder.
+// Run describes the run in a folder.
 type Run struct {
 	// Elapsed and History are those of the newest good checkpoint; zero and empty before the first.
 	Elapsed loop.Elapsed

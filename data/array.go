@@ -7,11 +7,10 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// Array is a multidimensional array. In a [Set] and a [Batch] the first axis is the examples. A copy shares the
-// elements.
+// Array is a multidimensional array. In a [Set] and a [Batch] the first axis is the examples.
 type Array struct {
-	// Flat is the elements in row-major order: []float32, []float64, []int8 to []int64, []uint8 to []uint64, []bool, or
-	// []string. Steps refuse texts; a tables.Preparation converts them.
+	// Flat is the elements in row-major order: []float32, []float64, []int8 to []int64, []uint8 to []uint64, []bool,
+	// or []string. Steps refuse texts.
 	Flat any
 	// Dims are the axes' lengths, none for a scalar.
 	Dims []int
@@ -55,7 +54,7 @@ func (a Array) DType() string {
 	return t
 }
 
-// Slice returns a view of rows i to j-1; for invalid arguments the zero Array, which [Array.Check] refuses.
+// Slice returns a view of rows i to j-1, or an Array that [Array.Check] refuses.
 func (a Array) Slice(i, j int) Array {
 	if len(a.Dims) == 0 || a.check() != nil || i < 0 || j < i || j > a.Dims[0] {
 		return Array{}

@@ -49,8 +49,8 @@ type Batches struct {
 // All returns the batches of the first epoch.
 func (b Batches) All() iter.Seq2[Batch, error] { return b.sequence(0, 1) }
 
-// From returns the batches from a position on, 0 or more, epoch after epoch without end. It does not make the skipped
-// batches. Without [Kept] the remainder is dropped.
+// From returns the batches from a position on, 0 or more, epoch after epoch without end. Without [Kept] the remainder
+// is dropped.
 func (b Batches) From(position int64) iter.Seq2[Batch, error] {
 	return b.sequence(position, math.MaxInt64)
 }
@@ -70,13 +70,12 @@ func (b Batches) sequence(position, epochs int64) iter.Seq2[Batch, error] {
 
 var errNoBatches = errors.New("data: the Batches are the zero value: make them with Set.Batches")
 
-// Batches divides the set into batches of size examples, in order by default. If the size does not divide the
-// examples, an epoch ends with a smaller batch ([Kept]), which most steps compile again, or without it ([Dropped]),
-// by default only in training.
+// Batches divides the set into batches of size examples, in order by default. An epoch ends with the smaller batch of
+// the remaining examples ([Kept]), which most steps compile again, or without it ([Dropped], the default in
+// training).
 //
 // Ordered batches are views of the set's memory: write to them only in [Map], which copies them. Shuffled batches are
-// copies, which the consumer may change until a step receives them. Small ones are contiguous, for blocks of steps
-// ([Stacked]); one keeps up to a hundred alive.
+// copies, which the consumer may change until a step receives them. A small one keeps up to a hundred alive.
 //
 // An invalid argument, or a set smaller than one batch, is an error as the only item.
 func (s *Set) Batches(size int, opts ...Option) Batches {
@@ -120,12 +119,12 @@ func (s *Set) batches(size int, d dealing, position, epochs int64) iter.Seq2[Bat
 
 // Deal describes a set's batches, for a resumed run to compare.
 type Deal struct {
-	// Examples is the set's length. Fields describes its fields: "x float32[28 28]".
+	// Examples is the set's length. Fields are as "x float32[28 28]".
 	Examples int
 	Fields   []string
 	// Content is a checksum of up to 4096 elements of each field of at most 16 evenly spaced examples.
 	Content string
-	// Size is a full batch's. Remainder reports whether an epoch may end with a smaller one.
+	// Remainder reports whether an epoch may end with a batch smaller than Size.
 	Size      int
 	Remainder bool
 	// Seed is the order's, if Shuffled.

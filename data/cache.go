@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Cache keeps the batches, uncopied, of the first complete pass without an error in memory. Put it before a random
+// Cache keeps the batches of the first complete pass without an error in memory, uncopied. Put it before a random
 // augmentation. It is safe for concurrent use if source is.
 func Cache[B any](source iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if source == nil {

@@ -10,7 +10,6 @@ import (
 
 // Map applies the changes in order, each to all examples as one batch: [Select], [Drop], [Rename], [OnField], Apply
 // of a tables.Preparation, or your own. They must return new arrays: writing into the set's is an error.
-// [Set.MapBatches] changes batches when they are made.
 func (s *Set) Map(changes ...func(Batch) (Batch, error)) (*Set, error) {
 	if s.Mapped() {
 		return nil, fmt.Errorf("data: map a set: %w", errMapped)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Map yields f of each batch. f may change the batch: of a set's view it receives a copy. An error of f takes the
-// place of its batch. Map sets At of batches without a position (Epoch 0, At 0, no Deal) to the rows before.
+// Map yields f of each batch. f may change the batch: it never receives a view of a set. An error of f replaces its
+// batch. Map sets At of batches without a position (Epoch 0, At 0, no Deal) to the rows before.
 func Map[A, B any](source iter.Seq2[A, error], f func(A) (B, error)) iter.Seq2[B, error] {
 	if err := refuse("map", source == nil, f == nil); err != nil {
 		return failed[B](err)
@@ -50,8 +50,7 @@ func Filter[B any](source iter.Seq2[B, error], keep func(B) bool) iter.Seq2[B, e
 	}
 }
 
-// Zip yields join of both sources' first batches, second ones, and so on, up to the end of the shorter. Errors take
-// the place of the pair.
+// Zip yields join of both sources' first batches, and so on, up to the end of the shorter. Errors replace the pair.
 func Zip[A, B, C any](first iter.Seq2[A, error], second iter.Seq2[B, error], join func(A, B) (C, error)) iter.Seq2[C, error] {
 	if err := refuse("zip", first == nil || second == nil, join == nil); err != nil {
 		return failed[C](err)
@@ -135,7 +134,7 @@ func pull[B any](source iter.Seq2[B, error]) (next func() (B, error, bool), stop
 	})
 }
 
-// Peek returns the first batch of source, which a source over an [io.Reader] loses. An empty source is an error.
+// Peek returns the first batch of source, which a source over an [io.Reader] then lacks. An empty source is an error.
 func Peek[B any](source iter.Seq2[B, error]) (B, error) {
 	if source != nil {
 		for b, err := range source {

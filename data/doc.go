@@ -8,8 +8,7 @@
 //	batches of items   [Rebatch], [Chunk], [Window], [Buckets], [PadSequences], [PackSequences]
 //	cost               [Prefetch], [Cache]
 //
-// Numbers such as n, depth and workers must be at least 1. Package data/tables reads CSV, data/images images,
-// data/files IDX, MNIST and TFRecord, the module data/parquet Parquet.
+// Numbers such as n, depth and workers must be at least 1. Subpackages read files.
 //
 // # Positions
 //
@@ -24,8 +23,8 @@
 //		return data.Prefetch(data.Map(batches, images.Augment(1, "x", images.FlipHorizontal())), 4)
 //	})
 //
-// Its functions must yield one batch per batch; with one that combines k, as Chunk(k), start the set at k*position.
-// Pass other pipelines, or streams from files, as a plain iterator, loop.Data: a resumed run skips earlier batches.
+// Its functions must yield one batch per batch; with one that combines k, start the set at k*position. Pass other
+// pipelines, or streams from files, as a plain iterator, loop.Data: a resumed run skips earlier batches.
 //
 // Sequences that read an io.Reader can be iterated once, all others repeatedly.
 package data

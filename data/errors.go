@@ -30,13 +30,12 @@ func (e *FormatError) Unwrap() error { return e.Err }
 type RowError struct {
 	// Path is the file, "" for an [io.Reader].
 	Path string
-	// Row is the example's number from 1; 0 is the header.
+	// Row is from 1; 0 is the header.
 	Row int
 	// Line is from 1, or 0. Column is a name, or "" for the whole row.
 	Line   int
 	Column string
-	// Err wraps [ErrLimit] if the file is too large.
-	Err error
+	Err    error
 }
 
 func (e *RowError) Error() string {

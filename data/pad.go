@@ -7,8 +7,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// Mask names the bool field that marks the real examples of a padded batch. Without any, the loss is 0, a training step
-// refuses the batch, a test step skips it, and metrics over nothing else are NaN.
+// Mask names the bool field that marks the real examples of a padded batch. A training step refuses a batch without
+// any, a test step skips it.
 const Mask = "mask"
 
 // Pad extends a batch to size rows with copies of its last row, with a [Mask]. [Batch].Size counts the real examples.

@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// Part describes one process's part of a larger batch of Of·r rows: rows Rank·r to (Rank+1)·r-1. The zero Part is a
-// whole batch.
+// Part describes one process's part of a larger batch of Of·r rows: Rank·r to (Rank+1)·r-1. The zero Part is a whole
+// batch.
 type Part struct {
 	// Rank is from 0 to Of-1.
 	Rank, Of int
@@ -18,8 +18,8 @@ type Part struct {
 // Partial reports whether the batch has a [Part].
 func (b Batch) Partial() bool { return b.Part.Of > 0 }
 
-// Share yields only rank's part of each batch, 0 <= rank < of. All ranks' parts, in order, form the whole batches,
-// whose positions, Deal and [Batch.Samples] they have; At and Size are the part's. Of must divide each batch.
+// Share yields only rank's part of each batch, 0 <= rank < of. The parts have the whole batches' positions, Deal and
+// [Batch.Samples]; At and Size are their own. Of must divide each batch.
 func Share(rank, of int) Option {
 	return option(func(d *dealing) { d.rank, d.of, d.shared = rank, of, true })
 }

@@ -9,11 +9,11 @@ import (
 )
 
 // Prefetch runs source on its own goroutine, at most depth batches ahead of the consumer. Order and errors are
-// unchanged. Source must give each batch its own memory, and must not read the trained state, an error of the run,
-// nor change what is saved with it (checkpoint.Options.Also).
+// unchanged. Source must give each batch its own memory. It must not read the trained state, which is an error, nor
+// change what is saved with it (checkpoint.Options.Also).
 //
 // A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source,
-// in a run of package loop until its context ends. If source fails after that, the consumer's range panics.
+// in a run of package loop until its context ends; if source then fails, the consumer's range panics.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {

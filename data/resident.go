@@ -18,8 +18,8 @@ type Resident struct {
 // Rows names the field of the examples' int32 positions in a batch of a [Resident] set.
 const Rows = "rows"
 
-// OnDevice marks a set to be kept in device memory, which must also hold the model. A state copies the set at the first
-// batch; later writes to its arrays have no effect. On the CPU small steps are slower than with [Set.Batches].
+// OnDevice marks a set to be kept in device memory, which must also hold the model. A state copies the set at the
+// first batch. On the CPU small steps are slower than with [Set.Batches].
 //
 // Order and fields are those of [Set.Batches]. Host functions, such as [Map] and images.Augment, see only [Rows] and
 // [Mask].
@@ -123,7 +123,7 @@ func (s *Set) has(field string) bool {
 	return slices.ContainsFunc(s.fields, func(f Field) bool { return f.Name == field })
 }
 
-// OnHost gathers the fields of a [Resident] set's batch in host memory. Other batches are unchanged.
+// OnHost gathers the fields of a [Resident] set's batch in host memory.
 func (b Batch) OnHost() (Batch, error) {
 	if b.Resident == nil {
 		return b, nil

@@ -17,8 +17,8 @@ func (b Batch) Rows() (int, error) {
 	return rows, nil
 }
 
-// Samples is the number of examples: Size, or if that is 0, those that the mask marks, else the first field's rows (1
-// without axes). For a [Part] it is the whole batch's.
+// Samples is the number of examples: Size, or if that is 0, those that the mask marks, else the rows. For a [Part] it
+// is the whole batch's.
 func (b Batch) Samples() int {
 	if b.Partial() {
 		return b.Part.Samples
@@ -41,8 +41,7 @@ func (b Batch) own() int {
 	return 1
 }
 
-// Slice returns a view of rows i to j-1. Its Size counts the examples that the mask marks, without a mask the rows
-// before padding.
+// Slice returns a view of rows i to j-1. Its Size counts the examples without padding.
 func (b Batch) Slice(i, j int) (Batch, error) {
 	rows, err := b.divisible()
 	if err != nil {

@@ -43,10 +43,9 @@ func PadSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, 
 	return Array{flat, dims}, Array{there, slices.Clone(dims)}, nil
 }
 
-// PackSequences puts several sequences one after another into each row of an array [rows, length], and returns each
-// item's number of its sequence in its row: int32 of the same dims, from 1 on, 0 for filling. A sequence goes into
-// the fullest row with enough space: sequences of equal lengths, such as tokens and labels, get the same places.
-// Empty and longer sequences are errors.
+// PackSequences puts several sequences one after another into each row of an array [rows, length], and returns the
+// number of each item's sequence in its row: int32 of the same dims, from 1 on, 0 for filling. Sequences of equal
+// lengths, such as tokens and labels, get the same places. Empty and longer sequences are errors.
 func PackSequences[T int32 | int64 | float32 | float64](sequences [][]T, fill T, length int) (values, numbers Array, err error) {
 	all := len(sequences)
 	fail := func(format string, of ...any) (Array, Array, error) {
@@ -113,8 +112,8 @@ type Bucket[E any] struct {
 // any order), and a full bucket is yielded in its own memory.
 //
 // length returns an item's length, 0 or more. An item too long for all becomes an error in its place. At the end,
-// incomplete buckets are yielded, the shortest length first, or dropped. To shuffle, put [ShuffleBuffer] in [Passes]
-// before Buckets: incomplete buckets continue in the next pass.
+// incomplete buckets are yielded or dropped. To shuffle, put [ShuffleBuffer] in [Passes] before Buckets: incomplete
+// buckets continue in the next pass.
 func Buckets[E any](
 	source iter.Seq2[E, error], n int, rest Remainder, length func(E) int, lengths ...int,
 ) iter.Seq2[Bucket[E], error] {

@@ -31,7 +31,7 @@ type Set struct {
 	changes []func(Batch) (Batch, error)
 }
 
-// New makes a set of fields with unique names and the same number of examples. It keeps the slices: do not change them.
+// New makes a set of fields with unique names and the same number of examples. It keeps the slices.
 func New(fields ...Field) (*Set, error) {
 	if len(fields) == 0 {
 		return nil, errors.New("data: a set needs at least one field")
@@ -63,11 +63,10 @@ func distinctNames(fields []Field, of string) error {
 	return listed.Distinct(len(fields), of, func(i int) string { return fields[i].Name })
 }
 
-// Len returns the number of examples.
 func (s *Set) Len() int { return s.len }
 
-// MapBatches returns a set whose [Set.Batches] yields f of each batch, after earlier calls' functions. As in
-// [ParallelMap], f runs on several goroutines, ahead of the consumer. f may change its batch.
+// MapBatches returns a set whose [Set.Batches] yields f of each batch, after earlier calls' functions. f runs as in
+// [ParallelMap], and may change its batch.
 //
 // [Set.Fields], [Set.Where], [Stratified] and [Grouped] use f's input. [Set.Map] and tables.Fit refuse such a set.
 func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
@@ -82,7 +81,7 @@ func (s *Set) MapBatches(f func(Batch) (Batch, error)) (*Set, error) {
 // Mapped reports whether the set has functions of [Set.MapBatches].
 func (s *Set) Mapped() bool { return len(s.changes) > 0 }
 
-// Fields returns views of the fields, in the order of [New], before [Set.MapBatches].
+// Fields returns views of the fields, in the order of [New].
 func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
 // Field returns a view of the named array.
@@ -102,7 +101,7 @@ func (s *Set) Slice(i, j int) (*Set, error) {
 	return s.view(i, j), nil
 }
 
-// Gather returns a copy of the given examples, in that order. Indices may repeat.
+// Gather returns a copy of the given examples. Indices may repeat.
 func (s *Set) Gather(rows []int) (*Set, error) {
 	for _, r := range rows {
 		if r < 0 || r >= s.len {
@@ -152,7 +151,7 @@ func (s *Set) gather(rows []int) *Set {
 	return t
 }
 
-// Batch holds the examples of a step. A copy shares Fields: change a clone (slices.Clone).
+// Batch holds the examples of a step. A copy shares Fields.
 type Batch struct {
 	Fields []Field
 	// Size is the number of examples without padding rows. If 0, [Batch.Samples] counts them. If it is less than the
@@ -167,8 +166,7 @@ type Batch struct {
 	// gathers others.
 	Resident *Resident
 	// Deal is nil unless a set made the batch.
-	Deal *Deal
-	// Part is that of [Share].
+	Deal  *Deal
 	Part  Part
 	end   epochEnd
 	left  int

@@ -93,8 +93,8 @@ func classesIn[T comparable](values []T, format string) *classed {
 	return c
 }
 
-// Split splits the examples at random into two nonempty copies. Of n examples train receives fraction·n, rounded
-// down; with [Stratified] this share of each class, rounded to nearest; with [Grouped] as many random groups as fit.
+// Split splits the examples at random into two nonempty copies. train receives this fraction of the examples, rounded
+// down; with [Stratified] of each class, rounded to nearest; with [Grouped] as many groups as fit.
 func (s *Set) Split(fraction float64, seed uint64, options ...SplitOption) (train, test *Set, err error) {
 	how, by, err := s.classed(options)
 	what := "split"

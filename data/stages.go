@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Stages accumulates the time of a pipeline's stages, as [Timed], [Batch.Note] or [Stages.Note] record it, for
-// callbacks.Measure and callbacks.Bar. The zero value is ready to use. It is safe for concurrent use.
+// Stages accumulates the time of a pipeline's stages for callbacks.Measure and callbacks.Bar. The zero value is ready
+// to use. It is safe for concurrent use.
 //
 // The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of an images.Folder, "augment"
 // of images.Augment, and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in
@@ -33,7 +33,7 @@ func (s *Stages) Note(stage string, took time.Duration) {
 	s.times[stage] += took
 }
 
-// All yields each stage and its time so far, in the order of first notes.
+// All yields each stage and its time so far.
 func (s *Stages) All() iter.Seq2[string, time.Duration] {
 	return func(yield func(string, time.Duration) bool) {
 		s.mu.Lock()
@@ -60,8 +60,7 @@ func Timed(stages *Stages) Option {
 	})
 }
 
-// Note adds time to a stage in place of "map", in functions of [Set.MapBatches] whose batches are [Timed]; otherwise it
-// does nothing.
+// Note adds time to a stage in place of "map", in functions of [Set.MapBatches] whose batches are [Timed].
 func (b Batch) Note(stage string, took time.Duration) {
 	if b.watch != nil {
 		b.watch.note(stage, took)

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 )
 
-// ShuffleBuffer shuffles a stream: it draws each item at random from a buffer of size items and replaces it by the
-// next. The order depends only on the seed, size and the number of items; vary it by [Passes].
+// ShuffleBuffer draws each item of a stream at random from a buffer of size items. The order depends only on the
+// seed, size and the number of items; vary it by [Passes].
 func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) iter.Seq2[B, error] {
 	if size < 1 {
 		return failed[B](fmt.Errorf("data: shuffle by a buffer of %d: expected at least 1", size))
@@ -57,7 +57,7 @@ func ShuffleBuffer[B any](source iter.Seq2[B, error], size int, seed uint64) ite
 const streamEpoch = splitEpoch - 1
 
 // Shard yields the items k, k+n, k+2n, … of source, 0 <= k < n, for the k-th of n processes with the same source. The
-// last items, fewer than n, are dropped. Each shard receives all errors.
+// last items, fewer than n, are dropped. Each shard has all errors.
 func Shard[B any](source iter.Seq2[B, error], k, n int) iter.Seq2[B, error] {
 	if err := checkShard(k, n); err != nil {
 		return failed[B](fmt.Errorf("data: %w", err))
@@ -96,8 +96,8 @@ func checkShard(k, n int) error {
 }
 
 // Shard returns the k-th of n contiguous parts of the set, 0 <= k < n. If n does not divide the examples, Dropped
-// drops the rest; Kept gives the first parts one more; Padded copies the last example and adds a [Mask] to each part,
-// false for copies, which [Batch].Size does not count. An empty part is an error.
+// drops the rest; Kept gives the first parts one more; Padded copies the last example and adds a [Mask] to each part.
+// An empty part is an error.
 func (s *Set) Shard(k, n int, rest Remainder) (*Set, error) {
 	err := checkShard(k, n)
 	if err == nil {

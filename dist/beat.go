@@ -17,7 +17,7 @@ type beat struct {
 	DoingFor time.Duration // since At
 	Busy     string        `json:",omitempty"` // of Job.Busy
 	BusyLeft time.Duration // 0: no limit
-	Get      string        `json:",omitempty"` // its wait in the store
+	Get      string        `json:",omitempty"`
 	GetFor   time.Duration `json:",omitempty"`
 	Note     string        `json:",omitempty"` // of Job.Note
 	// Calls counts the Job's agreements; Call is the one waited in.
@@ -58,7 +58,6 @@ func (b *beat) passed(w *beat) bool {
 	return b.reached(w) && (w.Call != "" && (b.Calls > w.Calls || b.Call == "") || w.Call == "" && (b.Begun > w.Begun || !b.Waits))
 }
 
-// sentence returns "at step 3, in data for 10.2s".
 func (b *beat) sentence(age time.Duration) string {
 	since := b.DoingFor
 	switch {

@@ -24,20 +24,20 @@ var ErrDisagree = joined.ErrDisagree
 
 // Failure is the reason why a job ended.
 type Failure struct {
-	Code  int           // one of the exit codes
-	Rank  int           // the rank that probably caused it
-	Host  string        // its host
-	PID   int           // its process
-	Step  int64         // from [Job.At], of a lost rank that of its last heartbeat
-	Doing string        // from [Job.At] and [Job.Busy]
-	For   time.Duration // how long it did that
-	Text  string        // the message, one line
-	Stack string        // the stuck rank's goroutines, or ""
+	Code  int
+	Rank  int    // the rank that probably caused it
+	Host  string // its host
+	PID   int    // its process
+	Step  int64  // from [Job.At], of a lost rank that of its last heartbeat
+	Doing string // from [Job.At] and [Job.Busy]
+	For   time.Duration
+	Text  string // the message, one line
+	Stack string
 	// Here is true in the one process that reports the failure.
 	Here bool
 }
 
-// Error returns the text and the stack.
+// Error has the stack too.
 func (f *Failure) Error() string {
 	if f.Stack == "" {
 		return f.Text

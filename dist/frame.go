@@ -85,7 +85,7 @@ const (
 // messageError is a fault of a message, not of its connection.
 type messageError struct {
 	code int
-	way  string // "from" or "to" the other rank
+	way  string
 	what string
 }
 

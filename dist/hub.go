@@ -22,7 +22,7 @@ type hub struct {
 
 	mu        sync.Mutex
 	awake     wakefulness
-	links     []*link // by rank; nil for rank 0
+	links     []*link
 	views     []view
 	over      bool
 	calls     []*message

@@ -46,10 +46,10 @@ type Job struct {
 	left     atomic.Bool // by Close
 }
 
-// Rank is this process's number, from 0 to Size-1.
+// Rank is from 0 to Size-1.
 func (j *Job) Rank() int { return j.rank }
 
-// Size is the number of processes, at least 1.
+// Size is at least 1.
 func (j *Job) Size() int { return j.size }
 
 func (j *Job) Name() string { return j.name }
@@ -57,7 +57,7 @@ func (j *Job) Name() string { return j.name }
 // Attempt is the number of the job's start from the launcher or $LAZO_ATTEMPT, or "".
 func (j *Job) Attempt() string { return j.attempt }
 
-// LocalRank is this process's number on its host, from 0 to LocalSize-1.
+// LocalRank is this process's number on its host, from 0.
 func (j *Job) LocalRank() int { return j.peers[j.rank].LocalRank }
 
 // LocalSize is the number of the job's processes on this host.

@@ -64,8 +64,8 @@ type link struct {
 	failed func(error)
 
 	mu     sync.Mutex
-	more   sync.Cond // a change of queue or closed
-	queue  [][]byte  // senders never wait
+	more   sync.Cond
+	queue  [][]byte // senders never wait
 	closed bool
 }
 

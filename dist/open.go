@@ -23,7 +23,7 @@ type strangers struct {
 	mu      sync.Mutex
 	open    []net.Conn // oldest first
 	refused int
-	last    string // address of the last refused one, and why
+	last    string
 }
 
 func (s *strangers) enter(c net.Conn, most int) {

@@ -15,7 +15,7 @@ import (
 // Input is a field that a network takes.
 type Input struct {
 	Name string `json:"name"`
-	// Type is the dtype, such as "float32", Dims the dimensions of one example.
+	// Dims are the dimensions of one example.
 	Type string `json:"type"`
 	Dims []int  `json:"dims"`
 }

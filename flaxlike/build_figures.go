@@ -206,7 +206,6 @@ func checkFit(name string, v, weights *graph.Node) {
 	}
 }
 
-// classesOf is for integer labels; 0 for others, -1 if unknown.
 func (s *settings) classesOf(l Loss, labels, output *graph.Node) int {
 	switch {
 	case l.kind().binary && oneEach(output):

@@ -13,13 +13,13 @@ import (
 )
 
 // Calibrate fits the model's probabilities to a set that it was not trained on, and returns the calibration by
-// output. The default is all outputs with probabilities by their loss.
+// output. The default is all outputs with probabilities.
 //
 // For one of several classes it fits a temperature ([decision.Calibration.FitTemperature]), for binary_crossentropy a
-// scale and a shift for each class ([decision.Calibration.FitPlatt]), with their errors. A softmax or sigmoid in the
-// network and an output of sequences are errors. Sample weights are ignored.
+// scale and a shift for each class ([decision.Calibration.FitPlatt]). A softmax or sigmoid in the network and an
+// output of sequences are errors. Sample weights are ignored.
 //
-// [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration. It makes
+// [Prediction.Output], Evaluate and Export use uncalibrated logits. [Model.Save] saves the calibration, which makes
 // earlier thresholds outdated.
 func (m *Model) Calibrate(ctx context.Context, set *data.Set, outputs ...string) (map[string][]decision.Calibration, error) {
 	at := m.seen.changes.Load()
@@ -65,9 +65,8 @@ func (m *Model) SetCalibration(output string, of ...decision.Calibration) error 
 	return nil
 }
 
-// ChooseThresholds finds and returns each output's best thresholds for an aim, one per class, on a set that the model
-// was not trained on, for [Prediction.Classes]. The default is all binary and multi-label outputs
-// ([Prediction.Kind]). Errors are those of [decision.Aim.Choose].
+// ChooseThresholds finds each output's best thresholds for an aim, one per class, on a set that the model was not
+// trained on, for [Prediction.Classes]. The default is all binary and multi-label outputs ([Prediction.Kind]).
 //
 // Sample weights are ignored. [Model.Save] saves the thresholds. A later calibration or change of the weights makes
 // them outdated ([ErrOutdated]).

@@ -20,8 +20,7 @@ import (
 )
 
 type config struct {
-	Layer string `json:"layer"`
-	// Own marks a custom layer.
+	Layer    string                     `json:"layer"`
 	Own      bool                       `json:"own,omitempty"`
 	Settings map[string]json.RawMessage `json:"settings,omitempty"`
 	Layers   []config                   `json:"layers,omitempty"`
@@ -32,7 +31,6 @@ const (
 	mostLayers = 5000
 )
 
-// check limits the time to build the network, and the stack.
 func (c config) check() error {
 	layers := 0
 	var visit func(c config, depth int) error
@@ -295,7 +293,6 @@ func layersOf(l nn.Layer, place string, all map[string]string) map[string]string
 	return all
 }
 
-// noteLayer omits initializers, which change no resumed run.
 func noteLayer(all map[string]string, place string, l any) {
 	text := layering.Kind(l)
 	of, ok := reflect.Indirect(reflect.ValueOf(l)).Interface().(nn.Layer)

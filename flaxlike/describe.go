@@ -20,12 +20,11 @@ import (
 // Description describes a model, or its file.
 type Description struct {
 	// Network has a line for each layer: place, kind and settings, indented inside other layers, with "(own)" after
-	// custom ones. Code is the reason for no network.
+	// custom ones. Code is the reason for none.
 	Network []string `json:"network,omitempty"`
 	Code    string   `json:"code,omitempty"`
-	// Inputs are the network's fields as in the last training batch that built it, else in the first batch.
-	Inputs []Input `json:"inputs,omitempty"`
-	// Losses and Metrics have a line for each: "mse, weight 2".
+	// Inputs are the network's fields, as in the last training batch that built it.
+	Inputs  []Input             `json:"inputs,omitempty"`
 	Losses  []string            `json:"losses,omitempty"`
 	Metrics []string            `json:"metrics,omitempty"`
 	Classes map[string][]string `json:"classes,omitempty"` // by output; the only one is ""
@@ -35,16 +34,14 @@ type Description struct {
 	Thresholds   map[string][]float64              `json:"thresholds,omitempty"`
 	Outdated     []string                          `json:"outdated,omitempty"`
 	// Optimizer is its name and learning rate, Policy the dtypes if not all float32.
-	Optimizer string `json:"optimizer,omitempty"`
-	BatchSize int    `json:"batch_size,omitempty"`
-	Policy    string `json:"policy,omitempty"`
-	// Preparation is the JSON of [Model.Preparation], or nil.
+	Optimizer   string          `json:"optimizer,omitempty"`
+	BatchSize   int             `json:"batch_size,omitempty"`
+	Policy      string          `json:"policy,omitempty"`
 	Preparation json.RawMessage `json:"preparation,omitempty"`
-	// Variables are names, dtypes and dimensions; Numbers counts their elements.
+	// Numbers counts the elements of Variables.
 	Variables []string `json:"variables"`
 	Numbers   int      `json:"numbers"`
-	// Card describes the training, perhaps before the model was saved.
-	Card Card `json:"card"`
+	Card      Card     `json:"card"`
 }
 
 // Describe describes the model. Before its first batch it has no variables.
@@ -114,7 +111,6 @@ func (d description) say() Description {
 	return say
 }
 
-// String has the preparation's columns alone.
 func (d Description) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -109,7 +109,7 @@ func (m *Model) describe(now int64) (string, error) {
 	for name, path := range map[string]string{"lazo": "github.com/lazo-ml/lazo", "GoMLX": "github.com/gomlx/gomlx"} {
 		d.Card.Versions[name] = moduleVersion(path)
 	}
-	d.Card.ClassWeights, d.Card.SampleWeights, d.Card.Saved = nil, "", nil // the weights are in d
+	d.Card.ClassWeights, d.Card.SampleWeights, d.Card.Saved = nil, "", nil
 	if m.set.clock != nil {
 		now := m.set.clock().UTC().Truncate(time.Second)
 		d.Card.Saved = &now

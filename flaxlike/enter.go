@@ -40,7 +40,6 @@ func (m *Model) enter(batch data.Batch, labels bool) (data.Batch, error) {
 	return b, graphs.Input(err)
 }
 
-// enterSet prepares a set once, or each batch after the functions of MapBatches.
 func (m *Model) enterSet(set *data.Set, labels bool) (*data.Set, error) {
 	change := func(b data.Batch) (data.Batch, error) { return m.enter(b, labels) }
 	switch {

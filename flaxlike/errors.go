@@ -7,7 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
-// ErrNotBuilt is wrapped by the error about a model without a batch: its shapes are unknown.
+// ErrNotBuilt is wrapped by the error about a model without a batch.
 var ErrNotBuilt = errors.New("the model has no variables before its first batch")
 
 // ErrValue is wrapped by the error about a label that is no class of the output, an index outside an nn.Embedding, a
@@ -26,8 +26,7 @@ var ErrNoProbabilities = errors.New("no probabilities")
 // before a calibration.
 var ErrOutdated = graphs.ErrOutdated
 
-// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run. State and history
-// are those of the completed steps.
+// ErrDataEnded is wrapped by the error of [Model.FitBatches] about batches that ended before the run.
 var ErrDataEnded = errors.New("the batches ended")
 
 var errUnknownName = names.ErrUnknown

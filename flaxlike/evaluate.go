@@ -14,8 +14,8 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// Evaluate returns the losses and metrics over a set's examples, by name: "accuracy". It omits arrays, such as a
-// confusion matrix; train.TestOf logs them.
+// Evaluate returns the losses and metrics over a set's examples, by name: "accuracy". It omits arrays, which
+// train.TestOf logs.
 func (m *Model) Evaluate(ctx context.Context, set *data.Set, options ...loop.Option) (map[string]float64, error) {
 	if set == nil || counting(set) == 0 {
 		return nil, errors.New("flaxlike: evaluate: the set has no examples that count")

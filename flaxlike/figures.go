@@ -15,21 +15,17 @@ type Card struct {
 	// Examples and Fields describe the last Fit's set; a field is "x float32[28 28]". Examples is 0 for batches.
 	Examples int      `json:"examples,omitempty"`
 	Fields   []string `json:"fields,omitempty"`
-	// Epochs is the number of rows in the last or running Fit's history. Fit has the figures of the epoch whose weights
-	// the model has, Evaluated those of the last Evaluate. Other changes of the weights empty both.
+	// Epochs is the number of rows in the last or running Fit's history. Fit has the figures of the epoch whose
+	// weights the model has, Evaluated those of the last Evaluate, until the weights change.
 	Epochs    int                `json:"epochs,omitempty"`
 	Fit       map[string]float64 `json:"fit,omitempty"`
 	Evaluated map[string]float64 `json:"evaluated,omitempty"`
-	// Untrained means that the weights are the initializers' random draws: no Fit, step, Open, Load or other change
-	// has set them, or not before the save.
-	Untrained bool `json:"untrained,omitempty"`
-	// ClassWeights and SampleWeights are the options' arguments.
-	ClassWeights  map[int]float64 `json:"class_weights,omitempty"`
-	SampleWeights string          `json:"sample_weights,omitempty"`
-	// Versions are those of lazo, GoMLX and the plugin at the time of saving.
-	Versions map[string]string `json:"versions,omitempty"`
-	// Saved is the time of saving by [WithClock], or nil.
-	Saved *time.Time `json:"saved,omitempty"`
+	// Untrained means that the weights are the initializers' random draws.
+	Untrained     bool              `json:"untrained,omitempty"`
+	ClassWeights  map[int]float64   `json:"class_weights,omitempty"`
+	SampleWeights string            `json:"sample_weights,omitempty"`
+	Versions      map[string]string `json:"versions,omitempty"`
+	Saved         *time.Time        `json:"saved,omitempty"`
 }
 
 type figures struct {
@@ -69,8 +65,6 @@ const (
 	rateEntry  = "learning_rate"
 )
 
-// meansOf returns each entry's index of its running mean, -1 for a running mean; and the means of all trained losses,
-// with their weights in parts.
 func meansOf(entries []loop.Entry, parts map[string]float64) (shown []int, losses []part) {
 	places := map[string]int{}
 	for i, e := range entries {

@@ -40,9 +40,8 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 // and OverfitBatches must be zero. Each batch must own its memory and not change later: up to a hundred wait for a
 // block of steps.
 //
-// After an InitialEpoch or a checkpoint, the run continues after the earlier steps' batches. A plain iterator
-// ([loop.Data]) is read once, and its earlier batches are skipped. Batches that end before the run are an
-// [ErrDataEnded].
+// A resumed run continues after the earlier steps' batches; of a plain iterator ([loop.Data]), read once, it skips
+// them. Batches that end before the run are an [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch], f Fit) (*loop.History, error) {
 	err := f.checkSettings(m)
 	switch {

@@ -21,15 +21,15 @@ type Fit struct {
 	// Until replaces Epochs, such as loop.Samples(1e6).
 	Until loop.Period
 	// BatchSize is by default the model's. A smaller last batch is compiled as a second program, or padded if the
-	// strategy cannot divide it among its devices.
+	// devices do not divide it.
 	BatchSize int
-	// StepsPerEpoch is by default the number of batches in the set. The next epoch continues in the data where the last
-	// one ended. A resumed run continues to count epochs, also with other settings.
+	// StepsPerEpoch is by default the number of batches in the set. The next epoch continues in the data where the
+	// last one ended.
 	StepsPerEpoch int
 	// OnDevice keeps the training set in device memory (data.OnDevice).
 	OnDevice bool
-	// Augment changes each training batch, in order, as images.Augment and images.MixUp, possibly in place. The
-	// functions run ahead of the steps on several goroutines: let them depend on their batch alone.
+	// Augment changes each training batch, in order, as images.Augment and images.MixUp, possibly in place, on
+	// several goroutines: let them depend on their batch alone.
 	Augment []func(data.Batch) (data.Batch, error)
 	// InOrder disables shuffling.
 	InOrder bool
@@ -37,8 +37,8 @@ type Fit struct {
 	// Validation is evaluated at the end of epochs; its entries begin with val_, those of Validations with their names.
 	Validation  *data.Set
 	Validations map[string]*data.Set
-	// ValidationBatches replaces Validation. An evaluation takes ValidationSteps, or all batches: of a set, one epoch.
-	// The first batch is also read before the first step.
+	// ValidationBatches replaces Validation. An evaluation takes ValidationSteps, or all batches: of a set, one
+	// epoch.
 	ValidationBatches loop.Source[data.Batch]
 	// ValidationSplit is the set's share held out for Validation: its last examples, unshuffled.
 	ValidationSplit float64
@@ -54,10 +54,10 @@ type Fit struct {
 	// the model can evaluate and predict, also if several processes train it.
 	//
 	// checkpoint.Resume(dir, checkpoint.Every(loop.Epochs(1))) saves the run, and resumes it. An ended run continues
-	// with more Epochs, or more patience after a callbacks.StopEarly. Output lists settings that differ.
+	// with more Epochs, or more patience after a callbacks.StopEarly.
 	Callbacks []loop.Option
 	// Output receives a progress bar, or a line for each epoch if it is no terminal or Lines is set. The default is
-	// os.Stderr; io.Discard disables it. Lines of a callbacks.Lines appear above the bar.
+	// os.Stderr; io.Discard disables it.
 	Output io.Writer
 	Lines  bool
 	// EachStep adds a row to the history for each step, with means since the epoch began.

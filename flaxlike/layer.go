@@ -50,7 +50,6 @@ func (f Functional) outputs(scope *model.Scope, input func(string) *graph.Node) 
 	return out
 }
 
-// weighted is as a pretrained.Network: a [Functional] of its method Outputs.
 type weighted interface {
 	nn.Layer
 	Outputs(scope *model.Scope, input func(name string) *graph.Node) map[string]*graph.Node

@@ -18,7 +18,7 @@ type Loss struct {
 	// Name is the loss's or, with a Func and several losses, the log entry's. An only loss is logged as loss.
 	Name string
 	// Func is of package losses or custom. It gets labels [batch] and output [batch, 1], of a Dense of one unit,
-	// unchanged. A scalar cannot be weighted; Evaluate then uses a smaller last batch instead of padding.
+	// unchanged. A scalar cannot be weighted.
 	Func losses.Func
 	// Output names the output, and Label its labels' field, by default of the same name. A model with one output needs
 	// neither; its label is "y".
@@ -27,8 +27,8 @@ type Loss struct {
 	Weight float64
 	// Off logs the loss without training on it.
 	Off bool
-	// Smoothing is the share of each label spread evenly over all classes, also in tests (Szegedy et al., 2016): at
-	// least 0, below 1. It is for named crossentropies, except the masked one.
+	// Smoothing is the share of each label spread evenly over all classes, also in tests (Szegedy et al., 2016),
+	// below 1, for named crossentropies except the masked one.
 	Smoothing float64
 	// Delta, Gamma and Alpha are losses.Settings of "huber" and the focal crossentropies, by Name; default 0.
 	Delta, Gamma, Alpha float64
@@ -44,14 +44,12 @@ func (l Loss) numbers() losses.Settings {
 const maskedSparse = "masked_sparse_categorical_crossentropy"
 
 type lossKind struct {
-	output meaning
-	labels labelKind
-	// binary: each number is of two classes.
+	output          meaning
+	labels          labelKind
 	smooths, binary bool
 	// ofBatch: it is of the whole batch: padding must be 0.
 	ofBatch bool
-	// masks: it leaves out masked places itself.
-	masks bool
+	masks   bool
 }
 
 // meanings are in order of precedence.
@@ -128,7 +126,6 @@ func (l Loss) check() error {
 	return nil
 }
 
-// counted returns whether each label counts: it is not below 0, nor ignored.
 func (l Loss) counted(labels, output *graph.Node) *graph.Node {
 	counts := outputs.AtLeastZero(labels, output)
 	each := graph.Reshape(labels, counts.Shape().Dimensions...)

@@ -28,10 +28,9 @@ import (
 // Model is a network with its losses, metrics, optimizer and training state. It changes in place.
 //
 // Any number of goroutines may call its methods. Readers (Predict, Evaluate, Save, Summary, Export) run concurrently
-// with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a xla.ErrBusy.
-// Evaluate, and Predict for more than one batch, use the weights of their start; a concurrent Fit copies the weights
-// for each. Close waits for the current step; then a running Fit and later calls return managed.ErrClosed. Methods
-// without a context wait as managed.State's.
+// with each other and a Fit. Changes such as Load wait for the end of a step. A second concurrent Fit is a
+// xla.ErrBusy. Evaluate and Predict use the weights of their start; a concurrent Fit copies them for each. Close
+// waits for the current step; then a running Fit and later calls return managed.ErrClosed.
 type Model struct {
 	state                *managed.State
 	network              nn.Layer
@@ -70,8 +69,8 @@ func (m *Model) init(ctx context.Context, inputs func() ([]strategies.Input, err
 	return nil
 }
 
-// Close frees the state, the programs, and a runtime that New opened if no other model uses it. A second Close waits
-// for the first. Close within a step's function is an xla.ErrBusy.
+// Close frees the state, the programs, and a runtime that New opened if no other model uses it. Close within a step's
+// function is an xla.ErrBusy.
 func (m *Model) Close() error {
 	err := m.state.Close()
 	if errors.Is(err, xla.ErrBusy) {
@@ -175,7 +174,6 @@ func (e *expected) wait(entries []string) (err error) {
 	return nil
 }
 
-// at is the count of changes at the fit.
 type fitted[T any] struct {
 	values []T
 	at     int64
@@ -203,7 +201,7 @@ type seen struct {
 	built     map[*managed.Stepper]bool
 	expected  *expected
 	inputs    []described // of the last build
-	described []described // of the last build for training, else of the first
+	described []described
 	card      Card
 	fitted    figures
 	evaluated figures
@@ -211,7 +209,7 @@ type seen struct {
 	labels       map[string]string
 	calibrations map[string]fitted[decision.Calibration]
 	thresholds   map[string]fitted[float64]
-	run, made    int64 // made: the steps of the last run
+	run, made    int64
 	origin       origin
 	changes      atomic.Int64
 }

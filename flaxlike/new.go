@@ -113,7 +113,6 @@ var process struct {
 	models  int
 }
 
-// borrow's options apply if it opens the runtime.
 func borrow(ctx context.Context, options ...xla.Option) (on *xla.Runtime, giveBack func() error, err error) {
 	p := &process
 	if err := p.gate.Change(ctx); err != nil {

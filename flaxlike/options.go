@@ -40,7 +40,7 @@ type settings struct {
 	classWeights  map[int]float64
 	policy        *optim.Policy
 	classes       map[string][]string
-	named         string // the source of names other than WithClasses
+	named         string
 	namedHint     string
 	preparation   *tables.Preparation
 	clock         func() time.Time
@@ -83,14 +83,16 @@ func WithInnerLosses() Option {
 }
 
 // WithMetrics adds metrics: [Metric] values, or names. The names are accuracy, binary_accuracy, top_5_accuracy,
-// precision, recall, f1, auc, average_precision, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson, concordance,
-// pearson_correlation, concordance_correlation, crossentropy, perplexity; and the mean losses binary_crossentropy,
-// categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge, squared_hinge, categorical_hinge.
+// precision, recall, f1, auc, average_precision, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson,
+// concordance, pearson_correlation, concordance_correlation, crossentropy, perplexity; and the mean losses
+// binary_crossentropy, categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge, squared_hinge,
+// categorical_hinge.
 //
-// "accuracy" is binary for an output of one number per example. Otherwise it compares the likeliest class, and refuses
-// labels with several classes: use binary_accuracy, or precision, recall and f1 with a sigmoid or binary_crossentropy.
+// "accuracy" is binary for an output of one number per example. Otherwise it compares the likeliest class, and
+// refuses labels with several classes: use binary_accuracy, or precision, recall and f1 with a sigmoid or
+// binary_crossentropy.
 //
-// Metrics of two classes, auc and average_precision take the output's numbers as
+// Metrics of two classes, auc and average_precision take the output as
 //
 //   - probabilities, with threshold 0.5, after a sigmoid or softmax, or with the loss dice or tversky;
 //   - logits, with threshold 0, with a crossentropy or a hinge;
@@ -148,7 +150,6 @@ func WithInitializer[I string | ~func(*graph.Graph, shapes.Shape) *graph.Node](i
 }
 
 // InstallIfMissing lets New install the CPU plugin if there is none and no [WithStrategy], as xla.InstallIfMissing.
-// progress, if not nil, receives lines for the user.
 func InstallIfMissing(progress func(line string)) Option {
 	return func(s *settings) error {
 		s.plugin = append(s.plugin, xla.InstallIfMissing(progress))
@@ -156,7 +157,7 @@ func InstallIfMissing(progress func(line string)) Option {
 	}
 }
 
-// WithStrategy sets how and on which devices the steps run, by default on the CPU, whose plugin must be installed.
+// WithStrategy sets how and on which devices the steps run, by default on the CPU.
 func WithStrategy(strategy strategies.Strategy) Option {
 	return func(s *settings) error {
 		if strategy == nil {
@@ -181,10 +182,10 @@ func WithBatchSize(n int) Option {
 	}
 }
 
-// WithSampleWeights names the field with each example's weight in losses and weighted metrics: floats [batch], or with
-// more leading axes of the loss, as [batch, positions] for a sequence. All training and test sets need it. The sum of
-// weighted losses is divided by the number of examples. Negative and non-finite weights, and a set with all weights 0,
-// are errors.
+// WithSampleWeights names the field with each example's weight in losses and weighted metrics: floats [batch], or
+// with more leading axes of the loss, as [batch, positions] for a sequence. All training and test sets need it. The
+// sum of weighted losses is divided by the number of examples. Negative weights, and a set with all weights 0, are
+// errors.
 func WithSampleWeights(field string) Option {
 	return func(s *settings) error {
 		if field == "" {
@@ -196,8 +197,7 @@ func WithSampleWeights(field string) Option {
 }
 
 // WithClassWeights sets the weight of classes in training, default 1, for integer labels and for labels 0 and 1 of
-// binary_crossentropy. Errors before the first step: several outputs; no loss with such labels; a class that the
-// output or the set lacks; no example that counts.
+// binary_crossentropy. A class that the output or the set lacks is an error, as are several outputs.
 func WithClassWeights(weights map[int]float64) Option {
 	weights = maps.Clone(weights)
 	return func(s *settings) error {

@@ -20,8 +20,7 @@ import (
 // Predict returns the outputs for a set's examples, in their order, without those that its [data.Mask] excludes. The
 // set needs only inputs.
 //
-// The first batch draws the weights of a model that has none: predictions are random, and no error.
-// m.Describe().Card.Untrained reports it.
+// Predictions of untrained weights are random, and no error. m.Describe().Card.Untrained reports it.
 func (m *Model) Predict(ctx context.Context, set *data.Set, options ...loop.Option) (Prediction, error) {
 	set, err := m.enterSet(set, false)
 	var p Prediction
@@ -77,7 +76,7 @@ func (m *Model) predictAll(ctx context.Context, set *data.Set, options []loop.Op
 }
 
 // PredictOne returns the outputs for one example, whose fields have no batch axis. For many examples Predict and
-// serve.Batcher are faster. It takes untrained weights. An example that the network cannot take is a serve.ErrInput.
+// serve.Batcher are faster. An example that the network cannot take is a serve.ErrInput.
 func (m *Model) PredictOne(ctx context.Context, example ...data.Field) (Prediction, error) {
 	batch := data.Batch{Fields: slices.Clone(example), Size: 1}
 	var inputs []Input
@@ -115,8 +114,8 @@ func (m *Model) PredictBatch(ctx context.Context, batch data.Batch) (Prediction,
 	return m.prediction(outputs, before, m.seen.changes.Load()), nil
 }
 
-// PredictBatches iterates over the outputs of any source of batches, without keeping them. All use one set of weights.
-// Each batch size is compiled separately.
+// PredictBatches iterates over the outputs of any source of batches. All use one set of weights. Each batch size is
+// compiled separately.
 func (m *Model) PredictBatches(ctx context.Context, batches loop.Source[data.Batch], options ...loop.Option) iter.Seq2[Prediction, error] {
 	options = slices.Clone(options)
 	return func(yield func(Prediction, error) bool) {
@@ -161,9 +160,9 @@ func (m *Model) PredictRows(ctx context.Context, rows ...map[string]any) (Predic
 }
 
 // Answer returns the arrays that package serve sends for a batch of inputs. An output of classes becomes
-// OUTPUT_probability, as [Prediction.Probabilities], and OUTPUT_class, as [Prediction.Classes] or their names, with ""
-// for an absent one of several. Other outputs are unchanged. An outdated calibration or thresholds ([ErrOutdated]), or
-// NaN, are an error of the output, which is returned with the other outputs.
+// OUTPUT_probability, as [Prediction.Probabilities], and OUTPUT_class, as [Prediction.Classes] or their names, with
+// "" for an absent one of several. Other outputs are unchanged. An outdated calibration or thresholds
+// ([ErrOutdated]), or NaN, are an error, which is returned with the other outputs.
 func (m *Model) Answer(ctx context.Context, batch data.Batch) (map[string]data.Array, error) {
 	p, err := m.PredictBatch(ctx, batch)
 	if err != nil {

@@ -18,7 +18,6 @@ type Prediction struct {
 	given   []float64
 }
 
-// Len returns the number of examples.
 func (p Prediction) Len() int {
 	for _, a := range p.outputs {
 		return a.Len()
@@ -26,7 +25,7 @@ func (p Prediction) Len() int {
 	return 0
 }
 
-// Gather returns the answers for the given examples, in that order. Indices may repeat.
+// Gather returns the answers for the given examples.
 func (p Prediction) Gather(rows []int) (Prediction, error) {
 	for _, r := range rows {
 		if n := p.Len(); r < 0 || r >= n {
@@ -63,9 +62,8 @@ func (p Prediction) Kind(output ...string) (string, error) {
 }
 
 // Probabilities returns the probabilities of an output of classes, in its shape: calibrated ([Model.Calibrate]), by a
-// softmax over the last axis for one of several classes, or a sigmoid for binary_crossentropy. An output after a
-// softmax or sigmoid, or with the loss dice or tversky, is unchanged. NaN and infinity are errors. An output of
-// another loss is an [ErrNoProbabilities].
+// softmax over the last axis for one of several classes, or a sigmoid for binary_crossentropy. An output that already
+// has probabilities is unchanged. NaN and infinity are errors. An output of another loss is an [ErrNoProbabilities].
 func (p Prediction) Probabilities(output ...string) (data.Array, error) {
 	return p.answer("probabilities", func(a data.Array, of answering) (data.Array, error) {
 		numbers, err := finiteIn(a)
@@ -144,8 +142,8 @@ func (p Prediction) classes(a data.Array, of answering) (data.Array, error) {
 	return data.Array{Flat: flat, Dims: narrow}, nil
 }
 
-// Labels returns each example's class names ([WithClasses]), or numbers: one, any number for several classes, or one
-// per position of a sequence, also a masked one.
+// Labels returns each example's class names ([WithClasses]) or numbers: one, any number for several classes, or one
+// per position of a sequence.
 func (p Prediction) Labels(output ...string) ([][]string, error) {
 	classes, err := p.Classes(output...)
 	if err != nil {
@@ -196,8 +194,7 @@ func (p Prediction) WithThresholds(thresholds ...float64) Prediction {
 }
 
 // WithOutputs returns a prediction of these outputs in place of the model's, as several models' means, with the
-// threshold 0.5. Outputs of classes are probabilities. It keeps the arrays. A name that p lacks, arrays of several
-// lengths, and numbers of classes outside 0 to 1 are errors.
+// threshold 0.5. Outputs of classes are probabilities. It keeps the arrays.
 func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, error) {
 	q := Prediction{outputs: maps.Clone(outputs), of: map[string]answering{}}
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {

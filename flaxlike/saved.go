@@ -281,7 +281,6 @@ func (d *description) fill(s *settings) error {
 	return nil
 }
 
-// sameText compares with a file's preparation that has functions, and accepts that of another program.
 func sameText(p *tables.Preparation, file json.RawMessage) bool {
 	var of struct{ Columns []any }
 	if json.Unmarshal(file, &of) != nil || of.Columns == nil {

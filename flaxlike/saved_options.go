@@ -43,8 +43,7 @@ func WithLayer(name string, layer nn.Layer) Option {
 }
 
 // WithClasses names the classes in the order of their numbers, for the only output or for outputs by name. They may
-// translate the names in [WithPreparation] or the file of [Open]; another place of one of those, or another number of
-// names, is an error.
+// translate the names in [WithPreparation] or the file of [Open]; another order or number is an error.
 func WithClasses[C []string | map[string][]string](classes C) Option {
 	all, several := any(classes).(map[string][]string)
 	if !several {
@@ -65,8 +64,8 @@ func WithClasses[C []string | map[string][]string](classes C) Option {
 }
 
 // WithPreparation makes the preparation of tables a part of the model and its file. The model's methods then take
-// tables as they were read. Labels name their classes, unless [WithClasses] does. For [Open], p must equal the file's,
-// if this version of lazo can read that. p is kept.
+// tables as they were read. Labels name their classes, unless [WithClasses] does. For [Open], p must equal the
+// file's. p is kept.
 func WithPreparation(p *tables.Preparation) Option {
 	return func(s *settings) error {
 		if _, err := json.Marshal(p); err != nil || p == nil {

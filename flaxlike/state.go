@@ -73,8 +73,7 @@ func (m *Model) SetLearningRate(rate float64) error {
 }
 
 // SetOptimizer replaces the optimizer from the next step on, without the old state and learning rate. The steps are
-// compiled again. During a Fit it is an xla.ErrBusy. With a policy that scales losses it is an error: Load the saved
-// weights into a new model.
+// compiled again. During a Fit it is an xla.ErrBusy. With a policy that scales losses it is an error.
 func (m *Model) SetOptimizer(ctx context.Context, o *optim.Optimizer) error {
 	err := m.setOptimizer(ctx, o)
 	if err != nil {
@@ -168,7 +167,6 @@ func (s modelState) InputNames() (names []string) {
 	return names
 }
 
-// OutputClasses has the names, or numbers, of the classes of each output that has some.
 func (s modelState) OutputClasses() map[string][]string {
 	s.m.seen.mu.Lock()
 	of, widths := s.m.seen.odds, s.m.seen.widths

@@ -98,7 +98,6 @@ func (s step) Await(ctx context.Context, m *Model) error {
 	return s.of.Await(ctx, m.state)
 }
 
-// BeginEvaluation separates the step's metrics from training's. A view has its own.
 func (s step) BeginEvaluation(ctx context.Context, m *Model) (end func(context.Context) error, err error) {
 	if m.view != nil {
 		end, err = func(context.Context) error { return nil }, m.view.ResetMetrics()

@@ -17,7 +17,6 @@ type Summary struct {
 	managed.Summary
 	Layers []LayerRow
 	Arrows []Arrow
-	// Inputs are the network's fields, as in the batch that built it last.
 	Inputs map[string]shapes.Shape
 	// Outputs are the outputs' kinds ([Prediction.Kind]).
 	Outputs map[string]string
@@ -86,7 +85,6 @@ func (m *Model) Summary() Summary {
 	return s
 }
 
-// String is the table of layers, with totals of variables. The embedded Summary prints the variables.
 func (s Summary) String() string {
 	if len(s.Layers) == 0 {
 		return s.Summary.String()

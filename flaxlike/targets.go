@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 )
 
-// answers are the outputs with those of scaled labels in the labels' units.
 func (m *Model) answers(b *managed.Builder) map[string]*graph.Node {
 	out := m.outputs(b)
 	m.seen.mu.Lock()

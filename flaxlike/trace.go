@@ -59,8 +59,7 @@ const (
 )
 
 type trace struct {
-	rows []layerRow
-	// own counts the custom layers being called
+	rows     []layerRow
 	own      int
 	inputs   map[*graph.Node]string
 	take     func(bound) // of the fields that are inputs

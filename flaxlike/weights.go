@@ -20,7 +20,7 @@ import (
 
 // Load sets the network's variables to a file's of [Model.Save], or none after an error. The file must have exactly
 // these variables, with the same shapes and dtypes. The model must be built ([Model.Init]). The optimizer's state
-// does not change. Damaged values are a [safetensors.ErrChecksum], except in files of other programs.
+// does not change. Damaged values are a [safetensors.ErrChecksum].
 func (m *Model) Load(ctx context.Context, path string) error {
 	if err := m.load(ctx, path); err != nil {
 		return fmt.Errorf("flaxlike: load %s: %w", path, graphs.Inner(err))
@@ -120,15 +120,12 @@ func (m *Model) CopyFrom(ctx context.Context, from *Model, match optim.Match) (C
 
 // Copied lists variables by their full names.
 type Copied struct {
-	// Taken are the copied variables.
 	Taken []string
 	// Left are the model's other variables, and why.
-	Left []struct{ Name, Why string }
-	// Unused are the source's others.
+	Left   []struct{ Name, Why string }
 	Unused []string
 }
 
-// String counts the copied variables, and lists the others.
 func (c Copied) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d variables taken, %d left, %d unused", len(c.Taken), len(c.Left), len(c.Unused))

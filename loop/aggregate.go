@@ -9,7 +9,7 @@ import (
 // Aggregation computes one value from the values of a name. The default is the newest, of [Losses] and [Metrics] the
 // mean weighted by examples (the plain mean if no row had any, as of [AtEnd]). The zero Aggregation takes the newest.
 type Aggregation struct {
-	// Name appears in errors. With a Name, Of is required.
+	// With a Name, which appears in errors, Of is required.
 	Name string
 	// Of computes the value from all the name's numbers (at least one, oldest first) and their examples.
 	Of func(values, samples []float64) float64

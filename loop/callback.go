@@ -15,7 +15,6 @@ import (
 // Callback is an [Option] that is called after an iteration's tasks, in any number of runs. A hand-written loop calls
 // Start, then Watch when due, then End.
 type Callback struct {
-	// Name appears in errors and in the plan.
 	Name string
 	// WhenRun, if set, computes When for each run.
 	When    Schedule
@@ -36,8 +35,7 @@ type Callback struct {
 	// Changes allows changes of the state ([Report.SetState]): the callback runs before the row enters the history
 	// and other callbacks run. It excludes AtRank0.
 	Changes bool
-	// Start is called at the start of a run. An error ends the run, [ErrStop] without an error before its first
-	// iteration.
+	// An error of Start ends the run, [ErrStop] without an error before its first iteration.
 	Start func(Beginning) (Attendant, error)
 	// Err is a mistake that a run returns before anything starts.
 	Err error
@@ -47,7 +45,7 @@ type Callback struct {
 // a call outside its schedule, as after a failed save. The run calls it after each iteration, or before a step that
 // may wait in a block.
 type Attendant interface {
-	// Watch is called when the callback is due. An error ends the run, [ErrStop] after the iteration without one.
+	// Watch is called when due. An error ends the run, [ErrStop] after the iteration without one.
 	Watch(ctx context.Context, report Report) error
 	// End is called once, also after an error, with a context that does not end.
 	End(ctx context.Context, ending Ending) error

@@ -1,5 +1,5 @@
 // Package loop runs training loops: schedules decide when tasks, callbacks and evaluations run; a history keeps the
-// logs. State (S) and batch (B) have any types. Package callbacks has early stopping, progress bars and more.
+// logs. State (S) and batch (B) have any types.
 //
 // [Loop.Run] makes one iteration for each batch: it counts the step, runs the due tasks and changes
 // ([Callback].Changes), adds the logs to the history, and calls the other due callbacks.

@@ -9,7 +9,6 @@ import (
 
 // Elapsed is the progress of a run.
 type Elapsed struct {
-	// Steps is the number of iterations, including the current one.
 	Steps int64
 	// Samples is the number of their examples ([Stepper]).
 	Samples int64
@@ -55,7 +54,6 @@ func (e Elapsed) Reached(p Period) bool { return p != nil && p.Of(e) >= p.Length
 // Period is a length of a run in [Steps], [Samples], [Epochs] or [Time], or a [Date].
 type Period interface {
 	fmt.Stringer
-	// Of returns e in this period's unit: steps, examples, epochs or nanoseconds.
 	Of(e Elapsed) int64
 	with(e Elapsed, x int64) Elapsed
 	// Length returns the period in its unit, 0 for a Date.

@@ -11,7 +11,7 @@ import (
 
 // Evaluation measures a state on its own data, from the beginning and with its own metrics ([Evaluate]).
 type Evaluation[S, B any] struct {
-	// Name is appended to the names of entries: accuracy_test.
+	// Name is appended to names: accuracy_test.
 	Name string
 	// Prefix puts the Name first: test_accuracy.
 	Prefix bool
@@ -22,8 +22,7 @@ type Evaluation[S, B any] struct {
 	// Reset resets a state's metrics before the first batch and, if the state changes in place, after the last.
 	// BeginEvaluation ([Stepper]) replaces it.
 	Reset func(ctx context.Context, state S) (S, error)
-	// Loop has the step and may have other tasks.
-	Loop Loop[S, B]
+	Loop  Loop[S, B]
 	// Data is read from its beginning, with the smaller last batch of a set.
 	Data    Source[B]
 	Options []Option

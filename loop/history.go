@@ -27,7 +27,7 @@ import (
 type History struct {
 	most    int   // 0: no limit
 	every   int64 // of numbers that this divides
-	number  int64 // of the newest row, from 1, with dropped rows
+	number  int64
 	skipped int64
 	rows    pieces.List[row]
 	columns []*column
@@ -109,7 +109,6 @@ func (h *History) known() []Entry {
 	return h.names
 }
 
-// Len returns the number of rows.
 func (h *History) Len() int { return h.rows.Len() }
 
 // Names returns the distinct names of all entries, such as "loss", sorted.

@@ -23,7 +23,7 @@ const (
 	Outputs  Collection = "outputs"
 )
 
-// Entry is one logged value with its collection and name.
+// Entry is a logged value.
 type Entry struct {
 	Collection Collection
 	Name       string
@@ -195,7 +195,6 @@ func (l Logs) renamed(prefix, suffix string) Logs {
 	return l
 }
 
-// Len returns the number of entries.
 func (l Logs) Len() int { return len(l.entries) }
 
 // All iterates over the entries.
@@ -240,7 +239,7 @@ func (l Logs) String() string {
 
 // Value is a logged value that is read lazily. One that is not a number has the method Any() (any, error) in addition.
 type Value interface {
-	// Float returns the number, or an error for another value. It may wait for a device.
+	// Float may wait for a device. Another value is an error.
 	Float() (float64, error)
 }
 

@@ -14,7 +14,7 @@ import (
 // Loop is a list of tasks, for any number of runs.
 type Loop[S, B any] struct{ tasks []Task[S, B] }
 
-// New returns a loop that runs the tasks in this order in each iteration.
+// New returns a loop that runs the tasks in this order.
 func New[S, B any](tasks ...Task[S, B]) Loop[S, B] { return Loop[S, B]{slices.Clone(tasks)} }
 
 // Result is the outcome of a run. State is the last good state, also with an error.

@@ -14,8 +14,7 @@ type Plan struct {
 	From  Elapsed
 	Until Period
 	// Entries are the names for which callbacks wait.
-	Entries []string
-	// Prepares are the names of [Prepare] options, which the plan ignores.
+	Entries  []string
 	Prepares []string
 	// In the order of calls, changes among the callbacks.
 	tasks, callbacks []timetable.Row

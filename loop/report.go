@@ -4,15 +4,13 @@ package loop
 type Report struct {
 	Elapsed Elapsed
 	Logs    Logs
-	// Latest has each name's newest value in this run.
+	// Latest has each name's newest value.
 	Latest  Logs
 	History *History
 	// From is the beginning of the run: zero, or the elapsed of [Continue].
-	From Elapsed
-	// Until is the end of the run, or nil.
+	From  Elapsed
 	Until Period
-	// Stop is the first request to stop, as in [Result].Stop, or nil.
-	Stop error
+	Stop  error
 	// Ahead is the number of batches taken from the data and not in the state, without data.Prefetch's. It is 0,
 	// except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report the end of an
 	// epoch, it is 1 except at the last batch.
@@ -81,8 +79,7 @@ type Beginning struct {
 	Until   Period
 	// MonitorsWhen is the schedule of the option, or nil.
 	MonitorsWhen *Schedule
-	// Job is the group of processes that make the run, or nil.
-	Job Job
+	Job          Job
 	// Prepared has the options that each [Prepare] returned, in a Prepare those of earlier ones.
 	Prepared []Option
 	state    any

@@ -98,7 +98,7 @@ func When(name string, due func(before, after Elapsed) bool) Schedule {
 	return Schedule{name: name, rule: when{name, due, dependsOnEpochs(due)}}
 }
 
-// String returns the schedule's name: "every 100 steps".
+// String returns the name: "every 100 steps".
 func (s Schedule) String() string {
 	if s.name == "" {
 		return Never.name

@@ -116,7 +116,7 @@ type Task[S, B any] struct {
 	err         error
 }
 
-// On makes a task of a [Stepper]. Its text as a [fmt.Stringer] is the task's name.
+// On makes a task of a [Stepper], named by its String, if any.
 func On[S, B any](when Schedule, stepper Stepper[S, B]) Task[S, B] {
 	if stepper == nil {
 		return Task[S, B]{when: when, err: errNoFunction}

@@ -13,7 +13,6 @@ type agreement interface {
 	use(waiting, samples int64) (end bool, err error)
 	// ends the run before an unusable batch
 	refuse(err error) (end bool, _ error)
-	// called after each batch and an error of the data
 	next(end bool, failure error) (bool, error)
 	// called after work that a process may have stopped
 	border(stop bool) (bool, error)

@@ -84,7 +84,7 @@ func (b *Builder) Inference(build func()) {
 	}
 }
 
-// Fields returns the names of the batch's fields.
+// Fields returns the fields' names.
 func (b *Builder) Fields() []string { return slices.Clone(b.names) }
 
 // Field returns the batch's field of this name ("x", "y"), and panics if there is none.

@@ -25,7 +25,7 @@ type compiled struct {
 	moves    int // the state's at compilation
 	runtime  *xla.Runtime
 	inputs   []strategies.Input
-	building context.Context // of a build's caller, else nil
+	building context.Context
 	resident *data.Resident
 	program  strategies.Program
 	block    int // requested steps per run
@@ -38,10 +38,9 @@ type compiled struct {
 	metrics []*metrics.Accumulator
 	claim   int // the step's on the state's metrics; 0 without metrics
 	seen    int // gathering.changes at the last check
-	// sets are the resident buffers, inputs after the state's.
-	sets  []compute.Buffer
-	spare sync.Pool
-	used  int64 // at the last use
+	sets    []compute.Buffer
+	spare   sync.Pool
+	used    int64 // at the last use
 	// open: the program depends on the number of variables.
 	open      bool
 	variables int

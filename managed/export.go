@@ -46,7 +46,7 @@ func ExportModel(dir string, state *State, batch data.Batch, f func(b *Builder) 
 }
 
 type ExportOptions struct {
-	// NoWeights omits the state's values; the reader must have them.
+	// NoWeights omits the state's values.
 	NoWeights bool
 	// Example runs the program once and writes its inputs (the batch's data) and outputs, for
 	// scripts/load_stablehlo.py.

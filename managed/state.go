@@ -59,7 +59,7 @@ type gathering struct {
 	changes int         // of by
 }
 
-// Option is a setting of a new state.
+// Option is a setting of [New].
 type Option func(*State) error
 
 // WithOptimizer sets the optimizer of [TrainStep].
@@ -260,11 +260,10 @@ func (s *State) OnRead(f func() error) (remove func(), err error) {
 }
 
 type definition struct {
-	store     *model.Store
-	optimizer *optim.Optimizer
-	startRate *float64 // set early; nil: the optimizer's own
-	policy    *optim.Policy
-	// resets has metric variables' initial values.
+	store       *model.Store
+	optimizer   *optim.Optimizer
+	startRate   *float64 // set early; nil: the optimizer's own
+	policy      *optim.Policy
 	resets      map[*model.Variable]metrics.Accumulator
 	ofOptimizer map[*model.Variable]bool
 	numbers     map[string][]string

@@ -18,14 +18,13 @@ import (
 	"github.com/lazo-ml/lazo/managed/internal/store"
 )
 
-// Summary describes a state's variables.
+// Summary describes variables.
 type Summary struct {
-	Rows []Row
-	// Moments: the rows have means and standard deviations.
+	Rows    []Row
 	Moments bool
 }
 
-// Row is a variable in a [Summary].
+// Row is a variable.
 type Row struct {
 	Layer, Name string
 	Kind        Kind
@@ -40,21 +39,18 @@ type Row struct {
 type Kind int
 
 const (
-	// Parameter is a trainable variable.
 	Parameter Kind = iota
 	// Fixed is not trained: batch normalization statistics, custom variables.
 	Fixed
 	// OptimizerState is a moment, learning rate or counter.
 	OptimizerState
-	// MetricState is an accumulator of [Builder.Track].
 	MetricState
-	// RandomState is the state of the random numbers.
 	RandomState
 
 	kinds = iota
 )
 
-// String returns "trainable", "not trainable", "optimizer", "metric" or "random".
+// String returns a kind's name.
 func (k Kind) String() string {
 	names := [kinds]string{"trainable", "not trainable", "optimizer", "metric", "random"}
 	if k < 0 || int(k) >= len(names) {

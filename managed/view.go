@@ -63,7 +63,7 @@ func (s *State) viewOf(step *Stepper) *View {
 	return nil
 }
 
-// Step runs one test step on the view.
+// Step runs one test step.
 func (v *View) Step(ctx context.Context, step *Stepper, batch data.Batch) (loop.Logs, error) {
 	if err := v.begin(step); err != nil {
 		return loop.Logs{}, err

@@ -36,7 +36,7 @@ func TopK(k int) Metric {
 }
 
 // CrossEntropy is the weighted mean softmax cross-entropy, in nats, of labels, integers [examples…] or probabilities
-// [examples…, classes], and logits, floats [examples…, classes].
+// [examples…, classes], and logits [examples…, classes].
 func CrossEntropy() Metric { return crossEntropy("CrossEntropy", nil) }
 
 // Perplexity is exp of [CrossEntropy]. Weights or a mask select the tokens.

@@ -60,7 +60,6 @@ func newCurve(name string, thresholds int, value func(ones, zeros *graph.Node) *
 		value: func(acc []*graph.Node) []Value { return single(value(acc[0], acc[1])) }}
 }
 
-// atLeast is the reversed cumulative sum, in log2(n) additions (Hillis and Steele 1986).
 func atLeast(bins *graph.Node) *graph.Node {
 	n := bins.Shape().Dimensions[0]
 	for far := 1; far < n; far *= 2 {

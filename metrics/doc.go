@@ -1,7 +1,7 @@
 // Package metrics computes metrics over many batches inside the graph.
 //
 // The caller keeps a [Metric]'s accumulators as variables that a step updates, or as inputs and outputs. [Initial]
-// makes or resets them. A custom metric is a type with Metric's methods, or [MapInputs] of a metric here.
+// makes or resets them. A custom metric is a type with its methods, or [MapInputs] of a metric here.
 //
 // # Classes
 //
@@ -14,6 +14,5 @@
 //
 // # Names
 //
-// docs/from-keras.md lists Keras's names, docs/maintain/parity.tsv those of clu, with the differences. Without
-// examples a mean or a score is NaN.
+// docs/from-keras.md lists Keras's names. Without examples a mean or a score is NaN.
 package metrics

@@ -56,7 +56,6 @@ func (l last) Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.No
 	return l.Merge(acc, []*graph.Node{total(w, inputs[0]), graph.ReduceAllSum(w)})
 }
 
-// Merge returns b, or a if b has no examples.
 func (l last) Merge(a, b []*graph.Node) []*graph.Node {
 	check("Last", l.Accumulators(), a)
 	check("Last", l.Accumulators(), b)
@@ -64,7 +63,6 @@ func (l last) Merge(a, b []*graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Where(none, a[0], b[0]), graph.Where(none, a[1], b[1])}
 }
 
-// Reduce combines a and b as one batch.
 func (l last) Reduce(a, b []*graph.Node) []*graph.Node {
 	check("Last", l.Accumulators(), a)
 	check("Last", l.Accumulators(), b)

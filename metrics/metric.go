@@ -23,9 +23,9 @@ type Metric interface {
 	Accumulators() []Accumulator
 	// Update returns the accumulators with a batch added.
 	//
-	// weights has the examples' weights: bool (a mask), integers or floats, not negative; nil means 1. Its dimensions
-	// are the leading ones of the examples: for examples [batch, time] they are [batch, time], [batch], or a scalar. An
-	// example of weight 0 has no effect, even if its inputs are NaN or no class.
+	// weights is bool (a mask), integers or floats, not negative; nil means 1. For examples [batch, time] its
+	// dimensions are [batch, time], [batch], or a scalar. An example of weight 0 has no effect, even if its inputs
+	// are NaN or no class.
 	Update(acc []*graph.Node, weights *graph.Node, inputs ...*graph.Node) []*graph.Node
 	// Merge combines accumulators of different batches, those of b later or of the same time. Accumulators without a
 	// batch have no effect.
@@ -44,7 +44,6 @@ type Accumulator struct {
 
 // Value is a result of a metric, usually a scalar.
 type Value struct {
-	// Name distinguishes several values; it is empty for a single one.
 	Name string
 	Node *graph.Node
 }

@@ -10,7 +10,6 @@ import (
 // columns are the elements of the last axis; one column's accumulators are scalars.
 type columns int
 
-// read returns float64 [examples, columns], unchanged for one column.
 func (c columns) read(name string, weights *graph.Node, inputs []*graph.Node) (w, targets, predictions *graph.Node) {
 	targets, predictions = pair(name, inputs)
 	last := 1
@@ -50,7 +49,6 @@ func (c columns) total(weights, x *graph.Node) *graph.Node {
 	return c.sum(graph.Mul(weights, counted(weights, x)))
 }
 
-// less is x minus the mean of its column, or 0 for an example of weight 0.
 func (c columns) less(weights, x, mean *graph.Node) *graph.Node {
 	if c > 1 {
 		mean = graph.ExpandAxes(mean, 0)

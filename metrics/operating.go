@@ -21,7 +21,7 @@ func BestAt(best, at string, least float64, thresholds int) Metric {
 		if !(least >= 0 && least <= 1) {
 			panic(fmt.Errorf("metrics: %s(%d): expected a share from 0 to 1", name, thresholds))
 		}
-		none := graph.Zeros(ones.Graph(), shapes.Make(dtype, 1)) // nothing is above the last threshold
+		none := graph.Zeros(ones.Graph(), shapes.Make(dtype, 1))
 		above := func(bins *graph.Node) *graph.Node { return graph.Concatenate([]*graph.Node{atLeast(bins), none}, 0) }
 		hits, misses, allOnes, allZeros := above(ones), above(zeros), graph.ReduceAllSum(ones), graph.ReduceAllSum(zeros)
 		reached := graph.GreaterOrEqual(condition.of(hits, misses, allOnes, allZeros), graph.Scalar(ones.Graph(), dtype, least))
@@ -36,10 +36,8 @@ func BestAt(best, at string, least float64, thresholds int) Metric {
 	})
 }
 
-// rate is a value per threshold, from the counts of labels 1 and 0 above it and of all.
 type rate struct {
-	of func(hits, misses, ones, zeros *graph.Node) *graph.Node
-	// zeros: it is undefined without examples of label 0.
+	of    func(hits, misses, ones, zeros *graph.Node) *graph.Node
 	zeros bool
 }
 

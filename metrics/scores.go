@@ -23,7 +23,6 @@ const (
 	PerClass
 )
 
-// String is "macro", "micro", "weighted", "binary" or "per class".
 func (a Average) String() string {
 	if names := []string{"macro", "micro", "weighted", "binary", "per class"}; a >= 0 && int(a) < len(names) {
 		return names[a]

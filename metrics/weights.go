@@ -31,7 +31,6 @@ func weigh(name string, weights, examples *graph.Node) *graph.Node {
 	return graph.BroadcastToShape(weights, to)
 }
 
-// counted is x, and 0 where the weight is 0, even for NaN.
 func counted(weights, x *graph.Node) *graph.Node {
 	x = graph.ConvertDType(x, dtype)
 	return graph.Where(graph.NotEqual(weights, graph.ScalarZero(x.Graph(), dtype)), x, graph.ZerosLike(x))

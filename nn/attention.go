@@ -16,13 +16,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 )
 
-// Attention is multi-head scaled dot-product attention (Vaswani et al. 2017).
+// Attention is multi-head attention (Vaswani et al. 2017).
 type Attention struct {
-	// Heads is the number of query heads.
 	Heads int
 	// KeyHeads is that of key and value heads, a divisor of Heads (Ainslie et al. 2023). Heads if 0.
 	KeyHeads int
-	// Width is that of a head, the input's divided by Heads if 0.
+	// Width is a head's, the input's divided by Heads if 0.
 	Width int
 	// Causal lets each place attend only to itself and earlier ones.
 	Causal bool
@@ -33,16 +32,15 @@ type Attention struct {
 	Rates []float64
 	// Window bounds the places that each attends to with Causal: itself and those before it. All if 0.
 	Window int
-	// Mask selects the keys: lengths, integers [batch], or bool [batch, keys], [batch, queries, keys] or [batch, heads,
-	// queries, keys]; if nil, [MaskOf] the input. The attention of a query without keys is 0.
+	// Mask selects the keys: lengths, integers [batch], or bool [batch, keys], [batch, queries, keys] or [batch,
+	// heads, queries, keys]; nil: [MaskOf] the input. The attention of a query without keys is 0.
 	Mask *graph.Node
 	// Bias is added to the scaled scores: [1 or batch, heads, queries, keys], as [RelativePositions].
 	Bias *graph.Node
 	// Scale multiplies the products of queries and keys. 1/√Width if 0.
 	Scale float64
 	// Cap bounds the scaled scores by [SoftCap], before Bias. None if 0.
-	Cap float64
-	// Dropout is the rate of the attention weights.
+	Cap     float64
 	Dropout float64
 	// HeadNorm normalizes each head of queries and keys, before rotary positions (Henry et al. 2020).
 	HeadNorm     *RMSNorm
@@ -151,7 +149,6 @@ func (a Attention) Decode(scope *model.Scope, x *graph.Node, cache Cache) (*grap
 	return within(cache.Position, n, length, y), next
 }
 
-// put writes x, [batch·heads, places, width], from a place on, a scalar or [batch].
 func put(cache, x, place *graph.Node) *graph.Node {
 	zero := graph.ScalarZero(x.Graph(), dtypes.Int32)
 	if place.IsScalar() {

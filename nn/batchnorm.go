@@ -19,7 +19,7 @@ import (
 // If a step trains neither for another reason (managed.TrainOnly, graph.StopGradient), it normalizes by the batch and
 // keeps the averages.
 //
-// Step n uses the momentum min(Momentum, 1 - 1/n): the averages have no initial bias.
+// Step n uses the momentum min(Momentum, 1 - 1/n), against initial bias.
 type BatchNorm struct {
 	Momentum float64 // decay of the running averages, 0.99 if 0; for short runs 0.9
 	Epsilon  float64 // added to the variance, 1e-3 if 0

@@ -1,9 +1,9 @@
-// Package nn has dense, convolution, embedding, position, normalization, recurrent and attention layers. docs/layers.md
-// lists each with its defaults and its names in Keras and flax.
+// Package nn has dense, convolution, embedding, position, normalization, recurrent and attention layers.
+// docs/layers.md lists them.
 //
 // A [Layer] is a value with settings; a zero setting takes its default: "glorot_uniform" for kernels and "zeros" for
-// biases, unless documented otherwise. Apply builds it in the graph of a step, of package managed or of another user of
-// GoMLX's model.Store. A network is a layer too ([Sequential]).
+// biases, unless documented otherwise. Apply builds it in the graph of a step, of package managed or of another user
+// of GoMLX's model.Store. A network is a layer too ([Sequential]).
 //
 // Inputs have the batch first and the features last. Sequences are [batch, places, n]. Variables have the input's
 // dtype. Normalizations sum 16-bit inputs in float32.
@@ -12,10 +12,8 @@
 //
 // A layer's variables are directly in its scope, with Keras's names, which are permanent: kernel, bias,
 // recurrent_kernel, gamma, beta, scale, embeddings. Each layer needs its own scope, such as s.In("classes"); a second
-// layer there is an error. To share weights, give the second one s.Shared("classes"). In the body of a loop of package
-// xla/ops use s.At("classes").
-//
-// # Errors
+// layer there is an error. To share weights, give the second one s.Shared("classes"). In the body of a loop of
+// package xla/ops use s.At("classes").
 //
 // Layers panic with an error, which the step returns.
 package nn

@@ -15,7 +15,7 @@ import (
 // Recurrent has the settings of [LSTM], [GRU] and [SimpleRNN], which iterate over a sequence's places.
 type Recurrent struct {
 	Units int
-	// Layers is the number of stacked layers, 1 if 0.
+	// Layers is the number of layers, 1 if 0.
 	Layers int
 	// Bidirectional runs both directions, with separate weights, and concatenates their states.
 	Bidirectional bool
@@ -262,7 +262,7 @@ func (r Recurrent) scan(scope *model.Scope, x *graph.Node, mask, initial []*grap
 				kernel = graph.Slice(kernel, graph.AxisRange(), graph.AxisRange(first*r.Units, end*r.Units))
 			}
 			product := graph.Dot(h, kernel).Product()
-			if bias != nil { // one product for all gates
+			if bias != nil {
 				product = graph.Add(product, bias)
 			}
 			return product

@@ -81,7 +81,6 @@ func (t Average) In(scope *model.Scope, g *graph.Graph, build func()) {
 	bring(waiting, store, saved) // of build's variables: the graph is built again with them
 }
 
-// bring creates variables of a checkpoint that no training step has claimed yet.
 func bring(waiting *awaited.Values, store *model.Store, which func(name string) bool) {
 	for _, name := range slices.Sorted(maps.Keys(waiting.Shapes)) { // all processes create variables in one order
 		if which(name) && store.GetVariable(name) == nil {
@@ -113,7 +112,7 @@ func (t Average) find(scope *model.Scope, g *graph.Graph) *model.Variable {
 		}
 	}
 	var others []*model.Variable
-	compiled := false // a training step with an optimizer
+	compiled := false
 	for v := range scope.Store().IterVariables() {
 		compiled = compiled || strings.HasSuffix(v.Path(), model.ScopeSeparator+model.JoinPath(optimizer.Scope, "learning_rate"))
 		if strings.HasSuffix(v.Path(), model.ScopeSeparator+below) {

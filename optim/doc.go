@@ -1,6 +1,5 @@
 // Package optim builds optimizers from a learning rate and a chain of transformations of the gradients, as optax. A
-// zero field of a rule takes its default. Give an [Optimizer] to managed.WithOptimizer or to GoMLX's trainer. [GoMLX]
-// makes one from GoMLX's.
+// zero field of a rule takes its default. Give an [Optimizer] to managed.WithOptimizer or to GoMLX's trainer.
 //
 // # Names
 //
@@ -50,5 +49,5 @@
 // A parameter's state counts that parameter's updates, as a fresh optax state; a chain's state, such as a schedule's,
 // the updates of the chain.
 //
-// The second link of the same name in a chain is <link>_2.
+// A chain's second link of a name is <link>_2.
 package optim

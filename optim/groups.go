@@ -19,7 +19,7 @@ func (c Chain) Update(s *Step) {
 	for i, t := range c {
 		check(t != nil, "link %d of a chain of %d is nil", i+1, len(c))
 		switch t.(type) {
-		case Chain, masked, stateless: // no variables of their own
+		case Chain, masked, stateless:
 			t.Update(s)
 		default:
 			t.Update(s.in(claim(s.taken, s.scope, t.Name()), s.parameters))
@@ -113,7 +113,7 @@ func (t masked) Update(s *Step) {
 
 // Group is a chain for some of the parameters.
 type Group struct {
-	// Name is the scope of the group's variables and the name of its learning rate, unique within one Groups.
+	// Name is the scope of the group's variables and its learning rate's name, unique within one Groups.
 	Name string
 	// Match selects from the parameters that earlier groups left; nil selects all.
 	Match Match

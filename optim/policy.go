@@ -17,7 +17,7 @@ func MixedBFloat16() Policy { return Policy{dtypes.Float32, dtypes.BFloat16, dty
 // MixedFloat16 is [MixedBFloat16] with float16. It needs a [LossScale].
 func MixedFloat16() Policy { return Policy{dtypes.Float32, dtypes.Float16, dtypes.Float32} }
 
-// String is "parameters Float32, compute BFloat16, outputs Float32".
+// String lists the three dtypes.
 func (p Policy) String() string {
 	return fmt.Sprintf("parameters %s, compute %s, outputs %s", p.Parameters, p.Compute, p.Outputs)
 }

@@ -50,13 +50,13 @@ type Parameter struct {
 	Value, Update *graph.Node
 	variable      *model.Variable
 	gate          *graph.Node // whether the parameter is updated; nil: always
-	gatedBy       string      // scope of the link that set the gate, or ""
+	gatedBy       string
 }
 
-// Name is the variable's full name, such as "/dense/weights".
+// Name is the full name, such as "/dense/weights".
 func (p *Parameter) Name() string { return p.variable.Path() }
 
-// Shape is the variable's shape.
+// Shape is the variable's.
 func (p *Parameter) Shape() shapes.Shape { return p.variable.Shape() }
 
 // Freeze leaves the variable bit-identical and removes it from all later links.

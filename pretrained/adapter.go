@@ -114,7 +114,6 @@ func (c *config) optional(name string) (text string) {
 	return text
 }
 
-// modules reads a list of ends of names, or a regular expression of whole names, or matches nothing.
 func (c *config) modules(field string) (list []string, match func(module string) bool) {
 	if text := c.optional(field); text != "" {
 		of, err := expression("^(?:", text)
@@ -130,7 +129,6 @@ func (c *config) modules(field string) (list []string, match func(module string)
 	}
 }
 
-// names bounds a list, each of which is compared with each module.
 func (c *config) names(field string) []string {
 	list, bytes := c.texts(field), 0
 	for _, name := range list {

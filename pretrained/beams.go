@@ -12,7 +12,7 @@ import (
 
 // Beams searches for the likeliest text, as num_beams of transformers.
 type Beams struct {
-	// Count is the number of texts that are continued at the same time; 0 or 1: no search.
+	// Count is the number of continued texts; 0 or 1: no search.
 	Count int
 	// LengthPenalty divides the logarithm of a text's probability by its number of tokens to this power: 1 is the mean,
 	// transformers' standard, 0 the sum.
@@ -42,8 +42,8 @@ type beamSearch struct {
 	prompt   []int32
 	most     int
 	running  []beam // Count, the best first
-	ended    []beam // at most Count, the best first
-	improves bool   // a running beam may become better than all ended ones
+	ended    []beam
+	improves bool // a running beam may become better than all ended ones
 	done     bool
 }
 

@@ -87,7 +87,6 @@ var blocks = map[uint64]struct {
 
 func half(b []byte) float32 { return float16.FromBits(binary.LittleEndian.Uint16(b)).Float32() }
 
-// nibbles reads 16 bytes: the low halves are the first 16 numbers.
 func nibbles(b []byte, x []float32, number func(q byte, i int) float32) {
 	for i := range 16 {
 		x[i], x[16+i] = number(b[i]&15, i), number(b[i]>>4, 16+i)

@@ -178,7 +178,6 @@ func (c *config) size(name string, standard int) int {
 	return n
 }
 
-// zero refuses rates that the layers do not implement.
 func (c *config) zero(names ...string) {
 	for _, name := range names {
 		c.only(name, "0.0", "0")

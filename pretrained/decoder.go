@@ -58,7 +58,6 @@ func decoderOf(c *config, keyHeads, headWidth int, rates func(c *config, width i
 // mostHead bounds the products of sizes, and the rates.
 const mostHead = 1 << 14
 
-// described is a family without tables and with the head of tokens.
 func (d decoder) described(class, prefix string) *family {
 	f := &family{class: class, prefix: prefix, layers: d.layers, places: d.places, dtype: d.dtype, build: d.build, decode: d.decode, caches: d.caches}
 	capped := func(x, hidden *graph.Node) map[string]*graph.Node {
@@ -114,7 +113,6 @@ func (d decoder) family(class string) *family {
 	return f
 }
 
-// classifiers are heads of the last token and of each token.
 func (d decoder) classifiers(f *family, c *config) *family {
 	dropout := c.rate("classifier_dropout", c.rate("hidden_dropout", 0.1))
 	f.heads[classification] = head{modules: []module{{"score", "score", linearNoBias(d.width, c.classes)}}, build: func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node {

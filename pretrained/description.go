@@ -13,20 +13,19 @@ import (
 	"text/tabwriter"
 )
 
-// Description lists the content of a folder or of a file .gguf.
+// Description lists a folder's content.
 type Description struct {
 	Classes []string `json:"architectures"` // of transformers
 	Heads   []string `json:"heads"`         // classes whose weights the folder has
 	// Sizes are those of config.json by name, max_seq_length of sentence-transformers, and of the weights parameters,
 	// tensors and bytes, for quantized ones those in float32, and of the tokenizer its tokens.
 	Sizes     map[string]int `json:"sizes"`
-	DTypes    []string       `json:"dtypes"` // of weights, most common first
+	DTypes    []string       `json:"dtypes"`
 	Labels    []string       `json:"labels,omitempty"`
 	Problem   string         `json:"problem_type,omitempty"` // such as multi_label_classification
 	Pooling   []string       `json:"pooling,omitempty"`      // of sentence-transformers
 	Tokenizer string         `json:"tokenizer,omitempty"`    // its kind, and whether there is a chat template
-	// Refused has the reasons why lazo does not read a part of the folder.
-	Refused []string `json:"refused,omitempty"`
+	Refused   []string       `json:"refused,omitempty"`
 }
 
 // Describe returns the folder's content without its weights.

@@ -34,7 +34,7 @@ type Hub struct {
 	Files []string
 	// HTTP sends the requests; default: TLS 1.2 or newer, proxies from the environment.
 	HTTP *http.Client
-	// Progress, unless nil, is called after each received piece, with the bytes of the current file.
+	// Progress, unless nil, is called after each received piece.
 	Progress func(file string, done, total int64)
 }
 
@@ -52,7 +52,6 @@ func Download(ctx context.Context, name string, from Hub) (folder string, err er
 	return folder, nil
 }
 
-// hubFiles may have the same weights in other formats.
 var hubFiles = []string{"*.json", "*.txt", "*.model", "*.jinja", weightsFile, "model-*-of-*.safetensors", "adapter_model.safetensors", "*_*/config.json", "*_*/" + weightsFile}
 
 type hubListing struct {

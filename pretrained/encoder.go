@@ -41,7 +41,6 @@ func encoderOf(c *config, epsilon float64, padding int) encoder {
 	return e
 }
 
-// encoder refuses what no encoder here implements.
 func (c *config) encoder() {
 	c.only("is_encoder_decoder", "false")
 	c.only("pruned_heads", "{}")
@@ -69,7 +68,6 @@ const (
 	typesInput = "token_type_ids"
 )
 
-// ids are integers [batch, places].
 func (in inputs) ids(name string) *graph.Node {
 	x := in(name)
 	if !x.DType().IsInt() || x.Rank() != 2 {
@@ -118,7 +116,6 @@ func (e encoder) numbered(s *model.Scope, ids *graph.Node, padding int) *graph.N
 	return e.embed(s, graph.AddScalar(number, float64(padding)), e.places, padding)
 }
 
-// countedTo counts the true elements up to each place: bool [batch, places] to int32.
 func countedTo(counts *graph.Node) *graph.Node {
 	places := counts.Shape().Dimensions[1]
 	square := shapes.Make(dtypes.Int32, places, places)

@@ -15,7 +15,7 @@ import (
 
 // family describes an architecture: the names and shapes of its tensors, and its layers.
 type family struct {
-	class  string // begins its classes' names: Bert
+	class  string
 	prefix string // of the body's tensors with a head: "bert."
 	layers int    // for # in names
 	types  bool   // takes token_type_ids
@@ -46,7 +46,6 @@ var families = map[string]func(c *config) *family{
 	"gemma2": gemma2, "gemma3_text": gemma3, "vit": vit, "resnet": resNet, "t5": t5, "clip": clip, "whisper": whisper,
 }
 
-// task is the end of a class's name.
 type task string
 
 const (
@@ -63,10 +62,10 @@ const (
 )
 
 type head struct {
-	class   string   // if not the family's and the task
-	modules []module // their names have no prefix
-	pooled  bool     // needs the pooler
-	first   bool     // reads the first place alone
+	class   string
+	modules []module
+	pooled  bool // needs the pooler
+	first   bool // reads the first place alone
 	build   func(s *model.Scope, hidden *graph.Node) map[string]*graph.Node
 	err     error
 }
@@ -86,7 +85,6 @@ type module struct {
 	parts     []part
 }
 
-// part is a tensor of a module. older is its name in old files.
 type part struct {
 	file, own, older string
 	dims             []int // in the file

@@ -48,7 +48,6 @@ func (c *config) limit(name string, standard float64) float64 {
 	return c.positive(name, standard)
 }
 
-// ratesByKind are of layers with all places, and with a window.
 func (c *config) ratesByKind(width int) (all, local []float64) {
 	places, base, localBase := c.positive("max_position_embeddings", 1<<17), c.positive("rope_theta", 1e6), c.positive("rope_local_base_freq", 1e4)
 	all, local = nn.RotaryRates(base, width), nn.RotaryRates(localBase, width)

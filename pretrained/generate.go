@@ -25,7 +25,7 @@ type Generator struct {
 	network      *Network
 	state        *managed.State
 	rows, places int
-	prompt       *managed.Stepper // a program for each power of two
+	prompt       *managed.Stepper
 	token, beams *managed.Stepper // one program
 }
 
@@ -111,14 +111,13 @@ func (g *Generator) step(b *managed.Builder, begins, moves bool) {
 	g.network.end(s)
 }
 
-// placeOf takes one place of each row: [rows, 1, width].
 func placeOf(x, place *graph.Node) *graph.Node {
 	dims := x.Shape().Dimensions
 	chosen := graph.Equal(graph.Iota(x.Graph(), shapes.Make(dtypes.Int32, dims...), 1), graph.BroadcastToDims(graph.Reshape(place, -1, 1, 1), dims...))
 	return graph.ReduceAndKeep(graph.Where(chosen, x, graph.ZerosLike(x)), graph.ReduceSum, 1)
 }
 
-// Piece is a token of a text that continues a prompt.
+// Piece is a token of a continuation.
 type Piece struct {
 	Prompt int
 	ID     int32

@@ -16,10 +16,9 @@ import (
 type Generation struct {
 	Sampling text.Sampling // likeliest token if zero
 	// Seed is the first prompt's. Each further one has the next number, and draws as alone with this number.
-	Seed uint64
-	Most int     // tokens of each text; 0: all places
-	Stop []int32 // tokens that end a text
-	// Tokenizer makes the texts of tokens.
+	Seed      uint64
+	Most      int     // tokens of each text; 0: all places
+	Stop      []int32 // tokens that end a text
 	Tokenizer *text.Tokenizer
 	StopTexts []string // end a text before them
 	Beams     Beams    // not with StopTexts or Sampling other than Repetition

@@ -123,7 +123,6 @@ var ggufKeys = map[string][]any{
 	"rope.scaling.finetuned": nil, "expert_count": {uint64(0)}, "expert_used_count": {uint64(0)},
 }
 
-// known refuses unknown keys of the architecture, and one file of several.
 func (g *ggufFile) known(arch string) (err error) {
 	for _, key := range slices.Sorted(maps.Keys(g.values)) {
 		name, of := strings.CutPrefix(key, arch+".")
@@ -205,7 +204,6 @@ func (s stored) unpermuted(head int) stored {
 	return unpacked(s)
 }
 
-// permuted is the place in files of a row of queries or keys.
 func permuted(row, head int) int {
 	at := row % head
 	return row - at + at%(head/2)*2 + at/(head/2)

@@ -108,7 +108,6 @@ func (n *Network) saveGGUF(file string, model Values, kind string) error {
 	})
 }
 
-// readsAs reads the metadata and names as Open, and refuses another network's.
 func (n *Network) readsAs(g *ggufFile) error {
 	c, tensors, err := g.model()
 	if err != nil {
@@ -131,7 +130,6 @@ func (n *Network) readsAs(g *ggufFile) error {
 	return n.family.decoder.same(f.decoder, n.base.file)
 }
 
-// same refuses settings that another decoder, read from a file .gguf, lacks.
 func (d decoder) same(o *decoder, file string) error {
 	near := func(x, y []float64) bool {
 		return slices.EqualFunc(x, y, func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(a) }) // they are float32
@@ -329,7 +327,6 @@ func (h *ggufHeader) value(of any) error {
 	return nil
 }
 
-// writeGGUF writes a variable in the blocks of a tensor, and the rows of each head in the order of files.
 func (n *Network) writeGGUF(to io.Writer, t ggufTensor, w weight, head int, model Values) error {
 	b := blocks[t.kind]
 	if b.numbers != nil {

@@ -58,7 +58,7 @@ const allLinear = "all-linear"
 
 type adapter struct {
 	fields  map[string]json.RawMessage // of adapter_config.json
-	layers  map[string]lowRank         // by the dense layer's scope, below the network's
+	layers  map[string]lowRank
 	weights []weight
 	trained map[string]bool // below the network's scope
 }

@@ -32,7 +32,7 @@ import (
 // Inputs are input_ids and attention_mask, integers [batch, places], and token_type_ids for BERT. The mask is 0 at
 // padding. T5 has them also with the prefix decoder_. Images are pixel_values [batch, height, width, channels]:
 // floating-point numbers as transformers', or uint8, which the network prepares by preprocessor_config.json.
-// flaxlike.New and the state return an error of the method of [Base] that made the network.
+// flaxlike.New and the state return errors of [Base]'s methods.
 type Network struct {
 	// Labels are the names of the classes: the folder's if it has as many, otherwise LABEL_0, LABEL_1, ….
 	Labels []string
@@ -116,8 +116,7 @@ func (b *Base) Head(build func(s *model.Scope, hidden *graph.Node) map[string]*g
 }
 
 // Classifier returns the network with a head for a number of classes of texts or images: the output logits [batch,
-// classes]. 0 is the folder's number. The head's weights are the folder's if they are for this task and number,
-// otherwise drawn.
+// classes]. 0 is the folder's number. The head's weights are the folder's if they fit, otherwise drawn.
 func (b *Base) Classifier(classes int) *Network { return b.labelled(classification, classes) }
 
 // TokenClassifier is [Base.Classifier] for each place: the output logits [batch, places, classes].
@@ -323,7 +322,7 @@ func (n *Network) Drawn() (names []string) {
 }
 
 // FreezeBase is the first link of an optimizer that trains the head alone: it freezes the folder's tensors of other
-// parts. Variables that the folder lacks are trained.
+// parts.
 func (n *Network) FreezeBase() optim.Transformation {
 	base := map[string]bool{}
 	for _, w := range n.weights {

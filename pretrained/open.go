@@ -30,7 +30,7 @@ type Base struct {
 	Quantized bool
 
 	folder  string
-	file    string                     // for messages: config.json, or a GGUF file's metadata
+	file    string
 	fields  map[string]json.RawMessage // of it
 	family  func(*config) *family
 	classes []string // of transformers
@@ -138,7 +138,6 @@ func named(tensors map[string]stored, t tensor, by string, names ...string) (*st
 	return nil, fmt.Errorf("the folder has no tensor %q", names[0])
 }
 
-// take refuses a folder that lacks a weight.
 func (b *Base) take(prefix string, rows []tensor) (all []weight, err error) {
 	const most = 3 // enough for a message
 	var errs []error

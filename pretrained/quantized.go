@@ -102,7 +102,6 @@ func (n *Network) unpack(s *model.Scope, g *graph.Graph) {
 	})
 }
 
-// unpacked returns a weight of blocks as its variable would have it.
 func (w weight) unpacked(model Values) ([]byte, error) {
 	f, rows, n := forms[w.stored.kind], w.dims[0], w.dims[1]/32
 	q, err := valueOf(model, w.variable()+blocksEnd, f.dtype, rows, n, f.bytes)

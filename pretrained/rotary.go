@@ -103,7 +103,6 @@ func (c *config) window() int {
 	return c.size("sliding_window", 4096)
 }
 
-// qwenWindows are Qwen 2's and 3's.
 func (c *config) qwenWindows(layers int) func(layer int) int {
 	window, first := 0, 28
 	if c.flag("use_sliding_window", false) {

@@ -99,7 +99,6 @@ func (n *Network) save(folder string, model Values) error {
 	return regular.Replace(filepath.Join(folder, configFile), func(f *os.File) error { _, err := f.Write(config); return err })
 }
 
-// absent refuses a folder with a file that would change the new files' meaning.
 func absent(folder, name, why string) error {
 	if _, err := os.Stat(filepath.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fmt.Errorf("it has %s: %s: use another folder", name, why), err)
@@ -129,7 +128,6 @@ func (n *Network) write(to io.Writer, of map[string]weight, dtype safetensors.DT
 	return out.Close()
 }
 
-// writeTensor writes a variable with its addition, or without a model the folder's tensor.
 func (n *Network) writeTensor(to io.Writer, w weight, dtype safetensors.DType, model Values) error {
 	if model == nil {
 		if w.stored == nil || n.adapter != nil {

@@ -149,7 +149,6 @@ func (b *Base) lowers() bool {
 	return lowercase(n.part) || n.Type == "BertNormalizer" && n.Lower || n.Type == "Sequence" && slices.ContainsFunc(n.Parts, lowercase)
 }
 
-// pooling keeps the files of sentence-transformers or new ones for Save.
 func (b *Base) pooling(n *Network) (modes []string, normalize bool, err error) {
 	n.sentences = map[string][]byte{}
 	text, err := regular.Read(filepath.Join(b.folder, modulesFile), mostText)

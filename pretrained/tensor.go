@@ -87,7 +87,6 @@ func (s stored) read(from, to int, as safetensors.DType) ([]byte, error) {
 	return data, nil
 }
 
-// swapped is [outer, b, a] of [outer, a, b].
 func swapped(data []byte, outer, a, b, width int) []byte {
 	if a == 1 || b == 1 {
 		return data

@@ -151,10 +151,9 @@ func (b *Base) encoded(prefix string, texts []text.Input) ([]data.Field, error) 
 }
 
 // Trim returns a function for flaxlike.Fit.Augment that removes the places at the end at which no text of a batch has
-// a token. Their number is rounded up to a multiple of places, above 8 times places to one of twice places, above 16
-// times of 4 times, and so on: with 8 to 8, 16, …, 64, 80, …, 128, 160. Each length compiles a program, for pairs
-// each combination of lengths. It trims the networks' inputs and the named fields, such as labels [texts, places];
-// those of [Base.Pairs] each to an own length.
+// a token. Their number is rounded up: with places 8 to 8, 16, …, 64, 80, …, 128, 160. Each length compiles a
+// program, for pairs each combination of lengths. It trims the networks' inputs and the named fields, such as labels
+// [texts, places]; those of [Base.Pairs] each to an own length.
 func Trim(places int, fields ...string) func(data.Batch) (data.Batch, error) {
 	fields = slices.Clone(fields)
 	round := func(n int) int { return rounded(n, places) }

@@ -19,9 +19,8 @@ import (
 
 var (
 	// ErrInput: the model can never accept the request. A [Predictor] may wrap it too, as flaxlike.Model does.
-	ErrInput = graphs.ErrInput
-	ErrFull  = errors.New("the queue is full")
-	// ErrClosed: the request came after Close.
+	ErrInput  = graphs.ErrInput
+	ErrFull   = errors.New("the queue is full")
 	ErrClosed = gate.ErrClosed
 )
 

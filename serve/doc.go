@@ -1,6 +1,6 @@
-// Package serve serves models to many callers: a [Batcher] batches waiting requests, and a [Handler] offers the models
-// over HTTP by the Open Inference Protocol, version 2 (REST). A model is a [Predictor]: a flaxlike.Model, also during
-// its Fit, or a [Func]. examples/serve is a complete server.
+// Package serve serves models to many callers: a [Batcher] batches waiting requests, and a [Handler] offers the
+// models over HTTP by the Open Inference Protocol, version 2 (REST). A model is a [Predictor]: a flaxlike.Model, also
+// during its Fit, or a [Func].
 //
 // # Guarantees
 //

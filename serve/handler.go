@@ -40,9 +40,9 @@ type Served struct {
 	Model   string
 	Version int
 	Status  int // 499: the client has gone
-	// Rows is an inference's number of examples, 0 if it was refused before.
+	// Rows is 0 if an inference was refused before.
 	Rows int
-	// Received and Sent are the bodies' sizes in bytes, Received uncompressed.
+	// Received is uncompressed.
 	Received, Sent int
 	// Queued is the part of Duration in which an inference waited for its batch.
 	Duration, Queued time.Duration
@@ -128,8 +128,8 @@ func NewHandler(models map[string]*Batcher, options Options) (*Handler, error) {
 type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
-	model *version // of a path with a model's name
-	body  string   // of a POST to it, uncompressed
+	model *version
+	body  string // of a POST to it, uncompressed
 	told  Served
 }
 

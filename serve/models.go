@@ -34,7 +34,7 @@ func (h *Handler) Load(name string, number int, b *Batcher) (old *Batcher, err e
 	return h.replace(name, number, b), nil
 }
 
-// Unload removes a version, and with its last one a model, as Load replaces it.
+// Unload removes a version as Load replaces it.
 func (h *Handler) Unload(name string, number int) (old *Batcher, err error) {
 	if old = h.replace(name, number, nil); old == nil {
 		return nil, fmt.Errorf("serve: there is no version %d of a model %q", number, name)

@@ -93,7 +93,6 @@ func (h *Handler) rows(c *call) (reply, error) {
 	return inJSON(all)
 }
 
-// columns reads the texts of the inputs' columns from CSV or JSON.
 func (b *Batcher) columns(body, contentType string) ([]data.Field, error) {
 	if kind, _, _ := mime.ParseMediaType(contentType); kind != "text/csv" {
 		rows, err := b.objects(body)
@@ -126,7 +125,6 @@ func (b *Batcher) columns(body, contentType string) ([]data.Field, error) {
 	return fields, nil
 }
 
-// objects reads a list of objects, or one.
 func (b *Batcher) objects(body string) (rows []map[string]any, err error) {
 	d, err := document.New(body)
 	if err != nil {

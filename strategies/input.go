@@ -11,7 +11,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Input is a field of a batch in the graph.
+// Input is a field in the graph.
 type Input struct {
 	Name string
 	// Shape is that of the whole batch, also of a part.

@@ -30,11 +30,9 @@ type Part struct {
 type Strategy interface {
 	fmt.Stringer
 	Runtime() *xla.Runtime
-	// NumDevices counts the devices that run the steps.
 	NumDevices() int
 	// Put moves a state value to the devices and uses up the tensor. name is its graph parameter.
 	Put(name string, t *tensors.Tensor) (compute.Buffer, error)
-	// Fetch copies a value to the host.
 	Fetch(b compute.Buffer) (*tensors.Tensor, error)
 	// FetchInto is Fetch into memory of exactly the value's size, row-major in host byte order.
 	FetchInto(b compute.Buffer, memory []byte) error
@@ -105,7 +103,6 @@ type Program interface {
 	Start(state []compute.Buffer, batches []data.Batch) (changed, outputs []compute.Buffer, running Running, err error)
 	// Rebuilds reports whether Start calls [Step].Build.
 	Rebuilds() bool
-	// StableHLO returns the plugin's program text.
 	StableHLO() string
 	CompileTime() time.Duration
 	// Cost and Memory are estimates ([xla.Program.Cost], [xla.Program.Memory]), [xla.ErrUnimplemented] if steps are not

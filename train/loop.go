@@ -29,12 +29,10 @@ type Loop[S, B any] struct {
 	Epoch loop.Period
 	// Tests run in this order at the end of each epoch: [loop.Evaluate], [Test], [TestOf]. Their logs become entries of
 	// the iteration: loss_test.
-	Tests []loop.Evaluation[S, B]
-	// TestAtStart also runs the tests before the first step.
+	Tests       []loop.Evaluation[S, B]
 	TestAtStart bool
 	Hooks       []Hooks[S, B]
-	// Tasks are further tasks with their own schedules.
-	Tasks []loop.Task[S, B]
+	Tasks       []loop.Task[S, B]
 
 	err error // found by Of
 }

@@ -51,7 +51,7 @@ func (r *Runtime) Description() string {
 	return fmt.Sprintf("%v, %d device(s)", r.plugin, r.NumDevices())
 }
 
-// Topology is [OpenTopology]'s, "v5e:4x4"; "" after [Open].
+// Topology is [OpenTopology]'s, "" after [Open].
 func (r *Runtime) Topology() string {
 	if d, ok := r.Backend.(*described); ok {
 		return d.name

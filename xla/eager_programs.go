@@ -37,7 +37,7 @@ type eagerProgram struct {
 	used       int64
 }
 
-// Compiled counts the compiled programs.
+// Compiled counts the programs.
 func (e *Eager) Compiled() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -56,7 +56,6 @@ type Error struct {
 	Code pjrt.Code
 	// Message is the plugin's, at most 2 KB, or the graph function's.
 	Message string
-	// Context is the failed action, or "".
 	Context string
 	// Where is the line of the user's code, "package/file.go:12", or "".
 	Where string

@@ -33,9 +33,8 @@ type Plugin struct {
 	// Name is as asked for, such as "cuda12"; "" for a path.
 	Name string
 	// Kind is the platform: [CPU], [CUDA], [TPU], [Go] or another. Before Open, a foreign library's is guessed, or "".
-	Kind string
-	Path string // absolute, "" for [Go]
-	// Version is the installed package's, or "".
+	Kind    string
+	Path    string // absolute, "" for [Go]
 	Version string
 	// API is PJRT's C API version, "0.81", or "".
 	API string

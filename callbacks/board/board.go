@@ -26,7 +26,7 @@ type Options struct {
 	Numbers func() map[string]float64
 }
 
-// Board is a page with the trainings of this process. A nil Board is one of another process of a job.
+// A nil Board is that of another process of a job.
 type Board struct {
 	options  Options
 	address  string
@@ -44,8 +44,7 @@ type Board struct {
 const (
 	defaultAddress = "127.0.0.1:9465"
 	shortest       = 16
-	// leave limits Close's wait for pages that read the last state.
-	leave = 2 * time.Second
+	leave          = 2 * time.Second
 )
 
 // Serve serves the page at an address HOST:PORT until Close. Without a host it is 127.0.0.1; "" is 127.0.0.1:9465.
@@ -66,7 +65,7 @@ func Serve(address string, options Options) (*Board, error) {
 	b.server = board.NewServer(b.store.Handler(board.Access{Token: options.Token, Reading: open, Hosts: options.Hosts}))
 	go func() {
 		defer close(b.done)
-		_ = b.server.Serve(listener) // until Close
+		_ = b.server.Serve(listener)
 	}()
 	return b, nil
 }

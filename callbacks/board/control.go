@@ -13,7 +13,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// control makes the page's changes, on the run's goroutine.
 type control struct {
 	job     loop.Job
 	saver   abilities.Saver
@@ -150,7 +149,6 @@ func (c *control) set(r loop.Report, v float64) error {
 
 func (c *control) End(context.Context, loop.Ending) error { return nil }
 
-// agree makes the requests of rank 0 those of all.
 func (r *request) agree(job loop.Job) error {
 	word := func(is bool) int64 {
 		if is {

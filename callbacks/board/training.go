@@ -29,12 +29,11 @@ const (
 
 // Training shows a run under a name: the numbers, texts and images (image.Image) of the due iterations.
 //
-// Values are read in the background. If the device or the machine is too slow for the schedule, the oldest reports are
-// left out, and a line of the log has their number.
+// Values are read in the background. If the device or the machine is too slow for the schedule, the oldest reports
+// are left out, and a line of the log has their number.
 //
 // The page can stop the run ([loop.ErrStop]) or pause it ([loop.ErrPause]), save it if it has checkpoint.Resume, and
-// change the learning rate of a state that has one. These take effect after the step in progress; in a job at the next
-// due iteration.
+// change the learning rate of a state that has one. In a job these take effect at the next due iteration.
 func (b *Board) Training(name string, when loop.Schedule) loop.Option {
 	return loop.Prepare("board", func(context.Context, loop.Beginning) (loop.Option, error) { return b.ofRun(name, when), nil })
 }
@@ -96,7 +95,6 @@ func (b *Board) attend(name string, when loop.Schedule, from loop.Beginning, c *
 	return a, nil
 }
 
-// waits measures the waits for data, of the run's goroutine, for that of sample.
 type waits struct{ waited, since atomic.Int64 }
 
 func (w *waits) at(data bool) {
@@ -121,7 +119,6 @@ func (a *attendant) At(_ int64, what abilities.Activity) {
 	a.waits.at(what.Kind == "" && what.Name == "data")
 }
 
-// sample adds the numbers of the process until the run ends.
 func (a *attendant) sample() {
 	defer close(a.done)
 	tick := time.NewTicker(sampling)
@@ -235,7 +232,6 @@ func progress(r loop.Report) float64 {
 	return min(1, float64(r.Until.Of(r.Elapsed))/float64(r.Until.Length()))
 }
 
-// reading runs in the background.
 type reading struct{ run *board.Run }
 
 func (r reading) Watch(_ context.Context, report loop.Report) error {
@@ -266,7 +262,6 @@ func (r reading) End(context.Context, loop.Ending) error { return nil }
 
 const longestText = 16 << 10
 
-// show shows texts and images; other values are left out.
 func (r reading) show(step int64, e loop.Entry) error {
 	v, err := e.Any()
 	if err != nil {

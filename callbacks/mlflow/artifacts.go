@@ -51,7 +51,6 @@ func SaveModel(m *flaxlike.Model) func(dir string) (Signature, error) {
 	}
 }
 
-// outputsOf returns the rows of the outputs: of the whole network if it has one, else of the last layer.
 func outputsOf(layers []flaxlike.LayerRow) (outputs []flaxlike.LayerRow) {
 	var last flaxlike.LayerRow
 	for _, l := range layers {

@@ -6,6 +6,4 @@
 //			loop.Every(loop.Epochs(1))),
 //		checkpoint.Resume("runs/1", checkpoint.Options{Also: map[string]any{"mlflow": &id}}),
 //	}})
-//
-// docs/runs.md has the limits.
 package mlflow

@@ -22,7 +22,6 @@ import (
 
 // Run is the server and the description of a run.
 type Run struct {
-	// URL is the server's, such as http://127.0.0.1:5000.
 	URL string
 	// Token is sent as a bearer token; otherwise User and Password, if set, by basic authentication. They are in no
 	// message.
@@ -61,12 +60,11 @@ const (
 // collections share it. The status is FINISHED, or FAILED after an error, or KILLED after a cancellation or
 // loop.ErrPause.
 //
-// Values are read and sent in the background. A server that does not answer changes nothing in the run: up to 200,000
-// values wait in memory, newer ones are lost, and the end tries two more requests. slog's default logger gets a
-// warning when the server does not answer or answers again, when values are lost, and at the end if anything is
-// missing. A parameter of a resumed run that differs is recorded as the tag "changed.<name>".
+// Values are read and sent in the background. While the server does not answer, up to 200,000 values wait in memory,
+// and newer ones are lost. slog's default logger gets a warning of this, and at the end if anything is missing. A
+// parameter of a resumed run that differs is recorded as the tag "changed.<name>".
 //
-// Artifacts need a server that stores them (--serve-artifacts, its default), or one here with a local folder.
+// Artifacts need a server that stores them (--serve-artifacts, its default), or a local folder.
 func Record(to Run, when loop.Schedule) loop.Callback {
 	to.Artifacts, to.Tags, to.Parameters = slices.Clone(to.Artifacts), maps.Clone(to.Tags), maps.Clone(to.Parameters)
 	to.Timeout, to.Deadline, to.Experiment = cmp.Or(to.Timeout, timeout), cmp.Or(to.Deadline, deadline), cmp.Or(to.Experiment, "Default")

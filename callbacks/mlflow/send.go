@@ -189,7 +189,6 @@ func (r *recorder) send(ctx context.Context) {
 	}
 }
 
-// pause waits, unless the run ends meanwhile.
 func (r *recorder) pause(ctx context.Context, d time.Duration, unlessEnding bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -58,8 +58,8 @@ type Server struct {
 	done    chan struct{}
 }
 
-// Listen serves [Metrics.Handler] at an address HOST:PORT until Close. Without a host it is 127.0.0.1: only this
-// machine can connect; 0.0.0.0 offers metrics and profiles to a network. "" is 127.0.0.1:9464.
+// Listen serves [Metrics.Handler] at an address HOST:PORT until Close. Without a host it is 127.0.0.1; 0.0.0.0 offers
+// metrics and profiles to a network. "" is 127.0.0.1:9464.
 func (m *Metrics) Listen(address string) (*Server, error) {
 	host, port, err := net.SplitHostPort(cmp.Or(address, ":"+defaultPort))
 	if err != nil {
@@ -80,7 +80,6 @@ func (m *Metrics) Listen(address string) (*Server, error) {
 
 func (s *Server) Addr() net.Addr { return s.address }
 
-// Close ends the server and its connections.
 func (s *Server) Close() error {
 	err := s.server.Close()
 	<-s.done

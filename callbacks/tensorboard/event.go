@@ -7,7 +7,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The numbers are those of TensorBoard's event.proto, summary.proto, tensor.proto and plugin_data.proto.
 type message []byte
 
 func (m message) bytes(field protowire.Number, v []byte) message {

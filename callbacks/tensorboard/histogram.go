@@ -52,7 +52,6 @@ func NewHistogram[T float32 | float64](values []T, buckets int) Histogram {
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// String has the number and the range of the values.
 func (h Histogram) String() string {
 	n := 0.0
 	for _, b := range h.Buckets {

@@ -19,7 +19,6 @@ const (
 	sessionFailed = 2
 )
 
-// session is all in the metadata.
 func session(tag string, field protowire.Number, info message) message {
 	return value(tag, "hparams", message{}.bytes(field, info), ofTensors, tensor(dtFloat, 0))
 }

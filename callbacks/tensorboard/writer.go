@@ -17,14 +17,13 @@ var ErrDropped = errors.New("reports were dropped")
 // Write writes the logs of due iterations into event files in dir. Events have the number of finished steps and the
 // iteration's time.
 //
-// Values are read and written in the background ([InBackground]). Each iteration is one write per folder: a killed
-// process leaves at most one incomplete record per file, which TensorBoard ignores.
+// Values are read and written in the background ([InBackground]).
 //
-// A run that finds event files makes TensorBoard drop all steps after its first ([loop.Continue]), or all if it begins
-// at 0. A resumed run omits an evaluation at its start, whose step exists.
+// A run that finds event files makes TensorBoard drop all steps after its first ([loop.Continue]), or all if it
+// begins at 0.
 //
-// Errors are as in [callbacks.JSONL], and [ErrDropped] unless [callbacks.Background.Dropped] is set. Wrong options are
-// an error before the first step.
+// Errors are as in [callbacks.JSONL], and [ErrDropped] unless [callbacks.Background.Dropped] is set. Wrong options
+// are an error before the first step.
 func Write(dir string, when loop.Schedule, options ...Option) loop.Callback {
 	s := newSettings(options)
 	c := loop.Callback{Name: "tensorboard " + dir, When: when, AtRank0: true, Err: newWriter(dir, s).err}

@@ -46,7 +46,7 @@ func (s Store) Put(ctx context.Context, key string, write func(io.Writer) error)
 	return named("put", key, w.Close())
 }
 
-// ReadAt reads part of an object.
+// ReadAt is that of [checkpoint.Store].
 func (s Store) ReadAt(ctx context.Context, key string, p []byte, offset int64) (int, error) {
 	r, err := s.Bucket.NewRangeReader(ctx, key, offset, int64(len(p)), nil)
 	if err != nil {

@@ -17,7 +17,6 @@ var ErrChecksum = errors.New("damaged: the checksum differs")
 type FormatError struct {
 	// Offset is the error's position in bytes.
 	Offset int64
-	// Tensor is the invalid tensor's name, or "".
 	Tensor string
 	// Err wraps io.ErrUnexpectedEOF if the file is truncated, and [ErrLimit] if it is too large.
 	Err error

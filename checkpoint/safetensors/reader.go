@@ -29,7 +29,7 @@ type Reader struct {
 
 // NewReader reads and validates a file's header: its JSON, the limits, and that the tensors fill the size bytes
 // without overlap or gap. For headers of up to 100 MB it needs at most 64 MB plus twice the header's size. An invalid
-// file is a [*FormatError]; an error of source is wrapped. If the file is shorter or changes, reads return errors.
+// file is a [*FormatError].
 func NewReader(source io.ReaderAt, size int64, limits Limits) (*Reader, error) {
 	r, err := newReader(source, size, limits.withDefaults())
 	if err != nil {
@@ -135,7 +135,6 @@ func (r *Reader) Verify() error {
 // Metadata returns a copy of the file's metadata, or nil.
 func (r *Reader) Metadata() map[string]string { return maps.Clone(r.metadata) }
 
-// Len returns the number of tensors.
 func (r *Reader) Len() int { return len(r.entries) }
 
 // Tensors yields the tensors in the order of their bytes, the fastest to read.

@@ -23,7 +23,6 @@ import (
 	"github.com/lazo-ml/lazo/strategies"
 )
 
-// Files of -data for pretrained.
 const (
 	encoderFolder = "minilm"      // of sentence-transformers
 	decoderFile   = "smollm.gguf" // a causal model

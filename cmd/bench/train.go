@@ -66,7 +66,6 @@ func train(name string) func(ctx context.Context, b *bench) error {
 	}
 }
 
-// Repeats continue a measured training.
 type measured struct {
 	state   *managed.State
 	step    *managed.Stepper

@@ -33,7 +33,7 @@ func (c ckptExport) Run(s session) (err error) {
 		list = append(list, safetensors.Tensor{Name: t.Name, DType: t.DType, Dims: t.Dims})
 	}
 	safetensors.Sort(list)
-	var sum safetensors.Checksum // the file has no manifest
+	var sum safetensors.Checksum
 	for _, t := range list {
 		sum = sum.Update(chosen[t.Name].Data)
 	}

@@ -40,7 +40,7 @@ type commands struct {
 }
 
 type session struct {
-	ctx            context.Context // for kong, one per command
+	ctx            context.Context
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	args           []string

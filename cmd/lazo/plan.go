@@ -41,7 +41,7 @@ func (c planCommand) misplaced() string {
 		own["--"+strings.ToLower(f.Name)] = !positional
 	}
 	var flags []string
-	for i, arg := range c.Step { // empty after a refused command line
+	for i, arg := range c.Step {
 		if name, _, _ := strings.Cut(arg, "="); i > 0 && own[name] {
 			flags = append(flags, name)
 		}

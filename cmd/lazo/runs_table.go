@@ -22,7 +22,6 @@ type runsRow []runsCell
 
 // runsCell is a number or a text. The zero cell is empty.
 type runsCell struct {
-	// Text is exact, Shown for readers.
 	Text, Shown string
 	// Number is NaN of a text.
 	Number float64
@@ -186,7 +185,7 @@ func compareCells(a, b runsCell) int {
 // Longer ones before their beginnings.
 var runsOperators = []string{"!=", "<=", ">=", "=", "<", ">", "~"}
 
-// filter keeps the rows for which "COLUMN OP VALUE" holds. It never does for an empty cell.
+// filter keeps the rows for which "COLUMN OP VALUE" holds.
 func (t *runsTable) filter(text string) error {
 	at, op := len(text), ""
 	for _, o := range runsOperators {

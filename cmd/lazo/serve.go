@@ -120,7 +120,6 @@ type place struct {
 	version int
 }
 
-// model is nil if it could not be opened.
 type saved struct {
 	path     string
 	size     int64

@@ -32,8 +32,8 @@ type Download struct {
 	Progress func(file string, done, total int64)
 }
 
-// DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, which it creates.
-// It verifies sizes and SHA-256 digests, keeps correct files and replaces wrong ones.
+// DownloadMNIST downloads the four gzip-compressed files of the MNIST database, 12 MB, into a folder, which it
+// creates. It keeps files with the right SHA-256 digest and replaces others.
 func DownloadMNIST(ctx context.Context, dir string, from Download) error {
 	if err := from.fetch(ctx, dir, mnistFiles[:]); err != nil {
 		return fmt.Errorf("files: download mnist: %w", err)

@@ -15,9 +15,8 @@ import (
 // An IDX file has two zero bytes, the element type, the number of axes, and big-endian lengths (32-bit) and elements.
 const idxPreamble = 4
 
-// ReadIDX reads one IDX array (the format of [MNIST]) to the end of r. Elements are []uint8, []int8, []int16, []int32,
-// []float32 or []float64, at most limit bytes and 2^34 elements. Invalid content is a [*data.FormatError]; an error of
-// r is wrapped.
+// ReadIDX reads one IDX array (the format of [MNIST]) to the end of r. Elements are []uint8, []int8, []int16,
+// []int32, []float32 or []float64, at most limit bytes and 2^34 elements. Invalid content is a [*data.FormatError].
 func ReadIDX(r io.Reader, limit int64) (data.Array, error) {
 	a, err := readIDX(bufio.NewReader(r), limit, data.ErrLimit)
 	if err != nil {

@@ -17,10 +17,10 @@ const (
 )
 
 // MNIST reads the four files of the MNIST database, or of a similar one such as Fashion-MNIST, from a folder:
-// train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or .gz.
+// train-images-idx3-ubyte and so on, plain or .gz.
 //
-// Field "x" is float32 [n, 28, 28, 1], 0 to 1; "y" is int32 [n]. They take 220 MB. A malformed file is a
-// [*data.FormatError]; the error for missing files wraps fs.ErrNotExist.
+// Field "x" is float32 [n, 28, 28, 1], 0 to 1; "y" is int32 [n]. A malformed file is a [*data.FormatError]; the error
+// for missing files wraps fs.ErrNotExist.
 func MNIST(dir string) (train, test *data.Set, err error) {
 	paths, err := mnistPaths(dir)
 	if err == nil {

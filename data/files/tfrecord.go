@@ -22,8 +22,8 @@ const (
 	tfRecordLimit = 16 << 20
 )
 
-// ReadTFRecords yields the records of r, a TFRecord file. Each has its own memory, at most limit bytes; 0 means 16 MB.
-// Checksums are verified. Invalid content is a [*data.FormatError] that ends the sequence. An error of r is wrapped.
+// ReadTFRecords yields the records of r, a TFRecord file. Each has its own memory, at most limit bytes; 0 means 16
+// MB. Invalid content, such as a wrong checksum, is a [*data.FormatError] that ends the sequence.
 func ReadTFRecords(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := eachTFRecord(r, limit, yield); err != nil {
@@ -76,7 +76,6 @@ func eachTFRecord(r io.Reader, limit int64, yield func([]byte, error) bool) erro
 
 func sumIs(b, sum []byte) bool { return tfrecord.Sum(b) == binary.LittleEndian.Uint32(sum) }
 
-// readTFRecord returns io.EOF without a record n.
 func readTFRecord(r io.Reader, offset, limit int64, n int) ([]byte, error) {
 	var head [tfHeader]byte
 	switch k, err := io.ReadFull(r, head[:]); {

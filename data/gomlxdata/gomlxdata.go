@@ -15,9 +15,9 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// From yields the batches of a GoMLX dataset; its inputs and labels become fields with the given names, in that order.
-// Each iteration is one pass of ds; iterate one at a time. Values are copied and the tensors freed. An error of ds ends
-// the sequence. Size is the first axis of the first field. A batch's Spec is ignored.
+// From yields the batches of a GoMLX dataset; its inputs and labels become fields with the given names, in that
+// order. Each iteration is one pass of ds; iterate one at a time. Values are copied and the tensors freed. An error
+// of ds ends the sequence. A batch's Spec is ignored.
 func From(ds train.Dataset, inputs, labels []string) iter.Seq2[data.Batch, error] {
 	inputs = slices.Clone(inputs)
 	labels = slices.Clone(labels)

@@ -45,7 +45,7 @@ func FlipVertical() Augmentation {
 	return Augmentation{name: "flip vertical", place: func(d *draws, _, _ int) placement { return placement{flipRows: d.upTo(2) == 1} }}
 }
 
-// RandomCrop adds pad zero pixels on each side and crops height x width pixels at a uniform position.
+// RandomCrop pads an image with pad zeros on each side and crops height x width pixels at a uniform position.
 func RandomCrop(height, width, pad int) Augmentation {
 	return Augmentation{
 		name: "random crop",
@@ -81,12 +81,12 @@ func RandomShift(rows, columns int) Augmentation {
 	}
 }
 
-// Augment returns a function for data.Map, data.ParallelMap, [data.Set.MapBatches] and the Augment of flaxlike.Fit.
-// It applies the changes in order to copies of the images in the field, [n, height, width, channels]. Changes of
-// numbers, as [RandomRotation], need floats.
+// Augment returns a function for data.Map, [data.Set.MapBatches] and the Augment of flaxlike.Fit. It applies the
+// changes in order to copies of the images in the field, [n, height, width, channels]. Changes of numbers, as
+// [RandomRotation], need floats.
 //
 // The draws depend only on the seed, the epoch, the position in it ([data.Batch].At) and the changes. Set Epoch and
-// At if you call the function yourself, or start a source without positions after its beginning.
+// At if the batches have none.
 func Augment(seed uint64, field string, changes ...Augmentation) func(data.Batch) (data.Batch, error) {
 	changes = slices.Clone(changes)
 	return func(b data.Batch) (data.Batch, error) {

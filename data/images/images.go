@@ -53,12 +53,12 @@ type Format struct {
 	Height, Width int
 	// Channels is 1 for grey (ITU-R 601 luma) or 3 for RGB; 0 means 3. Transparent parts are black.
 	Channels int
-	// Resize is for images of another size. The filter is a triangle as wide as the larger of source and target pixel.
+	// Resize is for images of another size. The filter is a triangle.
 	Resize Resize
 	// MaxPixels refuses larger images before decoding, which takes up to 16 bytes per pixel; 0 means 2048 x 2048.
 	MaxPixels int
-	// Cache is the bytes of memory in which a [Folder] keeps resized images for later epochs, 4 bytes per pixel and
-	// channel. Later changes of files are not noticed.
+	// Cache is the bytes of memory for resized images, 4 per pixel and channel, which a [Folder] keeps for later
+	// epochs. Changes of files are then not noticed.
 	Cache int64
 }
 
@@ -68,8 +68,8 @@ const (
 	imageResult = 1 << 28
 )
 
-// Open lists the images of dir: in each subfolder *.png, *.jpg or *.jpeg, case-insensitively. Names that start with a
-// dot are ignored; other files, empty classes and links out of dir are errors.
+// Open lists the images of dir: in each subfolder *.png, *.jpg or *.jpeg. Names that start with a dot are ignored;
+// other files, empty classes and links out of dir are errors.
 func Open(dir string, format Format) (*Folder, error) {
 	f := &Folder{dir: dir, format: format}
 	err := f.format.check()
@@ -154,8 +154,7 @@ func (f *Folder) list() error {
 func (f *Folder) Len() int { return len(f.files) }
 
 // Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; "y" is int32 [n]. Images are
-// read with their batch, on several goroutines. An unreadable image is an [*fs.PathError] in place of its batch; the
-// iteration continues.
+// read with their batch. An unreadable image is an [*fs.PathError] in place of its batch.
 func (f *Folder) Set() *data.Set { return f.set }
 
 func (f *Folder) examples() (*data.Set, error) {

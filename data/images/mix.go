@@ -26,8 +26,8 @@ func MixUp(seed uint64, alpha float64, classes int) func(data.Batch) (data.Batch
 }
 
 // CutMix is [MixUp] with a rectangle of the other image (Yun et al. 2019). Images are [n, height, width, channels] of
-// any type. The rectangle's sides are the image's times the square root of the other's weight, its centre is a random
-// pixel, and its visible area determines the weights.
+// any type. The rectangle's sides are the image's times the square root of the other's weight, and its visible area
+// determines the weights.
 func CutMix(seed uint64, alpha float64, classes int) func(data.Batch) (data.Batch, error) {
 	return mixing("cut mix", seed, alpha, classes, func(x data.Array, others []int, shares []float64, d []*draws) (data.Array, error) {
 		if len(x.Dims) != 4 {

@@ -6,7 +6,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/png"
 )
 
-// By byte v: shares is v/255, greys the luma of a grey v.
 var shares, greys [256]float32
 
 // clamped[v+256]: JPEG colours may exceed a byte's range.

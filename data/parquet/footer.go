@@ -58,7 +58,6 @@ type element struct {
 	half       bool
 }
 
-// footer's row groups stay encoded until read.
 type footer struct {
 	leaves []leaf
 	rows   int64

@@ -12,10 +12,9 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns]. A stream keeps
-// its slices: do not change them.
+// Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns]. A stream
+// keeps its slices.
 type Format struct {
-	// Fields are an example's fields. Empty means "x" with all columns.
 	Fields []Field
 	// Texts reads each column into its own text field [n], as [tables.Format.Texts]. Numbers are formatted; a null or
 	// NaN is "". Lists are errors. It excludes Fields.
@@ -28,15 +27,15 @@ type Format struct {
 // Field assigns columns of a file to a field.
 type Field struct {
 	Name string
-	// Columns are names from the schema, in order. Empty means all that no other field names, except an index of
-	// pandas. A column in a structure is named "outer.inner", a list by the list's name. The field is [n] for one named
-	// column, else [n, columns]. A list of numbers makes [n, length]; it must be the only column, with one length.
+	// Columns are names from the schema, in order. Empty means all others, except an index of pandas. A column in a
+	// structure is named "outer.inner", a list by the list's name. The field is [n] for one named column, else [n,
+	// columns]. A list of numbers, which must be the only column and of one length, makes [n, length].
 	Columns []string
 	// Dims is an example's shape for such a list; nil means [length].
 	Dims []int
 	// DType is named as by data.Array.DType; "" means "float32", or "int32" with Classes. Floats are rounded to
 	// nearest; integers must be representable. Bools are 0 and 1. Times are the file's numbers. Texts as "uint8" are
-	// lists of bytes. "string" keeps texts and formats numbers and bools; a null or NaN is "".
+	// lists of bytes. "string" is as in [Format].Texts.
 	DType string
 	// Classes are the allowed texts. The value is the index.
 	Classes []string
@@ -76,9 +75,8 @@ func read(file io.ReaderAt, size int64, format Format) (set *data.Set, err error
 	return set, errors.Join(err, made)
 }
 
-// Stream reads a file in batches of size examples, which may span row groups; the last one may be smaller. It holds one
-// batch and one page per column in memory. A small file can claim any number of equal rows; [data.Take] bounds the
-// stream.
+// Stream reads a file in batches of size examples, which may span row groups; the last one may be smaller. It holds
+// one batch and one page per column in memory. A small file can claim any number of rows: bound it by [data.Take].
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		if size < 1 {

@@ -82,7 +82,6 @@ func (t *thrift) varint() int64 {
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-// int and its siblings require that kind.
 func (t *thrift) int(kind byte) int64 {
 	switch kind {
 	case thriftByte:

@@ -9,8 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Past adds columns of float64 [n] that are made of earlier rows, with pandas' numbers. They are NaN, a missing value,
-// where there are too few rows.
+// Past adds columns of float64 [n] that are made of earlier rows, with pandas' numbers. They are NaN where there are
+// too few rows.
 type Past struct {
 	// Columns are of numbers, or texts that are numbers.
 	Columns []string

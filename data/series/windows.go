@@ -16,19 +16,18 @@ import (
 // each target a field [n, Horizon, …] of the rows that follow. A target that is a column too is named "next NAME". The
 // fields Group and Time [n] are those of the last row before the targets. A tables.Preparation takes such examples.
 type Windows struct {
-	// Length is the number of rows in an example's inputs.
 	Length int
 	// Horizon is the number of rows of targets, 1 if 0.
 	Horizon int
-	// Stride is the number of rows from one example's first to the next one's, 1 if 0.
+	// Stride is the number of rows between the starts of examples, 1 if 0.
 	Stride int
 	// Columns are the inputs; empty means all but Group and Time.
 	Columns []string
 	Targets []string
-	// Group names a column of integers, bools or texts: rows of one value are one series.
+	// Group names a column of integers, bools or texts with one value for each series.
 	Group string
-	// Time names a column of numbers, or of dates as 2026-01-31 or 2026-01-31 15:04:05, that ascends in each group.
-	// Gaps in it are not noticed. Without Time rows are in order.
+	// Time names a column of numbers, or of dates as 2026-01-31 or 2026-01-31 15:04:05, that ascends in each group;
+	// gaps are not noticed. Without Time rows are in order.
 	Time string
 }
 
@@ -42,10 +41,9 @@ func (w Windows) Of(table *data.Set) (*data.Set, error) {
 	return named(set, err, "windows")
 }
 
-// Split divides the examples by the time of their targets: for 0.8 the first part has the targets in the first 80 % of
-// the distinct times, and the last part the rest. Inputs of a later part reach back into earlier ones; no two parts
-// share a row as targets. Examples with targets in two parts are left out. Without Time a row's time is its place in
-// its group.
+// Split divides the examples by the time of their targets: for 0.8 the first part has the targets in the first 80 %
+// of the distinct times, and the last part the rest. Inputs of a later part reach back into earlier ones. Examples
+// with targets in two parts are left out. Without Time a row's time is its place in its group.
 func (w Windows) Split(table *data.Set, fractions ...float64) ([]*data.Set, error) {
 	parts, err := w.split(table, fractions)
 	if err != nil {
@@ -76,9 +74,8 @@ func named(set *data.Set, err error, what string) (*data.Set, error) {
 type rows struct {
 	table  *data.Set
 	groups [][]int
-	// ranks number the distinct times in order.
-	ranks []int
-	times int
+	ranks  []int
+	times  int
 }
 
 type series struct {
@@ -154,7 +151,6 @@ func field(table *data.Set, name string) (data.Array, error) {
 	return data.Array{}, fmt.Errorf("the table has no column %q; there are %s", name, listed.Some(names))
 }
 
-// column returns a column [n].
 func column(table *data.Set, name string) (data.Array, error) {
 	a, err := field(table, name)
 	if err == nil && len(a.Dims) != 1 {

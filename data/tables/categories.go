@@ -15,13 +15,12 @@ import (
 
 // Categories converts columns of texts, integers or bools to one-hot columns in a float32 field [n, …], or to integers.
 type Categories struct {
-	// Columns are as in [Numbers], but empty requires a Labels item, and refuses columns of ten or more rows whose
-	// values all differ, such as ids.
+	// Columns are as in [Numbers], but empty requires a Labels item, and refuses columns whose ten or more values all
+	// differ, such as ids.
 	Columns []string
 	// Field is the field's name, "x" if "".
 	Field string
-	// Integers encodes the class as int32, for an embedding: in a field [n] named like the column, or together in
-	// Field, [n, columns].
+	// Integers encodes the class as int32: in a field [n] named like the column, or together in Field, [n, columns].
 	Integers bool
 	// Classes are in order. Empty means those of the training data, sorted; by value if all are integers.
 	Classes []string
@@ -30,8 +29,8 @@ type Categories struct {
 	Fill    Fill
 	Value   string
 	Unknown Unknown
-	// Rare classes, with fewer training examples than this number, or than RareShare of them, become unknown ones, with
-	// UnknownOwn, or with UnknownZeros if set.
+	// Rare classes, with fewer training examples than this number, or than RareShare of them, become unknown ones,
+	// with UnknownOwn or, if set, UnknownZeros.
 	Rare      int
 	RareShare float64
 }
@@ -119,7 +118,6 @@ func (c Categories) dropRare(p *category, texts []string, rows int) error {
 	return nil
 }
 
-// classList has the classes of a column, by index.
 type classList struct {
 	Classes []string `json:"classes,omitempty"`
 	number  map[string]int32

@@ -15,16 +15,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// Format describes how rows of comma-separated values (RFC 4180) become examples. The zero Format expects a header and
-// makes one field "x", float32 [n, columns]. Empty lines are skipped. In a file of one column they are empty cells,
-// except before the header and at the end. [Stream] keeps its slices: do not change them.
+// Format describes how rows of comma-separated values (RFC 4180) become examples. The zero Format expects a header
+// and makes one field "x", float32 [n, columns]. Empty lines are skipped; in a file of one column those between rows
+// are empty cells. [Stream] keeps its slices.
 type Format struct {
 	// Comma separates the cells; 0 means ','.
 	Comma rune
 	// NoHeader makes the first row an example. The columns are named "1", "2", ….
 	NoHeader bool
-	// Fields are an example's fields. Empty means "x" with all columns.
-	Fields []Field
+	Fields   []Field
 	// Texts reads each column into its own text field [n], with "" for missing cells, for a [Preparation]. It excludes
 	// Fields. A column without a name has its number.
 	Texts bool
@@ -32,16 +31,16 @@ type Format struct {
 	Missing []string
 	// MaxRow is the maximum bytes of a row; 0 means 256 kB. A row has at most 65,536 columns.
 	MaxRow int
-	// Limit is the maximum bytes of a data.Set's values; a text counts 16 more than its length. 0 means 1 GB for
-	// [Read], and for [Open] 16 MB plus four times the file's size (sixteen times with Texts). Streams have no limit.
+	// Limit is the maximum bytes of values; a text counts 16 more than its length. 0 means 1 GB for [Read], and for
+	// [Open] 16 MB plus four times the file's size (sixteen times with Texts). Streams have no limit.
 	Limit int64
 }
 
 // Field assigns columns of a CSV file to a field.
 type Field struct {
 	Name string
-	// Columns are names from the header, in order. Empty means all that no other field names. The field is [n] for one
-	// named column, else [n, columns].
+	// Columns are names from the header, in order. Empty means all others. The field is [n] for one named column,
+	// else [n, columns].
 	Columns []string
 	// DType is named as by [data.Array.DType]. "" means "float32", or "int32" with Classes. "string" keeps texts,
 	// without surrounding spaces.
@@ -89,8 +88,8 @@ func Open(path string, format Format) (*data.Set, error) {
 	return set, nil
 }
 
-// Stream is [Read] of a file in batches of size examples; the last one may be smaller. Each iteration opens the file
-// and ends at the first error. No examples are an error.
+// Stream is [Read] of a file in batches of size examples; the last one may be smaller. An iteration ends at the first
+// error. No examples are an error.
 func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 	return func(yield func(data.Batch, error) bool) {
 		if size < 1 {

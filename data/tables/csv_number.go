@@ -49,7 +49,7 @@ func numeric(cell string) bool {
 	return len(cell) > 0 && (cell[0]-'0' <= 9 || cell[0] == '-' || cell[0] == '+' || cell[0] == '.')
 }
 
-// once: v's float32 is the nearest to the exact number, surely: not for halfway cases and the limits of the range.
+// once: v's float32 is surely the nearest to the exact number.
 func once(v float64) bool {
 	word := math.Float64bits(v)
 	exponent := word >> 52 & 0x7ff

@@ -285,7 +285,6 @@ func (r *csvReader) row(before int) (cells []string, line int, ok bool, wrong *d
 	return nil, 0, false, nil
 }
 
-// plainRow refuses rows with quotes or of invalid length.
 func (r *csvReader) plainRow() bool {
 	if r.comma >= utf8.RuneSelf {
 		return false

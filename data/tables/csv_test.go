@@ -63,6 +63,23 @@ func TestReadCSV(t *testing.T) {
 	}
 }
 
+// A file of several blocks is one set.
+func TestRead_ofSeveralBlocks(t *testing.T) {
+	const rows = 40_000
+	text, want := strings.Builder{}, make([]float32, 0, 2*rows)
+	text.WriteString("n,half\n")
+	for i := range rows {
+		fmt.Fprintf(&text, "%d,%d.5\n", i, i)
+		want = append(want, float32(i), float32(i)+0.5)
+	}
+	require.Greater(t, text.Len(), 3*csvBlock)
+	set, err := Read(strings.NewReader(text.String()), Format{})
+	require.NoError(t, err)
+	x, err := set.Field("x")
+	require.NoError(t, err)
+	require.Equal(t, data.Array{Flat: want, Dims: []int{rows, 2}}, x)
+}
+
 func TestStream_law(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {

@@ -19,8 +19,8 @@ type Dates struct {
 	Columns []string
 	// Field is the field's name, "x" if "".
 	Field string
-	// Layout is that of package time. Empty means ISO 8601: "2006-01-02", maybe with T or a space, "15:04" or
-	// "15:04:05.000", and an offset such as "+01:00" or "Z".
+	// Layout is that of package time. Empty means ISO 8601: "2006-01-02", maybe with a time ("T15:04:05.000", a space
+	// for T) and an offset ("+01:00", "Z").
 	Layout string
 	// Parts are as in pandas, by the text's own clock: "year", "quarter", "month", "day", "day_of_week" (Monday is 0),
 	// "day_of_year", "hour", "minute" and "second"; "days" since the date Since. "month cycle" is two columns, sine and

@@ -1,5 +1,5 @@
 // Package tables reads CSV files, and prepares tables of numbers, texts and missing values for a model.
 //
-// [Open] and [Read] make a data.Set of a file, [Stream] batches. A [Preparation], which [Fit] makes of the training
-// data, converts a table ([Format.Texts]) to numbers by rules for its [Columns]. A [Scaling] scales an array's columns.
+// A [Preparation], which [Fit] makes of the training data, converts a table ([Format.Texts]) to numbers by rules for
+// its [Columns]. A [Scaling] scales an array's columns.
 package tables

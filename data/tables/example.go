@@ -48,7 +48,6 @@ func (p *Preparation) Example() (*data.Set, error) {
 	return data.New(fields...)
 }
 
-// alike is one row of dims, in which each value is the text.
 func alike(text string, dims []int) data.Array {
 	all := []string{text}
 	for _, n := range dims {

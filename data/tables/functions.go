@@ -24,10 +24,10 @@ type Function struct {
 	Of func(row []string) ([]float32, error)
 }
 
-// Functions are those of the program, by the Name of [Function].
+// Functions are by the Name of [Function].
 type Functions map[string]func(row []string) ([]float32, error)
 
-// Unmarshal decodes the JSON of a preparation with these functions. One that it lacks, or does not use, is an error.
+// Unmarshal decodes the JSON of a preparation with exactly these functions.
 func (f Functions) Unmarshal(text []byte) (*Preparation, error) {
 	p := new(Preparation)
 	used, err := p.read(text, f)

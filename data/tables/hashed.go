@@ -12,9 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Hashed converts columns of any texts, as of too many classes to list, to one of Buckets classes, without training
-// data: the 64-bit FNV-1a hash of the UTF-8 text modulo Buckets. Different texts may share one. A missing value is the
-// text "".
+// Hashed converts columns of any texts to one of Buckets classes, without training data: the 64-bit FNV-1a hash of
+// the UTF-8 text modulo Buckets. A missing value is "".
 type Hashed struct {
 	// Columns are names, at least one.
 	Columns []string
@@ -22,8 +21,7 @@ type Hashed struct {
 	Field    string
 	Integers bool
 	Buckets  int
-	// Counts makes one column for each bucket, with the number of Columns that fall into it, where "column=text" is
-	// hashed.
+	// Counts makes a column for each bucket: the number of Columns whose "column=text" falls into it.
 	Counts bool
 }
 
@@ -36,7 +34,7 @@ type Crossed struct {
 	Field    string
 	Integers bool
 	Unknown  Unknown
-	// Buckets hashes the classes, as in [Hashed]. Zero lists those of the training data.
+	// Buckets hashes the classes, as in [Hashed], if not 0.
 	Buckets int
 }
 

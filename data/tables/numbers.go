@@ -20,18 +20,18 @@ type Numbers struct {
 	// Fill replaces missing values, Value with FillValue.
 	Fill  Fill
 	Value float64
-	// Leading replaces those that FillForward finds no value before. With the zero Leading they are errors.
+	// Leading replaces values that FillForward finds none before. With the zero Leading they are errors.
 	Leading Fill
 	// Indicator adds a last column after each: 1 if the value was missing, else 0.
 	Indicator bool
 	// Clip has the least and the largest number, such as ±Inf, and ClipQuantiles those as quantiles of the training
-	// data, such as 0.01 and 0.99. Greater and smaller numbers become them. Zeros: none.
+	// data, such as 0.01 and 0.99. Numbers beyond become them. Zeros: none.
 	Clip, ClipQuantiles [2]float64
 	// Log takes log(1 + value). A value of -1 or less is an error.
 	Log   bool
 	Scale Scale
-	// Bins is a number of bins of about as many examples, fewer if values repeat, as columns of 0 and 1 in place of the
-	// number. Edges are ascending bounds of bins, each the first number of the next one.
+	// Bins is a number of bins of about as many examples, fewer if values repeat, as columns of 0 and 1. Edges are
+	// ascending: each the first number of the next bin.
 	Bins  int
 	Edges []float64
 }
@@ -77,7 +77,6 @@ func (n Numbers) rule() ([]string, string, error) {
 	return n.Columns, cmp.Or(n.Field, "x"), checkEdges(n.Edges)
 }
 
-// filling replaces values that have none before.
 func (n Numbers) filling() Fill {
 	if n.Fill == FillForward {
 		return n.Leading
@@ -171,7 +170,6 @@ func (c *number) fitScale(n Numbers, values []float64) (err error) {
 	return nil
 }
 
-// fitLinear fits a scale that is not of quantiles.
 func fitLinear(values []float64, by Scale) (linear, error) {
 	l := linear{Scale: 1}
 	switch by {
@@ -341,7 +339,7 @@ func (c *number) check() error {
 	return cmp.Or(c.linear.check(), checkEdges(c.Edges))
 }
 
-// fillIn replaces missing values, and calls was with their rows. It fills no window from another one.
+// fillIn replaces missing values, and calls was with their rows. It fills no window from another.
 func (c *number) fillIn(values []float64, dims []int, was func(row int)) error {
 	before := math.NaN()
 	for i, v := range values {

@@ -40,13 +40,13 @@ type Labels struct {
 	Classes []string
 	// Numbers keeps numbers: float32 [n] for one column, [n, columns] for several.
 	Numbers bool
-	// Scale and Log, the logarithm of 1 + label before it, scale numbers for the loss. A flaxlike.Model answers, and
-	// computes its metrics, in the labels' units.
+	// Scale and Log, the logarithm of 1 + label before it, scale numbers for the loss. A flaxlike.Model answers in
+	// the labels' units.
 	Scale Scale
 	Log   bool
 }
 
-// Fill replaces a missing value. With the zero Fill it is an error.
+// Fill replaces a missing value. The zero Fill refuses it.
 type Fill int
 
 const (
@@ -61,8 +61,8 @@ const (
 )
 
 // Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model,
-// as JSON. It is safe for concurrent use. The table is a [data.Set] with one field [n] per column, or [n, …] of
-// series.Windows. Other fields are ignored. A missing value is "", NaN, or one of [Missing].
+// as JSON. It is safe for concurrent use. The table has one field [n] per column, or [n, …] of series.Windows. Other
+// fields are ignored. A missing value is "", NaN, or one of [Missing].
 type Preparation struct {
 	columns []prepared
 	missing []string

@@ -64,6 +64,14 @@ func TestPreparation_apply(t *testing.T) {
 	}
 }
 
+func TestInputs_ofLabelsAlone(t *testing.T) {
+	table := column(t, "kind", "a", "b")
+	p, err := tables.Fit(table, tables.Labels{Columns: []string{"kind"}})
+	require.NoError(t, err)
+	_, err = table.Map(p.Inputs)
+	require.ErrorContains(t, err, "it has only labels, expected inputs")
+}
+
 // Neither another window's value fills a missing one, nor does a row of several columns end before the window.
 func TestPreparation_ofWindowsAlone(t *testing.T) {
 	missing := float32(math.NaN())

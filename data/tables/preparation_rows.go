@@ -13,8 +13,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
-// Table makes a table of texts of rows, maps from column name to value, as from JSON: numbers, texts, bools, or nil if
-// missing, and lists of them for windows. Each needs exactly the input columns; columns of labels are left out.
+// Table makes a table of texts of rows, maps from column name to value, as from JSON: numbers, texts, bools, or nil
+// if missing, and lists of them for windows. Each needs exactly the input columns.
 func (p *Preparation) Table(rows ...map[string]any) (*data.Set, error) {
 	set, err := p.table(rows)
 	if err != nil {
@@ -96,7 +96,6 @@ func (p *Preparation) columnOfRows(rows []map[string]any, name string, c prepare
 	return data.Named(name, texts, append([]int{len(rows)}, of.Dims...)...), nil
 }
 
-// appendTexts takes a list, as of JSON, for each of dims.
 func appendTexts(texts []string, value any, dims []int, textOf func(any) (string, error)) ([]string, error) {
 	if len(dims) == 0 {
 		text, err := textOf(value)

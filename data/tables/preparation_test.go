@@ -96,6 +96,7 @@ func TestPreparation_refuses(t *testing.T) {
 		`column "age": row 1: "1.5" is not a class`:                                              {"age": 1.5, "sex": "f", "island": "Dream", "mass": 1},
 		`column "age": row 1: the value is missing: set Categories.Fill`:                         {"age": nil, "sex": "f", "island": "Dream", "mass": 1},
 		`column "mass": row 1: 1e+300 is too large for a float32`:                                {"age": 1, "sex": "f", "island": "Dream", "mass": 1e300},
+		`column "mass": row 1: "-Inf" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(-1)},
 		`column "mass": row 1: "+Inf" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(1)},
 	} {
 		_, err := inputsOf(p, row)

@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// prepared is a fitted rule: it converts one or several columns of a table to columns of one field. A kind is a type
-// in a file of its own, with a row of kinds. Its JSON is read strictly.
+// prepared is a fitted rule: it converts one or several columns of a table to columns of one field. A kind has its
+// own file, and a row of kinds. Its JSON is read strictly.
 type prepared interface {
 	of() *source
 	label() bool    // Inputs leaves it out
@@ -27,8 +27,7 @@ type prepared interface {
 // source names the columns that a rule takes, and the field. Its methods are those of a rule with one column of
 // float32.
 type source struct {
-	Column string `json:"column,omitempty"`
-	// Columns are those of a rule that takes several.
+	Column  string   `json:"column,omitempty"`
 	Columns []string `json:"columns,omitempty"`
 	Field   string   `json:"field"`
 	As      string   `json:"as"`
@@ -102,7 +101,6 @@ func (c cells) from(column int) cells {
 	return c
 }
 
-// class writes an index, or a 1 in its column.
 func (c cells) class(row int, n int32) {
 	if c.classes != nil {
 		c.classes[row*c.stride] = n
@@ -111,7 +109,6 @@ func (c cells) class(row int, n int32) {
 	}
 }
 
-// put writes a number that was computed from another.
 func (c cells) put(row, column int, v, from float64) error {
 	to := &c.numbers[row*c.stride+column]
 	if *to = float32(v); math.IsInf(float64(*to), 0) {
@@ -177,7 +174,6 @@ func strictly(text []byte, to any) error {
 	return d.Decode(to)
 }
 
-// eachColumn fits a rule that takes each column alone.
 func eachColumn(names []string, columns []data.Array, fit func(name string, column data.Array) (prepared, error)) ([]prepared, error) {
 	fitted := make([]prepared, len(names))
 	for i, name := range names {

@@ -9,14 +9,13 @@ import (
 	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
-// Scaling scales each column (the last axis) to mean 0 and standard deviation 1. Save it with a model as JSON.
+// Scaling scales each column (the last axis) to mean 0 and standard deviation 1.
 type Scaling struct {
 	Mean, Std []float64
 }
 
 // FitScaling computes the mean and the population standard deviation of a's last axis over all others, or of an array
-// [n], as scikit-learn's StandardScaler. A constant column gets Std 1. The dtype must be float32, float64 or uint8,
-// and values finite.
+// [n]. A constant column gets Std 1. The dtype must be float32, float64 or uint8, and values finite.
 func FitScaling(a data.Array) (Scaling, error) {
 	s, err := fitScaling(a)
 	if err != nil {

@@ -36,7 +36,7 @@ func (p *Preparation) Targets(field string) (targets []Target) {
 	return targets
 }
 
-// Restore makes labels in their own units of the scaled ones of [Preparation.Apply], for data.Set.Map and data.Map.
+// Restore returns the scaled labels of [Preparation.Apply] to their units, for data.Set.Map and data.Map.
 func (p *Preparation) Restore(batch data.Batch) (data.Batch, error) {
 	b, err := batch.OnHost()
 	if err != nil {

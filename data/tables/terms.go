@@ -16,8 +16,8 @@ import (
 )
 
 // Terms counts the terms of a column of texts: a column for each in a float32 field [n, …], with the numbers of
-// scikit-learn's CountVectorizer, or with IDF and Norm 2 of its TfidfVectorizer. Terms are words of two or more
-// letters, digits and underscores. A missing text is empty.
+// scikit-learn's CountVectorizer or, with IDF and Norm 2, TfidfVectorizer. Terms are words of two or more letters,
+// digits and underscores. A missing text is empty.
 type Terms struct {
 	Column string
 	// Field is the field's name, "x" if "".
@@ -27,8 +27,8 @@ type Terms struct {
 	Lower, StripAccents bool
 	// NGrams are the least and the greatest number of words in a term, {1, 1} if zero.
 	NGrams [2]int
-	// Characters takes n-grams of characters, or with WithinWords of each word with a space on each side,
-	// scikit-learn's char_wb.
+	// Characters takes n-grams of characters, WithinWords those of each word between spaces, as scikit-learn's
+	// char_wb.
 	Characters, WithinWords bool
 	// Stop are words to leave out.
 	Stop []string
@@ -74,7 +74,6 @@ func (t Terms) empty() (*terms, error) {
 	return c, c.checkSettings()
 }
 
-// found counts a term, and the texts that have it.
 type found struct{ count, texts, last int }
 
 func (t Terms) fit(names []string, columns []data.Array) ([]prepared, error) {
@@ -147,16 +146,15 @@ func (t Terms) fit(names []string, columns []data.Array) ([]prepared, error) {
 type terms struct {
 	source
 	text.Normalization
-	NGrams      [2]int   `json:"ngrams"`
-	Characters  bool     `json:"characters,omitempty"`
-	WithinWords bool     `json:"within_words,omitempty"`
-	Stop        []string `json:"stop,omitempty"`
-	Binary      bool     `json:"binary,omitempty"`
-	Sublinear   bool     `json:"sublinear,omitempty"`
-	Norm        int      `json:"norm,omitempty"`
-	Terms       []string `json:"terms"`
-	// IDF is nil for none.
-	IDF []float64 `json:"idf,omitempty"`
+	NGrams      [2]int    `json:"ngrams"`
+	Characters  bool      `json:"characters,omitempty"`
+	WithinWords bool      `json:"within_words,omitempty"`
+	Stop        []string  `json:"stop,omitempty"`
+	Binary      bool      `json:"binary,omitempty"`
+	Sublinear   bool      `json:"sublinear,omitempty"`
+	Norm        int       `json:"norm,omitempty"`
+	Terms       []string  `json:"terms"`
+	IDF         []float64 `json:"idf,omitempty"`
 
 	ids  map[string]int
 	stop map[string]bool
@@ -333,7 +331,6 @@ func (c *terms) characters(s string, word bool, f func(string)) {
 // isSpace is Python's \s.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// oneSpace replaces two or more spaces by one " ", and keeps single ones.
 func oneSpace(s string) string {
 	var out strings.Builder
 	for s != "" {

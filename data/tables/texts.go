@@ -12,17 +12,17 @@ import (
 	"github.com/lazo-ml/lazo/data/text"
 )
 
-// Texts converts a column of texts to token ids, int32 [n, Length], in a field of its own. Padding at the end fills
+// Texts converts a column of texts to token ids, int32 [n, Length], in its own field. Padding at the end fills
 // shorter texts; nn.Embedding{Padding} masks it. A missing text is empty.
 //
-// Without a Tokenizer the tokens are words between spaces, without ASCII punctuation, as of Keras' TextVectorization: 0
-// is padding, 1 an unknown word, and the training data's words follow, the most frequent first.
+// Without a Tokenizer the tokens are words between spaces, without ASCII punctuation, as of Keras' TextVectorization:
+// 0 is padding, 1 an unknown word, and the training data's words follow, the most frequent first.
 // [Preparation.Classes] lists the tokens.
 type Texts struct {
 	Column string
 	// Field is the field's name, "x" if "".
 	Field string
-	// Form, Lower and StripAccents are those of [text.Normalization].
+	// Form, Lower and StripAccents are as in [text.Normalization].
 	Form                string
 	Lower, StripAccents bool
 	// Size is the greatest number of words, with padding and unknown; 0 is no limit.

@@ -306,7 +306,7 @@ func replaceAll(of *pattern, content string) normalizer {
 }
 
 // charsmap is sentencepiece's compiled normalization: a double array (Yata et al. 2007) over bytes. Its values are
-// places of texts, which end with a zero.
+// places of texts.
 type charsmap struct {
 	units []uint32
 	texts string

@@ -41,6 +41,7 @@ func TestOpen_growth(t *testing.T) {
 		{"pre_tokenizer", repeated(split("."), 1), strings.Repeat("a", 300), ""},
 		{"pre_tokenizer", `{"type": "Sequence", "pretokenizers": [` + split(".") + "," + split(strings.Repeat("(?:|)", 16)+"x") + `]}`, strings.Repeat("a", 300), "the pattern takes more than"},
 		{"normalizer", map1000(strings.Repeat("x", 1000)), strings.Repeat("a", 5000), "the normalizer Precompiled makes more than 385536 bytes of 5000"},
+		{"normalizer", `{"type": "Replace", "pattern": {"String": "a"}, "content": "` + strings.Repeat("x", 1000) + `"}`, strings.Repeat("a", 5000), "the normalizer Replace makes more than 385536 bytes of 5000"},
 		{"normalizer", `{"type": "Prepend", "prepend": "` + strings.Repeat("e", 60_000) + `"}`, strings.Repeat("<|end|>a", 10), "text: the normalizer makes"},
 	} {
 		tokens, err := with(row.name, row.part)

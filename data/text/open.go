@@ -28,8 +28,8 @@ type settings struct {
 }
 
 // Open reads a folder of the Hugging Face hub, or one file .json or .model. Of a folder it reads tokenizer.json, or
-// else sentencepiece's tokenizer.model; and tokenizer_config.json, special_tokens_map.json and chat_template.jinja if
-// they exist. Files are regular and have at most 256 MiB.
+// else sentencepiece's tokenizer.model, and tokenizer_config.json, special_tokens_map.json and chat_template.jinja if
+// they exist, each of at most 256 MiB.
 func Open(path string) (*Tokenizer, error) {
 	t, err := open(path)
 	if err != nil {

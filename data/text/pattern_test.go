@@ -36,3 +36,22 @@ func TestOpen_hostile(t *testing.T) {
 	_, err := tokens.Encode("aaaa")
 	require.ErrorContains(t, err, "expected at most 65")
 }
+
+// A lazy repetition takes the fewest characters with which the rest matches, also none.
+func TestMatches_lazy(t *testing.T) {
+	for _, row := range []struct {
+		pattern, text string
+		want          [][2]int
+	}{
+		{`a*?`, "ba", [][2]int{{0, 0}, {1, 1}, {2, 2}}},
+		{`a+?`, "aaa", [][2]int{{0, 1}, {1, 2}, {2, 3}}},
+		{`a??b`, "aab", [][2]int{{1, 3}}},
+		{`"[^,]*?"`, `"a" "b"`, [][2]int{{0, 3}, {4, 7}}},
+	} {
+		of, err := readPattern(row.pattern)
+		require.NoError(t, err)
+		got, err := of.matches(nil, row.text, nil)
+		require.NoError(t, err)
+		require.Equal(t, row.want, got, row.pattern)
+	}
+}

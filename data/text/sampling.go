@@ -10,11 +10,11 @@ import (
 
 // Sampling chooses a token from logits. The zero value chooses the likeliest.
 type Sampling struct {
-	// Repetition divides positive logits of tokens that the text has, and multiplies negative ones, before all else
-	// (Keskar et al. 2019); 0 or 1 changes none.
+	// Repetition divides positive logits of the text's tokens, and multiplies negative ones, before all else (Keskar
+	// et al. 2019); 0 or 1 changes none.
 	Repetition float64
-	// Temperature divides the logits: lower values favour likely tokens. 0 chooses the greatest logit, the first of
-	// several, and ignores the settings below.
+	// Temperature divides the logits: lower values favour likely tokens. 0 chooses the greatest logit and ignores the
+	// settings below.
 	Temperature float64
 	// TopK keeps the tokens with the greatest logits, with ties; 0 keeps all.
 	TopK int
@@ -25,8 +25,8 @@ type Sampling struct {
 	MinP float64
 }
 
-// Probabilities returns the probability of each token after the tokens of a text, which Repetition counts. A logit of
-// -Inf gets 0; other non-finite logits are errors.
+// Probabilities returns the probability of each token after a text. A logit of -Inf gets 0; other non-finite logits
+// are errors.
 func (s Sampling) Probabilities(logits []float32, text ...int32) ([]float64, error) {
 	share := func(x float64) bool { return x >= 0 && x <= 1 }
 	if !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1) || s.TopK < 0 || !share(s.TopP) || !share(s.MinP) {
@@ -128,7 +128,6 @@ func (s Sampling) cut(p, scores []float64) {
 	}
 }
 
-// greatest is the k-th greatest, faster than by sorting.
 func greatest(x []float64, k int) float64 {
 	var best []float64 // the least one first
 	if k > 1000 {

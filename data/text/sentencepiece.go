@@ -49,7 +49,6 @@ type field struct {
 
 type kinds map[protowire.Number]protowire.Type
 
-// fieldsOf reads each field once but for the repeated one.
 func fieldsOf(message []byte, known kinds, repeated protowire.Number, each func(message []byte) error) (map[protowire.Number]field, error) {
 	fields := map[protowire.Number]field{}
 	for len(message) > 0 {

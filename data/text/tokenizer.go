@@ -14,7 +14,7 @@ import (
 func quoted(s string) string { return listed.Quoted(s) }
 
 // Tokenizer converts between text and token ids. [Open], [Vocabulary.Tokenizer], [BPETraining] and
-// [Tokenizer.UnmarshalJSON] make one. It is safe for concurrent use. The zero Tokenizer encodes nothing.
+// [Tokenizer.UnmarshalJSON] make one. It is safe for concurrent use.
 type Tokenizer struct {
 	file        []byte // nil if it was another file
 	vocabulary  *vocabulary
@@ -67,17 +67,17 @@ type Encoding struct {
 	Types []int32
 	// Texts has 0 for tokens of Text, 1 for those of Pair, and -1 for added ones.
 	Texts []int
-	// Offsets are the tokens' ranges of bytes in Text or Pair, in whole characters; {0, 0} for added ones.
+	// Offsets are ranges of bytes in Text or Pair, in whole characters; {0, 0} for added ones.
 	Offsets [][2]int
 }
 
 // Encode returns the ids of Python's tokenizers: with the tokens that the file adds around a text, and with special
-// tokens in the text. It ignores the file's truncation and padding. Use EncodeOrdinary for untrusted text.
+// tokens in the text. It ignores the file's truncation and padding.
 func (t *Tokenizer) Encode(text string) ([]int32, error) {
 	return t.ids(text, false)
 }
 
-// EncodeOrdinary adds no tokens and treats special tokens as ordinary text.
+// EncodeOrdinary adds no tokens and treats special tokens as ordinary text: use it for untrusted text.
 func (t *Tokenizer) EncodeOrdinary(text string) ([]int32, error) {
 	return t.ids(text, true)
 }
@@ -336,8 +336,7 @@ func (t *Tokenizer) MarshalJSON() ([]byte, error) {
 	return t.file, nil
 }
 
-// UnmarshalJSON reads a Hugging Face tokenizer.json. Unsupported content that would change ids is an error, which
-// leaves the Tokenizer unchanged.
+// UnmarshalJSON reads a Hugging Face tokenizer.json. Unsupported content that would change ids is an error.
 func (t *Tokenizer) UnmarshalJSON(text []byte) error {
 	read, err := parse(bytes.Clone(text))
 	if err != nil {

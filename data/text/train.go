@@ -20,8 +20,7 @@ type BPETraining struct {
 }
 
 // Train repeatedly merges the most frequent pair of tokens (of several, the lowest ids), until there are Size tokens
-// or no pair occurs MinCount times. Pairs do not cross texts or pieces. The texts' order does not matter. Memory
-// grows with the distinct pieces only.
+// or no pair occurs MinCount times. Pairs do not cross texts or pieces. Memory grows with the distinct pieces only.
 func (t BPETraining) Train(texts iter.Seq2[string, error]) (*Tokenizer, error) {
 	if least := 256 + len(t.Special); t.Size < least {
 		return nil, fmt.Errorf("text: BPETraining: Size is %d, expected at least %d, for 256 bytes and %d special tokens", t.Size, least, len(t.Special))

@@ -136,8 +136,8 @@ func (f *file) divided(pre preTokenizer) []filePart {
 
 // Vocabulary returns the tokenizer for a GGUF file of a model of size tokens: ids without a token are unused.
 //
-// Errors: more tokens than size; a tokenizer that is not BPE of bytes by one of the pre-tokenizers, or adds other
-// tokens than a first one, or whose added tokens take spaces along: its ids would differ.
+// A tokenizer whose ids would differ is an error: not BPE of bytes by one of the pre-tokenizers, or with other added
+// tokens around a text than a first one.
 func (t *Tokenizer) Vocabulary(size int) (Vocabulary, error) {
 	v, err := t.toVocabulary(size)
 	if err != nil {

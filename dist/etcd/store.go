@@ -17,7 +17,7 @@ import (
 	"github.com/lazo-ml/lazo/dist"
 )
 
-// Store is a job's store in etcd.
+// Store is a job's store.
 type Store struct {
 	job    *dist.Job
 	client *clientv3.Client

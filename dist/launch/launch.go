@@ -32,8 +32,7 @@ import (
 // Options configure [Run].
 type Options struct {
 	// N is the number of ranks, at least 1.
-	N int
-	// Command is the ranks' program and its arguments.
+	N       int
 	Command []string
 	// Mpirun is Open MPI's or MPICH's mpirun, a path or a name in PATH; "" is lazo's installed MPI.
 	Mpirun string
@@ -67,11 +66,9 @@ type Options struct {
 type ExitError struct {
 	// Code is the exit code of the first rank that failed, or 128 plus the signal that ended it. Package dist has the
 	// codes of lost and stuck ranks; a rank that ended with 0 while others ran is also [dist.ExitLost].
-	Code int
-	// Attempts is the number of starts.
+	Code     int
 	Attempts int
-	// Said is mpirun's own output.
-	Said string
+	Said     string
 }
 
 func (e *ExitError) Error() string {

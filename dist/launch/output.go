@@ -223,7 +223,6 @@ func (s *sayings) sum() string {
 // writing: the ranks' writers may be one.
 var writing sync.Mutex
 
-// whole passes data on unbuffered, as for a progress bar.
 type whole struct {
 	to    io.Writer
 	heard *lines // or nil

@@ -39,7 +39,6 @@ func Run(t *testing.T, job *dist.Job, store dist.Store) {
 	}
 }
 
-// within ends a store's calls with the test.
 type within struct {
 	dist.Store
 	ctx context.Context

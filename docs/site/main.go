@@ -270,7 +270,7 @@ func (s *site) page(address, title string, weight int, body string) error {
 		front += fmt.Sprintf("weight: %d\n", weight)
 	}
 	if address != "/_index" {
-		front += "type: docs\n" // with the list of pages at the side
+		front += "type: docs\n"
 	}
 	return os.WriteFile(file, []byte(front+"---\n\n"+body), 0o644)
 }

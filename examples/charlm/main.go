@@ -4,8 +4,7 @@
 //	go run ./examples/charlm
 //	go run ./examples/charlm -text FOLDER -steps 2000
 //
-// The layers are GoMLX's in a flaxlike model. It prints the perplexity on the held-out last tenth, a unigram model's,
-// and a sample.
+// It prints the perplexity on the held-out last tenth, a unigram model's, and a sample.
 package main
 
 import (

@@ -1,10 +1,10 @@
-// Command gpt trains a GPT-style language model on this project's documents and code, in about three minutes on two
-// cores, or on a folder's .md and .go files, and generates text:
+// Command gpt trains a GPT-style language model on this project's documents and code, or on a folder's .md and .go
+// files, and generates text:
 //
 //	go run ./examples/gpt
 //	go run ./examples/gpt -text FOLDER -steps 2000 -prompt "The loop" -temperature 0.5
 //
-// It prints the bits per byte on held-out files, and generated text.
+// It prints the bits per byte on held-out files.
 //
 //   - A byte-level BPE vocabulary (package text) is trained on the same text and saved as tokenizer.json.
 //   - The model is decoder-only: pre-norm, rotary positions, tied embeddings.

@@ -1,5 +1,5 @@
 // Command resnet trains a small ResNet with batch normalization on several devices, data parallel. The devices are
-// parts of the CPU, so it is not faster.
+// parts of the CPU.
 //
 //	go run ./examples/resnet                 on 4 devices; -devices 1 has the same results up to rounding
 //	go run ./examples/resnet -epochs 20      for longer, as is the learning rate's schedule

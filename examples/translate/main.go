@@ -3,7 +3,7 @@
 //
 //   - data.Buckets batches sentences by length, for only two programs.
 //   - Training uses teacher forcing; package nn's masks exclude padding.
-//   - A test translates greedily in a loop of the graph with a key-value cache.
+//   - A test translates greedily with a key-value cache.
 //
 // It prints the share of unseen sentences translated without an error, and three of them.
 package main

@@ -18,7 +18,6 @@ type Calibration struct {
 // Temperature returns 1/Scale, above 1 for an overconfident model.
 func (c Calibration) Temperature() float64 { return 1 / c.Scale }
 
-// String is the temperature, without a shift.
 func (c Calibration) String() string {
 	if c.Shift == 0 {
 		return fmt.Sprintf("temperature %.6g", c.Temperature())
@@ -37,11 +36,10 @@ func (c Calibration) Check() error {
 // Apply returns Scale·logit + Shift.
 func (c Calibration) Apply(logit float64) float64 { return c.Scale*logit + c.Shift }
 
-// FitTemperature sets c to the temperature of the least crossentropy (Guo et al., 2017). logits is [examples, classes];
-// labels has each example's class, or the classes' shares in the shape of logits.
+// FitTemperature sets c to the temperature of the least crossentropy (Guo et al., 2017). logits is [examples,
+// classes]; labels has each example's class, or the classes' shares in the shape of logits.
 //
-// Errors: logits that are not finite; labels of another number or that are no classes; all or too few labels predicted
-// right, which no temperature fits.
+// Logits that are not finite, labels that are no classes, and all or too few labels predicted right are errors.
 func (c *Calibration) FitTemperature(logits, labels []float64, classes int) error {
 	err := checkLabels(logits, labels, classes)
 	var b float64
@@ -146,11 +144,11 @@ func fitScale(logits, labels []float64, classes int) (float64, error) {
 	return b, nil
 }
 
-// FitPlatt sets c to one class's scale and shift, against the smoothed targets of Platt (1999). positive reports which
-// examples belong to the class.
+// FitPlatt sets c to one class's scale and shift, against the smoothed targets of Platt (1999). positive reports
+// which examples belong to the class.
 //
-// Errors: logits that are not finite; another number of logits; a class that no or each example has; logits that are
-// equal, or higher where positive is false.
+// Errors: logits that are not finite; a class that no or each example has; logits that are equal, or higher where
+// positive is false.
 func (c *Calibration) FitPlatt(logits []float64, positive []bool) error {
 	err := checkPositive(logits, positive)
 	var found Calibration

@@ -9,7 +9,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
-// Aim is a threshold's goal, in at most one field. The zero value is the greatest F1.
+// Aim is a threshold's goal: one field, or the greatest F1.
 type Aim struct {
 	Precision float64 // greatest recall at this precision or more, up to 1
 	Recall    float64 // greatest precision at this recall or more, up to 1
@@ -30,16 +30,14 @@ func (a Aim) Check() error {
 
 // Threshold is a chosen threshold.
 type Threshold struct {
-	// Value is the bound: a class is predicted if its probability is above it.
+	// A class is predicted if its probability is above Value.
 	Value                 float64
 	Precision, Recall, F1 float64
 }
 
-// Choose returns the best threshold of a class for the aim. probabilities are the class's of the examples, and positive
-// reports which of them belong to it.
+// Choose returns the best threshold of a class for the aim. positive reports which examples belong to the class.
 //
-// Errors: an aim that no threshold reaches, with the best one; another number of probabilities; a class that no or each
-// example has.
+// An aim that no threshold reaches, and a class that no or each example has, are errors.
 func (a Aim) Choose(probabilities []float64, positive []bool) (Threshold, error) {
 	err := errors.Join(a.Check(), checkPositive(probabilities, positive))
 	var best Threshold

@@ -16,7 +16,6 @@ import (
 	"github.com/lazo-ml/lazo/flaxlike"
 )
 
-// answers are a model's for a test set.
 type answers struct {
 	model *flaxlike.Model
 	about flaxlike.Description
@@ -31,7 +30,6 @@ type answers struct {
 	label      data.Array // float64; without labels its Flat is nil
 	figures    map[string]float64
 
-	// Of the sections below, for each example.
 	truth, answer func(i int) string
 	errors        []float64 // -Inf: its label does not count
 	errorName     string
@@ -91,7 +89,6 @@ func withoutPadding(set *data.Set) (*data.Set, error) {
 	return set.Gather(rows)
 }
 
-// prepare makes the fields of the model's preparation, without labels if the table has none, and these in their units.
 func (a *answers) prepare() (err error) {
 	a.prepared = a.model.Preparation()
 	if a.prepared == nil {
@@ -160,7 +157,6 @@ func (a *answers) evaluate(ctx context.Context) (err error) {
 	return err
 }
 
-// named are lines of losses or metrics of the output: "mse", "auc of y".
 func (a *answers) named(lines []string) map[string]string {
 	of := map[string]string{}
 	for _, line := range lines {
@@ -243,7 +239,6 @@ func (a *answers) counting(labels []float64) ([]bool, error) {
 	return counts, nil
 }
 
-// unconfirmed is an error if the network may mask places that the page cannot know.
 func (a *answers) unconfirmed(known bool, places int) error {
 	network := strings.Join(a.about.Network, "\n")
 	may := a.about.Code != "" || strings.Contains(network, "(own)") || a.kind == "numbers" && strings.Contains(network, "Padding=")
@@ -278,7 +273,6 @@ func floats[N float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 
 	return all
 }
 
-// numbers is nil for texts.
 func numbers(flat any) []float64 {
 	switch flat := flat.(type) {
 	case []float32:

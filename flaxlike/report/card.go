@@ -106,7 +106,6 @@ func builtWith() map[string]string {
 	return of
 }
 
-// moreSettings are those that no training step has.
 func moreSettings(about flaxlike.Description) (rows []plots.Row) {
 	add := func(name string, value ...string) {
 		if text := strings.Join(value, "; "); text != "" {
@@ -147,7 +146,6 @@ func moreSettings(about flaxlike.Description) (rows []plots.Row) {
 	return rows
 }
 
-// cut shortens what would fill the page.
 func cut(text string) string {
 	const most = 600
 	if len(text) <= most {

@@ -143,7 +143,6 @@ func (c *classified) readLabels(a *answers, output []int) (err error) {
 	return err
 }
 
-// right is the share of right labels.
 func (c *classified) right(of []int32) (right, all int) {
 	for i, label := range c.labels {
 		if c.counts[i] {
@@ -155,7 +154,6 @@ func (c *classified) right(of []int32) (right, all int) {
 	return right, all
 }
 
-// describe sets what the other sections show of an example.
 func (c *classified) describe(a *answers) {
 	each := len(c.labels) / a.p.Len()
 	list := func(of []int32, i int) string {
@@ -262,7 +260,6 @@ func (c *classified) describe(a *answers) {
 	}
 }
 
-// of is the probability of a class at a place.
 func (c *classified) of(place int, class int32) float64 {
 	switch {
 	case c.width > 1:
@@ -374,7 +371,6 @@ func (c *classified) curves() (plots.Classified, string) {
 	return of, caption
 }
 
-// tally counts for each class the labels and predictions that are it, and those that are both.
 type tally struct{ hits, said, are []int }
 
 func (c *classified) tally(of []int32) tally {
@@ -419,7 +415,6 @@ func (s score) cells() []string {
 
 const mostClassRows = 200
 
-// scores is as scikit-learn's classification_report.
 func (c *classified) scores(of []int32, thresholds []float64) *plots.Figure {
 	t := c.tally(of)
 	head := []string{"class", "precision", "recall", "F1", "support"}
@@ -467,7 +462,6 @@ func (c *classified) scores(of []int32, thresholds []float64) *plots.Figure {
 	return plots.Table("Metrics per class", head, rows...)
 }
 
-// confusion is a matrix, or of multi-label a table of each class's numbers.
 func (c *classified) confusion(of []int32) *plots.Figure {
 	n := len(c.names)
 	if c.kind == "multi-label" {
@@ -547,7 +541,6 @@ func (r Run) images() string {
 	return r.Images
 }
 
-// light is 0 and 1, 0 and 255, or the extremes.
 func light(images data.Array) (black, white float32) {
 	all := numbers(images.Flat)
 	low, high := slices.Min(all), slices.Max(all)

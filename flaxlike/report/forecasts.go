@@ -13,7 +13,6 @@ const (
 	leastWindow   = 10
 )
 
-// drawForecasts draws outputs [n, horizon] after their history, if the only input is a series.
 func (a *answers) drawForecasts(n regressed, d *draft) (is bool) {
 	if len(a.about.Inputs) != 1 || n.width < 2 {
 		return false

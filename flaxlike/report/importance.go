@@ -21,7 +21,6 @@ const (
 	importanceSeed = 1
 )
 
-// feature is a field, or a column of its last axis.
 type feature struct {
 	name  string
 	field int
@@ -109,7 +108,6 @@ func (a *answers) only(rows []int) (*data.Set, error) {
 	return set, err
 }
 
-// permutations are shuffles one after another, as scikit-learn's.
 func permutations(n int) (orders [][]int) {
 	order := make([]int, n)
 	for i := range order {

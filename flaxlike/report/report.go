@@ -34,8 +34,7 @@ type Run struct {
 }
 
 // Save writes report.html, which needs no other file, into a folder, which it creates. The section "Not drawn" lists
-// plots that this model or data does not allow, with reasons. Unknown fields and outputs, and class names that do not
-// fit, are errors.
+// plots that this model or data does not allow.
 func (r Run) Save(ctx context.Context, dir string) error {
 	page, err := r.page(ctx)
 	if err == nil {
@@ -152,7 +151,6 @@ func (r Run) test(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// drawExamples draws the worst ones: images of one class, else a table.
 func (r Run) drawExamples(ctx context.Context, a *answers, c classified, worst []loss, err error, d *draft) error {
 	if err != nil {
 		d.leaveOut("Worst examples", err)

@@ -14,7 +14,6 @@ import (
 	"github.com/lazo-ml/lazo/metrics/plots"
 )
 
-// loss is Evaluate's for one example.
 type loss struct {
 	example int
 	value   float64
@@ -106,7 +105,6 @@ func worstOf(a *answers, worst []loss) string {
 	return fmt.Sprintf("Not a random choice: the %d examples with the highest loss %s", len(worst), of)
 }
 
-// drawWorst makes a table of the examples: texts, or all fields with one number or text.
 func (a *answers) drawWorst(worst []loss, d *draft) error {
 	var chosen []int
 	for _, l := range worst {
@@ -188,7 +186,6 @@ func cells(of data.Array, width, at int) func(i int) string {
 	return func(i int) string { return fmt.Sprintf("%.5g", values[i*width+at]) }
 }
 
-// columnNames are "x[0]", "x[1]", ….
 func columnNames(f data.Field) []string {
 	names := make([]string, f.Array.Dims[len(f.Array.Dims)-1])
 	for k := range names {

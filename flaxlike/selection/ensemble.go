@@ -18,7 +18,7 @@ import (
 type Ensemble struct{ models []*flaxlike.Model }
 
 // NewEnsemble returns an ensemble of models with equal inputs, outputs and classes, as of a [CrossValidate] or of
-// several seeds. They must be built ([flaxlike.Model.Init]).
+// several seeds. They must be built.
 func NewEnsemble(models ...*flaxlike.Model) (*Ensemble, error) {
 	e := &Ensemble{slices.Clone(models)}
 	if err := e.check(); err != nil {

@@ -21,7 +21,6 @@ type sealed struct {
 	Record json.RawMessage `json:"record"`
 }
 
-// patience limits the wait for the lock, which processes hold for milliseconds.
 const patience = 30 * time.Second
 
 func (f *folder) lock(ctx context.Context) (io.Closer, error) {

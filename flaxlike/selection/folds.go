@@ -117,7 +117,6 @@ func (c *CrossValidation) summarize() error {
 	return nil
 }
 
-// String returns a table of the folds, the mean and the deviation.
 func (c *CrossValidation) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

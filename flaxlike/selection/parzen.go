@@ -98,12 +98,11 @@ func (p Parameter) estimator(values []any) estimator {
 	return e
 }
 
-// share is a value's place in its range, from 0 to 1, the inverse of between.
 func (p Parameter) share(v any) float64 {
 	x, low, high := 0.0, p.Low, p.High
 	switch v := v.(type) {
 	case int:
-		x, low, high = float64(v), low-0.5, high+0.5 // an integer is an interval
+		x, low, high = float64(v), low-0.5, high+0.5
 	case float64:
 		x = v
 	}

@@ -26,15 +26,16 @@ type Search struct {
 	// Trials is the number of distinct trials, which Seed determines.
 	Trials int
 	Seed   uint64
-	// Grid replaces Trials by all combinations of Values, and of each range this number of evenly spaced points with
-	// the ends, or all its integers if fewer.
+	// Grid replaces Trials by all combinations of Values, and of each range this number of evenly spaced points, or
+	// all its integers if fewer.
 	Grid int
 	// FirstEpochs and Factor select successive halving (Jamieson and Talwalkar, 2016): all Trials train for
 	// FirstEpochs, the best 1/Factor of them (rounded down) for Factor times as many epochs, and so on. A continued
 	// trial is bit-identical to an uninterrupted one.
 	FirstEpochs, Factor int
-	// Asynchronous continues a trial when it is among the best 1/Factor of those that ended its rung (ASHA, Li et al.,
-	// 2018), so that parallel Runs do not wait for each other. The table depends on the order of the results.
+	// Asynchronous continues a trial when it is among the best 1/Factor of those that ended its rung (ASHA, Li et
+	// al., 2018), so that parallel Runs do not wait for each other; the table then depends on the order of the
+	// results.
 	Asynchronous bool
 	// Bayesian draws each trial after the first ten from the results before it, where good ones are dense (TPE, Bergstra
 	// et al., 2011). With FirstEpochs, these are the results of the first rung.
@@ -42,20 +43,18 @@ type Search struct {
 	// PruneAfter, if not 0, ends a trial after this number of epochs or a later one, if its best value is worse than the
 	// median of the values of five other trials or more after that epoch.
 	PruneAfter int
-	// Entry is the figure of Fit's history to optimize, such as "val_loss". A trial has the value and the model of its
-	// best epoch. Direction is the better direction; zero is an error unless Entry is a loss, an error or a metric by
-	// name.
+	// Entry is the figure of Fit's history to optimize, such as "val_loss". A trial has the value and the model of
+	// its best epoch. Direction is the better direction; zero decides by the name, or is an error.
 	Entry     string
 	Direction loop.Mode
-	// Training is the training set of each model.
-	Training *data.Set
+	Training  *data.Set
 	// Make returns a new model for a trial, and its Fit. The search trains the model and closes it. With FirstEpochs,
 	// each continuation calls Make, and Epochs and Until must be 0. checkpoint.Resume, InitialEpoch, EachStep and
 	// FastDevRun are errors. A resumed search calls Make once more for a recorded trial, to compare its Fit.
 	Make func(ctx context.Context, p *Parameters) (*flaxlike.Model, flaxlike.Fit, error)
-	// Dir is the folder of the search, created if needed, with a record of each ended trial (but see Run), checkpoints
-	// of the current ones, and the best model. Another Run with the same settings makes the missing trials. Runs of
-	// several processes, also at once, share the trials.
+	// Dir is the folder of the search, created if needed, with a record of each ended trial, checkpoints of the
+	// current ones, and the best model. Another Run with the same settings makes the missing trials. Concurrent Runs
+	// of several processes share the trials.
 	Dir string
 	// OnTrial, if not nil, is called for each trial that ended or completed a rung, also for those of the folder.
 	OnTrial func(Trial)
@@ -63,7 +62,6 @@ type Search struct {
 
 // Trial is the result of one choice of parameters.
 type Trial struct {
-	// Number is its place in the order of drawing, from 0.
 	Number     int
 	Parameters map[string]any
 	// Value is the entry's best value, Epoch its epoch, from 1, Epochs the number of trained epochs, and Figures the
@@ -73,7 +71,7 @@ type Trial struct {
 	Figures       map[string]float64
 	// Pruned reports that PruneAfter ended it.
 	Pruned bool
-	// Err is the reason for no value. After a restart it is only the recorded text.
+	// Err is the reason for no value.
 	Err error
 }
 
@@ -135,7 +133,6 @@ func (s *Result) rows(number func(float64) string) (rows [][]string) {
 	return rows
 }
 
-// String returns a table of all trials, the best first, with rounded numbers.
 func (s *Result) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -152,8 +149,8 @@ func (s *Result) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// WriteCSV writes all trials, the best first, with all digits. The columns are trial, the entry, epoch, epochs, the
-// parameters, and failed.
+// WriteCSV writes all trials, the best first. The columns are trial, the entry, epoch, epochs, the parameters, and
+// failed.
 func (s *Result) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.WriteAll(s.rows(func(v float64) string { return inGo(v) })); err != nil {
@@ -163,12 +160,13 @@ func (s *Result) WriteCSV(w io.Writer) error {
 }
 
 // Run makes the missing trials that no other process makes, waits for those, and returns the table of all. A trial
-// fails by an error or panic of Make or Fit, or if a loss or the entry is not finite; the table has the reason. Another
-// Run repeats a failed trial only if its record is removed or it failed in its first epoch. It is an error if all fail.
+// fails by an error or panic of Make or Fit, or if a loss or the entry is not finite; the table has the reason.
+// Another Run repeats a failed trial only if its record is removed or it failed in its first epoch. It is an error if
+// all fail.
 //
-// Other errors end the search, with the table until then: a setting, training set (a sample is compared, see data.Deal)
-// or Fit that differs from the folder's; an entry that Fit does not log; a name that Make reads and the space lacks; a
-// parameter that no trial has read; a record that is damaged or cannot be written; a context that ends, with its cause.
+// Other errors end the search, with the table until then: a setting, training set (a sample is compared) or Fit that
+// differs from the folder's; an entry that Fit does not log; a parameter that Make reads and the space lacks, or that
+// no trial has read; a damaged record.
 func (s Search) Run(ctx context.Context) (*Result, error) {
 	found := &Result{Entry: s.Entry, dir: s.Dir}
 	err := s.check()

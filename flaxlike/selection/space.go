@@ -307,10 +307,8 @@ func drawDistinct(space []Parameter, random *rand.Rand, taken func([]any) bool) 
 	return nil
 }
 
-// Parameters are one trial's values. A name that the Space lacks, or another type, reads as zero and ends the search
-// with an error.
+// Parameters are one trial's values. A name that the Space lacks, or another type, ends the search with an error.
 type Parameters struct {
-	// Number is that of the trial, from 0.
 	Number int
 	values map[string]any
 	read   map[string]bool

@@ -217,7 +217,6 @@ type drawnRecord struct {
 	Parameters map[string]string `json:"parameters"`
 }
 
-// drawn records what it draws, so that the trial continues after a kill.
 func (r *searching) drawn(number int) error {
 	if r.trials[number] != nil {
 		return nil
@@ -317,7 +316,6 @@ func (r *searching) limits() map[int]float64 {
 	return limits
 }
 
-// prune stops a trial whose best value is worse than the median, as optuna's MedianPruner.
 func (r *searching) prune(report loop.Report, limits map[int]float64, record *trialRecord) error {
 	epoch := int(report.Elapsed.Epochs)
 	limit, there := limits[epoch]

@@ -1,5 +1,5 @@
-// Package abilities has optional methods that a run of package loop looks for on a state, a step, a batch, a callback
-// or a job. loop.Stepper, loop.Attendant and loop.Job list those that users may write.
+// Package abilities has the optional methods that a run of package loop looks for. loop.Stepper, loop.Attendant and
+// loop.Job list those that users may write.
 package abilities
 
 import (
@@ -53,7 +53,7 @@ type Whole[B any] interface {
 	WholeFrom(position int64) iter.Seq2[B, error]
 }
 
-// LeftOut is a batch that ends its epoch, with the number of its examples in no batch.
+// LeftOut is a batch that ends its epoch. It returns the number of the epoch's examples in no batch.
 type LeftOut interface{ LeftOut() int }
 
 // WholeFrom returns a source's From with all examples, or an error: see [Complete].
@@ -104,7 +104,6 @@ type Payload interface {
 	Any() (any, error)
 }
 
-// Awaiter is a step that may run after its method returns.
 type Awaiter[S any] interface {
 	Await(ctx context.Context, state S) error
 }
@@ -119,7 +118,6 @@ type Queued interface {
 	OnRead(f func() error) (remove func(), err error)
 }
 
-// Compiler is a state that compiles steps at the first batch of a shape.
 type Compiler interface {
 	// CompilingSince returns when the current compilation began. It is safe for concurrent use.
 	CompilingSince() (time.Time, bool)
@@ -131,7 +129,6 @@ const Resume = "resume"
 // Dry is a value of an earlier loop.Prepare of a run that checkpoint.Resume neither resumes nor saves.
 type Dry interface{ Dry() }
 
-// Resumed is a value of checkpoint.Resume's loop.Prepare for one run.
 type Resumed interface {
 	// OnDifference calls f for each difference from the saved run, found so far or later.
 	OnDifference(f func(difference fmt.Stringer))
@@ -139,9 +136,8 @@ type Resumed interface {
 	Entries() []string
 }
 
-// Saver is a value of checkpoint.Resume's loop.Prepare for one run.
 type Saver interface {
-	// SaveNow asks for a save after the step in progress. All processes of a job call it in the same iteration.
+	// All processes of a job call SaveNow in the same iteration. The save follows the step in progress.
 	SaveNow()
 }
 
@@ -154,8 +150,7 @@ type LearningRater interface {
 
 var ErrRateTooSmall = errors.New("too small a learning rate")
 
-// Interrupter is an attendant that may request a call outside its schedule, for example after a failed save. true ends
-// the block.
+// Interrupter is an attendant that may request a call outside its schedule. true ends the block.
 type Interrupter interface{ Interrupts() bool }
 
 // Observer is an attendant that is called when the run begins another activity, on its goroutine. It must be fast.
@@ -165,7 +160,6 @@ type Observer interface {
 
 // Activity is a task, a callback, or waiting for data.
 type Activity struct {
-	// Kind is "task", "callback", or "" for the data and the run itself.
 	Kind string
 	// Name is the task's or callback's ("evaluation val"), "", or "data".
 	Name string
@@ -182,7 +176,6 @@ func (a Activity) String() string {
 
 // Watched is a job that ends when a process keeps the others waiting too long, and reports its activity.
 type Watched interface {
-	// At records the step and the next activity.
 	At(step int64, doing string)
 	// Busy announces a phase for which the others wait up to limit; done ends it.
 	Busy(doing string, limit time.Duration) (done func())
@@ -190,7 +183,6 @@ type Watched interface {
 	AgreeOn(what string, words []int64) error
 }
 
-// XLADumper is a state that writes its programs to a directory.
 type XLADumper interface {
 	DumpXLA(dir string) error
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Misdeclared returns an error if a type has an asked interface's method with another signature, which a run would
-// ignore. It accepts a method Samples that returns no integer, which has another meaning.
+// ignore. A method Samples that returns no integer has another meaning.
 func Misdeclared(of reflect.Type, what string, asked ...reflect.Type) error {
 	for _, ability := range asked {
 		for i := range ability.NumMethod() {

@@ -23,7 +23,6 @@ const bytesInWord = 7 // so that no word is negative
 // Text is a text of at most 448 bytes. One process sets it, the others pass the zero Text.
 type Text [64]int64
 
-// Set writes the text, truncated to the room.
 func (t *Text) Set(text string) {
 	for i := range min(len(text), len(t)*bytesInWord) {
 		t[i/bytesInWord] |= int64(text[i]) << (8 * (i % bytesInWord))

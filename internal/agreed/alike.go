@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// Setting must be equal in all processes.
 type Setting struct {
 	// What and Text are its name and value in errors; Key decides equality.
 	What, Text, Key string

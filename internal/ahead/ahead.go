@@ -6,7 +6,6 @@ import "sync/atomic"
 
 var running atomic.Int64
 
-// Begin is called before such a goroutine starts.
 func Begin() { running.Add(1) }
 
 func End() { running.Add(-1) }

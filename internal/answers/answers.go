@@ -125,7 +125,6 @@ func ofClasses(name string, probabilities, chosen data.Array, names []string) []
 	return []Column{p, c}
 }
 
-// Object returns a row's JSON values by the columns' names.
 func Object(columns []Column, row int) map[string]any {
 	object := map[string]any{}
 	for _, c := range columns {

@@ -115,7 +115,6 @@ type remote struct {
 func (r *remote) Error() string        { return r.text }
 func (r *remote) Is(target error) bool { return r.is != nil && target == r.is }
 
-// Describe returns the machine's description; limit as in [Machine.Compile].
 func (m Machine) Describe(ctx context.Context, limit time.Duration) (*Description, error) {
 	a, err := m.run(ctx, nil, limit)
 	if err != nil {
@@ -288,7 +287,6 @@ func (do order) run() (answer, error) {
 	return answer{Report: r}, err
 }
 
-// Dumping has XLA write the optimized program for [Dumped].
 func Dumping(options pjrt.CompileOptions, dir string) pjrt.CompileOptions {
 	debug := map[string]any{"xla_dump_to": dir, "xla_dump_hlo_as_text": true}
 	maps.Copy(debug, options.Debug)
@@ -296,7 +294,6 @@ func Dumping(options pjrt.CompileOptions, dir string) pjrt.CompileOptions {
 	return options
 }
 
-// Dumped returns that text, or "".
 func Dumped(dir string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*after_optimizations.txt"))
 	if err != nil || len(files) == 0 {

@@ -78,12 +78,9 @@ const maxInt = uint64(^uint(0) >> 1)
 
 type Elements interface {
 	Len(flat any) int
-	// Slice returns a view of elements i to j-1.
 	Slice(flat any, i, j int) any
-	// Is reports whether part is that view.
 	Is(flat any, i, j int, part any) bool
 	Make(n int) any
-	// Gather copies the given rows of width elements.
 	Gather(to, flat any, rows []int, width int)
 	Concat(parts []any) any
 }

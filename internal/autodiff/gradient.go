@@ -30,7 +30,6 @@ func Weighted(values, weights []*graph.Node) (sum *graph.Node) {
 	return sum
 }
 
-// ShapeText returns the shape of a node or nil, for messages.
 func ShapeText(n *graph.Node) string {
 	if n == nil {
 		return "nil"

@@ -9,9 +9,7 @@ import (
 
 // Loop is a scan: a loop of known maximum length, with a gradient.
 type Loop struct {
-	// Length is the number of iterations, places and outputs.
-	Length int
-	// Reverse iterates from the last place to the first.
+	Length  int
 	Reverse bool
 	// Remat makes the gradient recompute everything from the carried values.
 	Remat bool
@@ -30,8 +28,7 @@ type loop struct {
 	saved                     []*graph.Node
 }
 
-// Results of costly operations are saved. The elementwise ones have a gradient that uses the result; recomputing others
-// costs about as much as reading.
+// Results of costly operations are saved. Recomputing others costs about as much as reading.
 var costly = map[graph.NodeType]bool{
 	graph.NodeTypeDotGeneral: true, graph.NodeTypeConvGeneral: true, graph.NodeTypeWhile: true, graph.NodeTypeSort: true,
 	graph.NodeTypeRNGBitGenerator: true, graph.NodeTypeExp: true, graph.NodeTypeTanh: true, graph.NodeTypeLogistic: true,

@@ -81,7 +81,6 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	return gradients
 }
 
-// indices of the values with an adjoint, by kind
 type backward struct {
 	*loop
 	ofCarry, ofPlaces, ofFixed []int

@@ -11,7 +11,7 @@ import (
 // traced is the part of a graph between parameters and outputs, such as a loop's body, to be rebuilt with other nodes.
 type traced struct {
 	params, outputs []*graph.Node
-	nodes           []*graph.Node // between them, in creation order
+	nodes           []*graph.Node
 	captured        []*graph.Node // other nodes that they use, without constants
 }
 

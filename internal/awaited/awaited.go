@@ -7,12 +7,10 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Values are those that a state awaits, in addition to its variables.
 type Values struct {
 	// Shapes has the saved values' shapes by their variables' full names.
 	Shapes map[string]shapes.Shape
-	// Bring creates a saved value's variable, as an optimizer's.
-	Bring func(name string) *model.Variable
+	Bring  func(name string) *model.Variable
 	// Numbers has what an optimizer's links keep for several parameters, by the full names of both. A group of
 	// parameters has its own after the first step that trains one of them.
 	Numbers map[string][]string
@@ -27,10 +25,8 @@ type Values struct {
 
 const param = "/lazo.awaited"
 
-// Give sets the values of a graph's state.
 func Give(g *graph.Graph, v *Values) { model.SetGraphParam(g, param, v) }
 
-// Of returns the values of a graph's state, or empty ones.
 func Of(g *graph.Graph) *Values {
 	if v, ok := model.GetGraphParam(g, param); ok {
 		return v.(*Values)

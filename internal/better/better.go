@@ -22,7 +22,6 @@ type mode interface {
 	fmt.Stringer
 }
 
-// Of returns the mode for an entry: Lowest or Highest.
 func Of[M mode](m M, entry string) (M, error) {
 	switch m {
 	case Lowest, Highest:

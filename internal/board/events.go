@@ -9,15 +9,12 @@ import (
 
 const (
 	// gather is the time between two events of a page.
-	gather = 500 * time.Millisecond
-	// alive is the time between comments, which show that the server answers.
-	alive = 15 * time.Second
-	// patience limits a write to a page that does not read.
+	gather   = 500 * time.Millisecond
+	alive    = 15 * time.Second
 	patience = 20 * time.Second
 )
 
-// events sends the state of the changed runs, at most twice a second. A page that does not read holds its own goroutine
-// alone.
+// events sends the state of the changed runs, at most twice a second.
 func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")

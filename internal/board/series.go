@@ -70,7 +70,6 @@ func (s *series) rewind(step int64) {
 	}
 }
 
-// axis is the horizontal axis: steps, or seconds.
 type axis func(p point) float64
 
 func bySteps(p point) float64   { return float64(p.step) }
@@ -106,7 +105,6 @@ func bucketOf(x axis, width int, ranges ...[]point) float64 {
 // columns are the points of a series, or of each bucket the mean, the lowest and the highest value.
 type columns struct{ x, mean, low, high []float64 }
 
-// reduce makes columns of buckets, which begin at multiples of their size.
 func reduce(points []point, x axis, bucket float64) (c columns) {
 	if bucket == 0 {
 		for _, p := range points {

@@ -19,17 +19,14 @@ import (
 	"time"
 )
 
-// Access restricts reading and changes.
 type Access struct {
 	// Token is needed for changes, in the header Authorization: Bearer.
-	Token string
-	// Reading: it is needed for reading too.
+	Token   string
 	Reading bool
 	// Hosts are other names of the server. IP addresses and localhost need none.
 	Hosts []string
 }
 
-// NewToken returns a random token.
 func NewToken() string {
 	var b [18]byte
 	_, _ = rand.Read(b[:])
@@ -148,9 +145,8 @@ type seriesRequest struct {
 }
 
 type wantedOf struct {
-	Run  int    `json:"run"`
-	Name string `json:"name"`
-	// Bucket, Rewound and Since are those of the columns that the page has.
+	Run     int      `json:"run"`
+	Name    string   `json:"name"`
 	Bucket  *float64 `json:"bucket"`
 	Rewound int      `json:"rewound"`
 	Since   float64  `json:"since"`
@@ -280,7 +276,7 @@ func (s *Store) do(c controlRequest) error {
 	return info.Control(c.Action, c.Value)
 }
 
-// Listen serves a handler at HOST:PORT until the server is closed. Without a host it is 127.0.0.1. open says that other
+// Listen serves a handler at HOST:PORT until the server is closed. Without a host it is 127.0.0.1. open: other
 // machines can connect.
 func Listen(address string) (listener net.Listener, open bool, err error) {
 	host, port, err := net.SplitHostPort(address)
@@ -297,7 +293,7 @@ func Listen(address string) (listener net.Listener, open bool, err error) {
 	return listener, !is || !tcp.IP.IsLoopback(), nil
 }
 
-// NewServer returns a server for the handler. Events are written for as long as a page is open.
+// NewServer returns a server without a limit of writes: a page may be open for long.
 func NewServer(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 }

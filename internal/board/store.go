@@ -1,5 +1,4 @@
-// Package board serves a page that follows trainings: their curves, throughput, resources, log lines, samples and ends.
-// A [Store] has the data, which [Store.Handler] serves.
+// Package board serves a page that follows trainings. A [Store] has the data, which [Store.Handler] serves.
 package board
 
 import (
@@ -20,7 +19,7 @@ type Store struct {
 	runs    []*Run
 	nextID  int
 	version int64
-	changed chan struct{} // closed at the next change
+	changed chan struct{}
 	awaited bool
 	gone    []gone
 	over    chan struct{}
@@ -31,14 +30,13 @@ type gone struct {
 	version int64
 }
 
-// Run is a run of the page. Its methods may be called from several goroutines.
+// The methods of Run may be called from several goroutines.
 type Run struct {
-	store  *Store
-	id     int
-	name   string
-	series map[string]*series
-	names  []string // of the series, in order
-	// sources have the newest row of each writer.
+	store   *Store
+	id      int
+	name    string
+	series  map[string]*series
+	names   []string
 	sources map[string]*source
 	info    Info
 	at      loop.Elapsed
@@ -55,15 +53,12 @@ type source struct {
 	any            bool
 }
 
-// Info describes a run.
 type Info struct {
 	// Status is running, ended, failed, interrupted, or "" if unknown, Why the reason of the end.
 	Status, Why string
-	// Err has errors of the records.
-	Err      string
-	Settings map[string]string
-	// Rate is the learning rate, or nil.
-	Rate *float64
+	Err         string
+	Settings    map[string]string
+	Rate        *float64
 	// Until is the end, Progress the done part of it, or 0.
 	Until    string
 	Progress float64
@@ -75,7 +70,6 @@ type Info struct {
 	Control func(action string, value float64) error
 }
 
-// Sample is an output of a run: a text or a PNG.
 type Sample struct {
 	Step int64
 	Name string
@@ -92,11 +86,9 @@ const (
 	mostLines   = 1000
 	longestLine = 4 << 10
 	mostSamples = 32
-	// window is the shortest time over which a throughput is measured.
-	window = time.Second
+	window      = time.Second
 )
 
-// NewStore returns a store without runs.
 func NewStore() *Store { return &Store{changed: make(chan struct{}), over: make(chan struct{})} }
 
 // End ends the events of all pages, after their newest state.
@@ -113,7 +105,6 @@ func (s *Store) Add(name string) *Run {
 	return r
 }
 
-// Remove removes the run from the page.
 func (r *Run) Remove() {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
@@ -171,7 +162,6 @@ func (r *Run) Row(from string, at loop.Elapsed, names []string, values []float64
 	}
 }
 
-// Numbers adds numbers of the newest row's step.
 func (r *Run) Numbers(from string, names []string, values []float64) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
@@ -181,7 +171,6 @@ func (r *Run) Numbers(from string, names []string, values []float64) {
 	r.store.touch(r)
 }
 
-// Rewind removes the values of a source from a step on.
 func (r *Run) Rewind(from string, step int64) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
@@ -225,7 +214,6 @@ func compareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(a, b))
 }
 
-// Describe changes the run's description.
 func (r *Run) Describe(change func(*Info)) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
@@ -233,7 +221,6 @@ func (r *Run) Describe(change func(*Info)) {
 	r.store.touch(r)
 }
 
-// Log adds lines of text.
 func (r *Run) Log(text string) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()

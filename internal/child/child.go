@@ -87,7 +87,6 @@ func (t *Tail) Errors() []string {
 	return t.errors
 }
 
-// String returns the end of the output, or the first lines from Go's runtime.
 func (t *Tail) String() string {
 	if t.endLine(); t.traced {
 		return strings.Join(t.errors, "\n")

@@ -69,7 +69,6 @@ func (c *Column) Pop(row int64) {
 	}
 }
 
-// Keep removes the rows for which stays is false.
 func (c *Column) Keep(stays func(row int64) bool) {
 	c.unread.Keep(func(i int) bool { return stays(c.cells.At(i).row) })
 	c.cells.Keep(func(i int) bool { return stays(c.cells.At(i).row) })

@@ -19,11 +19,11 @@ const (
 	maxMembers = 64
 )
 
-// Document reads a JSON text strictly: a repeated name, invalid UTF-8 and text after the value are errors.
-// encoding/json does not see the long lists of numbers (docs/decisions/0017).
+// Document refuses a repeated name, invalid UTF-8 and text after the value. encoding/json does not see the long lists
+// of numbers (docs/decisions/0017).
 type Document struct {
 	*json.Decoder
-	MaxMembers int // of an object, 64 by default
+	MaxMembers int
 	lists      []piece
 }
 
@@ -162,7 +162,6 @@ func textsAlone(text string) bool {
 	return true
 }
 
-// End returns an error if there is more text.
 func (d *Document) End() error {
 	if _, err := d.Token(); err != io.EOF {
 		return errors.New("there is text after the JSON object")
@@ -197,7 +196,6 @@ func (d *Document) Object(what string, member func(name string) error) error {
 	return err
 }
 
-// List reads a list; element reads the next one.
 func (d *Document) List(what string, element func() error) error {
 	if err := d.open('[', what, "a list"); err != nil {
 		return err
@@ -274,7 +272,6 @@ func (d *Document) Elements(what string) (string, error) {
 	return text, nil
 }
 
-// Read reads a string, a number or a truth value.
 func Read[T string | int | float64 | bool](d *Document, what, expected string) (v T, err error) {
 	text, _, err := d.Text()
 	if err != nil {

@@ -1,11 +1,10 @@
-// Package dtype is the table of dtypes: their numbers in GoMLX and PJRT, and their names in Go, GoMLX and files of
-// tensors. It imports nothing, for packages without GoMLX.
+// Package dtype is the table of dtypes: their numbers in GoMLX and PJRT, and their names. It imports nothing, for
+// packages without GoMLX.
 package dtype
 
 // Type is a dtype, by GoMLX's and PJRT's number.
 type Type int
 
-// The dtypes; zero is none.
 const (
 	Bool Type = iota + 1
 	Int8
@@ -69,10 +68,8 @@ func Of(flat any) (Type, int) {
 	return 0, 0
 }
 
-// Named returns the dtype for GoMLX's name, or 0.
 func Named(name string) Type { return find(name, func(r row) string { return r.name }) }
 
-// InFiles returns the dtype for its name in files, or 0.
 func InFiles(name string) Type { return find(name, func(r row) string { return r.inFile }) }
 
 func find(name string, of func(row) string) Type {
@@ -91,8 +88,6 @@ func (t Type) row() row {
 	return types[t]
 }
 
-// String returns Go's name, "float32", or "".
 func (t Type) String() string { return t.row().inGo }
 
-// InFile returns the name in files, "F32", or "".
 func (t Type) InFile() string { return t.row().inFile }

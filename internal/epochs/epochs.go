@@ -15,7 +15,6 @@ type Source[B any] interface {
 	From(position int64) iter.Seq2[B, error]
 }
 
-// Range describes a run's batches.
 type Range[B any] struct {
 	Source Source[B]
 	// Plain, if not nil, replaces the Source: an iterator from the first batch to the end of an epoch, any number of
@@ -37,8 +36,8 @@ type Range[B any] struct {
 
 // Early is shared by a source and its run, because an abandoned source must not hold the run.
 type Early struct {
-	Asked atomic.Bool // the source was asked for a batch ahead
-	Taken bool        // it was taken, and the previous one is yielded
+	Asked atomic.Bool
+	Taken bool
 	Skips atomic.Bool
 	// Uncounted is the number of passes left out, if earlier runs counted no epochs.
 	Uncounted int64
@@ -108,7 +107,7 @@ type pass[B any] struct {
 	skip    int64
 	taken   int64
 	ahead   bool
-	plain   bool // the end of the iterator ends the epoch
+	plain   bool
 	once    bool
 	stopped bool
 	again   bool // the iterator begins another time

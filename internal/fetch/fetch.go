@@ -52,7 +52,7 @@ type File struct {
 	Size   int64  // bytes; 0: unknown, limited by Client.Limit
 	SHA256 string // lower-case hex
 	Blob   string // in place of SHA256: the SHA-1 of the git blob, of Size bytes
-	Token  string // of the header Authorization, for the host and port of URL alone; "": none
+	Token  string
 }
 
 func (f File) digest() (sum hash.Hash, want string, err error) {
@@ -74,7 +74,7 @@ func (f File) explain(err error) error {
 	return fmt.Errorf("fetch: %s from %s: %w", listed.Cut(cmp.Or(f.Name, path.Base(Redact(f.URL)))), Redact(f.URL), listed.Short(err))
 }
 
-// Client downloads files. It is safe for concurrent use if Progress is.
+// Client is safe for concurrent use if Progress is.
 type Client struct {
 	HTTP         *http.Client            // default: NewHTTPClient
 	IdleTimeout  time.Duration           // for the next byte and headers; default 30 s
@@ -183,7 +183,7 @@ func NewHTTPClient() *http.Client {
 	}}
 }
 
-// Get returns a page without a digest, of at most limit bytes. Token and errors are those of a [File] and Download.
+// Get returns a page without a digest, of at most limit bytes.
 func (c Client) Get(ctx context.Context, address, token string, limit int64) (text []byte, err error) {
 	c = c.withDefaults()
 	ctx, alive, stop := c.watched(ctx)

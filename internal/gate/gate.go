@@ -43,7 +43,7 @@ func Once(err error) error {
 
 var joinType = reflect.TypeOf(errors.Join(ErrClosed))
 
-// Gate guards a value. The zero Gate is open. Do not copy it.
+// The zero Gate is open. Do not copy it.
 type Gate struct {
 	mu      sync.Mutex
 	readers int
@@ -64,7 +64,6 @@ type turn struct {
 // context that has ended.
 func (g *Gate) Read(ctx context.Context) error { return g.Enter(ctx, false) }
 
-// Change waits until the value is unused and excludes others until DoneChanging. Errors are those of Read.
 func (g *Gate) Change(ctx context.Context) error { return g.Enter(ctx, true) }
 
 // Enter is Change or Read; Leave ends it.
@@ -92,7 +91,6 @@ func (g *Gate) Enter(ctx context.Context, change bool) error {
 	return g.give(t, context.Cause(ctx))
 }
 
-// why is the context's error.
 func (g *Gate) give(t *turn, why error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,13 +10,11 @@ import (
 
 type Error struct {
 	Cause error
-	// Where is the innermost line of the user's code, such as "package/file.go:12", or "" without one on the stack or
-	// if Cause names it.
+	// Where is the innermost line of the user's code, such as "package/file.go:12", or "".
 	Where string
-	// Operation is GoMLX's function that lazo or the user called, such as "Reshape", or "" if Cause names one.
+	// Operation is GoMLX's function that lazo or the user called, such as "Reshape", or "".
 	Operation string
-	// Hint is advice, or "" if there is none or Cause has it.
-	Hint string
+	Hint      string
 }
 
 func (e *Error) Error() string { return e.text(e.Cause.Error()) }
@@ -103,7 +101,6 @@ var named = regexp.MustCompile(`^(?:\w+: )?\w+\(`)
 
 const kept = "a node of another graph is used, perhaps kept from an earlier call: make all nodes again in each call of the function"
 
-// found by words in GoMLX's messages
 var hints = []struct{ words, hint string }{
 	{"already visited from", `two layers have one scope: give each a scope of its own with In("name"), or let them share its variables: Shared("name") for the second, or At("name") for both`},
 	{"not yet visited from", `Shared is for a name that In was given before, in the same build and at the same scope: where the same code runs the first time and later, use At("name")`},

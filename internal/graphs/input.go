@@ -5,7 +5,6 @@ import "errors"
 // ErrInput is wrapped by errors that a model's input causes; see serve.ErrInput.
 var ErrInput = errors.New("wrong input")
 
-// Input wraps err as an [ErrInput] with the same text.
 func Input(err error) error {
 	if err == nil {
 		return nil

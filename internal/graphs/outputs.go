@@ -23,7 +23,6 @@ func (o OutputErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the errors by the outputs' names in order.
 func (o OutputErrors) Unwrap() (errs []error) {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
 		errs = append(errs, o[name])
@@ -31,7 +30,6 @@ func (o OutputErrors) Unwrap() (errs []error) {
 	return errs
 }
 
-// OfAnyInput reports whether the errors occur for any input.
 func (o OutputErrors) OfAnyInput() bool {
 	for _, err := range o {
 		if !errors.Is(err, ErrOutdated) {

@@ -25,7 +25,7 @@ const (
 )
 
 // PanicLine returns the innermost line of the user's code on the stack of a panic that the caller's caller is
-// recovering, as [Places.Here], up to the enclosing call of package shield, or "".
+// recovering, up to the enclosing call of package shield, or "".
 func PanicLine(value any) string {
 	if err, ok := value.(error); ok && Where(err) != "" {
 		return ""
@@ -85,8 +85,8 @@ func (p *Places) placeOf(pc uintptr) string {
 
 var ofGoMLX = regexp.MustCompile(`^github\.com/gomlx/gomlx/(?:core/graph|ml/layers)\.(?:\(\*?(\w+)\)\.)?(\w+)`)
 
-// The function of GoMLX, as "Reshape" or "PoolBuilder.Done", whose caller is the innermost that is not GoMLX's, or "".
-// A deferred function of its caller is recovering a panic.
+// The function of GoMLX, as "Reshape", whose caller is the innermost that is not GoMLX's, or "". A deferred function
+// of its caller is recovering a panic.
 func calledOfGoMLX() (name string) {
 	var stack [64]uintptr
 	frames := runtime.CallersFrames(stack[:runtime.Callers(3, stack[:])])

@@ -17,7 +17,6 @@ func Point(err error) string {
 	return Bare(err.Error())
 }
 
-// Bare removes lazo's package name from a message's start.
 func Bare(text string) string {
 	if name, rest, ok := strings.Cut(text, ": "); ok && packageNames[name] {
 		return rest

@@ -69,7 +69,6 @@ func (m *Module) addConstants(all []Parameter) {
 	})
 }
 
-// Constants returns the first index and the number of parameters that are large constants.
 func (m *Module) Constants() (first, n int) {
 	first = len(m.Parameters)
 	for i, p := range m.Parameters {

@@ -25,7 +25,7 @@ func (b *Builder) ForCUDA(widestHead int) *Builder {
 //
 // It needs [Builder.ForCUDA], float16 or bfloat16, a head width that is a multiple of 8, one device, and a bias
 // independent of inputs. Key and value may have fewer heads. All else, such as masks, returns
-// compute.ErrNotImplemented; GoMLX then uses other operations. No GPU has run these calls; tests compare JAX's text.
+// compute.ErrNotImplemented. No GPU has run these calls; tests compare JAX's text.
 func (f *Function) FusedScaledDotProductAttention(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 ) (output compute.Value, statesForVJP []compute.Value, err error) {
@@ -36,7 +36,6 @@ func (f *Function) FusedScaledDotProductAttention(
 	return out[0], out[1:], nil
 }
 
-// FusedScaledDotProductAttentionVJP is the gradient of [Function.FusedScaledDotProductAttention], with the same limits.
 func (f *Function) FusedScaledDotProductAttentionVJP(
 	query, key, value compute.Value, axesLayout compute.AttentionAxesLayout, options *compute.ScaledDotProductAttentionConfig,
 	output compute.Value, statesForVJP []compute.Value, dOutput compute.Value,
@@ -200,7 +199,6 @@ func flashConfig(query, key *value, time, heads int, o compute.ScaledDotProductA
 		fmt.Fprintf(&products, `"%s_dot_dimension_numbers":{"lhs_contracting_dimensions":["%d"],"rhs_contracting_dimensions":["%d"],`+
 			`"lhs_batch_dimensions":["0","%d"],"rhs_batch_dimensions":["0","%d"]},`, name, left, right, leftHeads, heads)
 	}
-	// Scores have shape [batch, heads, queries, keys].
 	if back {
 		product("bmm1_grad_gemm1", 2, 1, time)
 		product("bmm1_grad_gemm2", 3, 1, time)

@@ -24,7 +24,7 @@ var (
 	ErrForeignOp = errors.New("the operand is not of this builder")
 )
 
-// Builder collects a program's operations until Compile. It is not safe for concurrent use.
+// Builder is not safe for concurrent use.
 type Builder struct {
 	name     string
 	compile  func(*Module) (compute.Executable, error)
@@ -370,7 +370,6 @@ var missing = []compute.OpType{
 	compute.OpTypeFusedAttentionQKVProjection, compute.OpTypeFusedQuantizedDense, compute.OpTypeQuantizedEmbeddingLookup,
 }
 
-// x is an int, int64 or float64.
 func scalar(f *stablehlo.Function, t dtypes.DType, x any) (*value, error) {
 	return f.ConstantFromFlatAndShape(xlashapes.CastAsDType(x, t), xlashapes.Make(t))
 }

@@ -104,9 +104,8 @@ func (f *Function) ConvGeneral(
 }
 
 // takenForGroups reports an axis that XLA's simplifier takes for one of groups if it exchanges input and kernel. It
-// then forgets that such an axis has as many places as the kernel, and ends the process (check of
-// algebraic_simplifier.cc "Window dimensions do not match RHS shape"). A place computed before the others and removed
-// prevents that.
+// then ends the process (check of algebraic_simplifier.cc "Window dimensions do not match RHS shape"). A place
+// computed before the others and removed prevents that.
 func takenForGroups(window, places, stride, inputDilation, kernelDilation int, padding [2]int) bool {
 	return window == inputDilation && stride == window-1 && kernelDilation == 1 && padding == [2]int{} && places != window
 }

@@ -31,11 +31,11 @@ type Function struct {
 	in, out  []*shardy.ShardingSpec // nil: unspecified
 
 	uses     []*Function // closures and called functions
-	called   []*Function // by the statement in progress
-	takes    []taken     // by that statement's closures
+	called   []*Function
+	takes    []taken // by that statement's closures
 	captured []*op
 	params   []*op
-	choices  []compute.Function // true branches of its Ifs
+	choices  []compute.Function
 	branch   bool
 	aliases  map[*value]*value // captured → own value
 }
@@ -79,7 +79,7 @@ func (b *Builder) NewFunction(name string) (compute.Function, error) {
 }
 
 // Closure's functions are for [Function.While], [Function.If] or [Function.Sort]. They can use values of the function
-// with this operation, not only of f: GoMLX makes all closures in main.
+// with this operation: GoMLX makes all closures in main.
 func (f *Function) Closure() (compute.Function, error) {
 	if err := f.b.open(); err != nil {
 		return nil, fmt.Errorf("hlo: closure: %w", err)

@@ -14,9 +14,8 @@ import (
 
 type Error struct {
 	Operation compute.OpType
-	// Operands has the operands' shapes, if all are the builder's.
-	Operands []shapes.Shape
-	Err      error
+	Operands  []shapes.Shape
+	Err       error
 }
 
 func (e *Error) Error() string {

@@ -36,11 +36,9 @@ type Parameter struct {
 	Name  string
 	Shape shapes.Shape
 	split *shardy.ShardingSpec // nil: unspecified
-	// Value has the bytes of a large constant ([Builder.Apart]), else nil.
 	Value []byte
 }
 
-// Part is the parameter's shape on a device.
 func (p Parameter) Part() (shapes.Shape, error) {
 	part, err := partOf(p.Shape, p.split)
 	if err != nil {
@@ -71,7 +69,6 @@ type Output struct {
 	split *shardy.ShardingSpec
 }
 
-// Part is the output's shape on a device.
 func (o Output) Part() (shapes.Shape, error) {
 	part, err := partOf(o.Shape, o.split)
 	if err != nil {
@@ -187,7 +184,6 @@ func typeText(s shapes.Shape) string { return toXLA(s).ToStableHLO() }
 
 var parameterPattern = regexp.MustCompile(`%p(\d+)\b`)
 
-// Unused returns the indices of parameters that no output depends on.
 func (m *Module) Unused() (places []int) {
 	used := map[string]bool{}
 	for _, found := range parameterPattern.FindAllString(m.body, -1) {

@@ -135,7 +135,6 @@ func (w words) at(state *value, i int) *value {
 	return w.do(func() (*value, error) { return stablehlo.Reshape(one, xlashapes.Make(dtypes.Uint64)) })
 }
 
-// later returns a counter of 128 bits plus n.
 func (w words) later(low, high, n *value) (l, h *value) {
 	l = w.two(stablehlo.Add, low, n)
 	return l, w.choose(w.compare(l, low, types.CompareLT), w.with(stablehlo.Add, high, 1), high)

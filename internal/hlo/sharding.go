@@ -22,7 +22,6 @@ func (b *Builder) undecided() error {
 	return nil
 }
 
-// DistributedSPMD makes numDevices devices run the program on their own inputs.
 func (b *Builder) DistributedSPMD(numDevices int) error {
 	err := b.undecided()
 	if err == nil && numDevices < 1 {

@@ -19,14 +19,13 @@ type Single struct {
 	// equal texts.
 	Module   *Module
 	Operands []compute.Buffer
-	// Where is as of [Operation].
-	Where string
+	Where    string
 }
 
 type eager struct {
 	run    func(Single) ([]compute.Buffer, error)
 	values map[*value]compute.Buffer
-	taken  []*value // captured, in the order of outer's names
+	taken  []*value
 }
 
 func (e *eager) outer(o *op) string {
@@ -61,7 +60,6 @@ func (b *Builder) Known(kind compute.OpType, shape shapes.Shape, v compute.Buffe
 	return &op{in: b.main, value: in}, nil
 }
 
-// KnownConstant is [Builder.Known] for a constant with the values flat.
 func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) (compute.Value, error) {
 	x, err := b.Known(compute.OpTypeConstant, shape, v)
 	if err == nil {
@@ -70,7 +68,6 @@ func (b *Builder) KnownConstant(flat any, shape shapes.Shape, v compute.Buffer) 
 	return x, err
 }
 
-// Value returns a value's buffer, which belongs to run.
 func (b *Builder) Value(x compute.Value) (compute.Buffer, error) {
 	ops, err := b.known([]compute.Value{x})
 	if err != nil {

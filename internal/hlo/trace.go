@@ -76,7 +76,6 @@ func (o *op) hands(operand compute.Value) bool {
 
 type taken struct{ made, now *op }
 
-// Captured returns the values that the operation's closures capture, which are no operands of the graph's node.
 func (o *op) Captured() []compute.Value {
 	list := make([]compute.Value, len(o.takes))
 	for i, t := range o.takes {

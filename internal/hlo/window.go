@@ -77,7 +77,6 @@ func (f *Function) SelectAndScatterMax(operand, source compute.Value, windowDime
 	return f.selectAndScatter(compute.OpTypeSelectAndScatterMax, types.CompareGE, operand, source, windowDimensions, windowStrides, paddings)
 }
 
-// SelectAndScatterMin is [Function.SelectAndScatterMax] for the minimum.
 func (f *Function) SelectAndScatterMin(operand, source compute.Value, windowDimensions, windowStrides []int, paddings [][2]int) (compute.Value, error) {
 	return f.selectAndScatter(compute.OpTypeSelectAndScatterMin, types.CompareLE, operand, source, windowDimensions, windowStrides, paddings)
 }

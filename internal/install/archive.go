@@ -21,14 +21,14 @@ import (
 // Limits of a wheel. The table's largest has 132 members and unpacks to four times its size.
 const (
 	maxMembers   = 10_000
-	maxDirectory = 1 << 20  // bytes of the members' list
+	maxDirectory = 1 << 20
 	maxRatio     = 20       // of the whole archive,
 	ratioSlack   = 16 << 20 // beyond these bytes
 	maxUnpacked  = 8 << 30
 )
 
 type fileRecord struct {
-	Path   string `json:"path"` // slash path in the version's folder
+	Path   string `json:"path"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 	MTime  int64  `json:"mtime_ns"`

@@ -21,7 +21,6 @@ func Find(kind, root string) (Plugin, error) {
 	return find(context.Background(), kind, root, Options{}, quick)
 }
 
-// Check is Find that verifies all files.
 func Check(ctx context.Context, kind, root string) (Plugin, error) {
 	return find(ctx, kind, root, Options{}, full)
 }

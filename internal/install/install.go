@@ -22,23 +22,20 @@ var (
 	ErrUnknownKind  = errors.New("unknown plugin")
 	ErrNoWheel      = errors.New("no wheel for this platform")
 	ErrNotInstalled = errors.New("not installed")
-	// ErrDamaged reports changed files, which Install fixes.
-	ErrDamaged = errors.New("damaged")
+	ErrDamaged      = errors.New("damaged")
 	// ErrUnsafe reports a file or folder that others may change: docs/security.md.
-	ErrUnsafe = owners.ErrUnsafe
-	// ErrUnknownWheel reports a file outside the table, without Options.SHA256.
+	ErrUnsafe       = owners.ErrUnsafe
 	ErrUnknownWheel = errors.New("not in the table of known wheels")
-	// ErrArchive reports a wheel's suspicious or missing members.
-	ErrArchive  = errors.New("refused archive")
-	ErrNotFound = errors.New("not in the package index")
+	ErrArchive      = errors.New("refused archive")
+	ErrNotFound     = errors.New("not in the package index")
 )
 
 type Plugin struct {
 	Kind     string // "cpu", "cpu106", "cpu81", "cuda", "cuda12", "cuda_compile", "tpu", "mpi", "mpich"
 	Version  string // package's; "" for a bare library
-	API      string // PJRT's C API, "0.81"; "" for MPI or if unknown
+	API      string
 	Path     string // absolute
-	SHA256   string // of the library, lower-case hex
+	SHA256   string
 	Licence  string
 	Platform string
 	Stamp    string // changes with any file, even if its time is reset
@@ -56,11 +53,10 @@ func (p Plugin) Launcher() string {
 
 type Stage string
 
-// Resolve, Download and Extract occur per wheel.
 const (
-	Wait     Stage = "wait"     // another installation holds File
-	Resolve  Stage = "resolve"  // asking the package index
-	Download Stage = "download" // Done and Total are bytes
+	Wait     Stage = "wait"    // another installation holds File
+	Resolve  Stage = "resolve" // asking the package index
+	Download Stage = "download"
 	Verify   Stage = "verify"
 	Extract  Stage = "extract"
 	Probe    Stage = "probe"
@@ -75,7 +71,7 @@ type Event struct {
 // Options configure Install. The zero value downloads from the public index into DefaultRoot.
 type Options struct {
 	Root     string
-	From     string // wheel, library, or folder of wheels, not a download
+	From     string
 	SHA256   string // of From, in hex: allows an unknown file
 	IndexURL string // package index ("simple" pages, https); digests still apply
 	Force    bool
@@ -104,8 +100,8 @@ func DefaultRoot() (string, error) {
 	return filepath.Join(home, ".local", "share", "lazo", "pjrt"), nil
 }
 
-// Install installs a plugin and returns it. It changes nothing if the table's version is installed and intact.
-// Concurrent processes wait for one. An error leaves the previous installation.
+// Install changes nothing if the table's version is installed and intact. Concurrent processes wait for one. An error
+// leaves the previous installation.
 func Install(ctx context.Context, kind string, o Options) (_ Plugin, err error) {
 	defer func() {
 		if err != nil {

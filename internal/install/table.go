@@ -13,7 +13,6 @@ import (
 //go:embed plugins.tsv
 var plugins string
 
-// Wheel is a row of the table.
 type Wheel struct {
 	Kind     string
 	Platform string // GOOS/GOARCH
@@ -31,7 +30,6 @@ type Wheel struct {
 
 func Table() ([]Wheel, error) { return parseTable(plugins) }
 
-// Kinds returns the table's plugins in order, without MPI.
 func Kinds() []string {
 	table, _ := Table()
 	return slices.DeleteFunc(kinds(table), func(kind string) bool {
@@ -39,7 +37,6 @@ func Kinds() []string {
 	})
 }
 
-// MPI implementations in the table: see [Plugin.Launcher].
 const (
 	MPI   = "mpi"
 	MPICH = "mpich"

@@ -15,7 +15,7 @@ var (
 
 // Alike is a value that must be equal in all processes that run a program.
 type Alike struct {
-	What string // in messages: "the next batches"
+	What string
 	// Sums has a checksum per part, equally many in all processes.
 	Sums []int64
 	// Parts describes the parts in order, if a checksum differs.
@@ -26,7 +26,7 @@ type Alike struct {
 
 type Part struct {
 	Name string // "field \"x\"", after "differs in"
-	Is   string // this process's value: "1,000 examples"; may be ""
+	Is   string
 }
 
 type Job interface {

@@ -14,11 +14,10 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Step is package managed's step in which a layer is built.
+// Step is package managed's.
 type Step interface {
 	// DType is that in which layers compute.
 	DType() dtypes.DType
-	// FullPrecision builds a part in the parameters' dtype.
 	FullPrecision(x *graph.Node, build func(x *graph.Node) *graph.Node) *graph.Node
 	Fields() []string
 	Training() bool
@@ -26,13 +25,11 @@ type Step interface {
 	Examples() *graph.Node
 	// Freezes reports whether the optimizer leaves a parameter unchanged.
 	Freezes(path string, shape shapes.Shape) bool
-	// Ended is the cause if the build's context has ended.
 	Ended() error
 	// Normalised records the step count of a batch normalization that ignores padding.
 	Normalised(count *model.Variable)
 }
 
-// Trace is the model being built.
 type Trace interface {
 	// Layer builds and records a layer: own: the user's; held: in a layer of package nn.
 	Layer(layer any, own, held bool, scope *model.Scope, x *graph.Node, build Build) *graph.Node
@@ -51,7 +48,6 @@ const (
 
 func SetStep(g *graph.Graph, s Step) { model.SetGraphParam(g, stepParam, s) }
 
-// StepOf returns the step of a node's graph, or nil.
 func StepOf(x *graph.Node) Step {
 	param, _ := model.GetGraphParam(x, stepParam)
 	s, _ := param.(Step)
@@ -60,7 +56,6 @@ func StepOf(x *graph.Node) Step {
 
 func SetTrace(g *graph.Graph, t Trace) { model.SetGraphParam(g, traceParam, t) }
 
-// TraceOf returns the trace of a node's graph, or nil.
 func TraceOf(x *graph.Node) Trace {
 	param, _ := model.GetGraphParam(x, traceParam)
 	t, _ := param.(Trace)
@@ -99,7 +94,6 @@ func Kind(layer any) string {
 	return name[strings.LastIndexAny(name, "./")+1:]
 }
 
-// Closure matches an anonymous function's suffix.
 var Closure = regexp.MustCompile(`(\.func\d+|\.\d+|-fm)+$`)
 
 // IsNil reports whether layer is nil or contains a nil function.

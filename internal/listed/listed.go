@@ -65,7 +65,6 @@ type cutError struct {
 func (e *cutError) Error() string { return e.text }
 func (e *cutError) Unwrap() error { return e.err }
 
-// Cut is [Short] of a text.
 func Cut(text string) string {
 	if len(text) > longest {
 		text = strings.ToValidUTF8(text[:longest], "") + " …"

@@ -12,8 +12,8 @@ import (
 
 var ErrNoEntry = errors.New("no such entry")
 
-// Find returns the index of the entry with a full name or else with a name; key returns an entry's collection and name.
-// The error names similar entries and lists all.
+// Find returns the index of the entry with a full name or else with a name; key returns an entry's collection and
+// name.
 func Find[E any](entries []E, key func(*E) (collection, name string), name string) (int, error) {
 	matches := IsPath
 	at, n := match(entries, key, matches, name)

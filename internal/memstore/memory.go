@@ -14,7 +14,6 @@ import (
 	"github.com/lazo-ml/lazo/checkpoint"
 )
 
-// Memory is a [checkpoint.Store] in memory, initially empty.
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string][]byte // never changed in place

@@ -22,7 +22,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// Library is an MPI library, loaded for the life of the process.
 type Library struct {
 	path    string
 	text    string
@@ -114,7 +113,6 @@ func symbol(handle unsafe.Pointer, name string) bool {
 	return C.dlsym(handle, text) != nil
 }
 
-// Path returns the library's file, absolute and without symbolic links.
 func (l *Library) Path() string { return l.path }
 
 func (l *Library) Version() string {

@@ -9,7 +9,6 @@ import (
 )
 
 var (
-	// ErrNotFound reports a missing or untrusted MPI library.
 	ErrNotFound = errors.New("no MPI library")
 	// ErrNotLoadable: the file is not a library for this machine, or lacks dependencies.
 	ErrNotLoadable = errors.New("not a library that this machine can load")
@@ -62,12 +61,11 @@ func firstLine(text string) string {
 
 // Exchange is the current or last exchange of this process's programs.
 type Exchange struct {
-	// Begun and Ended count exchanges. They differ during one.
+	// Begun and Ended differ during an exchange.
 	Begun, Ended uint64
 	// Kind and Site are the collective and its number in the program, Bytes its arguments' size.
 	Kind  string
 	Site  int64
 	Bytes int64
-	// Since is the time since its start.
 	Since time.Duration
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// [Open] fails: no value of these types exists.
-
 var errNoCgo = fmt.Errorf("mpi: %w: %w", ErrNotLoadable, pjrt.ErrNoCgo)
 
 type (

@@ -14,7 +14,7 @@ import (
 )
 
 type launcher struct {
-	name  string // for messages, "" if unknown
+	name  string
 	open  bool   // Open MPI; otherwise MPICH or similar
 	major string // of Open MPI, "" if unknown
 	dirs  []string

@@ -67,7 +67,6 @@ func (l *Library) Init() (*World, error) {
 	return w, nil
 }
 
-// Joined returns the result of [Library.Init], or nil before.
 func Joined() *World {
 	opened.Lock()
 	defer opened.Unlock()
@@ -80,7 +79,6 @@ func (w *World) Rank() int { return int(w.place.rank) }
 
 func (w *World) Size() int { return int(w.place.size) }
 
-// LocalRank is this process's rank on its machine.
 func (w *World) LocalRank() int { return int(w.place.local_rank) }
 
 func (w *World) LocalSize() int { return int(w.place.local_size) }
@@ -120,7 +118,6 @@ func (w *World) Sum(values []float32) error {
 	return w.said("sum", C.lazo_sum((*C.float)(unsafe.SliceData(values)), C.size_t(len(values))))
 }
 
-// Broadcast sets data to the root rank's, of the same length.
 func (w *World) Broadcast(root int, data []byte) error {
 	if root < 0 || root >= w.Size() {
 		return fmt.Errorf("mpi: broadcast: root is %d, expected a rank of %d", root, w.Size())
@@ -132,7 +129,6 @@ func (w *World) Broadcast(root int, data []byte) error {
 	return w.said("broadcast", C.lazo_broadcast(C.int(root), unsafe.Pointer(unsafe.SliceData(data)), C.size_t(len(data))))
 }
 
-// AllGather returns all ranks' parts, of one length, in rank order.
 func (w *World) AllGather(part []byte) ([]byte, error) {
 	parts := make([]byte, len(part)*w.Size())
 	if err := w.enter("gather"); err != nil {
@@ -167,7 +163,7 @@ func (w *World) Finalize() error {
 	return w.said("leave", <-w.left)
 }
 
-// Abort ends all processes of the job, this one with the exit code, even during other calls. It does not return.
+// Abort ends all processes of the job, even during other calls, and does not return.
 func (w *World) Abort(code int) { C.lazo_abort(C.int(code)) }
 
 // Handlers returns the C functions that programs call, by name, for the platform "Host" of
@@ -183,7 +179,6 @@ func (w *World) Handlers() map[string]unsafe.Pointer {
 	}
 }
 
-// Exchanges returns the current or last exchange without waiting.
 func (w *World) Exchanges() Exchange {
 	now := C.lazo_now()
 	e := Exchange{Begun: uint64(now.begun), Ended: uint64(now.ended), Site: int64(now.site), Bytes: int64(now.bytes)}

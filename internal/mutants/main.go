@@ -3,10 +3,10 @@
 //	go run ./internal/mutants [-n 300] [-seed 1] [-with PACKAGE,...] [-only file.go:12,other.go:7] PACKAGE...
 //	go run ./internal/mutants -controls [NAME...]
 //
-// It compiles a seeded sample of mutants together; the process selects one by number. It runs each test once without a
-// mutant to find those that it reaches, then with each.
+// It compiles a seeded sample of mutants together; the process selects one by number. It runs each test once without
+// a mutant to find those that it reaches, then with each.
 //
-// Controls are changes that a named test must find; see controls.go. The files do not change (go build -overlay).
+// Controls are changes that a named test must find. The files do not change (go build -overlay).
 package main
 
 import (

@@ -30,7 +30,6 @@ type source struct {
 	types types.Importer
 }
 
-// listed returns packages without texts, and their imports' type files.
 func listed(dir string, patterns []string) (found []*source, exports map[string]string, err error) {
 	list := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=Name,Dir,ImportPath,GoFiles,CgoFiles,Export,DepOnly"}, patterns...)...)
 	list.Dir, list.Stderr = dir, os.Stderr

@@ -83,7 +83,6 @@ func render(text []byte, from, to int, mutants []*mutant) []byte {
 	return out.Bytes()
 }
 
-// outermost returns a part's first mutant, the largest of those that begin there.
 func outermost(from, to int, mutants []*mutant) (next *mutant) {
 	for _, m := range mutants {
 		if m.from < from || m.to > to {

@@ -108,7 +108,6 @@ func Infinite(x *Node) bool {
 	return low == high && math.IsInf(low, 0)
 }
 
-// bounds follows a few operations.
 func bounds(x *Node, steps int) (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
 	of := func(i int) (float64, float64) { return bounds(x.Inputs()[i], steps-1) }
@@ -221,7 +220,6 @@ func fixedNumbers(x *Node, steps int) bool {
 	return steps > 0 && len(in) > 0 && !slices.ContainsFunc(in, func(n *Node) bool { return !fixedNumbers(n, steps-1) })
 }
 
-// Expanded appends axes of length 1, up to like's rank.
 func Expanded(v, like *Node) *Node {
 	for v.Rank() < like.Rank() {
 		v = graph.ExpandAxes(v, -1)
@@ -263,7 +261,6 @@ func ByExample(v, places *Node) (mean, count *Node) {
 	return mean, graph.MaxScalar(count, 1e-20)
 }
 
-// Both returns a AND b; either may be nil or have more axes.
 func Both(a, b *Node) *Node {
 	switch {
 	case a == nil:

@@ -13,7 +13,6 @@ import (
 // Home returns the user's home folder: $HOME, or else the user database's. A relative one is an error.
 func Home() (string, error) { return absolute("$HOME", home) }
 
-// Plugins returns $LAZO_HOME, the folder of plugins, or "". A relative one is an error.
 func Plugins() (string, error) {
 	dir := os.Getenv("LAZO_HOME")
 	if dir == "" {

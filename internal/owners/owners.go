@@ -64,7 +64,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 
 type user struct {
 	uid     uint32
-	root    uint32 // owner of "/", usually root
+	root    uint32
 	private func(path string, gid int) bool
 }
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Resolve returns an error: lazo checks no owners on Windows, and loads no plugin.
+// lazo checks no owners on Windows, and loads no plugin.
 func Resolve(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

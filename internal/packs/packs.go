@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// Params are a model store's parameters.
 type Params interface {
 	GetParam(path string) (value any, found bool)
 	SetParam(path string, value any)
@@ -19,7 +18,6 @@ type Params interface {
 // may differ.
 const first, apart = "#pack", "_apart"
 
-// Path returns the path of pack n in a scope, from 1.
 func Path(scope string, n int) string {
 	if n > 1 {
 		return fmt.Sprintf("%s/%s_%d", scope, first, n)

@@ -46,8 +46,8 @@ func FreeBlocks() { C.lazo_free_blocks(0) }
 func trim() { C.lazo_free_blocks(1) }
 
 type blockCounts struct {
-	Made, Reused     uint64 // since the start of the process
-	Used, Kept, Most int    // bytes; Most since the last free
+	Made, Reused     uint64
+	Used, Kept, Most int // bytes; Most since the last free
 }
 
 func countBlocks() blockCounts {

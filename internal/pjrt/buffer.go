@@ -66,7 +66,6 @@ func (b *Buffer) Ready() (*Event, error) {
 	return event, err
 }
 
-// Delete frees the array when no program needs it.
 func (b *Buffer) Delete() error {
 	return b.with(func(p *Plugin, api *C.lazo_Api) error {
 		args := C.lazo_Buffer_Delete_Args{buffer: b.ptr}

@@ -16,10 +16,10 @@ import (
 type Call struct {
 	*object
 	run     launch
-	args    []*Buffer // by device; nil for host inputs and unset arguments
+	args    []*Buffer
 	inPlace []bool
 	host    []HostInput
-	sizes   []int // of host inputs, in bytes
+	sizes   []int
 	reads   []int
 	pin     runtime.Pinner
 }
@@ -226,7 +226,7 @@ func (c *Call) start(mode C.int, host, read [][]byte) (x *Execution, err error) 
 		return nil, err
 	}
 	defer func() { err = firstError(err, c.run.of.done()) }()
-	var until []*held // by device, if host memory is used after the call
+	var until []*held
 	if mode == C.LAZO_STAY {
 		for range c.run.devices {
 			until = append(until, new(held))

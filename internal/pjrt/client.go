@@ -22,16 +22,16 @@ type Client struct {
 	store  *keyValues
 
 	mu     sync.Mutex
-	idle   sync.Cond // signals fewer users or objects
+	idle   sync.Cond
 	closed bool
 	freed  chan struct{} // closed when Close has freed the client
 	users  int
 	first  *object
 }
 
-// NewClient creates a client. options are the plugin's, such as "cpu_device_count", of type string, int64, []int64,
-// float32 or bool. store, which may be nil, connects clients of several processes until Close, if the options ask for
-// it (GPU plugins: "node_id" and "num_nodes").
+// options are the plugin's, such as "cpu_device_count", of type string, int64, []int64, float32 or bool. store, which
+// may be nil, connects clients of several processes until Close, if the options ask for it (GPU plugins: "node_id"
+// and "num_nodes").
 func (p *Plugin) NewClient(options map[string]any, store KeyValueStore) (*Client, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()

@@ -66,7 +66,6 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// Size returns the bytes per element on the host, or 0.
 func (d DType) Size() int {
 	if d < 0 || int(d) >= len(dtypes) {
 		return 0

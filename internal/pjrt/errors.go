@@ -9,7 +9,6 @@ import (
 	"syscall"
 )
 
-// Code is PJRT's, as in Abseil and gRPC.
 type Code int
 
 const (
@@ -72,7 +71,7 @@ var (
 	ErrHandlerTaken = errors.New("another handler was registered under this name")
 )
 
-// Error is an error of the plugin. errors.Is matches the sentinel of its code, such as [ErrOutOfMemory].
+// errors.Is matches the sentinel of its code, such as [ErrOutOfMemory].
 type Error struct {
 	Call    string // such as "PJRT_Client_Compile"
 	Code    Code
@@ -86,7 +85,6 @@ func (e *Error) Error() string {
 // DiskFull reports a full disk, such as a compiler's temporary folder. CUDA then has the code of out-of-memory.
 func (e *Error) DiskFull() bool { return strings.Contains(e.Message, "No space left on device") }
 
-// Is matches the code's sentinel, or for a full disk only [syscall.ENOSPC].
 func (e *Error) Is(target error) bool {
 	if e.DiskFull() {
 		return target == syscall.ENOSPC

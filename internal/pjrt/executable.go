@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Executable is a compiled program on its devices. Runs outlast its Close.
+// Runs outlast an Executable's Close.
 type Executable struct {
 	*object
 	name    string
@@ -82,7 +82,7 @@ func (c *Client) compile(program []byte, format string, encoded []byte) (*Execut
 }
 
 func checked(program []byte, options CompileOptions) (encoded []byte, err error) {
-	if len(program) == 0 { // the CPU plugin ends the process
+	if len(program) == 0 {
 		return nil, fmt.Errorf("pjrt: compile: %w: the program is empty", ErrInvalidArgument)
 	}
 	if err := checkNesting(program); err != nil {
@@ -196,7 +196,6 @@ func (e *Executable) Outputs() []Shape { return append([]Shape{}, e.outputs...) 
 // Devices are the program's in this process, none if it is portable.
 func (e *Executable) Devices() []*Device { return append([]*Device{}, e.devices...) }
 
-// Parameters are the arguments' shapes on each device, as in the optimized program.
 func (e *Executable) Parameters() ([]Shape, error) {
 	s, err := e.entry()
 	return append([]Shape{}, s.parameters...), err

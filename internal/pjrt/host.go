@@ -9,7 +9,6 @@ import (
 	"unsafe"
 )
 
-// Put copies an array to the device, and does not use a.Data later.
 func (d *Device) Put(a Array) (*Buffer, error) {
 	made, err := d.put(a, false)
 	if err != nil {

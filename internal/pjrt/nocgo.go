@@ -9,7 +9,6 @@ import (
 
 // [Load] and [Inspect] fail, so no value of these types exists.
 
-// Cgo reports whether this program can load plugins.
 const Cgo = false
 
 var errNoCgo = fmt.Errorf("pjrt: %w", ErrNoCgo)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// CompileOptions describes a compilation. The zero value is one program for the first device.
+// The zero CompileOptions compile one program for the first device.
 type CompileOptions struct {
 	// Replicas run a program on their own data; Partitions are the parts of one. 0 means 1.
 	Replicas, Partitions int

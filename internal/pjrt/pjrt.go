@@ -33,7 +33,6 @@ type Version struct {
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// ABIError reports an unsupported API version. It matches [ErrABI].
 type ABIError struct {
 	Path string
 	Got  Version

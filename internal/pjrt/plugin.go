@@ -86,7 +86,6 @@ func load(path string) (*Plugin, error) {
 	return p, nil
 }
 
-// Path is absolute and without symbolic links.
 func (p *Plugin) Path() string { return p.path }
 
 func (p *Plugin) Version() Version { return p.version }

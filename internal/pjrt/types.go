@@ -20,7 +20,7 @@ type Memory struct {
 	Default bool
 }
 
-// MemoryStats is the state of a device's memory in bytes, -1 if unknown.
+// MemoryStats are in bytes, -1 if unknown.
 type MemoryStats struct {
 	InUse, PeakInUse        int64
 	Limit                   int64
@@ -40,14 +40,12 @@ type ProgramMemory struct {
 type Compiled struct {
 	Name                string
 	Parameters, Outputs []Shape
-	// Donated maps outputs to the arguments that they overwrite.
-	Donated map[int]int
-	// Optimized is the optimized program, Format its format: see [Executable.OptimizedProgram].
-	Optimized   []byte
-	Format      string
-	Cost        map[string]any
-	Memory      *ProgramMemory
-	Fingerprint string
+	Donated             map[int]int
+	Optimized           []byte
+	Format              string
+	Cost                map[string]any
+	Memory              *ProgramMemory
+	Fingerprint         string
 }
 
 type CallOptions struct {
@@ -78,7 +76,6 @@ type Argument struct{ Device, Index int }
 
 var ErrArgumentsLost = errors.New("arguments were lost")
 
-// RunError reports a failed run, whose outputs are freed.
 type RunError struct {
 	Program string
 	// Lost lists the arguments that the program began to overwrite.
@@ -209,7 +206,6 @@ func (x *Execution) Close() error {
 	return first
 }
 
-// Counts has the numbers of this package's objects in the process.
 type Counts struct {
 	Clients, Buffers, Executables, Events, Views int64
 	Topologies                                   int64

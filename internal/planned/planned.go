@@ -14,18 +14,17 @@ import (
 // Variable is the environment variable with an [Order] in JSON.
 const Variable = "LAZO_PLAN"
 
-// Order names the machine to build for and the file to write.
 type Order struct {
 	Plugin   string `json:"plugin"` // name or path
 	Topology string `json:"topology"`
-	Root     string `json:"root"` // of the plugins, "" for the default
+	Root     string `json:"root"`
 	File     string `json:"file"`
 }
 
 type Step struct {
 	Name   string         `json:"name"`
-	Text   string         `json:"text"`  // StableHLO
-	Batch  []int          `json:"batch"` // indices of the batch's inputs
+	Text   string         `json:"text"` // StableHLO
+	Batch  []int          `json:"batch"`
 	Inputs []string       `json:"inputs"`
 	Where  map[int]string `json:"where"` // lines of user code by line of Text
 }

@@ -60,7 +60,6 @@ func Fake(t testing.TB) (path string) {
 	return path
 }
 
-// Described opens the fake plugin's machine of n devices: values have shapes, no numbers.
 func Described(t testing.TB, n int, options ...xla.Option) *xla.Runtime {
 	t.Helper()
 	r, err := xla.OpenTopology(t.Context(), Fake(t), fmt.Sprintf("fake:%d", n), options...)

@@ -12,7 +12,6 @@ import (
 	"image/color"
 )
 
-// Decoder decodes images one at a time, in reused memory.
 type Decoder struct {
 	inflater inflater
 	packed   []byte

@@ -11,7 +11,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// childName is the argv[0] of a check.
 const childName = "lazo: plugin probe"
 
 type message struct {

@@ -26,16 +26,15 @@ const (
 	StageStart  Stage = "start"
 	StageLoad   Stage = "load"
 	StageClient Stage = "client"
-	StageRun    Stage = "run" // adding on the first device
+	StageRun    Stage = "run"
 )
 
 // Error reports where and why a plugin failed. It matches Kind and Cause's errors, such as [*pjrt.ABIError].
 type Error struct {
-	Path  string
-	Stage Stage
-	Kind  error
-	Cause error
-	// Stderr is its last output, at most 2 KB.
+	Path   string
+	Stage  Stage
+	Kind   error
+	Cause  error
 	Stderr string
 }
 

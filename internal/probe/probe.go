@@ -16,7 +16,6 @@ import (
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
 
-// DefaultTimeout limits a check whose context has no deadline.
 const DefaultTimeout = 60 * time.Second
 
 // bytes

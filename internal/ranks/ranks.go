@@ -41,7 +41,6 @@ func Over(t *testing.T, n int, options ...func(*launch.Options)) bool {
 	return false
 }
 
-// Inside reports whether this process is a rank of this test.
 func Inside(t *testing.T) bool { return os.Getenv(variable) == t.Name() }
 
 // Start is [Over] in go test's process, for tests of failing ranks. It returns all output, each line with its rank, and

@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	// Grace is a source's time to return after the context ended.
 	Grace = 500 * time.Millisecond
 	poll  = Grace / 5
 )
@@ -23,10 +22,9 @@ type Reader struct {
 	// Turn handles a batch and must call Enter at its end. It is nil after the run has left the reader.
 	Turn func(last bool, err error) (more bool)
 	// Shared: other goroutines can make the waiting steps. The run holds Control except in the source.
-	Shared    bool
-	Control   sync.Mutex
-	Goroutine string // the number of the reader, if Shared
-	// Uncancelable: the context never ends.
+	Shared       bool
+	Control      sync.Mutex
+	Goroutine    string
 	Uncancelable bool
 	// crossings counts how often the reader entered and left the source; it is odd within. The run belongs to the
 	// goroutine that replaces an odd value by compare-and-swap: the reader adds 1, Wait stores leftBehind.
@@ -36,7 +34,6 @@ type Reader struct {
 
 const leftBehind = -1
 
-// Begin is called on the reader's goroutine before the source.
 func (r *Reader) Begin() {
 	if r.Shared {
 		r.Goroutine, _ = ahead.Origin()
@@ -44,7 +41,6 @@ func (r *Reader) Begin() {
 	r.Enter()
 }
 
-// End is called on it after the source, also after a panic.
 func (r *Reader) End() {
 	if r.Shared {
 		r.Control.Lock()

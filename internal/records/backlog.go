@@ -63,7 +63,6 @@ func (b *Backlog[T]) Add(step int64, of T, write func(T) error) {
 	b.waiting = append(b.waiting, waiting[T]{step, size, kept})
 }
 
-// Retry writes the waiting entries, up to the first error.
 func (b *Backlog[T]) Retry(write func(T) error) error {
 	written := gap{}
 	for len(b.waiting) > 0 {
@@ -83,7 +82,6 @@ func (b *Backlog[T]) Retry(write func(T) error) error {
 	return nil
 }
 
-// Err returns an error for the entries that are not in the file.
 func (b *Backlog[T]) Err() error {
 	missing := gap{} // those that wait are older
 	for _, w := range b.waiting {

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// Collection is the fields' prefix, before a dot.
 const Collection = "elapsed"
 
 var ErrName = errors.New("malformed name")

@@ -7,11 +7,9 @@ import (
 	"fmt"
 )
 
-// Lines is a format with one row per line, for a file that several runs extend.
 type Lines interface {
 	// Read returns a line's steps. isRow is false for a header.
 	Read(line []byte) (steps int64, isRow bool, err error)
-	// Start returns the first line's start.
 	Start() string
 	// Forget drops an old file's header: no rows remain.
 	Forget()

@@ -1,5 +1,4 @@
-// Package records reads and writes a history's rows as JSON objects and CSV tables, with exact numbers, for package
-// loop and, line by line, the recorders of package callbacks.
+// Package records reads and writes a history's rows as JSON objects and CSV tables, with exact numbers.
 package records
 
 import (
@@ -9,8 +8,7 @@ import (
 
 type Elapsed struct {
 	Steps, Samples, Epochs int64
-	// Batch is the examples of the row's batch, or UnknownBatch.
-	Batch int64
+	Batch                  int64
 	// Row is the row's number, from 1, if earlier rows were dropped, otherwise 0.
 	Row  int64
 	Time time.Duration
@@ -24,14 +22,12 @@ const (
 	Most = 1 << 62
 )
 
-// Row is a position with the logged numbers by column.
 type Row struct {
 	Elapsed
 	Columns []string
 	Numbers []float64
 }
 
-// Reset removes all numbers and keeps their memory.
 func (r *Row) Reset(at Elapsed) { r.Elapsed, r.Columns, r.Numbers = at, r.Columns[:0], r.Numbers[:0] }
 
 type (
@@ -64,7 +60,6 @@ func (r *Row) set(column, text string) error {
 	return nil
 }
 
-// Check returns an error for counts and times outside 0 to 2^62.
 func (r *Row) Check() error {
 	for _, f := range [...]struct {
 		name, unit string

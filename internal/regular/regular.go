@@ -41,7 +41,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	return ReadAll(f, limit)
 }
 
-// ReadAll reads an open file to its end, with an error above limit bytes, also if the file grows meanwhile.
+// ReadAll reads an open file to its end, with an error above limit bytes.
 func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {

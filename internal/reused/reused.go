@@ -8,7 +8,6 @@ import (
 	"unsafe"
 )
 
-// Watch looks at a source's first batches.
 type Watch struct {
 	taken int
 	// seen keeps the batches' memory, so that no other array can begin there.
@@ -16,18 +15,17 @@ type Watch struct {
 }
 
 type content struct {
-	first, last int // the batches that have it
+	first, last int
 	bytes       []byte
 }
 
 const (
 	watched  = 8 // batches: a source may take turns with several memories
-	depth    = 5 // of a batch's structs and lists
+	depth    = 5
 	listed   = 64
 	compared = 1 << 16 // bytes of each array
 )
 
-// Done reports whether Next has seen enough batches.
 func (w *Watch) Done() bool { return w.taken == watched }
 
 // Next looks at the next batch. If one of its arrays begins where an array of earlier batches does, and their common

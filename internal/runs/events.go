@@ -160,7 +160,6 @@ func (m message) text() string {
 	return ""
 }
 
-// Fields of TensorBoard's messages, as package callbacks/tensorboard writes them.
 const (
 	secondsField, stepField, summaryField, sessionField = 1, 2, 5, 7 // of an Event
 	valueField                                          = 1          // of a Summary

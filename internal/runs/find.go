@@ -15,16 +15,15 @@ import (
 	"github.com/lazo-ml/lazo/internal/regular"
 )
 
-// Place has the files of a run.
 type Place struct {
 	// Name is the folder or file below that of Find, with slashes; of Find's folder itself its last element.
 	Name string
 
 	inside string   // the run's own folder, or "" of one file
 	saves  []string // folders of checkpoints
-	rows   []string // files of JSON lines or CSV
+	rows   []string
 	events []string // folders of tensorboard.Write
-	search string   // folder of a search, for a Follower alone
+	search string
 }
 
 func (p *Place) add(o Place) {
@@ -73,8 +72,7 @@ func (f *folder) all() Place {
 }
 
 // Find lists the runs in a folder and those below it. A folder with records is one run, with all records below it, if
-// they have at most one folder of checkpoints, one of events and one file of rows. Otherwise each is a run. files
-// counts the files that it looked at.
+// they have at most one folder of checkpoints, one of events and one file of rows. Otherwise each is a run.
 func Find(ctx context.Context, root string) (places []Place, files int, err error) {
 	places, files, err = find(ctx, root)
 	return slices.DeleteFunc(places, func(p Place) bool { return p.search != "" }), files, err
@@ -158,7 +156,7 @@ var checkpointForm = regexp.MustCompile(`^step-\d{12,19}(\.\d{1,9})?$`)
 
 const (
 	eventPrefix = "events.out.tfevents."
-	training    = "train" // tensorboard.Write's folder of training steps
+	training    = "train"
 )
 
 func (s *searching) folder(path string) (*folder, error) {

@@ -32,7 +32,6 @@ type Sink interface {
 	// Describe sets settings, unless nil, and status; err has the errors of the newest reads.
 	Describe(status checkpoint.RunStatus, why string, settings map[string]string, err error)
 	Log(text string)
-	// Search replaces the trials of a search.
 	Search(s *Search)
 }
 
@@ -45,7 +44,6 @@ type Follower struct {
 	runs map[string]*followed
 }
 
-// NewFollower returns a follower that calls add for each run, and gone when its files are no longer there.
 func NewFollower(root string, add func(name string) Sink, gone func(name string), log *slog.Logger) *Follower {
 	return &Follower{root: root, add: add, gone: gone, log: log, runs: map[string]*followed{}}
 }
@@ -64,7 +62,6 @@ type followed struct {
 	stamp  time.Time // of the search's folder
 }
 
-// Find looks for new runs and files.
 func (f *Follower) Find(ctx context.Context) error {
 	places, _, err := find(ctx, f.root)
 	if err != nil {
@@ -91,7 +88,6 @@ func (f *Follower) Find(ctx context.Context) error {
 	return nil
 }
 
-// Read reads what was added to the files of the runs.
 func (f *Follower) Read(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(f.runs)) {
 		if ctx.Err() != nil {
@@ -180,7 +176,6 @@ func (r *followed) row(source string, at loop.Elapsed, columns []string, numbers
 	r.sink.Row(source, at, names, values)
 }
 
-// saved is the newest read of a folder of checkpoints.
 type saved struct {
 	info  fs.FileInfo
 	at    time.Time
@@ -322,7 +317,6 @@ func (r *followed) allLogs() error {
 
 var escapeGlob = strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace
 
-// folders are those of the run alone.
 func (p *Place) folders() (dirs []string) {
 	for _, path := range p.rows {
 		dirs = append(dirs, filepath.Dir(path))
@@ -355,7 +349,6 @@ type tail struct {
 
 const endSize = 256
 
-// news opens the file if it has more than was read.
 func (t *tail) news() (*os.File, int64, error) {
 	info, err := os.Stat(t.path)
 	if err != nil {
@@ -378,7 +371,6 @@ func (t *tail) news() (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// goesOn reports whether the read part is still there.
 func (t *tail) goesOn(file *os.File, info fs.FileInfo) bool {
 	if t.offset == 0 || info.Size() < t.offset || !os.SameFile(info, t.info) {
 		return false
@@ -388,7 +380,6 @@ func (t *tail) goesOn(file *os.File, info fs.FileInfo) bool {
 	return (err == nil || err == io.EOF) && bytes.Equal(now, t.end)
 }
 
-// left is the file after logrotate has renamed it, or nil.
 func (t *tail) left() *tail {
 	now, err := os.Stat(t.path)
 	if t.offset == 0 || err != nil || os.SameFile(now, t.info) {
@@ -474,7 +465,6 @@ func firstLine(file io.ReaderAt, end int64) ([]byte, error) {
 	}
 }
 
-// readEvents passes the complete records that were added.
 func (t *tail) readEvents(take func(message)) error {
 	file, _, err := t.news()
 	if file == nil {
@@ -500,9 +490,8 @@ func (t *tail) readEvents(take func(message)) error {
 	return errors.Join(t.err, t.keep(file, offset))
 }
 
-const tfFrame = 8 + 4 + 4 // a record's length and checksums
+const tfFrame = 8 + 4 + 4
 
-// readLog passes the whole lines that were added.
 func (t *tail) readLog(take func(text string)) error {
 	file, size, err := t.news()
 	if file == nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// tries limits the reads of a changing file.
 const tries = 5
 
 func steady(path string, read func(*os.File, int64) (part, error)) (p part, err error) {

@@ -1,5 +1,5 @@
-// Package runs finds the runs that lazo recorded in a folder, and reads their settings, status and values. It reads
-// checkpoints, files of callbacks.JSONL and CSV, and TensorBoard's event files.
+// Package runs finds the runs that lazo recorded in a folder, and reads them from checkpoints, files of
+// callbacks.JSONL and CSV, and TensorBoard's event files.
 package runs
 
 import (
@@ -18,7 +18,6 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Run is a recorded run.
 type Run struct {
 	Name string
 	// Status is "" if no record has it. Why is the reason of the end.
@@ -27,17 +26,14 @@ type Run struct {
 	Steps, Epochs int64
 	Duration      time.Duration
 	Settings      map[string]string
-	// Values are by full name, such as losses.loss.
-	Values map[string]Value
+	Values        map[string]Value
 	// Err has the errors of the records, whose values are left out.
 	Err error
 }
 
-// Value summarizes the values of an entry.
 type Value struct {
-	// Last is that of the highest step.
 	Last float64
-	// Best is NaN without a finite value, or if Mode is 0: the name then does not say whether lower is better.
+	// Best is NaN without a finite value, or if Mode is 0.
 	Best float64
 	Mode loop.Mode
 
@@ -100,7 +96,6 @@ type part struct {
 	values values
 }
 
-// ReadAll reads the runs, several at a time.
 func ReadAll(ctx context.Context, places []Place, log *slog.Logger) ([]Run, error) {
 	all := make([]Run, len(places))
 	var group sync.WaitGroup

@@ -20,19 +20,16 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Search is a recorded search of package selection.
 type Search struct {
-	Method string `json:"method"`
-	// Entry is optimized, Best is "lowest" or "highest".
-	Entry string   `json:"entry"`
-	Best  string   `json:"best"`
-	Names []string `json:"names"`
+	Method string   `json:"method"`
+	Entry  string   `json:"entry"`
+	Best   string   `json:"best"`
+	Names  []string `json:"names"`
 	// Trials are the ended ones, the best first, then those without a value, and those in progress.
 	Trials     []Trial      `json:"trials"`
 	Importance []Importance `json:"importance"`
 }
 
-// Trial is the newest record of a trial.
 type Trial struct {
 	Number     int               `json:"number"`
 	Parameters map[string]string `json:"parameters"`
@@ -58,7 +55,6 @@ const (
 
 var trialForm = regexp.MustCompile(`^trial-\d{4,}-(drawn|\d+)\.json$`)
 
-// readSearch reads the records that are not in known, which has those read before by the name of their file.
 func readSearch(dir string, known map[string]trial) (*Search, error) {
 	var of struct {
 		Settings []struct{ Name, Value string }
@@ -229,7 +225,6 @@ func (s *Search) importance(name string) float64 {
 	return math.Max(0, math.Min(1, (h-float64(k)+1)/float64(n-k)))
 }
 
-// readSealed reads a record of a search, with its checksum.
 func readSealed(path string, into any) error {
 	text, err := regular.Read(path, mostOfRecord)
 	if err != nil {

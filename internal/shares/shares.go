@@ -5,7 +5,6 @@ import "io"
 
 // Part is a box of a sharded tensor, whose parts have the same Dims and form a grid that covers it.
 type Part struct {
-	// Start is the part's start along each axis.
 	Start, Dims []int
 	// Data and Write are those of checkpoint.Tensor, for this part.
 	Data  []byte
@@ -20,5 +19,4 @@ type Share struct {
 	At Slot
 }
 
-// Slot is an incomplete checkpoint's place: two non-negative numbers to send to the other processes.
 type Slot struct{ Again, Token int64 }

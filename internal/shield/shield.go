@@ -12,7 +12,6 @@ import (
 
 // Panic is an error for a panic or a [runtime.Goexit].
 type Panic struct {
-	// Value is the panic's, or ErrGoexit.
 	Value any
 	// Where is the innermost line of user code, "package/file.go:12", or "".
 	Where string
@@ -61,7 +60,6 @@ func Call(f func() error, end func(error)) {
 	returned = true
 }
 
-// Caught returns the error for a result of recover, nil after a Goexit.
 func Caught(value any) *Panic {
 	if value == nil {
 		value = ErrGoexit
@@ -78,7 +76,6 @@ func Do(f func() error) (err error) {
 // Run is [Do] on another goroutine, also for a [runtime.Goexit].
 func Run(f func() error) error { return <-Start(f) }
 
-// Start is Run without waiting.
 func Start(f func() error) <-chan error {
 	over := make(chan error, 1)
 	go Call(f, func(err error) { over <- err })

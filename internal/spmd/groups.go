@@ -14,7 +14,6 @@ type groups struct {
 
 func (g groups) String() string { return fmt.Sprint(g.size, g.members) }
 
-// groups returns nil for none.
 func (in *instruction) groups() (lists [][]int64, err error) {
 	sources := 0
 	for _, f := range in.rest {

@@ -11,16 +11,14 @@ import (
 var ErrUnsupported = errors.New("the exchange is not supported")
 
 type Summary struct {
-	// Exchanges counts the collective instructions.
 	Exchanges int
-	// Calls are in the order of Site.
-	Calls []Call
+	Calls     []Call
 }
 
 type Call struct {
 	Site         int64
 	Target       string
-	Instructions []string // with source lines if known
+	Instructions []string
 	Arrays       int
 	InPlace      int
 	Bytes        int64  // of all operands

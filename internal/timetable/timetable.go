@@ -8,7 +8,6 @@ import (
 )
 
 type Row struct {
-	// Name has its schedule, and its name if any.
 	Name string
 	// Steps are the first in which it is due; More: there may be others.
 	Steps []int64
@@ -16,8 +15,7 @@ type Row struct {
 	// Open names the units on which it depends, if its steps are not known in advance.
 	Open       string
 	Start, End bool
-	// Block is the largest number of steps in a block, if above 1.
-	Block int
+	Block      int
 	// Until is the run's end in steps, or "".
 	Until string
 }

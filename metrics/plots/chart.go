@@ -213,7 +213,6 @@ const largest = 1e300
 
 func finite(v float64) bool { return math.Abs(v) <= largest }
 
-// extent returns low > high without drawable numbers.
 func extent(lists ...[]float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, list := range lists {
@@ -257,7 +256,6 @@ func decades(lists ...[]float64) axis {
 	return axis{low: low, high: high, log: true}
 }
 
-// ticks are about five multiples of 1, 2 or 5 times a power of ten.
 func (a axis) ticks() (ticks []plot.Tick) {
 	if a.log {
 		first, last := math.Ceil(math.Log10(a.low)-1e-9), math.Floor(math.Log10(a.high)+1e-9)

@@ -1,10 +1,8 @@
-// Package plots draws runs and models as SVG, PNG or HTML: histories, confusion matrices, curves of classifiers, images
-// with predictions, weights and networks.
+// Package plots draws runs and models as SVG, PNG or HTML: histories, confusion matrices, curves of classifiers,
+// images with predictions, weights and networks.
 //
 //	err := plots.History(history).Save("history.png")
 //
-// Functions return a [Figure]. The legend reports omissions. Names are truncated if there is no room. Colours suit any
-// colour vision and never carry information alone. Output is deterministic.
-//
-// Package flaxlike/report makes a [Report].
+// The legend reports omissions. Names are truncated if there is no room. Colours suit any colour vision and never
+// carry information alone. Output is deterministic.
 package plots

@@ -23,7 +23,7 @@ type Figure struct {
 	title   string
 	caption string
 	panels  []panel
-	table   [][]string // below a page's panels; the first row is the head
+	table   [][]string
 	err     error
 }
 

@@ -14,9 +14,9 @@ import (
 )
 
 // History draws a run's logs, with a panel per figure: training as a solid line, validation dashed in the same
-// colour. "val_loss" or "loss_val" is the validation of "loss"; other test entries have their own panels. names
-// select the figures, by default all losses and metrics that are numbers, without "avg_loss" if there is a "loss".
-// Learning rates ("learning_rate", "learning_rate_<group>") share the last panel, on a log axis if all are above 0.
+// colour. "val_loss" or "loss_val" is the validation of "loss". names select the figures, by default all losses and
+// metrics that are numbers, without "avg_loss" if there is a "loss". Learning rates ("learning_rate",
+// "learning_rate_<group>") share the last panel, on a log axis if all are above 0.
 //
 // The x axis shows epochs if the history has an entry "epoch", interpolated by step, else steps.
 //
@@ -25,9 +25,9 @@ import (
 // precision, recall, f1, iou, dice, r2, specificity or sensitivity. The last such word decides. Other figures have no
 // dot.
 //
-// If few large values would flatten nine tenths of the others, and all are above 0, the axis is logarithmic, as the
-// title says. Values that are not finite or beyond 1e300 leave gaps, which the legend counts. Thousands of rows are
-// thinned to local extremes. A page has a table of last, lowest and highest values.
+// If few large values would flatten the others, and all are above 0, the axis is logarithmic. Values that are not
+// finite or beyond 1e300 leave gaps, which the legend counts. Thousands of rows are thinned to local extremes. A page
+// has a table of last, lowest and highest values.
 func History(h *loop.History, names ...string) *Figure {
 	f := &Figure{title: "History"}
 	charts, err := charts(h, names)

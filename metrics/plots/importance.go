@@ -19,7 +19,7 @@ type Importance struct {
 
 const mostImportances = 100
 
-// Importances draws a bar for each of at most 100 features, the most important first, with the deviation as a line.
+// Importances draws a bar for each of at most 100 features, with the deviation as a line.
 func Importances(of ...Importance) *Figure {
 	f := &Figure{title: "Importance"}
 	switch {

@@ -23,7 +23,7 @@ const (
 
 // Regression draws, for at most 3 outputs, predicted over true values, and the residuals (true - predicted) over
 // predicted values and as a histogram. Outputs and dots (1000) of more are evenly spaced. A page has a table of the
-// errors of at most 200 outputs and of all, as sklearn.metrics has them: R² of all is the outputs' mean.
+// errors of at most 200 outputs and of all, as sklearn.metrics.
 func Regression(of ...Regressed) *Figure {
 	f := &Figure{title: "Regression", table: [][]string{{"output", "MAE", "RMSE", "R²"}}}
 	if len(of) == 0 {

@@ -69,9 +69,8 @@ func reliabilityOf(right []bool, probabilities []float64, bins int) (r Reliabili
 const reliabilityBins = 10
 
 // ReliabilityDiagram draws observed frequency over predicted probability in ten bins, with the expected calibration
-// error: a curve per given class, by default for the second of two, or for the predicted one of more; with Positive for
-// the ten of the greatest error. A curve below the diagonal means overconfidence. Scores must be probabilities, whose
-// sum is 1 for each example without Positive.
+// error: a curve per given class, by default for the second of two, or for the predicted one of more; with Positive
+// for the ten of the greatest error. Scores must be probabilities, whose sum is 1 for each example without Positive.
 func ReliabilityDiagram(c Classified, classes ...string) *Figure {
 	const title = "Reliability"
 	if err := c.check(); err != nil {

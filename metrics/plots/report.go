@@ -13,8 +13,7 @@ import (
 // Report is a page about a run.
 type Report struct {
 	Title string
-	// Card has the tables above the figures.
-	Card []Part
+	Card  []Part
 	// Figures are drawn in order. An error of one is the report's error.
 	Figures []*Figure
 }

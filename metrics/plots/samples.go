@@ -17,10 +17,8 @@ type Sample struct {
 	Image image.Image
 	// Label names the true class, "" if unknown; Predicted the predicted one.
 	Label, Predicted string
-	// Probability is that of Predicted, 0 to 1.
-	Probability float64
-	// Note is a last line, or "".
-	Note string
+	Probability      float64
+	Note             string
 }
 
 const (
@@ -94,8 +92,8 @@ func enlarged(from image.Image) image.Image {
 	return to
 }
 
-// Image makes an image of numbers [height, width, channels], with one channel (grey) or three (RGB), from black to
-// white; values beyond are clamped.
+// Image makes an image of numbers [height, width, channels], with one channel (grey) or three (RGB), clamped from
+// black to white.
 func Image(values []float32, height, width, channels int, black, white float32) (image.Image, error) {
 	switch {
 	case channels != 1 && channels != 3:

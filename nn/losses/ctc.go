@@ -17,9 +17,9 @@ const ctc = "ctc"
 
 // CTC is the connectionist temporal classification loss (Graves et al. 2006), [batch], in nats: minus the logarithm
 // of the probability of all alignments of an example's labels with the frames. Logits are [batch, frames, classes];
-// class 0 is the blank. Labels are integers [batch, n] from 1, with 0 after the last. Masked frames do not count.
-// The loss is +Inf for labels that need more frames, and NaN for a label of another class, or after a 0; the gradient
-// of both is 0.
+// class 0 is the blank. Labels are integers [batch, n] from 1, with 0 after the last. Masked frames do not count. The
+// loss is +Inf for labels that need more frames, and NaN for a label of another class, or after a 0; the gradient of
+// both is 0.
 func CTC(labels, logits *graph.Node) *graph.Node {
 	l, o := labels.Shape(), logits.Shape()
 	if !l.DType.IsInt() || l.Rank() != 2 || !o.DType.IsFloat() || o.Rank() != 3 || o.Dimensions[2] < 2 || l.Dimensions[0] != o.Dimensions[0] ||

@@ -1,5 +1,5 @@
 // Package losses has losses as graph functions of labels and a model's output, with a value per example, element or
-// label. A custom step reports these values; their mean is over the examples that count:
+// label. A custom step reports these values:
 //
 //	b.Loss("loss", losses.CrossEntropy(b.Field("y"), logits))
 //

@@ -25,7 +25,7 @@ type Func func(labels, output *graph.Node) *graph.Node
 //	mean_squared_error, mse           labels and output of one shape
 //	mean_absolute_error, mae
 //	huber                             squared up to an error of Delta, then linear (Huber 1964)
-//	log_cosh                          the logarithm of the error's hyperbolic cosine: as huber, and smooth
+//	log_cosh                          as huber, and smooth
 //	mean_absolute_percentage_error, mape  in percent of the labels
 //	mean_squared_logarithmic_error, msle  of 1 + labels and 1 + output
 //	poisson                           labels as counts, output as the expected count, above 0
@@ -33,13 +33,11 @@ type Func func(labels, output *graph.Node) *graph.Node
 //	hinge, squared_hinge              labels -1 or 1
 //	categorical_hinge                 labels one-hot
 //	kl_divergence                     labels as probabilities, output as logits
-//	ctc                               sequences of labels without their places in a longer sequence of logits: [CTC]
+//	ctc                               [CTC]
 //	categorical_focal_crossentropy    as categorical_crossentropy, with Gamma and Alpha (Lin et al. 2017)
 //	binary_focal_crossentropy         as binary_crossentropy, with Gamma, and Alpha if given
-//	dice, tversky                     labels 0 or 1 and probabilities, of one shape: of the whole batch, so other batch sizes
-//	                                  have other values
-//
-// Tversky's two weights are 0.5, which makes it dice.
+//	dice, tversky                     labels 0 or 1 and probabilities, of one shape, for the whole batch;
+//	                                  tversky's weights are 0.5
 //
 // The crossentropies refuse an output of softmax, sigmoid or a clip to [0, 1], also before a Reshape, a Dropout, a
 // pool or a mean. In flaxlike, dice and tversky refuse logits.
@@ -86,8 +84,7 @@ func Named(name string, settings ...Settings) (Func, error) {
 type Settings struct {
 	// Delta is the error from which huber is linear. Default 1.
 	Delta float64
-	// Gamma is the exponent of 1 minus the label's probability in the focal losses. Default 2. For 0, give a tiny
-	// number such as 1e-30.
+	// Gamma is the exponent of 1 minus the label's probability in the focal losses. Default 2. For 0, give 1e-30.
 	Gamma float64
 	// Alpha is a factor of categorical_focal_crossentropy, default 0.25. In binary_focal_crossentropy it is the
 	// weight of label 1, 1 - Alpha that of label 0 (Keras's apply_class_balancing); by default both are 1.
@@ -167,7 +164,7 @@ func MaskedMean(values, mask *graph.Node) *graph.Node {
 }
 
 // Accuracy is 1 for each label [batch, …] that is the argmax of the logits [batch, …, classes], else 0, for
-// Builder.Metric. Package metrics has that over all batches.
+// Builder.Metric.
 func Accuracy(labels, logits *graph.Node) *graph.Node {
 	labels = outputs.Sparse("Accuracy", labels, logits)
 	outputs.SeveralClasses("Accuracy", logits, "metrics.Accuracy of metrics.Threshold")
@@ -259,8 +256,8 @@ const (
 	mostLog  = -1.1920929665620834e-07
 )
 
-// FocalCrossEntropy is the cross-entropy of labels, as probabilities, and logits times 0.25·(1-p)², so that easy
-// examples weigh less (Lin et al. 2017). [Settings] has another exponent and factor.
+// FocalCrossEntropy is the cross-entropy of labels, as probabilities, and logits times 0.25·(1-p)² (Lin et al. 2017).
+// [Settings] has another exponent and factor.
 func FocalCrossEntropy(labels, logits *graph.Node) *graph.Node {
 	return Settings{}.focal(labels, logits)
 }

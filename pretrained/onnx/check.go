@@ -166,7 +166,6 @@ func free(name string) error {
 	return nil
 }
 
-// label names a node for messages: many files name only the outputs.
 func label(node message) string {
 	name := node.text("name")
 	if outputs := node.texts("output"); name == "" && len(outputs) > 0 {

@@ -42,7 +42,6 @@ type Options struct {
 // They are trained; optim.Frozen excludes some. All else is constant, also limits of Clip, initializers of branches,
 // and means and variances of BatchNormalization, which computes as in predictions.
 type Network struct {
-	// Inputs are those without Options.Constants.
 	Inputs []Input
 
 	names   []string // of the outputs
@@ -74,7 +73,7 @@ const (
 )
 
 // Open reads a file, whose weights the network keeps. Files are untrusted: sizes are bounded by that of the file, at
-// most 2 GiB, but a graph may ask for much memory when it runs. External data is an error, as no other file is read.
+// most 2 GiB, but a graph may ask for much memory when it runs. External data is an error.
 //
 // Errors: a damaged file, unimplemented operators and attributes, with the nodes, and operator sets other than 13 to
 // 21.

@@ -2,7 +2,6 @@ package onnx
 
 import "fmt"
 
-// Data types by ONNX's numbers.
 const (
 	single  = 1
 	int64s  = 7

@@ -5,13 +5,13 @@
 //	POST /v1/embeddings         vectors of texts
 //	GET  /v1/models             the models; /v1/models/NAME: one of them
 //
-// With stream, completions are sent as server-sent events while they are generated. Without max_tokens, their number is
-// that of Model.Generation, or ends at the last place. A model works on one request at a time. Others wait, in a queue
-// with a limit. A client that leaves ends its request.
+// With stream, completions are sent as server-sent events while they are generated. Without max_tokens, their number
+// is that of Model.Generation, or ends at the last place. A model works on one request at a time. Others wait, in a
+// queue with a limit. A client that leaves ends its request.
 //
 // A field that would change the answer and is not implemented is an error: n above 1, logprobs, tools, penalties of
-// presence and frequency, and fields that are not of the protocol. Fields that do not change the answer, such as user
-// and metadata, are ignored. top_k, min_p and repetition_penalty are taken too. An error has the form
+// presence and frequency, and unknown fields. Fields that do not change the answer, such as user and metadata, are
+// ignored. top_k, min_p and repetition_penalty are taken too. An error has the form
 //
 //	{"error": {"message": text, "type": kind, "param": field or null, "code": text or null}}
 //

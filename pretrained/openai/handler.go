@@ -33,7 +33,7 @@ type Model struct {
 	Generator *pretrained.Generator
 	// Generation has what a request omits, such as the tokens that end a text: [pretrained.Base.Generation].
 	Generation pretrained.Generation
-	// Embedder computes the output sentence_embedding, such as a flaxlike.Model of [pretrained.Base.Embedder].
+	// Embedder is a flaxlike.Model of [pretrained.Base.Embedder], for example.
 	Embedder serve.Predictor
 	// Longest is the maximum number of tokens of an embedded text; the Tokenizer's MaxLength if 0.
 	Longest int

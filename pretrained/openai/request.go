@@ -18,7 +18,7 @@ import (
 type request struct {
 	model         string
 	messages      []chat.Message
-	inputs        []input // prompts, or texts to embed
+	inputs        []input
 	sampling      struct{ temperature, topP, minP, repetition *float64 }
 	topK, seed    *int
 	most          *int
@@ -44,7 +44,7 @@ type kind struct {
 
 type value struct {
 	name, raw string
-	numbers   bool // a long list of numbers
+	numbers   bool
 }
 
 var always = map[string][]string{"user": nil, "metadata": nil, "store": nil, "service_tier": nil, "safety_identifier": nil, "prompt_cache_key": nil, "prompt_cache_retention": nil}
@@ -90,7 +90,6 @@ func with[V any](maps ...map[string]V) map[string]V {
 	return all
 }
 
-// parse reads strictly. null is a field that is not given.
 func (k kind) parse(content string) (*request, error) {
 	d, err := document.New(content)
 	q, known := &request{}, false

@@ -55,8 +55,7 @@ type counter struct {
 }
 
 type countKey struct {
-	of *computation
-	// a fusion's values are not in memory
+	of     *computation
 	inside bool
 }
 

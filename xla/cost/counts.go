@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Counts is the cost of a program's run on one device.
+// Counts is the cost of a run on one device.
 type Counts struct {
 	// Matrix has the FLOPs of matrix products and convolutions, by operand dtype ("f32", "bf16"); a multiplication and
 	// an addition are 2. Vector has all others, 1 per element of a result, also of comparisons, conversions and
@@ -54,8 +54,7 @@ type Exchange struct {
 	// Kind is HLO's name: "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "collective-permute".
 	Kind string
 	// Axes names a group's mesh axes, joined by ",", or "".
-	Axes string
-	// Group is a group's number of devices.
+	Axes  string
 	Group int
 	// Bytes is the operands' size on a device, in the program's dtypes.
 	Bytes float64
@@ -70,7 +69,7 @@ const (
 	kindTemporary = "temporary"
 )
 
-// Value is an array in a device's memory.
+// Value is an array in memory.
 type Value struct {
 	// Kind is the value's role: "argument", "output" or "temporary".
 	Kind string

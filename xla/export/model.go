@@ -25,7 +25,7 @@ type Model struct {
 	sizes    map[int]*xla.Program // by batch size, with compiled, or nil
 	replaces bool
 	uses     gate.Gate
-	buffers  []compute.Buffer // by input; nil for the batch
+	buffers  []compute.Buffer
 }
 
 var errClosed = fmt.Errorf("the model is %w", xla.ErrClosed)

@@ -33,7 +33,6 @@ type Machine struct {
 	// Host is the devices per host, Network each one's bytes per second to other hosts.
 	Host    int
 	Network float64
-	// Sources has the figures' sources by name in machines.tsv.
 	Sources map[string]string
 }
 

@@ -16,7 +16,6 @@ import (
 
 // Report is a step's cost, per device unless noted.
 type Report struct {
-	// Devices is the number compiled for.
 	Program, Target string
 	Devices         int
 	// Division describes how the step is sharded.

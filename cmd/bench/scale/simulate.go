@@ -59,7 +59,7 @@ func simulate(net network, s schedule, start []float64) (done []float64) {
 	free := make([]float64, net.ports)
 	step := make([]int, net.ranks)
 	sent := make([]bool, net.ranks)
-	waits := make([]float64, net.ranks) // start of waiting, or -1
+	waits := make([]float64, net.ranks)
 	arrived := map[pair][]float64{}
 	done = make([]float64, net.ranks)
 	for r := range net.ranks {

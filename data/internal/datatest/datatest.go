@@ -1,4 +1,3 @@
-// Package datatest is shared by the tests of package data and of its readers.
 package datatest
 
 import (
@@ -13,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Sizes tests that any number that determines a size or a limit is an error, or works. It calls each function with
-// small, negative and huge numbers. A call must not panic, nor take the memory that the number names. A negative number
-// must be an error, unless the name contains "Size".
+// Sizes calls each function with small, negative and huge numbers. A call must not panic, nor take the memory that
+// the number names. A negative number must be an error, unless the name contains "Size".
 func Sizes(t *testing.T, calls map[string]func(n int) error) {
 	made, refused := 0, 0
 	for name, call := range calls {

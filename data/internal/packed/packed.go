@@ -36,7 +36,6 @@ func File(path string, f func(file *os.File, size int64) error) error {
 	return err
 }
 
-// Reader returns the decompressed content of r, plain or gzip-compressed.
 func Reader(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	if !IsGzip(b) {
@@ -45,7 +44,6 @@ func Reader(r io.Reader) (io.Reader, error) {
 	return Unpack(b)
 }
 
-// IsGzip reports whether r begins with gzip's two magic bytes.
 func IsGzip(r *bufio.Reader) bool {
 	magic, _ := r.Peek(2)
 	return len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b
@@ -59,12 +57,10 @@ func Unpack(r io.Reader) (io.Reader, error) {
 	return u, nil
 }
 
-// Errorf returns a *data.FormatError of a position.
 func Errorf(offset int64, format string, args ...any) error {
 	return &data.FormatError{Offset: offset, Err: fmt.Errorf(format, args...)}
 }
 
-// ReadError returns a *data.FormatError for a truncated or malformed file, otherwise the wrapped error.
 func ReadError(offset int64, where string, err error) error {
 	corrupt := flate.CorruptInputError(0)
 	switch {

@@ -2,7 +2,7 @@
 //
 //	cd data/parquet && go run ./bench -variant numbers,classes
 //
-// The file has 200,000 rows of 20 columns of float32, packed by snappy: plain, or in classes 19 with a dictionary and
+// The file has 200,000 rows of 20 columns, packed by snappy: plain float32, or in classes 19 with a dictionary and
 // one of texts.
 package main
 

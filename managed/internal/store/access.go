@@ -18,8 +18,8 @@ import (
 //   - structure has one holder: a build of a step, or a change of what steps are built from. It guards the
 //     definition, the programs, the resident sets, and the settings of optimizers.
 //
-// Data that both use (the list of variables, the strategy, the given values, the saved origins) changes only with both
-// held: one gate suffices to read it. Structure is entered first. Pins and the last run have their own locks.
+// Data that both use (the list of variables, the strategy, the given values, the saved origins) changes only with
+// both held. Structure is entered first. Pins and the last run have their own locks.
 //
 //	call                                            structure    values   for how long
 //	Value, Wait, Snapshot, Content, View, Stepper.Await          shared   the copy; a wait for the last run
@@ -85,7 +85,6 @@ func (a *Access) HoldStructure(ctx context.Context) (done func(), err error) {
 	return func() { a.holder.Store(nil); a.structure.DoneChanging() }, nil
 }
 
-// AddValues takes the values for the holder of the structure.
 func (a *Access) AddValues(ctx context.Context, change bool) (done func(), err error) {
 	if err := a.values.Enter(ctx, change); err != nil {
 		return nil, ofState(err)
@@ -126,7 +125,6 @@ func (a *Access) PeekValues() (done func()) {
 	return func() {}
 }
 
-// PeekAll is PeekValues with the structure.
 func (a *Access) PeekAll() (done func()) {
 	if a.within() != nil {
 		return a.PeekValues()
@@ -146,7 +144,6 @@ func (a *Access) ChangeValues(ctx context.Context) error {
 	return a.EnterValues(ctx, true)
 }
 
-// EnterValues takes the values for the start of a run, until LeaveValues.
 func (a *Access) EnterValues(ctx context.Context, change bool) error {
 	return ofState(a.values.Enter(ctx, change))
 }

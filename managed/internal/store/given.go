@@ -29,7 +29,6 @@ type Given struct {
 
 func (g *Given) Of(name string) *Tensor { return cmp.Or(g.Tensors[name], g.Initial[name]) }
 
-// All has the values by their variables' names.
 func (g *Given) All() map[string]*Tensor {
 	all := map[string]*Tensor{}
 	maps.Copy(all, g.Initial)
@@ -112,7 +111,6 @@ func (g *Given) give(fresh []*Variable) error {
 // Late are tensors in files, with functions that write their bytes. They are read singly when moved.
 type Late map[*Tensor]func(io.Writer) error
 
-// FromFile makes a late tensor.
 func (l Late) FromFile(t checkpoint.Tensor, dtype dtypes.DType) (*Tensor, error) {
 	loaded := tensors.FromShape(shapes.Make(dtype, t.Dims...))
 	switch {

@@ -92,7 +92,6 @@ const RandomName = model.RootScopePath + model.RNGStateVariableName
 // drawnAtOnce bounds the host's memory: the values drawn before they are moved.
 const drawnAtOnce = 1 << 20
 
-// draw draws missing values and moves all.
 func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	if s.strategy.Runtime().Topology() != "" {
 		return s.describe(fresh)
@@ -171,7 +170,6 @@ func (s *drawing) draw(fresh []*Variable) (_ []compute.Buffer, err error) {
 	return buffers, nil
 }
 
-// describe sets shapes alone, for a described machine.
 func (s *drawing) describe(fresh []*Variable) (_ []compute.Buffer, err error) {
 	on := s.strategy
 	buffers := make([]compute.Buffer, 0, len(fresh))

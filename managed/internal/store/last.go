@@ -23,7 +23,6 @@ func (r *Last) Settled() error {
 	return r.Usable()
 }
 
-// Usable returns an error if the values are known to be lost.
 func (r *Last) Usable() error {
 	if err := r.Lost(); err != nil {
 		return fmt.Errorf("an earlier step failed: %w", err)
@@ -54,7 +53,6 @@ func (r *Last) Follow(next strategies.Running) error {
 	return err
 }
 
-// Fails records an error that lost the values.
 func (r *Last) Fails(err error) {
 	if errors.Is(err, strategies.ErrStateLost) {
 		r.mu.Lock()

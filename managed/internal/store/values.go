@@ -20,16 +20,14 @@ import (
 )
 
 type (
-	// Variable is a model's variable.
 	Variable = model.Variable
-	// Tensor is a value on the host.
-	Tensor = tensors.Tensor
+	Tensor   = tensors.Tensor
 )
 
 // Store has a state's values. Its methods need the gates held, except for [Access] and Close.
 type Store struct {
 	Access
-	Last     Last // also of runs that only read
+	Last     Last
 	strategy strategies.Strategy
 	// moves counts changes of strategy or places, which make programs stale.
 	moves int

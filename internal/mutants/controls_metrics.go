@@ -1,0 +1,28 @@
+package main
+
+var controlsMetrics = []control{
+	{name: "equal scores one by one", file: "metrics/plots/classified.go", pkg: "metrics/plots", test: "TestPeers_curves",
+		edits: []edit{{"scores[order[i+1]] != scores[example]", "true"}}},
+	{name: "a report that takes names for HTML", file: "metrics/plots/report.go", pkg: "metrics/plots", test: "TestReport",
+		edits: []edit{{"return html.EscapeString(clean(v))", "return clean(v) + html.EscapeString(\"\")"}}},
+	{name: "arrows of two blocks on one track", file: "metrics/plots/network_edges.go", pkg: "metrics/plots", test: "TestNetwork_noEdgeLooksLikeAnother",
+		edits: []edit{{"return end+track/2 < s.low", "return s.low >= 0"}}},
+	{name: "an arrow that ends where another begins", file: "metrics/plots/network_edges.go", pkg: "metrics/plots", test: "TestNetwork_noEdgeLooksLikeAnother",
+		edits: []edit{{"return i != from && ", "return i < 0 && "}}},
+	{name: "all that are not quite all", file: "metrics/plots/confusion.go", pkg: "metrics/plots", test: "TestConfusion_roundsToNeitherEnd",
+		edits: []edit{{"of < 1 && of > 0.999", "of < 0"}}},
+	{name: "a name that pushes its figure out", file: "metrics/plots/canvas.go", pkg: "metrics/plots", test: "TestLongNames",
+		edits: []edit{{"w.cut(name, max(0, width-w.width(figure))) + figure", "w.cut(name+figure, width)"}}},
+	{name: "a line through a gap", file: "metrics/plots/chart.go", pkg: "metrics/plots", test: "TestHistory",
+		edits: []edit{{"\t\t\tend()\n\t\t\tcontinue", "\t\t\tcontinue"}}},
+	{name: "metrics that add as float32", file: "metrics/sums.go", pkg: "metrics", test: "TestMetrics_1e8Examples",
+		edits: []edit{{"both[i] = graph.Add(a[i], b[i])", "both[i] = graph.ConvertDType(graph.ConvertDType(graph.Add(a[i], b[i]), dtype-1), dtype)"}}},
+	{name: "the first threshold for all", file: "metrics/several.go", pkg: "metrics", test: "TestSeveral_cases",
+		edits: []edit{{"Threshold(in[1], threshold)", "Threshold(in[1], thresholds[0])"}}},
+	{name: "the highest classes of a NaN", file: "metrics/classes.go", pkg: "metrics", test: "TestClasses_cases",
+		edits: []edit{{"return graph.Where(broken, graph.FillScalar(scores.Graph(), highest.Shape(), noClass), highest)", "_ = broken\n\treturn highest"}}},
+	{name: "curves of one class for all", file: "metrics/plots/classified.go", pkg: "metrics/plots", test: "TestClassified_severalClasses",
+		edits: []edit{{"return c.Positive[i][class]", "return c.Positive[i][0]"}}},
+	{name: "an extreme that a thinned line loses", file: "metrics/plots/chart.go", pkg: "metrics/plots", test: "TestThinned",
+		edits: []edit{{"keep := []int{from, low, high, to - 1}", "keep := []int{from, low, to - 1}"}}},
+}
