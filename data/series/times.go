@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -86,7 +85,7 @@ func numbersOf(a data.Array) ([]float64, error) {
 				values = append(values, math.NaN())
 				continue
 			}
-			v, err := strconv.ParseFloat(text, 64)
+			v, err := arrays.ParseFloat(text, 64)
 			if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
 				return nil, fmt.Errorf("row %d: %s is not a number", i+1, listed.Quoted(text))
 			}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/arrays"
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
@@ -180,7 +182,7 @@ func (c *classList) index(as string) error {
 			return fmt.Errorf("the class %q is listed twice, is empty, or has spaces around it", class)
 		}
 		c.number[class] = int32(i)
-		if v, err := strconv.ParseFloat(class, 64); err == nil && c.value[v] == "" {
+		if v, err := arrays.ParseFloat(class, 64); err == nil && c.value[v] == "" {
 			c.value[v] = class
 		}
 	}
@@ -245,8 +247,8 @@ func (c *category) convert(columns []data.Array, to cells) error {
 	}
 	texts, err := crossed(columns)
 	for i, text := range texts {
-		if len(columns) == 1 && !isTexts(columns[0]) {
-			text = c.sameValue(text)
+		if len(columns) == 1 {
+			text = c.sameValue(text, isTexts(columns[0]))
 		}
 		text = cmp.Or(text, c.FillClass)
 		n, known := c.number[text]
@@ -270,8 +272,11 @@ func (c *category) convert(columns []data.Array, to cells) error {
 	return err
 }
 
-// sameValue returns the class of a number or truth value, as 17.0 for 17, or its text.
-func (c *category) sameValue(text string) string {
+var wholeNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.0)?$`)
+
+// sameValue returns the class of a number or truth value, as 17.0 for 17, or its text. In a table of texts 17 and 17.0
+// are one too, for pandas writes integers so beside missing ones, but 1.1 and 1.10 are two.
+func (c *category) sameValue(text string, isText bool) string {
 	if _, known := c.number[text]; known {
 		return text
 	}
@@ -281,11 +286,15 @@ func (c *category) sameValue(text string) string {
 		}
 		return text
 	}
-	v, err := strconv.ParseFloat(text, 64)
-	if class := c.value[v]; err == nil && class != "" && math.Abs(v) < 1<<53 { // larger integers share a float64
-		return class
+	if isText && !wholeNumber.MatchString(text) {
+		return text
 	}
-	return text
+	v, err := arrays.ParseFloat(text, 64)
+	class := c.value[v]
+	if err != nil || class == "" || math.Abs(v) >= 1<<53 || isText && !wholeNumber.MatchString(class) { // larger integers share a float64
+		return text
+	}
+	return class
 }
 
 func (c *category) shares() bool { return len(c.Columns) > 0 }

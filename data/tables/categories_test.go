@@ -96,3 +96,23 @@ func TestCategories_rare(t *testing.T) {
 	_, err = tables.Fit(train, tables.Categories{Rare: 2, Classes: []string{"a"}})
 	require.ErrorContains(t, err, "both Classes and Rare are set")
 }
+
+// pandas writes 3 as 3.0 next to missing values: a text is of a class with the same whole number, as a JSON number is.
+// Other texts, such as versions and codes with zeros in front, are of their own class alone.
+func TestCategories_wholeNumbersOfTexts(t *testing.T) {
+	of := func(classes ...string) *tables.Preparation {
+		return must.M1(tables.Fit(column(t, "code", classes...), tables.Categories{Columns: []string{"code"}, Unknown: tables.UnknownZeros}))
+	}
+	p, small := of("3.0", "4.0", "1.1", "007", "True"), of("3", "4")
+	for text, want := range map[string]float32{"3": 1, "4.0": 1, "-3": 0, "1.10": 0, "7": 0, "3.00": 0, "03": 0, "true": 1} {
+		rows := must.M1(p.Table(map[string]any{"code": text}))
+		for _, set := range []*data.Set{column(t, "code", text), rows} {
+			sum := float32(0)
+			for _, v := range must.M1(must.M1(set.Map(p.Inputs)).Field("x")).Flat.([]float32) {
+				sum += v
+			}
+			require.Equal(t, want, sum, text)
+		}
+	}
+	require.Equal(t, []float32{0, 1}, must.M1(must.M1(column(t, "code", "4.0").Map(small.Inputs)).Field("x")).Flat)
+}

@@ -64,8 +64,8 @@ func (s *csvSlice[T]) size() int64 { return int64(unsafe.Sizeof(*new(T))) }
 var thousands = regexp.MustCompile(`^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$`)
 
 func advice(cell string, separator rune) string {
-	v, notANumber := strconv.ParseFloat(cell, 64)
-	_, notDecimal := strconv.ParseFloat(strings.Replace(cell, ",", ".", 1), 64)
+	v, notANumber := arrays.ParseFloat(cell, 64)
+	_, notDecimal := arrays.ParseFloat(strings.Replace(cell, ",", ".", 1), 64)
 	if strings.Contains(cell, "\r") {
 		return ": it has a bare carriage return (CR) in it: write line ends as LF or CRLF"
 	}
@@ -124,7 +124,7 @@ func floats[T float32 | float64](dtype string, bits int) csvValues {
 		if v, ok := exactDecimal(cell); ok && (bits == 64 || once(v)) {
 			return T(v), nil
 		}
-		v, err := strconv.ParseFloat(cell, bits)
+		v, err := arrays.ParseFloat(cell, bits)
 		if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 			err = errors.New("expected a finite number")
 		}

@@ -60,3 +60,9 @@ func TestDates_refuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// A server compiles with a row that the preparation takes, also of dates in a Layout of their own without a Fill.
+func TestDates_exampleOfALayout(t *testing.T) {
+	p := must.M1(tables.Fit(column(t, "at", "31.12.2024"), tables.Dates{Columns: []string{"at"}, Layout: "02.01.2006", Parts: []string{"month"}}))
+	require.Equal(t, []string{"01.01.1970"}, must.M1(must.M1(p.Example()).Field("at")).Flat)
+}

@@ -1,9 +1,11 @@
 package tables
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lazo-ml/lazo/data"
 )
@@ -21,7 +23,7 @@ func (p *Preparation) Example() (*data.Set, error) {
 		}
 		names := c.of().taken()
 		var found []data.Field
-		for _, text := range append([]string{"", "0", "1", "2000-01-01"}, classesOf(c)...) {
+		for _, text := range append([]string{"", "0", "1"}, knownTexts(c)...) {
 			row := make([]data.Field, len(names))
 			for i, name := range names {
 				row[i] = data.Field{Name: name, Array: alike(text, c.of().Dims)}
@@ -56,9 +58,12 @@ func alike(text string, dims []int) data.Array {
 	return data.Array{Flat: all, Dims: append([]int{1}, dims...)}
 }
 
-func classesOf(c prepared) []string {
-	if of, ok := c.(classed); ok {
+func knownTexts(c prepared) []string {
+	switch of := c.(type) {
+	case classed:
 		return of.classNames()
+	case *date:
+		return []string{time.Unix(0, 0).UTC().Format(cmp.Or(of.Layout, time.DateOnly))}
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func numbersOf(a data.Array) ([]float64, error) {
 				values[i] = math.NaN()
 				continue
 			}
-			v, err := strconv.ParseFloat(text, 64)
+			v, err := arrays.ParseFloat(text, 64)
 			if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 				err = errors.New("expected a finite number")
 			}

@@ -1,6 +1,7 @@
 package tables_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/janpfeifer/must"
@@ -27,5 +28,15 @@ func TestPreparation_aWrongNameIsToldFirst(t *testing.T) {
 	} {
 		_, err := tables.Fit(table, of...)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// A cell in Go's own syntax of numbers is not one.
+func TestNumbers_areDecimal(t *testing.T) {
+	for _, text := range []string{"1_000", "0x1p4", "0X1P-2"} {
+		_, err := tables.Fit(column(t, "a", "1", text), tables.Numbers{Columns: []string{"a"}})
+		require.ErrorContains(t, err, `row 2: "`+text+`" is not a number`)
+		_, err = tables.Read(strings.NewReader("a\n1\n"+text+"\n"), tables.Format{})
+		require.ErrorContains(t, err, text)
 	}
 }

@@ -68,8 +68,8 @@ func (p *Preparation) columnOfRows(rows []map[string]any, name string, c prepare
 	if k, ok := c.(*category); ok && !k.shares() {
 		text = func(value any) (string, error) {
 			text, err := textOf(value)
-			if _, is := value.(string); !is && err == nil {
-				text = k.sameValue(text)
+			if _, is := value.(string); err == nil {
+				text = k.sameValue(text, is)
 			}
 			return text, err
 		}

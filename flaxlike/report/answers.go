@@ -273,6 +273,7 @@ func floats[N float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 
 	return all
 }
 
+// numbers is nil for texts that are not all numbers.
 func numbers(flat any) []float64 {
 	switch flat := flat.(type) {
 	case []float32:
@@ -285,6 +286,16 @@ func numbers(flat any) []float64 {
 		return floats(flat)
 	case []uint8:
 		return floats(flat)
+	case []string:
+		all := make([]float64, len(flat))
+		for i, text := range flat {
+			v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				return nil
+			}
+			all[i] = v
+		}
+		return all
 	}
 	v := reflect.ValueOf(flat)
 	all := make([]float64, 0, v.Len())

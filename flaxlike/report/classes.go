@@ -258,6 +258,33 @@ func (c *classified) describe(a *answers) {
 		}
 		return float64(right) / float64(all), nil
 	}
+	if of := a.named(a.about.Metrics); c.kind == "binary" && c.places == 1 {
+		c.scoreCurve(a, of, "auc", "area under the ROC curve", plots.ROCCurve)
+		c.scoreCurve(a, of, "average_precision", "average precision", plots.PrecisionRecallCurve)
+	}
+}
+
+// scoreCurve replaces the accuracy, which few positives hardly change, if the model has the metric.
+func (c *classified) scoreCurve(a *answers, metrics map[string]string, metric, name string, curve func(positive []bool, scores []float64) (plots.Curve, error)) {
+	if _, has := metrics[metric]; !has {
+		return
+	}
+	a.scoreName = name
+	a.score = func(p flaxlike.Prediction, rows []int) (float64, error) {
+		probabilities, err := p.Probabilities(a.output)
+		if err != nil {
+			return 0, err
+		}
+		var positive []bool
+		var scores []float64
+		for k, v := range numbers(probabilities.Flat) {
+			if i := rows[k]; c.counts[i] {
+				positive, scores = append(positive, c.labels[i] == 1), append(scores, v)
+			}
+		}
+		drawn, err := curve(positive, scores)
+		return drawn.Area, err
+	}
 }
 
 func (c *classified) of(place int, class int32) float64 {

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -73,4 +74,14 @@ func TestForecasts_ofATable(t *testing.T) {
 	all := strings.Join(texts, "\n")
 	require.Contains(t, all, `The history is the column "sales".`)
 	require.Contains(t, all, "\n-10\n-5\n0\n200\n202\n204\n206\n", "the axes")
+
+	// Numbers of a file that was read as texts.
+	cells := make([]string, 60)
+	for i, v := range sales {
+		cells[i] = fmt.Sprint(v)
+	}
+	table = must.M1(data.New(data.Named("day", days, 60), data.Named("other", cells, 60), data.Named("sales", cells, 60)))
+	set = must.M1(series.Windows{Length: 14, Horizon: 3, Columns: []string{"other", "sales"}, Targets: []string{"sales"}, Time: "day"}.Of(table))
+	again, _ := written(t, report.Run{Model: m, Test: set})
+	require.Contains(t, strings.Join(again, "\n"), "\n-10\n-5\n0\n200\n202\n204\n206\n", "the axes")
 }

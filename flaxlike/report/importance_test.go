@@ -53,3 +53,27 @@ func TestImportance_isBounded(t *testing.T) {
 	texts, _ := written(t, report.Run{Model: newModel(t, identity, flaxlike.WithLoss("mse")), Test: set})
 	require.Contains(t, strings.Join(texts, "\n"), "of 100 of the 300 examples, evenly spaced. The first 100 of 120 features.")
 }
+
+// Few positives hardly change the accuracy: the score is the model's ranking metric.
+func TestImportance_ofAFewPositives(t *testing.T) {
+	const n = 100
+	var x []float32
+	y := make([]int32, n)
+	for i := range n {
+		x = append(x, float32(i), float32(i*37%n))
+		if i >= n-2 {
+			y[i] = 1
+		}
+	}
+	first := nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node {
+		return graph.MulScalar(graph.AddScalar(graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, 1)), -100), 0.1)
+	})
+	set := must.M1(data.New(data.X(x, n, 2), data.Y(y, n, 1)))
+	for metric, name := range map[string]string{"auc": "area under the ROC curve", "average_precision": "average precision"} {
+		texts, _ := written(t, report.Run{Model: newModel(t, first, flaxlike.WithLoss("binary_crossentropy"), flaxlike.WithMetrics("accuracy", metric)), Test: set})
+		all := strings.Join(texts, "\n")
+		require.Contains(t, all, "How far the "+name+" (1) falls when a feature")
+		require.Contains(t, all, "x[1]\n0.0000 ± 0.0000")
+		require.NotContains(t, all, "x[0]\n0.0000")
+	}
+}

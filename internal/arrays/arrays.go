@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/lazo-ml/lazo/internal/dtype"
 )
@@ -134,6 +136,15 @@ func (of[T]) Concat(parts []any) any {
 		lists[i] = p.([]T)
 	}
 	return slices.Concat(lists...)
+}
+
+// ParseFloat parses a decimal number, nan or inf: not Go's underscores and hexadecimal digits. Its error is a
+// [strconv.NumError].
+func ParseFloat(text string, bits int) (float64, error) {
+	if strings.ContainsAny(text, "_xX") {
+		return 0, &strconv.NumError{Func: "ParseFloat", Num: text, Err: strconv.ErrSyntax}
+	}
+	return strconv.ParseFloat(text, bits)
 }
 
 // Integers returns the elements of integers except uint64, or an error.
