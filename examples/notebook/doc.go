@@ -1,0 +1,2 @@
+// Package notebook tests digits.ipynb: make notebook.
+package notebook
