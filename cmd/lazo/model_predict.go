@@ -51,7 +51,7 @@ func (c modelPredict) Run(s session) (err error) {
 	defer func() { err = errors.Join(err, m.Close()) }()
 	rows, err := c.answers(s.ctx, m, lines)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+		return fmt.Errorf("%s: %w", source(c.File), err)
 	}
 	if c.Output == "json" || c.Output == "auto" && lines {
 		err = writeLines(s.stdout, rows)
@@ -70,7 +70,7 @@ func (c modelPredict) Run(s session) (err error) {
 		}
 	}
 	if all > 0 {
-		return fmt.Errorf("%s: %d of %d rows have a NaN or an infinity in their answers, which are written; row %d: %s", c.File, all, len(rows), first+1, rows[first].wrong)
+		return fmt.Errorf("%s: %d of %d rows have a NaN or an infinity in their answers, which are written; row %d: %s", source(c.File), all, len(rows), first+1, rows[first].wrong)
 	}
 	return nil
 }

@@ -67,6 +67,8 @@ func TestModelPredict(t *testing.T) {
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, of)
 	}
+	r = asked(t, "a,b,c\n1,0,0\n", "model", "predict", model, "-")
+	require.Contains(t, r.stderr, "stdin: line 1: invalid character 'a' looking for beginning of value: stdin takes lines of JSON: give the name of a file of CSV")
 	r = run(t, "model", "predict", model, write("rows.jsonl", `{"x":[1,0,0]}`+"\n"+`{"x":[1,0]}`))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "row 2 and those of its lengths: ")

@@ -76,10 +76,11 @@ func (p *Preparation) columnOfRows(rows []map[string]any, name string, c prepare
 	}
 	if slices.ContainsFunc(p.columns, func(c prepared) bool { return slices.Contains(c.of().Texts, name) }) {
 		text = func(value any) (string, error) {
-			if _, is := value.(string); !is && value != nil {
+			text, err := textOf(value)
+			if _, is := value.(string); !is && err == nil && text != "" {
 				return "", fmt.Errorf("the value %v is a %[1]T, and the column was fitted as texts, of which 17 and 17.0 are two: give the text that the table has", value)
 			}
-			return textOf(value)
+			return text, err
 		}
 	}
 	texts := make([]string, 0, len(rows))
