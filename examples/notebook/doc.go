@@ -1,2 +1,0 @@
-// Package notebook tests digits.ipynb: make notebook.
-package notebook
