@@ -110,9 +110,9 @@ func widened(x *graph.Node) *graph.Node {
 }
 
 // WindowScale scales each window of a series by its own mean and standard deviation, column by column, applies its
-// layers, and returns their output in the units of the column Of (reversible instance normalization without weights, Kim
-// et al. 2022). x has shape [batch, time, columns], float32 or float64, the output [batch, …]. A constant column has
-// scale 1.
+// layers, and returns their output in the units of the column Of (reversible instance normalization without weights,
+// Kim et al. 2022). x has shape [batch, time, columns], float32 or float64, the output [batch, …]. A constant column
+// has scale 1.
 //
 // It is for series whose level moves, or of several scales. The labels must be in the units of the column Of: scale
 // neither in a tables.Preparation.
