@@ -82,7 +82,7 @@ lint: vet staticcheck ## formatting, go vet, staticcheck, the shell scripts
 # etcd's own dependencies take longer to compile than all else here together, and tests of containers need the rights to
 # make namespaces: nightly has both.
 SLOW_MODULES = dist/etcd examples/containers
-MODULES ?= $(filter-out $(SLOW_MODULES) internal/tools/site internal/board/browser,$(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod')))
+MODULES ?= $(filter-out $(SLOW_MODULES) internal/tools/site internal/board/browser examples/notebook,$(patsubst %/go.mod,%,$(shell git ls-files '*/go.mod')))
 
 .PHONY: modules
 modules: setup ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has etcd, containers and staticcheck too
@@ -133,6 +133,10 @@ pretrained: setup ## saved models in transformers, embeddings of all-MiniLM-L6-v
 .PHONY: mlflow
 mlflow: setup ## runs recorded with a real MLflow server, read by its own client (mlflow, 1 GB, is installed into .tools)
 	GO="$(GO)" bash scripts/mlflow_check.sh
+
+.PHONY: notebook
+notebook: setup ## examples/notebook executed by gonb and Jupyter (installed into .tools): its outputs, and a page with them in .tools/notebook
+	GO="$(GO)" bash scripts/notebook_check.sh
 
 .PHONY: board
 board: ## the board's page in Chromium (Debian's package chromium); SCREENSHOTS=FOLDER keeps pictures
@@ -188,5 +192,6 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 	@# A real Prometheus: Debian's package prometheus.
 	cd callbacks/prometheus && $(GO) test -tags nightly ./...
 	$(MAKE) mlflow
+	$(MAKE) notebook
 	$(MAKE) board
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .

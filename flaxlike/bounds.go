@@ -49,6 +49,9 @@ func labelsOf(l Loss, field string, output *graph.Node, weights string) bound {
 		r.signs, r.why = true, l.Name+" takes only -1 and 1"
 	case countLabels:
 		r.low, r.why = 0, l.Name+" takes counts, from 0 on"
+	case positiveLabels:
+		r.low, r.why = 0, l.Name+" takes numbers from 0 on"
+		r.hint = "for labels with a Scale use mse, with a Log of tables.Labels for the error of the logarithms"
 	case shareLabels, exclusiveLabels:
 		r.low, r.high, r.why = -rounding, 1+rounding, l.Name+" takes numbers from 0 to 1"
 		if strings.HasPrefix(l.Name, "categorical") {

@@ -140,7 +140,11 @@ func (s *settings) oddsOf(out map[string]*graph.Node, name string) odds {
 
 func (m *Model) field(b *managed.Builder, name, what string) *graph.Node {
 	if names := b.Fields(); !slices.Contains(names, name) {
-		panic(fmt.Errorf("the batch has no field %s, which %s; it has: %s\n  use this name where the set is made (data.X, data.Y, data.Named)", listed.Quoted(name), what, cmp.Or(listed.Joined(names), "none")))
+		todo := "use this name where the set is made (data.X, data.Y, data.Named)"
+		if m.set.preparation != nil {
+			todo = fmt.Sprintf("the preparation makes the fields: fit it with tables.Labels for labels, whose Field is %q, or with another rule of this Field", name)
+		}
+		panic(fmt.Errorf("the batch has no field %s, which %s; it has: %s\n  %s", listed.Quoted(name), what, cmp.Or(listed.Joined(names), "none"), todo))
 	}
 	return b.Field(name)
 }

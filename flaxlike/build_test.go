@@ -5,9 +5,11 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 	"github.com/lazo-ml/lazo/nn"
 )
@@ -42,4 +44,14 @@ func TestInputsAndOutputsByName(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{96, 3}, output(t, out, "class").Dims)
 	require.Equal(t, []int{96, 1}, output(t, out, "size").Dims)
+}
+
+// The fields of a model with a preparation come of its rules: the error names the rule, not the set.
+func TestField_ofAPreparation(t *testing.T) {
+	table := must.M1(data.New(data.Named("a", []float32{1, 2, 3, 4}, 4), data.Named("y", []float32{1, 2, 3, 4}, 4)))
+	p := must.M1(tables.Fit(table, tables.Numbers{Columns: []string{"a"}}))
+	m := newModel(t, nn.Dense{Units: 1}, flaxlike.WithLoss("mse"), flaxlike.WithPreparation(p))
+	_, err := m.Fit(t.Context(), table, quiet(flaxlike.Fit{}))
+	require.ErrorContains(t, err, "the batch has no field \"y\"")
+	require.ErrorContains(t, err, "the preparation makes the fields: fit it with tables.Labels for labels, whose Field is \"y\", or with another rule of this Field")
 }

@@ -266,7 +266,7 @@ func (c config) lines(before []string, indent, place string) []string {
 	before = append(before, indent+strings.TrimPrefix(place+" ", " ")+line)
 	for i, in := range c.Layers {
 		at := ""
-		if slices.Contains([]string{"Sequential", "Residual", "L1", "L2"}, c.Layer) {
+		if slices.Contains([]string{"Sequential", "Residual", "L1", "L2", "WindowScale"}, c.Layer) {
 			at = fmt.Sprint(i)
 		}
 		before = in.lines(before, indent+"  ", at)

@@ -514,6 +514,9 @@ var differing = []struct {
 		return w != nil && !slices.ContainsFunc(w.flat, func(v float64) bool { return v != 0 }) && (strings.Contains(err, "none would count") || err == "" && math.IsNaN(got[0]))
 	}},
 	{"labels 0 and 1", func(c *kerasCase, _ []float64, err string) bool { return strings.Contains(err, "takes only -1 and 1") }},
+	{"labels below 0", func(c *kerasCase, _ []float64, err string) bool {
+		return strings.Contains(err, "msle takes numbers from 0 on")
+	}},
 	{"labels that are no probabilities", func(c *kerasCase, _ []float64, err string) bool {
 		return strings.Contains(err, "takes probabilities") || strings.Contains(err, "takes numbers from 0 to 1")
 	}},

@@ -77,7 +77,7 @@ var kinds = func() map[string]nn.Layer {
 	for _, l := range []nn.Layer{nn.Dense{}, nn.Conv{}, nn.DepthwiseConv{}, nn.SeparableConv{}, nn.ConvTranspose{}, nn.MaxPool{}, nn.MeanPool{}, nn.GlobalMeanPool{}, nn.LastStep{},
 		nn.Flatten{}, nn.Reshape{}, nn.Activation(""), nn.Dropout{}, nn.BatchNorm{}, nn.LayerNorm{}, nn.RMSNorm{}, nn.GroupNorm{},
 		nn.Embedding{}, nn.Positions{}, nn.RelativePositions{}, nn.Sinusoidal{}, nn.Attention{}, nn.LSTM{}, nn.GRU{}, nn.SimpleRNN{},
-		nn.Sequential{}, nn.Named{}, nn.Residual{}, nn.TimeDistributed{}, nn.L1{}, nn.L2{}} {
+		nn.Sequential{}, nn.Named{}, nn.Residual{}, nn.TimeDistributed{}, nn.L1{}, nn.L2{}, nn.WindowScale{}} {
 		all[reflect.TypeOf(l).Name()] = l
 	}
 	return all
@@ -98,6 +98,8 @@ func heldBy(l nn.Layer) (in []nn.Layer, holds bool) {
 	case nn.L1:
 		return l.Layers, true
 	case nn.L2:
+		return l.Layers, true
+	case nn.WindowScale:
 		return l.Layers, true
 	case nn.Named:
 		return []nn.Layer{l.Layer}, true
@@ -123,6 +125,8 @@ func holding(l nn.Layer, in []nn.Layer) (nn.Layer, error) {
 		return nn.L1{Rate: l.Rate, Layers: in}, nil
 	case nn.L2:
 		return nn.L2{Rate: l.Rate, Layers: in}, nil
+	case nn.WindowScale:
+		return nn.WindowScale{Of: l.Of, Layers: in}, nil
 	case nn.Named:
 		return one(func(in nn.Layer) nn.Layer { return nn.Named{Name: l.Name, Layer: in} })
 	case nn.TimeDistributed:

@@ -71,6 +71,7 @@ const (
 	symbolLabels    // classes, and 0 after the last
 	signLabels      // -1 and 1
 	countLabels     // from 0 on
+	positiveLabels  // from 0 on, and no counts
 	shareLabels     // from 0 to 1
 	exclusiveLabels // from 0 to 1, with the sum 1
 )
@@ -90,6 +91,8 @@ var lossKinds = map[string]lossKind{
 	"dice":                            {output: areProbabilities, labels: shareLabels, ofBatch: true},
 	"tversky":                         {output: areProbabilities, labels: shareLabels, ofBatch: true},
 	"poisson":                         {output: areNumbers, labels: countLabels},
+	"msle":                            {output: areNumbers, labels: positiveLabels},
+	"mean_squared_logarithmic_error":  {output: areNumbers, labels: positiveLabels},
 }
 
 func (l Loss) kind() lossKind {

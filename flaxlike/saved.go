@@ -2,13 +2,13 @@ package flaxlike
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 
 	"github.com/lazo-ml/lazo/checkpoint"
@@ -274,27 +274,21 @@ func (d *description) fill(s *settings) error {
 	case s.preparation == nil:
 		s.preparation = p
 		return checkOrdered(p)
-	case err != nil && !sameText(s.preparation, d.Preparation), err == nil && !sameJSON(s.preparation, p):
+	case !same(s.preparation, d.Preparation):
 		return errors.New("WithPreparation: the file has another preparation, which made the fields that the weights were trained on: " +
 			"leave WithPreparation out\n  to use another one, make a model by New with its network, give it the weights by Load, and train it")
 	}
 	return nil
 }
 
-func sameText(p *tables.Preparation, file json.RawMessage) bool {
-	var of struct{ Columns []any }
-	if json.Unmarshal(file, &of) != nil || of.Columns == nil {
+// same compares with a file's preparation, and accepts that of another program.
+func same(p *tables.Preparation, file json.RawMessage) bool {
+	var of, own map[string]any
+	if json.Unmarshal(file, &of) != nil || of["columns"] == nil {
 		return true
 	}
-	var compact bytes.Buffer
 	text, err := json.Marshal(p)
-	return err == nil && json.Compact(&compact, file) == nil && bytes.Equal(compact.Bytes(), text)
-}
-
-func sameJSON(a, b *tables.Preparation) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
+	return err == nil && json.Unmarshal(text, &own) == nil && reflect.DeepEqual(of, own)
 }
 
 // Export writes the model with its weights, even untrained ones, as StableHLO for serving (managed.ExportModel). batch

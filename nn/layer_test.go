@@ -27,6 +27,14 @@ func TestMistakes(t *testing.T) {
 		"nn: Conv in /: Padding is -1, expected at least 0": func(s *model.Scope, g *graph.Graph) {
 			nn.Conv{Channels: 1, Window: []int{1}, Valid: true, Padding: []int{-1}}.Apply(s, of(g, 1, 2, 2, 1))
 		},
+		"nn: WindowScale in /: the input is (Float32)[2, 3], expected windows [batch, time, columns]": func(s *model.Scope, g *graph.Graph) { nn.WindowScale{}.Apply(s, of(g, 2, 3)) },
+		"nn: WindowScale in /: Of is 2, and the input (Float32)[4, 3, 2] has 2 columns":               func(s *model.Scope, g *graph.Graph) { nn.WindowScale{Of: 2}.Apply(s, of(g, 4, 3, 2)) },
+		"nn: WindowScale in /: the input has a mask": func(s *model.Scope, g *graph.Graph) {
+			nn.WindowScale{}.Apply(s, nn.Masked(of(g, 4, 3, 2), graph.Const(g, []int32{1, 2, 3, 3})))
+		},
+		"nn: WindowScale in /: the layers return (Float32)[12, 2], expected numbers for each example, [4, …]": func(s *model.Scope, g *graph.Graph) {
+			nn.WindowScale{Layers: []nn.Layer{nn.Func(func(_ *model.Scope, x *node) *node { return graph.Reshape(x, 12, 2) })}}.Apply(s, of(g, 4, 3, 2))
+		},
 		"nn: GroupNorm in /: 32 groups of 6 channels, expected a divisor":                                 func(s *model.Scope, g *graph.Graph) { nn.GroupNorm{}.Apply(s, of(g, 2, 6)) },
 		"nn: Embedding in /: the input is (Float32)[2], expected whole numbers from 0 to 3":               func(s *model.Scope, g *graph.Graph) { nn.Embedding{Vocabulary: 4, Width: 2}.Apply(s, of(g, 2)) },
 		"nn: LSTM in /: the input is (Float32)[2, 3], expected floating-point numbers [batch, places, n]": func(s *model.Scope, g *graph.Graph) { nn.LSTM{Units: 2}.Apply(s, of(g, 2, 3)) },

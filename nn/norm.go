@@ -2,6 +2,7 @@ package nn
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -106,4 +107,45 @@ func widened(x *graph.Node) *graph.Node {
 		return graph.ConvertDType(x, dtypes.Float32)
 	}
 	return x
+}
+
+// WindowScale scales each window of a series by its own mean and standard deviation, column by column, applies its
+// layers, and returns their output in the units of the column Of (reversible instance normalization without weights,
+// Kim et al. 2022). x has shape [batch, time, columns], float32 or float64, the output [batch, …]. A constant column
+// has scale 1.
+//
+// It is for series whose level moves, or of several scales. The labels must be in the units of the column Of: scale
+// neither in a tables.Preparation.
+type WindowScale struct {
+	Of     int
+	Layers []Layer
+}
+
+// Apply has the layers' variables, as [Sequential].
+func (w WindowScale) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(w, scope, x) }
+
+func (w WindowScale) build(scope *model.Scope, x *graph.Node) *graph.Node {
+	const layer = "WindowScale"
+	dims := x.Shape().Dimensions
+	switch {
+	case len(dims) != 3 || x.DType() != dtypes.Float32 && x.DType() != dtypes.Float64:
+		fail(layer, scope, "the input is %s, expected windows [batch, time, columns] of float32 or float64: fewer bits would lose the digits of a level", x.Shape())
+	case w.Of < 0 || w.Of >= dims[2]:
+		fail(layer, scope, "Of is %d, and the input %s has %d columns", w.Of, x.Shape(), dims[2])
+	case MaskOf(x) != nil:
+		fail(layer, scope, "the input has a mask, expected whole windows")
+	}
+	mean := graph.ReduceAndKeep(x, graph.ReduceMean, 1)
+	centred := graph.Sub(x, mean)
+	scale := graph.Sqrt(graph.ReduceAndKeep(graph.Square(centred), graph.ReduceMean, 1))
+	scale = graph.Where(graph.GreaterThan(scale, graph.ZerosLike(scale)), scale, graph.OnesLike(scale))
+	y := chain(layer, w.Layers, scope, graph.Div(centred, scale))
+	if y.Rank() < 2 || y.Shape().Dimensions[0] != dims[0] {
+		fail(layer, scope, "the layers return %s, expected numbers for each example, [%d, …]", y.Shape(), dims[0])
+	}
+	own := func(of *graph.Node) *graph.Node {
+		of = graph.Slice(of, graph.AxisRange(), graph.AxisRange(), graph.AxisElem(w.Of))
+		return graph.ConvertDType(graph.Reshape(of, append([]int{dims[0]}, slices.Repeat([]int{1}, y.Rank()-1)...)...), y.DType())
+	}
+	return graph.Add(graph.Mul(y, own(scale)), own(mean))
 }

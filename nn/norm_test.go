@@ -1,9 +1,13 @@
 package nn_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
@@ -12,6 +16,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/loop"
 	"github.com/lazo-ml/lazo/managed"
+	"github.com/lazo-ml/lazo/nn"
 	"github.com/lazo-ml/lazo/optim"
 	"github.com/lazo-ml/lazo/strategies"
 )
@@ -54,4 +59,32 @@ func TestStrategies(t *testing.T) {
 	t.Run("bfloat16", func(t *testing.T) {
 		require.InDeltaSlice(t, want[:4], run(t, strategies.Jit(plugintest.CPU(t)), 4, managed.WithPolicy(optim.MixedBFloat16())), 0.05)
 	})
+}
+
+// A window's answer is in its own units: another level and unit of the series changes the answer as the series.
+func TestWindowScale(t *testing.T) {
+	of := func(l nn.Layer, values []float32, dims ...int) []float32 {
+		store := model.NewStore()
+		x := tensors.FromFlatDataAndDimensions(values, dims...)
+		y, err := model.MustNewExec(plugintest.CPU(t), store, func(s *model.Scope, x *graph.Node) *graph.Node { return l.Apply(s, x) }).Call1(x)
+		require.NoError(t, err)
+		return tensors.MustCopyFlatData[float32](y)
+	}
+	first := nn.WindowScale{Layers: []nn.Layer{nn.LastStep{}}}
+	// columns 2, 4, 6 (mean 4, deviation √8/√3) and 1, 1, 1; then 5, 5, 5 and 10, 30, 50 (mean 30, deviation √800/√3)
+	x := []float32{2, 1, 4, 1, 6, 1, 5, 10, 5, 30, 5, 50}
+	by := float32(math.Sqrt(1.5)) // the last value, scaled
+	require.InDeltaSlice(t, []float32{6, 4, 5, 5 + by}, of(first, x, 2, 3, 2), 1e-4)
+	second := nn.WindowScale{Of: 1, Layers: first.Layers}
+	deviation := float32(math.Sqrt(800. / 3))
+	require.InDeltaSlice(t, []float32{1 + by, 1, 30, 30 + by*deviation}, of(second, x, 2, 3, 2), 1e-4)
+
+	forecast := nn.WindowScale{Layers: []nn.Layer{nn.Flatten{}, nn.Dense{Units: 2, Kernel: nn.Constant(0.3)}}}
+	plain, other := []float32{1, 2, 5, 3, 4, 4}, []float32(nil)
+	for _, v := range plain {
+		other = append(other, 1000*v+5e4)
+	}
+	want := of(forecast, plain, 1, 6, 1)
+	require.InDeltaSlice(t, []float32{1000*want[0] + 5e4, 1000*want[1] + 5e4}, of(forecast, other, 1, 6, 1), 0.5)
+	require.InDeltaSlice(t, []float32{7, 7}, of(forecast, []float32{7, 7, 7, 7, 7, 7}, 1, 6, 1), 1e-5, "a constant window")
 }

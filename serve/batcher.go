@@ -12,6 +12,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/internal/abilities"
+	"github.com/lazo-ml/lazo/internal/arrays"
 	"github.com/lazo-ml/lazo/internal/gate"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/listed"
@@ -265,8 +266,8 @@ func (b *Batcher) request(batch data.Batch) (*request, error) {
 	}
 	fit := fitting{of: b}
 	for _, f := range batch.Fields {
-		texts, column := f.Array.Flat.([]string)
-		if err := f.Array.Check(); err != nil && !(column && slices.Equal(f.Array.Dims, []int{len(texts)})) {
+		// Texts fit the inputs of a preparation alone.
+		if err := arrays.Check(f.Array.Flat, f.Array.Dims); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrInput, listed.Quoted(f.Name), graphs.Inner(err))
 		}
 		i, err := fit.add(f.Name, f.Array.DType(), f.Array.Dims)

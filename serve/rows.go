@@ -82,10 +82,12 @@ func (h *Handler) rows(c *call) (reply, error) {
 	if n, ok := abilities.As[named](b.of); ok {
 		classes = n.OutputClasses()
 	}
-	columns, err := answers.Columns(outputs, classes)
-	if err != nil {
-		return reply{}, failed(http.StatusInternalServerError, "%v, which JSON cannot represent", err)
+	for i, what := range answers.NotFinite(outputs) {
+		if what != "" {
+			return reply{}, failed(http.StatusInternalServerError, "row %d: %s, which JSON cannot represent", i+1, what)
+		}
 	}
+	columns := answers.Columns(outputs, classes)
 	all := make([]map[string]any, r.rows)
 	for i := range all {
 		all[i] = answers.Object(columns, i)
@@ -112,17 +114,10 @@ func (b *Batcher) columns(body, contentType string) ([]data.Field, error) {
 	if err != nil {
 		return nil, err
 	}
-	var fields []data.Field
-	inputs, labels := b.prepares.Columns()
-	for _, f := range table.Fields() {
-		switch {
-		case slices.Contains(inputs, f.Name):
-			fields = append(fields, f)
-		case !slices.Contains(labels, f.Name):
-			return nil, fmt.Errorf("the preparation has no column %s; there are %s", listed.Quoted(f.Name), listed.Some(inputs))
-		}
-	}
-	return fields, nil
+	return slices.DeleteFunc(table.Fields(), func(f data.Field) bool {
+		_, ok := b.places[f.Name]
+		return !ok // as in a table for Predict; none of the inputs may be missing
+	}), nil
 }
 
 func (b *Batcher) objects(body string) (rows []map[string]any, err error) {
@@ -139,7 +134,7 @@ func (b *Batcher) objects(body string) (rows []map[string]any, err error) {
 		row := map[string]any{}
 		rows = append(rows, row)
 		return d.Object("a row", func(name string) (err error) {
-			row[name], err = value(d, name)
+			row[name], err = b.value(d, name)
 			return err
 		})
 	}
@@ -157,16 +152,47 @@ func (b *Batcher) objects(body string) (rows []map[string]any, err error) {
 	return rows, err
 }
 
-func value(d *document.Document, name string) (v any, err error) {
-	text, list, err := d.Text()
-	if err != nil {
+// value reads the value of an input, which is a list for each axis of windows, and no other.
+func (b *Batcher) value(d *document.Document, name string) (any, error) {
+	text, _, err := d.Text()
+	at, ok := b.places[name]
+	if err != nil || !ok {
 		return nil, err
-	}
-	if list || strings.ContainsAny(text[:1], "[{") {
-		return nil, fmt.Errorf("the value of %s is a list or an object, expected a number, a text, true, false, or null for a missing one", listed.Quoted(name))
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	err = decoder.Decode(&v)
-	return v, err
+	v, err := nested(decoder, b.inputs[at].Dims)
+	if err != nil {
+		return nil, fmt.Errorf("the value of %s %w", listed.Quoted(name), err)
+	}
+	return v, nil
+}
+
+// nested keeps at most as many values as dims have.
+func nested(d *json.Decoder, dims []int) (any, error) {
+	t, err := d.Token()
+	_, opens := t.(json.Delim)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(dims) == 0 && opens:
+		return nil, errors.New("is a list or an object, expected a number, a text, true, false, or null for a missing one")
+	case len(dims) == 0:
+		return t, nil
+	case t != json.Delim('['):
+		return nil, fmt.Errorf("is not a list, expected one of %d", dims[0])
+	}
+	var list []any
+	for d.More() {
+		if len(list) == dims[0] {
+			return nil, fmt.Errorf("has a list of more than %d", dims[0])
+		}
+		v, err := nested(d, dims[1:])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, err = d.Token()
+	return list, err
 }

@@ -51,12 +51,28 @@ func (c modelPredict) Run(s session) (err error) {
 	defer func() { err = errors.Join(err, m.Close()) }()
 	rows, err := c.answers(s.ctx, m, lines)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+		return fmt.Errorf("%s: %w", source(c.File), err)
 	}
 	if c.Output == "json" || c.Output == "auto" && lines {
-		return writeLines(s.stdout, rows)
+		err = writeLines(s.stdout, rows)
+	} else {
+		err = writeCSV(s.stdout, rows)
 	}
-	return writeCSV(s.stdout, rows)
+	if err != nil {
+		return err
+	}
+	first, all := -1, 0
+	for i, r := range rows {
+		if r.wrong != "" {
+			if all++; first < 0 {
+				first = i
+			}
+		}
+	}
+	if all > 0 {
+		return fmt.Errorf("%s: %d of %d rows have a NaN or an infinity in their answers, which are written; row %d: %s", source(c.File), all, len(rows), first+1, rows[first].wrong)
+	}
+	return nil
 }
 
 func ofProgram(path string, err error) error {
@@ -208,6 +224,7 @@ func answerLines(ctx context.Context, m *flaxlike.Model, path string, inputs []f
 type answered struct {
 	columns []answers.Column
 	row     int
+	wrong   string // names a NaN or an infinity
 }
 
 func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (rows []answered, err error) {
@@ -218,24 +235,51 @@ func answer(ctx context.Context, m *flaxlike.Model, set *data.Set) (rows []answe
 	return answersOf(p)
 }
 
+// answersOf leaves out the answers of a row whose classes are of a NaN or an infinity.
 func answersOf(p flaxlike.Prediction) (rows []answered, err error) {
-	outputs, err := p.Answers()
-	if err != nil {
-		return nil, err
-	}
-	classes := map[string][]string{}
+	classes, odds := map[string][]string{}, map[string]data.Array{}
 	for _, name := range p.Outputs() {
 		if kind, _ := p.Kind(name); kind != "numbers" && kind != "unknown" {
-			if classes[name], err = p.ClassNames(name); err != nil {
+			if classes[name], err = p.ClassNames(name); err == nil {
+				odds[name], err = p.Output(name)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
 	}
-	columns, err := answers.Columns(outputs, classes)
+	var of []int // the rows with classes
+	without := answers.NotFinite(odds)
 	for i := range p.Len() {
-		rows = append(rows, answered{columns, i})
+		if without == nil || without[i] == "" {
+			of = append(of, i)
+		}
 	}
-	return rows, err
+	if len(of) == 0 {
+		return nil, fmt.Errorf("row 1: %s", without[0])
+	}
+	if p, err = p.Gather(of); err != nil {
+		return nil, err
+	}
+	outputs, err := p.Answers()
+	if err != nil {
+		return nil, err
+	}
+	columns, wrong := answers.Columns(outputs, classes), answers.NotFinite(outputs)
+	rows = make([]answered, max(len(of), len(without)))
+	for i := range rows {
+		rows[i] = answered{columns: answers.Blank(columns)}
+		if without != nil {
+			rows[i].wrong = without[i]
+		}
+	}
+	for k, i := range of {
+		rows[i] = answered{columns: columns, row: k}
+		if wrong != nil {
+			rows[i].wrong = wrong[k]
+		}
+	}
+	return rows, nil
 }
 
 func writeLines(w io.Writer, rows []answered) error {

@@ -67,6 +67,8 @@ func TestModelPredict(t *testing.T) {
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, of)
 	}
+	r = asked(t, "a,b,c\n1,0,0\n", "model", "predict", model, "-")
+	require.Contains(t, r.stderr, "stdin: line 1: invalid character 'a' looking for beginning of value: stdin takes lines of JSON: give the name of a file of CSV")
 	r = run(t, "model", "predict", model, write("rows.jsonl", `{"x":[1,0,0]}`+"\n"+`{"x":[1,0]}`))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "row 2 and those of its lengths: ")
@@ -117,6 +119,38 @@ func TestModelPredict_otherLengths(t *testing.T) {
 	r = run(t, "model", "predict", model, rows)
 	require.Zero(t, r.code, r.stderr)
 	require.Len(t, strings.Split(strings.TrimSpace(r.stdout), "\n"), 3)
+}
+
+// A row whose answer is infinite loses no other row: all are written, and the command ends with an error that names it.
+func TestModelPredict_infiniteAnswers(t *testing.T) {
+	dir := t.TempDir()
+	model, rows := filepath.Join(dir, "m.safetensors"), filepath.Join(dir, "rows.csv")
+	require.NoError(t, os.WriteFile(rows, []byte("a,b\n1,2\n3e38,3e38\n-3e38,-3e38\n0,1\n"), 0o600))
+	const end = "2 of 4 rows have a NaN or an infinity in their answers, which are written; row 2: the output \"preds\" has Infinity"
+	for loss, want := range map[string][2]string{
+		"mse": {"preds_0\n3\nInfinity\n-Infinity\n1\n", `{"preds":[3]} {"preds":["Infinity"]} {"preds":["-Infinity"]} {"preds":[1]} `},
+		"binary_crossentropy": {"preds_probability_yes,preds_class\n0.95257413,yes\n,\n,\n0.7310586,yes\n",
+			`{"preds_class":"yes","preds_probability":{"yes":0.95257413}} {"preds_class":null,"preds_probability":null} {"preds_class":null,"preds_probability":null} ` +
+				`{"preds_class":"yes","preds_probability":{"yes":0.7310586}} `},
+	} {
+		options := []flaxlike.Option{flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t))), flaxlike.WithLoss(loss)}
+		if loss != "mse" {
+			options = append(options, flaxlike.WithClasses([]string{"no", "yes"}))
+		}
+		m := must.M1(flaxlike.New(t.Context(), nn.Dense{Units: 1, Kernel: nn.Initial("ones")}, options...))
+		require.NoError(t, m.Init(t.Context(), must.M1(data.Peek(must.M1(data.New(data.X([]float32{1, 2}, 1, 2))).Batches(1).All()))))
+		require.NoError(t, m.Save(model))
+		require.NoError(t, m.Close())
+		for i, form := range []string{"csv", "json"} {
+			r := run(t, "model", "predict", "--output", form, model, rows)
+			require.Equal(t, 1, r.code)
+			require.Contains(t, r.stderr, end)
+			if i == 1 {
+				r.stdout = strings.ReplaceAll(r.stdout, "\n", " ")
+			}
+			require.Equal(t, want[i], r.stdout)
+		}
+	}
 }
 
 // scaled is a layer of a program's own.

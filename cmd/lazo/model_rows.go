@@ -37,6 +37,13 @@ func inJSON(err error, expected string) error {
 	return err
 }
 
+func source(path string) string {
+	if path == "-" {
+		return "stdin"
+	}
+	return path
+}
+
 // The nonempty lines of a file or stdin, or a JSON array's elements. No line is an error.
 func eachLine(path string, f func(line []byte) error) error {
 	from := io.Reader(os.Stdin)
@@ -48,7 +55,11 @@ func eachLine(path string, f func(line []byte) error) error {
 		defer file.Close()
 		from = file
 	}
-	return eachRow(bufio.NewReader(from), f)
+	err := eachRow(bufio.NewReader(from), f)
+	if wrong := (*json.SyntaxError)(nil); path == "-" && errors.As(err, &wrong) {
+		return fmt.Errorf("%w: stdin takes lines of JSON: give the name of a file of CSV", err)
+	}
+	return err
 }
 
 func eachRow(text *bufio.Reader, f func(line []byte) error) error {

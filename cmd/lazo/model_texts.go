@@ -50,12 +50,12 @@ func (c modelPredict) texts(s session) error {
 	}
 	inputs, lines, err := readTexts(c.File, s.stdin)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+		return fmt.Errorf("%s: %w", source(c.File), err)
 	}
 	o.exact()
 	rows, err := o.answers(s.ctx, o.with(o.Classifier(0)), inputs, c.Most, options...)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+		return fmt.Errorf("%s: %w", source(c.File), err)
 	}
 	if c.Output == "json" || c.Output == "auto" && lines {
 		return writeLines(s.stdout, rows)
@@ -83,12 +83,12 @@ func (c modelEmbed) Run(s session) error {
 	}
 	inputs, _, err := readTexts(c.File, s.stdin)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+		return fmt.Errorf("%s: %w", source(c.File), err)
 	}
 	o.exact()
 	rows, err := o.answers(s.ctx, o.with(o.Embedder()), inputs, c.Most)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.File, err)
+		return fmt.Errorf("%s: %w", source(c.File), err)
 	}
 	e := json.NewEncoder(s.stdout)
 	for _, r := range rows {

@@ -24,6 +24,9 @@ func ranksOf(a data.Array) (ranks []int, times int, err error) {
 		return ranks, times, nil
 	}
 	if texts, ok := a.Flat.([]string); ok && len(texts) > 0 {
+		if i := slices.Index(texts, ""); i >= 0 {
+			return nil, 0, fmt.Errorf("row %d: the time is missing", i+1)
+		}
 		if _, err := dateOf(texts[0]); err == nil {
 			dates := make([]int64, len(texts))
 			for i, text := range texts {

@@ -27,7 +27,9 @@ func TestTime_hasItsOrder(t *testing.T) {
 		`the time "t": row 1: "31.1.2026" is not a number, nor a date as 2026-01-31`: []string{"31.1.2026", "1.2.2026"},
 		`the time "t": row 2: "2026-13-01" is not a date as 2026-01-31`:              []string{"2026-01-01", "2026-13-01"},
 		`the time "t": row 2: the time is missing`:                                   []string{"1", ""},
+		`the time "t": row 1: the time is missing`:                                   []string{"", "2026-01-02"},
 		`the time "t": it is bool, not a number`:                                     []bool{false, true},
+		`: row 2: the time is missing`:                                               []string{"2026-01-01", ""},
 	} {
 		_, err := series.Windows{Length: 1, Targets: []string{"v"}, Time: "t"}.Of(set(t, data.Named("t", times, 2), data.Named("v", []float32{1, 2}, 2)))
 		require.ErrorContains(t, err, want)

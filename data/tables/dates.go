@@ -26,7 +26,7 @@ type Dates struct {
 	// "day_of_year", "hour", "minute" and "second"; "days" since the date Since. "month cycle" is two columns, sine and
 	// cosine of 2π month/12; so are the others, with 4, 31, 7, 366, 24 and 60, but year and days.
 	Parts []string
-	// Since is a date in Layout, "1970-01-01" if "".
+	// Since is a date in Layout, "1970-01-01" if "". Unscaled days that lose 30 seconds in a float32 are an error.
 	Since string
 	// Fill replaces missing dates: FillMostFrequent, or FillValue with Value, a date in Layout.
 	Fill  Fill
@@ -122,9 +122,22 @@ func (d Dates) fitColumn(name string, column data.Array) (prepared, error) {
 			if p.linear, err = fitLinear(values, d.Scale); err != nil {
 				return nil, err
 			}
+			if err := lost(values); p.Part == days && d.Scale == noScale && err != nil {
+				return nil, err
+			}
 		}
 	}
 	return c, nil
+}
+
+// lost: a float32 of days since 1970 has steps of up to 169 seconds.
+func lost(values []float64) error {
+	for i, v := range values {
+		if off := math.Abs(float64(float32(v)) - v); off*24*60*60 > 30 {
+			return rowError(i, "a float32 of %v days loses %.0f seconds of the time: set Dates.Since to a date near these, or a Dates.Scale", v, off*24*60*60)
+		}
+	}
+	return nil
 }
 
 type date struct {

@@ -45,6 +45,23 @@ func TestDates_layoutsAndMissing(t *testing.T) {
 	require.ErrorContains(t, err, `row 1: "2024-02-30" is not a date: expected "2006-01-02", maybe with a time`)
 }
 
+// Days since 1970 would lose minutes in a float32: an error, unless Since or Scale keep them.
+func TestDates_daysKeepTheTime(t *testing.T) {
+	table := column(t, "at", "2024-01-01T12:00", "2024-01-01T10:00", "2024-03-01T10:01")
+	days := tables.Dates{Columns: []string{"at"}, Parts: []string{"days"}}
+	_, err := tables.Fit(table, days)
+	require.ErrorContains(t, err, `column "at": row 2: a float32 of 19723.416666666668 days loses 56 seconds of the time: set Dates.Since`)
+	_, err = tables.Fit(column(t, "at", "2024-01-01", "2024-01-02"), days)
+	require.NoError(t, err, "dates without times")
+	days.Since = "2024-01-01"
+	near(t, [][]float64{{0.5}, {10. / 24}, {60 + 601./1440}}, field(t, must.M1(table.Map(must.M1(tables.Fit(table, days)).Apply)), "x"), "")
+	for _, by := range []tables.Scale{tables.Standard, tables.MinMax, tables.Robust} {
+		days.Since, days.Scale = "", by
+		_, err := tables.Fit(table, days)
+		require.NoError(t, err)
+	}
+}
+
 func TestDates_refuses(t *testing.T) {
 	table := column(t, "at", "2024-01-01")
 	for want, rule := range map[string]tables.Dates{

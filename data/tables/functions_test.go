@@ -34,12 +34,12 @@ func TestFunction(t *testing.T) {
 		require.Equal(t, []string{"c", "ratio 1", "ratio 2"}, must.M1(p.Names("x")))
 		require.Equal(t, []float32{7, 0.5, 0}, must.M1(inputsOf(p, map[string]any{"a": 1, "b": 2, "c": 7})).Fields()[0].Array.Flat)
 		_, err := inputsOf(p, map[string]any{"a": "one", "b": 2, "c": 7})
-		require.ErrorContains(t, err, `column "a x b": row 1: function "ratio" of ["one" "2"]: strconv.ParseFloat`)
+		require.ErrorContains(t, err, `column "a, b": row 1: function "ratio" of ["one" "2"]: strconv.ParseFloat`)
 		_, err = inputsOf(p, map[string]any{"a": "1", "b": 0, "c": 7})
 		require.ErrorContains(t, err, `it gives [+Inf 0], expected finite numbers`)
 	}
 	err := json.Unmarshal(text, new(tables.Preparation))
-	require.ErrorContains(t, err, `tables: preparation: read JSON: column "a x b": the function "ratio" is code of the program that made the preparation: read it with that function, by tables.Functions{"ratio": …}.Unmarshal`)
+	require.ErrorContains(t, err, `tables: preparation: read JSON: column "a, b": the function "ratio" is code of the program that made the preparation: read it with that function, by tables.Functions{"ratio": …}.Unmarshal`)
 	_, err = tables.Functions{"ratio": ratio, "other": ratio}.Unmarshal(text)
 	require.ErrorContains(t, err, `tables: preparation: functions: the preparation has no function "other"; there are ["ratio"]`)
 
@@ -55,5 +55,5 @@ func TestFunction(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	_, err = tables.Fit(table, tables.Function{Name: "f", Columns: []string{"a", "c"}, Of: ratio}, tables.Labels{Columns: []string{"c"}})
-	require.ErrorContains(t, err, `column "c" has labels, and "a x c", a function, takes it`)
+	require.ErrorContains(t, err, `column "c" has labels, and "a, c", a function, takes it`)
 }

@@ -105,7 +105,7 @@ func TestPreparation_ofWindows(t *testing.T) {
 	require.Equal(t, must1(must1(windows.Slice(1, 2)).Map(p.Inputs)), one)
 	row["mass"] = []any{1, 2}
 	_, err := p.Table(row)
-	require.ErrorContains(t, err, `column "mass": row 1: the value is []interface {}, expected a list of 3`)
+	require.ErrorContains(t, err, `column "mass": row 1: the value is a list of 2, expected one of 3`)
 	for want, other := range map[string]*data.Set{
 		`column "mass" is float32 [2 2], expected as in fitting [n 3]`:     table([]int{2, 2}, []float32{1, 2, 3, 4}, "a", "a", "a", "a"),
 		`column "mass" is float32 [3], expected as in fitting [n 3]`:       table([]int{3}, []float32{1, 2, 3}, "a", "a", "a"),

@@ -76,10 +76,11 @@ func (p *Preparation) columnOfRows(rows []map[string]any, name string, c prepare
 	}
 	if slices.ContainsFunc(p.columns, func(c prepared) bool { return slices.Contains(c.of().Texts, name) }) {
 		text = func(value any) (string, error) {
-			if _, is := value.(string); !is && value != nil {
+			text, err := textOf(value)
+			if _, is := value.(string); !is && err == nil && text != "" {
 				return "", fmt.Errorf("the value %v is a %[1]T, and the column was fitted as texts, of which 17 and 17.0 are two: give the text that the table has", value)
 			}
-			return textOf(value)
+			return text, err
 		}
 	}
 	texts := make([]string, 0, len(rows))
@@ -102,8 +103,11 @@ func appendTexts(texts []string, value any, dims []int, textOf func(any) (string
 		return append(texts, text), err
 	}
 	list := reflect.ValueOf(value)
-	if list.Kind() != reflect.Slice || list.Len() != dims[0] {
-		return nil, fmt.Errorf("the value is %T, expected a list of %d", value, dims[0])
+	if list.Kind() != reflect.Slice {
+		return nil, fmt.Errorf("the value is %s, expected a list of %d", kindOf(value), dims[0])
+	}
+	if list.Len() != dims[0] {
+		return nil, fmt.Errorf("the value is a list of %d, expected one of %d", list.Len(), dims[0])
 	}
 	var err error
 	for i := 0; err == nil && i < list.Len(); i++ {
@@ -134,7 +138,23 @@ func textOf(value any) (string, error) {
 	case reflect.Float32, reflect.Float64:
 		return decimal(v.Float(), v.Type().Bits()), nil
 	}
-	return "", fmt.Errorf("the value is %T, expected a number, a text, a truth value, or nil for a missing one", value)
+	return "", fmt.Errorf("the value is %s, expected a number, a text, a truth value, or nil for a missing one", kindOf(value))
+}
+
+// kindOf has the words of JSON, from which a row may come.
+func kindOf(value any) string {
+	switch reflect.ValueOf(value).Kind() {
+	case reflect.Invalid:
+		return "missing"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Map:
+		return "an object"
+	}
+	if _, ok := value.(json.Number); ok {
+		return "a number"
+	}
+	return fmt.Sprintf("a %T", value)
 }
 
 var errZero = errors.New("it is the zero value: make one with tables.Fit, or read it from JSON")

@@ -67,7 +67,7 @@ func TestPreparation_rowsAloneAreThoseOfTheTable(t *testing.T) {
 			tables.Numbers{Columns: []string{"a"}, Fill: tables.FillMedian, Indicator: true, Log: true, ClipQuantiles: [2]float64{0.1, 0.9}, Scale: scale},
 			tables.Numbers{Columns: []string{"b"}, Bins: 3},
 			tables.Categories{Columns: []string{"kind"}, Fill: tables.FillMostFrequent, RareShare: 0.15},
-			tables.Dates{Columns: []string{"day"}, Parts: []string{"hour", "month cycle", "days"}, Fill: tables.FillValue, Value: "2026-01-01", Scale: min(scale, tables.Robust)},
+			tables.Dates{Columns: []string{"day"}, Parts: []string{"hour", "month cycle", "days"}, Since: "2026-01-01", Fill: tables.FillValue, Value: "2026-01-01", Scale: min(scale, tables.Robust)},
 			tables.Crossed{Columns: []string{"a", "kind"}, Buckets: 20}, tables.Crossed{Columns: []string{"b", "kind"}, Integers: true},
 			tables.Function{Name: "f", Columns: []string{"b", "day"}, Of: func(row []string) ([]float32, error) { return []float32{float32(len(row[0]) + len(row[1]))}, nil }}))
 		all := must.M1(table.Map(p.Inputs))
@@ -148,6 +148,8 @@ func TestTable_numbersOfTexts(t *testing.T) {
 		p = must.M1(tables.Fit(table, rule))
 		_, err := p.Table(map[string]any{"id": 17.0, "ok": "True"})
 		require.ErrorContains(t, err, `column "id": row 1: the value 17 is a float64, and the column was fitted as texts`)
+		missing := must.M1(p.Table(map[string]any{"id": math.NaN(), "ok": nil}))
+		require.Equal(t, []string{""}, must.M1(missing.Field("id")).Flat, "a missing number")
 		_, err = columns.Map(p.Inputs)
 		require.ErrorContains(t, err, `column "id" is float64, and was fitted as texts`)
 	}

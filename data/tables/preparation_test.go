@@ -92,7 +92,7 @@ func TestPreparation_refuses(t *testing.T) {
 		`row 1: there is no column "mass", fitted as a number: give nil if the value is missing`: {"age": 1, "sex": "f", "island": "Dream"},
 		`row 1: the preparation has no column "mas"; there are ["age" "island"`:                  {"age": 1, "sex": "f", "island": "Dream", "mass": 1, "mas": 1},
 		`column "mass": row 1: "true" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": true},
-		`column "mass": row 1: the value is []int, expected a number`:                            {"age": 1, "sex": "f", "island": "Dream", "mass": []int{1}},
+		`column "mass": row 1: the value is a list, expected a number`:                           {"age": 1, "sex": "f", "island": "Dream", "mass": []int{1}},
 		`column "age": row 1: "1.5" is not a class`:                                              {"age": 1.5, "sex": "f", "island": "Dream", "mass": 1},
 		`column "age": row 1: the value is missing: set Categories.Fill`:                         {"age": nil, "sex": "f", "island": "Dream", "mass": 1},
 		`column "mass": row 1: 1e+300 is too large for a float32`:                                {"age": 1, "sex": "f", "island": "Dream", "mass": 1e300},

@@ -76,7 +76,12 @@ func textColumns(names []string, columns []data.Array) (texts []string) {
 	return texts
 }
 
-func (s *source) title() string { return strings.Join(s.taken(), " x ") }
+func (s *source) title() string {
+	if s.As == asFunction {
+		return strings.Join(s.taken(), ", ")
+	}
+	return strings.Join(s.taken(), " x ")
+}
 
 func (s *source) taken() []string {
 	if len(s.Columns) > 0 {

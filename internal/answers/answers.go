@@ -4,6 +4,7 @@ package answers
 import (
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 
@@ -19,8 +20,9 @@ type Column struct {
 }
 
 // Columns returns the columns of a model's answers (flaxlike.Model.Answer). classes has the names of the classes of the
-// outputs that have some: such an output o is in the arrays o_probability and o_class.
-func Columns(outputs map[string]data.Array, classes map[string][]string) (columns []Column, err error) {
+// outputs that have some: such an output o is in the arrays o_probability and o_class. NaN and infinities are the texts
+// of a run's records: NaN, Infinity, -Infinity.
+func Columns(outputs map[string]data.Array, classes map[string][]string) (columns []Column) {
 	of := map[string]bool{}
 	for name := range outputs {
 		of[name] = true
@@ -37,39 +39,61 @@ func Columns(outputs map[string]data.Array, classes map[string][]string) (column
 			columns = append(columns, values(name, outputs[name]))
 		}
 	}
-	for name, a := range outputs {
-		if !finite(a.Flat) {
-			return nil, fmt.Errorf("the output %q has a NaN or an infinite number", name)
-		}
-	}
-	return columns, nil
+	return columns
 }
 
 const probability, class = "_probability", "_class"
 
-func finite(flat any) bool {
-	switch flat := flat.(type) {
-	case []float32:
-		return !slices.ContainsFunc(flat, func(v float32) bool { return v-v != 0 })
-	case []float64:
-		return !slices.ContainsFunc(flat, func(v float64) bool { return v-v != 0 })
+// NotFinite names, for each row, a NaN or an infinity in its answers; nil if there is none.
+func NotFinite(outputs map[string]data.Array) (rows []string) {
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		a := outputs[name]
+		v := reflect.ValueOf(a.Flat)
+		for i := range v.Len() {
+			text, not := special(v.Index(i))
+			if !not {
+				continue
+			}
+			if rows == nil {
+				rows = make([]string, a.Len())
+			}
+			if row := i / (v.Len() / a.Len()); rows[row] == "" {
+				rows[row] = fmt.Sprintf("the output %q has %s", name, text)
+			}
+		}
 	}
-	return true
+	return rows
+}
+
+func special(v reflect.Value) (text string, ok bool) {
+	if !v.CanFloat() || v.Float()-v.Float() == 0 {
+		return "", false
+	}
+	return map[bool]string{math.IsInf(v.Float(), 1): "Infinity", math.IsInf(v.Float(), -1): "-Infinity", math.IsNaN(v.Float()): "NaN"}[true], true
+}
+
+func value(v reflect.Value) any {
+	if text, ok := special(v); ok {
+		return text
+	}
+	return v.Interface()
 }
 
 func values(name string, a data.Array) Column {
 	size := a.Size() / max(1, a.Len())
 	row := func(i int) reflect.Value { return reflect.ValueOf(a.Flat).Slice(i*size, (i+1)*size) }
-	c := Column{Name: name, JSON: func(i int) any { return row(i).Interface() }}
+	c := Column{Name: name}
 	for k := range size {
 		c.Header = append(c.Header, fmt.Sprintf("%s_%d", name, k))
 	}
-	c.Cells = func(i int) (cells []any) {
+	c.Cells = func(i int) []any {
+		cells := make([]any, 0, size)
 		for k := range size {
-			cells = append(cells, row(i).Index(k).Interface())
+			cells = append(cells, value(row(i).Index(k)))
 		}
 		return cells
 	}
+	c.JSON = func(i int) any { return c.Cells(i) }
 	return c
 }
 
@@ -123,6 +147,16 @@ func ofClasses(name string, probabilities, chosen data.Array, names []string) []
 		return cells
 	}
 	return []Column{p, c}
+}
+
+// Blank returns the columns of a row without answers: null in JSON, empty cells.
+func Blank(columns []Column) []Column {
+	blank := slices.Clone(columns)
+	for i, c := range columns {
+		blank[i].JSON = func(int) any { return nil }
+		blank[i].Cells = func(int) []any { return slices.Repeat([]any{""}, len(c.Header)) }
+	}
+	return blank
 }
 
 func Object(columns []Column, row int) map[string]any {

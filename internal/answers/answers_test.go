@@ -42,8 +42,8 @@ func TestColumns(t *testing.T) {
 		`{"y_class":["a","b"],"y_probability":[0.5,0.5,0.5,0.5]}`: {map[string]data.Array{"y_probability": half(1, 2, 2), "y_class": array([]string{"a", "b"}, 1, 2)},
 			map[string][]string{"y": {"a", "b"}}, "[y_probability_0 y_probability_1 y_probability_2 y_probability_3 y_class_0 y_class_1] [0.5 0.5 0.5 0.5 a b]"},
 	} {
-		columns, err := answers.Columns(row.outputs, row.classes)
-		require.NoError(t, err)
+		require.Empty(t, answers.NotFinite(row.outputs))
+		columns := answers.Columns(row.outputs, row.classes)
 		text, err := json.Marshal(answers.Object(columns, 0))
 		require.NoError(t, err)
 		require.JSONEq(t, json1, string(text))
@@ -54,6 +54,23 @@ func TestColumns(t *testing.T) {
 		}
 		require.Equal(t, row.csv, fmt.Sprint(header, " ", cells))
 	}
-	_, err := answers.Columns(map[string]data.Array{"y": array([]float64{math.NaN()}, 1)}, nil)
-	require.EqualError(t, err, `the output "y" has a NaN or an infinite number`)
+}
+
+// NaN and infinities are texts, and their rows are named.
+func TestNotFinite(t *testing.T) {
+	outputs := map[string]data.Array{"a": {Flat: []float32{1, 2, 3, float32(math.NaN())}, Dims: []int{4}},
+		"b": {Flat: []float64{1, 2, 3, math.Inf(1), math.Inf(-1), math.NaN(), 4, 5}, Dims: []int{4, 2}}, "c": {Flat: []string{"", "", "", ""}, Dims: []int{4}}}
+	require.Equal(t, []string{"", `the output "b" has Infinity`, `the output "b" has -Infinity`, `the output "a" has NaN`}, answers.NotFinite(outputs))
+	columns := answers.Columns(outputs, nil)
+	for row, want := range []string{`{"a":[1],"b":[1,2],"c":[""]}`, `{"a":[2],"b":[3,"Infinity"],"c":[""]}`, `{"a":[3],"b":["-Infinity","NaN"],"c":[""]}`,
+		`{"a":["NaN"],"b":[4,5],"c":[""]}`} {
+		text, err := json.Marshal(answers.Object(columns, row))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+	require.Equal(t, []any{float64(3), "Infinity"}, columns[1].Cells(1))
+	text, err := json.Marshal(answers.Object(answers.Blank(columns), 0))
+	require.NoError(t, err)
+	require.Equal(t, `{"a":null,"b":null,"c":null}`, string(text))
+	require.Equal(t, []any{"", ""}, answers.Blank(columns)[1].Cells(0))
 }

@@ -45,8 +45,6 @@ var controlsServe = []control{
 		edits: []edit{{"case len(together) == 1 ||", "case len(together) > 0 ||"}}},
 	{name: "an output's error of one request that others get", file: "internal/graphs/outputs.go", pkg: "serve", test: "TestBatcher_anErrorOfOneOutput",
 		edits: []edit{{"if !errors.Is(err, ErrOutdated) {", "if err == nil {"}}},
-	{name: "rows of CSV with a column that the preparation lacks", file: "serve/rows.go", pkg: "serve", test: "TestRows",
-		edits: []edit{{"case !slices.Contains(labels, f.Name):", "case !slices.Contains(labels, f.Name) && f.Name == \"\":"}}},
 	{name: "rows beyond the batch", file: "serve/rows.go", pkg: "serve", test: "TestRows",
 		edits: []edit{{"if len(rows) == b.set.MaxBatch {", "if false {"}}},
 	{name: "a compressed file of rows", file: "serve/rows.go", pkg: "serve", test: "TestRows",

@@ -71,6 +71,7 @@ func layerModels() (all []layerModel) {
 	add("Named", vector, nn.Named{Name: "first", Layer: nn.Dense{Units: 24}})
 	add("L1", vector, nn.L1{Rate: 1e-3, Layers: []nn.Layer{nn.Dense{Units: 24}}})
 	add("L2", vector, nn.L2{Rate: 1e-3, Layers: []nn.Layer{nn.Dense{Units: 24}}})
+	add("WindowScale", sequence, nn.WindowScale{Of: 1, Layers: []nn.Layer{nn.LastStep{}, nn.Dense{Units: 24}}})
 	add("Attention", sequence, nn.Attention{Heads: 2, Width: 8})
 	add("CausalAttention", sequence, nn.Attention{Heads: 2, Width: 8, Causal: true})
 	add("Attention, mask", tokens, masked, nn.Attention{Heads: 2, Width: 8})
