@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// RunInline makes later Calls on one device run programs on the caller's thread, side by side, where they wait for the
-// end. It is [ErrUnimplemented] for builds of the plugin whose code is not known.
+// RunInline makes later Calls on one device run programs that they wait for on the caller's thread, side by side. It is
+// [ErrUnimplemented] for builds whose code is not known.
 func (p *Plugin) RunInline() error {
 	p.mark = C.lazo_find_mark(unsafe.Pointer(p.api.LoadedExecutable_Execute))
 	if p.mark.index == nil {
