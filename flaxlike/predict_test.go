@@ -131,7 +131,7 @@ func TestPredict_ofAModelThatReports(t *testing.T) {
 	require.Contains(t, figures, "activity")
 }
 
-// A prediction takes its turn at the state once, and its batch is divided once.
+// A prediction takes its turn at the state once, its batch is divided once, and its run reads the outputs.
 func TestAnswer_takesOneTurn(t *testing.T) {
 	var fetches, batches atomic.Int64
 	set := sorted(t, 32)
@@ -139,10 +139,12 @@ func TestAnswer_takesOneTurn(t *testing.T) {
 	batch := first(t, set, 32)
 	for range 3 { // the first compiles
 		batches.Store(0)
+		fetches.Store(0)
 		_, err := m.Answer(t.Context(), batch)
 		require.NoError(t, err)
 	}
 	require.EqualValues(t, 1, batches.Load())
+	require.Zero(t, fetches.Load())
 }
 
 // An example that the network cannot take is an error that names its field.

@@ -224,6 +224,9 @@ func (s *Stepper) compile(c *compiled, by compiler) (b *Builder, used []*model.V
 				built.Outputs = append(built.Outputs, logs)
 			}
 			for _, w := range b.wholes {
+				if s.outputsAlone {
+					built.Read = append(built.Read, len(built.Outputs))
+				}
 				built.Outputs = append(built.Outputs, w.node)
 			}
 			built.Alone = len(b.wholes) > 0

@@ -30,6 +30,8 @@ type pjrtClient struct {
 	log     *slog.Logger
 	closed  atomic.Bool
 	closing sync.Once
+	// turns bounds the runs on callers' threads, or is nil: goroutines wait with less than threads.
+	turns chan struct{}
 
 	widestHead int // 0: no cuDNN attention
 }

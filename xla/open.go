@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -148,9 +149,15 @@ func loadPlugin(plugin Plugin, o *openOptions) (*Runtime, error) {
 			return nil, fmt.Errorf("xla: open %s: %w", plugin.Path, err)
 		}
 	}
+	var turns chan struct{}
 	if plugin.Kind == CPU {
 		if err := library.KeepBlocks(); err != nil {
 			o.log.Warn("xla: programs will be slower, each run allocates its memory again", "plugin", plugin.Name, "error", err)
+		}
+		if err := library.RunInline(); err != nil {
+			o.log.Info("xla: a thread of the plugin runs the programs, one at a time", "plugin", plugin.Name, "error", err)
+		} else {
+			turns = make(chan struct{}, runtime.GOMAXPROCS(0))
 		}
 	}
 	across, err := newAcross(library, plugin, o)
@@ -171,7 +178,7 @@ func loadPlugin(plugin Plugin, o *openOptions) (*Runtime, error) {
 	if len(devices) == 0 {
 		return nil, errors.Join(fmt.Errorf("xla: open %s: %w", plugin.Path, ErrNoDevice), made.Close())
 	}
-	c := &pjrtClient{plugin: plugin, client: made, devices: devices, across: across, log: o.log}
+	c := &pjrtClient{plugin: plugin, client: made, devices: devices, across: across, log: o.log, turns: turns}
 	c.shared.keep = o.programs
 	if plugin.Kind == CUDA {
 		about, err := devices[0].Attributes()

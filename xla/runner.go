@@ -50,6 +50,7 @@ type calls struct {
 	reads      []hostRead
 	copyFirst  bool
 	ranOnce    atomic.Bool
+	turns      chan struct{} // or nil
 
 	mu   sync.Mutex
 	idle []*call // a stack: the last has most arguments set
@@ -98,6 +99,9 @@ func (e *executable) newCalls(b Built, place Placement) (*calls, error) {
 		c.options.Host = append(c.options.Host, pjrt.HostInput{Argument: i, Shape: fromGoMLX(s)})
 	}
 	if devices == 1 {
+		if e.of.across == nil { // else a run may wait for one of another process
+			c.turns = e.of.turns
+		}
 		c.reads = e.readsOf(b)
 		for _, r := range c.reads {
 			c.options.Read = append(c.options.Read, r.output)
@@ -184,6 +188,10 @@ func (c *calls) giveBack(one *call) {
 }
 
 func (c *calls) run(inputs []compute.Buffer, host []any, mode runMode) ([]compute.Buffer, *Running, error) {
+	if c.turns != nil && mode == waitForEnd {
+		c.turns <- struct{}{}
+		defer func() { <-c.turns }()
+	}
 	one, err := c.take()
 	if err != nil {
 		return nil, nil, c.executable.explained(err)

@@ -7,6 +7,9 @@ import (
 	"github.com/gomlx/compute"
 )
 
+// Calls returns how many runs of p were in progress at once, at most.
+func Calls(p *Program) int { return len(p.runs.(*calls).idle) }
+
 // Address returns the address of a buffer's memory.
 func Address(of compute.Buffer) (unsafe.Pointer, error) {
 	b, err := bufferOf(of)

@@ -24,6 +24,7 @@ func (e *Executable) newRun(devices []*Device, args, hosts int) (launch, error) 
 		return launch{}, fmt.Errorf("pjrt: run %s: %w: no C memory for its arguments", e.name, ErrOutOfMemory)
 	}
 	live.allocations.Add(1)
+	c.mark = e.client.plugin.mark
 	return launch{
 		c: c, of: e, devices: devices,
 		in: unsafe.Slice(c.in, len(devices)*args), out: unsafe.Slice(c.out, len(devices)*len(e.outputs)),

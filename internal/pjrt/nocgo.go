@@ -103,6 +103,7 @@ func (*Executable) Execute([][]*Buffer, ExecuteOptions) (*Execution, error) { re
 func (*View) Close() error { return errNoCgo }
 
 func (*Plugin) KeepBlocks() error                                        { return errNoCgo }
+func (*Plugin) RunInline() error                                         { return errNoCgo }
 func (*Plugin) NewClient(map[string]any, KeyValueStore) (*Client, error) { return nil, errNoCgo }
 func (*Plugin) RegisterHandler(string, string, unsafe.Pointer) error     { return errNoCgo }
 func (*Plugin) Path() string                                             { return "" }

@@ -16,6 +16,7 @@ type Plugin struct {
 	path    string
 	version Version
 	api     *C.lazo_Api
+	mark    C.lazo_mark // of RunInline
 
 	handlers handlers
 }

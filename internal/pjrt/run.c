@@ -237,8 +237,12 @@ void lazo_do(lazo_run *run, int mode) {
 	for (size_t i = 0; i < run->devices * run->outs; i++) run->out[i] = NULL;
 	for (size_t d = 0; d < run->devices; d++) run->events[d] = NULL;
 	send(run, mode);
-	if (!run->error)
+	if (!run->error) {
+		bool on_caller = mode == LAZO_RUN && run->devices == 1;
+		if (on_caller) lazo_change_mark(run->mark, 1);
 		note(api, &run->error, &run->failed, LAZO_CALL(api->LoadedExecutable_Execute, run->execute), LAZO_EXECUTE);
+		if (on_caller) lazo_change_mark(run->mark, -1);
+	}
 	run->ran = !run->error;
 	if (mode == LAZO_RUN || !run->ran)
 		for (size_t d = 0; d < run->devices; d++) {

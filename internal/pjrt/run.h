@@ -3,6 +3,7 @@
 #define LAZO_PJRT_RUN_H_
 
 #include "api.h"
+#include "inline.h"
 
 // Which of PJRT's functions failed.
 enum {
@@ -30,6 +31,7 @@ typedef struct {
 	const lazo_Api *api;
 	lazo_LoadedExecutable_Execute_Args execute;
 	lazo_ExecuteOptions options;
+	lazo_mark mark;        // for LAZO_RUN on one device
 	size_t devices, args, outs, hosts;
 	void **in, **out;      // devices*args, devices*outs
 	void **events;         // one a device

@@ -24,6 +24,7 @@ type Model struct {
 	compiled *xla.Program
 	sizes    map[int]*xla.Program // by batch size, with compiled, or nil
 	replaces bool
+	host     []string // inputs from the host, in order
 	uses     gate.Gate
 	buffers  []compute.Buffer
 }
@@ -57,11 +58,16 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 	place := map[string]int{}
 	for i, v := range p.Inputs {
 		place[v.Name] = i
+		if v.Role == Batch && v.Shape.DType.Bits() >= 8 {
+			built.Host, m.host = append(built.Host, i), append(m.host, v.Name)
+		}
 	}
 	for i, v := range p.Outputs {
 		if v.Replaces != "" {
 			built.InPlace[i] = place[v.Replaces]
 			m.replaces = true
+		} else {
+			built.Read = append(built.Read, i)
 		}
 	}
 	if m.compiled, err = on.CompileStableHLO(context.Background(), p.Name, p.Text, built); err != nil {
@@ -74,7 +80,7 @@ func (p *Program) compile(on *xla.Runtime) (m *Model, err error) {
 		m.sizes = map[int]*xla.Program{p.rows(): m.compiled}
 	}
 	for _, size := range slices.Sorted(maps.Keys(p.Sizes)) {
-		program, err := on.CompileStableHLO(context.Background(), p.Name, p.Sizes[size], xla.Built{})
+		program, err := on.CompileStableHLO(context.Background(), p.Name, p.Sizes[size], xla.Built{Host: built.Host, Read: built.Read})
 		if err == nil {
 			m.sizes[size] = program
 			err = p.sameAs(program, sized(p.Inputs, size), sized(p.Outputs, size))
@@ -119,7 +125,7 @@ func put(on *xla.Runtime, t *tensors.Tensor) (b compute.Buffer, err error) {
 	return b, xla.WrapError(errors.Join(err, putErr))
 }
 
-func fetch(on *xla.Runtime, b compute.Buffer, s shapes.Shape) (*tensors.Tensor, error) {
+func fetch(b compute.Buffer, s shapes.Shape) (*tensors.Tensor, error) {
 	t := tensors.FromShape(s)
 	var fetchErr error
 	err := t.MutableFlatData(func(flat any) { fetchErr = b.ToFlatData(flat) })
@@ -158,7 +164,7 @@ func (m *Model) run(batch map[string]*tensors.Tensor) (outputs map[string]*tenso
 		if v.Replaces != "" {
 			continue
 		}
-		t, fetchErr := fetch(m.runtime, made[0], v.Shape)
+		t, fetchErr := fetch(made[0], v.Shape)
 		err = errors.Join(err, fetchErr, made[0].Finalize())
 		if rows < size && err == nil {
 			t, err = resized(t, rows)
@@ -204,7 +210,12 @@ func (m *Model) runOn(program *xla.Program, batch map[string]*tensors.Tensor) (m
 		return nil, errClosed
 	}
 	defer m.uses.Leave(m.replaces)
-	inputs := slices.Clone(m.buffers)
+	inputs, host := slices.Clone(m.buffers), make([]any, len(m.host))
+	for i, name := range m.host {
+		if err := batch[name].ConstFlatData(func(flat any) { host[i] = flat }); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
 	defer func() {
 		for i, v := range m.program.Inputs {
 			if v.Role == Batch && inputs[i] != nil {
@@ -213,14 +224,14 @@ func (m *Model) runOn(program *xla.Program, batch map[string]*tensors.Tensor) (m
 		}
 	}()
 	for i, v := range m.program.Inputs {
-		if v.Role != Batch {
+		if v.Role != Batch || slices.Contains(m.host, v.Name) {
 			continue
 		}
 		if inputs[i], err = put(m.runtime, batch[v.Name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}
-	if made, err = program.Run(inputs, nil); err != nil {
+	if made, err = program.Run(inputs, host); err != nil {
 		return nil, err
 	}
 	for i, v := range m.program.Inputs {
@@ -242,7 +253,7 @@ func (m *Model) State() (map[string]*tensors.Tensor, error) {
 		if v.Role != State {
 			continue
 		}
-		t, err := fetch(m.runtime, m.buffers[i], v.Shape)
+		t, err := fetch(m.buffers[i], v.Shape)
 		if err != nil {
 			return nil, fmt.Errorf("export: state of %s: %s: %w", m.program.Name, v.Name, err)
 		}

@@ -55,6 +55,23 @@ func TestModel(t *testing.T) {
 	require.ErrorContains(t, err, "the model is closed")
 }
 
+// A run takes its batch from the host and reads the outputs there, without buffers.
+func TestModel_runsWithoutBuffers(t *testing.T) {
+	p, err := readBack(written(t))
+	require.NoError(t, err)
+	m, err := p.Compile(plugintest.CPU(t))
+	require.NoError(t, err)
+	before := pjrt.Live().Buffers
+	made, err := m.runOn(m.compiled, p.Example.Inputs)
+	require.NoError(t, err)
+	require.Equal(t, before, pjrt.Live().Buffers)
+	require.Len(t, made, 1)
+	flat, ok := xla.OnHost(made[0])
+	require.True(t, ok)
+	require.Equal(t, []bool{false, true}, flat)
+	require.NoError(t, m.Close())
+}
+
 // A manifest that does not match the program is found before any run, and nothing stays on the device.
 func TestCompile_mistakes(t *testing.T) {
 	r := plugintest.CPU(t)

@@ -1,6 +1,6 @@
 """A model of mlp's layers asked for one example at a time, from numpy and back, by a pool of threads that each wait for their
-answer before they ask again. A variant is a number of threads. --impl torch needs torch; its own threads are set to one, as
-many ask at a time."""
+answer before they ask again. A variant is a number of threads. --impl torch needs torch, --impl onnxruntime that and onnx; their own
+threads are set to one, as many ask at a time."""
 import sys
 import threading
 import time
@@ -14,7 +14,7 @@ SIZES = (784, 512, 512, 10)
 
 def weights():
     r = np.random.default_rng(0)
-    return [(r.normal(size=(a, b)).astype(np.float32) / np.sqrt(a), np.zeros(b, np.float32)) for a, b in zip(SIZES, SIZES[1:])]
+    return [(r.normal(size=(a, b)).astype(np.float32) / np.float32(np.sqrt(a)), np.zeros(b, np.float32)) for a, b in zip(SIZES, SIZES[1:])]
 
 
 def jax_model():
@@ -52,6 +52,25 @@ def torch_model():
     return ask
 
 
+def onnxruntime_model():
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+    nodes, initial, x = [], [], "x"
+    for i, (w, b) in enumerate(weights()):
+        initial += [numpy_helper.from_array(w, f"w{i}"), numpy_helper.from_array(b, f"b{i}")]
+        nodes.append(helper.make_node("Gemm", [x, f"w{i}", f"b{i}"], [x := f"h{i}"]))
+        if i < len(SIZES) - 2:
+            nodes.append(helper.make_node("Relu", [x], [x := f"r{i}"]))
+    graph = helper.make_graph(nodes, "mlp", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", SIZES[0]])],
+                              [helper.make_tensor_value_info(x, TensorProto.FLOAT, ["n", SIZES[-1]])], initial)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return lambda x: session.run(None, {"x": x})[0]
+
+
 def main():
     impl = "jax"
     if "--impl" in sys.argv:
@@ -60,7 +79,7 @@ def main():
         del sys.argv[at:at + 2]
     a = common.parse(["predict"])
     a.batch, a.steps = 1, a.steps or 20_000
-    ask = {"jax": jax_model, "torch": torch_model}[impl]()
+    ask = {"jax": jax_model, "torch": torch_model, "onnxruntime": onnxruntime_model}[impl]()
     examples = np.random.default_rng(1).normal(size=(256, 1, SIZES[0])).astype(np.float32)
     threads, took = int(a.variant), []
 

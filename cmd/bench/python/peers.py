@@ -1,8 +1,9 @@
-"""Measures lazo beside raw JAX: for each figure a process of each, which take turns repeat by repeat (the first one
+"""Measures lazo beside peers: for each figure a process of each, which take turns repeat by repeat (the first one
 changes), so that both see the same machine. Prints a table for each peer; the ratio is the median of the pairs' ratios.
 
-    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax,flax,keras,torch,readers,transformers] [--models FOLDER] [--lines FILE] [--write FILE] [--plugin cpu|cuda|tpu|PATH]
-BENCH is the built command bench; beside it, for the workload parquet, BENCH-parquet is that of data/parquet/bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers, torch (eager) has cnn and the steps of gpt.
+    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax,flax,keras,torch,compiled,onnxruntime,sklearn,readers,transformers] [--models FOLDER] [--lines FILE] [--write FILE] [--plugin cpu|cuda|tpu|PATH]
+BENCH is the built command bench; beside it, for the workload parquet, BENCH-parquet is that of data/parquet/bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers, torch has mlp, cnn,
+lstm and gpt with its fused Adam, eager; compiled is the same through torch.compile, and the faster of the two counts. onnxruntime has predict, sklearn linear.
 """
 import argparse
 import json
@@ -44,8 +45,10 @@ FIGURES = [
 ]
 FEED = {"images", "csv", "parquet"}  # files are read, and nothing is computed: --peer readers has torch's DataLoader, pandas and pyarrow
 MODELS = {"pretrained"}  # of --models: --peer transformers has sentence-transformers, transformers and peft on PyTorch
-PEERS = {"jax": {f[0] for f in FIGURES} - FEED - MODELS, "readers": FEED, "transformers": MODELS, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}, "torch": {"cnn", "gpt"}}
-BY_TORCH = {"cnn": 0.9, "gpt": 1.1}  # the most that lazo's time may be, as a part of torch's
+PEERS = {"jax": {f[0] for f in FIGURES} - FEED - MODELS, "readers": FEED, "transformers": MODELS, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}, "torch": {"mlp", "cnn", "lstm", "gpt"},
+         "compiled": {"mlp", "cnn", "lstm", "gpt"}, "onnxruntime": {"predict"}, "sklearn": {"linear"}}
+SCRIPTS = {"torch": "bench_torch.py", "compiled": "bench_torch.py", "sklearn": "bench_sklearn.py"}
+METRIC = {"torch", "compiled", "sklearn"}  # they have no other variants of a training than metric
 RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
 STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000, "digits": 440}
 
@@ -94,9 +97,9 @@ def pair(bench, figure, repeats, peer, plugin, models):
     lazo = Side(ours_by)
     try:
         lazo.until(wanted=False)  # one after the other: the second one's warm-up is not to disturb
-        its = "bench_torch.py" if peer == "torch" else script.get(workload, "bench_train.py")
+        its = SCRIPTS.get(peer) or script.get(workload, "bench_train.py")
         theirs_by = [sys.executable, "-B", os.path.join(HERE, its), "--workload", workload, "--variant", theirs,
-                     *(["--impl", peer] if peer in ("flax", "keras") else []), *options]
+                     *(["--impl", peer] if peer in ("flax", "keras", "compiled", "onnxruntime") else []), *options]
         if workload == "serve":  # who asks is the same for both
             theirs_by = [bench, "-workload", workload, "-variant", theirs,
                          "-server", f"{sys.executable} -B {os.path.join(HERE, 'bench_serve.py')}", *options]
@@ -148,15 +151,17 @@ def table(a, peer, chosen):
     for figure in FIGURES:
         if figure[0] not in chosen or (peer == "torch" and "first step" in figure[1]):  # eager code has no compilation to compare
             continue
+        if peer in METRIC and figure[0] in STEPS and figure[1:3] != ("metric", "metric"):
+            continue
         lazo, theirs = pair(a.bench, figure, a.repeats, peer, a.plugin, a.models)
         versions |= lazo.get("versions", {}) | theirs.get("versions", {})
-        if peer == "torch":
-            figure = *figure[:-1], BY_TORCH[figure[0]]
+        if peer in METRIC or peer == "onnxruntime":
+            figure = *figure[:-1], 1 if figure[0] == "predict" or "first step" in figure[1] else 0.9
         add(row(figure, lazo, theirs))
-        if figure[0] == "serve":
+        if figure[0] in ("serve", "predict"):
             for share in ("p50", "p99"):
                 by = [line[share + "_us"] for line in (theirs, lazo)]
-                add(f"| `serve` | {figure[1]} | {share}, us | {by[0]:.0f} | {by[1]:.0f} | {by[1] / by[0]:.2f} | | | |")
+                add(f"| `{figure[0]}` | {figure[1]} | {share}, us | {by[0]:.0f} | {by[1]:.0f} | {by[1] / by[0]:.2f} | | | |")
         if figure[0] in MODELS:
             add(f"| `{figure[0]}` | {figure[1]}: peak resident | MB | {theirs['rss_mb']} | {lazo['rss_mb']} | {lazo['rss_mb'] / theirs['rss_mb']:.2f} | | | 1.00 |")
         if figure[:3] == RESIDENT and peer == "jax":

@@ -3,10 +3,13 @@ package store
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"weak"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/lazo-ml/lazo/strategies"
 	"github.com/lazo-ml/lazo/xla"
 )
@@ -15,6 +18,7 @@ import (
 type Remote struct {
 	device *onDevice
 	value  *Tensor
+	shape  shapes.Shape // without a device
 	flat   any
 	err    error
 }
@@ -40,8 +44,11 @@ func (r *Remote) read() error {
 }
 
 func (r *Remote) Tensor() (*Tensor, error) {
-	err := r.read()
-	return r.value, err
+	if err := r.read(); err != nil || r.device != nil {
+		return r.value, err
+	}
+	t := tensors.FromShape(r.shape)
+	return t, t.MutableFlatData(func(flat any) { reflect.Copy(reflect.ValueOf(flat), reflect.ValueOf(r.flat)) })
 }
 
 func (r *Remote) Flat() (any, error) {
@@ -52,8 +59,10 @@ func (r *Remote) Flat() (any, error) {
 // Hold keeps an array for reading, unless the run has copied it.
 func (s *Store) Hold(r *Remote, b compute.Buffer) error {
 	if flat, ok := xla.OnHost(b); ok {
+		var err error
 		r.flat = flat
-		return nil
+		r.shape, err = b.Shape()
+		return err
 	}
 	r.device = &onDevice{strategy: s.strategy, buffer: b}
 	return s.unread.add(r)
