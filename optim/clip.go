@@ -76,7 +76,9 @@ func (s *Step) GlobalNorm() *graph.Node {
 	if sum == nil {
 		return nil
 	}
-	return graph.Sqrt(sum)
+	// The barrier keeps XLA from copying the chain of sums into each parameter's update. A sum of a stack would be in
+	// another order.
+	return graph.ReduceAllSum(graph.OptimizationBarrier(graph.InsertAxes(graph.Sqrt(sum), 0)))
 }
 
 func clipByRMS(limit float64) Transformation {
