@@ -76,9 +76,7 @@ func (s *Step) GlobalNorm() *graph.Node {
 	if sum == nil {
 		return nil
 	}
-	// The barrier keeps XLA from copying the chain of sums into each parameter's update. A sum of a stack would be in
-	// another order.
-	return graph.ReduceAllSum(graph.OptimizationBarrier(graph.InsertAxes(graph.Sqrt(sum), 0)))
+	return graph.Sqrt(sum)
 }
 
 func clipByRMS(limit float64) Transformation {
