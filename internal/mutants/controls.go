@@ -1601,4 +1601,6 @@ var controls = []control{
 		edits: []edit{{"\tgolang.org/x/text v0.35.0 // indirect\n", ""}}},
 	{name: "a finite check that each parameter's update computes again", file: "optim/finite.go", pkg: "optim", test: "TestSkipNonFinite_programGrowsWithParameters",
 		edits: []edit{{"graph.LogicalAll(graph.OptimizationBarrier(graph.Stack(all, 0)))", "graph.LogicalAll(graph.Stack(all, 0))"}}},
+	{name: "a step that copies its weights", file: "xla/executable.go", pkg: "xla", test: "TestCompile_copiesNoWeightOfALayer",
+		edits: []edit{{"options.Debug[\"xla_cpu_copy_insertion_use_region_analysis\"] = true", "options.Debug[\"xla_cpu_copy_insertion_use_region_analysis\"] = false"}}},
 }
