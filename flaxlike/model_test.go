@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -135,4 +137,32 @@ func TestSecondModelCompilesNothing(t *testing.T) {
 		require.Equal(t, 3, strings.Count(log.String(), "cache=off"), "after seed %d", seed)
 	}
 	t.Log("3 models, 9 programs: 3 compilations")
+}
+
+// A training compiles each of its programs once: the step in blocks and for the last, smaller batch, the test of both
+// sizes, and a prediction. Another process loads all of them from the cache.
+//
+//lazo:norace
+func TestFit_compilesEachProgramOnce(t *testing.T) {
+	cache := xla.CompileCache(t.TempDir(), 0)
+	for _, source := range []string{"cache=miss", "cache=hit"} {
+		var log bytes.Buffer
+		r := plugintest.Uncached(t, cache, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
+		m, err := flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 7}, nn.Dropout{Rate: 0.2}, nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse),
+			flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategies.Jit(r)))
+		require.NoError(t, err)
+		_, err = m.Fit(t.Context(), sorted(t, 333), quiet(flaxlike.Fit{Validation: sorted(t, 75), Epochs: 3}))
+		require.NoError(t, err)
+		_, err = m.Evaluate(t.Context(), sorted(t, 49))
+		require.NoError(t, err)
+		_, err = m.Predict(t.Context(), sorted(t, 45))
+		require.NoError(t, err)
+		require.NoError(t, m.Close())
+		compiled := strings.Split(strings.TrimSpace(log.String()), "\n")
+		compiled = slices.DeleteFunc(compiled, func(line string) bool { return !strings.Contains(line, "program compiled") })
+		require.Len(t, compiled, 4)
+		for i, program := range []string{"train step", "train step", "test step", "test step"} {
+			require.Contains(t, compiled[i], fmt.Sprintf("program=%q %s", program, source))
+		}
+	}
 }

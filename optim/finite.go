@@ -29,7 +29,7 @@ func (skipNonFinite) Update(s *Step) {
 }
 
 func (s *Step) finite() *graph.Node {
-	var all *graph.Node
+	var all []*graph.Node
 	for p := range s.Parameters() {
 		here := graph.IsFinite(p.Update)
 		if !here.Shape().IsScalar() {
@@ -38,13 +38,13 @@ func (s *Step) finite() *graph.Node {
 		if p.gate != nil {
 			here = graph.LogicalOr(here, graph.LogicalNot(p.gate))
 		}
-		if all == nil {
-			all = here
-		} else {
-			all = graph.LogicalAnd(all, here)
-		}
+		all = append(all, here)
 	}
-	return all
+	if len(all) == 0 {
+		return nil
+	}
+	// The barrier keeps XLA from copying a chain of comparisons into each parameter's update.
+	return graph.LogicalAll(graph.OptimizationBarrier(graph.Stack(all, 0)))
 }
 
 // LossScale keeps small gradients from underflowing in float16 (Micikevicius et al. 2018). It multiplies the loss

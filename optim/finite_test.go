@@ -3,6 +3,7 @@ package optim_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
@@ -13,6 +14,29 @@ import (
 	"github.com/lazo-ml/lazo/managed"
 	"github.com/lazo-ml/lazo/optim"
 )
+
+// The check of all parameters is computed once, and not in each parameter's update: twice the parameters make twice the
+// instructions of the compiled program, in all its fusions together. Clipping by the global norm is the same.
+func TestSkipNonFinite_programGrowsWithParameters(t *testing.T) {
+	r, batch := plugintest.CPU(t), batchOf(t, []float32{1}, 1)
+	for name, link := range map[string]optim.Transformation{
+		"global norm": optim.Clip{GlobalNorm: 1}, "skip non-finite": optim.SkipNonFinite(), "loss scale": optim.LossScale{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			instructions := func(n int) int {
+				state := newState(t, r, optim.New(0.01, link, optim.Adam{}))
+				step, _ := several(t, n, func(int) bool { return true })
+				p, err := step.Program(t.Context(), state, batch)
+				require.NoError(t, err)
+				text, err := p.Optimized()
+				require.NoError(t, err)
+				return strings.Count(text, "\n  %") + strings.Count(text, "\n  ROOT ")
+			}
+			few, twice, more := instructions(8), instructions(16), instructions(32)
+			require.Less(t, float64(more-twice), 2.2*float64(twice-few), "%d, %d and %d instructions", few, twice, more)
+		})
+	}
+}
 
 // A run with bad batches is bit-identical to the run without them.
 func TestSkipNonFinite_isAsIfTheBatchWereNotThere(t *testing.T) {

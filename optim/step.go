@@ -153,9 +153,11 @@ func (s *Step) ofAll(v *model.Variable) *model.Variable {
 // Set assigns a variable's value after the step. The variable keeps its value if an earlier link holds back its
 // parameter or, for a [Step.Number], all of the link.
 func (s *Step) Set(v *model.Variable, value *graph.Node) {
-	gate := s.gate()
+	var gate *graph.Node
 	if p := s.owners[v]; p != nil {
 		gate = p.gate
+	} else {
+		gate = s.gate()
 	}
 	if gate != nil {
 		value = graph.Where(gate, value, v.NodeValue(s.graph))

@@ -1,6 +1,7 @@
 package xla_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -52,4 +53,28 @@ func TestCompile_productWithChangedSides(t *testing.T) {
 			require.Equal(t, sum, got[i*k+j], "%d, %d", i, j)
 		}
 	}
+}
+
+// A weight that its own gradient and the layer below both need is overwritten in place, without a copy in each step.
+func TestCompile_copiesNoWeightOfALayer(t *testing.T) {
+	r := plugintest.CPU(t)
+	p, err := r.Compile("layers", func(g *graph.Graph) xla.Built {
+		square := shapes.Make(dtypes.Float32, 16, 16)
+		h, built := graph.Parameter(g, "x", square), xla.Built{InPlace: map[int]int{}}
+		var weights []*graph.Node
+		for i := range 4 {
+			weights = append(weights, graph.Parameter(g, fmt.Sprint("w", i), square))
+			h = graph.Tanh(graph.Dot(h, weights[i]).Product())
+		}
+		for i, gradient := range graph.Gradient(graph.ReduceAllSum(graph.Square(h)), weights...) {
+			built.InPlace[i] = i + 1
+			built.Outputs = append(built.Outputs, graph.Sub(weights[i], gradient))
+		}
+		return built
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	text, err := p.Optimized()
+	require.NoError(t, err)
+	require.NotContains(t, text, " copy(")
 }

@@ -110,6 +110,8 @@ func baseOptions(kind string) pjrt.CompileOptions {
 		// YNNPACK may compute single products (4) and convolutions (5). Fused with sums, it computes wrong numbers or
 		// crashes in some versions (docs/plugins.md).
 		options.Debug["xla_cpu_experimental_ynn_fusion_type"] = "4,5"
+		// Else a step copies each weight that its backward pass reads, because the new one overwrites it.
+		options.Debug["xla_cpu_copy_insertion_use_region_analysis"] = true
 	}
 	return options
 }

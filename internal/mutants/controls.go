@@ -160,4 +160,10 @@ var newest = []control{
 		edits: []edit{{"if s.outputsAlone {", "if false {"}}},
 	{name: "an exported model whose outputs are fetched apart", file: "xla/export/model.go", pkg: "xla/export", test: "TestModel_runsWithoutBuffers",
 		edits: []edit{{"built.Read = append(built.Read, i)", "_ = i"}}},
+	{name: "an exchange for each array", file: "internal/spmd/join.go", pkg: "managed/strategytest", test: "TestDataParallel_exchangesOnce",
+		edits: []edit{{"n > 0 && n*types[element].bytes <= inPlaceAbove", "false && n > 0"}}},
+	{name: "a finite check that each parameter's update computes again", file: "optim/finite.go", pkg: "optim", test: "TestSkipNonFinite_programGrowsWithParameters",
+		edits: []edit{{"graph.LogicalAll(graph.OptimizationBarrier(graph.Stack(all, 0)))", "graph.LogicalAll(graph.Stack(all, 0))"}}},
+	{name: "a step that copies its weights", file: "xla/executable.go", pkg: "xla", test: "TestCompile_copiesNoWeightOfALayer",
+		edits: []edit{{"options.Debug[\"xla_cpu_copy_insertion_use_region_analysis\"] = true", "options.Debug[\"xla_cpu_copy_insertion_use_region_analysis\"] = false"}}},
 }
