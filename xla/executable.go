@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/hlo"
 	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/spmd"
 )
 
 type executable struct {
@@ -61,9 +62,12 @@ func (c *pjrtClient) compileFor(m *hlo.Module, portable, share bool) (*executabl
 	e := &executable{of: c, module: m, text: m.Text(), portable: portable, options: options}
 	from := cacheShared
 	compile := func() (p *pjrt.Executable, err error) {
-		if c.exchanges(m) {
+		switch {
+		case c.exchanges(m):
 			p, from, err = c.across.compile(c.client, c.cache, m.Name, e.text, options)
-		} else {
+		case c.plugin.Kind == CPU && m.Devices.Partitions > 1:
+			p, from, err = c.compileJoined(e.text, options)
+		default:
 			p, from, err = c.compileText(e.text, options)
 		}
 		if err != nil {
@@ -95,6 +99,26 @@ func (c *pjrtClient) compileFor(m *hlo.Module, portable, share bool) (*executabl
 
 func (c *pjrtClient) compileText(text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
 	return c.cache.compile(c.client, text, options, func() (*pjrt.Executable, error) { return c.client.Compile([]byte(text), options) })
+}
+
+// compileJoined compiles for devices of this process, whose exchanges [spmd.Join] joins.
+func (c *pjrtClient) compileJoined(text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
+	own := options
+	own.Replicas, own.Partitions, own.SPMD, own.Shardy = options.Partitions, 1, false, false
+	return c.cache.compile(c.client, text, own, func() (*pjrt.Executable, error) {
+		module, err := c.client.Partition([]byte(text), options)
+		if err != nil {
+			return nil, err
+		}
+		module, err = spmd.Join(module, options.Partitions)
+		switch {
+		case errors.Is(err, spmd.ErrUnsupported):
+			return c.client.Compile([]byte(text), options)
+		case err != nil:
+			return nil, err
+		}
+		return c.client.CompileHLO(module, own)
+	})
 }
 
 func (c *pjrtClient) exchanges(m *hlo.Module) bool { return c.across != nil && m.Devices.Count() > 1 }
