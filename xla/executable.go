@@ -62,12 +62,9 @@ func (c *pjrtClient) compileFor(m *hlo.Module, portable, share bool) (*executabl
 	e := &executable{of: c, module: m, text: m.Text(), portable: portable, options: options}
 	from := cacheShared
 	compile := func() (p *pjrt.Executable, err error) {
-		switch {
-		case c.exchanges(m):
+		if c.exchanges(m) {
 			p, from, err = c.across.compile(c.client, c.cache, m.Name, e.text, options)
-		case c.plugin.Kind == CPU && m.Devices.Partitions > 1:
-			p, from, err = c.compileJoined(e.text, options)
-		default:
+		} else {
 			p, from, err = c.compileText(e.text, options)
 		}
 		if err != nil {
@@ -98,27 +95,37 @@ func (c *pjrtClient) compileFor(m *hlo.Module, portable, share bool) (*executabl
 }
 
 func (c *pjrtClient) compileText(text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
-	return c.cache.compile(c.client, text, options, func() (*pjrt.Executable, error) { return c.client.Compile([]byte(text), options) })
+	as, _ := c.joins(options)
+	return c.cache.compile(c.client, text, as, func() (*pjrt.Executable, error) { return c.compileNow(text, options) })
 }
 
-// compileJoined compiles for devices of this process, whose exchanges [spmd.Join] joins.
-func (c *pjrtClient) compileJoined(text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
-	own := options
-	own.Replicas, own.Partitions, own.SPMD, own.Shardy = options.Partitions, 1, false, false
-	return c.cache.compile(c.client, text, own, func() (*pjrt.Executable, error) {
-		module, err := c.client.Partition([]byte(text), options)
-		if err != nil {
-			return nil, err
-		}
-		module, err = spmd.Join(module, options.Partitions)
-		switch {
-		case errors.Is(err, spmd.ErrUnsupported):
-			return c.client.Compile([]byte(text), options)
-		case err != nil:
-			return nil, err
-		}
-		return c.client.CompileHLO(module, own)
-	})
+// joins returns the options of a program for devices of this process, whose exchanges [spmd.Join] joins.
+func (c *pjrtClient) joins(options pjrt.CompileOptions) (as pjrt.CompileOptions, ok bool) {
+	if c.plugin.Kind != CPU || !options.SPMD || options.Partitions < 2 {
+		return options, false
+	}
+	as = options
+	as.Replicas, as.Partitions, as.SPMD, as.Shardy = options.Partitions, 1, false, false
+	return as, true
+}
+
+func (c *pjrtClient) compileNow(text string, options pjrt.CompileOptions) (*pjrt.Executable, error) {
+	as, ok := c.joins(options)
+	if !ok {
+		return c.client.Compile([]byte(text), options)
+	}
+	module, err := c.client.Partition([]byte(text), options)
+	if err != nil {
+		return nil, err
+	}
+	module, err = spmd.Join(module, options.Partitions)
+	switch {
+	case errors.Is(err, spmd.ErrUnsupported): // an exchange that the strategies do not use
+		return c.client.Compile([]byte(text), options)
+	case err != nil:
+		return nil, err
+	}
+	return c.client.CompileHLO(module, as)
 }
 
 func (c *pjrtClient) exchanges(m *hlo.Module) bool { return c.across != nil && m.Devices.Count() > 1 }

@@ -1599,4 +1599,6 @@ var controls = []control{
 		edits: []edit{{"if targets == nil {", "if targets == nil || true {"}}},
 	{name: "a module of its own that lacks a requirement", file: "callbacks/mlflow/go.mod", pkg: "internal/archtest", test: "TestModules_stateWhatTheyNeed",
 		edits: []edit{{"\tgolang.org/x/text v0.35.0 // indirect\n", ""}}},
+	{name: "an exchange for each array", file: "internal/spmd/join.go", pkg: "managed/strategytest", test: "TestDataParallel_exchangesOnce",
+		edits: []edit{{"n > 0 && n*types[element].bytes <= joinedBelow", "false && n > 0"}}},
 }
