@@ -12,8 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// ranks measures data-parallel steps of mlp and of growth's chain over the launcher's processes, else over two devices of
-// one process:
+// ranks measures data-parallel steps of mlp and of growth's chain over the launcher's processes, else over two devices
+// of one process:
 //
 //	lazo run -np 2 go run ./cmd/bench -workload ranks
 func ranks(ctx context.Context, b *bench) (err error) {

@@ -1600,5 +1600,5 @@ var controls = []control{
 	{name: "a module of its own that lacks a requirement", file: "callbacks/mlflow/go.mod", pkg: "internal/archtest", test: "TestModules_stateWhatTheyNeed",
 		edits: []edit{{"\tgolang.org/x/text v0.35.0 // indirect\n", ""}}},
 	{name: "an exchange for each array", file: "internal/spmd/join.go", pkg: "managed/strategytest", test: "TestDataParallel_exchangesOnce",
-		edits: []edit{{"n > 0 && n*types[element].bytes <= joinedBelow", "false && n > 0"}}},
+		edits: []edit{{"n > 0 && n*types[element].bytes <= inPlaceAbove", "false && n > 0"}}},
 }

@@ -56,10 +56,7 @@ func (x *exchange) ofReplicas() []field {
 	return fields
 }
 
-// Larger arrays are not copied into the joint one.
-const joinedBelow = 64 << 10
-
-// joinSums makes one all-reduce of several.
+// joinSums makes one all-reduce of several. Arrays above inPlaceAbove are not copied into the joint one.
 func (r *rewriter) joinSums(c *computation, sums []*instruction) {
 	type part struct {
 		of    int64
@@ -73,7 +70,7 @@ func (r *rewriter) joinSums(c *computation, sums []*instruction) {
 	for _, in := range sums {
 		for i, s := range r.exchanges[in].arrays {
 			p := part{in.operands[i], s, -1}
-			if n := s.elements(); n > 0 && n*types[element].bytes <= joinedBelow {
+			if n := s.elements(); n > 0 && n*types[element].bytes <= inPlaceAbove {
 				p.at, total, small = total, total+n, small+1
 			}
 			parts = append(parts, p)
