@@ -13,6 +13,7 @@ import (
 
 	"github.com/lazo-ml/lazo/internal/hlo"
 	"github.com/lazo-ml/lazo/internal/pjrt"
+	"github.com/lazo-ml/lazo/internal/spmd"
 )
 
 type executable struct {
@@ -94,7 +95,37 @@ func (c *pjrtClient) compileFor(m *hlo.Module, portable, share bool) (*executabl
 }
 
 func (c *pjrtClient) compileText(text string, options pjrt.CompileOptions) (*pjrt.Executable, fromCache, error) {
-	return c.cache.compile(c.client, text, options, func() (*pjrt.Executable, error) { return c.client.Compile([]byte(text), options) })
+	as, _ := c.joins(options)
+	return c.cache.compile(c.client, text, as, func() (*pjrt.Executable, error) { return c.compileNow(text, options) })
+}
+
+// joins returns the options of a program for devices of this process, whose exchanges [spmd.Join] joins.
+func (c *pjrtClient) joins(options pjrt.CompileOptions) (as pjrt.CompileOptions, ok bool) {
+	if c.plugin.Kind != CPU || !options.SPMD || options.Partitions < 2 {
+		return options, false
+	}
+	as = options
+	as.Replicas, as.Partitions, as.SPMD, as.Shardy = options.Partitions, 1, false, false
+	return as, true
+}
+
+func (c *pjrtClient) compileNow(text string, options pjrt.CompileOptions) (*pjrt.Executable, error) {
+	as, ok := c.joins(options)
+	if !ok {
+		return c.client.Compile([]byte(text), options)
+	}
+	module, err := c.client.Partition([]byte(text), options)
+	if err != nil {
+		return nil, err
+	}
+	module, err = spmd.Join(module, options.Partitions)
+	switch {
+	case errors.Is(err, spmd.ErrUnsupported): // an exchange that the strategies do not use
+		return c.client.Compile([]byte(text), options)
+	case err != nil:
+		return nil, err
+	}
+	return c.client.CompileHLO(module, as)
 }
 
 func (c *pjrtClient) exchanges(m *hlo.Module) bool { return c.across != nil && m.Devices.Count() > 1 }

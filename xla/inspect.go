@@ -169,7 +169,7 @@ func (c *pjrtClient) optimized(text string, options pjrt.CompileOptions) (hlo st
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	compiled, err := c.client.Compile([]byte(text), aot.Dumping(options, dir))
+	compiled, err := c.compileNow(text, aot.Dumping(options, dir))
 	if err != nil {
 		return "", err
 	}

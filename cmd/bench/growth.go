@@ -87,33 +87,39 @@ func (b *bench) grow(ctx context.Context, of string, value int, s size) (median 
 			return 0, err
 		}
 	}
+	times, err := b.chained(ctx, strategy, s)
+	if err != nil {
+		return 0, err
+	}
+	l := line{Workload: "growth", Variant: fmt.Sprintf("%s %d", of, value), Unit: "us/step", Batch: s.batch, Steps: s.steps, CPU: times.cpu, RSSMB: rssMB()}
+	values := times.each(func(seconds float64) float64 { return 1e6 * seconds / float64(s.steps) })
+	return medianOf(values), b.emit(l, values)
+}
+
+// chained measures steps of a chain.
+func (b *bench) chained(ctx context.Context, on strategies.Strategy, s size) (times repeats, err error) {
 	x, y := make([]float32, 16*16_384), make([]float32, 16_384)
 	for i := range x {
 		x[i] = float32(i%17) / 17
 	}
 	set, err := data.New(data.X(x, 16_384, 16), data.Y(y, 16_384, 1))
 	if err != nil {
-		return 0, err
+		return times, err
 	}
-	state, err := managed.New(strategy, managed.WithOptimizer(adam()))
+	state, err := managed.New(on, managed.WithOptimizer(adam()))
 	if err != nil {
-		return 0, err
+		return times, err
 	}
 	step := managed.TrainStep(chain(s.variables / 2))
+	defer func() { err = errors.Join(err, step.Close(), state.Close()) }()
 	train := func(n int) error {
 		_, err := loop.New(loop.On(loop.EachStep, step)).Run(ctx, state, set.Batches(s.batch), loop.Until(loop.Steps(n)), loop.Thin(1_000))
 		return err
 	}
 	if err := train(300); err != nil {
-		return 0, err
+		return times, err
 	}
-	times, err := b.measure(ctx, b.repeats, func() error { return train(s.steps) })
-	if err != nil {
-		return 0, err
-	}
-	l := line{Workload: "growth", Variant: fmt.Sprintf("%s %d", of, value), Unit: "us/step", Batch: s.batch, Steps: s.steps, CPU: times.cpu, RSSMB: rssMB()}
-	values := times.each(func(seconds float64) float64 { return 1e6 * seconds / float64(s.steps) })
-	return medianOf(values), errors.Join(b.emit(l, values), step.Close(), state.Close())
+	return b.measure(ctx, b.repeats, func() error { return train(s.steps) })
 }
 
 func chain(n int) managed.Build {

@@ -12,7 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/xla"
 )
 
-// ranks measures mlp's data-parallel step over the launcher's processes, else over two devices of one process:
+// ranks measures data-parallel steps of mlp and of growth's chain over the launcher's processes, else over two devices
+// of one process:
 //
 //	lazo run -np 2 go run ./cmd/bench -workload ranks
 func ranks(ctx context.Context, b *bench) (err error) {
@@ -35,6 +36,22 @@ func ranks(ctx context.Context, b *bench) (err error) {
 	strategy, err := strategies.DataParallel(r, strategies.Parallel{})
 	if err != nil {
 		return err
+	}
+	if b.wants("chain") {
+		c := size{variables: 10, batch: 256, steps: 2_000}
+		took, err := b.chained(ctx, strategy, c)
+		if err != nil {
+			return err
+		}
+		if job.Rank() == 0 {
+			l := line{Workload: "ranks", Variant: "chain, " + variant, Unit: "us/step", Batch: c.batch, Steps: c.steps, RSSMB: rssMB(), CPU: took.cpu}
+			if err := b.emit(l, took.each(func(seconds float64) float64 { return 1e6 * seconds / float64(c.steps) })); err != nil {
+				return err
+			}
+		}
+	}
+	if !b.wants("mlp") {
+		return nil
 	}
 	w := trained["mlp"]
 	set, err := random("mlp")

@@ -1,6 +1,7 @@
 package spmd
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -110,3 +111,26 @@ func Copies(t testing.TB, compiled []byte, above int64) (names []string) {
 	}
 	return names
 }
+
+// Exchanges returns the exchanges of a joined module, with their numbers of arrays. It fails if one is between
+// partitions.
+func Exchanges(t testing.TB, joined []byte) (list []string) {
+	t.Helper()
+	m, err := parseModule(joined)
+	require.NoError(t, err)
+	for _, c := range m.computations {
+		for _, in := range c.instructions {
+			require.Zero(t, in.channel, in.name)
+			require.NotEqual(t, "partition-id", in.opcode)
+			_, global := in.find(fieldGlobalIDs)
+			require.False(t, global, in.name)
+			if isExchange(in.opcode) {
+				list = append(list, fmt.Sprintf("%s of %d", in.opcode, len(in.operands)))
+			}
+		}
+	}
+	return list
+}
+
+// Many is a module with each kind of exchange.
+var Many = many

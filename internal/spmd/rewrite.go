@@ -32,20 +32,28 @@ func Rewrite(partitioned []byte, ranks int) (rewritten []byte, found Summary, er
 	if ranks < 1 || ranks > most {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite for %d ranks: expected 1 to %d", ranks, most)
 	}
-	m, err := parseModule(partitioned)
+	r, err := newRewriter(partitioned, ranks)
 	if err != nil {
 		return nil, Summary{}, fmt.Errorf("spmd: rewrite: %w", err)
 	}
-	r := &rewriter{module: m, ranks: ranks, exchanges: map[*instruction]*exchange{}, holds: map[int64]bool{}, forms: map[int64]form{}}
 	if err := r.rewrite(); err != nil {
-		return nil, Summary{}, fmt.Errorf("spmd: rewrite %s: %w", m.name, err)
+		return nil, Summary{}, fmt.Errorf("spmd: rewrite %s: %w", r.name, err)
 	}
-	return m.marshal(), r.found, nil
+	return r.marshal(), r.found, nil
+}
+
+func newRewriter(partitioned []byte, ranks int) (*rewriter, error) {
+	m, err := parseModule(partitioned)
+	if err != nil {
+		return nil, err
+	}
+	return &rewriter{module: m, ranks: ranks, exchanges: map[*instruction]*exchange{}, holds: map[int64]bool{}, forms: map[int64]form{}}, nil
 }
 
 type rewriter struct {
 	*module
 	ranks     int
+	replicas  bool // of one process
 	exchanges map[*instruction]*exchange
 	holds     map[int64]bool
 	forms     map[int64]form // with a token
@@ -61,14 +69,28 @@ const (
 	branched form = "a branch"                // takes (parameter, token); returns (result, token)
 )
 
-func (r *rewriter) rewrite() error {
-	if err := r.module.sort(); err != nil {
-		return err
-	}
+func (r *rewriter) readAll() error {
+	err := r.module.sort()
 	for _, c := range r.computations {
-		if err := r.read(c); err != nil {
+		if err == nil {
+			err = r.read(c)
+		}
+	}
+	return err
+}
+
+func (r *rewriter) sortAll() error {
+	for _, c := range r.computations {
+		if err := c.sort(); err != nil {
 			return err
 		}
+	}
+	return r.module.sort()
+}
+
+func (r *rewriter) rewrite() error {
+	if err := r.readAll(); err != nil {
+		return err
 	}
 	entry := r.byID[r.entry]
 	for _, c := range slices.Clone(r.computations) {
@@ -85,12 +107,7 @@ func (r *rewriter) rewrite() error {
 			return err
 		}
 	}
-	for _, c := range r.computations {
-		if err := c.sort(); err != nil {
-			return err
-		}
-	}
-	return r.module.sort()
+	return r.sortAll()
 }
 
 func (r *rewriter) calls(called *computation) bool {
@@ -112,6 +129,10 @@ func (r *rewriter) read(c *computation) error {
 		case in.opcode == "partition-id" || in.opcode == "replica-id":
 			if in.shape.element != typeU32 || len(in.shape.dims) > 0 {
 				return fmt.Errorf("%w: %s %s of %s is not a u32", errMalformed, in.opcode, in.name, c.name)
+			}
+			if in.opcode == "partition-id" && r.replicas {
+				in.become("replica-id", nil, nil)
+				break
 			}
 			if in.opcode == "replica-id" {
 				literal := appendNumbers(appendBytes(nil, fieldLiteralShape, in.shape.marshal()), fieldU32s, []int64{0})
@@ -144,11 +165,10 @@ type link struct {
 	joined []*instruction
 }
 
-// chain orders a computation's exchanges, from the token after to the returned one, by depth: the most exchanges on a
-// path before. Equal depths are independent: sums of one kind are joined.
-func (r *rewriter) chain(c *computation, after int64) (last int64, err error) {
+// links returns a computation's exchanges and the callers of others by depth: the most exchanges on a path before.
+// Equal depths are independent: sums of one kind are joined.
+func (r *rewriter) links(c *computation) (links []*link) {
 	depths := make(map[int64]int, len(c.instructions))
-	var links []*link
 	byKey := map[string]*link{}
 	for _, in := range c.instructions {
 		depth := 0
@@ -175,8 +195,13 @@ func (r *rewriter) chain(c *computation, after int64) (last int64, err error) {
 		}
 	}
 	slices.SortStableFunc(links, func(a, b *link) int { return a.depth - b.depth })
+	return links
+}
+
+// chain orders a computation's exchanges, from the token after to the returned one.
+func (r *rewriter) chain(c *computation, after int64) (last int64, err error) {
 	last = after
-	for _, l := range links {
+	for _, l := range r.links(c) {
 		if r.exchanges[l.joined[0]] != nil {
 			last, err = r.call(c, l.joined, last)
 		} else {
