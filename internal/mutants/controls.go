@@ -101,4 +101,17 @@ var controls = slices.Concat(
 )
 
 // newest are controls that are not yet in the file of their package.
-var newest = []control{}
+var newest = []control{
+	{name: "labels by the order of a folder's own classes", file: "data/images/images.go", pkg: "data/images", test: "TestOpen_classesOfAnotherFolder",
+		edits: []edit{{"imageFile{name, int32(class)}", "imageFile{name, int32(len(f.files))}"}}},
+	{name: "a folder of no class", file: "data/images/images.go", pkg: "data/images", test: "TestOpen_classesOfAnotherFolder",
+		edits: []edit{{"if class < 0 && len(f.format.Classes) > 0 {", "if false {"}}},
+	{name: "values of another series", file: "data/series/past.go", pkg: "data/series", test: "TestPast_fillsForward",
+		edits: []edit{{"values[row] = values[g[i-1]]", "values[row] = values[row-1]"}}},
+	{name: "a column of windows with an axis too many", file: "data/tables/preparation.go", pkg: "data/tables", test: "TestFit_columnsOfWindowsHaveTwoAxes",
+		edits: []edit{{"len(a.Dims) > 2 {", "len(a.Dims) > 3 {"}}},
+	{name: "a causal convolution that takes sequences for images", file: "nn/convolution.go", pkg: "flaxlike", test: "TestS36_imagesWithoutChannels",
+		edits: []edit{{"d := x.Shape().Dimensions; !sequence && len(d) == 3", "d := x.Shape().Dimensions; len(d) == 3"}}},
+	{name: "a maximum of masked places", file: "nn/shape.go", pkg: "nn", test: "TestPools_padding",
+		edits: []edit{{"graph.MaskedReduceMax(x, counts, axes...)", "graph.ReduceMax(x, axes...)"}}},
+}
