@@ -40,7 +40,7 @@ func TestLayersOfOldFiles(t *testing.T) {
 		require.Equal(t, want[i], got[i], old.Layers[i].Layer)
 	}
 
-	later := nn.Sequential{nn.LastStep{}, nn.DepthwiseConv{Window: three, Causal: true}}
+	later := nn.Sequential{nn.LastStep{}, nn.GlobalMaxPool{}, nn.DepthwiseConv{Window: three, Causal: true}}
 	kept, err := writing{}.config(later, "")
 	require.NoError(t, err)
 	read, err := reading{}.layer(kept)

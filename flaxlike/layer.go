@@ -74,7 +74,7 @@ func outputsOf(network nn.Layer, scope *model.Scope, input func(string) *graph.N
 // kinds has the layers by their permanent names in files; two are of older ones.
 var kinds = func() map[string]nn.Layer {
 	all := map[string]nn.Layer{"PositionEmbedding": nn.Positions{}, "CausalAttention": nn.Attention{}}
-	for _, l := range []nn.Layer{nn.Dense{}, nn.Conv{}, nn.DepthwiseConv{}, nn.SeparableConv{}, nn.ConvTranspose{}, nn.MaxPool{}, nn.MeanPool{}, nn.GlobalMeanPool{}, nn.LastStep{},
+	for _, l := range []nn.Layer{nn.Dense{}, nn.Conv{}, nn.DepthwiseConv{}, nn.SeparableConv{}, nn.ConvTranspose{}, nn.MaxPool{}, nn.MeanPool{}, nn.GlobalMeanPool{}, nn.GlobalMaxPool{}, nn.LastStep{},
 		nn.Flatten{}, nn.Reshape{}, nn.Activation(""), nn.Dropout{}, nn.BatchNorm{}, nn.LayerNorm{}, nn.RMSNorm{}, nn.GroupNorm{},
 		nn.Embedding{}, nn.Positions{}, nn.RelativePositions{}, nn.Sinusoidal{}, nn.Attention{}, nn.LSTM{}, nn.GRU{}, nn.SimpleRNN{},
 		nn.Sequential{}, nn.Named{}, nn.Residual{}, nn.TimeDistributed{}, nn.L1{}, nn.L2{}, nn.WindowScale{}} {

@@ -38,6 +38,7 @@ func TestLayers(t *testing.T) {
 		{"max pool", nn.MaxPool{Window: 2}, []int{6, 6, 2}, []int{3, 3, 2}, 0, false},
 		{"mean pool", nn.MeanPool{Window: 3}, []int{6, 6, 2}, []int{2, 2, 2}, 0, false},
 		{"global mean", nn.GlobalMeanPool{}, []int{6, 6, 2}, []int{2}, 0, false},
+		{"global max", nn.GlobalMaxPool{}, []int{6, 6, 2}, []int{2}, 0, false},
 		{"flatten", nn.Flatten{}, []int{2, 3}, []int{6}, 0, false},
 		{"reshape", nn.Reshape{3, -1}, []int{6}, []int{3, 2}, 0, false},
 		{"activation", nn.Activation("gelu"), []int{3}, []int{3}, 0, false},

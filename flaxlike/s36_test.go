@@ -3,8 +3,6 @@ package flaxlike_test
 import (
 	"testing"
 
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/model"
 	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
@@ -24,15 +22,17 @@ func TestS36_hints(t *testing.T) {
 	require.ErrorContains(t, err, "of sequences, take the state after the last place")
 }
 
-// Images without an axis of channels are not taken for sequences.
+// Images without an axis of channels are not taken for sequences. A Reshape, which a file has too, or Causal decides.
 func TestS36_imagesWithoutChannels(t *testing.T) {
 	set := must.M1(data.New(data.X(make([]float32, 2*8*8), 2, 8, 8), data.Y(make([]int32, 2), 2)))
-	of := func(before nn.Layer) error {
-		m := newModel(t, nn.Sequential{before, nn.Conv{Channels: 4, Window: []int{3}}, nn.Flatten{}, nn.Dense{Units: 2}}, flaxlike.WithLoss(sparse))
+	of := func(before nn.Layer, causal bool) error {
+		m := newModel(t, nn.Sequential{before, nn.Conv{Channels: 4, Window: []int{3}, Causal: causal}, nn.Flatten{}, nn.Dense{Units: 2}}, flaxlike.WithLoss(sparse))
 		_, err := m.Evaluate(t.Context(), set)
 		return err
 	}
-	require.ErrorContains(t, of(nn.Func(identity)), "looks like images without an axis of channels")
-	require.NoError(t, of(nn.Reshape{8, 8, 1}))
-	require.NoError(t, of(nn.Func(func(_ *model.Scope, x *graph.Node) *graph.Node { return graph.Identity(x) })))
+	require.ErrorContains(t, of(nn.Func(identity), false), "looks like images without an axis of channels, of which only one axis would be convolved: put "+
+		"nn.Reshape{8, 8, 1} before it for images, nn.Reshape{8, 8} for sequences of 8 places with 8 numbers")
+	require.NoError(t, of(nn.Reshape{8, 8, 1}, false))
+	require.NoError(t, of(nn.Reshape{8, 8}, false))
+	require.NoError(t, of(nn.Func(identity), true))
 }

@@ -9,6 +9,9 @@ import (
 )
 
 // Conv is a convolution over any number of spatial axes: [batch, spatial…, n] to [batch, spatial…, channels].
+//
+// A network's input [batch, n, n], n ≥ 8, is refused, as images without channels, unless Causal. A [Reshape] before the
+// layer decides: of {n, n, 1} for images, of {n, n} for a sequence.
 type Conv struct {
 	Channels int
 	Window   []int // per spatial axis; one number applies to all
@@ -27,7 +30,7 @@ type Conv struct {
 func (c Conv) Apply(scope *model.Scope, x *graph.Node) *graph.Node { return apply(c, scope, x) }
 
 func (c Conv) build(scope *model.Scope, x *graph.Node) *graph.Node {
-	w := windowsOf("Conv", scope, x, c.Window, c.Strides, c.Dilation)
+	w := windowsOf("Conv", scope, x, c.Window, c.Strides, c.Dilation, c.Causal)
 	atLeastOne("Conv", scope, "Channels", c.Channels)
 	if c.Groups < 0 {
 		fail("Conv", scope, "Groups is %d, expected 0, which means 1, or more", c.Groups)
@@ -78,7 +81,7 @@ func (c DepthwiseConv) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 func (c DepthwiseConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
-	w := windowsOf("DepthwiseConv", scope, x, c.Window, c.Strides, c.Dilation)
+	w := windowsOf("DepthwiseConv", scope, x, c.Window, c.Strides, c.Dilation, c.Causal)
 	y := w.depthwise("DepthwiseConv", "kernel", scope, x, c.Multiplier, c.Valid, c.Causal, c.Kernel)
 	return biased(scope, y, c.NoBias, c.Bias)
 }
@@ -106,7 +109,7 @@ func (c SeparableConv) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 }
 
 func (c SeparableConv) build(scope *model.Scope, x *graph.Node) *graph.Node {
-	w := windowsOf("SeparableConv", scope, x, c.Window, c.Strides, c.Dilation)
+	w := windowsOf("SeparableConv", scope, x, c.Window, c.Strides, c.Dilation, c.Causal)
 	atLeastOne("SeparableConv", scope, "Channels", c.Channels)
 	y := w.depthwise("SeparableConv", "depthwise_kernel", scope, x, c.Multiplier, c.Valid, c.Causal, c.Depthwise)
 	one := windows{ones(len(w.window)), ones(len(w.window)), ones(len(w.window))}
@@ -140,7 +143,7 @@ func (c ConvTranspose) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
 
 func (c ConvTranspose) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	const layer = "ConvTranspose"
-	w := windowsOf(layer, scope, x, c.Window, c.Strides, c.Dilation)
+	w := windowsOf(layer, scope, x, c.Window, c.Strides, c.Dilation, false)
 	atLeastOne(layer, scope, "Channels", c.Channels)
 	n, spatial := x.Shape().Dimensions[x.Rank()-1], x.Rank()-2
 	var more []int
@@ -179,12 +182,12 @@ func (c ConvTranspose) build(scope *model.Scope, x *graph.Node) *graph.Node {
 
 type windows struct{ window, strides, dilation []int }
 
-func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides, dilation []int) windows {
+func windowsOf(layer string, scope *model.Scope, x *graph.Node, window, strides, dilation []int, sequence bool) windows {
 	spatial(layer, scope, x)
-	if d := x.Shape().Dimensions; len(d) == 3 && d[1] == d[2] && d[1] >= 8 && x.Type() == graph.NodeTypeParameter {
-		fail(layer, scope, "the input %s looks like images without an axis of channels, of which only one axis would be convolved: expected "+
-			"[batch, %d, %d, 1] for images (a Reshape before it); for a sequence of %d places with %d numbers, apply graph.Identity to it first",
-			x.Shape(), d[1], d[2], d[1], d[2])
+	if d := x.Shape().Dimensions; !sequence && len(d) == 3 && d[1] == d[2] && d[1] >= 8 && x.Type() == graph.NodeTypeParameter {
+		fail(layer, scope, "the input %s looks like images without an axis of channels, of which only one axis would be convolved: put "+
+			"nn.Reshape{%d, %d, 1} before it for images, nn.Reshape{%d, %d} for sequences of %d places with %d numbers",
+			x.Shape(), d[1], d[1], d[1], d[1], d[1], d[1])
 	}
 	of := func(what string, list []int) []int {
 		if len(list) == 0 && what != "Window" {

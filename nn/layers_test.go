@@ -112,6 +112,10 @@ var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) 
 	"last step lengths": func(s *model.Scope, in, fixed map[string]*node) []*node {
 		return []*node{nn.LastStep{}.Apply(s, nn.Masked(in["x"], fixed["lengths"]))}
 	},
+	"global max": one(func(s *model.Scope, x *node) *node { return nn.GlobalMaxPool{}.Apply(s, x) }),
+	"global max lengths": func(s *model.Scope, in, fixed map[string]*node) []*node {
+		return []*node{nn.GlobalMaxPool{}.Apply(s, nn.Masked(in["x"], fixed["lengths"]))}
+	},
 	"separable1d": one(func(s *model.Scope, x *node) *node {
 		return nn.SeparableConv{Channels: 5, Window: []int{3}, Dilation: []int{2}}.Apply(s, x)
 	}),

@@ -60,6 +60,25 @@ func (GlobalMeanPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
 	return graph.ReduceMean(x, axes...)
 }
 
+// GlobalMaxPool is [GlobalMeanPool] with maxima.
+type GlobalMaxPool struct{}
+
+func (p GlobalMaxPool) Apply(scope *model.Scope, x *graph.Node) *graph.Node {
+	return apply(p, scope, x)
+}
+
+func (GlobalMaxPool) build(scope *model.Scope, x *graph.Node) *graph.Node {
+	spatial("GlobalMaxPool", scope, x)
+	axes := rangeOf(1, x.Rank()-2)
+	mask := MaskOf(x)
+	if mask == nil {
+		return graph.ReduceMax(x, axes...)
+	}
+	counts := graph.BroadcastToDims(outputs.Expanded(mask, x), x.Shape().Dimensions...)
+	y := graph.MaskedReduceMax(x, counts, axes...)
+	return graph.Where(graph.LogicalAny(counts, axes...), y, graph.ZerosLike(y))
+}
+
 // LastStep is the last time step of each sequence: [batch, places, …] to [batch, …]. With a mask ([MaskOf]) it is the
 // last place that counts, or 0 if there is none.
 type LastStep struct{}

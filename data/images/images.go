@@ -18,12 +18,13 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/listed"
 	"github.com/lazo-ml/lazo/internal/png"
 )
 
 // Folder is a folder with one subfolder of PNG and JPEG files per class: cat/1.png, cat/2.jpg, dog/1.png, …
 type Folder struct {
-	// Classes are the subfolders' names, sorted. The label is the index.
+	// Classes are the Format's, or the subfolders' names, sorted. The label is the index.
 	Classes []string
 	dir     string
 	format  Format
@@ -60,6 +61,9 @@ type Format struct {
 	// Cache is the bytes of memory for resized images, 4 per pixel and channel, which a [Folder] keeps for later
 	// epochs. Changes of files are then not noticed.
 	Cache int64
+	// Classes are a [Folder]'s in the order of labels, as those of the training images for the test images. A class
+	// needs no subfolder; a subfolder of another name is an error. Empty means the subfolders' names.
+	Classes []string
 }
 
 const (
@@ -71,7 +75,7 @@ const (
 // Open lists the images of dir: in each subfolder *.png, *.jpg or *.jpeg. Names that start with a dot are ignored;
 // other files, empty classes and links out of dir are errors.
 func Open(dir string, format Format) (*Folder, error) {
-	f := &Folder{dir: dir, format: format}
+	f := &Folder{Classes: slices.Clone(format.Classes), dir: dir, format: format}
 	err := f.format.check()
 	if err == nil {
 		err = f.list()
@@ -102,6 +106,11 @@ func (f *Format) check() error {
 	case f.MaxPixels < 0:
 		return fmt.Errorf("Format.MaxPixels is %d, expected at least 1, or 0 for %d", f.MaxPixels, imagePixels)
 	}
+	for i, c := range f.Classes {
+		if slices.Contains(f.Classes[:i], c) {
+			return fmt.Errorf("Format.Classes has %q twice, expected each class once", c)
+		}
+	}
 	return nil
 }
 
@@ -128,6 +137,13 @@ func (f *Folder) list() error {
 		if err != nil {
 			return err
 		}
+		class := slices.Index(f.Classes, c.Name())
+		if class < 0 && len(f.format.Classes) > 0 {
+			return fmt.Errorf("the folder %s is not among Format.Classes, %s: leave it out, or name its class", c.Name(), listed.Some(f.Classes))
+		}
+		if class < 0 {
+			class, f.Classes = len(f.Classes), append(f.Classes, c.Name())
+		}
 		before := len(f.files)
 		for _, i := range images {
 			name := path.Join(c.Name(), i.Name())
@@ -136,13 +152,12 @@ func (f *Folder) list() error {
 			case !slices.Contains([]string{".png", ".jpg", ".jpeg"}, ending):
 				return fmt.Errorf("%s is not an image, expected files that end in .png, .jpg or .jpeg", name)
 			default:
-				f.files = append(f.files, imageFile{name, int32(len(f.Classes))})
+				f.files = append(f.files, imageFile{name, int32(class)})
 			}
 		}
 		if len(f.files) == before {
 			return fmt.Errorf("the class %s has no images", c.Name())
 		}
-		f.Classes = append(f.Classes, c.Name())
 	}
 	if len(f.files) == 0 {
 		return errors.New("there are no images, expected one folder for each class with PNG or JPEG files")
@@ -238,8 +253,12 @@ func openFile(root *os.Root, name string, format Format, to []float32, times *ti
 // are a [data.ErrLimit].
 func Read(r io.ReadSeeker, format Format) (data.Array, error) {
 	err := format.check()
-	if err == nil && format.Cache > 0 {
+	switch {
+	case err != nil:
+	case format.Cache > 0:
 		err = errors.New("Format.Cache is only for folders of images, expected 0 to read a single image")
+	case len(format.Classes) > 0:
+		err = errors.New("Format.Classes is only for folders of images, expected none to read a single image")
 	}
 	if err != nil {
 		return data.Array{}, fmt.Errorf("images: read: %w", err)

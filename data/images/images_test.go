@@ -325,3 +325,26 @@ func TestTimed_images(t *testing.T) {
 	}
 	require.Positive(t, times["decode"])
 }
+
+// A folder without one of the classes keeps the labels of the others.
+func TestOpen_classesOfAnotherFolder(t *testing.T) {
+	grey := pngOf(t, uniform(2, 2, color.Gray{51}))
+	dir := folder(t, map[string][]byte{"dog/1.png": grey, "ant/1.png": grey})
+	format := Format{Height: 2, Width: 2, Channels: 1, Classes: []string{"cat", "dog", "ant"}}
+	f, err := Open(dir, format)
+	require.NoError(t, err)
+	require.Equal(t, format.Classes, f.Classes)
+	y, err := f.Set().Field("y")
+	require.NoError(t, err)
+	require.Equal(t, []int32{2, 1}, y.Flat)
+
+	format.Classes = []string{"cat", "dog"}
+	_, err = Open(dir, format)
+	require.ErrorContains(t, err, `the folder ant is not among Format.Classes, ["cat" "dog"]: leave it out, or name its class`)
+	format.Classes = []string{"cat", "dog", "cat"}
+	_, err = Open(dir, format)
+	require.ErrorContains(t, err, `Format.Classes has "cat" twice, expected each class once`)
+	format.Classes = []string{"cat"}
+	_, err = Read(bytes.NewReader(grey), format)
+	require.ErrorContains(t, err, "Format.Classes is only for folders of images")
+}

@@ -9,8 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Past adds columns of float64 [n] that are made of earlier rows, with pandas' numbers. They are NaN where there are
-// too few rows.
+// Past fills columns, and adds columns of float64 [n], from earlier rows, with pandas' numbers. They are NaN where there
+// are too few rows.
 type Past struct {
 	// Columns are of numbers, or texts that are numbers.
 	Columns []string
@@ -19,6 +19,9 @@ type Past struct {
 	// Means, Mins, Maxs and Stds are numbers of rows up to and with this one: "NAME mean 7" is pandas'
 	// rolling(7).mean(). A standard deviation divides by the number of rows - 1.
 	Means, Mins, Maxs, Stds []int
+	// Forward replaces the Columns by float64 with missing values as the last before, pandas' ffill(); the other columns
+	// are made of these. Leading missing values stay NaN.
+	Forward bool
 	// Group and Time are as in [Windows].
 	Group, Time string
 }
@@ -47,6 +50,11 @@ func (p Past) of(table *data.Set) (*data.Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", name, err)
 		}
+		if p.Forward {
+			values = r.forward(values)
+			i := slices.IndexFunc(fields, func(f data.Field) bool { return f.Name == name })
+			fields[i] = data.Named(name, values, table.Len())
+		}
 		for _, of := range []struct {
 			what string
 			rows []int
@@ -61,6 +69,18 @@ func (p Past) of(table *data.Set) (*data.Set, error) {
 		}
 	}
 	return data.New(fields...)
+}
+
+func (r rows) forward(values []float64) []float64 {
+	values = slices.Clone(values)
+	for _, g := range r.groups {
+		for i, row := range g {
+			if i > 0 && math.IsNaN(values[row]) {
+				values[row] = values[g[i-1]]
+			}
+		}
+	}
+	return values
 }
 
 // rolling is a lag without a function.

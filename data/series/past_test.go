@@ -52,3 +52,18 @@ func TestPast_refuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// Values are filled within a group, before windows and before the other columns.
+func TestPast_fillsForward(t *testing.T) {
+	nan := math.NaN()
+	texts := []string{"", "1", "2", "", "", "3"}
+	table := set(t, data.Named("hour", []int32{1, 1, 2, 2, 3, 3}, 6), data.Named("shop", []string{"a", "b", "a", "b", "a", "b"}, 6), data.Named("v", texts, 6))
+	filled, err := series.Past{Columns: []string{"v"}, Group: "shop", Time: "hour", Forward: true, Lags: []int{1}}.Of(table)
+	require.NoError(t, err)
+	require.Equal(t, texts, values[string](t, table, "v"))
+	require.InDeltaSlice(t, []float64{nan, 1, 2, 1, 2, 3}, values[float64](t, filled, "v"), 0)
+	require.InDeltaSlice(t, []float64{nan, nan, nan, 1, 2, 1}, values[float64](t, filled, "v lag 1"), 0)
+	windows, err := series.Windows{Length: 1, Columns: []string{"v"}, Targets: []string{"v"}, Group: "shop", Time: "hour"}.Of(filled)
+	require.NoError(t, err)
+	require.InDeltaSlice(t, []float64{nan, 2, 1, 1}, values[float64](t, windows, "v"), 0)
+}

@@ -56,12 +56,12 @@ const (
 	FillMostFrequent // mode; the least of several
 	FillValue
 	// FillForward is for Numbers: of the rows before in the same table. Map a set in order, before its
-	// batches. A flaxlike.Model takes it for windows of a series alone.
+	// batches. A flaxlike.Model takes it for windows of a series alone. To fill before windows use series.Past.
 	FillForward
 )
 
 // Preparation converts a table with missing values, texts and numbers into a model's input. Save it with the model,
-// as JSON. It is safe for concurrent use. The table has one field [n] per column, or [n, …] of series.Windows. Other
+// as JSON. It is safe for concurrent use. The table has one field [n] per column, or [n, rows] of series.Windows. Other
 // fields are ignored. A missing value is "", NaN, or one of [Missing].
 type Preparation struct {
 	columns []prepared
@@ -223,6 +223,10 @@ func columnOf(fields []data.Field, name string) (data.Array, error) {
 	err := arrays.Check(a.Flat, a.Dims)
 	if err == nil && len(a.Dims) == 0 {
 		err = errors.New("it has no axes, expected [n]")
+	}
+	if err == nil && len(a.Dims) > 2 {
+		err = fmt.Errorf("it is %s %v, expected [n], or [n, rows] of series.Windows of a column [n]; to fill values before windows use "+
+			"Forward of series.Past", a.DType(), a.Dims)
 	}
 	if err != nil {
 		return a, fmt.Errorf("column %q: %w", name, err)

@@ -194,3 +194,11 @@ func must1[T any](v T, err error) T {
 	}
 	return v
 }
+
+// A column that was prepared before its windows has an axis too many.
+func TestFit_columnsOfWindowsHaveTwoAxes(t *testing.T) {
+	table, err := data.New(data.Named("v", make([]float32, 6), 2, 3, 1))
+	require.NoError(t, err)
+	_, err = tables.Fit(table, tables.Numbers{})
+	require.ErrorContains(t, err, `column "v": it is float32 [2 3 1], expected [n], or [n, rows] of series.Windows of a column [n]; to fill values before windows use Forward of series.Past`)
+}

@@ -58,6 +58,7 @@ func layerModels() (all []layerModel) {
 	add("MeanPool", image, nn.Conv{Channels: 8, Window: []int{3}}, nn.MeanPool{Window: 2})
 	add("GlobalMeanPool", image, nn.Conv{Channels: 8, Window: []int{3}}, nn.GlobalMeanPool{})
 	add("GlobalMeanPool, mask", tokens, masked, nn.GlobalMeanPool{})
+	add("GlobalMaxPool, mask", tokens, masked, nn.GlobalMaxPool{})
 	add("BatchNorm", image, nn.Conv{Channels: 8, Window: []int{3}}, nn.BatchNorm{})
 	add("LayerNorm", sequence, nn.Dense{Units: 24}, nn.LayerNorm{})
 	add("RMSNorm", sequence, nn.Dense{Units: 24}, nn.RMSNorm{})

@@ -125,6 +125,9 @@ of_keras("separable2d", lambda t: keras.layers.SeparableConv2D(5, (3, 2), stride
 case("last step", lambda w, x, fixed, t: [x["x"][:, -1]], seq, {})
 case("last step lengths", lambda w, x, fixed, t: [x["x"][np.arange(B), fixed["lengths"] - 1]], seq, {}, {"lengths": LENGTHS})
 
+of_keras("global max", lambda t: keras.layers.GlobalMaxPooling2D(dtype=t), image, {})
+case("global max lengths", lambda w, x, fixed, t: [jnp.stack([v[:n].max(0) for v, n in zip(x["x"], fixed["lengths"])])], seq, {}, {"lengths": LENGTHS})
+
 # Transposed: every form of padding, with windows and strides of which either is longer
 for n, window, stride in ((4, 3, 2), (5, 4, 2), (3, 2, 3), (4, 5, 3), (3, 1, 2), (3, 4, 1)):
     for padding in ("same", "valid"):
