@@ -29,9 +29,16 @@ type cache struct {
 	log  *slog.Logger
 	hits atomic.Int64
 
-	lock sync.Mutex
-	room int64 // bytes until the next count of the folder
+	room *room
 }
+
+// room is shared by the runtimes of a process: counting a folder of thousands of entries for each takes too long.
+type room struct {
+	sync.Mutex
+	bytes int64 // until the next count of the folder
+}
+
+var rooms sync.Map // a *room by the folder and its limit
 
 const (
 	cacheMagic  = "lazo compiled program 2\n"
@@ -68,6 +75,8 @@ func (c *cache) folder(log *slog.Logger) (*cache, error) {
 	if err := owners.Folder(opened.dir); err != nil {
 		return nil, fmt.Errorf("xla: compile cache: %w", err)
 	}
+	of, _ := rooms.LoadOrStore(fmt.Sprintf("%d %s", opened.limit, opened.dir), new(room))
+	opened.room = of.(*room)
 	return opened, nil
 }
 
@@ -185,9 +194,9 @@ func (c *cache) write(name string, compiled []byte) error {
 	if err := writeWhole(name, []byte(cacheMagic), entryDigest(name, compiled), compiled); err != nil {
 		return err
 	}
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if c.room -= int64(len(compiled)); c.room < 0 {
+	c.room.Lock()
+	defer c.room.Unlock()
+	if c.room.bytes -= int64(len(compiled)); c.room.bytes < 0 {
 		return c.trim(name)
 	}
 	return nil
@@ -221,7 +230,7 @@ func (c *cache) trim(newest string) error {
 		}
 		total -= f.Size()
 	}
-	c.room = (c.limit - total) / 8
+	c.room.bytes = (c.limit - total) / 8
 	return nil
 }
 

@@ -160,3 +160,22 @@ func TestCompileCache_refuses(t *testing.T) {
 		})
 	}
 }
+
+// A folder is counted once for all runtimes of a process: a count after the second entry would give an eighth of the rest.
+func TestCompileCache_countsItsFolderOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "compiled")
+	first := plugintest.Uncached(t, xla.CompileCache(dir, 0))
+	addTo(t, first, 1)
+	room := xla.CacheRoom(first)
+	require.Positive(t, room)
+	second := plugintest.Uncached(t, xla.CompileCache(dir, 0))
+	addTo(t, second, 2)
+	size := int64(0)
+	for _, entry := range entriesOf(t, dir) {
+		info, err := os.Stat(entry)
+		require.NoError(t, err)
+		size = max(size, info.Size())
+	}
+	require.InDelta(t, room-size, xla.CacheRoom(second), 1000)
+	require.Greater(t, size, int64(2000))
+}

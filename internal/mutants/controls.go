@@ -178,4 +178,6 @@ var newest = []control{
 		edits: []edit{{"d := x.Shape().Dimensions; !sequence && len(d) == 3", "d := x.Shape().Dimensions; len(d) == 3"}}},
 	{name: "a maximum of masked places", file: "nn/shape.go", pkg: "nn", test: "TestPools_padding",
 		edits: []edit{{"graph.MaskedReduceMax(x, counts, axes...)", "graph.ReduceMax(x, axes...)"}}},
+	{name: "a cache that counts its folder for each runtime", file: "xla/cache.go", pkg: "xla", test: "TestCompileCache_countsItsFolderOnce",
+		edits: []edit{{"opened.room = of.(*room)", "_, opened.room = of, new(room)"}}},
 }
