@@ -13,7 +13,8 @@ import (
 // MaskOf returns the mask of a sequence [batch, places, …]: bool [batch, places], true at places that count, or nil
 // if all do. An [Embedding] with Padding sets it, or [Masked]. A layer of this package, and a custom one within it,
 // passes it on to an output with this batch and places and at least three axes. Recurrent layers, [Attention],
-// [GlobalMeanPool], [GlobalMaxPool], [LastStep], [BatchNorm], and the losses and metrics of package flaxlike exclude masked places.
+// [GlobalMeanPool], [GlobalMaxPool], [LastStep], [BatchNorm], and the losses and metrics of package flaxlike exclude
+// masked places.
 func MaskOf(x *graph.Node) *graph.Node { return layering.Masks(x)[x] }
 
 // Masked replaces a sequence's mask ([MaskOf]) by lengths, integers [batch], or bool [batch, places]; nil for none.

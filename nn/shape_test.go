@@ -12,7 +12,8 @@ import (
 	"github.com/lazo-ml/lazo/nn"
 )
 
-// Pools drop the rest, as VALID. The global maximum is of the places that count, or 0. Conv pads as SAME of JAX, which GoMLX's PadSame does not at strides above 1.
+// Pools drop the rest, as VALID. The global maximum is of the places that count, or 0. Conv pads as SAME of JAX, which
+// GoMLX's PadSame does not at strides above 1.
 func TestPools_padding(t *testing.T) {
 	of := func(build func(*model.Scope, *graph.Node) *graph.Node, places ...float32) any {
 		x := tensors.FromFlatDataAndDimensions(places, 1, len(places), 1)

@@ -161,7 +161,8 @@ func TestCompileCache_refuses(t *testing.T) {
 	}
 }
 
-// A folder is counted once for all runtimes of a process: a count after the second entry would give an eighth of the rest.
+// A folder is counted once for all runtimes of a process: a count after the second entry would give an eighth of the
+// rest.
 func TestCompileCache_countsItsFolderOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "compiled")
 	first := plugintest.Uncached(t, xla.CompileCache(dir, 0))

@@ -9,8 +9,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// Past fills columns, and adds columns of float64 [n], from earlier rows, with pandas' numbers. They are NaN where there
-// are too few rows.
+// Past fills columns, and adds columns of float64 [n], from earlier rows, with pandas' numbers. They are NaN where
+// there are too few rows.
 type Past struct {
 	// Columns are of numbers, or texts that are numbers.
 	Columns []string

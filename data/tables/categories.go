@@ -275,7 +275,7 @@ func (c *category) convert(columns []data.Array, to cells) error {
 var wholeNumber = regexp.MustCompile(`^-?(0|[1-9]\d*)(\.0)?$`)
 
 // sameValue returns the class of a number or truth value, as 17.0 for 17, or its text. In a table of texts 17 and 17.0
-// are one too, for pandas writes integers so beside missing ones, but 1.1 and 1.10 are two.
+// are one too, for pandas writes integers so next to missing ones, but 1.1 and 1.10 are two.
 func (c *category) sameValue(text string, isText bool) string {
 	if _, known := c.number[text]; known {
 		return text

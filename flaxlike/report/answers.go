@@ -36,7 +36,8 @@ type answers struct {
 	scoreName     string
 	score         func(p flaxlike.Prediction, rows []int) (float64, error)
 	numberName    string
-	// number returns the probability of the example's answer, or a regression's number, in each row of p; nil if there are several.
+	// number returns the probability of the example's answer, or a regression's number, in each row of p; nil if there
+	// are several.
 	number func(p flaxlike.Prediction, example int) ([]float64, error)
 }
 

@@ -79,7 +79,7 @@ var allowed = map[string][]string{
 	"data/internal/datatest": {},
 	"data/tables":            {"data", "data/internal/packed", "data/text", "internal/arrays", "internal/edits", "internal/listed"},
 	"data/series":            {"data", "internal/arrays", "internal/listed"},
-	"data/images":            {"data", "internal/arrays", "internal/png"},
+	"data/images":            {"data", "internal/arrays", "internal/listed", "internal/png"},
 	"data/files":             {"data", "data/internal/packed", "internal/arrays", "internal/fetch", "internal/listed", "internal/tfrecord"},
 	"data/gomlxdata":         {"data"},
 	"internal/names":         {"internal/edits", "internal/listed"},

@@ -102,7 +102,7 @@ var fieldsThatAreLists = map[string]string{
 	"nn.Conv.Window": "call", "nn.Conv.Strides": "call", "nn.Conv.Dilation": "call", "nn.DepthwiseConv.Window": "call", "nn.DepthwiseConv.Strides": "call",
 	"nn.DepthwiseConv.Dilation": "call", "nn.SeparableConv.Window": "call", "nn.SeparableConv.Strides": "call", "nn.SeparableConv.Dilation": "call",
 	"pretrained.Network.Labels": "given", "nn.ConvTranspose.Window": "call", "nn.ConvTranspose.Strides": "call", "nn.ConvTranspose.Dilation": "call", "nn.ConvTranspose.OutputPadding": "call", "flaxlike/selection.Parameter.Values": "call",
-	"nn.Recurrent.Initial": "call", "nn.Attention.Rates": "call", "pretrained.Generation.Stop": "call", "pretrained.Hub.Files": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "nn.WindowScale.Layers": "call", "dist/launch.Options.Command": "call",
+	"nn.Recurrent.Initial": "call", "nn.Attention.Rates": "call", "pretrained.Generation.Stop": "call", "pretrained.Hub.Files": "call", "nn.L1.Layers": "call", "nn.L2.Layers": "call", "nn.WindowScale.Layers": "call", "data/images.Format.Classes": "call", "dist/launch.Options.Command": "call",
 	"dist/launch.Options.Env": "call", "pretrained.LoRA.Targets": "call", "pretrained.LoRA.Modules": "call", "pretrained.Generation.StopTexts": "call", "nn.Conv.Padding": "call", "pretrained/onnx.Options.Outputs": "copied",
 	"pretrained/onnx.Network.Inputs": "given", "pretrained/onnx.Input.Dims": "given",
 	"callbacks/mlflow.Run.Artifacts": "copied", "callbacks/mlflow.Signature.Inputs": "call", "callbacks/mlflow.Signature.Outputs": "call",
