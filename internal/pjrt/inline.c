@@ -7,7 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-extern void *__tls_get_addr(void *index);
+// Absent from static programs.
+extern void *__tls_get_addr(void *index) __attribute__((weak));
 
 // cpu106: the whole of xla::ThisThreadIsInsideHostCallback, with its distances to what it uses, and its own from execute.
 enum { FROM_EXECUTE = 0x250ae00 - 0x245bad0, AFTER_LEA = 11, TO_INDEX = 0x81c5635, OFFSET = 0x70 };
@@ -40,7 +41,7 @@ static int search_code(struct dl_phdr_info *library, size_t size, void *search) 
 
 lazo_mark lazo_find_mark(const void *execute) {
 	struct search s = {.execute = (uintptr_t)execute};
-	dl_iterate_phdr(search_code, &s);
+	if (__tls_get_addr) dl_iterate_phdr(search_code, &s);
 	return s.mark;
 }
 
