@@ -3,12 +3,10 @@
 
 #if defined(__linux__) && defined(__x86_64__)
 
+#include <dlfcn.h>
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
-
-// Absent from static programs.
-extern void *__tls_get_addr(void *index) __attribute__((weak));
 
 // cpu106: the whole of xla::ThisThreadIsInsideHostCallback, with its distances to what it uses, and its own from execute.
 enum { FROM_EXECUTE = 0x250ae00 - 0x245bad0, AFTER_LEA = 11, TO_INDEX = 0x81c5635, OFFSET = 0x70 };
@@ -33,20 +31,21 @@ static int search_code(struct dl_phdr_info *library, size_t size, void *search) 
 		uintptr_t start = library->dlpi_addr + p->p_vaddr, at = s->execute + FROM_EXECUTE;
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || s->execute < start || s->execute - start >= p->p_memsz) continue;
 		if (at - start + sizeof function <= p->p_memsz && !memcmp((const void *)at, function, sizeof function))
-			s->mark = (lazo_mark){(void *)(at + AFTER_LEA + TO_INDEX), OFFSET};
+			s->mark.index = (void *)(at + AFTER_LEA + TO_INDEX);
 		return 1;
 	}
 	return 0;
 }
 
 lazo_mark lazo_find_mark(const void *execute) {
-	struct search s = {.execute = (uintptr_t)execute};
-	if (__tls_get_addr) dl_iterate_phdr(search_code, &s);
+	struct search s = {.execute = (uintptr_t)execute, .mark.offset = OFFSET};
+	*(void **)&s.mark.place = dlsym(RTLD_DEFAULT, "__tls_get_addr"); // static programs cannot link it
+	if (s.mark.place) dl_iterate_phdr(search_code, &s);
 	return s.mark;
 }
 
 void lazo_change_mark(lazo_mark mark, int by) {
-	if (mark.index) *(int *)((char *)__tls_get_addr(mark.index) + mark.offset) += by;
+	if (mark.index) *(int *)((char *)mark.place(mark.index) + mark.offset) += by;
 }
 
 #else

@@ -10,6 +10,7 @@
 typedef struct {
 	void *index;
 	size_t offset;
+	void *(*place)(void *index); // of the calling thread
 } lazo_mark;
 
 // lazo_find_mark looks at the code of the library of a known build, by the address of its PJRT_LoadedExecutable_Execute.
