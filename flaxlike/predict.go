@@ -284,12 +284,7 @@ func (m *Model) dropLeftover(batch data.Batch, outputs map[string]data.Array) er
 
 func dropPadding(batch data.Batch, outputs map[string]data.Array) (map[string]data.Array, error) {
 	rows, first := batch.Fields[0].Array.Len(), true
-	var mask data.Array
-	for _, f := range batch.Fields {
-		if f.Name == data.Mask {
-			mask = f.Array
-		}
-	}
+	mask, _ := batch.Field(data.Mask) // also of a Resident
 	counts, masked := mask.Flat.([]bool)
 	masked = masked && len(mask.Dims) == 1 && len(counts) == rows
 	real := make([]int, 0, rows)
