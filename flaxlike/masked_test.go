@@ -42,4 +42,10 @@ func TestSetWithMask_examplesCount(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, output(t, all).Dims, output(t, got).Dims)
 	require.InDeltaSlice(t, output(t, all).Flat, output(t, got).Flat, 1e-4)
+	var resident []float32
+	for p, err := range m.PredictBatches(t.Context(), data.OnDevice(masked).Batches(8)) {
+		require.NoError(t, err)
+		resident = append(resident, output(t, p).Flat.([]float32)...)
+	}
+	require.InDeltaSlice(t, output(t, all).Flat, resident, 1e-4)
 }

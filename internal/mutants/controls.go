@@ -180,4 +180,6 @@ var newest = []control{
 		edits: []edit{{"graph.MaskedReduceMax(x, counts, axes...)", "graph.ReduceMax(x, axes...)"}}},
 	{name: "a cache that counts its folder for each runtime", file: "xla/cache.go", pkg: "xla", test: "TestCompileCache_countsItsFolderOnce",
 		edits: []edit{{"opened.room = of.(*room)", "_, opened.room = of, new(room)"}}},
+	{name: "padding of a resident set", file: "flaxlike/predict.go", pkg: "flaxlike", test: "TestSetWithMask_examplesCount",
+		edits: []edit{{"mask, _ := batch.Field(data.Mask) // also of a Resident\n", "var mask data.Array\n\tfor _, f := range batch.Fields {\n\t\tif f.Name == data.Mask {\n\t\t\tmask = f.Array\n\t\t}\n\t}\n"}}},
 }
