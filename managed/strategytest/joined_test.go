@@ -1,7 +1,6 @@
 package strategytest
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -34,15 +33,27 @@ func TestDataParallel_exchangesOnce(t *testing.T) {
 		b.Track("mean", metrics.Mean(), nil, graph.Squeeze(y, 1))
 		b.Track("sum", metrics.Sum(), nil, graph.Squeeze(b.Field("y"), 1))
 	}
-	for _, n := range []int{2, 4} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+	recurrent := func(b *managed.Builder) {
+		y := nn.Dense{Units: 1}.Apply(b.Scope().In("last"), nn.LSTM{Units: 16, Last: true}.Apply(b.Scope().In("lstm"), b.Field("x")))
+		b.Loss("loss", losses.SquaredError(b.Field("y"), y))
+		b.Track("mean", metrics.Mean(), nil, graph.Squeeze(y, 1))
+		b.Track("sum", metrics.Sum(), nil, graph.Squeeze(b.Field("y"), 1))
+	}
+	for _, row := range []struct {
+		name    string
+		devices int
+		network func(*managed.Builder)
+		x       []int
+	}{{"2", 2, chain, []int{64, 16}}, {"4", 4, chain, []int{64, 16}}, {"LSTM", 4, recurrent, []int{64, 12, 3}}} {
+		n := row.devices
+		t.Run(row.name, func(t *testing.T) {
 			on, err := strategies.DataParallel(plugintest.Devices(t, n), strategies.Parallel{})
 			require.NoError(t, err)
 			clipped := optim.Chain{optim.SkipNonFinite(), optim.Clip{GlobalNorm: 1}, optim.Adam{}}
 			state, err := managed.New(on, managed.WithOptimizer(optim.New(1e-3, clipped...)))
 			require.NoError(t, err)
-			step := managed.TrainStep(chain)
-			batch, err := managed.ZeroBatch(data.X([]float32(nil), 64, 16), data.Y([]float32(nil), 64, 1))
+			step := managed.TrainStep(row.network)
+			batch, err := managed.ZeroBatch(data.X([]float32(nil), row.x...), data.Y([]float32(nil), 64, 1))
 			require.NoError(t, err)
 			p, err := step.Program(t.Context(), state, batch)
 			require.NoError(t, err)
