@@ -184,11 +184,7 @@ func (b Batch) Field(name string) (Array, error) {
 		}
 		b = host
 	}
-	a, err := find(b.Fields, name, "the batch")
-	if err != nil {
-		return Array{}, fmt.Errorf("data: %w", err)
-	}
-	return a, nil
+	return find(b.Fields, name, "data: the batch")
 }
 
 func find(fields []Field, name, what string) (Array, error) {
@@ -197,14 +193,24 @@ func find(fields []Field, name, what string) (Array, error) {
 			return fields[i].Array, nil
 		}
 	}
-	if len(fields) == 0 {
-		return Array{}, fmt.Errorf("%s has no field %q, nor any other", what, name)
+	return Array{}, &missing{fields, name, what}
+}
+
+// missing is worded when it is read: a prediction asks each batch for a mask, which few have.
+type missing struct {
+	fields     []Field
+	name, what string
+}
+
+func (m *missing) Error() string {
+	if len(m.fields) == 0 {
+		return fmt.Sprintf("%s has no field %q, nor any other", m.what, m.name)
 	}
-	names := make([]string, len(fields))
-	for i, f := range fields {
+	names := make([]string, len(m.fields))
+	for i, f := range m.fields {
 		names[i] = fmt.Sprintf("%q", f.Name)
 	}
-	return Array{}, fmt.Errorf("%s has no field %q; there are %s", what, name, strings.Join(names, ", "))
+	return fmt.Sprintf("%s has no field %q; there are %s", m.what, m.name, strings.Join(names, ", "))
 }
 
 // InEpoch returns the epoch and whether the batch is its last, known for batches of [Set.Batches] unless functions
