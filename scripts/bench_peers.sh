@@ -6,8 +6,8 @@
 # flax==0.12.8 and keras==3.15.0, and compare lstm and gpt; --peer torch (eager) and --peer compiled (by torch.compile, which needs a C++
 # compiler) need torch==2.8.0, both with the fused Adam, and compare mlp, cnn, lstm and gpt; the faster counts.
 # --peer onnxruntime needs onnxruntime==1.32.0 and onnx==1.23.2, and compares predict; --peer sklearn scikit-learn==1.9.1, linear.
-# --peer readers needs torch, pillow, pandas and pyarrow, and compares images, csv and parquet. --only serve, which no run
-# has unasked, needs starlette==1.10.0 and uvicorn[standard]==0.54.0. --peer transformers needs pretrained_requirements.txt, and in
+# --peer readers needs torch, pillow, pandas and pyarrow, and compares images, csv and parquet. --only growth and --only
+# serve are no part of other runs; serve needs starlette==1.10.0 and uvicorn[standard]==0.54.0. --peer transformers needs pretrained_requirements.txt, and in
 # --models minilm, smollm.gguf (pretrained_check.sh has both) and texts.csv (debian_texts.py).
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -32,23 +32,21 @@ var growths = []struct {
 // dense layers with two variables each, on 16 inputs
 type size struct{ variables, batch, devices, steps int }
 
-// Places are workload lstm's, layers a small gpt's; both also report the first step.
+// Places are workload lstm's, layers a small gpt's. Variables, places and layers have a first step too.
 func growth(ctx context.Context, b *bench) error {
 	var points []point
 	for _, g := range growths {
-		if !b.wants(g.of) {
-			continue
-		}
 		for _, value := range g.values {
-			s := size{variables: 10, batch: 32, devices: 1, steps: 2_000}
-			var q *sequence
+			name := fmt.Sprintf("%s %d", g.of, value)
+			s, q := size{variables: 10, batch: 32, devices: 1, steps: 2_000}, sequence{}
 			switch g.of {
 			case "places":
-				q = new(lstmOf(value, 2048/value))
+				q = lstmOf(value, 2048/value)
 			case "layers":
-				q = new(gptOf(gpt{layers: value, width: 128, heads: 4, vocabulary: 512, places: 64}, 10))
+				q = gptOf(gpt{layers: value, width: 128, heads: 4, vocabulary: 512, places: 64}, 10)
 			case "variables":
 				s.variables = value
+				q = sequence{batch: s.batch, set: func(batches, batch int) (*data.Set, error) { return chainSet(batches * batch) }, report: chain(value / 2)}
 			case "batch":
 				s.batch = value
 			case "devices":
@@ -56,17 +54,28 @@ func growth(ctx context.Context, b *bench) error {
 			case "steps":
 				s.steps = value
 			}
-			var median float64
-			var err error
-			if q != nil {
-				median, err = b.growSequence(ctx, g.of, *q)
-			} else {
-				median, err = b.grow(ctx, g.of, value, s)
+			if b.wants(g.of) || b.wants(name) {
+				var median float64
+				var err error
+				if q.steps > 0 {
+					median, err = b.growSequence(ctx, name, q)
+				} else {
+					median, err = b.grow(ctx, name, s)
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				points = append(points, point{g.of, value, median})
 			}
-			if err != nil {
-				return fmt.Errorf("%s %d: %w", g.of, value, err)
+			if first := name + firstVariant; q.report != nil && (b.wants(g.of) || b.wants(first)) {
+				took, err := q.firstSteps(ctx, b)
+				if err == nil {
+					err = b.emit(line{Workload: "growth", Variant: first, Unit: "s", Batch: q.batch, Steps: 1, CPU: took.cpu, RSSMB: rssMB()}, took.seconds)
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", first, err)
+				}
 			}
-			points = append(points, point{g.of, value, median})
 		}
 	}
 	if b.plot == "" {
@@ -75,7 +84,7 @@ func growth(ctx context.Context, b *bench) error {
 	return os.WriteFile(b.plot, []byte(draw(points)), 0o644)
 }
 
-func (b *bench) grow(ctx context.Context, of string, value int, s size) (median float64, err error) {
+func (b *bench) grow(ctx context.Context, name string, s size) (median float64, err error) {
 	r, err := xla.Open(ctx, b.plugin, xla.ClientOption("cpu_device_count", s.devices))
 	if err != nil {
 		return 0, err
@@ -91,18 +100,14 @@ func (b *bench) grow(ctx context.Context, of string, value int, s size) (median 
 	if err != nil {
 		return 0, err
 	}
-	l := line{Workload: "growth", Variant: fmt.Sprintf("%s %d", of, value), Unit: "us/step", Batch: s.batch, Steps: s.steps, CPU: times.cpu, RSSMB: rssMB()}
+	l := line{Workload: "growth", Variant: name, Unit: "us/step", Batch: s.batch, Steps: s.steps, CPU: times.cpu, RSSMB: rssMB()}
 	values := times.each(func(seconds float64) float64 { return 1e6 * seconds / float64(s.steps) })
 	return medianOf(values), b.emit(l, values)
 }
 
 // chained measures steps of a chain.
 func (b *bench) chained(ctx context.Context, on strategies.Strategy, s size) (times repeats, err error) {
-	x, y := make([]float32, 16*16_384), make([]float32, 16_384)
-	for i := range x {
-		x[i] = float32(i%17) / 17
-	}
-	set, err := data.New(data.X(x, 16_384, 16), data.Y(y, 16_384, 1))
+	set, err := chainSet(16_384)
 	if err != nil {
 		return times, err
 	}
@@ -122,6 +127,14 @@ func (b *bench) chained(ctx context.Context, on strategies.Strategy, s size) (ti
 	return b.measure(ctx, b.repeats, func() error { return train(s.steps) })
 }
 
+func chainSet(n int) (*data.Set, error) {
+	x := make([]float32, 16*n)
+	for i := range x {
+		x[i] = float32(i%17) / 17
+	}
+	return data.New(data.X(x, n, 16), data.Y(make([]float32, n), n, 1))
+}
+
 func chain(n int) managed.Build {
 	return func(b *managed.Builder) {
 		h := b.Field("x")
@@ -132,17 +145,12 @@ func chain(n int) managed.Build {
 	}
 }
 
-func (b *bench) growSequence(ctx context.Context, of string, q sequence) (median float64, err error) {
-	first, err := q.firstSteps(ctx, b)
-	if err != nil {
-		return 0, err
-	}
+func (b *bench) growSequence(ctx context.Context, name string, q sequence) (median float64, err error) {
 	took, err := q.eachStep(ctx, b)
 	if err != nil {
 		return 0, err
 	}
-	l := line{Workload: "growth", Variant: of + " " + q.variant, Unit: "us/step", Batch: q.batch, Steps: q.steps, CPU: took.cpu,
-		FirstS: medianOf(first.seconds), RSSMB: rssMB()}
+	l := line{Workload: "growth", Variant: name, Unit: "us/step", Batch: q.batch, Steps: q.steps, CPU: took.cpu, RSSMB: rssMB()}
 	values := took.each(func(seconds float64) float64 { return 1e6 * seconds / float64(q.steps) })
 	return medianOf(values), b.emit(l, values)
 }

@@ -37,6 +37,10 @@ FIGURES = [
     ("gpt", "6", "6", None, 1, 1), ("gpt", "6 first step", "6 first step", None, 1, 0.7),
     ("generate", "tokens", "tokens", None, 1, 1), ("generate", "first token", "first token", None, 1, None),
     ("generate", "token 500 / token 10", "token 500 / token 10", None, 1, None),
+    *(("growth", v, v, None, 1, 1) for of, values, first in (
+        ("variables", (10, 100, 300, 1_000), True), ("batch", (8, 128, 2_048), False), ("devices", (1, 2, 4, 8), False),
+        ("places", (32, 512), True), ("layers", (1, 8), True))
+      for value in values for v in (f"{of} {value}", f"{of} {value} first step")[:1 + first]),
     ("images", "jpeg", "jpeg", None, 1, 1), ("images", "png", "png", None, 1, 1),
     ("csv", "numbers", "numbers", None, 1, 1.25), ("csv", "classes", "classes", None, 1, 1.25),
     ("parquet", "numbers", "numbers", None, 1, 2), ("parquet", "classes", "classes", None, 1, 2),
@@ -49,6 +53,7 @@ PEERS = {"jax": {f[0] for f in FIGURES} - FEED - MODELS, "readers": FEED, "trans
          "compiled": {"mlp", "cnn", "lstm", "gpt"}, "onnxruntime": {"predict"}, "sklearn": {"linear"}}
 SCRIPTS = {"torch": "bench_torch.py", "compiled": "bench_torch.py", "sklearn": "bench_sklearn.py"}
 METRIC = {"torch", "compiled", "sklearn"}  # they have no other variants of a training than metric
+UNASKED = {"serve", "growth"}  # of --only alone
 RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
 STEPS = {"tiny": 10_000, "mlp": 468, "cnn": 100, "linear": 3_000, "digits": 440}
 
@@ -84,7 +89,7 @@ def pair(bench, figure, repeats, peer, plugin, models):
     if batch:
         options += ["--batch", str(batch), "--steps", str(int(share * STEPS[workload]))]
     script = {"ttfs": "bench_ttfs.py", "matmul": "bench_limits.py", "copy": "bench_limits.py", "inplace": "bench_limits.py",
-              "predict": "bench_predict.py", "lstm": "bench_sequence.py", "gpt": "bench_sequence.py", "generate": "bench_sequence.py",
+              "predict": "bench_predict.py", "growth": "bench_growth.py", "lstm": "bench_sequence.py", "gpt": "bench_sequence.py", "generate": "bench_sequence.py",
               "images": "bench_feed.py", "csv": "bench_feed.py", "parquet": "bench_feed.py", "pretrained": "bench_pretrained.py"}
     files = tempfile.TemporaryDirectory(prefix="lazo-bench-")
     if workload in FEED:
@@ -209,7 +214,7 @@ def main():
         for peer in peers:
             parts(open(a.write).read(), peer)
     for peer in peers:
-        lines = table(a, peer, only & PEERS[peer] if only else PEERS[peer] - {"serve"})
+        lines = table(a, peer, only & PEERS[peer] if only else PEERS[peer] - UNASKED)
         if a.write:
             before, _, behind = parts(open(a.write).read(), peer)
             with open(a.write, "w") as f:
