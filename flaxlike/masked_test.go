@@ -48,4 +48,8 @@ func TestSetWithMask_examplesCount(t *testing.T) {
 		resident = append(resident, output(t, p).Flat.([]float32)...)
 	}
 	require.InDeltaSlice(t, output(t, all).Flat, resident, 1e-4)
+	// Examples that a caller chooses from a resident set keep the set's mask.
+	chosen, err := m.PredictBatch(t.Context(), data.Batch{Fields: []data.Field{data.Named(data.Rows, []int32{1, 7, 8, 39}, 4)}, Size: 4, Resident: data.OnDevice(masked)})
+	require.NoError(t, err)
+	require.InDeltaSlice(t, []float32{output(t, all).Flat.([]float32)[1], output(t, all).Flat.([]float32)[3]}, output(t, chosen).Flat, 1e-4)
 }

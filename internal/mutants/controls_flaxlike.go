@@ -164,7 +164,7 @@ var controlsFlaxlike = []control{
 		edits: []edit{{"if err != nil || !ok || len(counts)", "if true || err != nil || !ok || len(counts)"}}},
 	{name: "figures before thresholds that are those after", file: "flaxlike/report/classes.go", pkg: "flaxlike/report", test: "TestClasses_beforeAndAfterThresholds",
 		edits: []edit{{"d.draw(c.scores(c.before, nil)", "d.draw(c.scores(c.after, nil)"}}},
-	{name: "an average without the support", file: "flaxlike/report/classes.go", pkg: "flaxlike/report", test: "TestClasses_ofSeveral",
+	{name: "an average without the support", file: "flaxlike/report/scores.go", pkg: "flaxlike/report", test: "TestScores_asScikitLearn",
 		edits: []edit{{"w := float64(t.are[k])", "w := sumOf(t.are) / n"}, {"func ratio(a, b float64) float64 {", "func sumOf(of []int) (sum float64) {\n\tfor _, v := range of {\n\t\tsum += float64(v)\n\t}\n\treturn sum\n}\n\nfunc ratio(a, b float64) float64 {"}}},
 	{name: "a shuffled table that is a series", file: "flaxlike/report/forecasts.go", pkg: "flaxlike/report", test: "TestForecasts",
 		edits: []edit{{"if !windows(first, in.Dims[0]) {", "if false && !windows(first, in.Dims[0]) {"}}},
