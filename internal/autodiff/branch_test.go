@@ -49,6 +49,26 @@ func TestBranch_isACase(t *testing.T) {
 	}
 }
 
+// The gradient of conditionals within each other has a case for each: it takes what the inner ones computed from the
+// outer one's results, and builds none of them again.
+func TestBranch_gradientOfNestedOnes(t *testing.T) {
+	var nested func(x node, depth int) node
+	nested = func(x node, depth int) node {
+		if depth == 0 {
+			return graph.Tanh(x)
+		}
+		return ops.Cond(graph.GreaterThan(graph.ReduceAllSum(x), scalar64(x, float64(depth))),
+			func() []node { return []node{nested(graph.Sin(x), depth-1)} }, func() []node { return []node{graph.Mul(x, x)} })[0]
+	}
+	for _, depth := range []int{1, 3, 6} {
+		text := string(lower(func(g *graph.Graph) []node {
+			x := graph.Parameter(g, "x", shapes.Make(dtypes.Float64, 3))
+			return []node{ops.Gradient(graph.ReduceAllSum(nested(x, depth)), x)[0]}
+		}))
+		require.Equal(t, 2*depth, strings.Count(text, "stablehlo.case"), depth)
+	}
+}
+
 // A branch may be built twice in one function, as between Checkpoint and StopCheckpoint, and captures constants of any
 // size and scalars of any dtype.
 func TestBranch_again(t *testing.T) {

@@ -219,25 +219,24 @@ func (t *traced) factorOf(param *graph.Node) []*graph.Node {
 	return products
 }
 
-// Placeholders are not constants.
+type constantsKey struct{}
+
+// Placeholders are not constants. The graph keeps the answers: each branch of nested ones asks of the same nodes.
 func constant(n *graph.Node) bool {
-	seen := map[*graph.Node]bool{}
+	known, ok := n.Graph().State(constantsKey{}).(map[*graph.Node]bool)
+	if !ok {
+		known = map[*graph.Node]bool{}
+		n.Graph().AttachState(constantsKey{}, known)
+	}
 	var of func(n *graph.Node) bool
 	of = func(n *graph.Node) bool {
-		if seen[n] {
-			return true
+		is, ok := known[n]
+		if !ok {
+			is = n.Type() != graph.NodeTypeParameter && n.Type() != graph.NodeTypeOptimizationBarrier && !hidden(n) &&
+				!slices.ContainsFunc(takenBy(n), func(in *graph.Node) bool { return !of(in) })
+			known[n] = is
 		}
-		seen[n] = true
-		switch {
-		case n.Type() == graph.NodeTypeParameter, n.Type() == graph.NodeTypeOptimizationBarrier, hidden(n):
-			return false
-		}
-		for _, in := range takenBy(n) {
-			if !of(in) {
-				return false
-			}
-		}
-		return true
+		return is
 	}
 	return of(n)
 }

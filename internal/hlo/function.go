@@ -413,35 +413,60 @@ func definitions(called []*Function, live map[int]bool) ([]string, error) {
 	return texts, nil
 }
 
-// Only statements that lead to the outputs are live: GoMLX differentiates for all operands.
 func (f *Function) live(numbers map[int]bool) []*stablehlo.Statement {
 	used := map[string]bool{} // by name: closures have aliases
-	var keep func(s *stablehlo.Statement)
-	keep = func(s *stablehlo.Statement) {
-		for _, v := range s.Inputs {
+	for _, v := range f.outputs {
+		used[v.String()] = true
+	}
+	return f.b.live(f.text.Statements, used, numbers)
+}
+
+// Only statements that lead to the used values, or to what a region returns, are live: GoMLX differentiates for all
+// operands, and a gradient builds again what package autodiff has saved, as the last operand of a select by true.
+func (b *Builder) live(statements []*stablehlo.Statement, used map[string]bool, numbers map[int]bool) []*stablehlo.Statement {
+	var kept []*stablehlo.Statement
+	for _, s := range slices.Backward(statements) {
+		if len(s.Outputs) > 0 && !slices.ContainsFunc(s.Outputs, func(v *value) bool { return used[v.String()] }) {
+			continue
+		}
+		lean := *s
+		lean.FunctionParameters = slices.Clone(s.FunctionParameters)
+		switch kind := s.OpType.ToStableHLO(); {
+		case kind == "stablehlo.select" && b.isTrue(s.Inputs[0]):
+			lean.Inputs = []*value{s.Inputs[0], s.Inputs[1], s.Inputs[1]}
+		case kind == "stablehlo.case":
+			lean.Outputs = slices.DeleteFunc(slices.Clone(s.Outputs), func(v *value) bool { return !used[v.String()] })
+		}
+		for _, v := range lean.Inputs {
 			used[v.String()] = true
 		}
-		for _, v := range s.Outputs {
+		for _, v := range lean.Outputs {
 			if n, err := strconv.Atoi(v.String()[1:]); err == nil {
 				numbers[n] = true
 			}
 		}
-		for _, region := range s.FunctionParameters {
-			for _, inner := range region.Statements {
-				keep(inner)
+		for i, r := range s.FunctionParameters {
+			region, body := *r, slices.Clone(r.Statements)
+			if end := len(body) - 1; len(lean.Outputs) < len(s.Outputs) {
+				returned := *body[end]
+				returned.Inputs = nil
+				for k, v := range s.Outputs {
+					if slices.Contains(lean.Outputs, v) {
+						returned.Inputs = append(returned.Inputs, body[end].Inputs[k])
+					}
+				}
+				body[end] = &returned
 			}
+			region.Statements = b.live(body, used, numbers)
+			lean.FunctionParameters[i] = &region
 		}
-	}
-	for _, v := range f.outputs {
-		used[v.String()] = true
-	}
-	var kept []*stablehlo.Statement
-	for _, s := range slices.Backward(f.text.Statements) {
-		if slices.ContainsFunc(s.Outputs, func(v *value) bool { return used[v.String()] }) {
-			keep(s)
-			kept = append(kept, s)
-		}
+		kept = append(kept, &lean)
 	}
 	slices.Reverse(kept)
 	return kept
+}
+
+func (b *Builder) isTrue(v *value) bool {
+	zero, literal := b.zeros[v]
+	return literal && zero < 0 && classOf(v) == boolean && v.Shape().Rank() == 0
 }

@@ -184,4 +184,8 @@ var newest = []control{
 		edits: []edit{{"mask, _ := batch.Field(data.Mask) // also of a Resident\n", "var mask data.Array\n\tfor _, f := range batch.Fields {\n\t\tif f.Name == data.Mask {\n\t\t\tmask = f.Array\n\t\t}\n\t}\n"}}},
 	{name: "pictures by their own brightness", file: "flaxlike/report/samples.go", pkg: "flaxlike/report", test: "TestSamples_blackAndWhite",
 		edits: []edit{{"return 0, 1\n", "return float32(low), float32(high)\n"}}},
+	{name: "conditionals that their gradients build again", file: "internal/hlo/function.go", pkg: "internal/autodiff", test: "TestBranch_gradientOfNestedOnes",
+		edits: []edit{{"lean.Inputs = []*value{s.Inputs[0], s.Inputs[1], s.Inputs[1]}", "lean.Inputs = s.Inputs"}}},
+	{name: "results of a case that nothing uses", file: "internal/hlo/function.go", pkg: "internal/autodiff", test: "TestBranch_gradientOfNestedOnes",
+		edits: []edit{{"return !used[v.String()] })\n\t\t}", "return false })\n\t\t}"}}},
 }
