@@ -81,11 +81,13 @@ func typesOn(t *testing.T, dir, system string) (found, wrong []string) {
 			files = append(files, file)
 		}
 		bindings := p.ForTest != "" && cgo[p.ForTest] != "" // their tests need cgo
-		conf := types.Config{IgnoreFuncBodies: p.DepOnly || bindings, Sizes: types.SizesFor("gc", "amd64"), Error: func(err error) {
+		conf := types.Config{IgnoreFuncBodies: p.DepOnly || bindings, Sizes: types.SizesFor("gc", "amd64")}
+		conf.Error = func(err error) {
 			if !bindings {
 				wrong = append(wrong, err.Error())
 			}
-		}, Importer: importerFunc(func(path string) (*types.Package, error) {
+		}
+		conf.Importer = importerFunc(func(path string) (*types.Package, error) {
 			if mapped, ok := p.ImportMap[path]; ok {
 				path = mapped
 			}
@@ -93,7 +95,7 @@ func typesOn(t *testing.T, dir, system string) (found, wrong []string) {
 				return imported, nil
 			}
 			return nil, fmt.Errorf("%s is not listed before its importer", path)
-		})}
+		})
 		path, _, _ := strings.Cut(p.ImportPath, " ")
 		checked[p.ImportPath], _ = conf.Check(path, fset, files, nil)
 		if !p.DepOnly && p.ForTest == "" {
