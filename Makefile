@@ -2,7 +2,8 @@
 GO ?= go
 # Packages of long tests get a longer limit than Go's own ten minutes: flaxlike took 29 on two cores at a load of 35.
 # Go's own choice of vet's checks is off: lint and quick make all of them, once, and the race detector's build would have them made anew.
-TEST_FLAGS ?= -timeout 60m -vet=off
+# -w: a test binary without DWARF takes half of the CPU seconds to link. Traces of panics and races do not need it.
+TEST_FLAGS ?= -timeout 60m -vet=off -ldflags=-w
 # A seventh of the Go compiler's CPU seconds would be garbage collection. What it builds is the same, so Go finds it in
 # its cache with and without.
 export GOFLAGS := $(shell $(GO) env GOFLAGS) '-toolexec=env GOGC=400'
@@ -88,14 +89,13 @@ MODULES ?= $(filter-out $(SLOW_MODULES) internal/tools/site internal/board/brows
 modules: setup ## the modules of their own, whose dependencies are not lazo's: go vet and tests; nightly has etcd, containers and staticcheck too
 	@for module in $(MODULES); do (cd "$$module" && $(GO) vet ./... && $(GO) test $(TEST_FLAGS) ./...) || exit 1; done
 
-# The bindings, whose tests need cgo.
-BINDINGS = /internal/(pjrt|mpi)$$
+# Packages of PLAIN that use what Go has twice, with and without cgo: hosts, users, signals. The sources of all others are
+# the same in both builds.
+PORTABLE = $$($(GO) list -f '{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' $(PLAIN) | grep -E ' (net|net/http|os/signal|os/user|syscall) ' | cut -d' ' -f1)
 
 .PHONY: portable
-portable: ## builds without cgo: Linux, macOS and Windows compile, Linux passes the tests of packages that need no plugin
-	for system in darwin windows; do CGO_ENABLED=0 GOOS=$$system $(GO) build ./... || exit 1; done
-	CGO_ENABLED=0 $(GO) vet $$($(GO) list ./... | grep -vE '$(BINDINGS)')
-	CGO_ENABLED=0 $(GO) test $(TEST_FLAGS) -short $$(printf '%s\n' $(PLAIN) | grep -v '/archtest$$')
+portable: ## programs without cgo, and tests of packages with other code then; test has the types on Linux, macOS and Windows, nightly compiles all
+	CGO_ENABLED=0 $(GO) test $(TEST_FLAGS) -short $(PORTABLE)
 	LAZO_TEST_PORTABLE=1 $(GO) test $(TEST_FLAGS) -run '[wW]ithoutCgo' ./cmd/lazo ./xla
 
 .PHONY: check
@@ -187,6 +187,10 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 	@grep -rE '^func Fuzz' --include='*_test.go' $$(find . -name go.mod -not -path ./go.mod -printf '--exclude-dir=%h ' | sed 's|=./[^ ]*/|=|g') . | \
 		sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z0-9]*).*|\1 \2|' | while read -r package target; do \
 		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x "$$package" </dev/null || exit 1; done
+	for system in darwin windows; do CGO_ENABLED=0 GOOS=$$system $(GO) build ./... || exit 1; done
+	@# without the bindings, whose tests need cgo
+	CGO_ENABLED=0 $(GO) vet $$($(GO) list ./... | grep -vE '/internal/(pjrt|mpi)$$')
+	CGO_ENABLED=0 $(GO) test $(TEST_FLAGS) -short $$(printf '%s\n' $(PLAIN) | grep -v '/archtest$$')
 	$(MAKE) modules MODULES="$(SLOW_MODULES)"
 	@for module in $(MODULES) $(SLOW_MODULES); do (cd "$$module" && GOGC=400 $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod staticcheck ./...) || exit 1; done
 	@# A real Prometheus: Debian's package prometheus.

@@ -156,7 +156,7 @@ conform() {
 	local devices=$1 config=lazo:$plugin
 	shift
 	[[ -n $own ]] || config+=,$devices
-	GOMLX_BACKEND=$config go test -json -count=1 -vet=off -timeout 30m -coverpkg=github.com/gomlx/gomlx/lazo/hlo -coverprofile="$copy/cover$devices" \
+	GOMLX_BACKEND=$config go test -json -count=1 -vet=off -ldflags=-w -timeout 30m -coverpkg=github.com/gomlx/gomlx/lazo/hlo -coverprofile="$copy/cover$devices" \
 		"$@" >>"$copy/results" || true
 }
 conform 1 -skip "$distributed" "${paths[@]}"

@@ -17,4 +17,4 @@ if ! cmp -s scripts/safetensors_requirements.txt "$environment/installed"; then
 	cp scripts/safetensors_requirements.txt "$environment/installed" # last: what was broken off is made again
 fi
 # -count=1: Go's cache of results does not know whether the script has changed.
-LAZO_PYTHON="$environment/bin/python" "${GO:-go}" test -count=1 -v -run '^TestInterop' ./checkpoint ./checkpoint/safetensors ./cmd/lazo
+LAZO_PYTHON="$environment/bin/python" "${GO:-go}" test -count=1 -vet=off -ldflags=-w -v -run '^TestInterop' ./checkpoint ./checkpoint/safetensors ./cmd/lazo

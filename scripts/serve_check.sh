@@ -18,4 +18,4 @@ if [ "$wanted" != "$(cat "$environment/installed" 2>/dev/null)" ]; then
 	echo "$wanted" >"$environment/installed" # last: what was broken off is made again
 fi
 # -count=1: Go's cache of results does not know whether the script has changed.
-LAZO_PYTHON="$environment/bin/python" "${GO:-go}" test -count=1 -v -run '^TestInterop' ./serve ./pretrained/openai
+LAZO_PYTHON="$environment/bin/python" "${GO:-go}" test -count=1 -vet=off -ldflags=-w -v -run '^TestInterop' ./serve ./pretrained/openai

@@ -19,4 +19,4 @@ fi
 texts=$(mktemp -d)
 trap 'rm -rf "$texts"' EXIT
 "$environment/bin/python" data/text/testdata/tokenizers.py "$texts" "${1:-3000}"
-"${GO:-go}" test -count=1 -v -timeout 120m -run '^TestOpen_asThePeers$' ./data/text -args -peers "$texts"
+"${GO:-go}" test -count=1 -vet=off -ldflags=-w -v -timeout 120m -run '^TestOpen_asThePeers$' ./data/text -args -peers "$texts"

@@ -45,7 +45,7 @@ func TestWithoutCgo_quickstart(t *testing.T) {
 		t.Skip("make portable runs it, which builds without cgo")
 	}
 	binary := filepath.Join(t.TempDir(), "quickstart")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../examples/quickstart")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", binary, "../examples/quickstart")
 	build.Env = append(build.Environ(), "CGO_ENABLED=0")
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, string(said))

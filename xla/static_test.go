@@ -18,7 +18,7 @@ func TestStatic_quickstart(t *testing.T) {
 	}
 	plugintest.CPU(t) // is installed
 	binary := filepath.Join(t.TempDir(), "quickstart")
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-linkmode external -extldflags -static", "-o", binary, "../examples/quickstart")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-w -linkmode external -extldflags -static", "-o", binary, "../examples/quickstart")
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, string(said))
 	said, err = exec.CommandContext(t.Context(), binary).CombinedOutput()

@@ -15,7 +15,7 @@ func TestDoctor_withoutCgo(t *testing.T) {
 		t.Skip("make portable runs it, which builds without cgo")
 	}
 	binary := filepath.Join(t.TempDir(), "lazo")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", binary, ".")
 	build.Env = append(build.Environ(), "CGO_ENABLED=0")
 	said, err := build.CombinedOutput()
 	require.NoError(t, err, string(said))

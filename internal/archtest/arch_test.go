@@ -3,7 +3,6 @@ package archtest
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -244,19 +243,6 @@ func TestTheBindingAndTheBackendAreOurs(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, i := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
 			require.NotContains(t, []string{"github.com/gomlx/go-xla/compute/xla", "github.com/gomlx/go-xla/pjrt", "github.com/gomlx/gomlx/backends/default"}, i, p.ImportPath)
-		}
-	}
-}
-
-// S61: on each system, without cgo, each package has files to build. `make portable` compiles them.
-func TestPackagesOfOtherSystems(t *testing.T) {
-	for _, system := range []string{"linux", "darwin", "windows"} {
-		list := exec.Command("go", "list", module+"...") // without packages that have no file for the system
-		list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system)
-		out, err := list.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		for _, p := range packages(t) {
-			require.Contains(t, strings.Fields(string(out)), p.ImportPath, system)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // TestS10_everyEntryPoint: with any single import of lazo, graph.Gradient is right from the first graph on. Each row is
-// its own program, because in this process the rules are replaced already.
+// its own program, because in this process the rules are replaced already. Packages without a row depend on this one,
+// as xla does.
 func TestS10_everyEntryPoint(t *testing.T) {
 	const (
 		onGo       = "backend := check(gobackend.New(\"\"))\n"
@@ -30,13 +31,21 @@ func TestS10_everyEntryPoint(t *testing.T) {
 	)
 	rows := []struct{ name, imports, body, want string }{
 		{"xla, not opened", `_ "github.com/lazo-ml/lazo/xla"`, gradient, right},
-		{"xla.Open", `"context"; "github.com/lazo-ml/lazo/xla"`, strings.Replace(gradient, onGo, `backend := check(xla.Open(context.Background(), "cpu"))`+"\n", 1), right},
-		{"GoMLX's trainer", `"context"; "github.com/lazo-ml/lazo/xla"`, `backend := check(xla.Open(context.Background(), "cpu"))` + "\n" + trainerRun, "[0 -11 -22 -33]"},
-		{"nn.RMSNorm", `"github.com/lazo-ml/lazo/nn"`, onGo + strings.Replace(layer, "%s", "return graph.Gradient(graph.ReduceAllSum(nn.RMSNorm{}.Apply(scope, x)), x)[0]", 1), "(Float32)[1, 2, 2]"},
-		{"nn.LSTM", `"github.com/lazo-ml/lazo/nn"`, onGo + strings.Replace(layer, "%s", "y := nn.LSTM{Units: 3}.Apply(scope, x)\nreturn graph.Gradient(graph.ReduceAllSum(y), x)[0]", 1), "(Float32)[1, 2, 2]"},
+		{"xla.Open, GoMLX's trainer", `"context"; "github.com/lazo-ml/lazo/xla"`, `backend := check(xla.Open(context.Background(), "cpu"))` + "\n" +
+			strings.TrimPrefix(gradient, onGo) + "\n" + trainerRun, right + "[0 -11 -22 -33]"},
+		{"nn.RMSNorm, nn.LSTM", `"github.com/lazo-ml/lazo/nn"`, onGo + strings.Replace(layer, "%s", `y := nn.LSTM{Units: 3}.Apply(scope.In("lstm"), x)
+			return graph.Gradient(graph.Add(graph.ReduceAllSum(nn.RMSNorm{}.Apply(scope.In("norm"), x)), graph.ReduceAllSum(y)), x)[0]`, 1), "(Float32)[1, 2, 2]"},
 	}
-	for _, name := range []string{"xla/ops", "nn", "nn/losses", "metrics", "optim", "strategies", "managed", "flaxlike", "xla/export"} {
-		rows = append(rows, struct{ name, imports, body, want string }{name, `_ "github.com/lazo-ml/lazo/` + name + `"`, gradient, right})
+	args := []string{"list", "-f", "{{.ImportPath}} {{.Deps}}"}
+	for _, name := range []string{"xla", "xla/ops", "nn", "nn/losses", "metrics", "optim", "strategies", "managed", "flaxlike", "xla/export"} {
+		args = append(args, "github.com/lazo-ml/lazo/"+name)
+	}
+	list, err := exec.CommandContext(t.Context(), "go", args...).Output()
+	require.NoError(t, err)
+	depend := strings.Split(strings.TrimSpace(string(list)), "\n")
+	require.Len(t, depend, 10)
+	for _, line := range depend {
+		require.Contains(t, line, " github.com/lazo-ml/lazo/internal/autodiff ")
 	}
 	dir := t.TempDir()
 	for i, row := range rows {
@@ -45,12 +54,12 @@ func TestS10_everyEntryPoint(t *testing.T) {
 			path := filepath.Join(dir, string(rune('a'+i)), "main.go")
 			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			require.NoError(t, os.WriteFile(path, []byte(strings.NewReplacer("IMPORTS", row.imports, "BODY", row.body).Replace(entryProgram)), 0o644))
-			out, err := exec.CommandContext(t.Context(), "go", "run", path).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), "go", "run", "-ldflags=-w", path).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			require.Equal(t, row.want, string(out))
 		})
 	}
-	t.Logf("S10: %d programs, each of which knows lazo by one import", len(rows))
+	t.Logf("S10: %d programs, each of which knows lazo by one import; %d packages", len(rows), len(depend))
 }
 
 // entryProgram has a gradient that GoMLX's own rules get wrong: [12 23 34 40].
