@@ -182,4 +182,6 @@ var newest = []control{
 		edits: []edit{{"opened.room = of.(*room)", "_, opened.room = of, new(room)"}}},
 	{name: "padding of a resident set", file: "flaxlike/predict.go", pkg: "flaxlike", test: "TestSetWithMask_examplesCount",
 		edits: []edit{{"mask, _ := batch.Field(data.Mask) // also of a Resident\n", "var mask data.Array\n\tfor _, f := range batch.Fields {\n\t\tif f.Name == data.Mask {\n\t\t\tmask = f.Array\n\t\t}\n\t}\n"}}},
+	{name: "a kernel's gradient by YNNPACK", file: "internal/hlo/convolution.go", pkg: "internal/hlo", test: "TestConvGeneral_largeWindows",
+		edits: []edit{{"f.b.cpu && plain && largeWindow(", "false && largeWindow("}}},
 }
