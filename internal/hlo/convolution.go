@@ -204,8 +204,7 @@ func largeWindow(input, kernel *value, axes compute.ConvolveAxesConfig, paddings
 	if input.Shape().DType != dtypes.Float32 || len(paddings) != 2 {
 		return false
 	}
-	rows, window := dims(input)[axes.InputSpatial[0]], dims(kernel)[axes.KernelSpatial[0]]
-	columns := dims(kernel)[axes.KernelSpatial[1]]
+	rows, window, columns := dims(input)[axes.InputSpatial[0]], dims(kernel)[axes.KernelSpatial[0]], dims(kernel)[axes.KernelSpatial[1]]
 	places := dims(input)[axes.InputSpatial[1]] + paddings[1][0] + paddings[1][1] - columns + 1
 	return places <= fewPlaces && dims(kernel)[axes.KernelOutputChannels] >= wide && kernel.Shape().Size() >= large &&
 		window <= rows && part*(rows+1-window) <= window &&
