@@ -93,6 +93,11 @@ func (f *Function) ConvGeneral(
 			convolved, err = convolveGroups(v[0], v[1], axes, channelGroupCount, one)
 		} else if f.b.cpu && plain && fewTerms(v[0], v[1], axes) {
 			convolved, err = f.convolveByTerms(v[0], v[1], paddings)
+		} else if f.b.cpu && plain && largeWindow(v[0], v[1], axes, padded) {
+			convolved, err = f.convolveByEigen(v[0], v[1], axes, padded, func(input, kernel *value, paddings [][2]int) (*value, error) {
+				padded = paddings
+				return together(input, kernel)
+			})
 		} else {
 			convolved, err = together(v[0], v[1])
 		}
@@ -190,6 +195,39 @@ func (f *Function) convolveByTerms(input, kernel *value, paddings [][2]int) (*va
 	one = c.choose(f.always(c, kernel), one, two)
 	one = c.do(func() (*value, error) { return stablehlo.BroadcastInDim(one, sum.Shape(), nil) })
 	return c.two(stablehlo.Divide, sum, one), c.err
+}
+
+// largeWindow reports a kernel's gradient that YNNPACK computes in one thread, reading the window (the gradient of the
+// output) once for each channel and row of the result (docs/maintain/performance.md, "Gradients of kernels").
+func largeWindow(input, kernel *value, axes compute.ConvolveAxesConfig, paddings [][2]int) bool {
+	const fewPlaces, wide, large, part = 7, 32, 200_000, 4
+	if input.Shape().DType != dtypes.Float32 || len(paddings) != 2 {
+		return false
+	}
+	rows, window, columns := dims(input)[axes.InputSpatial[0]], dims(kernel)[axes.KernelSpatial[0]], dims(kernel)[axes.KernelSpatial[1]]
+	places := dims(input)[axes.InputSpatial[1]] + paddings[1][0] + paddings[1][1] - columns + 1
+	return places <= fewPlaces && dims(kernel)[axes.KernelOutputChannels] >= wide && kernel.Shape().Size() >= large &&
+		window <= rows && part*(rows+1-window) <= window &&
+		rows*(columns+places-1) > (rows+1)*columns // else XLA exchanges input and kernel, and computes a plain loop
+}
+
+// convolveByEigen makes a window that is higher than the input, which YNNPACK does not take, by rows of zeros. An
+// infinity or NaN of the input that they meet reaches more numbers of its channel.
+func (f *Function) convolveByEigen(
+	input, kernel *value, axes compute.ConvolveAxesConfig, paddings [][2]int, convolve func(input, kernel *value, paddings [][2]int) (*value, error),
+) (*value, error) {
+	c := &chain{}
+	zero := c.do(func() (*value, error) { return scalar(f.text, input.Shape().DType, 0) })
+	pad := func(v *value, axis int, by [2]int) *value {
+		low, high := make([]int, v.Shape().Rank()), make([]int, v.Shape().Rank())
+		low[axis], high[axis] = by[0], by[1]
+		return c.do(func() (*value, error) { return stablehlo.Pad(v, zero, low, high, nil) })
+	}
+	more := dims(input)[axes.InputSpatial[0]] + 1 - dims(kernel)[axes.KernelSpatial[0]]
+	input, kernel = pad(input, axes.InputSpatial[1], paddings[1]), pad(kernel, axes.KernelSpatial[0], [2]int{0, more})
+	return c.do(func() (*value, error) {
+		return convolve(input, kernel, [][2]int{{paddings[0][0], paddings[0][1] + more}, {}})
+	}), c.err
 }
 
 func convolveGroups(input, kernel *value, axes compute.ConvolveAxesConfig, groups int, convolve func(input, kernel *value) (*value, error)) (*value, error) {
