@@ -281,7 +281,7 @@ func (h *dealer) batch(i, j, epoch int) Batch {
 		if rows != h.size {
 			dims = dimsOf(f.Array, rows)
 		}
-		b.Fields[k].Name = f.Name
+		b.Fields[k].Name, b.Fields[k].Classes = f.Name, f.Classes
 		switch {
 		case b.stack == nil:
 			b.Fields[k].Array = f.Array.gather(h.rows[i:j], dims)

@@ -41,11 +41,10 @@ func Select(names ...string) func(Batch) (Batch, error) {
 	return changed("select", names, func(fields []Field) ([]Field, error) {
 		chosen := make([]Field, len(names))
 		for i, name := range names {
-			a, err := find(fields, name, "the batch")
-			if err != nil {
+			if _, err := find(fields, name, "the batch"); err != nil {
 				return nil, err
 			}
-			chosen[i] = Field{name, a}
+			chosen[i] = fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })]
 		}
 		return chosen, nil
 	})
@@ -78,7 +77,8 @@ func Rename(from, to string) func(Batch) (Batch, error) {
 	})
 }
 
-// OnField returns a change like [Select] that replaces one field by f of it, as f = tables.Scaling.Apply.
+// OnField returns a change like [Select] that replaces one field by f of it, as f = tables.Scaling.Apply, without
+// its Classes.
 func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
 	return func(b Batch) (Batch, error) {
 		b, err := b.OnHost()
@@ -92,7 +92,7 @@ func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, erro
 		if err != nil {
 			return Batch{}, err
 		}
-		return b.with(slices.IndexFunc(b.Fields, func(g Field) bool { return g.Name == name }), Field{name, a}), nil
+		return b.with(slices.IndexFunc(b.Fields, func(g Field) bool { return g.Name == name }), Field{Name: name, Array: a}), nil
 	}
 }
 

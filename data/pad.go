@@ -43,7 +43,7 @@ func Pad(b Batch, size int) (Batch, error) {
 		if f.Name == Mask {
 			padded.Fields = append(padded.Fields, counts)
 		} else {
-			padded.Fields = append(padded.Fields, Field{f.Name, f.Array.gather(from, dimsOf(f.Array, size))})
+			padded.Fields = append(padded.Fields, Field{f.Name, f.Array.gather(from, dimsOf(f.Array, size)), f.Classes})
 		}
 	}
 	if !masked {

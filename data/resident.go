@@ -167,6 +167,6 @@ func (b Batch) OnHost() (Batch, error) {
 		all.Fields[k].Array.Flat = both
 		return all, nil
 	}
-	all.Fields = append(all.Fields, Field{Mask, *padding})
+	all.Fields = append(all.Fields, Field{Name: Mask, Array: *padding})
 	return all, nil
 }

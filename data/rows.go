@@ -114,7 +114,7 @@ func (b Batch) slice(i, j, rows int) Batch {
 		part.left = 0
 	}
 	for k, f := range b.Fields {
-		part.Fields[k] = Field{f.Name, f.Array.slice(i, j, dimsOf(f.Array, j-i))}
+		part.Fields[k] = Field{f.Name, f.Array.slice(i, j, dimsOf(f.Array, j-i)), f.Classes}
 	}
 	return part
 }

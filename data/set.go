@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lazo-ml/lazo/internal/arrays"
 	"github.com/lazo-ml/lazo/internal/listed"
 )
 
@@ -13,6 +14,9 @@ import (
 type Field struct {
 	Name  string
 	Array Array
+	// Classes are the names of the numbers in an array of integers, from 0, if they have names. A [Set] has none of
+	// other arrays.
+	Classes []string
 }
 
 // X is [Named] "x", the model's input. It keeps flat and dims.
@@ -22,7 +26,7 @@ func X(flat any, dims ...int) Field { return Named("x", flat, dims...) }
 func Y(flat any, dims ...int) Field { return Named("y", flat, dims...) }
 
 // Named returns a field with dims [examples, …]. It keeps both slices; a [Set] copies dims.
-func Named(name string, flat any, dims ...int) Field { return Field{name, Array{flat, dims}} }
+func Named(name string, flat any, dims ...int) Field { return Field{name, Array{flat, dims}, nil} }
 
 // Set holds examples in memory. Its methods do not change it. It is safe for concurrent use.
 type Set struct {
@@ -50,7 +54,12 @@ func New(fields ...Field) (*Set, error) {
 		if first := fields[0]; f.Array.Len() != first.Array.Len() {
 			return nil, fmt.Errorf("data: field %q has %d examples, but field %q has %d", f.Name, f.Array.Len(), first.Name, first.Array.Len())
 		}
-		s.fields[i].Array.Dims = slices.Clone(f.Array.Dims)
+		s.fields[i].Array.Dims, s.fields[i].Classes = slices.Clone(f.Array.Dims), nil
+		if f.Classes != nil {
+			if _, err := arrays.Integers(f.Array.Flat); err == nil {
+				s.fields[i].Classes = slices.Clone(f.Classes)
+			}
+		}
 	}
 	if err := distinctNames(fields, fmt.Sprintf("of %d", len(fields))); err != nil {
 		return nil, fmt.Errorf("data: %w", err)
@@ -93,6 +102,14 @@ func (s *Set) Field(name string) (Array, error) {
 	return a, nil
 }
 
+// Classes returns the names of the classes in a field, or nil.
+func (s *Set) Classes(field string) []string {
+	if k := slices.IndexFunc(s.fields, func(f Field) bool { return f.Name == field }); k >= 0 {
+		return slices.Clone(s.fields[k].Classes)
+	}
+	return nil
+}
+
 // Slice returns examples i to j-1 as a view.
 func (s *Set) Slice(i, j int) (*Set, error) {
 	if i < 0 || j < i || j > s.len {
@@ -125,7 +142,7 @@ func (s *Set) Where(keep func(example Batch) bool) (*Set, error) {
 	}
 	for i := range s.len {
 		for k, f := range s.fields {
-			example.Fields[k] = Field{f.Name, f.Array.slice(i, i+1, dims[k])}
+			example.Fields[k] = Field{f.Name, f.Array.slice(i, i+1, dims[k]), f.Classes}
 		}
 		example.At, example.Size = i, example.examples(0, 1, 1)
 		if keep(example) {

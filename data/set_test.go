@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -207,4 +208,25 @@ func TestSet_MapBatches(t *testing.T) {
 	require.ErrorContains(t, err, "data: on device: the set has functions of MapBatches")
 	_, err = s.MapBatches(nil)
 	require.ErrorContains(t, err, "data: map batches: there is no function (nil)")
+}
+
+// The names of classes stay with their numbers, and leave them where a function changes these.
+func TestSet_classes(t *testing.T) {
+	y := Y([]int32{0, 1, 1}, 3)
+	y.Classes = []string{"cat", "dog"}
+	set := must.M1(New(X([]float32{1, 2, 3}, 3), y))
+	kept := []*Set{set, must.M1(set.Slice(1, 2)), must.M1(set.Gather([]int{2})), must.M1(set.Map(Rename("x", "z"), Select("y", "z"))),
+		must.M1(set.Where(func(Batch) bool { return true }))}
+	for _, set := range kept {
+		require.Equal(t, y.Classes, set.Classes("y"))
+		for b := range set.Batches(1).All() {
+			require.Equal(t, y.Classes, b.Fields[slices.IndexFunc(b.Fields, func(f Field) bool { return f.Name == "y" })].Classes)
+		}
+	}
+	require.Nil(t, set.Classes("x"))
+	require.Nil(t, set.Classes("z"))
+	numbers := OnField("y", func(Array) (Array, error) { return Array{Flat: []int32{2, 0, 1}, Dims: []int{3}}, nil })
+	require.Nil(t, must.M1(set.Map(numbers)).Classes("y"))
+	y.Array.Flat = []float32{0, 1, 1}
+	require.Nil(t, must.M1(New(y)).Classes("y"))
 }

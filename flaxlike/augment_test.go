@@ -23,7 +23,7 @@ import (
 )
 
 // pictures is a folder of dark and of light images, some of each in grey.
-func pictures(t *testing.T, n int) *images.Folder {
+func pictures(t *testing.T, n int) *data.Set {
 	t.Helper()
 	dir := t.TempDir()
 	for i := range n {
@@ -49,8 +49,8 @@ func pictures(t *testing.T, n int) *images.Folder {
 // From a folder of images into Fit, Evaluate and Predict, with augmentation. A resumed run ends bit-identical.
 func TestFit_imagesAndAugment(t *testing.T) {
 	folder := pictures(t, 40)
-	require.Equal(t, []string{"dark", "light"}, folder.Classes)
-	training, test, err := folder.Set().Split(0.8, 1, data.Stratified("y"))
+	require.Equal(t, []string{"dark", "light"}, folder.Classes("y"))
+	training, test, err := folder.Split(0.8, 1, data.Stratified("y"))
 	require.NoError(t, err)
 	network := nn.Sequential{nn.Flatten{}, nn.Dense{Units: 2}}
 	model := func() *flaxlike.Model {

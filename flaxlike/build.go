@@ -56,7 +56,7 @@ func (m *Model) outputs(b *managed.Builder) map[string]*graph.Node {
 			of[name] = noOdds
 		}
 	}
-	m.set.checkClasses(out, fields)
+	m.checkClasses(out, fields)
 	for name, v := range out {
 		if v.DType().IsFloat() {
 			out[name] = b.ToOutputType(v)
@@ -93,22 +93,27 @@ func checkAxes(inputs []described, out map[string]*graph.Node) {
 	}
 }
 
-func (s *settings) checkClasses(out map[string]*graph.Node, fields map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(s.classes)) {
+func (m *Model) checkClasses(out map[string]*graph.Node, fields map[string]string) {
+	s, names := &m.set, m.classNames()
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		output, ok := out[outputOf(out, name)]
 		if !ok {
 			panic(fmt.Errorf("WithClasses %s: the model has the outputs %s", listed.Quoted(name), listed.Some(slices.Sorted(maps.Keys(out)))))
 		}
-		n := len(s.classes[name])
+		n := len(names[name])
 		if has := outputs.Classes(output); n != has && !(oneEach(output) && n == 2) {
-			hint := s.namedHint
+			named, hint := cmp.Or(s.named, "WithClasses names"), s.namedHint
+			if s.classes == nil {
+				named, hint = fmt.Sprintf("field %q of the set to train on has", fields[outputOf(out, name)]),
+					fmt.Sprintf("\n  end the network with nn.Dense{Units: %d}, or give New WithClasses with the names of all classes", n)
+			}
 			if s.named == ofPreparation {
 				hint = fmt.Sprintf("\n  for labels that are classes end the network with nn.Dense{Units: %d}; for labels that are numbers fit the preparation "+
 					"with tables.Labels{Numbers: true}", n)
 			}
-			panic(fmt.Errorf("%s %d classes, and the output %s has %d%s", cmp.Or(s.named, "WithClasses names"), n, output.Shape(), has, hint))
+			panic(fmt.Errorf("%s %d classes, and the output %s has %d%s", named, n, output.Shape(), has, hint))
 		}
-		if err := s.checkOrder(s.classes[name], fields[outputOf(out, name)]); err != nil {
+		if err := s.checkOrder(names[name], fields[outputOf(out, name)]); err != nil {
 			panic(err)
 		}
 	}

@@ -60,7 +60,7 @@ type description struct {
 func (m *Model) description(now int64) description {
 	s := &m.set
 	d := description{Version: descriptionVersion, Policy: s.policy, InnerLosses: s.innerLosses, SampleWeights: s.weights, ClassWeights: s.classWeights,
-		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: s.classes, Card: m.card(now)}
+		Optimizer: s.optimizerName, Rate: s.rate, BatchSize: s.batchSize, Seed: s.seed, Classes: m.classNames(), Card: m.card(now)}
 	if s.preparation != nil {
 		d.Preparation, _ = json.Marshal(s.preparation) // WithPreparation has tried it
 	}

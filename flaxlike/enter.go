@@ -43,8 +43,10 @@ func (m *Model) enter(batch data.Batch, labels bool) (data.Batch, error) {
 func (m *Model) enterSet(set *data.Set, labels bool) (*data.Set, error) {
 	change := func(b data.Batch) (data.Batch, error) { return m.enter(b, labels) }
 	switch {
-	case m.set.preparation == nil || set == nil || set.Len() == 0:
+	case set == nil || set.Len() == 0 || m.set.preparation == nil && !labels:
 		return set, nil
+	case m.set.preparation == nil:
+		return m.renumbered(set)
 	case set.Mapped():
 		return set.MapBatches(change)
 	}
@@ -54,8 +56,12 @@ func (m *Model) enterSet(set *data.Set, labels bool) (*data.Set, error) {
 func (m *Model) enterBatches(batches loop.Source[data.Batch], labels bool) loop.Source[data.Batch] {
 	change := func(b data.Batch) (data.Batch, error) { return m.enter(b, labels) }
 	plain, isPlain := batches.(loop.Data[data.Batch])
+	named := labels && m.set.preparation == nil && m.classNames() != nil
+	if named {
+		change = m.renumberedBatch
+	}
 	switch {
-	case m.set.preparation == nil || batches == nil || isPlain && plain == nil:
+	case m.set.preparation == nil && !named || batches == nil || isPlain && plain == nil:
 		return batches
 	case isPlain:
 		return loop.Data[data.Batch](changed(iter.Seq2[data.Batch, error](plain), change))

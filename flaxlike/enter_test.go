@@ -189,7 +189,7 @@ func TestWithPreparation_refusesAPreparedSet(t *testing.T) {
 	fail("PredictBatches", inputs, err)
 	fail("Init", inputs, m.Init(ctx, first(t, set, 8)))
 	_, err = m.PredictRows(ctx, map[string]any{"a": 1, "b": 2})
-	require.EqualError(t, err, `flaxlike: predict rows: preparation: table: row 1: there is no column "c", fitted as a number: give nil if the value is missing`)
+	require.EqualError(t, err, `flaxlike: predict rows: preparation: table: row 1: there is no column "c", fitted as a number: give nil (null in JSON) if the value is missing`)
 	_, err = m.Predict(ctx, must.M1(table.Map(data.Drop("a"))))
 	fail("a column", inputs, err)
 	require.ErrorContains(t, err, `the table has no column "a"`)

@@ -84,6 +84,7 @@ func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History
 	if set == nil {
 		return none, errors.New("the set to train on is nil")
 	}
+	m.nameClasses(set)
 	set, err := m.enterSet(set, true)
 	if err == nil {
 		f, err = m.enterValidation(f)

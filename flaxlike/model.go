@@ -207,6 +207,7 @@ type seen struct {
 	evaluated figures
 
 	labels       map[string]string
+	names        map[string][]string // of classes in the first set of Fit, by output
 	calibrations map[string]fitted[decision.Calibration]
 	thresholds   map[string]fitted[float64]
 	run, made    int64

@@ -178,20 +178,13 @@ func (m *Model) prediction(outputs map[string]data.Array, before, after int64) P
 	defer m.seen.mu.Unlock()
 	p := Prediction{outputs: outputs, of: map[string]answering{}}
 	for name := range outputs {
-		names := m.set.namesOf(name, len(outputs))
+		names := namesOf(m.namesLocked(), name, len(outputs))
 		c, hasC := m.seen.calibrations[name]
 		t, hasT := m.seen.thresholds[name]
 		p.of[name] = answering{output: name, odds: m.seen.odds[name], calibration: c.values, thresholds: t.values, names: names,
 			oldCalibration: hasC && (c.at != before || c.at != after), oldThresholds: hasT && (t.at != before || t.at != after)}
 	}
 	return p
-}
-
-func (s *settings) namesOf(output string, outputs int) []string {
-	if names := s.classes[output]; names != nil || outputs > 1 && output != preds {
-		return names
-	}
-	return s.classes[""]
 }
 
 var predictions = train.Predict[*Model, data.Batch, map[string]data.Array]{

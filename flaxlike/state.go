@@ -180,7 +180,7 @@ func (s modelState) OutputClasses() map[string][]string {
 		case "binary":
 			n = 2
 		}
-		a := answering{names: s.m.set.namesOf(output, len(of))}
+		a := answering{names: namesOf(s.m.classNames(), output, len(of))}
 		for class := range n {
 			all[output] = append(all[output], a.className(class))
 		}

@@ -135,7 +135,10 @@ var layersOfPeers = map[string]func(s *model.Scope, in, fixed map[string]*node) 
 	"layer norm flax":   one(func(s *model.Scope, x *node) *node { return nn.LayerNorm{Epsilon: 1e-6}.Apply(s, x) }),
 	"rms norm":          one(func(s *model.Scope, x *node) *node { return nn.RMSNorm{}.Apply(s, x) }),
 	"rms norm one plus": one(func(s *model.Scope, x *node) *node { return nn.RMSNorm{OnePlus: true}.Apply(s, x) }),
-	"group norm":        one(func(s *model.Scope, x *node) *node { return nn.GroupNorm{Groups: 2}.Apply(s, x) }),
+	"window scale": one(func(s *model.Scope, x *node) *node {
+		return nn.WindowScale{Of: 1, Layers: []nn.Layer{nn.Flatten{}, nn.Dense{Units: 2}}}.Apply(s, x)
+	}),
+	"group norm": one(func(s *model.Scope, x *node) *node { return nn.GroupNorm{Groups: 2}.Apply(s, x) }),
 	"embedding": func(s *model.Scope, _, fixed map[string]*node) []*node {
 		return []*node{nn.Embedding{Vocabulary: 7, Width: 3}.Apply(s, fixed["ids"])}
 	},

@@ -133,10 +133,14 @@ func (b *Batcher) objects(body string) (rows []map[string]any, err error) {
 		}
 		row := map[string]any{}
 		rows = append(rows, row)
-		return d.Object("a row", func(name string) (err error) {
+		err := d.Object("a row", func(name string) (err error) {
 			row[name], err = b.value(d, name)
 			return err
 		})
+		if err != nil && len(row) == d.MaxMembers {
+			_, err = b.prepares.Table(rows...) // names a column that it does not take
+		}
+		return err
 	}
 	if strings.HasPrefix(strings.TrimLeft(body, " \t\r\n"), "[") {
 		err = d.List("it", one)

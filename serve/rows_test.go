@@ -109,7 +109,7 @@ func TestRows(t *testing.T) {
 		{"", `{"mass":3,"place":"sea","` + long + `":1}`, 400, `has no column "xxx`},
 		{"", `{"mass":3,"place":"` + long + `"}`, 400, `column "place": row 1: "xxx`},
 		{"", `{"mass":3,"mass":3,"place":"sea"}`, 400, `a row has "mass" twice`},
-		{"", `{"a":1,"b":1,"c":1,"d":1,"e":1}`, 400, `a row has more than 4 members`},
+		{"", `{"a":1,"b":1,"c":1,"d":1,"e":1}`, 400, `row 1: the preparation has no column "a"; there are ["kind" "mass" "place"]`},
 		{"", `{"mass":[1],"place":"sea"}`, 400, `the value of "mass" is a list or an object, expected a number`},
 		{"", `{"mass":{},"place":"sea"}`, 400, `the value of "mass" is a list or an object`},
 		{"", `{"mass":1,"place":"sea","size":[[1,2],{}]}`, 400, `has no column "size"`},

@@ -84,11 +84,11 @@ func written(dir, name string, write func(dir string) error) error {
 }
 
 var imageFiles = feeding("images", []string{"jpeg", "png"}, writeImages, func(b *bench, dir, _ string) (n int, err error) {
-	folder, err := images.Open(dir, images.Format{Height: feedResized, Width: feedResized, Resize: images.Stretch})
+	pictures, err := images.Open(dir, images.Format{Height: feedResized, Width: feedResized, Resize: images.Stretch})
 	if err != nil {
 		return 0, err
 	}
-	set, err := folder.Set().MapBatches(images.Augment(1, "x", images.RandomCrop(feedCropped, feedCropped, 0), images.FlipHorizontal()))
+	set, err := pictures.MapBatches(images.Augment(1, "x", images.RandomCrop(feedCropped, feedCropped, 0), images.FlipHorizontal()))
 	if err != nil {
 		return 0, err
 	}

@@ -30,7 +30,7 @@ func (c benchDataCommand) Run(s session) error {
 		return fmt.Errorf("passes must be at least 1, got %d", c.Passes)
 	}
 	resize := map[string]images.Resize{"no": 0, "stretch": images.Stretch, "crop": images.CropCentre}[c.Resize]
-	folder, err := images.Open(c.Dir, images.Format{Height: c.Height, Width: c.Width, Channels: c.Channels, Resize: resize})
+	set, err := images.Open(c.Dir, images.Format{Height: c.Height, Width: c.Width, Channels: c.Channels, Resize: resize})
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,6 @@ func (c benchDataCommand) Run(s session) error {
 	if c.Flip {
 		changes = append(changes, images.FlipHorizontal())
 	}
-	set := folder.Set()
 	if len(changes) > 0 {
 		if set, err = set.MapBatches(images.Augment(1, "x", changes...)); err != nil {
 			return err
@@ -65,7 +64,7 @@ func (c benchDataCommand) Run(s session) error {
 		images, batches, dims = images+b.Size, batches+1, x.Dims[1:]
 	}
 	took := time.Since(begin)
-	fmt.Fprintf(s.stdout, "%d images of %d classes as float32 %v, in %d batches\n", images, len(folder.Classes), dims, batches)
+	fmt.Fprintf(s.stdout, "%d images of %d classes as float32 %v, in %d batches\n", images, len(set.Classes("y")), dims, batches)
 	times := maps.Collect(stages.All())
 	sum := time.Duration(0)
 	for _, t := range times {

@@ -21,14 +21,17 @@ import (
 
 type modelPredict struct {
 	Path    string   `arg:"" help:"File that Model.Save wrote; or a folder of the Hugging Face hub with a classifier of texts."`
-	File    string   `arg:"" help:"Rows: a CSV file with a header, of the columns that the model's preparation takes; without a preparation the numbers of the model's only input, with or without a header of names; or lines of JSON (.json, .jsonl), each an object of the columns, or the inputs, by name; - for such lines on stdin. For a classifier of texts: a file of lines; or columns, or fields of JSON, text and maybe pair."`
+	File    string   `arg:"" help:"Rows: a CSV file with a header, of the columns that the model's preparation takes; without a preparation the numbers of the model's only input, with or without a header of names; or lines of JSON (.json, .jsonl), each an object of the columns, or the inputs, by name; - for such lines on stdin; or a PNG or JPEG image, of exactly the height and width of the model's only input. For a classifier of texts: a file of lines; or columns, or fields of JSON, text and maybe pair."`
 	Most    int      `help:"For a classifier of texts: cut them after so many tokens. Default: longer texts than it takes are an error."`
 	Missing []string `help:"Texts that stand for a missing value in the columns of a CSV file, as NA, besides those that the preparation was fitted with; an empty cell does always."`
 	Output  string   `enum:"auto,csv,json" default:"auto" help:"csv, or json for lines of JSON; that of the rows if it is not given."`
 	adapterFlag
 }
 
-var jsonSuffixes = []string{".json", ".jsonl", ".ndjson"}
+var (
+	jsonSuffixes  = []string{".json", ".jsonl", ".ndjson"}
+	imageSuffixes = []string{".png", ".jpg", ".jpeg"}
+)
 
 func (c modelPredict) Run(s session) (err error) {
 	if err := needModel(c.Path); err != nil {
@@ -129,6 +132,8 @@ func (c modelPredict) answers(ctx context.Context, m *flaxlike.Model, lines bool
 func (c modelPredict) predict(ctx context.Context, m *flaxlike.Model, said flaxlike.Description, lines bool) (p flaxlike.Prediction, err error) {
 	var set *data.Set
 	switch {
+	case m.Preparation() == nil && slices.Contains(imageSuffixes, strings.ToLower(filepath.Ext(c.File))):
+		set, err = readImage(c.File, said.Inputs)
 	case m.Preparation() == nil:
 		set, err = readCSV(c.File, said.Inputs)
 	case lines:

@@ -1,7 +1,11 @@
 package main_test
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
 	"os"
 	"path/filepath"
@@ -249,4 +253,34 @@ func TestModelPredict_ofATable(t *testing.T) {
 	r = run(t, "model", "predict", model, write("rows.csv", "a,b,c\n0,0,0\n"))
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, "preds_0\n0\n", r.stdout)
+}
+
+// An image is answered as the array that images.Read makes of it; another size is an error.
+func TestModelPredict_image(t *testing.T) {
+	dir := t.TempDir()
+	saved := func(name string, dims ...int) string {
+		m := must.M1(flaxlike.New(t.Context(), nn.Sequential{nn.Flatten{}, nn.Dense{Units: 2, Kernel: nn.Constant(0.5)}}, flaxlike.WithLoss("mse"),
+			flaxlike.WithStrategy(strategies.Jit(plugintest.CPU(t)))))
+		defer m.Close()
+		require.NoError(t, m.Init(t.Context(), data.Batch{Fields: []data.Field{data.X(make([]float32, 6), dims...)}}))
+		require.NoError(t, m.Save(filepath.Join(dir, name)))
+		return filepath.Join(dir, name)
+	}
+	model := saved("m.safetensors", 1, 2, 3, 1)
+	of := func(width int) string {
+		picture := image.NewGray(image.Rect(0, 0, width, 2))
+		picture.SetGray(1, 1, color.Gray{255})
+		picture.SetGray(2, 0, color.Gray{51})
+		var file bytes.Buffer
+		require.NoError(t, png.Encode(&file, picture))
+		return inFolder(t, dir, fmt.Sprint("wide ", width, ".PNG"), file.String())
+	}
+	r := run(t, "model", "predict", model, of(3))
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, "preds_0,preds_1\n0.6,0.6\n", r.stdout)
+	r = run(t, "model", "predict", model, of(4))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "the image has 2 x 4 pixels (height, width), expected 2 x 3: resize the image as those of the training were")
+	r = run(t, "model", "predict", saved("row.safetensors", 1, 6), of(3))
+	require.Contains(t, r.stderr, "the model takes [{x float32 [6]}], and an image is one input float32 [height, width, channels]")
 }

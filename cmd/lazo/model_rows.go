@@ -11,8 +11,10 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/images"
 	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
 )
@@ -141,6 +143,27 @@ func readCSV(path string, inputs []flaxlike.Input) (*data.Set, error) {
 		return nil, fmt.Errorf("%d columns, expected the %d numbers of the input %q %v: give sequences of another length as lines of JSON", columns, size, in.Name, in.Dims)
 	}
 	return data.New(data.Named(in.Name, a.Flat, append([]int{a.Len()}, in.Dims...)...))
+}
+
+// readImage resizes nothing: a model does not have the images.Format that it was trained with.
+func readImage(path string, inputs []flaxlike.Input) (*data.Set, error) {
+	if len(inputs) != 1 || inputs[0].Type != "float32" || len(inputs[0].Dims) != 3 {
+		return nil, fmt.Errorf("the model takes %v, and an image is one input float32 [height, width, channels]", inputs)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	of := inputs[0]
+	a, err := images.Read(file, images.Format{Height: of.Dims[0], Width: of.Dims[1], Channels: of.Dims[2]})
+	if text, _, size := strings.Cut(fmt.Sprint(err), ", or Format.Resize"); size {
+		err = fmt.Errorf("%s: resize the image as those of the training were", text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data.New(data.Named(of.Name, a.Flat, append([]int{1}, a.Dims...)...))
 }
 
 // A row of numbers is an example, not a header.

@@ -22,15 +22,12 @@ import (
 	"github.com/lazo-ml/lazo/internal/png"
 )
 
-// Folder is a folder with one subfolder of PNG and JPEG files per class: cat/1.png, cat/2.jpg, dog/1.png, …
-type Folder struct {
-	// Classes are the Format's, or the subfolders' names, sorted. The label is the index.
-	Classes []string
+type imageFolder struct {
+	classes []string
 	dir     string
 	format  Format
 	files   []imageFile
 	kept    keptImages
-	set     *data.Set
 }
 
 type imageFile struct {
@@ -58,11 +55,11 @@ type Format struct {
 	Resize Resize
 	// MaxPixels refuses larger images before decoding, which takes up to 16 bytes per pixel; 0 means 2048 x 2048.
 	MaxPixels int
-	// Cache is the bytes of memory for resized images, 4 per pixel and channel, which a [Folder] keeps for later
+	// Cache is the bytes of memory for resized images, 4 per pixel and channel, which a set of [Open] keeps for later
 	// epochs. Changes of files are then not noticed.
 	Cache int64
-	// Classes are a [Folder]'s in the order of labels, as those of the training images for the test images. A class
-	// needs no subfolder; a subfolder of another name is an error. Empty means the subfolders' names.
+	// Classes are those of [Open] in the order of labels. A class needs no subfolder; a subfolder of another name is an
+	// error. Empty means the subfolders' names, sorted.
 	Classes []string
 }
 
@@ -72,21 +69,25 @@ const (
 	imageResult = 1 << 28
 )
 
-// Open lists the images of dir: in each subfolder *.png, *.jpg or *.jpeg. Names that start with a dot are ignored;
-// other files, empty classes and links out of dir are errors.
-func Open(dir string, format Format) (*Folder, error) {
-	f := &Folder{Classes: slices.Clone(format.Classes), dir: dir, format: format}
+// Open makes a set of the images in dir, with one subfolder for each class: cat/1.png, cat/2.jpg, dog/1.jpeg, … Field
+// "x" is float32 [n, height, width, channels], 0 to 1; "y" is int32 [n], with the names of its Classes. Names that
+// start with a dot are ignored; other files, empty classes and links out of dir are errors.
+//
+// Images are read with their batch. An unreadable image is an [*fs.PathError] in place of its batch.
+func Open(dir string, format Format) (*data.Set, error) {
+	f := &imageFolder{classes: slices.Clone(format.Classes), dir: dir, format: format}
 	err := f.format.check()
 	if err == nil {
 		err = f.list()
 	}
+	var set *data.Set
 	if err == nil {
-		f.set, err = f.examples()
+		set, err = f.examples()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("images: open %s: %w", dir, err)
 	}
-	return f, nil
+	return set, nil
 }
 
 func (f *Format) check() error {
@@ -114,7 +115,7 @@ func (f *Format) check() error {
 	return nil
 }
 
-func (f *Folder) list() error {
+func (f *imageFolder) list() error {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return err
@@ -137,12 +138,12 @@ func (f *Folder) list() error {
 		if err != nil {
 			return err
 		}
-		class := slices.Index(f.Classes, c.Name())
+		class := slices.Index(f.classes, c.Name())
 		if class < 0 && len(f.format.Classes) > 0 {
-			return fmt.Errorf("the folder %s is not among Format.Classes, %s: leave it out, or name its class", c.Name(), listed.Some(f.Classes))
+			return fmt.Errorf("the folder %s is not among Format.Classes, %s: leave it out, or name its class", c.Name(), listed.Some(f.classes))
 		}
 		if class < 0 {
-			class, f.Classes = len(f.Classes), append(f.Classes, c.Name())
+			class, f.classes = len(f.classes), append(f.classes, c.Name())
 		}
 		before := len(f.files)
 		for _, i := range images {
@@ -165,19 +166,14 @@ func (f *Folder) list() error {
 	return nil
 }
 
-// Len returns the number of images.
-func (f *Folder) Len() int { return len(f.files) }
-
-// Set returns the examples: field "x" is float32 [n, height, width, channels], 0 to 1; "y" is int32 [n]. Images are
-// read with their batch. An unreadable image is an [*fs.PathError] in place of its batch.
-func (f *Folder) Set() *data.Set { return f.set }
-
-func (f *Folder) examples() (*data.Set, error) {
+func (f *imageFolder) examples() (*data.Set, error) {
 	numbers, classes := make([]int32, len(f.files)), make([]int32, len(f.files))
 	for i, file := range f.files {
 		numbers[i], classes[i] = int32(i), file.class
 	}
-	set, err := data.New(data.Named(imageField, numbers, len(numbers)), data.Y(classes, len(classes)))
+	y := data.Y(classes, len(classes))
+	y.Classes = f.classes
+	set, err := data.New(data.Named(imageField, numbers, len(numbers)), y)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +182,7 @@ func (f *Folder) examples() (*data.Set, error) {
 
 const imageField = "image"
 
-func (f *Folder) read(b data.Batch) (data.Batch, error) {
+func (f *imageFolder) read(b data.Batch) (data.Batch, error) {
 	times := timer{b, time.Now()}
 	b, err := data.OnField(imageField, func(numbers data.Array) (data.Array, error) { return f.load(numbers.Flat.([]int32), &times) })(b)
 	if err == nil {
@@ -198,7 +194,7 @@ func (f *Folder) read(b data.Batch) (data.Batch, error) {
 	return b, nil
 }
 
-func (f *Folder) load(numbers []int32, times *timer) (data.Array, error) {
+func (f *imageFolder) load(numbers []int32, times *timer) (data.Array, error) {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return data.Array{}, err

@@ -116,10 +116,10 @@ func TestImageFolder(t *testing.T) {
 	})
 	f, err := Open(dir, Format{Height: 2, Width: 2, Channels: 1})
 	require.NoError(t, err)
-	require.Equal(t, []string{"cat", "dog"}, f.Classes)
+	require.Equal(t, []string{"cat", "dog"}, f.Classes("y"))
 	require.Equal(t, 4, f.Len())
 	var whole []data.Batch
-	for b, err := range data.Rebatch(f.Set().Batches(1).All(), 4, data.Dropped) {
+	for b, err := range data.Rebatch(f.Batches(1).All(), 4, data.Dropped) {
 		require.NoError(t, err)
 		whole = append(whole, b)
 	}
@@ -129,11 +129,13 @@ func TestImageFolder(t *testing.T) {
 	for i, v := range x.Array.Flat.([]float32) {
 		require.InDelta(t, []float64{0, 0.2, 0.4, 0.8}[i/4], v, 0.005)
 	}
-	require.Equal(t, data.Y([]int32{0, 0, 1, 1}, 4), whole[0].Fields[1])
+	y := data.Y([]int32{0, 0, 1, 1}, 4)
+	y.Classes = []string{"cat", "dog"}
+	require.Equal(t, y, whole[0].Fields[1])
 
 	// The same shuffled, and resumed.
 	pipeline := func(position int64) (all []data.Batch) {
-		for b, err := range data.Take(f.Set().Batches(2, data.Shuffle(1)).From(position), 4-position) {
+		for b, err := range data.Take(f.Batches(2, data.Shuffle(1)).From(position), 4-position) {
 			require.NoError(t, err)
 			all = append(all, b)
 		}
@@ -143,7 +145,7 @@ func TestImageFolder(t *testing.T) {
 	require.Equal(t, pipeline(0)[3:], pipeline(3))
 
 	// A split reads only its own images, and a further function runs after the reading.
-	_, test, err := f.Set().Split(0.5, 0, data.Stratified("y"))
+	_, test, err := f.Split(0.5, 0, data.Stratified("y"))
 	require.NoError(t, err)
 	test, err = test.MapBatches(data.OnField("x", func(a data.Array) (data.Array, error) {
 		return data.Array{Flat: []float32{a.Flat.([]float32)[0]}, Dims: []int{1}}, nil
@@ -189,7 +191,7 @@ func TestImageFolderRefuses(t *testing.T) {
 	f, err := Open(dir, format)
 	require.NoError(t, err)
 	var errs []error
-	for _, err := range f.Set().Batches(1).All() {
+	for _, err := range f.Batches(1).All() {
 		errs = append(errs, err)
 	}
 	require.Len(t, errs, 3)
@@ -248,7 +250,7 @@ func TestF28_MemoryOfImages(t *testing.T) {
 		f, err := Open(dir, Format{Height: 32, Width: 32, Resize: CropCentre})
 		require.NoError(t, err)
 		took := datatest.Allocated(func() {
-			for _, err = range f.Set().Batches(1).All() {
+			for _, err = range f.Batches(1).All() {
 			}
 		})
 		require.NoError(t, err, name)
@@ -267,7 +269,7 @@ func TestF28_MalformedImages(t *testing.T) {
 		f, err := Open(dir, Format{Height: 4, Width: 4, Resize: Stretch})
 		require.NoError(t, err)
 		took := datatest.Allocated(func() {
-			for _, err = range f.Set().Batches(1).All() {
+			for _, err = range f.Batches(1).All() {
 			}
 		})
 		var bad *fs.PathError
@@ -313,7 +315,7 @@ func TestTimed_images(t *testing.T) {
 	dir := folder(t, map[string][]byte{"cat/1.png": pngOf(t, ramp(3, 4)), "dog/1.jpg": jpegOf(t, ramp(3, 4)), "dog/2.png": pngOf(t, ramp(2, 2))})
 	f, err := Open(dir, Format{Height: 2, Width: 2, Resize: Stretch})
 	require.NoError(t, err)
-	set, err := f.Set().MapBatches(Augment(1, "x", FlipHorizontal()))
+	set, err := f.MapBatches(Augment(1, "x", FlipHorizontal()))
 	require.NoError(t, err)
 	var stages data.Stages
 	for _, err := range set.Batches(2, data.Shuffle(1), data.Timed(&stages), data.Kept).All() {
@@ -333,8 +335,8 @@ func TestOpen_classesOfAnotherFolder(t *testing.T) {
 	format := Format{Height: 2, Width: 2, Channels: 1, Classes: []string{"cat", "dog", "ant"}}
 	f, err := Open(dir, format)
 	require.NoError(t, err)
-	require.Equal(t, format.Classes, f.Classes)
-	y, err := f.Set().Field("y")
+	require.Equal(t, format.Classes, f.Classes("y"))
+	y, err := f.Field("y")
 	require.NoError(t, err)
 	require.Equal(t, []int32{2, 1}, y.Flat)
 

@@ -110,7 +110,11 @@ func fitPreparation(training *data.Set, rules []Columns) (*Preparation, error) {
 		}
 		for k, name := range names {
 			if alone[name] && !shares(r) || slices.Contains(names[:k], name) {
-				return nil, fmt.Errorf("column %q is named twice", name)
+				hint := ""
+				if next := "next " + name; slices.ContainsFunc(fields, func(f data.Field) bool { return f.Name == next }) {
+					hint = fmt.Sprintf("; did you mean %q, the rows after the windows, for the labels?", next)
+				}
+				return nil, fmt.Errorf("column %q is named twice%s", name, hint)
 			}
 			named[name], alone[name] = true, alone[name] || !shares(r)
 		}

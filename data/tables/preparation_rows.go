@@ -78,7 +78,7 @@ func (p *Preparation) columnOfRows(rows []map[string]any, name string, c prepare
 		text = func(value any) (string, error) {
 			text, err := textOf(value)
 			if _, is := value.(string); !is && err == nil && text != "" {
-				return "", fmt.Errorf("the value %v is a %[1]T, and the column was fitted as texts, of which 17 and 17.0 are two: give the text that the table has", value)
+				return "", fmt.Errorf("the value %v is %s, and the column was fitted as texts, of which 17 and 17.0 are two: give the text that the table has", value, kindOf(value))
 			}
 			return text, err
 		}
@@ -87,7 +87,7 @@ func (p *Preparation) columnOfRows(rows []map[string]any, name string, c prepare
 	for n, row := range rows {
 		value, ok := row[name]
 		if !ok {
-			return data.Field{}, rowError(n, "there is no column %q, fitted as a %s: give nil if the value is missing", name, of.As)
+			return data.Field{}, rowError(n, "there is no column %q, fitted as a %s: give nil (null in JSON) if the value is missing", name, of.As)
 		}
 		var err error
 		if texts, err = appendTexts(texts, value, of.Dims, text); err != nil {
@@ -138,20 +138,23 @@ func textOf(value any) (string, error) {
 	case reflect.Float32, reflect.Float64:
 		return decimal(v.Float(), v.Type().Bits()), nil
 	}
-	return "", fmt.Errorf("the value is %s, expected a number, a text, a truth value, or nil for a missing one", kindOf(value))
+	return "", fmt.Errorf("the value is %s, expected a number, a text, a truth value, or nil (null in JSON) for a missing one", kindOf(value))
 }
 
 // kindOf has the words of JSON, from which a row may come.
 func kindOf(value any) string {
-	switch reflect.ValueOf(value).Kind() {
+	v := reflect.ValueOf(value)
+	switch v.Kind() {
 	case reflect.Invalid:
 		return "missing"
+	case reflect.Bool:
+		return "a truth value"
 	case reflect.Slice:
 		return "a list"
 	case reflect.Map:
 		return "an object"
 	}
-	if _, ok := value.(json.Number); ok {
+	if _, ok := value.(json.Number); ok || v.CanInt() || v.CanUint() || v.CanFloat() {
 		return "a number"
 	}
 	return fmt.Sprintf("a %T", value)

@@ -147,7 +147,7 @@ func TestTable_numbersOfTexts(t *testing.T) {
 	for _, rule := range []tables.Columns{tables.Hashed{Columns: []string{"id", "ok"}, Buckets: 1000, Integers: true}, tables.Crossed{Columns: []string{"id", "ok"}, Unknown: tables.UnknownOwn}} {
 		p = must.M1(tables.Fit(table, rule))
 		_, err := p.Table(map[string]any{"id": 17.0, "ok": "True"})
-		require.ErrorContains(t, err, `column "id": row 1: the value 17 is a float64, and the column was fitted as texts`)
+		require.ErrorContains(t, err, `column "id": row 1: the value 17 is a number, and the column was fitted as texts`)
 		missing := must.M1(p.Table(map[string]any{"id": math.NaN(), "ok": nil}))
 		require.Equal(t, []string{""}, must.M1(missing.Field("id")).Flat, "a missing number")
 		_, err = columns.Map(p.Inputs)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/janpfeifer/must"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/data"
@@ -89,15 +90,15 @@ func TestPreparation_refuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	for want, row := range map[string]map[string]any{
-		`row 1: there is no column "mass", fitted as a number: give nil if the value is missing`: {"age": 1, "sex": "f", "island": "Dream"},
-		`row 1: the preparation has no column "mas"; there are ["age" "island"`:                  {"age": 1, "sex": "f", "island": "Dream", "mass": 1, "mas": 1},
-		`column "mass": row 1: "true" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": true},
-		`column "mass": row 1: the value is a list, expected a number`:                           {"age": 1, "sex": "f", "island": "Dream", "mass": []int{1}},
-		`column "age": row 1: "1.5" is not a class`:                                              {"age": 1.5, "sex": "f", "island": "Dream", "mass": 1},
-		`column "age": row 1: the value is missing: set Categories.Fill`:                         {"age": nil, "sex": "f", "island": "Dream", "mass": 1},
-		`column "mass": row 1: 1e+300 is too large for a float32`:                                {"age": 1, "sex": "f", "island": "Dream", "mass": 1e300},
-		`column "mass": row 1: "-Inf" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(-1)},
-		`column "mass": row 1: "+Inf" is not a number`:                                           {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(1)},
+		`row 1: there is no column "mass", fitted as a number: give nil (null in JSON) if the value is missing`: {"age": 1, "sex": "f", "island": "Dream"},
+		`row 1: the preparation has no column "mas"; there are ["age" "island"`:                                 {"age": 1, "sex": "f", "island": "Dream", "mass": 1, "mas": 1},
+		`column "mass": row 1: "true" is not a number`:                                                          {"age": 1, "sex": "f", "island": "Dream", "mass": true},
+		`column "mass": row 1: the value is a list, expected a number`:                                          {"age": 1, "sex": "f", "island": "Dream", "mass": []int{1}},
+		`column "age": row 1: "1.5" is not a class`:                                                             {"age": 1.5, "sex": "f", "island": "Dream", "mass": 1},
+		`column "age": row 1: the value is missing: set Categories.Fill`:                                        {"age": nil, "sex": "f", "island": "Dream", "mass": 1},
+		`column "mass": row 1: 1e+300 is too large for a float32`:                                               {"age": 1, "sex": "f", "island": "Dream", "mass": 1e300},
+		`column "mass": row 1: "-Inf" is not a number`:                                                          {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(-1)},
+		`column "mass": row 1: "+Inf" is not a number`:                                                          {"age": 1, "sex": "f", "island": "Dream", "mass": math.Inf(1)},
 	} {
 		_, err := inputsOf(p, row)
 		require.ErrorContains(t, err, "tables: preparation: ")
@@ -201,4 +202,10 @@ func TestFit_columnsOfWindowsHaveTwoAxes(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tables.Fit(table, tables.Numbers{})
 	require.ErrorContains(t, err, `column "v": it is float32 [2 3 1], expected [n], or [n, rows] of series.Windows of a column [n]; to fill values before windows use Forward of series.Past`)
+}
+
+func TestFit_namesTheLabelsOfWindows(t *testing.T) {
+	windows := must.M1(data.New(data.Named("v", []float32{1, 2}, 1, 2), data.Named("next v", []float32{3}, 1, 1)))
+	_, err := tables.Fit(windows, tables.Numbers{Columns: []string{"v"}}, tables.Labels{Columns: []string{"v"}, Numbers: true})
+	require.ErrorContains(t, err, `column "v" is named twice; did you mean "next v", the rows after the windows, for the labels?`)
 }

@@ -28,15 +28,14 @@ func main() {
 	if *dir == "" {
 		*dir = must.M1(writeDigits())
 	}
-	folder := must.M1(images.Open(*dir, images.Format{Height: *size, Width: *size, Channels: 1, Resize: images.CropCentre}))
-	training, test := must.M2(folder.Set().Split(0.8, 0, data.Stratified("y")))
+	set := must.M1(images.Open(*dir, images.Format{Height: *size, Width: *size, Channels: 1, Resize: images.CropCentre}))
+	training, test := must.M2(set.Split(0.8, 0, data.Stratified("y")))
 	model := must.M1(flaxlike.New(ctx, nn.Sequential{
 		nn.Conv{Channels: 16, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"), nn.MaxPool{Window: 2},
 		nn.Conv{Channels: 32, Window: []int{3}}, nn.BatchNorm{}, nn.Activation("relu"), nn.MaxPool{Window: 2},
-		nn.Flatten{}, nn.Dropout{Rate: 0.3}, nn.Dense{Units: len(folder.Classes)}},
+		nn.Flatten{}, nn.Dropout{Rate: 0.3}, nn.Dense{Units: len(set.Classes("y"))}},
 		flaxlike.WithLoss("sparse_categorical_crossentropy"), flaxlike.WithMetrics("accuracy"),
-		flaxlike.WithClasses(folder.Classes), flaxlike.WithSeed(*seed),
-		flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
+		flaxlike.WithSeed(*seed), flaxlike.InstallIfMissing(func(line string) { log.Print(line) })))
 	defer model.Close()
 	augment := images.Augment(uint64(*seed), "x", images.RandomRotation(10), images.RandomZoom(0.1))
 	must.M1(model.Fit(ctx, training, flaxlike.Fit{Epochs: *epochs, Validation: test, Augment: []func(data.Batch) (data.Batch, error){augment}}))

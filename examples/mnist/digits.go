@@ -58,10 +58,10 @@ func folder(dir string) (train, test *data.Set, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if n := len(all.Classes); n > classes {
+	if n := len(all.Classes("y")); n > classes {
 		return nil, nil, fmt.Errorf("%s has %d folders, expected at most %d, one for each class", dir, n, classes)
 	}
-	return all.Set().Split(0.8, 0, data.Stratified("y"))
+	return all.Split(0.8, 0, data.Stratified("y"))
 }
 
 func dataOrder(c config) []data.Option {

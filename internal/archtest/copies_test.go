@@ -112,7 +112,7 @@ var fieldsThatAreLists = map[string]string{
 	"data/tables.Field.Classes": "kept", "data/parquet.Format.Fields": "kept", "data/parquet.Field.Columns": "kept", "data/parquet.Field.Dims": "kept",
 	"data/parquet.Field.Classes": "kept",
 	// Returned by a function.
-	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data/images.Folder.Classes": "given", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
+	"serve.Tensor.Dims": "given", "checkpoint.Checkpoint.Tensors": "given", "checkpoint.Checkpoint.PassedOver": "given", "data.Bucket.Items": "given", "data.Deal.Fields": "given", "data.Field.Classes": "kept", "flaxlike.Summary.Layers": "given", "flaxlike.Input.Dims": "given", "flaxlike.Card.Fields": "given",
 	"flaxlike.Summary.Arrows": "given", "loop.Plan.Prepares": "given", "metrics/plots.Curve.X": "given", "metrics/plots.Curve.Y": "given",
 	"data.Fold.TestRows": "given", "flaxlike/selection.CrossValidation.Figures": "given", "flaxlike/selection.Result.Trials": "given",
 	"metrics/plots.Reliability.Probabilities": "given", "metrics/plots.Reliability.Shares": "given", "metrics/plots.Reliability.Counts": "given",

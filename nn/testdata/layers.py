@@ -316,6 +316,22 @@ case("quick gelu", lambda w, x, fixed, t: [x["x"] * jax.nn.sigmoid(1.702 * x["x"
 case("attention fused", fused, seq, {"qkv/kernel": (N, 16), "qkv/bias": (16,), "output/kernel": (8, N), "output/bias": (N,)})
 case("rms norm one plus", lambda w, x, fixed, t: [x["x"] * jax.lax.rsqrt(jnp.mean(x["x"] ** 2, -1, keepdims=True) + 1e-6) * (1 + w["scale"])], seq, {"scale": (N,)})
 
+
+class Windows(keras.layers.Layer):
+    """Scales each window by its own mean and deviation, and the forecast back to the units of the second column."""
+
+    def __init__(self, dtype):
+        super().__init__(dtype=dtype)
+        self.head = keras.layers.Dense(2, dtype=dtype)
+
+    def call(self, x):
+        mean, deviation = keras.ops.mean(x, 1, keepdims=True), keras.ops.std(x, 1, keepdims=True)
+        y = self.head(keras.ops.reshape((x - mean) / deviation, (x.shape[0], -1)))
+        return y * deviation[:, 0, 1:2] + mean[:, 0, 1:2]
+
+
+of_keras("window scale", Windows, seq, {"1/kernel": (T * N, 2), "1/bias": (2,)})
+
 # Initializers: the deviation and the greatest number of large kernels
 begins = {}
 for name in ("glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal",
