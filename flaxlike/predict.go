@@ -225,7 +225,7 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 		err = graphs.Input(m.seen.look(batch, true))
 	}
 	if err != nil {
-		return nil, m.ofOtherInputs(batch, err)
+		return nil, err
 	}
 	outputs := map[string]data.Array{}
 	for e := range logs.All() {
@@ -245,6 +245,9 @@ func (m *Model) outputsOf(ctx context.Context, batch data.Batch) (map[string]dat
 
 // ofOtherInputs adds the fields that differ from the build's to an error: networks may take other lengths.
 func (m *Model) ofOtherInputs(batch data.Batch, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
 	for _, in := range m.inputs() {
 		f, none := batch.Field(in.Name)
 		if none == nil && len(f.Dims) > 0 && (f.DType() != in.Type || !slices.Equal(f.Dims[1:], in.Dims)) {

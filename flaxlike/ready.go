@@ -25,7 +25,7 @@ func (s step) ready(ctx context.Context, m *Model, batch data.Batch) error {
 		return err
 	}
 	if err := s.of.Prepare(ctx, m.state, batch); err != nil {
-		return err
+		return m.ofOtherInputs(batch, err)
 	}
 	m.seen.mu.Lock()
 	m.seen.built[s.of] = true
@@ -81,7 +81,7 @@ func (m *Model) readyFor(ctx context.Context, t evaluation, trained data.Batch) 
 			return err
 		}
 	}
-	return s.of.Prepare(ctx, m.state, batch)
+	return m.ofOtherInputs(batch, s.of.Prepare(ctx, m.state, batch))
 }
 
 func formsOf(batch data.Batch) (forms []string) {

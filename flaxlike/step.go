@@ -114,11 +114,15 @@ func (s step) BeginEvaluation(ctx context.Context, m *Model) (end func(context.C
 
 func (m *Model) one(ctx context.Context, of *managed.Stepper, batch data.Batch) (loop.Logs, error) {
 	m.changing(of, 1)
+	var logs loop.Logs
+	var err error
 	if m.view != nil {
-		return m.view.Step(ctx, of, batch)
+		logs, err = m.view.Step(ctx, of, batch)
+	} else {
+		_, logs, err = of.Step(ctx, m.state, batch)
+		err = ofShapes(err)
 	}
-	_, logs, err := of.Step(ctx, m.state, batch)
-	return logs, ofShapes(err)
+	return logs, m.ofOtherInputs(batch, err)
 }
 
 func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs []loop.Logs, err error) {
@@ -132,7 +136,7 @@ func (m *Model) several(ctx context.Context, s step, batches []data.Batch) (logs
 	if s.means {
 		logs = asShown(logs, m.set.parts())
 	}
-	return logs, err
+	return logs, m.ofOtherInputs(batches[0], err)
 }
 
 func (m *Model) changing(of *managed.Stepper, steps int) {
