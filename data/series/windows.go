@@ -41,9 +41,10 @@ func (w Windows) Of(table *data.Set) (*data.Set, error) {
 	return named(set, err, "windows")
 }
 
-// Split divides the examples by the time of their targets: for 0.8 the first part has the targets in the first 80 %
-// of the distinct times, and the last part the rest. Inputs of a later part reach back into earlier ones. Examples
-// with targets in two parts are left out. Without Time a row's time is its place in its group.
+// Split divides the examples by the time of their targets: for 0.6 and 0.2 the first part has the targets in the
+// first 60 % of the distinct times, the second those of the next 20 %, the last the rest. Inputs of a later part reach
+// back into earlier ones. Examples with targets in two parts are left out. Without Time a row's time is its place in
+// its group.
 func (w Windows) Split(table *data.Set, fractions ...float64) ([]*data.Set, error) {
 	parts, err := w.split(table, fractions)
 	if err != nil {
