@@ -11,7 +11,60 @@ import (
 // closure's captures would be ignored.
 func Gradient(loss *graph.Node, wrt ...*graph.Node) []*graph.Node {
 	refuseClosures(loss, wrt)
+	refuseConstants(loss, wrt)
 	return graph.Gradient(loss, wrt...)
+}
+
+var errConstant = errors.New("autodiff: gradient: by a constant of the graph, which loops and branches build again as their own: the gradient through " +
+	"them would be missing: make it a parameter of the graph or a variable, or add 0 times one to it")
+
+func refuseConstants(loss *graph.Node, wrt []*graph.Node) {
+	from := map[*graph.Node]bool{} // constants that depend on wrt
+	for _, n := range wrt {
+		if constant(n) {
+			from[n] = true
+		}
+	}
+	if len(from) == 0 {
+		return
+	}
+	for _, n := range loss.Graph().Nodes() {
+		if !from[n] && !hidden(n) && constant(n) && slices.ContainsFunc(takenBy(n), func(in *graph.Node) bool { return from[in] }) {
+			from[n] = true
+		}
+	}
+	seen := map[*graph.Node]bool{}
+	var visit func(n *graph.Node)
+	visit = func(n *graph.Node) {
+		if seen[n] || hidden(n) {
+			return
+		}
+		seen[n] = true
+		for _, t := range bodiesOf(n) {
+			own := slices.Clone(t.outputs)
+			for _, in := range t.nodes {
+				own = append(own, takenBy(in)...)
+				visit(in)
+			}
+			if slices.ContainsFunc(own, func(in *graph.Node) bool { return from[in] }) {
+				panic(errConstant)
+			}
+		}
+		for _, in := range takenBy(n) {
+			visit(in)
+		}
+	}
+	visit(loss)
+}
+
+func bodiesOf(n *graph.Node) []*traced {
+	if b := branchOf(n); b != nil {
+		return b.bodies
+	}
+	if l := loopOf(n); l != nil {
+		return []*traced{l.body}
+	}
+	return nil
 }
 
 // Weighted returns the sum of values times weights, real. Its gradient is the vector-Jacobian product.

@@ -14,6 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/graphs"
 	"github.com/lazo-ml/lazo/internal/plugintest"
+	"github.com/lazo-ml/lazo/xla/ops"
 )
 
 func shape32(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
@@ -146,4 +147,16 @@ func TestGradientsInParallel(t *testing.T) {
 func equal(want []float32, got any) bool {
 	values, ok := got.([]float32)
 	return ok && len(values) == 2 && values[0] == want[0] && values[1] == want[1]
+}
+
+// Bodies have constants of their own, so that a gradient by one would lack what passes through them.
+func TestGradient_byAConstant(t *testing.T) {
+	g := graph.NewGraph(plugintest.CPU(t), "constant")
+	defer g.Finalize()
+	x := graph.Const(g, []float64{1, 2})
+	require.NotPanics(t, func() { autodiff.Gradient(graph.ReduceAllSum(graph.Mul(x, x)), x) })
+	y := ops.Cond(graph.GreaterThan(graph.ReduceAllSum(x), scalar64(x, 0)),
+		func() []node { return []node{graph.Sin(x)} }, func() []node { return []node{x} })[0]
+	require.PanicsWithError(t, "autodiff: gradient: by a constant of the graph, which loops and branches build again as their own: the gradient through "+
+		"them would be missing: make it a parameter of the graph or a variable, or add 0 times one to it", func() { autodiff.Gradient(graph.ReduceAllSum(y), x) })
 }

@@ -206,6 +206,6 @@ var newest = []control{
 		edits: []edit{{"next := \"next \" + name", "next := name + \" next\""}}},
 	{name: "an image that is read as a table", file: "cmd/lazo/model_predict.go", pkg: "cmd/lazo", test: "TestModelPredict_image",
 		edits: []edit{{"strings.ToLower(filepath.Ext(c.File))):\n", "c.File):\n"}}},
-	{name: "a test of other inputs without their names", file: "flaxlike/step.go", pkg: "flaxlike", test: "TestS36_exampleOfOtherDims",
-		edits: []edit{{"\treturn logs, m.ofOtherInputs(batch, err)", "\treturn logs, err"}}},
+	{name: "a gradient by a constant that a branch has as its own", file: "internal/autodiff/gradient.go", pkg: "internal/autodiff", test: "TestGradient_byAConstant",
+		edits: []edit{{"\trefuseConstants(loss, wrt)\n", ""}}},
 }
