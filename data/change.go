@@ -41,10 +41,10 @@ func Select(names ...string) func(Batch) (Batch, error) {
 	return changed("select", names, func(fields []Field) ([]Field, error) {
 		chosen := make([]Field, len(names))
 		for i, name := range names {
-			if _, err := find(fields, name, "the batch"); err != nil {
+			var err error
+			if chosen[i], err = find(fields, name, "the batch"); err != nil {
 				return nil, err
 			}
-			chosen[i] = fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })]
 		}
 		return chosen, nil
 	})

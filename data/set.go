@@ -95,19 +95,17 @@ func (s *Set) Fields() []Field { return s.view(0, s.len).fields }
 
 // Field returns a view of the named array.
 func (s *Set) Field(name string) (Array, error) {
-	a, err := find(s.view(0, s.len).fields, name, "the set")
+	f, err := find(s.view(0, s.len).fields, name, "the set")
 	if err != nil {
 		return Array{}, fmt.Errorf("data: %w", err)
 	}
-	return a, nil
+	return f.Array, nil
 }
 
 // Classes returns the names of the classes in a field, or nil.
 func (s *Set) Classes(field string) []string {
-	if k := slices.IndexFunc(s.fields, func(f Field) bool { return f.Name == field }); k >= 0 {
-		return slices.Clone(s.fields[k].Classes)
-	}
-	return nil
+	f, _ := find(s.fields, field, "the set")
+	return slices.Clone(f.Classes)
 }
 
 // Slice returns examples i to j-1 as a view.
@@ -201,16 +199,17 @@ func (b Batch) Field(name string) (Array, error) {
 		}
 		b = host
 	}
-	return find(b.Fields, name, "data: the batch")
+	f, err := find(b.Fields, name, "data: the batch")
+	return f.Array, err
 }
 
-func find(fields []Field, name, what string) (Array, error) {
+func find(fields []Field, name, what string) (Field, error) {
 	for i := range fields {
 		if fields[i].Name == name {
-			return fields[i].Array, nil
+			return fields[i], nil
 		}
 	}
-	return Array{}, &missing{fields, name, what}
+	return Field{}, &missing{fields, name, what}
 }
 
 // missing is worded when it is read: a prediction asks each batch for a mask, which few have.

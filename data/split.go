@@ -50,10 +50,11 @@ func (s *Set) classed(options []SplitOption) (how splitting, by *classed, err er
 	if how.by != "stratified" && how.by != "grouped" {
 		return how, nil, errors.New("expected one data.Stratified or one data.Grouped")
 	}
-	a, err := find(s.fields, how.field, "the set")
+	f, err := find(s.fields, how.field, "the set")
 	if err != nil {
 		return how, nil, err
 	}
+	a := f.Array
 	if len(a.Dims) == 1 {
 		by = classesOf(a)
 	}

@@ -29,7 +29,7 @@ func refuseConstants(loss *graph.Node, wrt []*graph.Node) {
 		return
 	}
 	for _, n := range loss.Graph().Nodes() {
-		if !from[n] && !hidden(n) && constant(n) && slices.ContainsFunc(takenBy(n), func(in *graph.Node) bool { return from[in] }) {
+		if !from[n] && constant(n) && slices.ContainsFunc(takenBy(n), func(in *graph.Node) bool { return from[in] }) {
 			from[n] = true
 		}
 	}
