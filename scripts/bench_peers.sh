@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures lazo beside raw JAX, flax, Keras or PyTorch, in turns, and prints a table of ratios.
-#   PY=PYTHON scripts/bench_peers.sh [--repeats N] [--only tiny,mlp,...] [--peer jax,flax,keras,torch,compiled,onnxruntime,sklearn,readers,transformers] [--models FOLDER] [--lines FILE] [--write FILE]
+#   PY=PYTHON scripts/bench_peers.sh [--repeats N] [--only tiny,mlp,...] [--peer jax,flax,keras,torch,compiled,onnxruntime,sklearn,readers,transformers,llama] [--models FOLDER] [--lines FILE] [--write FILE]
 # --peer takes one or several; with --write docs/maintain/peers.txt the tables there are made anew.
 # PYTHON needs jax and optax (pip install jax==0.10.2 optax==0.2.8); default python3. --peer flax and --peer keras need
 # flax==0.12.8 and keras==3.15.0, and compare lstm and gpt; --peer torch (eager) and --peer compiled (by torch.compile, which needs a C++

@@ -81,6 +81,9 @@ func (f *Function) dot(lhs *value, l side, rhs *value, r side, sum dtypes.DType)
 		}
 		return f.dot(lhs, side{l.contracting[:1], nil}, rhs, side{r.contracting[:1], nil}, sum)
 	}
+	if parts := partsOf(lhs, l, rhs, r); f.b.cpu && len(f.b.meshes) == 0 && parts > 1 {
+		return f.dotByParts(lhs, l, rhs, parts)
+	}
 	if f.b.cpu && packsLess(lhs, l, rhs, r) {
 		c := &chain{}
 		product := c.do(stablehlo.DotGeneral(rhs, r.contracting, nil, lhs, l.contracting, nil).OutputDType(sum).Done)
@@ -140,6 +143,42 @@ func (f *Function) dotAsProducts(lhs *value, l side, rhs *value, r side, sum dty
 		over[i] = nb + nl + nr + i
 	}
 	return stablehlo.Reduce(products, zero, add, over...)
+}
+
+// partsOf returns how many sums make the product of one row with a large matrix, which XLA's CPU computes on one thread
+// (docs/decisions/0036); else 1. It depends on the shapes alone, so that the sums are the same on all machines.
+func partsOf(lhs *value, l side, rhs *value, r side) int {
+	const most, large = 8, 1 << 19
+	if rhs.Shape().Rank() != 2 || rhs.Shape().Size() < large || len(r.contracting) != 1 || r.contracting[0] != 0 || len(r.batch) > 0 ||
+		lhs.Shape().Size() != dims(rhs)[0] || lhs.Shape().DType != dtypes.Float32 {
+		return 1
+	}
+	for parts := most; parts > 1; parts /= 2 {
+		if dims(rhs)[0]%parts == 0 {
+			return parts
+		}
+	}
+	return 1
+}
+
+func (f *Function) dotByParts(row *value, l side, matrix *value, parts int) (*value, error) {
+	c := &chain{}
+	terms, columns := dims(matrix)[0]/parts, dims(matrix)[1]
+	x := c.do(func() (*value, error) { return stablehlo.Reshape(row, like(row, parts, terms)) })
+	w := c.do(func() (*value, error) { return stablehlo.Reshape(matrix, like(matrix, parts, terms, columns)) })
+	products := c.do(func() (*value, error) {
+		return stablehlo.DotGeneral(x, []int{1}, []int{0}, w, []int{1}, []int{0}).Done()
+	})
+	if c.err != nil {
+		return nil, c.err
+	}
+	zero, add, err := f.function(sums, products)
+	if err != nil {
+		return nil, err
+	}
+	sum := c.do(func() (*value, error) { return stablehlo.Reduce(products, zero, add, 0) })
+	to := append(slices.Delete(slices.Clone(dims(row)), l.contracting[0], l.contracting[0]+1), columns)
+	return c.do(func() (*value, error) { return stablehlo.Reshape(sum, like(sum, to...)) }), c.err
 }
 
 // XLA's CPU is then faster with swapped operands and a transposed product (docs/decisions/0036).

@@ -1,12 +1,14 @@
 package hlo_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lazo-ml/lazo/internal/hlo"
@@ -59,6 +61,46 @@ func TestDotGeneral_sidesForCPU(t *testing.T) {
 			require.Equal(t, row.changed, strings.Contains(text, `"stablehlo.optimization_barrier"`), text)
 			require.Equal(t, row.changed, strings.Contains(text, `"stablehlo.dot_general"(%p1, %p0)`), text)
 			require.NotContains(t, text, "negate")
+		})
+	}
+}
+
+// On XLA's CPU a row's product with a large matrix is the sum of products of the row's parts, which run on several
+// threads. Whole numbers make sums exact.
+func TestDotGeneral_oneRowByParts(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct {
+		name  string
+		x, w  []int
+		parts string
+	}{
+		{"a token", []int{1, 1, 576}, []int{576, 1536}, "tensor<8x72x1536xf32>"},
+		{"a vector", []int{1028}, []int{1028, 512}, "tensor<4x257x512xf32>"},
+		{"an odd number of terms", []int{1, 1025}, []int{1025, 512}, ""},
+		{"two rows", []int{2, 576}, []int{576, 1536}, ""},
+		{"a small matrix", []int{1, 512}, []int{512, 512}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			draw := func(dims ...int) []float32 {
+				list := make([]float32, shapes.Make(dtypes.Float32, dims...).Size())
+				for i := range list {
+					list[i] = float32(r.IntN(9) - 4)
+				}
+				return list
+			}
+			product := func(x, w *graph.Node) *graph.Node {
+				return graph.DotGeneral(graph.Reshape(x, c.x...), []int{len(c.x) - 1}, nil, graph.Reshape(w, c.w...), []int{0}, nil)
+			}
+			on, x, w := open(t), draw(c.x...), draw(c.w...)
+			got := graph.MustExecOnce(forCPU{on}, product, x, w)
+			if c.parts == "" {
+				require.NotContains(t, on.last.Text(), "stablehlo.reduce")
+			} else {
+				require.Contains(t, on.last.Text(), c.parts)
+			}
+			want := graph.MustExecOnce(on, product, x, w)
+			require.Equal(t, want.Shape(), got.Shape())
+			require.Equal(t, want.Value(), got.Value())
 		})
 	}
 }

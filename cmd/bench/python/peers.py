@@ -1,9 +1,9 @@
 """Measures lazo beside peers: for each figure a process of each, which take turns repeat by repeat (the first one
 changes), so that both see the same machine. Prints a table for each peer; the ratio is the median of the pairs' ratios.
 
-    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax,flax,keras,torch,compiled,onnxruntime,sklearn,readers,transformers] [--models FOLDER] [--lines FILE] [--write FILE] [--plugin cpu|cuda|tpu|PATH]
+    peers.py BENCH [--repeats N] [--only WORKLOAD,...] [--peer jax,flax,keras,torch,compiled,onnxruntime,sklearn,readers,transformers,llama] [--models FOLDER] [--lines FILE] [--write FILE] [--plugin cpu|cuda|tpu|PATH]
 BENCH is the built command bench; beside it, for the workload parquet, BENCH-parquet is that of data/parquet/bench. flax and keras (on JAX) have the workloads lstm and gpt by their own layers, torch has mlp, cnn,
-lstm and gpt with its fused Adam, eager; compiled is the same through torch.compile, and the faster of the two counts. onnxruntime has predict, sklearn linear.
+lstm and gpt with its fused Adam, eager; compiled is the same through torch.compile, and the faster of the two counts. onnxruntime has predict, sklearn linear, llama (llama.cpp) the generation of pretrained.
 """
 import argparse
 import json
@@ -50,8 +50,8 @@ FIGURES = [
 FEED = {"images", "csv", "parquet"}  # files are read, and nothing is computed: --peer readers has torch's DataLoader, pandas and pyarrow
 MODELS = {"pretrained"}  # of --models: --peer transformers has sentence-transformers, transformers and peft on PyTorch
 PEERS = {"jax": {f[0] for f in FIGURES} - FEED - MODELS, "readers": FEED, "transformers": MODELS, "flax": {"lstm", "gpt"}, "keras": {"lstm", "gpt"}, "torch": {"mlp", "cnn", "lstm", "gpt"},
-         "compiled": {"mlp", "cnn", "lstm", "gpt"}, "onnxruntime": {"predict"}, "sklearn": {"linear"}}
-SCRIPTS = {"torch": "bench_torch.py", "compiled": "bench_torch.py", "sklearn": "bench_sklearn.py"}
+         "compiled": {"mlp", "cnn", "lstm", "gpt"}, "onnxruntime": {"predict"}, "sklearn": {"linear"}, "llama": MODELS}
+SCRIPTS = {"torch": "bench_torch.py", "compiled": "bench_torch.py", "sklearn": "bench_sklearn.py", "llama": "bench_llama.py"}
 METRIC = {"torch", "compiled", "sklearn"}  # they have no other variants of a training than metric
 UNASKED = {"serve", "growth"}  # of --only alone
 RESIDENT = ("mlp", "metric", "metric")  # the figure whose processes' memory is compared too
@@ -158,6 +158,8 @@ def table(a, peer, chosen):
             continue
         if peer in METRIC and figure[0] in STEPS and figure[1:3] != ("metric", "metric"):
             continue
+        if peer == "llama" and figure[1] != "generate":
+            continue
         lazo, theirs = pair(a.bench, figure, a.repeats, peer, a.plugin, a.models)
         versions |= lazo.get("versions", {}) | theirs.get("versions", {})
         if peer in METRIC or peer == "onnxruntime":
@@ -196,15 +198,15 @@ def main():
     p.add_argument("--only", default="")
     p.add_argument("--peer", default="jax", help=f"one or several of {','.join(PEERS)}")
     p.add_argument("--plugin", default="cpu", help="of lazo: cpu, cuda, tpu or a path; JAX takes the devices that it finds, or $JAX_PLATFORMS")
-    p.add_argument("--models", help="for --peer transformers, a folder with minilm, smollm.gguf and texts.csv: see bench_pretrained.py")
+    p.add_argument("--models", help="for --peer transformers and llama, a folder with minilm, smollm.gguf and texts.csv: see bench_pretrained.py and bench_llama.py")
     p.add_argument("--lines", help="a file to append the results to, as JSON lines")
     p.add_argument("--write", help="a document whose tables, a place for each peer, are replaced")
     a = p.parse_args()
     peers, only = a.peer.split(","), set(filter(None, a.only.split(",")))
     if set(peers) - set(PEERS) or a.repeats < 1:
         p.error(f"--peer takes {', '.join(PEERS)}; --repeats is at least 1")
-    if "transformers" in peers and not a.models:
-        p.error("--peer transformers needs --models")
+    if not a.models and any(PEERS[peer] == MODELS for peer in peers):
+        p.error("--peer transformers and --peer llama need --models")
     known = set().union(*(PEERS[peer] for peer in peers))
     if only - known:
         p.error(f"--only takes {', '.join(sorted(known))}")
