@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Retention keeps the checkpoints that any field keeps.
+// Retention is a rule: a checkpoint stays if at least one field selects it.
 //
 //	checkpoint.Retention{Last: 3, Best: 2, Metric: "loss_test"}
 type Retention struct {

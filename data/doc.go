@@ -8,7 +8,7 @@
 //	batches of items   [Rebatch], [Chunk], [Window], [Buckets], [PadSequences], [PackSequences]
 //	cost               [Prefetch], [Cache]
 //
-// Numbers such as n, depth and workers must be at least 1. Subpackages read files.
+// Numbers such as n, depth and workers must be at least 1, those of [Take] 0 or more. Subpackages read files.
 //
 // # Positions
 //

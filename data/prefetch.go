@@ -12,8 +12,9 @@ import (
 // unchanged. Source must give each batch its own memory. It must not read the trained state, which is an error, nor
 // change what is saved with it (checkpoint.Options.Also).
 //
-// A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source,
-// in a run of package loop until its context ends; if source then fails, the consumer's range panics.
+// A panic of source becomes an error after its last batch. When the consumer stops early, Prefetch waits for source; a
+// run of package loop waits until its context ends. If source fails then, no batch can carry the error, and the
+// consumer's range panics.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {

@@ -26,7 +26,7 @@ func Repeat[B any](source iter.Seq2[B, error], times int) iter.Seq2[B, error] {
 }
 
 // Passes iterates source(0), source(1), … until source returns nil: for example a [ShuffleBuffer] with the seed
-// seed+pass. A source that counts passes itself cannot resume.
+// seed+pass. Use the argument: a count inside the source would begin at 0 in a resumed run.
 func Passes[B any](source func(pass int) iter.Seq2[B, error]) iter.Seq2[B, error] {
 	if err := refuse("passes", false, source == nil); err != nil {
 		return failed[B](err)

@@ -84,7 +84,8 @@ func WithInnerLosses() Option {
 
 // WithMetrics adds metrics: [Metric] values, or names. The names are accuracy, binary_accuracy, top_5_accuracy,
 // precision, recall, f1, auc, average_precision, mean_iou, mse, rmse, mae, r2, cosine_similarity, pearson,
-// concordance, pearson_correlation, concordance_correlation, crossentropy, perplexity; and the mean losses
+// concordance, pearson_correlation, concordance_correlation, crossentropy, perplexity, with their other names in Keras
+// and scikit-learn; and the mean losses
 // binary_crossentropy, categorical_crossentropy, kl_divergence, log_cosh, mape, msle, poisson, hinge, squared_hinge,
 // categorical_hinge.
 //
@@ -92,7 +93,7 @@ func WithInnerLosses() Option {
 // refuses labels with several classes: use binary_accuracy, or precision, recall and f1 with a sigmoid or
 // binary_crossentropy.
 //
-// Metrics of two classes, auc and average_precision take the output as
+// The metrics of two classes, auc and average_precision read the output as
 //
 //   - probabilities, with threshold 0.5, after a sigmoid or softmax, or with the loss dice or tversky;
 //   - logits, with threshold 0, with a crossentropy or a hinge;

@@ -222,7 +222,7 @@ func (p Prediction) WithOutputs(outputs map[string]data.Array) (Prediction, erro
 	return q, nil
 }
 
-// Answers returns [Model.Answer]'s arrays.
+// Answers converts the outputs for clients, by the rules of [Model.Answer].
 func (p Prediction) Answers() (map[string]data.Array, error) {
 	all, errs := map[string]data.Array{}, graphs.OutputErrors{}
 	give := func(name string, a data.Array, err error) {

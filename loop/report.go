@@ -11,9 +11,9 @@ type Report struct {
 	From  Elapsed
 	Until Period
 	Stop  error
-	// Ahead is the number of batches taken from the data and not in the state, without data.Prefetch's. It is 0,
-	// except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report the end of an
-	// epoch, it is 1 except at the last batch.
+	// Ahead is the number of batches that the run took and the state has not; those of data.Prefetch do not count. It
+	// is 0, except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report the end of
+	// an epoch, it is 1 except at the last batch.
 	Ahead   int64
 	state   any
 	changes bool

@@ -88,8 +88,8 @@ func (s Schedule) extend(word string) Schedule {
 }
 
 // When returns a schedule that is due where due, a pure function of the elapsed before and after the iteration, returns
-// true. A run calls it in every iteration, When itself with 1 to 1e9 steps, to find out whether it depends on epochs
-// ([Elapsed]). Errors contain the name.
+// true. A run calls it in every iteration. When also calls it, with trial values of 1 to 1e9 steps, to find out whether
+// it depends on epochs ([Elapsed]). Errors contain the name.
 func When(name string, due func(before, after Elapsed) bool) Schedule {
 	name = cmp.Or(name, "when")
 	if due == nil {
@@ -114,7 +114,7 @@ func (s *Schedule) always() bool {
 	return each
 }
 
-// Possible reports whether the schedule may be due at all.
+// Possible is false for a schedule that is never due in an iteration by its form, as [Never] and [AtEnd].
 func (s Schedule) Possible() bool { return s.rule != nil || s.starts }
 
 // Err returns the mistake in the schedule or its parts, or nil. [Loop.Run] returns it.

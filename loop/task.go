@@ -17,7 +17,7 @@ import (
 //
 //	Await(ctx context.Context, state S) error
 //
-// which waits for all steps begun on the state and returns the error of a failed one, which counts as made. The loop
+// which waits for all started steps and returns the error of a failed one, which still counts as a step. The loop
 // calls it after the last iteration, also after a failure. Steps with metrics in a state that changes in place have
 //
 //	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)

@@ -74,7 +74,7 @@ func RunningAverages() StepOption { return func(s *stepSettings) { s.averages = 
 func OutputsAlone() StepOption { return func(s *stepSettings) { s.outputsAlone = true } }
 
 // LearningRates has a training step report its rate ([State.RatesInForce]) as the metric learning_rate, or
-// learning_rate_<group>, or none without a single rate. A step that holds its update back reports the next one's.
+// learning_rate_<group>, or none without a single rate. Between updates of optim.Accumulate it is the next update's.
 func LearningRates() StepOption { return func(s *stepSettings) { s.rates = true } }
 
 // MaxShapes limits the shapes of batches for which a step is compiled on one state, default 100. Beyond it a training

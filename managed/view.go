@@ -19,7 +19,7 @@ import (
 
 // View has a state's values of one moment, for tests and predictions during training.
 //
-// Each value is that between two training steps when a view's step first uses it, copied once when the training
+// A view fixes a value when its step first uses it, always between two training steps, and copies it once when training
 // overwrites it. Each step of a view has its own metrics of [Builder.Track], over all its steps since
 // [View.ResetMetrics]. Other changes, such as drawing random numbers, go to the state.
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/lazo-ml/lazo/data"
 )
 
-// prepared is a fitted rule: it converts one or several columns of a table to columns of one field. A kind has its
-// own file, and a row of kinds. Its JSON is read strictly.
+// prepared is a fitted rule: it converts one or several columns of a table to columns of one field. A kind has a
+// row of kinds. Its JSON is read strictly.
 type prepared interface {
 	of() *source
 	label() bool    // Inputs leaves it out

@@ -3,7 +3,11 @@ package archtest
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,8 +17,7 @@ import (
 
 const module = "github.com/lazo-ml/lazo/"
 
-// allowed has the packages of lazo that each package may import. DESIGN.md summarizes it. A new package needs a row
-// here, and a public one in README.md.
+// allowed has the packages of lazo that each package may import. A new package needs a row here.
 var allowed = map[string][]string{
 	"loop":                   {"internal/abilities", "internal/agreed", "internal/ahead", "internal/better", "internal/columns", "internal/epochs", "internal/joined", "internal/lookup", "internal/pieces", "internal/reader", "internal/records", "internal/reused", "internal/shield", "internal/signals", "internal/timetable"},
 	"callbacks":              {"internal/better", "internal/records", "internal/regular", "loop", "internal/abilities", "internal/shield"},
@@ -198,6 +201,42 @@ func TestArrows(t *testing.T) {
 		}
 	}
 	t.Logf("%d imports checked", checked)
+}
+
+// DESIGN.md lists the public packages in groups, each of which imports only later ones.
+func TestDesign_hasThePackagesInOrder(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "DESIGN.md"))
+	require.NoError(t, err)
+	require.Empty(t, misplaced(t, string(text)))
+	require.Equal(t, []string{"flaxlike/report imports flaxlike, which is not after it"},
+		misplaced(t, strings.Replace(string(text), "`flaxlike/report`;\n`flaxlike`;", "`flaxlike`; `flaxlike/report`;", 1)))
+	require.Equal(t, []string{"serve is not in the list"}, misplaced(t, strings.Replace(string(text), "`serve`, ", "", 1)))
+}
+
+func misplaced(t *testing.T, design string) (mistakes []string) {
+	_, list, found := strings.Cut(design, "each imports only later ones:")
+	require.True(t, found)
+	list, _, _ = strings.Cut(list, "\n\n")
+	group := map[string]int{}
+	for i, names := range strings.Split(list, ";") {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(names, -1) {
+			require.Contains(t, allowed, name[1])
+			group[name[1]] = i
+		}
+	}
+	others := regexp.MustCompile(`^(cmd|docs|examples|internal)(/|$)|/internal/|test$|^xla/register$|^data/gomlxdata$`)
+	for name := range allowed {
+		i, listed := group[name]
+		if !listed && !others.MatchString(name) {
+			mistakes = append(mistakes, name+" is not in the list")
+		}
+		for _, below := range allowed[name] {
+			if j, too := group[below]; listed && too && j <= i {
+				mistakes = append(mistakes, fmt.Sprintf("%s imports %s, which is not after it", name, below))
+			}
+		}
+	}
+	return mistakes
 }
 
 // unused returns the packages that one may import and does not.
