@@ -208,8 +208,8 @@ func TestDesign_hasThePackagesInOrder(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "DESIGN.md"))
 	require.NoError(t, err)
 	require.Empty(t, misplaced(t, string(text)))
-	require.Equal(t, []string{"flaxlike/report imports flaxlike, which is not after it"},
-		misplaced(t, strings.Replace(string(text), "`flaxlike/report`;\n`flaxlike`;", "`flaxlike`; `flaxlike/report`;", 1)))
+	require.Contains(t, misplaced(t, strings.Replace(string(text), "`flaxlike/report`;\n`flaxlike`;", "`flaxlike`; `flaxlike/report`;", 1)),
+		"flaxlike/report imports flaxlike, which is not after it")
 	require.Equal(t, []string{"serve is not in the list"}, misplaced(t, strings.Replace(string(text), "`serve`, ", "", 1)))
 }
 
