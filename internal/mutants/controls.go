@@ -208,4 +208,10 @@ var newest = []control{
 		edits: []edit{{"strings.ToLower(filepath.Ext(c.File))):\n", "c.File):\n"}}},
 	{name: "a gradient by a constant that a branch has as its own", file: "internal/autodiff/gradient.go", pkg: "internal/autodiff", test: "TestGradient_byAConstant",
 		edits: []edit{{"\trefuseConstants(loss, wrt)\n", ""}}},
+	{name: "ratios to several commits in one line", file: "cmd/bench/history.go", pkg: "cmd/bench", test: "TestDrawHistory_ofTheNewestReference",
+		edits: []edit{{"r.Reference != newest.Reference", "false"}}},
+	{name: "a run that loses its records for an error", file: "cmd/bench/check.go", pkg: "cmd/bench", test: "TestCheck_keepsRecordsBeforeAnError",
+		edits: []edit{{"return records, fmt.Errorf(\"%s %s", "return nil, fmt.Errorf(\"%s %s"}}},
+	{name: "a slower program that ends well", file: "cmd/bench/check.go", pkg: "cmd/bench", test: "TestCheck_slower",
+		edits: []edit{{"slices.ContainsFunc(records, record.slower)", "false"}}},
 }

@@ -252,10 +252,13 @@ func chartOf(of []series, epochs series) chart {
 }
 
 func (s series) role() string {
-	if s.validation {
+	switch {
+	case s.validation:
 		return "validation"
+	case s.Collection == loop.Losses || s.Collection == loop.Metrics || s.Collection == loop.Stateful:
+		return "training"
 	}
-	return "training"
+	return s.Name
 }
 
 func flattened(lists [][]float64) bool {
