@@ -95,6 +95,7 @@ func keepHistory(b *bench, earlier, records []record) error {
 // drawHistory draws the runs with the newest one's reference, for ratios to several ones are not comparable.
 func drawHistory(records []record) *plots.Figure {
 	newest := records[len(records)-1]
+	const ofReference = "time / the reference's"
 	var names []string
 	rows := make([]loop.Logs, 1) // the reference itself
 	for i, r := range records {
@@ -108,14 +109,14 @@ func drawHistory(records []record) *plots.Figure {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
-		rows[0].Set("ratio", name, 1)
-		rows[len(rows)-1].Set("ratio", name, r.Ratio)
+		rows[0].Set(ofReference, name, 1)
+		rows[len(rows)-1].Set(ofReference, name, r.Ratio)
 	}
 	var h loop.History
 	for i, logs := range rows {
 		h.Commit(loop.Elapsed{Steps: int64(i)}, logs, 1)
 	}
-	return plots.History(&h, names...).Titled("Times of workloads").Caption(fmt.Sprintf("Divided by those of %s (step 0) in the same run. Step %d: %s on %s.",
+	return plots.History(&h, names...).Titled("make bench-check").Caption(fmt.Sprintf("Step 0 is the reference %s, step %d %s on %s.",
 		newest.Reference, len(rows)-1, newest.Commit, newest.Date.Format(time.DateOnly)))
 }
 

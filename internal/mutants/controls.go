@@ -214,4 +214,6 @@ var newest = []control{
 		edits: []edit{{"return records, fmt.Errorf(\"%s %s", "return nil, fmt.Errorf(\"%s %s"}}},
 	{name: "a slower program that ends well", file: "cmd/bench/check.go", pkg: "cmd/bench", test: "TestCheck_slower",
 		edits: []edit{{"slices.ContainsFunc(records, record.slower)", "false"}}},
+	{name: "a panel for each entry of an own collection", file: "metrics/plots/history.go", pkg: "metrics/plots", test: "TestHistory_ofOwnCollection",
+		edits: []edit{{"case !slices.Contains(own, s.Collection):", "case false:"}}},
 }
