@@ -16,8 +16,8 @@ import (
 // History draws a run's logs, with a panel per figure: training as a solid line, validation dashed in the same
 // colour. "val_loss" or "loss_val" is the validation of "loss". names select the figures, by default all losses and
 // metrics that are numbers, without "avg_loss" if there is a "loss". Learning rates ("learning_rate",
-// "learning_rate_<group>") share the last panel, on a log axis if all are above 0. Entries of a collection of your own
-// share its panel.
+// "learning_rate_<group>") share the last panel, on a log axis if all are above 0. Named entries of any
+// other collection share its panel.
 //
 // The x axis shows epochs if the history has an entry "epoch", interpolated by step, else steps.
 //
