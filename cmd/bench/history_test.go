@@ -125,7 +125,7 @@ func TestDrawHistory_ofTheNewestReference(t *testing.T) {
 	var page bytes.Buffer
 	require.NoError(t, drawHistory(records).HTML(&page))
 	text := regexp.MustCompile(`<[^>]*>\s*`).ReplaceAllString(page.String(), "|")
-	require.Contains(t, text, "Divided by those of new (step 0) in the same run. Step 2: c0ffee on 2026-11-04.")
+	require.Contains(t, text, "Step 0 is the reference new, step 2 c0ffee on 2026-11-04.")
 	require.Regexp(t, `tiny metric\|+0.75\|+0.5\|+1\|`, text, "last, lowest, highest")
 	require.Regexp(t, `mlp metric\|+1.5\|+1\|+1.5\|`, text)
 	require.NotContains(t, text, "gone")
