@@ -111,10 +111,11 @@ bench: setup ## measure: JSON lines, to stand beside the peers'
 
 REF ?= HEAD
 REPEATS ?= 9
+HISTORY ?= docs/maintain/history.jsonl
 
 .PHONY: bench-check
-bench-check: setup ## a small set of workloads in turns with the bench of REF=HEAD: what became slower beyond noise; a failure if anything did
-	GO="$(GO)" bash scripts/bench_check.sh "$(REF)" "$(REPEATS)"
+bench-check: setup ## a small set of workloads in turns with the bench of REF=HEAD (empty: of the last release): what became slower beyond noise; a failure if anything did
+	GO="$(GO)" bash scripts/bench_check.sh "$(REF)" "$(REPEATS)" "$(HISTORY)"
 
 .PHONY: conformance
 conformance: setup ## GoMLX's own tests on lazo's backend
@@ -176,7 +177,7 @@ mutants: setup ## how good the tests are: MUTANTS=300 changes of the code, a sam
 	$(GO) run ./internal/mutants -n $(MUTANTS) -seed $(SEED) -with ./managed/strategytest ./loop ./checkpoint ./managed ./strategies ./xla
 
 .PHONY: nightly
-nightly: setup ## the long forms: faults in full number, fuzzing
+nightly: setup ## the long forms: faults in full number, fuzzing; bench-check with the last release
 	sh scripts/install_pjrt.sh cpu81
 	sh scripts/install_pjrt.sh mpich
 	$(GO) test -tags nightly -timeout 120m ./...
@@ -199,3 +200,4 @@ nightly: setup ## the long forms: faults in full number, fuzzing
 	$(MAKE) notebook
 	$(MAKE) board
 	cd data/parquet && $(GO) test -tags nightly -timeout 120m ./... && $(GO) test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $(FUZZ_TIME) -fuzzminimizetime 50x .
+	$(MAKE) bench-check REF=

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 var checked = []struct {
@@ -32,17 +33,27 @@ const (
 
 var errSlower = errors.New("slower than before")
 
-func check(ctx context.Context, b *bench, before string) error {
-	now, err := os.Executable()
+// check measures the commands, before and now, in turns, and prints a row for each workload.
+func check(ctx context.Context, b *bench, commands [2]string) error {
+	earlier, err := readHistory(b.history)
 	if err != nil {
 		return err
 	}
+	records, err := checkAll(ctx, b, commands)
+	if len(records) == 0 {
+		return err
+	}
+	return errors.Join(err, keepHistory(b, earlier, records))
+}
+
+// checkAll also returns the records before an error.
+func checkAll(ctx context.Context, b *bench, commands [2]string) (records []record, err error) {
 	dir, err := os.MkdirTemp("", "lazo-bench-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	slower := false
+	of := record{Date: time.Now().UTC().Truncate(time.Second), Commit: b.commit, Reference: b.reference, Processor: processor(), Load: b.load}
 	fmt.Fprintln(b.stdout, "| workload | variant | unit | before | now | time, now/before | chance | |\n|---|---|---|---|---|---|---|---|")
 	for _, c := range checked {
 		if !b.wants(c.variant) {
@@ -52,21 +63,20 @@ func check(ctx context.Context, b *bench, before string) error {
 		if c.batch > 0 {
 			args = append(args, "-batch", strconv.Itoa(c.batch), "-steps", strconv.Itoa(c.steps))
 		}
-		lines, err := inTurns(ctx, b.repeats, [2]string{before, now}, args)
+		lines, err := inTurns(ctx, b.repeats, commands, args)
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", c.workload, c.variant, err)
+			return records, fmt.Errorf("%s %s: %w", c.workload, c.variant, err)
 		}
-		r := compare(timesOf(lines[0]), timesOf(lines[1]))
-		word := ""
-		if r.slower() {
-			word, slower = "**slower**", true
-		}
-		fmt.Fprintf(b.stdout, "| `%s` | %s | %s | %.4g | %.4g | %.2f | %.3f | %s |\n", c.workload, c.variant, lines[0].Unit, lines[0].Median, lines[1].Median, r.ratio, r.chance, word)
+		r := of
+		r.Workload, r.Variant, r.Unit, r.Before, r.Now = c.workload, c.variant, lines[0].Unit, lines[0].Median, lines[1].Median
+		r.comparison = compare(timesOf(lines[0]), timesOf(lines[1]))
+		fmt.Fprintln(b.stdout, r.row())
+		records = append(records, r)
 	}
-	if slower {
-		return errSlower
+	if slices.ContainsFunc(records, record.slower) {
+		return records, errSlower
 	}
-	return nil
+	return records, nil
 }
 
 func inTurns(ctx context.Context, repeats int, commands [2]string, args []string) (lines [2]line, err error) {
@@ -153,11 +163,11 @@ func timesOf(l line) []float64 {
 }
 
 type comparison struct {
-	ratio  float64 // of medians
-	chance float64 // probability for equal programs
+	Ratio  float64 `json:"ratio"`  // of median times
+	Chance float64 `json:"chance"` // probability for equal programs
 }
 
-func (c comparison) slower() bool { return c.ratio > slowerBy && c.chance < slowerChance }
+func (c comparison) slower() bool { return c.Ratio > slowerBy && c.Chance < slowerChance }
 
 // compare is a one-sided Mann-Whitney test with the normal approximation, corrected for continuity and ties; accurate
 // from seven repeats.

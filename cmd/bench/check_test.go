@@ -26,8 +26,8 @@ func TestCompare(t *testing.T) {
 		{[]float64{1000, 1001, 1002, 1003, 1004, 1005, 1006}, []float64{1007, 1008, 1009, 1010, 1011, 1012, 1013}, 1010. / 1003, 0.0010825, false},
 	} {
 		got := compare(row.before, row.now)
-		require.InDelta(t, row.ratio, got.ratio, 1e-9)
-		require.InDelta(t, row.want, got.chance, 1e-4)
+		require.InDelta(t, row.ratio, got.Ratio, 1e-9)
+		require.InDelta(t, row.want, got.Chance, 1e-4)
 		require.Equal(t, row.slower, got.slower())
 	}
 	r, told := rand.New(rand.NewPCG(1, 1)), 0

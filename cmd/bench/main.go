@@ -83,6 +83,8 @@ type bench struct {
 	over     string
 	load     float64
 	out      *json.Encoder
+	// of check
+	history, commit, reference string
 	// a line per permitted repeat, after a printed "ready", or nil
 	turns  *bufio.Scanner
 	stdout io.Writer
@@ -143,7 +145,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.SetOutput(stderr)
 	usual := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(notByDefault, name) })
 	list := flags.String("workload", strings.Join(usual, ","), "comma-separated `names`; also "+strings.Join(notByDefault, ", "))
-	flags.StringVar(&b.plot, "plot", "", "the `file` for growth's plot, an SVG")
+	flags.StringVar(&b.plot, "plot", "", "the `file` for the plot of growth or of the history, an SVG")
 	variants := flags.String("variant", "", "comma-separated `names` (default: all of a workload)")
 	flags.IntVar(&b.batch, "batch", 0, "examples in a step (default: the workload's own)")
 	flags.IntVar(&b.steps, "steps", 0, "steps of a repeat (default: the workload's own)")
@@ -153,6 +155,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	flags.StringVar(&b.over, "over", "", "the transport between ranks, a `name` for the lines of exchange (default: shared memory)")
 	flags.StringVar(&b.plugin, "plugin", xla.CPU, "cpu, cuda, tpu, or the `path` of a plugin")
 	before := flags.String("check", "", "the `path` of an earlier bench: measure a small set in turns with it, and end with 3 if something became slower")
+	flags.StringVar(&b.history, "history", "", "the `file` to which -check appends a JSON line a workload")
+	flags.StringVar(&b.commit, "commit", "", "the `hash` of this bench in -history")
+	flags.StringVar(&b.reference, "reference", "", "the `hash` of the earlier bench in -history")
 	turns := flags.Bool("turns", false, "before each repeat, print \"ready\" and wait for a line on standard input")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -168,8 +173,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if b.batch < 0 || b.steps < 0 || b.repeats < 1 || flags.NArg() > 0 {
 		return usageError{fmt.Errorf("-batch, -steps must not be negative, -repeats must be positive, no other arguments: got %q", args)}
 	}
+	if b.history != "" && (*before == "" || b.commit == "" || b.reference == "") {
+		return usageError{fmt.Errorf("-history needs -check, -commit and -reference: got %q", args)}
+	}
 	if *before != "" {
-		return check(ctx, b, *before)
+		now, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		return check(ctx, b, [2]string{*before, now})
 	}
 	chosen := strings.Split(*list, ",")
 	for _, name := range chosen {

@@ -40,7 +40,7 @@ func TestLines(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	for _, args := range [][]string{{"-workload", "tinny"}, {"-steps", "-1"}, {"-repeats", "0"}, {"-batch", "x"}, {"tiny"}} {
+	for _, args := range [][]string{{"-workload", "tinny"}, {"-steps", "-1"}, {"-repeats", "0"}, {"-batch", "x"}, {"tiny"}, {"-history", "x"}, {"-check", "x", "-history", "x"}} {
 		err := run(t.Context(), args, nil, io.Discard, io.Discard)
 		require.True(t, errors.As(err, new(usageError)), "%v: %v", args, err)
 	}

@@ -151,7 +151,7 @@ var allowed = map[string][]string{
 	"examples/twotower":      {"callbacks", "data", "loop", "managed", "nn", "nn/losses", "optim", "strategies", "xla"},
 	"examples/vae":           {"callbacks", "data", "loop", "managed", "nn", "optim", "strategies", "xla"},
 	"examples/transfer":      {"data", "flaxlike", "loop", "nn", "optim"},
-	"cmd/bench":              {"callbacks", "checkpoint", "data", "data/images", "data/tables", "data/text", "dist", "flaxlike", "loop", "nn/losses", "managed", "metrics", "nn", "optim", "pretrained", "checkpoint/safetensors", "serve", "strategies", "train", "xla", "internal/mpi"},
+	"cmd/bench":              {"callbacks", "checkpoint", "data", "data/images", "data/tables", "data/text", "dist", "flaxlike", "loop", "nn/losses", "managed", "metrics", "metrics/plots", "nn", "optim", "pretrained", "checkpoint/safetensors", "serve", "strategies", "train", "xla", "internal/mpi"},
 	"cmd/bench/scale":        {"xla/plan"},
 
 	"managed/internal/store": {"checkpoint", "internal/abilities", "data", "internal/dtype", "internal/gate", "internal/graphs", "internal/packs", "strategies", "xla"},

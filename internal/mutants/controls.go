@@ -212,4 +212,12 @@ var newest = []control{
 		edits: []edit{{"f.function(sums, products)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tsum :=", "f.function(maxima, products)\n\tif err != nil {\n\t\treturn nil, err\n\t}\n\tsum :="}}},
 	{name: "a row's product on one thread", file: "internal/hlo/dot.go", pkg: "internal/hlo", test: "TestDotGeneral_oneRowByParts",
 		edits: []edit{{"len(f.b.meshes) == 0 && parts > 1 {", "len(f.b.meshes) == 0 && parts > 99 {"}}},
+	{name: "ratios to several commits in one line", file: "cmd/bench/history.go", pkg: "cmd/bench", test: "TestDrawHistory_ofTheNewestReference",
+		edits: []edit{{"r.Reference != newest.Reference", "false"}}},
+	{name: "a run that loses its records for an error", file: "cmd/bench/check.go", pkg: "cmd/bench", test: "TestCheck_keepsRecordsBeforeAnError",
+		edits: []edit{{"return records, fmt.Errorf(\"%s %s", "return nil, fmt.Errorf(\"%s %s"}}},
+	{name: "a slower program that ends well", file: "cmd/bench/check.go", pkg: "cmd/bench", test: "TestCheck_slower",
+		edits: []edit{{"slices.ContainsFunc(records, record.slower)", "false"}}},
+	{name: "a panel for each entry of an own collection", file: "metrics/plots/history.go", pkg: "metrics/plots", test: "TestHistory_ofOwnCollection",
+		edits: []edit{{"case !slices.Contains(own, s.Collection):", "case false:"}}},
 }

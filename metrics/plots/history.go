@@ -16,7 +16,8 @@ import (
 // History draws a run's logs, with a panel per figure: training as a solid line, validation dashed in the same
 // colour. "val_loss" or "loss_val" is the validation of "loss". names select the figures, by default all losses and
 // metrics that are numbers, without "avg_loss" if there is a "loss". Learning rates ("learning_rate",
-// "learning_rate_<group>") share the last panel, on a log axis if all are above 0.
+// "learning_rate_<group>") share the last panel, on a log axis if all are above 0. Named entries of any
+// other collection share its panel.
 //
 // The x axis shows epochs if the history has an entry "epoch", interpolated by step, else steps.
 //
@@ -46,11 +47,15 @@ type series struct {
 	loop.Entry
 	of         string // its figure
 	validation bool
+	shared     bool // a line among others of its figure
 	steps      []int64
 	values     []float64
 }
 
 const rates = "learning rate"
+
+// Other collections are a figure each.
+var own = []loop.Collection{loop.Losses, loop.Metrics, loop.Stateful, loop.Outputs}
 
 func charts(h *loop.History, names []string) (all []chart, err error) {
 	if h == nil || h.Len() == 0 {
@@ -172,8 +177,11 @@ func named(found []series, several map[string]int) []series {
 		if several[s.Name] > 1 {
 			s.of = string(s.Collection) + "." + s.of
 		}
-		if isRate(s.Name) {
-			s.of, s.validation = rates, false
+		switch {
+		case isRate(s.Name):
+			s.of, s.validation, s.shared = rates, false, true
+		case !slices.Contains(own, s.Collection):
+			s.of, s.validation, s.shared = string(s.Collection), false, true
 		}
 	}
 	return found
@@ -219,8 +227,11 @@ func chartOf(of []series, epochs series) chart {
 		if s.validation {
 			l.dashes = dashed
 		}
-		if name == rates {
+		if s.shared {
 			l.name, l.colour = s.Name, colours[i%len(colours)]
+			if i >= len(colours) {
+				l.dashes = dashed
+			}
 		}
 		gaps := 0
 		for _, v := range s.values {
@@ -235,7 +246,7 @@ func chartOf(of []series, epochs series) chart {
 		c.lines = append(c.lines, l)
 	}
 	best := len(of) - 1
-	if k := of[best].best(); k >= 0 && name != rates {
+	if k := of[best].best(); k >= 0 && !of[best].shared {
 		x, y := xs[best][k], of[best].values[k]
 		c.lines = append(c.lines, line{name: fmt.Sprintf("best: %s, %s %s", number(y), c.xLabel,
 			number(math.Round(x*100)/100)),

@@ -92,6 +92,27 @@ func TestHistory_ofFit(t *testing.T) {
 	require.Contains(t, svgOf(t, plots.History(rates(0))).texts, "a rate is 0 or below: the axis is linear")
 }
 
+// Names that look like a validation's or a loss's have no such meaning there, and an eighth line is dashed.
+func TestHistory_ofOwnCollection(t *testing.T) {
+	h := new(loop.History)
+	names := []string{"norm_loss", "val_norm_loss", "c", "d", "e", "f", "g", "h", "i"}
+	for i := range 3 {
+		var logs loop.Logs
+		for k, name := range names {
+			logs.Set("norms", name, float64(i*k))
+		}
+		logs.Loss("loss", 1)
+		h.Commit(loop.Elapsed{Steps: int64(i)}, logs, 1)
+	}
+	d := svgOf(t, plots.History(h, append(names, "loss")...))
+	require.Subset(t, d.texts, append(names, "norms", "training"))
+	full, dashed := d.dashed(blue)
+	require.Equal(t, []int{2, 1}, []int{full, dashed}, "the loss, the first and the eighth of seven colours")
+	require.NotContains(t, d.texts, "validation")
+	d = svgOf(t, plots.History(h))
+	require.NotContains(t, d.texts, "norms")
+}
+
 // Whatever the values and names are, the picture is XML with finite numbers, and drawn in bounded time.
 func TestHistory_ofAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
