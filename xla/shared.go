@@ -59,17 +59,15 @@ func (s *sharedPrograms) program(text string, options pjrt.CompileOptions, compi
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p = &sharedProgram{Executable: e, key: key, text: len(text), uses: 1}
-	s.of[key] = p
-	return p, nil
+	s.of[key] = &sharedProgram{Executable: e, key: key, text: len(text), uses: 1}
+	return s.of[key], nil
 }
 
 // begin returns the program, or marks it as being compiled until its caller closes ended.
 func (s *sharedPrograms) begin(key programKey) (p *sharedProgram, ended chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.compiling[key] != nil {
-		other := s.compiling[key]
+	for other := s.compiling[key]; other != nil; other = s.compiling[key] {
 		s.mu.Unlock()
 		<-other
 		s.mu.Lock()

@@ -209,7 +209,7 @@ var newest = []control{
 	{name: "a gradient by a constant that a branch has as its own", file: "internal/autodiff/gradient.go", pkg: "internal/autodiff", test: "TestGradient_byAConstant",
 		edits: []edit{{"\trefuseConstants(loss, wrt)\n", ""}}},
 	{name: "a program that two goroutines compile", file: "xla/shared.go", pkg: "xla", test: "TestSharedPrograms_atOnce",
-		edits: []edit{{"for s.compiling[key] != nil {", "for false {"}}},
+		edits: []edit{{"other := s.compiling[key]; other != nil;", "other := s.compiling[key]; false;"}}},
 	{name: "compiled programs of one process", file: "xla/cache.go", pkg: "flaxlike", test: "TestFit_compilesEachProgramOnce",
 		edits: []edit{{"cacheMagic, c.on, options, program)", "cacheMagic, fmt.Sprint(c.on, os.Getpid()), options, program)"}}},
 }
