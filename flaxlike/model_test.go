@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -144,10 +146,9 @@ func TestSecondModelCompilesNothing(t *testing.T) {
 //
 //lazo:norace
 func TestFit_compilesEachProgramOnce(t *testing.T) {
-	cache := xla.CompileCache(t.TempDir(), 0)
-	for _, source := range []string{"cache=miss", "cache=hit"} {
-		var log bytes.Buffer
-		r := plugintest.Uncached(t, cache, xla.Log(slog.New(slog.NewTextHandler(&log, nil))))
+	sources := func(dir string) (log string) {
+		var all bytes.Buffer
+		r := plugintest.Uncached(t, xla.CompileCache(dir, 0), xla.Log(slog.New(slog.NewTextHandler(&all, nil))))
 		m, err := flaxlike.New(t.Context(), nn.Sequential{nn.Dense{Units: 7}, nn.Dropout{Rate: 0.2}, nn.Dense{Units: 3}}, flaxlike.WithLoss(sparse),
 			flaxlike.WithMetrics("accuracy"), flaxlike.WithStrategy(strategies.Jit(r)))
 		require.NoError(t, err)
@@ -158,11 +159,22 @@ func TestFit_compilesEachProgramOnce(t *testing.T) {
 		_, err = m.Predict(t.Context(), sorted(t, 45))
 		require.NoError(t, err)
 		require.NoError(t, m.Close())
-		compiled := strings.Split(strings.TrimSpace(log.String()), "\n")
-		compiled = slices.DeleteFunc(compiled, func(line string) bool { return !strings.Contains(line, "program compiled") })
-		require.Len(t, compiled, 4)
-		for i, program := range []string{"train step", "train step", "test step", "test step"} {
-			require.Contains(t, compiled[i], fmt.Sprintf("program=%q %s", program, source))
+		for _, line := range regexp.MustCompile(`program="(.*?)" (cache=\w+)`).FindAllStringSubmatch(all.String(), -1) {
+			log += line[1] + " " + line[2] + "\n"
 		}
+		return log
 	}
+	if dir := flag.Arg(0); dir != "" { // in the other process
+		fmt.Print(sources(dir))
+		return
+	}
+	dir := filepath.Join(t.TempDir(), "compiled")
+	const once = "train step cache=miss\ntrain step cache=miss\ntest step cache=miss\ntest step cache=miss\n"
+	require.Equal(t, once, sources(dir))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	other, err := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", dir).Output()
+	require.NoError(t, err, "%s", other)
+	require.Contains(t, string(other), strings.ReplaceAll(once, "miss", "hit"))
+	require.NotContains(t, string(other), "miss")
 }

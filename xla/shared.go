@@ -17,6 +17,8 @@ type sharedPrograms struct {
 	idle []*sharedProgram // first closed first
 	keep int
 	hits atomic.Int64
+	// compiling has a channel for each program, closed at its end.
+	compiling map[programKey]chan struct{}
 }
 
 type programKey [sha256.Size]byte
@@ -38,30 +40,47 @@ func keyOf(text string, options pjrt.CompileOptions) programKey {
 	return sha256.Sum256(fmt.Appendf(nil, "%+v\n%s", options, text))
 }
 
-// program compiles outside the lock, and shares the first result.
+// program compiles a text once: callers that ask meanwhile wait, and the next one compiles after an error.
 func (s *sharedPrograms) program(text string, options pjrt.CompileOptions, compile func() (*pjrt.Executable, error)) (*sharedProgram, error) {
 	key := keyOf(text, options)
-	s.mu.Lock()
-	p := s.use(key)
-	s.mu.Unlock()
+	p, ended := s.begin(key)
 	if p != nil {
 		return p, nil
 	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.compiling, key)
+		close(ended)
+	}()
 	e, err := compile()
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.use(key); p != nil {
-		return p, e.Close()
+	s.of[key] = &sharedProgram{Executable: e, key: key, text: len(text), uses: 1}
+	return s.of[key], nil
+}
+
+// begin returns the program, or marks it as being compiled until its caller closes ended.
+func (s *sharedPrograms) begin(key programKey) (p *sharedProgram, ended chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := s.compiling[key]; other != nil; other = s.compiling[key] {
+		s.mu.Unlock()
+		<-other
+		s.mu.Lock()
+	}
+	if p = s.use(key); p != nil {
+		return p, nil
 	}
 	if s.of == nil {
-		s.of = map[programKey]*sharedProgram{}
+		s.of, s.compiling = map[programKey]*sharedProgram{}, map[programKey]chan struct{}{}
 	}
-	p = &sharedProgram{Executable: e, key: key, text: len(text), uses: 1}
-	s.of[key] = p
-	return p, nil
+	ended = make(chan struct{})
+	s.compiling[key] = ended
+	return nil, ended
 }
 
 // use requires the lock.

@@ -2,9 +2,12 @@ package xla_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,6 +34,27 @@ func TestSharedPrograms(t *testing.T) {
 	addTo(t, r, 10)
 	require.Equal(t, 6, compiled())
 	t.Log("3 programs of one text: 1 compilation")
+}
+
+// Of goroutines that ask for a text at once, one compiles. After its error the next compiles.
+func TestSharedPrograms_atOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var compilations atomic.Int64
+		end := make(chan error)
+		results := xla.ShareAtOnce(4, func() error {
+			compilations.Add(1)
+			return <-end
+		})
+		for n, err := range []error{errors.New("no memory"), nil} {
+			synctest.Wait()
+			require.EqualValues(t, n+1, compilations.Load())
+			end <- err
+			require.Equal(t, err, <-results)
+		}
+		require.NoError(t, <-results)
+		require.NoError(t, <-results)
+		require.EqualValues(t, 2, compilations.Load())
+	})
 }
 
 // The runtime's Close frees idle programs.

@@ -220,4 +220,8 @@ var newest = []control{
 		edits: []edit{{"slices.ContainsFunc(records, record.slower)", "false"}}},
 	{name: "a panel for each entry of an own collection", file: "metrics/plots/history.go", pkg: "metrics/plots", test: "TestHistory_ofOwnCollection",
 		edits: []edit{{"case !slices.Contains(own, s.Collection):", "case false:"}}},
+	{name: "a program that two goroutines compile", file: "xla/shared.go", pkg: "xla", test: "TestSharedPrograms_atOnce",
+		edits: []edit{{"other := s.compiling[key]; other != nil;", "other := s.compiling[key]; false;"}}},
+	{name: "compiled programs of one process", file: "xla/cache.go", pkg: "flaxlike", test: "TestFit_compilesEachProgramOnce",
+		edits: []edit{{"cacheMagic, c.on, options, program)", "cacheMagic, fmt.Sprint(c.on, os.Getpid()), options, program)"}}},
 }
