@@ -41,10 +41,11 @@ func Select(names ...string) func(Batch) (Batch, error) {
 	return changed("select", names, func(fields []Field) ([]Field, error) {
 		chosen := make([]Field, len(names))
 		for i, name := range names {
-			var err error
-			if chosen[i], err = find(fields, name, "the batch"); err != nil {
+			f, err := find(fields, name, "the batch")
+			if err != nil {
 				return nil, err
 			}
+			chosen[i] = *f
 		}
 		return chosen, nil
 	})
@@ -66,13 +67,14 @@ func Drop(names ...string) func(Batch) (Batch, error) {
 // Rename returns a change like [Select] that renames a field.
 func Rename(from, to string) func(Batch) (Batch, error) {
 	return changed("rename", []string{from, to}, func(fields []Field) ([]Field, error) {
-		if _, err := find(fields, from, "the batch"); err != nil {
+		f, err := find(fields, from, "the batch")
+		if err != nil {
 			return nil, err
 		}
-		if _, err := find(fields, to, "the batch"); err == nil || to == "" {
+		if fieldIn(fields, to) != nil || to == "" {
 			return nil, fmt.Errorf("to %q: expected a name that is not empty and that no other field has", to)
 		}
-		fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == from })].Name = to
+		f.Name = to
 		return fields, nil
 	})
 }
@@ -85,14 +87,18 @@ func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, erro
 		if err != nil {
 			return Batch{}, err
 		}
-		a, err := b.Field(name)
-		if err == nil {
-			a, err = f(a)
-		}
+		b = b.alone()
+		b.Fields = slices.Clone(b.Fields)
+		field, err := find(b.Fields, name, "data: the batch")
 		if err != nil {
 			return Batch{}, err
 		}
-		return b.with(slices.IndexFunc(b.Fields, func(g Field) bool { return g.Name == name }), Field{Name: name, Array: a}), nil
+		a, err := f(field.Array)
+		if err != nil {
+			return Batch{}, err
+		}
+		*field = Field{Name: name, Array: a}
+		return b, nil
 	}
 }
 
