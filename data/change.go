@@ -41,11 +41,10 @@ func Select(names ...string) func(Batch) (Batch, error) {
 	return changed("select", names, func(fields []Field) ([]Field, error) {
 		chosen := make([]Field, len(names))
 		for i, name := range names {
-			f, err := find(fields, name, "the batch")
-			if err != nil {
+			var err error
+			if chosen[i], err = find(fields, name, "the batch"); err != nil {
 				return nil, err
 			}
-			chosen[i] = *f
 		}
 		return chosen, nil
 	})
@@ -67,14 +66,13 @@ func Drop(names ...string) func(Batch) (Batch, error) {
 // Rename returns a change like [Select] that renames a field.
 func Rename(from, to string) func(Batch) (Batch, error) {
 	return changed("rename", []string{from, to}, func(fields []Field) ([]Field, error) {
-		f, err := find(fields, from, "the batch")
-		if err != nil {
+		if _, err := find(fields, from, "the batch"); err != nil {
 			return nil, err
 		}
 		if fieldIn(fields, to) != nil || to == "" {
 			return nil, fmt.Errorf("to %q: expected a name that is not empty and that no other field has", to)
 		}
-		f.Name = to
+		fieldIn(fields, from).Name = to
 		return fields, nil
 	})
 }
@@ -97,7 +95,7 @@ func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, erro
 		if err != nil {
 			return Batch{}, err
 		}
-		*field = Field{Name: name, Array: a}
+		*fieldIn(b.Fields, name) = Field{Name: name, Array: a}
 		return b, nil
 	}
 }

@@ -148,31 +148,26 @@ func (b Batch) gathered(only string) (Batch, error) {
 				all.Fields = append(all.Fields, f)
 			}
 		case Mask:
-			if only == "" || only == Mask {
-				padding = &f.Array
-			}
+			padding = &f.Array
 		default:
 			return Batch{}, fmt.Errorf("data: gather a batch: the set has no field %q", f.Name)
 		}
 	}
-	if padding == nil {
+	if padding == nil || only != "" && only != Mask {
+		return all, nil
+	}
+	f := fieldIn(all.Fields, Mask)
+	if f == nil {
+		all.Fields = append(all.Fields, Field{Name: Mask, Array: *padding})
 		return all, nil
 	}
 	mask, _ := padding.Flat.([]bool)
-	for k, f := range all.Fields {
-		if f.Name != Mask {
-			continue
-		}
-		both, ok := f.Array.Flat.([]bool)
-		if !ok || len(both) != len(mask) {
-			return Batch{}, errors.New("data: gather a batch: its mask and the set's differ in form")
-		}
-		for i := range both {
-			both[i] = both[i] && mask[i]
-		}
-		all.Fields[k].Array.Flat = both
-		return all, nil
+	both, ok := f.Array.Flat.([]bool)
+	if !ok || len(both) != len(mask) {
+		return Batch{}, errors.New("data: gather a batch: its mask and the set's differ in form")
 	}
-	all.Fields = append(all.Fields, Field{Name: Mask, Array: *padding})
+	for i := range both {
+		both[i] = both[i] && mask[i]
+	}
 	return all, nil
 }

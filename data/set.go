@@ -197,10 +197,7 @@ func (b Batch) Field(name string) (Array, error) {
 		b = host
 	}
 	f, err := find(b.Fields, name, "data: the batch")
-	if err != nil {
-		return Array{}, err
-	}
-	return f.Array, nil
+	return f.Array, err
 }
 
 // Classes is as [Set.Classes].
@@ -209,10 +206,8 @@ func (b Batch) Classes(field string) []string {
 	if r := b.Resident; r != nil && r.Set != nil {
 		fields = r.fields
 	}
-	if f := fieldIn(fields, field); f != nil {
-		return slices.Clone(f.Classes)
-	}
-	return nil
+	f, _ := find(fields, field, "the batch")
+	return slices.Clone(f.Classes)
 }
 
 func fieldIn(fields []Field, name string) *Field {
@@ -224,11 +219,11 @@ func fieldIn(fields []Field, name string) *Field {
 	return nil
 }
 
-func find(fields []Field, name, what string) (*Field, error) {
+func find(fields []Field, name, what string) (Field, error) {
 	if f := fieldIn(fields, name); f != nil {
-		return f, nil
+		return *f, nil
 	}
-	return nil, &missing{fields, name, what}
+	return Field{}, &missing{fields, name, what}
 }
 
 // missing is worded when it is read: a prediction asks each batch for a mask, which few have.

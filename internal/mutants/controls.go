@@ -197,7 +197,7 @@ var newest = []control{
 	{name: "batches by another set's numbers", file: "flaxlike/enter.go", pkg: "flaxlike", test: "TestFit_namesClassesByItsSet",
 		edits: []edit{{"named := labels && m.set.preparation == nil && m.classNames() != nil", "named := false"}}},
 	{name: "names of classes that changed labels keep", file: "data/change.go", pkg: "data", test: "TestSet_classes",
-		edits: []edit{{"*field = Field{Name: name, Array: a}", "*field = Field{name, a, field.Classes}"}}},
+		edits: []edit{{"= Field{Name: name, Array: a}", "= Field{name, a, field.Classes}"}}},
 	{name: "a row of many columns that names none", file: "serve/rows.go", pkg: "serve", test: "TestRows",
 		edits: []edit{{"if err != nil && len(row) == d.MaxMembers {", "if false {"}}},
 	{name: "a window scaled back by another column", file: "nn/norm.go", pkg: "nn", test: "TestPeers",
