@@ -69,10 +69,10 @@ func Rename(from, to string) func(Batch) (Batch, error) {
 		if _, err := find(fields, from, "the batch"); err != nil {
 			return nil, err
 		}
-		if _, err := find(fields, to, "the batch"); err == nil || to == "" {
+		if fieldIn(fields, to) != nil || to == "" {
 			return nil, fmt.Errorf("to %q: expected a name that is not empty and that no other field has", to)
 		}
-		fields[slices.IndexFunc(fields, func(f Field) bool { return f.Name == from })].Name = to
+		fieldIn(fields, from).Name = to
 		return fields, nil
 	})
 }
@@ -85,14 +85,18 @@ func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, erro
 		if err != nil {
 			return Batch{}, err
 		}
-		a, err := b.Field(name)
-		if err == nil {
-			a, err = f(a)
-		}
+		b = b.alone()
+		b.Fields = slices.Clone(b.Fields)
+		field, err := find(b.Fields, name, "data: the batch")
 		if err != nil {
 			return Batch{}, err
 		}
-		return b.with(slices.IndexFunc(b.Fields, func(g Field) bool { return g.Name == name }), Field{Name: name, Array: a}), nil
+		a, err := f(field.Array)
+		if err != nil {
+			return Batch{}, err
+		}
+		*fieldIn(b.Fields, name) = Field{Name: name, Array: a}
+		return b, nil
 	}
 }
 

@@ -101,30 +101,29 @@ func (b Batch) Places() ([]int32, error) {
 	if err := b.Resident.made("Batch.Resident"); err != nil {
 		return nil, err
 	}
-	for i := range b.Fields {
-		if b.Fields[i].Name != Rows {
-			continue
-		}
-		places, ok := b.Fields[i].Array.Flat.([]int32)
-		if !ok {
-			return nil, fmt.Errorf("field %q is %T, expected []int32", Rows, b.Fields[i].Array.Flat)
-		}
-		for i, p := range places {
-			if p < 0 || int(p) >= b.Resident.len {
-				return nil, fmt.Errorf("field %q: example %d is %d of a set of %d: expected 0 to %d", Rows, i, p, b.Resident.len, b.Resident.len-1)
-			}
-		}
-		return places, nil
+	f := fieldIn(b.Fields, Rows)
+	if f == nil {
+		return nil, nil
 	}
-	return nil, nil
+	places, ok := f.Array.Flat.([]int32)
+	if !ok {
+		return nil, fmt.Errorf("field %q is %T, expected []int32", Rows, f.Array.Flat)
+	}
+	for i, p := range places {
+		if p < 0 || int(p) >= b.Resident.len {
+			return nil, fmt.Errorf("field %q: example %d is %d of a set of %d: expected 0 to %d", Rows, i, p, b.Resident.len, b.Resident.len-1)
+		}
+	}
+	return places, nil
 }
 
-func (s *Set) has(field string) bool {
-	return slices.ContainsFunc(s.fields, func(f Field) bool { return f.Name == field })
-}
+func (s *Set) has(field string) bool { return fieldIn(s.fields, field) != nil }
 
 // OnHost gathers the fields of a [Resident] set's batch in host memory.
-func (b Batch) OnHost() (Batch, error) {
+func (b Batch) OnHost() (Batch, error) { return b.gathered("") }
+
+// gathered gathers one field alone if it is named; the others are then the set's.
+func (b Batch) gathered(only string) (Batch, error) {
 	if b.Resident == nil {
 		return b, nil
 	}
@@ -142,31 +141,33 @@ func (b Batch) OnHost() (Batch, error) {
 			for i, p := range places {
 				rows[i] = int(p)
 			}
-			all.Fields = append(all.Fields, b.Resident.gather(rows).fields...)
+			for _, f := range b.Resident.fields {
+				if only == "" || only == f.Name {
+					f.Array = f.Array.gather(rows, dimsOf(f.Array, len(rows)))
+				}
+				all.Fields = append(all.Fields, f)
+			}
 		case Mask:
 			padding = &f.Array
 		default:
 			return Batch{}, fmt.Errorf("data: gather a batch: the set has no field %q", f.Name)
 		}
 	}
-	if padding == nil {
+	if padding == nil || only != "" && only != Mask {
+		return all, nil
+	}
+	f := fieldIn(all.Fields, Mask)
+	if f == nil {
+		all.Fields = append(all.Fields, Field{Name: Mask, Array: *padding})
 		return all, nil
 	}
 	mask, _ := padding.Flat.([]bool)
-	for k, f := range all.Fields {
-		if f.Name != Mask {
-			continue
-		}
-		both, ok := f.Array.Flat.([]bool)
-		if !ok || len(both) != len(mask) {
-			return Batch{}, errors.New("data: gather a batch: its mask and the set's differ in form")
-		}
-		for i := range both {
-			both[i] = both[i] && mask[i]
-		}
-		all.Fields[k].Array.Flat = both
-		return all, nil
+	both, ok := f.Array.Flat.([]bool)
+	if !ok || len(both) != len(mask) {
+		return Batch{}, errors.New("data: gather a batch: its mask and the set's differ in form")
 	}
-	all.Fields = append(all.Fields, Field{Name: Mask, Array: *padding})
+	for i := range both {
+		both[i] = both[i] && mask[i]
+	}
 	return all, nil
 }

@@ -131,13 +131,12 @@ func (b Batch) examples(i, j, rows int) int {
 }
 
 func (b Batch) mask() ([]bool, bool) {
-	for i := range b.Fields {
-		if f := &b.Fields[i]; f.Name == Mask {
-			mask, ok := f.Array.Flat.([]bool)
-			return mask, ok && len(f.Array.Dims) == 1 && len(mask) == f.Array.Dims[0]
-		}
+	f := fieldIn(b.Fields, Mask)
+	if f == nil {
+		return nil, false
 	}
-	return nil, false
+	mask, ok := f.Array.Flat.([]bool)
+	return mask, ok && len(f.Array.Dims) == 1 && len(mask) == f.Array.Dims[0]
 }
 
 func trues(mask []bool) (n int) {

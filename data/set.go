@@ -103,10 +103,7 @@ func (s *Set) Field(name string) (Array, error) {
 }
 
 // Classes returns the names of the classes in a field, or nil.
-func (s *Set) Classes(field string) []string {
-	f, _ := find(s.fields, field, "the set")
-	return slices.Clone(f.Classes)
-}
+func (s *Set) Classes(field string) []string { return Batch{Fields: s.fields}.Classes(field) }
 
 // Slice returns examples i to j-1 as a view.
 func (s *Set) Slice(i, j int) (*Set, error) {
@@ -193,7 +190,7 @@ type Batch struct {
 // Field returns the named array. It allocates only for a [Resident] set.
 func (b Batch) Field(name string) (Array, error) {
 	if b.Resident != nil && name != Rows {
-		host, err := b.OnHost()
+		host, err := b.gathered(name)
 		if err != nil {
 			return Array{}, err
 		}
@@ -203,11 +200,28 @@ func (b Batch) Field(name string) (Array, error) {
 	return f.Array, err
 }
 
-func find(fields []Field, name, what string) (Field, error) {
+// Classes is as [Set.Classes].
+func (b Batch) Classes(field string) []string {
+	fields := b.Fields
+	if r := b.Resident; r != nil && r.Set != nil {
+		fields = r.fields
+	}
+	f, _ := find(fields, field, "the batch")
+	return slices.Clone(f.Classes)
+}
+
+func fieldIn(fields []Field, name string) *Field {
 	for i := range fields {
 		if fields[i].Name == name {
-			return fields[i], nil
+			return &fields[i]
 		}
+	}
+	return nil
+}
+
+func find(fields []Field, name, what string) (Field, error) {
+	if f := fieldIn(fields, name); f != nil {
+		return *f, nil
 	}
 	return Field{}, &missing{fields, name, what}
 }

@@ -38,13 +38,6 @@ func Stacked(list []any, batches []Batch, k int) ([]any, bool) {
 	return list, true
 }
 
-func (b Batch) with(k int, f Field) Batch {
-	b = b.alone()
-	b.Fields = slices.Clone(b.Fields)
-	b.Fields[k] = f
-	return b
-}
-
 func (b Batch) copied() Batch {
 	b = b.alone()
 	b.Fields = slices.Clone(b.Fields)

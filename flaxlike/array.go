@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/internal/arrays"
 	"github.com/lazo-ml/lazo/internal/dtype"
 )
 
@@ -53,48 +54,6 @@ type number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-func widened[T number](flat []T) []float64 {
-	numbers := make([]float64, len(flat))
-	for i, v := range flat {
-		numbers[i] = float64(v)
-	}
-	return numbers
-}
-
-func asFloats(flat any) ([]float64, bool) {
-	switch f := flat.(type) {
-	case []float64:
-		return f, true
-	case []float32:
-		return widened(f), true
-	case []int8:
-		return widened(f), true
-	case []int16:
-		return widened(f), true
-	case []int32:
-		return widened(f), true
-	case []int64:
-		return widened(f), true
-	case []uint8:
-		return widened(f), true
-	case []uint16:
-		return widened(f), true
-	case []uint32:
-		return widened(f), true
-	case []uint64:
-		return widened(f), true
-	case []bool:
-		numbers := make([]float64, len(f))
-		for i, is := range f {
-			if is {
-				numbers[i] = 1
-			}
-		}
-		return numbers, true
-	}
-	return nil, false
-}
-
 func isFloat(flat any) bool {
 	switch flat.(type) {
 	case []float32, []float64:
@@ -128,13 +87,11 @@ func lastAxis(a data.Array) int {
 }
 
 func numbersIn(a data.Array) ([]float64, error) {
-	switch flat := a.Flat.(type) {
-	case []float64:
-		return flat, nil
-	case []float32:
-		return widened(flat), nil
+	if !isFloat(a.Flat) {
+		return nil, fmt.Errorf("its numbers are %s, expected float32 or float64", a.DType())
 	}
-	return nil, fmt.Errorf("its numbers are %s, expected float32 or float64", a.DType())
+	numbers, _ := arrays.Floats(a.Flat)
+	return numbers, nil
 }
 
 func finiteIn(a data.Array) ([]float64, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/flaxlike/decision"
+	"github.com/lazo-ml/lazo/internal/arrays"
 	"github.com/lazo-ml/lazo/internal/graphs"
 )
 
@@ -208,7 +209,7 @@ func (m *Model) labels(set *data.Set, field string) (labels []float64, err error
 		if err != nil {
 			return nil, err
 		}
-		numbers, ok := asFloats(kept[field].Flat)
+		numbers, ok := arrays.Floats(kept[field].Flat)
 		if !ok {
 			return nil, fmt.Errorf("they are %s, expected numbers or truth values", a.DType())
 		}

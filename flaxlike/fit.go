@@ -43,7 +43,7 @@ func (m *Model) Fit(ctx context.Context, set *data.Set, f Fit) (*loop.History, e
 // A resumed run continues after the earlier steps' batches; of a plain iterator ([loop.Data]), read once, it skips
 // them. Batches that end before the run are an [ErrDataEnded].
 func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch], f Fit) (*loop.History, error) {
-	err := f.checkSettings(m)
+	err := f.checkSettings()
 	switch {
 	case err != nil:
 	case f.StepsPerEpoch == 0 && !f.FastDevRun:
@@ -78,7 +78,7 @@ func (m *Model) FitBatches(ctx context.Context, batches loop.Source[data.Batch],
 
 func (m *Model) fitSet(ctx context.Context, set *data.Set, f Fit) (*loop.History, error) {
 	none := new(loop.History)
-	if err := f.checkSettings(m); err != nil {
+	if err := f.checkSettings(); err != nil {
 		return none, err
 	}
 	if set == nil {

@@ -89,7 +89,7 @@ func (m *Model) runFrom(ctx context.Context, f Fit, step step, set *data.Set, ba
 	}))
 	options = append(options, f.Callbacks...)
 	options = append(options, m.place(begin, f, set, tests, say))
-	if err := m.expect(ctx, f, training, tests, options); err != nil {
+	if err := m.expect(training, tests, options); err != nil {
 		return new(loop.History), err
 	}
 	result, err := training.Run(ctx, m, epochsOf(batches, begin, int64(f.StepsPerEpoch), whole), options...)
@@ -157,7 +157,7 @@ func beforeAll(err error) error {
 	return err
 }
 
-func (m *Model) expect(ctx context.Context, f Fit, training train.Loop[*Model, data.Batch], tests []evaluation, options []loop.Option) error {
+func (m *Model) expect(training train.Loop[*Model, data.Batch], tests []evaluation, options []loop.Option) error {
 	m.seen.expect(nil)
 	plan, err := training.Plan(options...)
 	if err != nil {

@@ -72,7 +72,7 @@ type Fit struct {
 	SanityEvaluation bool
 }
 
-func (f Fit) checkSettings(m *Model) error {
+func (f Fit) checkSettings() error {
 	for _, n := range []struct {
 		name string
 		n    int

@@ -57,14 +57,7 @@ func (m *Model) renumbered(set *data.Set) (*data.Set, error) {
 }
 
 func (m *Model) renumberedBatch(b data.Batch) (data.Batch, error) {
-	to, err := m.numbersOf(func(field string) []string {
-		for _, f := range b.Fields {
-			if f.Name == field {
-				return f.Classes
-			}
-		}
-		return nil
-	})
+	to, err := m.numbersOf(b.Classes)
 	if err != nil || len(to) == 0 {
 		return b, err
 	}

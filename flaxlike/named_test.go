@@ -45,6 +45,9 @@ func TestFit_namesClassesByItsSet(t *testing.T) {
 		for _, set := range []*data.Set{classed(t, "ant", "bee", "cat"), classed(t, "bee", "cat"), classed(t, "cat", "ant"), must.M1(classed(t, "cat", "ant").MapBatches(same))} {
 			require.EqualValues(t, 1, must.M1(m.Evaluate(t.Context(), set))["accuracy"], set.Classes("y"))
 			require.EqualValues(t, 1, must.M1(m.EvaluateBatches(t.Context(), loop.Data[data.Batch](set.Batches(3).All())))["accuracy"], set.Classes("y"))
+			if !set.Mapped() {
+				require.EqualValues(t, 1, must.M1(m.EvaluateBatches(t.Context(), data.OnDevice(set).Batches(3)))["accuracy"], set.Classes("y"))
+			}
 		}
 		_, err := m.Evaluate(t.Context(), classed(t, "bee", "owl"))
 		require.ErrorContains(t, err, `field "y" has the class "owl", and the model has the classes ["ant" "bee" "cat"]: leave its examples out`)

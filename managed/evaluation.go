@@ -2,7 +2,6 @@ package managed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -19,11 +18,7 @@ type evaluating struct {
 //
 // It separates metrics of [Builder.Track], [Builder.Mean] and [RunningAverages]. Other changes stay in the state.
 func (s *Stepper) BeginEvaluation(ctx context.Context, state *State) (end func(context.Context) error, err error) {
-	err = errors.New("the state is nil: make one with New")
-	switch {
-	case s.none():
-		err = errNoStep
-	case state != nil:
+	if err = s.takes(state); err == nil {
 		err = state.values.ChangeValues(ctx)
 	}
 	if err != nil {

@@ -57,11 +57,8 @@ type ExportOptions struct {
 }
 
 func (s *Stepper) export(dir string, state *State, batch data.Batch, outputs func() map[string]*graph.Node, options ExportOptions) error {
-	switch {
-	case s.none():
-		return errNoStep
-	case state == nil:
-		return errors.New("the state is nil: make one with New")
+	if err := s.takes(state); err != nil {
+		return err
 	}
 	x := &exporting{ExportOptions: options, outputs: outputs}
 	batch, err := batch.OnHost()

@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,14 +26,8 @@ func (s *Stepper) Prepare(ctx context.Context, state *State, batch data.Batch) e
 }
 
 func (s *Stepper) prepare(ctx context.Context, state *State, batch data.Batch) error {
-	if err := context.Cause(ctx); err != nil {
+	if err := cmp.Or(context.Cause(ctx), s.takes(state)); err != nil {
 		return err
-	}
-	switch {
-	case s.none():
-		return errNoStep
-	case state == nil:
-		return errors.New("the state is nil: make one with New")
 	}
 	done, err := state.values.Read(ctx)
 	if err != nil {
@@ -77,14 +72,8 @@ func (s *Stepper) program(state *State, batch data.Batch) (*xla.Program, error) 
 
 // Build creates the step's variables without compiling. inputs are those of strategies.Inputs.
 func (s *Stepper) Build(ctx context.Context, state *State, inputs []strategies.Input) error {
-	err := context.Cause(ctx)
-	switch {
-	case err != nil:
-	case s.none():
-		err = errNoStep
-	case state == nil:
-		err = errors.New("the state is nil: make one with New")
-	default:
+	err := cmp.Or(context.Cause(ctx), s.takes(state))
+	if err == nil {
 		err = s.lower(ctx, &compiled{step: s, state: state, block: 1, inputs: slices.Clone(inputs)}, new(exporting))
 	}
 	if err != nil {

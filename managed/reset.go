@@ -98,7 +98,7 @@ func Reset(ctx context.Context, state *State) (*State, error) {
 
 func (s *State) resetMetrics(ctx context.Context) error {
 	if s == nil {
-		return errors.New("the state is nil: make one with New")
+		return errNoState
 	}
 	done, err := s.values.Change(ctx)
 	if err != nil {

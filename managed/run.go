@@ -28,11 +28,8 @@ var errTrained = fmt.Errorf("the state is %w: another training step on it is run
 
 // view may be nil.
 func (s *Stepper) run(ctx context.Context, state *State, view *View, batches []data.Batch, most int) ([]loop.Logs, error) {
-	switch {
-	case s.none():
-		return nil, errNoStep
-	case state == nil:
-		return nil, errors.New("the state is nil: make one with New")
+	if err := s.takes(state); err != nil {
+		return nil, err
 	}
 	if s.train && state.training.Load() {
 		return nil, errTrained

@@ -128,6 +128,18 @@ func (s *Stepper) none() bool { return s == nil || s.build == nil }
 
 var errNoStep = errors.New("the step is nil: make one with TrainStep or TestStep")
 
+var errNoState = errors.New("the state is nil: make one with New")
+
+func (s *Stepper) takes(state *State) error {
+	switch {
+	case s.none():
+		return errNoStep
+	case state == nil:
+		return errNoState
+	}
+	return nil
+}
+
 // Step runs one step, changes the state in place and returns it. The first call for a state or a shape of batch
 // compiles. Logs stay on the device until a value is read. StepBlock may run another program, which may differ in the
 // last bit.

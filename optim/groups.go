@@ -27,10 +27,9 @@ func (c Chain) Update(s *Step) {
 	}
 }
 
-// claim assigns scopes to the links, as [Chain.Update]; "" without variables.
-func (c Chain) claim(taken map[string]bool, scope string) []string {
-	scopes := make([]string, len(c))
-	for i, t := range c {
+// claim takes the scopes of the links, as [Chain.Update].
+func (c Chain) claim(taken map[string]bool, scope string) {
+	for _, t := range c {
 		switch t := t.(type) {
 		case Chain:
 			t.claim(taken, scope)
@@ -38,10 +37,9 @@ func (c Chain) claim(taken map[string]bool, scope string) []string {
 			t.chain.claim(taken, scope)
 		case nil, stateless:
 		default:
-			scopes[i] = claim(taken, scope, t.Name())
+			claim(taken, scope, t.Name())
 		}
 	}
-	return scopes
 }
 
 // Frozen leaves the selected parameters bit-identical; nil selects all. As the first link it also excludes them from

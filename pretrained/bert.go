@@ -12,12 +12,7 @@ func bert(c *config) *family {
 	e.types = c.size("type_vocab_size", 2)
 	dropout := c.rate("classifier_dropout", e.dropout)
 	f := &family{class: "Bert", prefix: "bert.", layers: e.layers, dtype: e.dtype, types: true, pool: e.pool, pooler: []module{{"pooler.dense", "pooler", linear(e.width, e.width)}}}
-	f.body = append([]module{
-		{"embeddings.word_embeddings", "words", table(e.vocabulary, e.width)},
-		{"embeddings.position_embeddings", "positions", table(e.places, e.width)},
-		{"embeddings.token_type_embeddings", "types", table(e.types, e.width)},
-		{"embeddings.LayerNorm", "norm", norm(e.width)},
-	}, bertRows(e)...)
+	f.body = bertRows(e)
 	f.build = func(s *model.Scope, in inputs) *graph.Node {
 		ids := in.ids(idsInput)
 		x := graph.Add(e.embed(s.In("words"), ids, e.vocabulary, e.padding), e.embed(s.In("types"), in.ids(typesInput), e.types, -1))
@@ -38,6 +33,11 @@ func bert(c *config) *family {
 
 func bertRows(e encoder) []module {
 	const of = "encoder.layer.#."
-	return e.rows(of+"attention.self.query", of+"attention.self.key", of+"attention.self.value", of+"attention.output.dense", of+"attention.output.LayerNorm",
-		of+"intermediate.dense", of+"output.dense", of+"output.LayerNorm")
+	return append([]module{
+		{"embeddings.word_embeddings", "words", table(e.vocabulary, e.width)},
+		{"embeddings.position_embeddings", "positions", table(e.places, e.width)},
+		{"embeddings.token_type_embeddings", "types", table(e.types, e.width)},
+		{"embeddings.LayerNorm", "norm", norm(e.width)},
+	}, e.rows(of+"attention.self.query", of+"attention.self.key", of+"attention.self.value", of+"attention.output.dense", of+"attention.output.LayerNorm",
+		of+"intermediate.dense", of+"output.dense", of+"output.LayerNorm")...)
 }

@@ -18,12 +18,7 @@ func robertaOf(c *config, class string) *family {
 	}
 	dropout := c.rate("classifier_dropout", e.dropout)
 	f := &family{class: class, prefix: "roberta.", layers: e.layers, dtype: e.dtype, types: e.types > 1, pool: e.pool, pooler: []module{{"pooler.dense", "pooler", linear(e.width, e.width)}}}
-	f.body = append([]module{
-		{"embeddings.word_embeddings", "words", table(e.vocabulary, e.width)},
-		{"embeddings.position_embeddings", "positions", table(e.places, e.width)},
-		{"embeddings.token_type_embeddings", "types", table(e.types, e.width)},
-		{"embeddings.LayerNorm", "norm", norm(e.width)},
-	}, bertRows(e)...)
+	f.body = bertRows(e)
 	f.build = func(s *model.Scope, in inputs) *graph.Node {
 		ids := in.ids(idsInput)
 		types := graph.ZerosLike(ids) // the only type of tokenizers

@@ -67,30 +67,12 @@ func predict(ctx context.Context, b *bench) (err error) {
 		}
 		var took []time.Duration
 		ask := func(n int) error {
-			took = make([]time.Duration, n)
-			var next atomic.Int64
-			var failed atomic.Pointer[error]
-			var wg sync.WaitGroup
-			for range goroutines {
-				wg.Go(func() {
-					for failed.Load() == nil {
-						i := int(next.Add(1)) - 1
-						if i >= n {
-							return
-						}
-						start := time.Now()
-						if _, err := model.Answer(ctx, examples[i%len(examples)]); err != nil {
-							failed.Store(&err)
-						}
-						took[i] = time.Since(start)
-					}
-				})
-			}
-			wg.Wait()
-			if err := failed.Load(); err != nil {
-				return *err
-			}
-			return nil
+			var err error
+			took, err = asked(goroutines, n, func(_, i int) error {
+				_, err := model.Answer(ctx, examples[i%len(examples)])
+				return err
+			})
+			return err
 		}
 		if err := ask(max(requests/10, goroutines)); err != nil {
 			return err
@@ -107,4 +89,32 @@ func predict(ctx context.Context, b *bench) (err error) {
 		}
 	}
 	return nil
+}
+
+// asked returns the times of n calls of ask by goroutines, numbered from 0.
+func asked(goroutines, n int, ask func(goroutine, i int) error) ([]time.Duration, error) {
+	took := make([]time.Duration, n)
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	var wg sync.WaitGroup
+	for k := range goroutines {
+		wg.Go(func() {
+			for failed.Load() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				start := time.Now()
+				if err := ask(k, i); err != nil {
+					failed.Store(&err)
+				}
+				took[i] = time.Since(start)
+			}
+		})
+	}
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		return nil, *err
+	}
+	return took, nil
 }

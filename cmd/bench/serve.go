@@ -16,8 +16,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/lazo-ml/lazo/data"
@@ -137,35 +135,16 @@ func connect(ctx context.Context, address string, n int) (connections []net.Conn
 }
 
 func loaded(connections []net.Conn, requests [][]byte, n int) ([]time.Duration, error) {
-	took := make([]time.Duration, n)
-	var next atomic.Int64
-	var failed atomic.Pointer[error]
-	var wg sync.WaitGroup
-	for _, c := range connections {
-		wg.Go(func() {
-			answers := bufio.NewReader(c)
-			for failed.Load() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				start := time.Now()
-				_, err := c.Write(requests[i%len(requests)])
-				if err == nil {
-					err = answered(answers)
-				}
-				if err != nil {
-					failed.Store(&err)
-				}
-				took[i] = time.Since(start)
-			}
-		})
+	answers := make([]*bufio.Reader, len(connections))
+	for k, c := range connections {
+		answers[k] = bufio.NewReader(c)
 	}
-	wg.Wait()
-	if err := failed.Load(); err != nil {
-		return nil, *err
-	}
-	return took, nil
+	return asked(len(connections), n, func(k, i int) error {
+		if _, err := connections[k].Write(requests[i%len(requests)]); err != nil {
+			return err
+		}
+		return answered(answers[k])
+	})
 }
 
 func answered(from *bufio.Reader) error {

@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/images"
@@ -157,8 +156,8 @@ func readImage(path string, inputs []flaxlike.Input) (*data.Set, error) {
 	defer file.Close()
 	of := inputs[0]
 	a, err := images.Read(file, images.Format{Height: of.Dims[0], Width: of.Dims[1], Channels: of.Dims[2]})
-	if text, _, size := strings.Cut(fmt.Sprint(err), ", or Format.Resize"); size {
-		err = fmt.Errorf("%s: resize the image as those of the training were", text)
+	if size := (*images.SizeError)(nil); errors.As(err, &size) {
+		err = fmt.Errorf("%w: resize the image as those of the training were", size)
 	}
 	if err != nil {
 		return nil, err

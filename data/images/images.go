@@ -23,11 +23,10 @@ import (
 )
 
 type imageFolder struct {
-	classes []string
-	dir     string
-	format  Format
-	files   []imageFile
-	kept    keptImages
+	dir    string
+	format Format
+	files  []imageFile
+	kept   keptImages
 }
 
 type imageFile struct {
@@ -75,7 +74,8 @@ const (
 //
 // Images are read with their batch. An unreadable image is an [*fs.PathError] in place of its batch.
 func Open(dir string, format Format) (*data.Set, error) {
-	f := &imageFolder{classes: slices.Clone(format.Classes), dir: dir, format: format}
+	format.Classes = slices.Clone(format.Classes)
+	f := &imageFolder{dir: dir, format: format}
 	err := f.format.check()
 	if err == nil {
 		err = f.list()
@@ -125,6 +125,7 @@ func (f *imageFolder) list() error {
 	if err != nil {
 		return err
 	}
+	own := len(f.format.Classes) == 0
 	for _, c := range classes {
 		if strings.HasPrefix(c.Name(), ".") {
 			continue
@@ -138,12 +139,12 @@ func (f *imageFolder) list() error {
 		if err != nil {
 			return err
 		}
-		class := slices.Index(f.classes, c.Name())
-		if class < 0 && len(f.format.Classes) > 0 {
-			return fmt.Errorf("the folder %s is not among Format.Classes, %s: leave it out, or name its class", c.Name(), listed.Some(f.classes))
+		if own {
+			f.format.Classes = append(f.format.Classes, c.Name())
 		}
+		class := slices.Index(f.format.Classes, c.Name())
 		if class < 0 {
-			class, f.classes = len(f.classes), append(f.classes, c.Name())
+			return fmt.Errorf("the folder %s is not among Format.Classes, %s: leave it out, or name its class", c.Name(), listed.Some(f.format.Classes))
 		}
 		before := len(f.files)
 		for _, i := range images {
@@ -172,7 +173,7 @@ func (f *imageFolder) examples() (*data.Set, error) {
 		numbers[i], classes[i] = int32(i), file.class
 	}
 	y := data.Y(classes, len(classes))
-	y.Classes = f.classes
+	y.Classes = f.format.Classes
 	set, err := data.New(data.Named(imageField, numbers, len(numbers)), y)
 	if err != nil {
 		return nil, err
@@ -267,6 +268,16 @@ func Read(r io.ReadSeeker, format Format) (data.Array, error) {
 	return data.Array{Flat: x, Dims: dims}, nil
 }
 
+// SizeError is about an image of another size than Format's, which has no Resize.
+type SizeError struct {
+	Height, Width int
+	format        Format
+}
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("the image has %d x %d pixels (height, width), expected %d x %d", e.Height, e.Width, e.format.Height, e.format.Width)
+}
+
 func readImage(r io.ReadSeeker, format Format, to []float32, times *timer) error {
 	m := imageMemories.Get().(*imageMemory)
 	defer imageMemories.Put(m)
@@ -289,8 +300,7 @@ func readImage(r io.ReadSeeker, format Format, to []float32, times *timer) error
 		return fmt.Errorf("the image has %d x %d pixels (height, width), more than %d in all (set Format.MaxPixels): %w", h, w, format.MaxPixels, data.ErrLimit)
 	}
 	if format.Resize == 0 && (h != format.Height || w != format.Width) {
-		return fmt.Errorf("the image has %d x %d pixels (height, width), expected %d x %d, or Format.Resize as images.Stretch or images.CropCentre",
-			h, w, format.Height, format.Width)
+		return fmt.Errorf("%w, or Format.Resize as images.Stretch or images.CropCentre", &SizeError{Height: h, Width: w, format: format})
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"os"
 
 	"github.com/lazo-ml/lazo/data"
+	"github.com/lazo-ml/lazo/data/internal/packed"
 	"github.com/lazo-ml/lazo/internal/listed"
-	"github.com/lazo-ml/lazo/internal/regular"
 )
 
 // Format describes how rows become examples. The zero Format makes one field "x", float32 [n, columns]. A stream
@@ -56,7 +56,7 @@ func Read(file io.ReaderAt, size int64, format Format) (*data.Set, error) {
 // Open is [Read] of a file on disk.
 func Open(path string, format Format) (*data.Set, error) {
 	var set *data.Set
-	err := withFile(path, func(file *os.File, size int64) (err error) {
+	err := packed.File(path, func(file *os.File, size int64) (err error) {
 		set, err = read(file, size, format)
 		return err
 	})
@@ -83,7 +83,7 @@ func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 			yield(data.Batch{}, fmt.Errorf("parquet: stream in batches of %d: expected at least 1", size))
 			return
 		}
-		err := withFile(path, func(file *os.File, bytes int64) error {
+		err := packed.File(path, func(file *os.File, bytes int64) error {
 			return batches(file, bytes, format, int64(size), yield)
 		})
 		if err != nil {
@@ -96,7 +96,7 @@ func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 // memory.
 func Texts(path, column string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		err := withFile(path, func(file *os.File, size int64) error { return texts(file, size, column, yield) })
+		err := packed.File(path, func(file *os.File, size int64) error { return texts(file, size, column, yield) })
 		if err != nil {
 			yield(nil, fmt.Errorf("parquet: texts: %w", err))
 		}
@@ -132,29 +132,6 @@ func texts(file io.ReaderAt, size int64, column string, yield func([]byte, error
 			return nil
 		}
 	}
-}
-
-func withFile(path string, f func(file *os.File, size int64) error) error {
-	file, err := regular.Open(path, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	err = f(file, info.Size())
-	format, row := (*data.FormatError)(nil), (*data.RowError)(nil)
-	switch {
-	case errors.As(err, &format):
-		format.Path = path
-	case errors.As(err, &row):
-		row.Path = path
-	case err != nil:
-		err = fmt.Errorf("%s: %w", path, err)
-	}
-	return err
 }
 
 func choose(leaves []leaf, fields []Field) ([][]*leaf, error) {

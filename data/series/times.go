@@ -73,35 +73,25 @@ func dateOf(text string) (int64, error) {
 
 // numbersOf has NaN for a missing value.
 func numbersOf(a data.Array) ([]float64, error) {
-	var values []float64
-	switch flat := a.Flat.(type) {
-	case []float64:
-		return flat, nil
-	case []float32:
-		for _, v := range flat {
-			values = append(values, float64(v))
-		}
-		return values, nil
-	case []string:
-		for i, text := range flat {
-			if text = strings.TrimSpace(text); text == "" {
-				values = append(values, math.NaN())
-				continue
-			}
-			v, err := arrays.ParseFloat(text, 64)
-			if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
-				return nil, fmt.Errorf("row %d: %s is not a number", i+1, listed.Quoted(text))
-			}
-			values = append(values, v)
+	texts, ok := a.Flat.([]string)
+	if !ok {
+		values, ok := arrays.Floats(a.Flat)
+		if !ok || a.DType() == "bool" {
+			return nil, errors.New("it is " + a.DType() + ", not a number")
 		}
 		return values, nil
 	}
-	whole, err := arrays.Integers(a.Flat)
-	if err != nil {
-		return nil, errors.New("it is " + a.DType() + ", not a number")
-	}
-	for _, v := range whole {
-		values = append(values, float64(v))
+	values := make([]float64, len(texts))
+	for i, text := range texts {
+		if text = strings.TrimSpace(text); text == "" {
+			values[i] = math.NaN()
+			continue
+		}
+		v, err := arrays.ParseFloat(text, 64)
+		if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+			return nil, fmt.Errorf("row %d: %s is not a number", i+1, listed.Quoted(text))
+		}
+		values[i] = v
 	}
 	return values, nil
 }

@@ -72,7 +72,7 @@ func Read(r io.Reader, format Format) (*data.Set, error) {
 // Open is [Read] of a file.
 func Open(path string, format Format) (*data.Set, error) {
 	var set *data.Set
-	err := withFile(path, func(file *os.File, size int64) error {
+	err := packed.File(path, func(file *os.File, size int64) error {
 		most := 4 * size
 		if format.Texts {
 			most = 16 * size
@@ -96,7 +96,7 @@ func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 			yield(data.Batch{}, fmt.Errorf("tables: stream csv in batches of %d: expected at least 1", size))
 			return
 		}
-		err := withFile(path, func(file *os.File, _ int64) error {
+		err := packed.File(path, func(file *os.File, _ int64) error {
 			read := func(yield func(data.Batch, error) bool) {
 				err := eachCSV(file, format, csvBlock, math.MaxInt64, func(b data.Batch) bool { return yield(b, nil) })
 				if err != nil {
@@ -117,22 +117,6 @@ func Stream(path string, format Format, size int) iter.Seq2[data.Batch, error] {
 			yield(data.Batch{}, fmt.Errorf("tables: stream csv: %w", err))
 		}
 	}
-}
-
-func withFile(path string, f func(file *os.File, size int64) error) error {
-	var row *data.RowError
-	err := packed.File(path, func(file *os.File, size int64) error {
-		err := f(file, size)
-		if errors.As(err, &row) {
-			row.Path = path
-			return nil
-		}
-		return err
-	})
-	if row != nil {
-		return row
-	}
-	return err
 }
 
 func readCSV(r io.Reader, format Format) (*data.Set, error) {

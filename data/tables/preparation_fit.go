@@ -67,44 +67,33 @@ func flagsOf(a data.Array) ([]float64, error) {
 }
 
 func numbersOf(a data.Array) ([]float64, error) {
-	switch flat := a.Flat.(type) {
-	case []string:
-		values := make([]float64, len(flat))
-		for i, text := range flat {
-			if text = strings.TrimSpace(text); text == "" {
-				values[i] = math.NaN()
-				continue
-			}
-			v, err := arrays.ParseFloat(text, 64)
-			if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-				err = errors.New("expected a finite number")
-			}
-			if err != nil {
-				return nil, rowError(i, "%s is not a number: %w: if it marks a missing value, name it in tables.Missing, which the preparation keeps, or in Format.Missing; if it is a class, use Categories for the column", quoted(text), cause(err))
-			}
-			values[i] = v
+	texts, ok := a.Flat.([]string)
+	if !ok {
+		values, ok := arrays.Floats(a.Flat)
+		if !ok || a.DType() == "bool" {
+			return nil, fmt.Errorf("it is %s, expected numbers, or texts that are numbers: use Categories for truth values", a.DType())
 		}
-		return values, nil
-	case []uint64:
-		return floating(flat), nil
-	case []float32:
-		return finite(floating(flat))
-	case []float64:
-		return finite(slices.Clone(flat))
+		if _, shared := a.Flat.([]float64); shared {
+			values = slices.Clone(values)
+		}
+		return finite(values)
 	}
-	whole, err := arrays.Integers(a.Flat)
-	if err != nil {
-		return nil, fmt.Errorf("it is %s, expected numbers, or texts that are numbers: use Categories for truth values", a.DType())
+	values := make([]float64, len(texts))
+	for i, text := range texts {
+		if text = strings.TrimSpace(text); text == "" {
+			values[i] = math.NaN()
+			continue
+		}
+		v, err := arrays.ParseFloat(text, 64)
+		if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+			err = errors.New("expected a finite number")
+		}
+		if err != nil {
+			return nil, rowError(i, "%s is not a number: %w: if it marks a missing value, name it in tables.Missing, which the preparation keeps, or in Format.Missing; if it is a class, use Categories for the column", quoted(text), cause(err))
+		}
+		values[i] = v
 	}
-	return floating(whole), nil
-}
-
-func floating[T int64 | uint64 | float32](from []T) []float64 {
-	to := make([]float64, len(from))
-	for i, v := range from {
-		to[i] = float64(v)
-	}
-	return to
+	return values, nil
 }
 
 func finite(values []float64) ([]float64, error) {

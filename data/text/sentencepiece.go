@@ -338,7 +338,6 @@ func (s *sentencePiece) path(e *encoder, text string) {
 type scored struct {
 	score       float64
 	at          int32
-	id          int32
 	left, right int32
 }
 
@@ -374,7 +373,7 @@ func (s *sentencePiece) merge(e *encoder, text string) {
 		if !ok || s.kinds[id] != normalPiece && s.kinds[id] != definedPiece && s.kinds[id] != unusedPiece {
 			return
 		}
-		queue.push(scored{s.scores[id], at, id, symbols[at].length, right.length})
+		queue.push(scored{s.scores[id], at, symbols[at].length, right.length})
 		if s.kinds[id] == unusedPiece {
 			unused[part] = [2]int32{symbols[at].length, right.length}
 		}

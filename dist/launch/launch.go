@@ -465,11 +465,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 	}
 	defer port.Close()
 	env = append(env, "LAZO_COORDINATOR="+coordinator, "LAZO_SECRET="+rand.Text())
-	type end struct {
-		rank int
-		err  error
-	}
-	ends := make(chan end, n)
+	ends := make(chan error, n)
 	var running []*exec.Cmd
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -504,7 +500,7 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 					_ = l.end()
 				}
 			}
-			ends <- end{r, err}
+			ends <- err
 		}()
 	}
 	var failed error
@@ -512,12 +508,12 @@ func (a *alone) start(ctx context.Context, n int, env []string) error {
 	done := ctx.Done()
 	for left := n; left > 0; {
 		select {
-		case e := <-ends:
+		case err := <-ends:
 			left--
-			if e.err == nil {
+			if err == nil {
 				continue
 			}
-			err := exitError(e.err, "")
+			err = exitError(err, "")
 			if exit := (*ExitError)(nil); errors.As(err, &exit) && exit.Code >= dist.ExitLost && exit.Code <= dist.ExitFailed {
 				over = time.After(told) // all running ranks know of the failure
 			} else if failed == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/data"
 	"github.com/lazo-ml/lazo/data/tables"
 	"github.com/lazo-ml/lazo/flaxlike"
+	"github.com/lazo-ml/lazo/internal/arrays"
 )
 
 type answers struct {
@@ -266,54 +267,23 @@ func (a *answers) weights() []float64 {
 	return sums
 }
 
-func floats[N float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](flat []N) []float64 {
-	all := make([]float64, len(flat))
-	for i, v := range flat {
-		all[i] = float64(v)
-	}
-	return all
-}
-
 // numbers is nil for texts that are not all numbers.
 func numbers(flat any) []float64 {
-	switch flat := flat.(type) {
-	case []float32:
-		return floats(flat)
-	case []float64:
-		return flat
-	case []int32:
-		return floats(flat)
-	case []int64:
-		return floats(flat)
-	case []uint8:
-		return floats(flat)
-	case []string:
-		all := make([]float64, len(flat))
-		for i, text := range flat {
-			v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			if err != nil {
-				return nil
-			}
-			all[i] = v
-		}
+	if all, ok := arrays.Floats(flat); ok {
 		return all
 	}
 	v := reflect.ValueOf(flat)
-	all := make([]float64, 0, v.Len())
-	for i := range v.Len() {
-		e := v.Index(i)
-		short, ok := e.Interface().(interface{ Float32() float32 })
-		switch {
-		case ok:
-			all = append(all, float64(short.Float32()))
-		case e.CanFloat():
-			all = append(all, e.Float())
-		case e.CanInt():
-			all = append(all, float64(e.Int()))
-		case e.CanUint():
-			all = append(all, float64(e.Uint()))
-		case e.Kind() == reflect.Bool:
-			all = append(all, map[bool]float64{true: 1}[e.Bool()])
+	all := make([]float64, v.Len())
+	for i := range all {
+		switch e := v.Index(i).Interface().(type) {
+		case string:
+			number, err := arrays.ParseFloat(strings.TrimSpace(e), 64)
+			if err != nil {
+				return nil
+			}
+			all[i] = number
+		case interface{ Float32() float32 }: // float16 and bfloat16, of weights
+			all[i] = float64(e.Float32())
 		default:
 			return nil
 		}

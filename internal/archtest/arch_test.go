@@ -112,7 +112,7 @@ var allowed = map[string][]string{
 	"metrics/plots":          {"internal/better", "internal/regular", "loop"},
 	"flaxlike/selection":     {"callbacks", "checkpoint", "checkpoint/safetensors", "data", "flaxlike", "internal/abilities", "internal/better", "internal/graphs", "internal/names", "internal/shield", "internal/vfs", "loop"},
 	"flaxlike/decision":      {"internal/graphs"},
-	"flaxlike/report":        {"checkpoint", "data", "data/tables", "flaxlike", "loop", "managed", "metrics/plots"},
+	"flaxlike/report":        {"checkpoint", "data", "data/tables", "flaxlike", "internal/arrays", "loop", "managed", "metrics/plots"},
 	"managed":                {"checkpoint", "data", "xla/ops", "internal/autodiff", "internal/awaited", "internal/blocks", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/listed", "internal/packs", "internal/regular", "internal/shield", "loop", "managed/internal/store", "metrics", "optim", "checkpoint/safetensors", "strategies", "xla", "xla/export", "internal/abilities", "internal/shares"},
 	"flaxlike":               {"callbacks", "checkpoint", "data", "data/tables", "flaxlike/decision", "internal/arrays", "internal/dtype", "internal/gate", "internal/graphs", "internal/layering", "internal/listed", "internal/names", "internal/outputs", "internal/regular", "internal/shield", "loop", "nn/losses", "managed", "metrics", "nn", "optim", "checkpoint/safetensors", "strategies", "train", "xla", "internal/abilities"},
 	"pretrained":             {"checkpoint", "checkpoint/safetensors", "data", "data/text", "flaxlike", "internal/dtype", "internal/fetch", "internal/graphs", "internal/listed", "internal/regular", "managed", "nn", "nn/losses", "optim", "internal/document", "internal/layering"},

@@ -169,6 +169,36 @@ func Integers(flat any) ([]int64, error) {
 	return nil, fmt.Errorf("labels are %s, expected int8 to int64 or uint8 to uint32", t)
 }
 
+// Floats returns the elements as float64, of bools 0 or 1, and flat itself if it is []float64; not ok for texts.
+func Floats(flat any) (numbers []float64, ok bool) {
+	switch flat := flat.(type) {
+	case []float64:
+		return flat, true
+	case []float32:
+		return floating(flat), true
+	case []uint64:
+		return floating(flat), true
+	case []bool:
+		numbers = make([]float64, len(flat))
+		for i, is := range flat {
+			if is {
+				numbers[i] = 1
+			}
+		}
+		return numbers, true
+	}
+	whole, err := Integers(flat)
+	return floating(whole), err == nil
+}
+
+func floating[T float32 | int64 | uint64](from []T) []float64 {
+	to := make([]float64, len(from))
+	for i, v := range from {
+		to[i] = float64(v)
+	}
+	return to
+}
+
 func widen[T int8 | int16 | int32 | uint8 | uint16 | uint32](from []T) []int64 {
 	to := make([]int64, len(from))
 	for i, v := range from {

@@ -39,3 +39,14 @@ func TestOrderIsUniform(t *testing.T) {
 		require.InDelta(t, 1, kept, 0.03, name)
 	}
 }
+
+func TestFloats(t *testing.T) {
+	for _, flat := range []any{[]float64{0, 1}, []float32{0, 1}, []int8{0, 1}, []int16{0, 1}, []int32{0, 1}, []int64{0, 1}, []uint8{0, 1}, []uint16{0, 1},
+		[]uint32{0, 1}, []uint64{0, 1}, []bool{false, true}} {
+		numbers, ok := Floats(flat)
+		require.True(t, ok, "%T", flat)
+		require.Equal(t, []float64{0, 1}, numbers, "%T", flat)
+	}
+	_, ok := Floats([]string{"0", "1"})
+	require.False(t, ok)
+}

@@ -33,28 +33,20 @@ func refuseConstants(loss *graph.Node, wrt []*graph.Node) {
 			from[n] = true
 		}
 	}
-	seen := map[*graph.Node]bool{}
-	var visit func(n *graph.Node)
-	visit = func(n *graph.Node) {
-		if seen[n] || hidden(n) {
-			return
-		}
-		seen[n] = true
+	var refuse func(n *graph.Node)
+	refuse = func(n *graph.Node) {
 		for _, t := range bodiesOf(n) {
 			own := slices.Clone(t.outputs)
 			for _, in := range t.nodes {
 				own = append(own, takenBy(in)...)
-				visit(in)
+				refuse(in)
 			}
 			if slices.ContainsFunc(own, func(in *graph.Node) bool { return from[in] }) {
 				panic(errConstant)
 			}
 		}
-		for _, in := range takenBy(n) {
-			visit(in)
-		}
 	}
-	visit(loss)
+	walk(loss, wrt, func(n *graph.Node) bool { refuse(n); return true })
 }
 
 func bodiesOf(n *graph.Node) []*traced {

@@ -86,7 +86,7 @@ func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Mo
 			delete(looped.InPlace, output)
 		}
 	}
-	w := &loopText{k: k}
+	w := &loopText{}
 	w.line("    %%zero = stablehlo.constant dense<0> : tensor<i32>")
 	w.line("    %%length = stablehlo.constant dense<%d> : tensor<i32>", k)
 	times := "%length"
@@ -137,7 +137,6 @@ func (m *Module) repeat(k int, carry map[int]int, each []int, counted bool) (*Mo
 
 type loopText struct {
 	text  strings.Builder
-	k     int
 	types []string
 }
 

@@ -21,7 +21,7 @@ var controlsData = []control{
 	{name: "buckets that share memory", file: "data/sequences.go", pkg: "data", test: "TestBuckets_law",
 		edits: []edit{{"waiting[k] = nil\n", "waiting[k] = waiting[k][:0]\n"}}},
 	{name: "a field of a batch on the device, unchanged in silence", file: "data/change.go", pkg: "data", test: "TestOnField",
-		edits: []edit{{"\t\tb, err := b.OnHost()\n\t\tif err != nil {\n\t\t\treturn Batch{}, err\n\t\t}\n\t\ta, err := b.Field(name)", "\t\ta, err := b.Field(name)"}}},
+		edits: []edit{{"\t\tb, err := b.OnHost()\n\t\tif err != nil {\n\t\t\treturn Batch{}, err\n\t\t}\n\t\tb = b.alone()\n\t\tb.Fields", "\t\tb = b.alone()\n\t\tb.Fields"}}},
 	{name: "a batch that is believed where it lies", file: "internal/arrays/arrays.go", pkg: "data", test: "TestStacked_law",
 		edits: []edit{{"(i == j || &p[0] == &flat.([]T)[i])", "true"}}},
 	{name: "a group on both sides", file: "data/split.go", pkg: "data", test: "TestSplitGrouped",

@@ -11,14 +11,13 @@ import (
 )
 
 type shape struct {
-	parts  []shape
-	tuple  bool
-	dtype  string
-	dims   []int
-	order  []int // axes from minor to major; nil if unknown
-	tile   []int
-	space  int // memory space; 0 is device memory
-	buffer bool
+	parts []shape
+	tuple bool
+	dtype string
+	dims  []int
+	order []int // axes from minor to major; nil if unknown
+	tile  []int
+	space int // memory space; 0 is device memory
 }
 
 type scanner struct {
@@ -70,7 +69,6 @@ func (s *scanner) shape(depth int) (shape, error) {
 			err = fmt.Errorf("%.40q: expected the end of a buffer", s.text[s.at:])
 		}
 		s.at++
-		made.buffer = true
 		return made, err
 	}
 	if kind == "" || s.at >= len(s.text) || s.text[s.at] != '[' {

@@ -28,9 +28,13 @@ func File(path string, f func(file *os.File, size int64) error) error {
 		return err
 	}
 	err = f(file, info.Size())
-	if format := (*data.FormatError)(nil); errors.As(err, &format) {
+	format, row := (*data.FormatError)(nil), (*data.RowError)(nil)
+	switch {
+	case errors.As(err, &format):
 		format.Path = path
-	} else if err != nil {
+	case errors.As(err, &row):
+		row.Path = path
+	case err != nil:
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return err
