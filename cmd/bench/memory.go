@@ -33,6 +33,9 @@ const (
 
 // With JAX, if PY names a Python with jax and optax.
 func memory(ctx context.Context, b *bench) error {
+	if err := floors(ctx, b); err != nil || !b.wants("peak") {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
