@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/names"
 )
 
@@ -37,6 +38,14 @@ func SoftCap(x *graph.Node, most float64) *graph.Node {
 	return graph.MulScalar(graph.Tanh(graph.DivScalar(x, most)), most)
 }
 
+// lean is f, whose gradient computes f's inner values again: keeping an erf or tanh takes as long, and memory.
+func lean(f func(x *graph.Node) *graph.Node, x *graph.Node) *graph.Node {
+	return autodiff.Custom(f(x), []*graph.Node{x}, func(in []*graph.Node, _, v *graph.Node) []*graph.Node {
+		x := graph.SchedulingBarrier(in[0], v) // else XLA would take f's inner values
+		return autodiff.Gradient(autodiff.Weighted([]*graph.Node{f(x)}, []*graph.Node{v}), x)
+	})
+}
+
 var word = regexp.MustCompile(`([a-z])([A-Z][a-z])`)
 
 func activations() map[string]func(*graph.Node) *graph.Node {
@@ -46,6 +55,10 @@ func activations() map[string]func(*graph.Node) *graph.Node {
 	}
 	relu6 := func(x *graph.Node) *graph.Node { return graph.MinScalar(Relu(x), 6) }
 	hardSigmoid := func(x *graph.Node) *graph.Node { return graph.DivScalar(relu6(graph.AddScalar(x, 3)), 6) }
+	for _, name := range []string{"gelu", "gelu_approx"} {
+		f := table[name]
+		table[name] = func(x *graph.Node) *graph.Node { return lean(f, x) }
+	}
 	table["softmax"] = func(x *graph.Node) *graph.Node { return graph.Softmax(x) }
 	table["relu"], table["relu6"], table["hard_sigmoid"] = Relu, relu6, hardSigmoid
 	table["hard_swish"] = func(x *graph.Node) *graph.Node { return graph.Mul(x, hardSigmoid(x)) }

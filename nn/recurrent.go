@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/lazo-ml/lazo/internal/autodiff"
 	"github.com/lazo-ml/lazo/internal/layering"
 	"github.com/lazo-ml/lazo/xla/ops"
 )
@@ -234,15 +235,18 @@ func (r Recurrent) scan(scope *model.Scope, x *graph.Node, mask, initial []*grap
 	recurrent := variable(scope, x, "recurrent_kernel", r.RecurrentKernel, orthogonal, r.Units, wide)
 	// Places and examples stay separate axes, to be sharded.
 	in := graph.Dot(x, kernel).General([]int{2}, nil, []int{0}, nil)
-	var bias *graph.Node // of the state's contribution
+	var added, bias *graph.Node // to the input's and the state's contribution
 	if !r.NoBias {
 		if c.biases == 1 {
-			in = graph.Add(in, graph.ExpandLeftToRank(variable(scope, x, "bias", nil, c.bias, wide), 3))
+			added = graph.ExpandAxes(variable(scope, x, "bias", nil, c.bias, wide), 0)
 		} else {
 			both := variable(scope, x, "bias", nil, c.bias, c.biases, wide)
-			in = graph.Add(in, graph.ExpandAxes(graph.Slice(both, graph.AxisElem(0)), 0))
+			added = graph.Slice(both, graph.AxisElem(0))
 			bias = graph.BroadcastToDims(graph.Slice(both, graph.AxisElem(1)), dims[1], wide)
 		}
+		// The loop adds it: the sum would be a second array. The gradient is that of the sum.
+		in = autodiff.Instead(in, graph.Add(in, graph.ExpandAxes(added, 0)))
+		added = graph.StopGradient(graph.BroadcastToDims(added, dims[1], wide))
 	}
 	var drop *graph.Node
 	if r.RecurrentDropout > 0 && layers.IsDropoutActive(scope, x.Graph()) {
@@ -253,7 +257,11 @@ func (r Recurrent) scan(scope *model.Scope, x *graph.Node, mask, initial []*grap
 		options = append(options, ops.Reverse())
 	}
 	return ops.Scan(initial, append([]*graph.Node{in}, mask...), func(carry, at []*graph.Node) (next, out []*graph.Node) {
-		next = c.turn(at[0], func(h *graph.Node, first, end int) *graph.Node {
+		in := at[0]
+		if added != nil {
+			in = graph.Add(in, added)
+		}
+		next = c.turn(in, func(h *graph.Node, first, end int) *graph.Node {
 			if drop != nil {
 				h = graph.Mul(h, drop)
 			}

@@ -96,7 +96,7 @@ benches() {
 
 # What the compiler says that a step needs, and what the device had in use at most.
 memory() {
-	$go build -o "$folder/bench" ./cmd/bench && "$folder/bench" -plugin "$plugin" -workload memory
+	$go build -o "$folder/bench" ./cmd/bench && "$folder/bench" -plugin "$plugin" -workload memory -variant peak
 }
 
 echo "# lazo on $plugin"

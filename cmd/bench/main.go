@@ -30,6 +30,7 @@
 //	ckpt       a checkpoint of 200 MB
 //	pretrained files of -data: embed has vectors of 1,024 texts in batches of 32; finetune steps of a classifier, batch
 //	           32, 32 tokens; lora steps of rank 8 on all dense layers, batch 4, 64 tokens; generate 64 tokens after 16
+//	memory     XLA's bytes of a step next to a floor; peak: what 10 layers under Adam take
 //	growth     a step over its variables, batch, devices and number
 package main
 
@@ -121,7 +122,7 @@ var workloads = []struct {
 	{"pretrained", pretrainedModels},
 }
 
-var notByDefault = []string{"growth", "gpt", "ranks", "exchange", "control", "pretrained"}
+var notByDefault = []string{"growth", "gpt", "memory", "ranks", "exchange", "control", "pretrained"}
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	if len(args) > 0 && args[0] == firstStepChild {

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/lazo-ml/lazo/data"
@@ -38,31 +37,42 @@ func lstmSizes() (list []sequence) {
 }
 
 func gptSizes() []sequence {
-	return []sequence{gptOf(gpt{layers: 6, width: 256, heads: 8, vocabulary: 2048, places: 128}, 4)}
+	return []sequence{gptOf(gptSize, 4)}
 }
 
+const lstmIn, lstmUnits, lstmClasses = 32, 128, 10
+
 func lstmOf(places, steps int) sequence {
-	const in, classes = 32, 10
 	return sequence{variant: fmt.Sprint(places), batch: 32, steps: steps,
 		set: func(batches, batch int) (*data.Set, error) {
 			r := rand.New(rand.NewPCG(0, 0))
 			n := batches * batch
-			x, y := make([]float32, n*places*in), make([]int32, n)
+			x, y := make([]float32, n*places*lstmIn), make([]int32, n)
 			for i := range x {
 				x[i] = float32(r.NormFloat64())
 			}
 			for i := range y {
-				y[i] = int32(r.IntN(classes))
+				y[i] = int32(r.IntN(lstmClasses))
 			}
-			return data.New(data.X(x, n, places, in), data.Y(y, n))
+			return data.New(data.X(x, n, places, lstmIn), data.Y(y, n))
 		},
 		report: func(b *managed.Builder) {
-			x := nn.LSTM{Units: 128, Last: true}.Apply(b.Scope().In("lstm"), b.Field("x"))
-			b.Loss("loss", losses.CrossEntropy(b.Field("y"), nn.Dense{Units: classes}.Apply(b.Scope().In("logits"), x)))
+			x := nn.LSTM{Units: lstmUnits, Last: true}.Apply(b.Scope().In("lstm"), b.Field("x"))
+			b.Loss("loss", losses.CrossEntropy(b.Field("y"), nn.Dense{Units: lstmClasses}.Apply(b.Scope().In("logits"), x)))
 		}}
 }
 
-type gpt struct{ layers, width, heads, vocabulary, places int }
+type gpt struct {
+	layers, width, heads, vocabulary, places int
+	again                                    bool // the gradient computes each layer again
+}
+
+var gptSize = gpt{layers: 6, width: 256, heads: 8, vocabulary: 2048, places: 128}
+
+func (m gpt) recomputed() gpt {
+	m.again = true
+	return m
+}
 
 func gptOf(m gpt, steps int) sequence {
 	return sequence{variant: fmt.Sprint(m.layers), batch: 16, steps: steps,
@@ -91,6 +101,9 @@ func (m gpt) apply(s *model.Scope, ids *graph.Node, caches []nn.Cache) (*graph.N
 	next := make([]nn.Cache, len(caches))
 	for i := range m.layers {
 		at := s.In("block_%d", i)
+		if m.again {
+			x = x.Checkpoint()
+		}
 		h := nn.LayerNorm{}.Apply(at.In("norm_0"), x)
 		if attention := m.attention(); caches == nil {
 			h = attention.Apply(at.In("attention"), h)
@@ -99,8 +112,11 @@ func (m gpt) apply(s *model.Scope, ids *graph.Node, caches []nn.Cache) (*graph.N
 		}
 		x = graph.Add(x, h)
 		h = nn.LayerNorm{}.Apply(at.In("norm_1"), x)
-		h = activation.GeluApproximate(nn.Dense{Units: 4 * m.width}.Apply(at.In("dense_0"), h))
+		h = nn.Activation("gelu_approx").Apply(at, nn.Dense{Units: 4 * m.width}.Apply(at.In("dense_0"), h))
 		x = graph.Add(x, nn.Dense{Units: m.width}.Apply(at.In("dense_1"), h))
+	}
+	if m.again {
+		x = x.StopCheckpoint()
 	}
 	return tokens.Logits(s.Shared("tokens"), nn.LayerNorm{}.Apply(s.In("norm"), x)), next
 }

@@ -19,7 +19,7 @@ func Custom(value *graph.Node, inputs []*graph.Node, gradient func(inputs []*gra
 		of := gradient(inputs, out, partsOf(v, parts[:1])[0])
 		return flat(append(slices.Clone(of), graph.ZerosLike(value)))
 	})
-	return instead(parts[len(inputs)], partsOf(all, parts[:1])[0])
+	return Instead(parts[len(inputs)], partsOf(all, parts[:1])[0])
 }
 
 func flat(nodes []*graph.Node) *graph.Node {

@@ -27,6 +27,9 @@ var customs = map[string]func(scope *model.Scope, x *graph.Node) *graph.Node{
 	"SolveLower": func(_ *model.Scope, x *graph.Node) *graph.Node {
 		return ops.SolveLower(graph.Add(x, graph.MulScalar(unitLike(x), 2)), x)
 	},
+	"gelu": func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return nn.Activation("gelu_approx").Apply(scope, x)
+	},
 	"a user's": func(_ *model.Scope, x *graph.Node) *graph.Node {
 		return autodiff.Custom(graph.Tanh(x), []*graph.Node{x}, func(_ []*graph.Node, y, v *graph.Node) []*graph.Node {
 			return []*graph.Node{graph.Mul(v, graph.OneMinus(graph.Square(y)))}

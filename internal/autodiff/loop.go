@@ -13,6 +13,8 @@ type Loop struct {
 	Reverse bool
 	// Remat makes the gradient recompute everything from the carried values.
 	Remat bool
+	// Over are stacks that nothing else uses later, if any, for outputs of their shapes: XLA writes those in their place.
+	Over []*graph.Node
 }
 
 // Body builds one iteration, once. It returns the next carried values, in their initial shapes, and the outputs to
@@ -99,7 +101,11 @@ func (l Loop) Run(g *graph.Graph, carry, places, fixed []*graph.Node, body Body,
 		made.saved = of.toSave()
 		of.outputs = slices.Concat(of.outputs, made.saved)
 	}
-	last, stacks := made.write(g, carry, places, fixed)
+	over := make([]*graph.Node, len(of.outputs)-len(carry))
+	for i, stack := range l.Over {
+		over[slices.Index(out, given[i])] = stack
+	}
+	last, stacks := made.write(g, carry, places, fixed, over)
 	for _, o := range given {
 		outs = append(outs, stacks[slices.Index(out, o)])
 	}
@@ -114,14 +120,17 @@ func stackOf(length int, place shapes.Shape) shapes.Shape {
 	return shapes.Make(place.DType, append([]int{length}, place.Dimensions...)...)
 }
 
-func (l *loop) write(g *graph.Graph, carry, places, fixed []*graph.Node) (last, outs []*graph.Node) {
+func (l *loop) write(g *graph.Graph, carry, places, fixed, over []*graph.Node) (last, outs []*graph.Node) {
 	// GoMLX shares scalars among functions; created here, they belong to main.
 	zero, one, length := graph.Const(g, int32(0)), graph.Const(g, int32(1)), graph.Const(g, int32(l.Length))
 	state := []*graph.Node{zero}
 	at := len(state)
 	state = slices.Concat(state, carry, places, fixed)
-	for _, o := range l.body.outputs[l.carry:] {
-		state = append(state, graph.Zeros(g, stackOf(l.Length, o.Shape())))
+	for i, o := range l.body.outputs[l.carry:] {
+		if over[i] == nil {
+			over[i] = graph.Zeros(g, stackOf(l.Length, o.Shape()))
+		}
+		state = append(state, over[i])
 	}
 	cond := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		p := parametersLike(g, state)

@@ -29,6 +29,9 @@ func whileGradient(node *graph.Node, vs []*graph.Node) []*graph.Node {
 	turns := slices.Concat(kept, places)
 
 	b.ofCarry, b.ofPlaces = floats(kept), floats(places)
+	for _, i := range b.ofPlaces {
+		back.Over = append(back.Over, places[i])
+	}
 	var carry, fed []*graph.Node
 	for _, i := range b.ofCarry {
 		carry = append(carry, vs[at+i])

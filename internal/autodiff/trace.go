@@ -133,7 +133,7 @@ func (t *traced) at(params, captured []*graph.Node, known map[*graph.Node]*graph
 		now[n] = now.clone(n)
 		if value := known[n]; value != nil {
 			again := now[n]
-			now[n] = instead(value, again)
+			now[n] = Instead(value, again)
 			noteInstead(again, now[n])
 		}
 	}
@@ -151,8 +151,8 @@ func always(g *graph.Graph) *graph.Node {
 	return n
 }
 
-// XLA drops the node in favor of its known value; the gradient goes to the node alone.
-func instead(value, node *graph.Node) *graph.Node {
+// Instead returns value, with the gradient of node. XLA drops the node.
+func Instead(value, node *graph.Node) *graph.Node {
 	return graph.Where(always(node.Graph()), value, node)
 }
 

@@ -228,4 +228,10 @@ var newest = []control{
 		edits: []edit{{"r != nil && r.Set != nil", "r != nil && r.Set == nil"}}},
 	{name: "a mask of a set on the device with all its fields", file: "data/resident.go", pkg: "data", test: "TestResident_sameBatches",
 		edits: []edit{{"if only == \"\" || only == f.Name {", "if true {"}}},
+	{name: "a loop's gradient next to the values that it replaces", file: "internal/autodiff/loop_gradient.go", pkg: "cmd/bench", test: "TestFootprints",
+		edits: []edit{{"back.Over = append(back.Over, places[i])", "back.Over = append(back.Over, places[i:i]...)"}}},
+	{name: "a recurrent layer's sum of input and bias", file: "nn/recurrent.go", pkg: "cmd/bench", test: "TestFootprints",
+		edits: []edit{{"in = autodiff.Instead(in, graph.Add(in, graph.ExpandAxes(added, 0)))", "in = graph.Add(in, graph.ExpandAxes(added, 0))\n\t\tin, added = autodiff.Instead(in, in), graph.ZerosLike(added)"}}},
+	{name: "a gelu that keeps its tanh", file: "nn/activation.go", pkg: "cmd/bench", test: "TestFootprints",
+		edits: []edit{{"x := graph.SchedulingBarrier(in[0], v) //", "x := in[0] //"}}},
 }
