@@ -24,6 +24,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // kerasArray is an array of metrics/testdata/keras_cases.json.gz.
@@ -406,7 +408,7 @@ func ofMetric(c *kerasCase) (r replay, why string) {
 }
 
 // run runs the row in lazo.
-func (r replay) run(t *testing.T, c *kerasCase) ([]float64, error) {
+func (r replay) run(t *testing.T, runtime *xla.Runtime, c *kerasCase) ([]float64, error) {
 	inputs, weights, ok := c.joined()
 	require.True(t, ok)
 	output := inputs[len(inputs)-1]
@@ -428,7 +430,7 @@ func (r replay) run(t *testing.T, c *kerasCase) ([]float64, error) {
 		if weighed {
 			nodes = append(nodes, weights.tensor())
 		}
-		out, err := graph.CallOnce(plugintest.CPU(t), func(in []*graph.Node) *graph.Node {
+		out, err := graph.CallOnce(runtime, func(in []*graph.Node) *graph.Node {
 			var w *graph.Node
 			if weighed {
 				in, w = in[:len(in)-1], in[len(in)-1]
@@ -476,7 +478,7 @@ func (r replay) run(t *testing.T, c *kerasCase) ([]float64, error) {
 		}
 		return x
 	})
-	model, err := flaxlike.New(t.Context(), network, append(options, flaxlike.WithStrategy(jit(t)))...)
+	model, err := flaxlike.New(t.Context(), network, append(options, flaxlike.WithStrategy(strategies.Jit(runtime)))...)
 	require.NoError(t, err)
 	defer model.Close()
 	found, err := model.Evaluate(t.Context(), set)
@@ -580,6 +582,7 @@ func tied(c *kerasCase) bool {
 // testdata/keras_differences.golden has both numbers of the first row.
 func TestS22_kerasCases(t *testing.T) {
 	version, rows := readKerasCases(t)
+	runtime := plugintest.CPU(t, xla.KeepPrograms(len(rows)))
 	agree, others, missing := 0, 0, 0
 	kinds, numbers := map[string]map[string]bool{}, map[string]string{}
 	note := func(c *kerasCase, what string, want []float64, here string) {
@@ -614,7 +617,7 @@ func TestS22_kerasCases(t *testing.T) {
 			note(c, why, want, "not here")
 			continue
 		}
-		got, err := r.run(t, c)
+		got, err := r.run(t, runtime, c)
 		same, message, here := err == nil && len(got) == len(want), "", sixDigits(got)
 		if err != nil {
 			message, here = err.Error(), "error"
