@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lazo-ml/lazo/internal/idle"
 	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/pjrt"
 )
@@ -79,7 +80,7 @@ func job(t *testing.T, ranks int, name string, env ...string) (string, error) {
 		names = append(names, "^"+part+"$")
 	}
 	command = append(command, os.Args[0], "-test.v", "-test.run", strings.Join(names, "/"), "-test.timeout", "20m")
-	out, err := jobOf(t, command, append(env, rankTest+"="+name)...).CombinedOutput()
+	out, err := jobOf(t, command, append(append(idle.Environment(t), env...), rankTest+"="+name)...).CombinedOutput()
 	return string(out), err
 }
 

@@ -208,4 +208,6 @@ var newest = []control{
 		edits: []edit{{"strings.ToLower(filepath.Ext(c.File))):\n", "c.File):\n"}}},
 	{name: "a gradient by a constant that a branch has as its own", file: "internal/autodiff/gradient.go", pkg: "internal/autodiff", test: "TestGradient_byAConstant",
 		edits: []edit{{"\trefuseConstants(loss, wrt)\n", ""}}},
+	{name: "ranks that take a processor while they wait", file: "internal/idle/idle.go", pkg: "internal/idle", test: "TestEnvironment",
+		edits: []edit{{"return nanosleep(&t, 0)", "return t.tv_sec != 0"}}},
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lazo-ml/lazo/dist/launch"
+	"github.com/lazo-ml/lazo/internal/idle"
 )
 
 const variable = "LAZO_TEST_RANKS"
@@ -61,7 +62,7 @@ func Start(t *testing.T, n int, options ...func(*launch.Options)) (said string, 
 	out := new(output)
 	o := launch.Options{
 		N: n, Mpirun: os.Getenv("LAZO_TEST_MPIRUN"), Command: []string{self, "-test.run=" + strings.Join(parts, "/"), "-test.timeout=" + limit.String()},
-		Env:    []string{variable + "=" + t.Name(), "OMPI_MCA_mpi_yield_when_idle=1"}, // other tests run too
+		Env:    append(idle.Environment(t), variable+"="+t.Name(), "OMPI_MCA_mpi_yield_when_idle=1"), // other tests run too
 		Stdout: out, Stderr: out, Verbose: true, Grace: 10 * time.Second,
 	}
 	for _, option := range options {

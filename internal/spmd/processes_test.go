@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/lazo-ml/lazo/internal/idle"
 	"github.com/lazo-ml/lazo/internal/install"
 	"github.com/lazo-ml/lazo/internal/mpi"
 	"github.com/lazo-ml/lazo/internal/pjrt"
@@ -81,6 +82,7 @@ func onRanks(t *testing.T, ranks int, prepare func(folder string), part func(t *
 		"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", // as in a container
 		"OMPI_MCA_rmaps_base_oversubscribe=1", "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe", // more ranks than processors
 		"OMPI_MCA_hwloc_base_binding_policy=none", "PRTE_MCA_hwloc_default_binding_policy=none", "OMPI_MCA_mpi_yield_when_idle=1")
+	cmd.Env = append(cmd.Env, idle.Environment(t)...)
 	if filepath.IsAbs(words[0]) { // its library is next to it
 		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(words[0])+":"+os.Getenv("PATH"))
 	}
