@@ -24,6 +24,8 @@ import (
 	"github.com/lazo-ml/lazo/internal/plugintest"
 	"github.com/lazo-ml/lazo/metrics"
 	"github.com/lazo-ml/lazo/nn"
+	"github.com/lazo-ml/lazo/strategies"
+	"github.com/lazo-ml/lazo/xla"
 )
 
 // kerasArray is an array of metrics/testdata/keras_cases.json.gz.
@@ -405,8 +407,16 @@ func ofMetric(c *kerasCase) (r replay, why string) {
 	return r, "no such metric"
 }
 
-// run runs the row in lazo.
-func (r replay) run(t *testing.T, c *kerasCase) ([]float64, error) {
+// replayOf returns lazo's form of a row; why is "" if there is one.
+func replayOf(c *kerasCase) (r replay, why string) {
+	if c.Kind == "losses" {
+		return ofLoss(c)
+	}
+	return ofMetric(c)
+}
+
+// inputs are the row's, as the replay takes them.
+func (r replay) inputs(t *testing.T, c *kerasCase) (inputs []*kerasNumbers, weights *kerasNumbers) {
 	inputs, weights, ok := c.joined()
 	require.True(t, ok)
 	output := inputs[len(inputs)-1]
@@ -420,35 +430,69 @@ func (r replay) run(t *testing.T, c *kerasCase) ([]float64, error) {
 	if r.output != nil {
 		output.each(r.output)
 	}
-	if r.metric != nil {
-		nodes, weighed := []any{}, weights != nil
+	return inputs, weights
+}
+
+// gathered is a row whose metric is gathered by itself.
+type gathered struct {
+	replay
+	c   *kerasCase
+	got []float64
+	err error
+}
+
+// gather runs rows in one program, or each in its own if that fails.
+func gather(t *testing.T, runtime *xla.Runtime, rows []*gathered) {
+	var all []any
+	var counts []int
+	var weighed []bool
+	for _, r := range rows {
+		inputs, weights := r.inputs(t, r.c)
 		for _, in := range inputs {
-			nodes = append(nodes, in.tensor())
+			all = append(all, in.tensor())
 		}
-		if weighed {
-			nodes = append(nodes, weights.tensor())
+		if weights != nil {
+			all = append(all, weights.tensor())
 		}
-		out, err := graph.CallOnce(plugintest.CPU(t), func(in []*graph.Node) *graph.Node {
+		counts, weighed = append(counts, len(inputs)), append(weighed, weights != nil)
+	}
+	out, err := graph.CallOnceN(runtime, func(all []*graph.Node) (results []*graph.Node) {
+		for i, r := range rows {
 			var w *graph.Node
-			if weighed {
-				in, w = in[:len(in)-1], in[len(in)-1]
+			in := all[:counts[i]]
+			if all = all[counts[i]:]; weighed[i] {
+				w, all = all[0], all[1:]
 			}
-			var all []*graph.Node
+			var values []*graph.Node
 			for _, v := range r.metric.Compute(r.metric.Update(metrics.Initial(r.metric, in[0].Graph()), w, in...)) {
-				all = append(all, graph.Reshape(v.Node, -1))
+				values = append(values, graph.Reshape(v.Node, -1))
 			}
-			return graph.Concatenate(all, 0)
-		}, nodes...)
-		if err != nil {
-			return nil, err
+			results = append(results, graph.Concatenate(values, 0))
 		}
-		got, err := tensors.CopyFlatData[float64](out)
+		return results
+	}, all...)
+	if err != nil && len(rows) > 1 {
+		for i := range rows {
+			gather(t, runtime, rows[i:i+1])
+		}
+		return
+	}
+	for i, r := range rows {
+		if r.err = err; err != nil {
+			continue
+		}
+		r.got, err = tensors.CopyFlatData[float64](out[i])
 		require.NoError(t, err)
 		if r.result != nil {
-			got = r.result(got)
+			r.got = r.result(r.got)
 		}
-		return got, nil
 	}
+}
+
+// run runs a row by a model.
+func (r replay) run(t *testing.T, runtime *xla.Runtime, c *kerasCase) ([]float64, error) {
+	inputs, weights := r.inputs(t, c)
+	output := inputs[len(inputs)-1]
 	labels := inputs[0]
 	output.whole = false
 	labels.whole = labels.whole && (r.loss.Name == sparse || r.loss.Name == masked || strings.HasPrefix(r.name, "sparse") || r.name == "crossentropy" || r.name == "top_5_accuracy" && len(labels.dims) < len(output.dims))
@@ -476,7 +520,7 @@ func (r replay) run(t *testing.T, c *kerasCase) ([]float64, error) {
 		}
 		return x
 	})
-	model, err := flaxlike.New(t.Context(), network, append(options, flaxlike.WithStrategy(jit(t)))...)
+	model, err := flaxlike.New(t.Context(), network, append(options, flaxlike.WithStrategy(strategies.Jit(runtime)))...)
 	require.NoError(t, err)
 	defer model.Close()
 	found, err := model.Evaluate(t.Context(), set)
@@ -580,6 +624,7 @@ func tied(c *kerasCase) bool {
 // testdata/keras_differences.golden has both numbers of the first row.
 func TestS22_kerasCases(t *testing.T) {
 	version, rows := readKerasCases(t)
+	runtime := plugintest.CPU(t, xla.KeepPrograms(len(rows)))
 	agree, others, missing := 0, 0, 0
 	kinds, numbers := map[string]map[string]bool{}, map[string]string{}
 	note := func(c *kerasCase, what string, want []float64, here string) {
@@ -588,10 +633,23 @@ func TestS22_kerasCases(t *testing.T) {
 		}
 		kinds[what][c.Name] = true
 	}
+	own := map[*kerasCase]*gathered{}
+	var group []*gathered
+	for i, c := range rows {
+		r, why := replayOf(c)
+		if _, _, ok := c.joined(); ok && why == "" && r.metric != nil {
+			own[c] = &gathered{replay: r, c: c}
+			group = append(group, own[c])
+		}
+		if len(group) == 10 || i+1 == len(rows) && len(group) > 0 {
+			gather(t, runtime, group)
+			group = nil
+		}
+	}
 	for _, c := range rows {
-		of, want := ofMetric, c.Result.floats()
+		r, why := replayOf(c)
+		want := c.Result.floats()
 		if c.Kind == "losses" {
-			of = ofLoss
 			var sum float64
 			for _, v := range want {
 				sum += v
@@ -605,7 +663,6 @@ func TestS22_kerasCases(t *testing.T) {
 			}
 			want = []float64{sum / n}
 		}
-		r, why := of(c)
 		if _, _, ok := c.joined(); why == "" && !ok {
 			why = "updates of several shapes, or a weight for all"
 		}
@@ -614,7 +671,13 @@ func TestS22_kerasCases(t *testing.T) {
 			note(c, why, want, "not here")
 			continue
 		}
-		got, err := r.run(t, c)
+		var got []float64
+		var err error
+		if g := own[c]; g != nil {
+			got, err = g.got, g.err
+		} else {
+			got, err = r.run(t, runtime, c)
+		}
 		same, message, here := err == nil && len(got) == len(want), "", sixDigits(got)
 		if err != nil {
 			message, here = err.Error(), "error"

@@ -17,7 +17,7 @@ import (
 
 // learns trains a model on examples that it sees once each, and asks for its accuracy on the last 20 batches, over the
 // seeds.
-func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y []int32), network ...nn.Layer) {
+func learns(t *testing.T, steps int, rate float64, examples func(random *rand.Rand) (x, y []int32), network ...nn.Layer) {
 	t.Helper()
 	const batch = 64
 	mean := 0.0
@@ -55,7 +55,7 @@ func learns(t *testing.T, rate float64, examples func(random *rand.Rand) (x, y [
 func TestLearns_recallByAttention(t *testing.T) {
 	const pairs, keys, values, width = 4, 8, 8, 64
 	block := nn.Residual{nn.LayerNorm{}, nn.Attention{Heads: 4, Width: width / 4, Causal: true}}
-	learns(t, 2e-3, func(random *rand.Rand) (x, y []int32) {
+	learns(t, recallSteps, 2e-3, func(random *rand.Rand) (x, y []int32) {
 		chosen, asked := random.Perm(keys)[:pairs], random.IntN(pairs)
 		for i, key := range chosen {
 			value := int32(random.IntN(values))
@@ -73,7 +73,7 @@ func TestLearns_recallByAttention(t *testing.T) {
 //lazo:norace
 func TestLearns_copyByLSTM(t *testing.T) {
 	const length, letters = 4, 8
-	learns(t, 5e-3, func(random *rand.Rand) (x, y []int32) {
+	learns(t, copySteps, 5e-3, func(random *rand.Rand) (x, y []int32) {
 		for range length {
 			x = append(x, 1+int32(random.IntN(letters)))
 		}

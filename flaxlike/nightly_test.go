@@ -14,8 +14,8 @@ import (
 // seeds are how many models each learning test trains.
 const seeds = 3
 
-// steps are how many each of them makes.
-const steps = 1500
+// recallSteps and copySteps are how many each of them makes.
+const recallSteps, copySteps = 1500, 1500
 
 var maskedPlaces = []int{5, 8}
 

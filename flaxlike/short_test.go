@@ -11,8 +11,8 @@ import (
 // seeds are how many models each learning test trains.
 const seeds = 1
 
-// steps are how many each of them makes.
-const steps = 750
+// recallSteps and copySteps are how many each of them makes.
+const recallSteps, copySteps = 400, 750
 
 // maskedPlaces are how many places the sequences of Keras's five are padded to.
 var maskedPlaces = []int{8}

@@ -103,6 +103,7 @@ func (d *device) compile(m *hlo.Module) (compute.Executable, error) {
 	d.last = m
 	exec, err := d.client.Compile([]byte(m.Text()), pjrt.CompileOptions{
 		Replicas: m.Devices.Replicas, Partitions: m.Devices.Partitions, SPMD: m.Devices.Shardy(), Shardy: m.Devices.Shardy(),
+		Debug: map[string]any{"xla_cpu_enable_fast_min_max": false}, // as in package xla: a minimum keeps a NaN
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, m.Text())
