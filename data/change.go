@@ -80,7 +80,11 @@ func Rename(from, to string) func(Batch) (Batch, error) {
 // OnField returns a change like [Select] that replaces one field by f of it, as f = tables.Scaling.Apply, without
 // its Classes.
 func OnField(name string, f func(Array) (Array, error)) func(Batch) (Batch, error) {
+	none := refuse("on field", false, f == nil)
 	return func(b Batch) (Batch, error) {
+		if none != nil {
+			return Batch{}, none
+		}
 		b, err := b.OnHost()
 		if err != nil {
 			return Batch{}, err

@@ -86,6 +86,8 @@ func TestOnField(t *testing.T) {
 	require.Equal(t, []int32{1}, b.Fields[1].Array.Flat)
 	_, err = hot(data.Batch{})
 	require.ErrorContains(t, err, `no field "y"`)
+	_, err = data.OnField("y", nil)(b)
+	require.EqualError(t, err, "data: on field: there is no function (nil)")
 
 	// A batch of a set on the device is gathered.
 	set, err := data.New(data.X([]float32{1, 2}, 2), data.Y([]int32{1, 0}, 2))

@@ -72,6 +72,7 @@ func TestF37_compositionsThatMakeNoSense(t *testing.T) {
 		"data: zip: there is no source (nil)":                                                                data.Zip(of(1), nil, add),
 		"data: interleave runs of 0: expected at least 1":                                                    data.Interleave(0, of(1)),
 		"data: interleave: source 2 of 2: there is no source (nil)":                                          data.Interleave(1, of(1), nil),
+		"data: prefetch: there is no source (nil)":                                                           data.Prefetch[int](nil, 1),
 		"data: cache: there is no source (nil)":                                                              data.Cache[int](nil),
 		"data: parallel map with 0 workers: expected 1 to 65536":                                             data.ParallelMap(of(1), 0, double),
 		"data: parallel map: there is no function (nil)":                                                     data.ParallelMap[int, int](of(1), 1, nil),

@@ -16,6 +16,9 @@ import (
 // run of package loop waits until its context ends. If source fails then, no batch can carry the error, and the
 // consumer's range panics.
 func Prefetch[B any](source iter.Seq2[B, error], depth int) iter.Seq2[B, error] {
+	if err := refuse("prefetch", source == nil, false); err != nil {
+		return failed[B](err)
+	}
 	return func(yield func(B, error) bool) {
 		if depth < 1 || depth > mostAhead {
 			var none B
