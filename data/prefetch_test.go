@@ -90,7 +90,7 @@ func TestG15_PrefetchReportsABrokenSource(t *testing.T) {
 	}
 	got := collect(Prefetch[int](nil, 1), -1)
 	require.Len(t, got, 1)
-	require.ErrorContains(t, got[0].err, "the source: panic: ")
+	require.EqualError(t, got[0].err, "data: prefetch: there is no source (nil)")
 	got = collect(Prefetch(sequence(nil), 0), -1)
 	require.Len(t, got, 1)
 	require.ErrorContains(t, got[0].err, "data: prefetch 0 batches ahead")
