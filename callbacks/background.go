@@ -20,8 +20,7 @@ import (
 type Background struct {
 	// Queue is the length of each callback's queue, default 64.
 	Queue int
-	// Deadline limits the wait for each queue at the end of the run, default 10 s. Then the callback's context is
-	// cancelled.
+	// Deadline limits the wait for each queue at the run's end, default 10 s. Then the callback's context is cancelled.
 	Deadline time.Duration
 	// Dropped, if not nil, gets at the end the number of reports that a callback missed.
 	Dropped func(callback string, reports int64)

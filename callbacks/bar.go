@@ -22,8 +22,8 @@ type Bar struct {
 	Shows []loop.Collection
 	// Epoch shows the run in epochs of this length, for example loop.Epochs(1).
 	//
-	// A finished epoch gets a line with its time, the values logged at its end, a mean over the epoch (avg_<name>) in
-	// place of the value, and the examples per second. The last line has the reason of the end.
+	// A finished epoch gets a line with its time, the values logged at its end, a mean over the epoch (avg_<name>) instead
+	// of the value, and the examples per second. The last line has the reason of the end.
 	//
 	// A terminal also shows the running epoch in one row: its progress, the time left, the newest values, and why the
 	// run waits (compilation, evaluation, data).

@@ -25,10 +25,10 @@ type Recovery struct {
 	// OnUndo is called after an undo, for example to lower the learning rate. The report has the restored state; cause
 	// wraps [loop.ErrNonFinite].
 	OnUndo func(ctx context.Context, r loop.Report, cause error) error
-	// Entries are checked in place of all [loop.Losses]. One that is never checked is an error.
+	// Entries are checked instead of all [loop.Losses]. One that is never checked is an error.
 	Entries []string
-	// When is the schedule of the checks, default each iteration; start and end are always checked. Reading a value
-	// from a device costs a transfer. Every(Steps(100)) misses values between. With a Limit it requires Copies.
+	// When is the checks' schedule, default each iteration; start and end are always checked. Reading a value from a
+	// device costs a transfer. Every(Steps(100)) misses values between. With a Limit it requires Copies.
 	When loop.Schedule
 }
 

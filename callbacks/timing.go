@@ -28,7 +28,7 @@ type Timing struct {
 type Part struct {
 	// Kind is "task", "callback", "stage" (in [Timing].Stages, with Total only), or "" for the data.
 	Kind string
-	// Name is the schedule, with the name if there is one; or "data".
+	// Name is the schedule, with the name if any; or "data".
 	Name string
 	// Calls counts the calls. A block of steps is one ([loop.Stepper]); a callback's start and end are two.
 	Calls          int64

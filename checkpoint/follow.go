@@ -21,7 +21,7 @@ import (
 type Follow struct {
 	// Dir may appear later.
 	Dir string
-	// Folder, such as one of [OpenStore], replaces Dir. It stays open.
+	// Folder, like one of [OpenStore], replaces Dir. It stays open.
 	Folder *Folder
 	// Newest skips all but the newest checkpoint at each look.
 	Newest bool

@@ -85,7 +85,7 @@ func checkOrdered(p *tables.Preparation) error {
 	return nil
 }
 
-// WithClock saves the time by this clock, such as time.Now, with the model. Without it, two saves are bit-identical.
+// WithClock saves the time by this clock, like time.Now, with the model. Without it, two saves are bit-identical.
 func WithClock(now func() time.Time) Option {
 	return func(s *settings) error { s.clock = now; return nil }
 }

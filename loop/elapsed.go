@@ -10,10 +10,10 @@ import (
 // Elapsed is the progress of a run.
 type Elapsed struct {
 	Steps int64
-	// Samples is the number of their examples ([Stepper]).
+	// Samples counts their examples ([Stepper]).
 	Samples int64
-	// Epochs is the number of complete passes over the data ([Source]). If the data does not report their ends, a run
-	// counts them only where needed.
+	// Epochs counts the complete passes over the data ([Source]). If the data does not report their ends, a run counts
+	// them only where needed.
 	Epochs int64
 	// Time is active, by the monotonic clock.
 	Time time.Duration

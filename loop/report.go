@@ -7,13 +7,13 @@ type Report struct {
 	// Latest has each name's newest value.
 	Latest  Logs
 	History *History
-	// From is the beginning of the run: zero, or the elapsed of [Continue].
+	// From is the run's beginning: zero, or the elapsed of [Continue].
 	From  Elapsed
 	Until Period
 	Stop  error
-	// Ahead is the number of batches that the run took and the state has not; those of data.Prefetch do not count. It
-	// is 0, except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report the end of
-	// an epoch, it is 1 except at the last batch.
+	// Ahead counts the batches that the run took and the state has not; those of data.Prefetch do not count. It is 0,
+	// except after a failure or [ErrStop] in a block. In a run in [Epochs] whose batches do not report an epoch's end, it
+	// is 1 except at the last batch.
 	Ahead   int64
 	state   any
 	changes bool
@@ -54,7 +54,7 @@ func (r Report) Detached() Report {
 	return r
 }
 
-// Ending is passed to a callback at the end of the run.
+// Ending is passed to a callback at the run's end.
 type Ending struct {
 	Report
 	Reason Reason
@@ -73,8 +73,8 @@ type Beginning struct {
 	// History has the earlier run's rows, or is nil.
 	From    Elapsed
 	History *History
-	// Skipped is the number of earlier batches that plain data ([Data]) yields again, for the run to skip. In a
-	// [Prepare] it is 0.
+	// Skipped counts the earlier batches that plain data ([Data]) yields again, for the run to skip. In a [Prepare] it is
+	// 0.
 	Skipped int64
 	Until   Period
 	// MonitorsWhen is the schedule of the option, or nil.

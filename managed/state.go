@@ -192,7 +192,7 @@ func quoted(names []string) string {
 	return strings.Join(text, ", ")
 }
 
-// Parameters returns the number of trainable scalars.
+// Parameters counts the trainable scalars.
 func (s *State) Parameters() int {
 	defer s.values.PeekAll()()
 	n := 0
@@ -227,7 +227,7 @@ func (s *State) Wait() error {
 	return nil
 }
 
-// Close waits for running uses, such as one step but not a whole training, and frees the values. Logged values stay
+// Close waits for running uses, like one step but not a whole training, and frees the values. Logged values stay
 // readable. A second Close waits for the first.
 func (s *State) Close() error {
 	if err := s.values.NotWithin(); err != nil {

@@ -2,7 +2,7 @@ package optim
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// Clip limits the updates; at the start of the chain, the gradients. Exactly one field must be set.
+// Clip limits the updates; at the chain's start, the gradients. Exactly one field must be set.
 type Clip struct {
 	// Value limits each number to -Value … Value. GoMLX's clip_step_by_value clips the finished step.
 	Value float64

@@ -151,7 +151,7 @@ func (t scaleBySchedule) Update(s *Step) {
 type Noise struct {
 	// Eta is the initial variance, for example 0.01. There is no default.
 	Eta float64
-	// Gamma is the exponent of the decay. Default 0.55. For constant noise, give a tiny number such as 1e-30.
+	// Gamma is the exponent of the decay. Default 0.55. For constant noise, give a tiny number like 1e-30.
 	Gamma float64
 }
 

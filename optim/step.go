@@ -53,7 +53,7 @@ type Parameter struct {
 	gatedBy       string
 }
 
-// Name is the full name, such as "/dense/weights".
+// Name is the full name, like "/dense/weights".
 func (p *Parameter) Name() string { return p.variable.Path() }
 
 // Shape is the variable's.
@@ -85,8 +85,8 @@ func (s *Step) Graph() *graph.Graph { return s.graph }
 // DType is the dtype of all updates and state: float32 or float64.
 func (s *Step) DType() dtypes.DType { return s.dtype }
 
-// Count returns the number of a parameter's earlier updates that this link has seen, an int64 scalar. Steps that an
-// earlier link held back do not count.
+// Count counts a parameter's earlier updates that this link has seen, an int64 scalar. Steps that an earlier link held
+// back do not count.
 func (s *Step) Count(p *Parameter) *graph.Node {
 	c := s.counted(p)
 	return c.pick(c.in.node(s.graph))

@@ -220,7 +220,7 @@ func (b *Base) modes() (modes []string, err error) {
 		}
 	} else {
 		for _, old := range [][2]string{{"cls_token", "cls"}, {"max_tokens", "max"}, {"mean_tokens", "mean"}, {"mean_sqrt_len_tokens", "mean_sqrt_len_tokens"},
-			{"weightedmean_tokens", "weightedmean"}, {"lasttoken", "lasttoken"}} { // in the order of the output
+			{"weightedmean_tokens", "weightedmean"}, {"lasttoken", "lasttoken"}} { // in the output's order
 			if c.flag("pooling_mode_"+old[0], false) {
 				modes = append(modes, old[1])
 			}

@@ -110,7 +110,7 @@ const mostBatch = 1 << 20
 
 // New starts a batcher. example, of one row or more, sets the inputs' names, dtypes and dims, which each request must
 // match; [Batcher.Warm] predicts from its first row. Fields that a predictor's method InputNames() []string does not
-// name, such as labels, are an error.
+// name, like labels, are an error.
 //
 // The inputs of a predictor with a preparation (flaxlike.WithPreparation) are its columns, as texts; example is a row
 // of the table, or empty.

@@ -255,7 +255,7 @@ func problemOf(ctx context.Context, err error) *problem {
 		return &problem{statusGone, "the client has gone"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &problem{http.StatusGatewayTimeout, errTimeout.Error()}
-	case errors.Is(err, context.Cause(ctx)): // of the server's own context, such as a signal
+	case errors.Is(err, context.Cause(ctx)): // of the server's own context, like a signal
 		return &problem{http.StatusServiceUnavailable, "the server ends"}
 	}
 	return nil

@@ -23,7 +23,7 @@ import (
 // tabular is a [Predictor], or its method State() any returns one, that prepares tables.
 type tabular interface{ Preparation() *tables.Preparation }
 
-// named is one that knows the names of the classes of its outputs.
+// named is one that knows the class names of its outputs.
 type named interface{ OutputClasses() map[string][]string }
 
 func preparationOf(of Predictor) *tables.Preparation {

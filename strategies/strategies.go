@@ -40,7 +40,7 @@ type Strategy interface {
 	// FetchInto copies a part's buffer without waiting. cut is false for values that each process can fetch whole.
 	Parts(b compute.Buffer) (parts []Part, cut bool)
 	Free(buffers ...compute.Buffer) error
-	// Batch returns a batch in the form for steps, such as padded.
+	// Batch returns a batch in the form for steps, like padded.
 	Batch(b data.Batch) (data.Batch, error)
 	Compile(Step) (Program, error)
 }

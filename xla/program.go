@@ -50,8 +50,7 @@ type Built struct {
 	InPlace map[int]int
 	// Host lists inputs from the host's memory.
 	Host []int
-	// Read lists outputs that only the host reads, such as the loss. They may be values that no program takes: see
-	// [OnHost].
+	// Read lists outputs that only the host reads, like the loss. They may be values that no program takes: see [OnHost].
 	Read []int
 	// Block asks for this many runs at once: see [Program.Block].
 	Block int

@@ -18,7 +18,7 @@ import (
 // Categories converts columns of texts, integers or bools to one-hot columns in a float32 field [n, …], or to integers.
 type Categories struct {
 	// Columns are as in [Numbers], but empty requires a Labels item, and refuses columns whose ten or more values all
-	// differ, such as ids.
+	// differ, like ids.
 	Columns []string
 	// Field is the field's name, "x" if "".
 	Field string

@@ -25,8 +25,8 @@ type Hashed struct {
 	Counts bool
 }
 
-// Crossed converts the values of several columns together to one class, such as "Dream x f". A missing value is a
-// value. Other items may name the columns, too.
+// Crossed converts the values of several columns together to one class, like "Dream x f". A missing value is a value.
+// Other items may name the columns, too.
 type Crossed struct {
 	// Columns are names, at least two.
 	Columns []string

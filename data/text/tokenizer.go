@@ -14,7 +14,7 @@ import (
 func quoted(s string) string { return listed.Quoted(s) }
 
 // Tokenizer converts between text and token ids. [Open], [Vocabulary.Tokenizer], [BPETraining] and
-// [Tokenizer.UnmarshalJSON] make one. It is safe for concurrent use.
+// [Tokenizer.UnmarshalJSON] make one. Goroutines may share it.
 type Tokenizer struct {
 	file        []byte // nil if it was another file
 	vocabulary  *vocabulary
@@ -40,9 +40,9 @@ type Tokenizer struct {
 // Input has texts for [Tokenizer.EncodeText].
 type Input struct {
 	Text string
-	// Pair is a second text, such as a question's paragraph; nil for none.
+	// Pair is a second text, like a question's paragraph; nil for none.
 	Pair *string
-	// Bare adds no tokens such as [CLS], for a chat template's text, which has them.
+	// Bare adds no tokens like [CLS], for a chat template's text, which has them.
 	Bare bool
 	// Ordinary treats special tokens in the texts as ordinary text: for untrusted text.
 	Ordinary bool
@@ -238,8 +238,8 @@ func (t *Tokenizer) name(id int32) (name string, ok bool) {
 	return t.vocabulary.name(id)
 }
 
-// Token returns a token of the vocabulary, such as "##ing", and of a tokenizer of bytes their text, which may be part
-// of a character.
+// Token returns a token of the vocabulary, like "##ing", and of a tokenizer of bytes their text, which may be part of a
+// character.
 func (t *Tokenizer) Token(id int32) (token string, ok bool) {
 	token, ok = t.name(id)
 	if t.bytes && t.addedNames[id] == nil {

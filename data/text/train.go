@@ -13,7 +13,7 @@ import (
 type BPETraining struct {
 	// Size is the maximum number of tokens: special ones, 256 bytes, and merges.
 	Size int
-	// Special tokens, such as "<|endoftext|>", have the first ids. The texts do not have them.
+	// Special tokens, like "<|endoftext|>", have the first ids. The texts do not have them.
 	Special []string
 	// MinCount is the minimum occurrences of a pair to be merged; 0 means 2.
 	MinCount int

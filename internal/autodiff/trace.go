@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// traced is the part of a graph between parameters and outputs, such as a loop's body, to be rebuilt with other nodes.
+// traced is the part of a graph between parameters and outputs, like a loop's body, to be rebuilt with other nodes.
 type traced struct {
 	params, outputs []*graph.Node
 	nodes           []*graph.Node

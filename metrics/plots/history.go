@@ -299,7 +299,7 @@ func (s series) place(x []float64) {
 		}
 		steps, epochs = append(steps, float64(s.steps[i])), append(epochs, v)
 	}
-	if len(epochs) == 1 { // from the start of the run
+	if len(epochs) == 1 { // from the run's start
 		steps, epochs = []float64{0, steps[0]}, []float64{0, epochs[0]}
 	}
 	for i, at := range x {

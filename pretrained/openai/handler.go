@@ -31,7 +31,7 @@ type Model struct {
 	Tokenizer *text.Tokenizer
 	// Generator makes completions. Nothing else uses it at the same time.
 	Generator *pretrained.Generator
-	// Generation has what a request omits, such as the tokens that end a text: [pretrained.Base.Generation].
+	// Generation has what a request omits, like the tokens that end a text: [pretrained.Base.Generation].
 	Generation pretrained.Generation
 	// Embedder is a flaxlike.Model of [pretrained.Base.Embedder], for example.
 	Embedder serve.Predictor
