@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Background runs callbacks in separate goroutines, so that a slow disk or server does not delay steps.
+// Background runs callbacks in separate goroutines: a slow disk or server delays no step.
 //
 // Each callback receives its reports in order, without History and State. A full queue drops the oldest.
 // [loop.Value.Float] must be safe for concurrent use. A [loop.ErrStop] takes effect when the callback is next due.

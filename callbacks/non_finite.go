@@ -14,16 +14,16 @@ import (
 
 // Recovery has the settings of [NonFinite]. A bad iteration has a NaN or infinite value.
 type Recovery struct {
-	// Limit is the number of bad iterations that are undone by restoring an earlier state. The next one is an error.
-	// With 0 the first is one, with the state after it.
+	// Limit bounds the bad iterations that are undone by restoring an earlier state. The next one is an error. With 0 the
+	// first is one, with the state after it.
 	Limit int
 	// Copies is the schedule of copies of the state, if Limit is above 0; the start is also copied. A copy is used
 	// only after a later iteration with finite values: a step can corrupt the state while its own loss is finite.
 	// Without Copies each iteration is copied, and the newest copy is restored; if the next is bad too, the older
 	// one.
 	Copies loop.Schedule
-	// OnUndo is called after an undo, for example to lower the learning rate. The report has the restored state; cause
-	// wraps [loop.ErrNonFinite].
+	// OnUndo is called after an undo, as to lower the learning rate. The report has the restored state; cause wraps
+	// [loop.ErrNonFinite].
 	OnUndo func(ctx context.Context, r loop.Report, cause error) error
 	// Entries are checked instead of all [loop.Losses]. One that is never checked is an error.
 	Entries []string

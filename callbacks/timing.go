@@ -18,7 +18,7 @@ type Timing struct {
 	// Total is from the callbacks' start to their end.
 	Total          time.Duration
 	Steps, Samples int64
-	// Parts are in the order of their first call. Their times add up to Total.
+	// Parts are ordered by first call. Their times add up to Total.
 	Parts []Part
 	// Stages are those of [Measure]. They run concurrently: their sum may exceed Total.
 	Stages []Part

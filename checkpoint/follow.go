@@ -17,7 +17,7 @@ import (
 //
 //	for at, err := range (checkpoint.Follow{Dir: "run"}).Into(ctx, state) { … }
 //
-// The loop ends after the last one, when the folder marks the run's end.
+// The loop ends after the last, when the folder marks the run's end.
 type Follow struct {
 	// Dir may appear later.
 	Dir string

@@ -28,7 +28,7 @@ import (
 // Model is a network with its losses, metrics, optimizer and training state. It changes in place.
 //
 // Any number of goroutines may call its methods. Readers (Predict, Evaluate, Save, Summary, Export) run concurrently
-// with each other and a Fit. Changes like Load wait for the end of a step. A second concurrent Fit is a xla.ErrBusy.
+// with each other and a Fit. Changes like Load wait for a step's end. A second concurrent Fit is a xla.ErrBusy.
 // Evaluate and Predict use the weights of their start; a concurrent Fit copies them for each. Close waits for the
 // current step; then a running Fit and later calls return managed.ErrClosed.
 type Model struct {

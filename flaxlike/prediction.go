@@ -170,7 +170,7 @@ func (p Prediction) Labels(output ...string) ([][]string, error) {
 	return labels, nil
 }
 
-// ClassNames returns an output's class names in the order of their numbers, or the numbers. A binary output has two.
+// ClassNames returns an output's class names in number order, or the numbers. A binary output has two.
 func (p Prediction) ClassNames(output ...string) ([]string, error) {
 	var names []string
 	_, err := p.answer("class names", func(a data.Array, of answering) (data.Array, error) {

@@ -37,7 +37,7 @@ func (e *Elapsed) set(o *Elapsed) {
 
 func (e *Elapsed) count(o Elapsed) { e.Steps, e.Samples, e.Epochs = o.Steps, o.Samples, o.Epochs }
 
-// Check returns an error for steps, samples, epochs or a time outside 0 to 2^62, so that sums cannot overflow.
+// Check returns an error for steps, samples, epochs or a time outside 0 to 2^62: sums cannot overflow.
 func (e Elapsed) Check() error {
 	switch {
 	case e.Steps < 0 || e.Samples < 0 || e.Epochs < 0 || e.Time < 0:

@@ -64,7 +64,7 @@ type inline struct {
 // a collection.
 func (l *Logs) SetAll(entries []Entry) { l.Merge(Logs{entries: entries}) }
 
-// Set logs a number of any type, a [Value], or any other value, instead of an entry of the same collection and name.
+// Set logs a number of any type, a [Value], or any other value, in place of an entry of the same collection and name.
 func (l *Logs) Set(c Collection, name string, v any) {
 	value, ok := v.(Value)
 	if !ok {

@@ -29,7 +29,7 @@ func Options(options ...Option) Option {
 	})
 }
 
-// Prepare is an option made by f at the start of each run, in the options' order, before the run checks them. nil adds
+// Prepare is an option made by f at each run's start, in the options' order, before the run checks them. nil adds
 // nothing. f may change the run's state ([Beginning.State]). Its error ends the run before anything starts. In a [Job],
 // all processes call f.
 //

@@ -22,8 +22,8 @@ type Report struct {
 
 type edge struct{ ran, changed bool }
 
-// RanAtEnd reports whether tasks or changes due at the end of the run have run. changed is false if these were
-// evaluations: the state is the last iteration's.
+// RanAtEnd reports whether tasks or changes due at the run's end have run. changed is false if these were evaluations:
+// the state is the last iteration's.
 func (r Report) RanAtEnd() (ran, changed bool) { return r.edge.ran, r.edge.changed }
 
 // State returns the state after the iteration's tasks, or nil outside a run. A callback without Changes must not change

@@ -13,9 +13,9 @@ import (
 //
 // [data.Set.Batches]: https://pkg.go.dev/github.com/lazo-ml/lazo/data#Set.Batches
 type Source[B any] interface {
-	// From returns the batches from a position on, each with a nil error. The position is the number of earlier batches
-	// over all epochs ([Elapsed].Steps). The batches end with their epoch, or continue into the next if they report its
-	// end ([Stepper]). An error ends the run.
+	// From returns the batches from a position on, each with a nil error. The position counts the earlier batches over all
+	// epochs ([Elapsed].Steps). The batches end with their epoch, or continue into the next if they report its end
+	// ([Stepper]). An error ends the run.
 	From(position int64) iter.Seq2[B, error]
 }
 

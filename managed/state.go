@@ -26,7 +26,7 @@ import (
 // completely or not at all: after an error the previous values remain. If the device failed during a step, the values
 // are lost and the error wraps [strategies.ErrStateLost].
 //
-// A State is safe for concurrent use:
+// Goroutines may share a State:
 //   - Readers share it: values, snapshots, checkpoints, steps that change nothing.
 //   - Changes (a training step, SetValue, MoveTo, Restore) wait for exclusive access, until their context ends.
 //   - A second simultaneous training step returns [xla.ErrBusy].
@@ -133,8 +133,8 @@ func (s *State) Strategy() strategies.Strategy {
 	return s.values.Strategy()
 }
 
-// Names returns the full names of the variables ("/conv_0/weights") in the order of creation, then, sorted, of restored
-// values not yet used.
+// Names returns the full names of the variables ("/conv_0/weights") in creation order, then, sorted, of restored values
+// not yet used.
 func (s *State) Names() []string {
 	defer s.values.PeekValues()()
 	return s.names()

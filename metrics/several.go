@@ -59,7 +59,7 @@ func zeroOrOne(labels *graph.Node) *graph.Node {
 	return graph.Where(is(1), value(1), graph.Where(is(0), value(0), value(noClass)))
 }
 
-// Each names the elements of an array, like the scores of [PerClass], so that each is logged as a number.
+// Each names an array's elements, like the scores of [PerClass]: each is logged as a number.
 func Each(m Metric, names ...string) Metric { return each{m, slices.Clone(names)} }
 
 type each struct {

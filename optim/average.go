@@ -16,7 +16,7 @@ import (
 // [Average.In]. The averages are corrected for bias: the first is the parameter's value. Steps held back do not count.
 // It is a link of the outer chain, not of a [Group].
 type Average struct {
-	// Decay is the share of the average that an update keeps, above 0 and below 1. There is no default.
+	// Decay is the share of the average that an update keeps, above 0 and below 1. It has no default.
 	Decay float64
 }
 

@@ -30,7 +30,7 @@
 //
 // # State
 //
-// All state is in variables that are not trainable, with permanent names:
+// All state is in non-trainable variables, with permanent names:
 //
 //	/global_step                         the batches seen, as with GoMLX's optimizers
 //	/optimizers/learning_rate            the rate, for the host to set

@@ -60,7 +60,7 @@ func (o *Optimizer) scaled(scope *model.Scope, loss *graph.Node, scales []scalin
 	return graph.StopGradient(rate)
 }
 
-// RateAt returns on the host the rate of an update, from 0, if unchanged since [New]; NaN without a single rate.
+// RateAt returns on the host an update's rate, from 0, if unchanged since [New]; NaN without a single rate.
 func (o *Optimizer) RateAt(update int64) float64 {
 	scales, err := o.one(nil)
 	if err != nil {

@@ -62,7 +62,7 @@ func (p *Parameter) Shape() shapes.Shape { return p.variable.Shape() }
 // Freeze leaves the variable bit-identical and removes it from all later links.
 func (p *Parameter) Freeze() { p.Update = nil }
 
-// Parameters iterates over the link's parameters that are not frozen, in the order of the model's variables.
+// Parameters iterates over the link's unfrozen parameters, in the order of the model's variables.
 func (s *Step) Parameters() iter.Seq[*Parameter] {
 	return func(yield func(*Parameter) bool) {
 		for _, p := range s.parameters {

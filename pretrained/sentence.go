@@ -124,7 +124,7 @@ func outputsHidden(modality json.RawMessage) bool {
 	return err == nil && in.text("method", "") == "forward" && in.text("method_output_name", "") == "last_hidden_state"
 }
 
-// lowers: the tokenizer lower-cases texts, so that do_lower_case changes nothing.
+// lowers: the tokenizer lower-cases texts, so do_lower_case changes nothing.
 func (b *Base) lowers() bool {
 	t, err := b.tokenizer()
 	if err != nil {

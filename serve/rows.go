@@ -156,7 +156,7 @@ func (b *Batcher) objects(body string) (rows []map[string]any, err error) {
 	return rows, err
 }
 
-// value reads the value of an input, which is a list for each axis of windows, and no other.
+// value reads an input's value, which is a list for each axis of windows, and no other.
 func (b *Batcher) value(d *document.Document, name string) (any, error) {
 	text, _, err := d.Text()
 	at, ok := b.places[name]

@@ -1,6 +1,6 @@
-// Package train has Ciclo's three loops as thin forms over package loop: [Loop] trains and evaluates at the end of
-// each epoch, [Test] is an evaluation with hooks, [Predict] returns outputs. [Of], [TestOf] and [PredictOf] make the
-// loops of a state's methods. For Jaxloop's inner and outer loops see docs/from-jaxloop.md.
+// Package train has Ciclo's three loops as thin forms over package loop: [Loop] trains and evaluates at each epoch's
+// end, [Test] is an evaluation with hooks, [Predict] returns outputs. [Of], [TestOf] and [PredictOf] make the loops of
+// a state's methods. For Jaxloop's inner and outer loops see docs/from-jaxloop.md.
 //
 // # Hooks
 //

@@ -69,7 +69,7 @@ type Scan struct {
 
 type runner interface {
 	run(inputs []compute.Buffer, host []any, mode runMode) (outputs []compute.Buffer, running *Running, err error)
-	// explained adds the runner's knowledge of the error of a run.
+	// explained adds the runner's knowledge of a run's error.
 	explained(err error) error
 	close() error
 }
@@ -201,7 +201,7 @@ type Running struct {
 	err       error
 }
 
-// Wait waits for the run and returns its error. Call it for each run, any number of times. A failed run that replaces
+// Wait waits for the run and returns its error. Call it for each run, also repeatedly. A failed run that replaces
 // inputs loses them: the error wraps [ErrInputsLost].
 func (r *Running) Wait() error {
 	if r == nil {

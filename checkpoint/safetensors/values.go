@@ -18,7 +18,7 @@ type Element interface {
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Bytes returns values as the bytes of a file, on little-endian machines as a view, elsewhere as a copy.
+// Bytes returns values as a file's bytes, on little-endian machines as a view, elsewhere as a copy.
 func Bytes[T Element](values []T) []byte {
 	data := memory(values)
 	if !littleEndian {

@@ -123,7 +123,7 @@ func (c Categories) dropRare(p *category, texts []string, rows int) error {
 type classList struct {
 	Classes []string `json:"classes,omitempty"`
 	number  map[string]int32
-	value   map[float64]string // the first class of a number
+	value   map[float64]string // a number's first class
 }
 
 func (c *classList) fitClasses(column data.Array, given []string, more bool) (texts []string, first int, err error) {

@@ -32,8 +32,7 @@ type Texts struct {
 	Tokenizer *text.Tokenizer
 	// Padding is the Tokenizer's token for padding, like "<pad>"; "" is that of its role "pad".
 	Padding string
-	// Length is the number of tokens, 0 that of the longest training text. A longer text is an error, or with Cut loses
-	// its end.
+	// Length counts the tokens; 0 means the longest training text's. A longer text is an error, or with Cut loses its end.
 	Length int
 	Cut    bool
 }

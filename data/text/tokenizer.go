@@ -46,8 +46,8 @@ type Input struct {
 	Bare bool
 	// Ordinary treats special tokens in the texts as ordinary text: for untrusted text.
 	Ordinary bool
-	// Most is the maximum number of tokens, added ones included; 0: no limit. The longer text is truncated at its
-	// end, or with the truncation_side left of tokenizer_config.json at its beginning.
+	// Most bounds the tokens, added ones included; 0: no limit. The longer text is truncated at its end, or with the
+	// truncation_side left of tokenizer_config.json at its beginning.
 	Most int
 }
 
@@ -270,7 +270,7 @@ func (t *Tokenizer) ID(token string) (id int32, ok bool) {
 	return id, ok
 }
 
-// Decode returns the text of tokens as Python's tokenizers; tokens of bytes that are not UTF-8 remain bytes.
+// Decode returns the text of tokens as Python's tokenizers; tokens of non-UTF-8 bytes remain bytes.
 func (t *Tokenizer) Decode(ids []int32) (string, error) { return t.decode(ids, true) }
 
 // DecodeOrdinary omits special tokens.

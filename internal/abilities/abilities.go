@@ -113,7 +113,7 @@ type Evaluator[S any] interface {
 	BeginEvaluation(ctx context.Context, state S) (end func(context.Context) error, err error)
 }
 
-// Queued is a state that can be read while batches wait for their steps. OnRead registers f: see loop.Stepper.
+// Queued is a state that can be read while batches wait for their steps: see loop.Stepper.
 type Queued interface {
 	OnRead(f func() error) (remove func(), err error)
 }

@@ -44,7 +44,7 @@ func Columns(outputs map[string]data.Array, classes map[string][]string) (column
 
 const probability, class = "_probability", "_class"
 
-// NotFinite names, for each row, a NaN or an infinity in its answers; or nil.
+// NotFinite names, for each row, a NaN or an infinity in its answers; nil for none.
 func NotFinite(outputs map[string]data.Array) (rows []string) {
 	for _, name := range slices.Sorted(maps.Keys(outputs)) {
 		a := outputs[name]

@@ -126,8 +126,8 @@ func (s *Store) touch(r *Run) {
 	}
 }
 
-// Row adds the numbers of a row by full name. A source is a writer of rows: if its steps decrease, its later values
-// are removed. A name belongs to the first source with it.
+// Row adds a row's numbers by full name. A source is a writer of rows: if its steps decrease, its later values are
+// removed. A name belongs to the first source with it.
 func (r *Run) Row(from string, at loop.Elapsed, names []string, values []float64) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()

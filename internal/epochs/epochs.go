@@ -17,7 +17,7 @@ type Source[B any] interface {
 
 type Range[B any] struct {
 	Source Source[B]
-	// Plain, if not nil, replaces the Source: an iterator from the first batch to an epoch's end, any number of times.
+	// Plain, if not nil, replaces the Source: an iterator from the first batch to an epoch's end, also repeatedly.
 	Plain iter.Seq2[B, error]
 	// Position and Epochs count the batches and complete epochs of earlier runs.
 	Position, Epochs int64

@@ -342,7 +342,7 @@ type tail struct {
 	path   string
 	info   fs.FileInfo
 	offset int64
-	// end has the last bytes before offset, begin the first line of a table.
+	// end has the last bytes before offset, begin a table's first line.
 	end, begin []byte
 	err        error // of the newest read
 }

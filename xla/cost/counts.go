@@ -87,7 +87,7 @@ type Value struct {
 const largestValues = 10
 
 // Count counts one run on one device of an optimized program (xla.Program.Optimized). mesh, which may be nil, has the
-// partition's axes, to name exchanges. Text that is not HLO is an error.
+// partition's axes, to name exchanges. Non-HLO text is an error.
 //
 // A conditional counts as its more expensive branch.
 func Count(text string, mesh []Axis) (*Counts, error) {
