@@ -226,7 +226,7 @@ func (g *finiteGuard) keep(ctx context.Context, r loop.Report, looked bool) erro
 func (g *finiteGuard) undo(ctx context.Context, r loop.Report) error {
 	again := g.wasBad
 	g.wasBad = true
-	// At the end of a run the newest copy may be the bad state.
+	// At a run's end the newest copy may be the bad state.
 	if g.policy.skips() && g.newest.any && !again && r.Elapsed.Steps > g.last.Steps {
 		return g.newest.restore(ctx, r)
 	}

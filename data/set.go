@@ -163,7 +163,7 @@ func (s *Set) gather(rows []int) *Set {
 	return t
 }
 
-// Batch holds the examples of a step. A copy shares Fields.
+// Batch holds a step's examples. A copy shares Fields.
 type Batch struct {
 	Fields []Field
 	// Size counts the examples without padding rows. If 0, [Batch.Samples] counts them. If it is less than the number of

@@ -11,8 +11,8 @@ import (
 // Stages accumulates the time of a pipeline's stages for callbacks.Measure and callbacks.Bar. The zero value is ready
 // to use. Goroutines may share it.
 //
-// The stages of a set are "copy" (gathering examples), "read", "decode" and "resize" of images.Open, "augment"
-// of images.Augment, and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in
+// A set's stages are "copy" (gathering examples), "read", "decode" and "resize" of images.Open, "augment" of
+// images.Augment, and "map" for the rest of [Set.MapBatches]. In flaxlike use FitBatches, not Fit. Stages run in
 // parallel: their sum may exceed the elapsed time.
 type Stages struct {
 	mu    sync.Mutex

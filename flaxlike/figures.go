@@ -10,7 +10,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Card describes the training of a model.
+// Card describes a model's training.
 type Card struct {
 	// Examples and Fields describe the last Fit's set; a field is "x float32[28 28]". Examples is 0 for batches.
 	Examples int      `json:"examples,omitempty"`

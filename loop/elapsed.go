@@ -7,7 +7,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/records"
 )
 
-// Elapsed is the progress of a run.
+// Elapsed is a run's progress.
 type Elapsed struct {
 	Steps int64
 	// Samples counts their examples ([Stepper]).

@@ -1,6 +1,6 @@
 package loop
 
-// Report is passed to a callback after the tasks of an iteration.
+// Report is passed to a callback after an iteration's tasks.
 type Report struct {
 	Elapsed Elapsed
 	Logs    Logs

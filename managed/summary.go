@@ -35,7 +35,7 @@ type Row struct {
 	Mean, Std float64
 }
 
-// Kind is the purpose of a variable.
+// Kind is a variable's purpose.
 type Kind int
 
 const (

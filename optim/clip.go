@@ -88,8 +88,8 @@ func clipByRMS(limit float64) Transformation {
 	}}
 }
 
-// TrustRatio scales each parameter's update to the norm of the parameter (You et al. 2017, LARS). If a norm is 0, the
-// update passes unchanged.
+// TrustRatio scales each parameter's update to the parameter's norm (You et al. 2017, LARS). If a norm is 0, the update
+// passes unchanged.
 func TrustRatio() Transformation {
 	return stateless{"trust_ratio", nil, func(s *Step) {
 		s.each(func(p *Parameter) *graph.Node {

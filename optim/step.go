@@ -14,7 +14,7 @@ import (
 	"github.com/lazo-ml/lazo/internal/awaited"
 )
 
-// Transformation is one link of an optimizer's chain. It changes the updates of a step. Its state is in variables
+// Transformation is one link of an optimizer's chain. It changes a step's updates. Its state is in variables
 // ([Step.Zeros], [Step.Number]) in a scope of its name.
 type Transformation interface {
 	// Name is the scope of its variables, in lower case: "lion".

@@ -42,8 +42,8 @@ func (f Func) Answer(ctx context.Context, batch data.Batch) (map[string]data.Arr
 
 // Batching configures batches.
 type Batching struct {
-	// MaxBatch bounds the examples of a batch and a request, at most 1,048,576; 0 means 64. Batches have the sizes 1, 2,
-	// 4, … and MaxBatch, one program each, padded with the last example.
+	// MaxBatch bounds a batch's and a request's examples, at most 1,048,576; 0 means 64. Batches have the sizes 1, 2, 4, …
+	// and MaxBatch, one program each, padded with the last example.
 	MaxBatch int
 	// Delay is the time that an incomplete batch's first request waits for others. With 0, a batch has the requests
 	// that waited for the previous one.

@@ -22,8 +22,8 @@ import (
 
 // Options are a [Handler]'s limits and log. Negative values are errors.
 type Options struct {
-	// MaxBody bounds the size of a request's body in bytes, also uncompressed; 0 means 16 MiB. It bounds a request's
-	// memory (docs/security.md).
+	// MaxBody bounds a request's body in bytes, also uncompressed; 0 means 16 MiB. It bounds a request's memory
+	// (docs/security.md).
 	MaxBody int64
 	// Timeout limits a request from its body on, and the sending of its answer; 0 means a minute.
 	Timeout time.Duration

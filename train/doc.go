@@ -9,8 +9,8 @@
 //
 // # Ends of a run
 //
-// The end of a run determines which hooks are called ("all" at each of their places). A cancelled context ends a run
-// between two iterations or in a test, an error where it occurs.
+// A run's end determines which hooks are called ("all" at each of their places). A cancelled context ends a run between
+// two iterations or in a test, an error where it occurs.
 //
 //	hook                                   data ended  until reached  stopped  cancelled   failed      no data
 //	Begin                                  once        once           once     until then  until then  never

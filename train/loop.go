@@ -11,7 +11,7 @@ import (
 
 // Loop is Ciclo's train_loop: one step per batch, and a reset and tests at each epoch's end. Only Step is required.
 //
-// The order of an iteration:
+// An iteration's order:
 //
 //  1. Hooks.BatchBegin
 //  2. Step, then Hooks.AfterStep

@@ -20,7 +20,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Run is the server and the description of a run.
+// Run is the server and a run's description.
 type Run struct {
 	URL string
 	// Token is sent as a bearer token; otherwise User and Password, if set, by basic authentication. They are in no

@@ -28,9 +28,9 @@ func Bytes[T Element](values []T) []byte {
 	return data
 }
 
-// Values returns the bytes of a file as values, on little-endian machines as a view if data is aligned for T, as that
-// of [Reader.Read] is; otherwise as a copy. T must fit the DType. It is an error if data is not a whole number of
-// values, or a bool's byte neither 0 nor 1.
+// Values returns a file's bytes as values, on little-endian machines as a view if data is aligned for T, as that of
+// [Reader.Read] is; otherwise as a copy. T must fit the DType. It is an error if data is not a whole number of values,
+// or a bool's byte neither 0 nor 1.
 func Values[T Element](data []byte) ([]T, error) {
 	var zero T
 	width := int(unsafe.Sizeof(zero))

@@ -99,7 +99,7 @@ func (c Crossed) fit(names []string, columns []data.Array) ([]prepared, error) {
 	return []prepared{fitted}, nil
 }
 
-// crossed joins the texts of each row. Quotes make the joined texts of different rows different.
+// crossed joins each row's texts. Quotes make the joined texts of different rows different.
 func crossed(columns []data.Array) ([]string, error) {
 	if len(columns) == 1 {
 		return textsOf(columns[0])

@@ -313,7 +313,7 @@ func (t *Tokenizer) decode(ids []int32, special bool) (string, error) {
 	return strings.Join(names, ""), nil
 }
 
-// Special returns the id of a token by its role: "bos", "eos", "pad", "unk", "cls", "sep" or "mask".
+// Special returns a token's id by its role: "bos", "eos", "pad", "unk", "cls", "sep" or "mask".
 func (t *Tokenizer) Special(role string) (id int32, ok bool) {
 	name, ok := t.settings.roles[role]
 	if !ok {

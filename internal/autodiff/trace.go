@@ -28,7 +28,7 @@ func placeholder(g *graph.Graph, shape shapes.Shape) *graph.Node {
 	return graph.OptimizationBarrier(graph.StopGradient(graph.Zeros(g, shape)))
 }
 
-// tracer is a backend that tracks the nodes of a body, and refuses them outside.
+// tracer is a backend that tracks a body's nodes, and refuses them outside.
 type tracer interface {
 	BeginTrace(whole bool) // before the parameters; whole: all but constants and parameters is in the body
 	TraceBody()            // before the body

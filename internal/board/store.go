@@ -13,7 +13,7 @@ import (
 	"github.com/lazo-ml/lazo/loop"
 )
 
-// Store has the runs of a page. Its methods and those of its runs do not wait for readers.
+// Store has a page's runs. Its methods and those of its runs do not wait for readers.
 type Store struct {
 	mu      sync.Mutex
 	runs    []*Run

@@ -35,7 +35,7 @@ type Sink interface {
 	Search(s *Search)
 }
 
-// Follower reads the runs of a folder while their programs write them. It reads each part of a file once.
+// Follower reads a folder's runs while their programs write them. It reads each part of a file once.
 type Follower struct {
 	root string
 	log  *slog.Logger

@@ -28,8 +28,8 @@ type Options struct {
 	Outputs []string
 }
 
-// Network is the network of a file. flaxlike.New takes it, with its weights. A custom step builds it at the scope
-// "model" of a state with its weights:
+// Network is a file's network. flaxlike.New takes it, with its weights. A custom step builds it at the scope "model" of
+// a state with its weights:
 //
 //	state, err := managed.New(strategy, network.Weights(), managed.WithOptimizer(adam))
 //	step := managed.TrainStep(func(b *managed.Builder) {

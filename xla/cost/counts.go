@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Counts is the cost of a run on one device.
+// Counts is a run's cost on one device.
 type Counts struct {
 	// Matrix has the FLOPs of matrix products and convolutions, by operand dtype ("f32", "bf16"); a multiplication and
 	// an addition are 2. Vector has all others, 1 per element of a result, also of comparisons, conversions and

@@ -17,7 +17,7 @@ var ErrDamaged = errors.New("damaged")
 
 var errNewer = errors.New("written by a newer lazo")
 
-// Role is the purpose of an input or output.
+// Role is an input's or output's purpose.
 type Role string
 
 const (
