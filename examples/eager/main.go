@@ -33,7 +33,7 @@ func main() {
 	ctx := context.Background()
 	set := must.M1(data.New(data.X([]float32{1, 2, 0, 0}, 2, 2), data.Y([]float32{1, 0}, 2, 1)))
 	runtime := must.M1(xla.Open(ctx, "cpu", xla.InstallIfMissing(func(line string) { log.Print(line) })))
-	eager := strategies.Eager(runtime, strategies.CheckFinite) // instead of strategies.Jit
+	eager := strategies.Eager(runtime, strategies.CheckFinite) // in place of strategies.Jit
 	state := must.M1(managed.New(eager, managed.WithOptimizer(optim.New(0.001, optim.Adam{}))))
 	_, err := loop.New(loop.On(loop.EachStep, managed.TrainStep(step))).Run(ctx, state, set.Batches(2))
 	fmt.Println(err)
